@@ -1,0 +1,62 @@
+# One word runs everything; the first that needs it makes the environment in .venv.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+# Wheels only: an install never needs a compiler, and says so when a wheel is missing.
+INSTALL := -m pip install --quiet --no-input --disable-pip-version-check --only-binary :all:
+DEMO := build/demo
+export MPLBACKEND ?= Agg
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-all check lint format bench lock clean
+
+help: ## print these words
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-17s %s\n", $$1, $$2}'
+
+demo: $(READY) ## compare three gain sets of the RRP arm and write a report
+	@mkdir -p $(DEMO)
+	$(PY) -m flexctl compare theodore-ghosal-rrp rrp-gentle rrp-stiff rrp-stiff-decoupling --report $(DEMO)/report.html
+
+test: lint ## format check, lint, types, import arrows, quick tests
+	$(PY) -m pytest -n 2 -m "not slow"
+
+test-all: lint ## the same with the slow tests
+	$(PY) -m pytest -n 2
+
+check: test ## another word for test
+
+lint: $(READY) ## format check, lint, types and import arrows, without tests
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m basedpyright
+	$(VENV)/bin/lint-imports
+
+format: $(READY) ## format the code and mend what the linter can mend
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+bench: $(READY) ## run every script in benchmarks/
+	@for script in $(wildcard benchmarks/*.py); do echo "$$script"; $(PY) "$$script" || exit 1; done
+
+lock: ## resolve the dependencies afresh into constraints.txt
+	@rm -rf build/lock && mkdir -p build
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python $(INSTALL) --editable '.[dev]'
+	@{ echo "# Every version that the tests run with. Regenerate with: make lock"; \
+	   build/lock/bin/python -m pip freeze --exclude-editable; } > build/constraints.txt
+	@mv build/constraints.txt constraints.txt
+	@rm -rf build/lock
+
+clean: ## remove the environment and everything that was built
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find flexctl tests examples benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "flexctl needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo missing); name another: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "Setting up $(VENV) (once; takes a minute or two)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) $(INSTALL) --constraint constraints.txt --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,39 @@
+"""One elastic line on its own: its data, its bases of shapes, and their matrices."""
+
+from flexctl.beam.assumed_modes import AssumedModes, ModeShapes
+from flexctl.beam.hermite import HermiteElements, HermiteShapes
+from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.matrices import (
+    BeamMatrices,
+    assemble_matrices,
+    modal_damping,
+    unit_matrices,
+)
+from flexctl.beam.reduction import CraigBampton, drop_above
+from flexctl.beam.roots import clamped_mass_roots, count_roots_below
+from flexctl.beam.shapes import Basis, Shapes
+
+BASES: dict[str, type[AssumedModes] | type[HermiteElements]] = {
+    "modes": AssumedModes,
+    "elements": HermiteElements,
+}
+
+__all__ = [
+    "BASES",
+    "AssumedModes",
+    "Basis",
+    "Beam",
+    "BeamMatrices",
+    "CraigBampton",
+    "HermiteElements",
+    "HermiteShapes",
+    "ModeShapes",
+    "Shapes",
+    "TipLoad",
+    "assemble_matrices",
+    "clamped_mass_roots",
+    "count_roots_below",
+    "drop_above",
+    "modal_damping",
+    "unit_matrices",
+]

@@ -1,0 +1,113 @@
+"""Assumed modes: the exact shapes of a clamped line with a load at its tip."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.beam.line import TipLoad
+from flexctl.beam.roots import clamped_mass_roots
+from flexctl.beam.shapes import Array, Shapes, check_order
+from flexctl.beam.waves import clamped_waves
+
+
+@dataclass(frozen=True)
+class AssumedModes:
+    """The lowest modes of the clamped line with its tip load.
+
+    Parameters
+    ----------
+    order
+        Number of modes, 1 .. 200.
+
+    Raises
+    ------
+    InputError
+        If the number is out of range.  Source: [TG95], (9)-(11).
+    """
+
+    order: int
+
+    def __post_init__(self) -> None:
+        """Check the number of modes."""
+        check_order(self.order)
+
+    def shapes(self, tip: TipLoad | None = None) -> Shapes:
+        """Return the modes for this load at the tip; without one the tip is free."""
+        tip = tip or TipLoad()
+        beta = clamped_mass_roots(self.order, tip)
+        return _normalised(ModeShapes(beta=beta, amplitudes=_amplitudes(beta, tip)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ModeShapes(Shapes):
+    """psi_i = amplitudes_i0 a(xi; beta_i) + amplitudes_i1 b(xi; beta_i), with `clamped_waves` a, b.
+
+    Parameters
+    ----------
+    beta
+        Wave numbers (n,) [-]: psi'''' = beta^4 psi.
+    amplitudes
+        Amplitudes (n, 2) [-] of the two waves.
+    """
+
+    beta: Array
+    amplitudes: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on."""
+        return tuple(str(i + 1) for i in range(self.beta.size))
+
+    @property
+    def power(self) -> NDArray[np.int64]:
+        """0: every coordinate is a deflection, (n,)."""
+        return np.zeros(self.beta.size, dtype=np.int64)
+
+    @property
+    def breaks(self) -> Array:
+        """One panel: modes are smooth."""
+        return np.array([0.0, 1.0])
+
+    @property
+    def points_per_panel(self) -> int:
+        """4 n + 20.
+
+        Four slopes of mode n oscillate like exp(4 i pi n xi), which Gauss's rule resolves to
+        round-off from pi n points on, and the added points take in the layers at the ends.
+        """
+        return 4 * self.beta.size + 20
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all shapes at xi (k,), (n, k)."""
+        waves = clamped_waves(self.beta, xi, derivative)
+        return np.einsum("iw,wik->ik", self.amplitudes, waves)
+
+
+def _amplitudes(beta: Array, tip: TipLoad) -> Array:
+    """Return unit amplitudes (n, 2) that meet both conditions at the tip.
+
+    psi''(1) = beta^4 (J psi'(1) + D psi(1)),  -psi'''(1) = beta^4 (M psi(1) + D psi'(1)).
+
+    At a root both conditions say the same, so (10) of [TG95] takes the second alone, which is
+    0 / 0 where that one holds for every wave.  Here each row counts in proportion to what its
+    terms leave of their size, and the singular vector of both together is taken.
+    """
+    tip_waves = np.array([clamped_waves(beta, np.ones(1), k)[:, :, 0] for k in range(4)])
+    w, slope, moment, shear = np.moveaxis(tip_waves, 2, 1)  # each (n, 2)
+    pull = (beta**4)[:, None]
+    rows = (
+        (moment, -pull * tip.inertia * slope, -pull * tip.offset * w),
+        (shear, pull * tip.mass * w, pull * tip.offset * slope),
+    )
+    scaled = [sum(row) / sum(np.abs(term).max(1, keepdims=True) for term in row) for row in rows]
+    return np.linalg.svd(np.stack(scaled, axis=1))[2][:, -1]
+
+
+def _normalised(shapes: ModeShapes) -> ModeShapes:
+    """Scale to int psi^2 dxi = 1 and psi(1) > 0, or psi''(0) > 0 where the tip hardly moves."""
+    xi, weights = shapes.quadrature()
+    norm = np.sqrt(shapes.value(xi) ** 2 @ weights)
+    at_tip = shapes.value(1.0)[:, 0] / norm
+    sign = np.where(np.abs(at_tip) > 1e-9, np.sign(at_tip), np.sign(shapes.curvature(0.0)[:, 0]))
+    return replace(shapes, amplitudes=shapes.amplitudes * (sign / norm)[:, None])

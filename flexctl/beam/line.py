@@ -1,0 +1,123 @@
+"""What an elastic line is: its continuous data and the load that its tip carries."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Self
+
+from flexctl.errors import InputError
+
+DIRECTIONS = ("x", "y", "z")
+HEAVIEST_LOAD = 1e12  # beyond it the tip is clamped or pinned to double precision
+
+
+def _positive(name: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise InputError(f"{name}: wanted a finite number above 0, came {value!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beam:
+    """A uniform elastic line of Euler and Bernoulli.
+
+    Parameters
+    ----------
+    length
+        Length l [m], above 0.
+    mass_per_length
+        rho A [kg/m], above 0.
+    EI
+        Flexural rigidity [N m^2], above 0, by direction of deflection ("x", "y", "z");
+        the line is rigid in a direction that is absent.
+
+    Raises
+    ------
+    InputError
+        If a number is not finite or not above 0, or a direction is unknown.
+    """
+
+    length: float
+    mass_per_length: float
+    EI: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        """Check every number and keep a copy of the table of rigidities."""
+        _positive("length", self.length)
+        _positive("mass_per_length", self.mass_per_length)
+        for direction, rigidity in self.EI.items():
+            if direction not in DIRECTIONS:
+                raise InputError(f"EI: wanted directions {DIRECTIONS}, came {direction!r}")
+            _positive(f"EI.{direction}", rigidity)
+        object.__setattr__(self, "EI", dict(self.EI))
+
+    def rigidity(self, direction: str) -> float:
+        """Return EI [N m^2] for deflection in `direction`.
+
+        Raises
+        ------
+        InputError
+            If the line is rigid in that direction.
+        """
+        if direction not in self.EI:
+            raise InputError(
+                f"direction: wanted one that bends ({sorted(self.EI)}), came {direction!r}"
+            )
+        return self.EI[direction]
+
+    def frequency_unit(self, direction: str) -> float:
+        """Return sqrt(EI / (rho A l^4)) [rad/s]: the frequency for which beta = 1."""
+        return math.sqrt(self.rigidity(direction) / self.mass_per_length) / self.length**2
+
+
+@dataclass(frozen=True, kw_only=True)
+class TipLoad:
+    """What the tip carries, made dimensionless by the line's own mass and length.
+
+    Its kinetic energy is 1/2 rho A l (M w'^2 + 2 D l w' phi' + J l^2 phi'^2), where w' and phi'
+    are the rates of tip deflection and tip slope.  The default is a free tip.
+
+    Parameters
+    ----------
+    mass
+        M = M_L / (rho A l) [-], 0 .. 1e12.
+    inertia
+        J = J_L / (rho A l^3) [-], about the tip, 0 .. 1e12.
+    offset
+        D = M_DL / (rho A l^2) [-], above 0 when the centre of mass lies beyond the tip.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range, or M J < D^2: no body has such a load.
+        Source: [TG95], (11).
+    """
+
+    mass: float = 0.0
+    inertia: float = 0.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check ranges and that the load's inertia is positive semidefinite."""
+        for name, value in (("mass", self.mass), ("inertia", self.inertia)):
+            if not 0 <= value <= HEAVIEST_LOAD:
+                raise InputError(f"tip {name}: wanted 0 .. {HEAVIEST_LOAD:g}, came {value!r}")
+        if not math.isfinite(self.offset):
+            raise InputError(f"tip offset: wanted a finite number, came {self.offset!r}")
+        # a point mass beyond the tip has M J = D^2, which round-off may break by a few ulp
+        if self.offset**2 > self.mass * self.inertia * (1 + 1e-12):
+            raise InputError(
+                f"tip offset: wanted D^2 <= M J = {self.mass * self.inertia:g}, "
+                f"came D = {self.offset!r}"
+            )
+
+    @classmethod
+    def none(cls) -> Self:
+        """Return the load of a free tip."""
+        return cls()
+
+    @property
+    def determinant(self) -> float:
+        """M J - D^2 [-], rounded once: a difference of rounded products would be noise."""
+        exact = Fraction(self.mass) * Fraction(self.inertia) - Fraction(self.offset) ** 2
+        return max(0.0, float(exact))

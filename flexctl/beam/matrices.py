@@ -1,0 +1,176 @@
+"""Mass, stiffness and damping of one elastic line on its own, clamped at the root."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.shapes import Array, Shapes
+from flexctl.errors import ComputationError, InputError
+
+_ROUND_OFF = 1e-10  # of asymmetry, where the diagonal is scaled to 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BeamMatrices:
+    """Mass M and stiffness K of a line in its physical coordinates d.
+
+    Parameters
+    ----------
+    mass
+        M (n, n), kinetic energy 1/2 d'' M d' [kg, kg m, kg m^2].
+    stiffness
+        K (n, n), strain energy 1/2 d' K d [N/m, N, N m].
+
+    Raises
+    ------
+    InputError
+        If one is not a square of numbers, not symmetric or not positive definite.
+    """
+
+    mass: Array
+    stiffness: Array
+
+    def __post_init__(self) -> None:
+        """Check shape, symmetry and definiteness of both."""
+        for name, A in (("mass", self.mass), ("stiffness", self.stiffness)):
+            _check_definite(name, A)
+        if self.mass.shape != self.stiffness.shape:
+            raise InputError(
+                f"stiffness: wanted the shape of mass {self.mass.shape}, "
+                f"came {self.stiffness.shape}"
+            )
+
+    def frequencies(self) -> Array:
+        """Return the natural frequencies (n,) [rad/s], ascending.
+
+        Raises
+        ------
+        ComputationError
+            If they are too far apart for double precision.
+        """
+        return self._solve()[0]
+
+    def modes(self) -> Array:
+        """Return the modes Phi (n, n) as columns, ascending: Phi' M Phi = I.
+
+        Raises
+        ------
+        ComputationError
+            If the frequencies are too far apart for double precision.
+        """
+        return self._solve()[1]
+
+    def _solve(self) -> tuple[Array, Array]:
+        # The error is eps times the largest eigenvalue, which drowns the low frequencies of many
+        # elements in K x = w^2 M x and the high ones in M x = w^-2 K x: each way gives its half.
+        squares, fast = scipy.linalg.eigh(self.stiffness, self.mass)
+        inverse_squares, slow = scipy.linalg.eigh(self.mass, self.stiffness)
+        n_slow = int((inverse_squares > np.sqrt(inverse_squares[-1] / squares[-1])).sum())
+        w_slow = 1 / np.sqrt(inverse_squares[::-1][:n_slow])
+        w = np.concatenate([w_slow, np.sqrt(np.abs(squares[n_slow:]))])
+        if (np.diff(w) < 0).any():
+            raise ComputationError(
+                f"frequencies {w[0]:.3g} .. {w[-1]:.3g} rad/s are too far apart for double "
+                "precision; take a lower order or a lighter tip load"
+            )
+        return w, np.hstack([slow[:, ::-1][:, :n_slow] * w_slow, fast[:, n_slow:]])
+
+
+def _check_definite(name: str, A: Array) -> None:
+    if A.ndim != 2 or A.shape[0] != A.shape[1] or A.size == 0:
+        raise InputError(f"{name}: wanted a square matrix, came shape {A.shape}")
+    diagonal = np.diag(A)
+    if not (np.isfinite(A).all() and (diagonal > 0).all()):
+        raise InputError(f"{name}: wanted finite entries and a positive diagonal, came {A}")
+    scale = 1 / np.sqrt(diagonal)
+    unit = scale[:, None] * A * scale
+    if (asymmetry := np.abs(unit - unit.T).max()) > _ROUND_OFF:
+        raise InputError(f"{name}: wanted a symmetric matrix, came asymmetry {asymmetry:.3g}")
+    if (lowest := np.linalg.eigvalsh(unit)[0]) <= 0:
+        raise InputError(f"{name}: wanted positive definite, came scaled eigenvalue {lowest:.3g}")
+
+
+def unit_matrices(shapes: Shapes) -> tuple[Array, Array]:
+    """Return int psi psi' dxi and int psi'' psi''' dxi, both (n, n) [-], of the unit line."""
+    xi, weights = shapes.quadrature()
+    w = shapes.value(xi) * np.sqrt(weights)
+    curvature = shapes.curvature(xi) * np.sqrt(weights)
+    return w @ w.T, curvature @ curvature.T
+
+
+def assemble_matrices(
+    beam: Beam, direction: str, shapes: Shapes, tip: TipLoad | None = None
+) -> BeamMatrices:
+    """Assemble the matrices of a line with a load at its tip.
+
+    M = rho A l S (int psi psi^T dxi + M p p^T + D (p s^T + s p^T) + J s s^T) S with p = psi(1),
+    s = psi'(1), S = diag(l^power);  K = EI / l^3 S (int psi'' psi''^T dxi) S.
+
+    Parameters
+    ----------
+    beam
+        The line.
+    direction
+        Direction of deflection, "x", "y" or "z".
+    shapes
+        n shapes of any basis.
+    tip
+        Load at the tip; without one it is free.
+
+    Returns
+    -------
+    BeamMatrices
+        Both (n, n), in the physical coordinates: deflections [m] and slopes [-].
+
+    Raises
+    ------
+    InputError
+        If the line is rigid in that direction.  Source: [Meirovitch86].
+    """
+    mass, stiffness = unit_matrices(shapes)
+    S = beam.length**shapes.power
+    inertia = beam.mass_per_length * beam.length
+    rigidity = beam.rigidity(direction) / beam.length**3
+    return BeamMatrices(
+        mass=inertia * S[:, None] * (mass + _tip_mass(shapes, tip or TipLoad())) * S,
+        stiffness=rigidity * S[:, None] * stiffness * S,
+    )
+
+
+def _tip_mass(shapes: Shapes, tip: TipLoad) -> Array:
+    p, s = shapes.value(1.0)[:, 0], shapes.slope(1.0)[:, 0]
+    cross = np.outer(p, s)
+    own = tip.mass * np.outer(p, p) + tip.inertia * np.outer(s, s)
+    return own + tip.offset * (cross + cross.T)
+
+
+def modal_damping(matrices: BeamMatrices, ratios: float | Sequence[float]) -> Array:
+    """Return D = M Phi diag(2 zeta w) Phi' M: damping by mode of the line on its own.
+
+    Parameters
+    ----------
+    matrices
+        Mass and stiffness (n, n) of the line.
+    ratios
+        Damping ratios zeta [-] of its modes, ascending; the last holds for all further modes.
+
+    Returns
+    -------
+    Array
+        D (n, n), symmetric, positive semidefinite; force D d' [N, N m].
+
+    Raises
+    ------
+    InputError
+        If a ratio is negative or not finite, or there is none.
+    """
+    given = np.atleast_1d(np.asarray(ratios, dtype=float))
+    if given.ndim != 1 or given.size == 0 or not (np.isfinite(given) & (given >= 0)).all():
+        raise InputError(f"damping ratios: wanted finite numbers of at least 0, came {ratios!r}")
+    w, Phi = matrices.frequencies(), matrices.modes()
+    zeta = given[np.minimum(np.arange(w.size), given.size - 1)]
+    factor = matrices.mass @ Phi * np.sqrt(2 * zeta * w)
+    return factor @ factor.T

@@ -1,0 +1,134 @@
+"""Craig and Bampton's reduction: leave out what only a fast mode of the line would feel."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from flexctl.beam.line import Beam
+from flexctl.beam.matrices import unit_matrices
+from flexctl.beam.shapes import Array, Shapes
+from flexctl.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CraigBampton(Shapes):
+    """Tip deflection, tip slope and the lowest modes of the line with both ends clamped.
+
+    The first two shapes are those of least strain energy with one tip coordinate 1 and the
+    other 0, so whatever acts at the tip alone bends the line exactly as before.
+
+    Parameters
+    ----------
+    base
+        The n shapes that are combined.
+    kept
+        Number of modes with both ends clamped that are kept, 0 .. n - 2.
+
+    Raises
+    ------
+    InputError
+        If `kept` is out of that range.  Source: [CraigBampton68].
+    """
+
+    base: Shapes
+    kept: int
+
+    def __post_init__(self) -> None:
+        """Check that the base has as many modes as are kept."""
+        most = len(self.base.names) - 2
+        if not 0 <= self.kept <= most:
+            raise InputError(f"kept: wanted 0 .. {most} modes of this basis, came {self.kept!r}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "tip.deflection", "tip.slope", "1", "2" and so on."""
+        return ("tip.deflection", "tip.slope", *(str(i + 1) for i in range(self.kept)))
+
+    @property
+    def power(self) -> NDArray[np.int64]:
+        """1 for the tip slope, 0 for all others, (n,)."""
+        return np.array([0, 1] + [0] * self.kept)
+
+    @property
+    def breaks(self) -> Array:
+        """Those of the base."""
+        return self.base.breaks
+
+    @property
+    def points_per_panel(self) -> int:
+        """That of the base."""
+        return self.base.points_per_panel
+
+    @cached_property
+    def combination(self) -> Array:
+        """C (n_base, kept + 2) [-] in psi = C^T psi_base."""
+        static = _static_shapes(self.base)
+        return np.hstack([static, _fixed_modes(self.base)[1][:, : self.kept]])
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all shapes at xi (k,), (kept + 2, k)."""
+        return self.combination.T @ self.base.evaluate(xi, derivative)
+
+
+def drop_above(base: Shapes, beam: Beam, direction: str, cutoff: float) -> Shapes:
+    """Leave out the modes of the line with both ends clamped that are faster than `cutoff`.
+
+    Parameters
+    ----------
+    base
+        Shapes of any basis.
+    beam
+        The line, at the length for which the cut-off is meant.
+    direction
+        Direction of deflection, "x", "y" or "z".
+    cutoff
+        Highest frequency to keep [rad/s], above 0.
+
+    Returns
+    -------
+    Shapes
+        `base` itself if none of its modes is faster.
+
+    Raises
+    ------
+    InputError
+        If the cut-off is not above 0, or the line is rigid in that direction.
+    """
+    if not cutoff > 0:
+        raise InputError(f"cutoff: wanted a frequency above 0 rad/s, came {cutoff!r}")
+    unit = beam.frequency_unit(direction)
+    if len(base.names) <= 2:
+        return base
+    frequencies = unit * _fixed_modes(base)[0]
+    kept = int((frequencies <= cutoff).sum())
+    return base if kept == frequencies.size else CraigBampton(base=base, kept=kept)
+
+
+def _tip_rows(base: Shapes) -> Array:
+    """Return tip deflection and tip slope dpsi/dxi of all shapes, (2, n)."""
+    return np.vstack([base.value(1.0)[:, 0], base.slope(1.0)[:, 0]])
+
+
+def _static_shapes(base: Shapes) -> Array:
+    """Return coefficients (n, 2) of the shapes of least strain energy for a given tip."""
+    tip, stiffness = _tip_rows(base), unit_matrices(base)[1]
+    flexible = scipy.linalg.solve(stiffness, tip.T, assume_a="pos")
+    return flexible @ np.linalg.inv(tip @ flexible)
+
+
+def _fixed_modes(base: Shapes) -> tuple[Array, Array]:
+    """Return frequencies (n - 2,) [-] and coefficients (n, n - 2) with both ends clamped.
+
+    The modes have int phi^2 dxi = 1 and phi''(1) > 0.
+    """
+    mass, stiffness = unit_matrices(base)
+    inside = scipy.linalg.null_space(_tip_rows(base))
+    inverse_squares, vectors = scipy.linalg.eigh(
+        inside.T @ mass @ inside, inside.T @ stiffness @ inside
+    )
+    w = 1 / np.sqrt(inverse_squares[::-1])
+    modes = inside @ (vectors[:, ::-1] * w)
+    return w, modes * np.sign(base.curvature(1.0)[:, 0] @ modes)

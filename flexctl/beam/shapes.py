@@ -1,0 +1,114 @@
+"""What a basis of an elastic line offers to the rooms above: shapes on the unit interval."""
+
+from abc import ABC, abstractmethod
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+import scipy.special
+from numpy.typing import ArrayLike, NDArray
+
+from flexctl.beam.line import TipLoad
+from flexctl.errors import InputError
+
+Array = NDArray[np.float64]
+
+HIGHEST_ORDER = 200
+
+
+def check_order(order: int) -> None:
+    """Refuse an order that is not a whole number in 1 .. 200.
+
+    Raises
+    ------
+    InputError
+        If it is not: beyond 200 the highest shapes are noise in double precision.
+    """
+    whole = isinstance(order, int | np.integer) and not isinstance(order, bool)
+    if not (whole and 1 <= order <= HIGHEST_ORDER):
+        raise InputError(f"order: wanted a whole number in 1 .. {HIGHEST_ORDER}, came {order!r}")
+
+
+@lru_cache(maxsize=64)
+def gauss(count: int) -> tuple[Array, Array]:
+    """Return the points and weights (count,) [-] of Gauss's rule on [0, 1], not to be written."""
+    x, w = scipy.special.roots_legendre(count)
+    xi, weights = (x + 1) / 2, w / 2
+    xi.flags.writeable = weights.flags.writeable = False
+    return xi, weights
+
+
+class Shapes(ABC):
+    """n shapes psi_i of a clamped line, over xi = x / l in [0, 1].
+
+    The deflection is w(x) = sum_i psi_i(xi) delta_i.  Every coordinate delta_i is a length [m]:
+    delta_i = l**power_i d_i, where d_i is the physical coordinate, a deflection [m] of power 0
+    or a slope [-] of power 1.  The shapes are dimensionless, and so are their derivatives, which
+    are with respect to xi.
+    """
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Last part of the name of each coordinate, such as "1" or "node2.slope"."""
+
+    @property
+    @abstractmethod
+    def power(self) -> NDArray[np.int64]:
+        """Power of the length in delta_i = l**power_i d_i, (n,)."""
+
+    @property
+    @abstractmethod
+    def breaks(self) -> Array:
+        """Ends of the panels on which every shape is smooth, ascending from 0 to 1."""
+
+    @property
+    @abstractmethod
+    def points_per_panel(self) -> int:
+        """Number of Gauss points per panel that `quadrature` needs."""
+
+    @abstractmethod
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative (0 .. 3) of all shapes at points xi (k,) in [0, 1], as (n, k)."""
+
+    def value(self, xi: ArrayLike) -> Array:
+        """Return psi [-] at the points xi (k,) [-], as (n, k)."""
+        return self.evaluate(_points(xi), 0)
+
+    def slope(self, xi: ArrayLike) -> Array:
+        """Return psi' = dpsi/dxi [-] at the points xi (k,) [-], as (n, k)."""
+        return self.evaluate(_points(xi), 1)
+
+    def curvature(self, xi: ArrayLike) -> Array:
+        """Return psi'' [-] at the points xi (k,) [-], as (n, k)."""
+        return self.evaluate(_points(xi), 2)
+
+    def quadrature(self) -> tuple[Array, Array]:
+        """Return points and weights (k,) [-] of a rule that integrates over [0, 1].
+
+        Exact up to round-off for a product of two running integrals of psi' psi', and so for
+        all products of up to four shapes or slopes and for psi'' psi''.
+        """
+        xi, weights = gauss(self.points_per_panel)
+        starts, widths = self.breaks[:-1, None], np.diff(self.breaks)[:, None]
+        return (starts + widths * xi).ravel(), (widths * weights).ravel()
+
+
+class Basis(Protocol):
+    """A choice of shapes: its order, and the shapes it has for a given tip load."""
+
+    @property
+    def order(self) -> int:
+        """Number of modes or of elements."""
+        ...
+
+    def shapes(self, tip: TipLoad | None = None) -> Shapes:
+        """Return the shapes for a line with this load at its tip."""
+        ...
+
+
+def _points(xi: ArrayLike) -> Array:
+    points = np.atleast_1d(np.asarray(xi, dtype=float))
+    if points.ndim != 1 or not ((points >= 0) & (points <= 1)).all():
+        raise InputError(f"xi: wanted points x/l in [0, 1], shape (k,), came {xi!r}")
+    return points

@@ -1,0 +1,16 @@
+"""One moving link with its joint: local coordinates, tip map, kinetic and strain energy."""
+
+from flexctl.body.body import Body, BodyMotion, Local, damping_matrix, move_body, solid_energy
+from flexctl.body.rotation import body_rate, elementary_rotation, rotation_matrix
+
+__all__ = [
+    "Body",
+    "BodyMotion",
+    "Local",
+    "body_rate",
+    "damping_matrix",
+    "elementary_rotation",
+    "move_body",
+    "rotation_matrix",
+    "solid_energy",
+]

@@ -1,0 +1,61 @@
+"""The files users write, models and designs: schema, lookup, settings and what is refused."""
+
+from flexctl.catalogue.arm import DH, PLANES, Arm, Base, Limits, Link, RigidBody, TipLoadChoice
+from flexctl.catalogue.design import (
+    METHODS,
+    REFERENCES,
+    Blend,
+    Design,
+    Gains,
+    Loop,
+    Reference,
+    SecondLoop,
+    Weights,
+)
+from flexctl.catalogue.fit import check_design
+from flexctl.catalogue.lookup import (
+    Entry,
+    find,
+    folders,
+    list_designs,
+    list_models,
+    load_design,
+    load_model,
+)
+from flexctl.catalogue.record import BasisChoice, Expectation
+from flexctl.catalogue.samples import Samples, load_samples
+from flexctl.catalogue.settings import apply_settings, with_options
+
+__all__ = [
+    "DH",
+    "METHODS",
+    "PLANES",
+    "REFERENCES",
+    "Arm",
+    "Base",
+    "BasisChoice",
+    "Blend",
+    "Design",
+    "Entry",
+    "Expectation",
+    "Gains",
+    "Limits",
+    "Link",
+    "Loop",
+    "Reference",
+    "RigidBody",
+    "Samples",
+    "SecondLoop",
+    "TipLoadChoice",
+    "Weights",
+    "apply_settings",
+    "check_design",
+    "find",
+    "folders",
+    "list_designs",
+    "list_models",
+    "load_design",
+    "load_model",
+    "load_samples",
+    "with_options",
+]

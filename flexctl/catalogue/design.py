@@ -1,0 +1,199 @@
+"""Schema of designs/*.toml: a controller, its reference motion and how its loop is judged."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from annotated_types import Ge, Lt, MinLen
+from pydantic import BeforeValidator, Field, model_validator
+
+from flexctl.catalogue.record import (
+    NOTHING,
+    BasisChoice,
+    Expectations,
+    FileRecord,
+    NonNegative,
+    Number,
+    Numbers,
+    Positive,
+    Record,
+    RefusalError,
+    Text,
+    as_array,
+)
+
+METHODS = ("decoupling", "joint-pd")
+REFERENCES = ("cycloid", "quintic", "setpoint", "csv")
+_LATER = ("composite", "feedforward", "bang-bang")  # in the contract of files, not made yet
+
+
+def _one_of(known: tuple[str, ...], value: object) -> object:
+    """Refuse a word of the contract that this version cannot do, and say what it can."""
+    if value in _LATER:
+        wanted = f"one of {', '.join(known)} (others are not supported by this version)"
+        raise RefusalError("", wanted=wanted, came=value)
+    return value
+
+
+def _state_only(value: object) -> object:
+    if isinstance(value, list):
+        wanted = '"state" (instruments are not supported by this version)'
+        raise RefusalError("", wanted=wanted, came=value)
+    return value
+
+
+def _hard_switch(value: object) -> object:
+    """Read "end" as no blend: the second loop takes over at the end of the gross motion."""
+    if isinstance(value, dict):
+        return value
+    if value is None or value == "end":  # None: a record read again
+        return None
+    raise RefusalError("", wanted='"end" or { blend = seconds }', came=value)
+
+
+Method = Annotated[
+    Literal["decoupling", "joint-pd"], BeforeValidator(lambda v: _one_of(METHODS, v))
+]
+ReferenceKind = Annotated[
+    Literal["cycloid", "quintic", "setpoint", "csv"],
+    BeforeValidator(lambda v: _one_of(REFERENCES, v)),
+]
+PositiveGain = Annotated[tuple[Positive, ...], MinLen(1), BeforeValidator(as_array)]
+IntegralGain = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
+Inside = Annotated[Number, Ge(0), Lt(1)]
+
+
+class Reference(Record):
+    """Motion that the joints shall make.
+
+    `from_` and `to` give each joint's start and end [rad or m], `duration` [s] the time between.
+    A setpoint jumps at time 0.  A csv file has the columns t, joint1, joint2, ...; its path is
+    relative to the folder of the design.
+    """
+
+    kind: ReferenceKind
+    from_: Numbers | None = Field(alias="from", default=None)
+    to: Numbers | None = None
+    duration: Positive | None = None
+    file: Text | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = {"from": self.from_, "to": self.to, "duration": self.duration, "file": self.file}
+        for key in _NEEDED[self.kind]:
+            if given[key] is None:
+                raise RefusalError(key, wanted=f"a value, as kind is {self.kind}", came=NOTHING)
+        for key, value in given.items():
+            if key not in _NEEDED[self.kind] and value is not None:
+                raise RefusalError(key, wanted=f"no such key, as kind is {self.kind}", came=value)
+        if self.from_ and self.to and len(self.from_) != len(self.to):
+            wanted = f"{len(self.from_)} numbers, as many as in from"
+            raise RefusalError("to", wanted=wanted, came=self.to)
+        return self
+
+
+_NEEDED = {
+    "cycloid": ("from", "to", "duration"),
+    "quintic": ("from", "to", "duration"),
+    "setpoint": ("from", "to"),
+    "csv": ("file",),
+}
+
+
+class Gains(Record):
+    """Gains of the joint loop, one for all joints or one per joint.
+
+    Decoupling: e'' + Gv e' + Gp e + Gi (integral of e) = 0, so Gp [1/s^2], Gv [1/s],
+    Gi [1/s^3].  Joint-pd: torque or force per joint error, its rate and its integral.
+    """
+
+    Gp: PositiveGain
+    Gv: PositiveGain
+    Gi: IntegralGain | None = None
+
+
+class Weights(Record):
+    """Weights of the second loop's cost, in terms that mean the same in every basis."""
+
+    joint_error: NonNegative = 0.0
+    joint_rate: NonNegative = 0.0
+    strain_energy: NonNegative = 0.0
+    kinetic_energy: NonNegative = 0.0
+    effort: Positive
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not any((self.joint_error, self.joint_rate, self.strain_energy, self.kinetic_energy)):
+            raise RefusalError("joint_error", wanted="one weight beside effort above 0", came=0)
+        return self
+
+
+class Blend(Record):
+    """Fade the second loop in over `blend` [s] from the end of the gross motion."""
+
+    blend: Positive
+
+
+class SecondLoop(Record):
+    """LQR loop about the decoupled arm; `switch` is None where it starts at once at the end."""
+
+    weights: Weights
+    switch: Annotated[Blend | None, BeforeValidator(_hard_switch)] = None
+    solver: Literal["scipy", "slycot"] = "scipy"
+
+
+class Loop(Record):
+    """How the loop is closed and judged: times [s], `settle_within` [m].
+
+    `sample_time` 0 is continuous.  `duration` None: end of the reference and 0.5 s.
+    `strain_gauges` stand at these fractions x/l of every elastic line.
+    """
+
+    measures: Annotated[Literal["state"], BeforeValidator(_state_only)] = "state"
+    sample_time: NonNegative = 0.0
+    delay: NonNegative = 0.0
+    duration: Positive | None = None
+    settle_within: Positive = 1e-4
+    strain_gauges: Annotated[tuple[Inside, ...], MinLen(1)] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.delay and not self.sample_time:
+            raise RefusalError("sample_time", wanted="more than 0, as there is a delay", came=0)
+        gauges = self.strain_gauges or ()
+        if len(set(gauges)) != len(gauges):
+            raise RefusalError("strain_gauges", wanted="every position once", came=gauges)
+        return self
+
+
+class Design(FileRecord):
+    """A controller design: method, basis of its plant, reference, gains, second loop, loop."""
+
+    model: Text
+    method: Method
+    basis: BasisChoice = BasisChoice()
+    reference: Reference
+    gains: Gains
+    second_loop: SecondLoop | None = None
+    loop: Loop = Loop()
+    expect: Expectations = Field(default_factory=dict)
+
+    @property
+    def reference_file(self) -> Path | None:
+        """Path of the csv reference, None for the other kinds."""
+        if self.reference.file is None:
+            return None
+        return (self.path.parent if self.path else Path()) / self.reference.file
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.basis.drop_above is not None:
+            wanted = "no such key (it belongs to [truth] of a model)"
+            raise RefusalError("basis.drop_above", wanted=wanted, came=self.basis.drop_above)
+        if self.second_loop and self.method != "decoupling":
+            wanted = "no such table, as method is not decoupling"
+            raise RefusalError("second_loop", wanted=wanted, came=self.second_loop.table())
+        motion, duration = self.reference.duration, self.loop.duration
+        if motion is not None and duration is not None and duration <= motion:
+            wanted = f"more than {motion:g} (reference.duration), or no rest is left to judge"
+            raise RefusalError("loop.duration", wanted=wanted, came=duration)
+        return self

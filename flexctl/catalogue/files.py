@@ -1,0 +1,46 @@
+"""Read text and TOML files; whatever is wrong with one becomes an InputError."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from flexctl.errors import InputError
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a UTF-8 file.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is a folder, cannot be read or is not UTF-8.
+    """
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: wanted a file, came a folder")
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: wanted a file, came nothing (no such file)") from error
+    except UnicodeDecodeError as error:
+        wanted = "wanted text in UTF-8"
+        raise InputError(f"{path}: {wanted}, came byte {error.start + 1} that is not") from error
+    except OSError as error:
+        raise InputError(f"{path}: wanted a file to read, came: {error.strerror}") from error
+    except ValueError as error:  # a path with a null character
+        raise InputError(f"{str(path)!r}: wanted a path, came: {error}") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the table of a TOML file.
+
+    Raises
+    ------
+    InputError
+        As `read_text`, or if the text is not TOML.
+    """
+    text = read_text(path).replace("\r\n", "\n")
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError also for numbers of endless digits
+        reason = str(error).splitlines()[0] if isinstance(error, ValueError) else "deep nesting"
+        raise InputError(f"{path}: wanted TOML, came: {reason}") from error

@@ -1,0 +1,73 @@
+"""Does a design fit an arm: joint counts, and a reference that the joints can reach."""
+
+from collections.abc import Iterator
+from math import inf
+
+from flexctl.catalogue.arm import Arm, Link
+from flexctl.catalogue.design import Design
+from flexctl.catalogue.record import Said, shown
+from flexctl.catalogue.refusals import refuse
+from flexctl.catalogue.samples import load_samples
+
+_SLACK = 1e-12  # relative: a reference may end exactly where the beam does
+
+
+def check_design(arm: Arm, design: Design) -> None:
+    """Check a design against the arm it shall move, its own or another.
+
+    Raises
+    ------
+    InputError
+        If reference or gains are for another number of joints, if a sliding beam would be
+        driven out of (0, total length], or a joint out of its limits.
+    """
+    _check_gains(arm, design)
+    joints = len(arm.links)
+    for key, values in _positions(design):
+        if len(values) != joints:
+            wanted = f"{joints} numbers, one per joint of {arm.name}"
+            raise refuse(design.label, key, wanted=wanted, came=_counted(values))
+        for i, (link, extremes) in enumerate(zip(arm.links, values, strict=True)):
+            for position in extremes:
+                _check_position(link, f"{key}[{i + 1}]", position, arm, design)
+
+
+def _check_gains(arm: Arm, design: Design) -> None:
+    joints = len(arm.links)
+    gains = {"Gp": design.gains.Gp, "Gv": design.gains.Gv, "Gi": design.gains.Gi}
+    for key, gain in gains.items():
+        if gain is not None and len(gain) not in (1, joints):
+            wanted = f"one number, or {joints}, one per joint of {arm.name}"
+            raise refuse(design.label, f"gains.{key}", wanted=wanted, came=gain)
+
+
+def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:
+    """Yield key and, joint by joint, the positions that bound the motion [rad or m].
+
+    A cycloid or quintic stays between its ends, so that the ends are enough.
+    """
+    reference = design.reference
+    if design.reference_file is not None:
+        joint = load_samples(design.reference_file).joint
+        yield "reference.file", [(float(q.min()), float(q.max())) for q in joint]
+    for key, positions in (("from", reference.from_), ("to", reference.to)):
+        if positions is not None:
+            yield f"reference.{key}", [(position,) for position in positions]
+
+
+def _check_position(link: Link, key: str, position: float, arm: Arm, design: Design) -> None:
+    lowest, highest = link.limits.position or (-inf, inf)
+    if not lowest <= position <= highest:
+        wanted = f"{lowest:.12g} to {highest:.12g} (limits.position of {link.name} of {arm.name})"
+        raise refuse(design.label, key, wanted=wanted, came=position)
+    if link.joint == "prismatic" and link.total_length is not None:
+        free = position + link.dh.d
+        if not 0 < free <= link.total_length * (1 + _SLACK):
+            beam = f"within (0, {link.total_length:.12g}] m, the beam of {link.name} of {arm.name}"
+            wanted = f"a free length (joint + dh.d) {beam}"
+            came = shown(position) if link.dh.d == 0 else f"{position:.12g} + {link.dh.d:.12g}"
+            raise refuse(design.label, key, wanted=wanted, came=Said(came))
+
+
+def _counted(values: list[tuple[float, ...]]) -> Said:
+    return Said(f"{len(values)} number" + "s" * (len(values) != 1))

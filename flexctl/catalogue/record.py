@@ -1,0 +1,124 @@
+"""What all records of the catalogue share: strict numbers, frozen tables, refusals."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Lt, MinLen
+from pydantic import AllowInfNan, BaseModel, BeforeValidator, ConfigDict, Field, Strict
+
+
+def as_array(value: object) -> object:
+    """Let a single number stand for an array of one."""
+    return (value,) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Number = Annotated[float, Strict(), AllowInfNan(False)]
+Positive = Annotated[Number, Gt(0)]
+NonNegative = Annotated[Number, Ge(0)]
+Fraction = Annotated[Number, Ge(0), Lt(1)]
+Text = Annotated[str, Strict(), MinLen(1)]
+Flag = Annotated[bool, Strict()]
+Vector = Annotated[tuple[Number, Number, Number], BeforeValidator(lambda v: exactly(3, v))]
+Pair = Annotated[tuple[Number, Number], BeforeValidator(lambda v: exactly(2, v))]
+Numbers = Annotated[tuple[Number, ...], MinLen(1), BeforeValidator(as_array)]
+
+
+def exactly(count: int, value: object) -> object:
+    """Refuse an array that has not `count` entries; leave anything else to the type."""
+    if isinstance(value, list | tuple) and len(value) != count:
+        raise RefusalError("", wanted=f"{count} numbers", came=value)
+    return value
+
+
+class RefusalError(ValueError):
+    """A value that a record refuses: key below the record or "", what was wanted, what came."""
+
+    def __init__(self, key: str, *, wanted: str, came: object) -> None:
+        super().__init__(f"{key}: wanted {wanted}, came {shown(came)}")
+        self.key = key
+        self.wanted = wanted
+        self.came = came
+
+
+class Record(BaseModel):
+    """A frozen table of a file: unknown keys, NaN and wrong types are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def table(self) -> dict[str, Any]:
+        """Return what was written, under the keys of the file; defaults are left out."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
+
+class FileRecord(Record):
+    """A record that is a whole file."""
+
+    name: Text  # catalogue name or stem of the file
+    path: Path | None = None  # None: made in memory
+    summary: Text
+    source: Text  # begins with a key of references.bib, or says whose own it is
+
+    def table(self) -> dict[str, Any]:
+        """Return what the file says, without what follows from where it lies."""
+        return self.model_dump(by_alias=True, exclude_unset=True, exclude={"name", "path"})
+
+    @property
+    def label(self) -> str:
+        """What messages call this file: its path, or its name where it has none."""
+        return str(self.path or self.name)
+
+
+class BasisChoice(Record):
+    """How finely every elastic line is discretised: modes or elements per link and plane."""
+
+    kind: Literal["modes", "elements"] = "modes"
+    order: Annotated[int, Strict(), Ge(1), Field(le=200)] = 2
+    drop_above: Positive | None = None  # rad/s; truth modes above it are left out
+
+
+class Expectation(Record):
+    """A published or closed-form figure that flexctl must reproduce.
+
+    `key` is the dotted path into the JSON of `flexctl inspect` (a model) or of an evaluation
+    (a design); the name of the table where it is not written.
+    """
+
+    key: Text
+    value: Numbers  # in the unit of what `key` names
+    rtol: Positive
+    from_: Text = Field(alias="from")
+    args: tuple[Text, ...] = ()  # further words of the command line
+
+
+def keyed(value: object) -> object:
+    """Give every [expect.NAME] table that has no `key` its own name as key."""
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: {"key": name, **entry} if isinstance(entry, dict) else entry
+        for name, entry in value.items()
+    }
+
+
+Expectations = Annotated[dict[str, Expectation], BeforeValidator(keyed)]
+
+
+def shown(value: object) -> str:
+    """Return a value on one short line, as it would be written in a file."""
+    if isinstance(value, Said):
+        return str(value)
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        text = " ".join(str(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Said(str):
+    """Words for what came, printed as they are and not as a quoted string of the file."""
+
+    __slots__ = ()
+
+
+NOTHING = Said("nothing")

@@ -1,0 +1,61 @@
+"""Read a reference motion from a CSV file with the columns t, joint1, joint2, ..."""
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from flexctl import checks
+from flexctl.catalogue.files import read_text
+from flexctl.catalogue.record import Said
+from flexctl.catalogue.refusals import refuse
+from flexctl.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Samples:
+    """A motion in samples: `t` (N,) [s], rising, N >= 2; `joint` (joints, N) [rad or m]."""
+
+    t: checks.Array
+    joint: checks.Array
+
+    def __post_init__(self) -> None:
+        """Check shapes and that time rises."""
+        checks.shape("t", self.t, (len(self.t),))
+        checks.shape("joint", self.joint, (len(self.joint), len(self.t)))
+        if len(self.t) < 2 or not (np.diff(self.t) > 0).all():
+            raise InputError("t: wanted at least 2 rising times, came others")
+
+
+def load_samples(path: Path) -> Samples:
+    """Read a motion.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, its header is not t, joint1, joint2, ... in this order, a
+        row has another length or an entry that is not a finite number, or time does not rise.
+    """
+    lines = [row for row in csv.reader(read_text(path).splitlines()) if row]
+    header = [word.strip() for word in lines[0]] if lines else []
+    wanted = ["t", *(f"joint{i}" for i in range(1, max(len(header), 2)))]
+    if header != wanted:
+        raise refuse(path, "header", wanted=", ".join(wanted), came=Said(", ".join(header)))
+    rows = [_numbers(path, i, row, len(header)) for i, row in enumerate(lines[1:], start=1)]
+    table = np.array(rows).reshape(-1, len(header)).T
+    try:
+        return Samples(t=table[0], joint=table[1:])
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _numbers(path: Path, row_number: int, row: list[str], count: int) -> list[float]:
+    try:
+        numbers = [float(word) for word in row]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count or not np.isfinite(numbers).all():
+        wanted = f"{count} finite numbers"
+        raise refuse(path, f"row[{row_number}]", wanted=wanted, came=Said(",".join(row)))
+    return numbers

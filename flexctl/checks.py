@@ -1,0 +1,126 @@
+"""Checks of numbers and matrices: each returns what it checked, or says what was wanted."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flexctl.errors import InputError
+
+Array = NDArray[np.float64]
+
+_ASYMMETRY = 1e-10  # relative to sqrt(|a_ii a_jj|): far above round-off, far below a wrong sign
+_INDEFINITE = 1e-12  # of the matrix scaled to a unit diagonal
+
+
+def finite(name: str, x: ArrayLike) -> Array:
+    """Return `x` as an array of real numbers, any shape.
+
+    Raises
+    ------
+    InputError
+        If an entry is not a number, or is NaN or infinite.
+    """
+    try:
+        values = np.asarray(x)
+    except ValueError as error:  # ragged lists
+        raise InputError(f"{name}: wanted numbers, came {_shown(x)}") from error
+    if values.dtype.kind not in "iuf":
+        raise InputError(f"{name}: wanted real numbers, came {_shown(x)}")
+    if not np.isfinite(values).all():
+        raise InputError(f"{name}: wanted finite numbers, came {_shown(x)}")
+    return values.astype(float)
+
+
+def positive(name: str, x: float) -> float:
+    """Return `x` as a finite float above zero, else raise InputError."""
+    value = finite(name, x)
+    if value.ndim or not value > 0:
+        raise InputError(f"{name}: wanted one number above 0, came {_shown(x)}")
+    return float(value)
+
+
+def shape(name: str, A: ArrayLike, wanted: tuple[int, ...]) -> Array:
+    """Return `A` as a finite array of the shape `wanted`, else raise InputError."""
+    values = finite(name, A)
+    if values.shape != wanted:
+        raise InputError(f"{name}: wanted shape {wanted}, came {values.shape}")
+    return values
+
+
+def square(name: str, A: ArrayLike, size: int | None = None) -> Array:
+    """Return `A` as a finite (n, n) array, n = `size` if given, else raise InputError."""
+    values = finite(name, A)
+    if values.ndim != 2 or values.shape[0] != values.shape[1]:
+        raise InputError(f"{name}: wanted a square matrix, came shape {values.shape}")
+    return values if size is None else shape(name, values, (size, size))
+
+
+def symmetric(name: str, A: ArrayLike, size: int | None = None) -> Array:
+    """Return (A + A') / 2, (n, n), where A differs from its transpose by round-off only.
+
+    Raises
+    ------
+    InputError
+        If an entry differs from its mirror image by more than round-off can explain.
+    """
+    A = square(name, A, size)
+    if not A.size:
+        return A
+    d = np.sqrt(np.abs(np.diag(A)))
+    round_off = 8 * len(A) * np.finfo(float).eps * np.abs(A).max()
+    excess = np.abs(A - A.T) - _ASYMMETRY * np.outer(d, d) - round_off
+    i, j = np.unravel_index(excess.argmax(), A.shape)
+    if excess[i, j] > 0:
+        came = f"[{i}, {j}] = {A[i, j]:.6g} but [{j}, {i}] = {A[j, i]:.6g}"
+        raise InputError(f"{name}: wanted a symmetric matrix, came {came}")
+    return (A + A.T) / 2
+
+
+def semidefinite(name: str, A: ArrayLike, size: int | None = None) -> Array:
+    """Return `A`, (n, n), made exactly symmetric, where x' A x >= 0 for all x.
+
+    Raises
+    ------
+    InputError
+        If A is not symmetric, or has a negative eigenvalue beyond round-off.
+    """
+    A = symmetric(name, A, size)
+    lowest = _lowest_scaled_eigenvalue(A)
+    if lowest < -_INDEFINITE * len(A):
+        wanted = "a positive semidefinite matrix"
+        raise InputError(f"{name}: wanted {wanted}, came one with eigenvalue {_lowest(A):.3g}")
+    return A
+
+
+def definite(name: str, A: ArrayLike, size: int | None = None) -> Array:
+    """Return `A`, (n, n), made exactly symmetric, where x' A x > 0 for all x but zero.
+
+    Raises
+    ------
+    InputError
+        If A is not symmetric, or is singular to round-off, or has a negative eigenvalue.
+    """
+    A = symmetric(name, A, size)
+    lowest = _lowest_scaled_eigenvalue(A)
+    if not lowest > np.finfo(float).eps * len(A):
+        wanted = "a positive definite matrix"
+        raise InputError(f"{name}: wanted {wanted}, came one with eigenvalue {_lowest(A):.3g}")
+    return A
+
+
+def _lowest_scaled_eigenvalue(A: Array) -> float:
+    """Lowest eigenvalue with unit diagonal, so that mixed units do not hide a bad sign."""
+    if not A.size:
+        return np.inf
+    diagonal = np.diag(A)
+    largest = max(diagonal.max(), np.abs(A).max()) or 1.0
+    d = np.sqrt(np.where(diagonal > 0, diagonal, largest))
+    return float(np.linalg.eigvalsh(A / np.outer(d, d))[0])
+
+
+def _lowest(A: Array) -> float:
+    return float(np.linalg.eigvalsh(A)[0])
+
+
+def _shown(x: object) -> str:
+    text = " ".join(repr(x).split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,20 @@
+"""What can go wrong, as types: every error that flexctl raises on purpose is one of these."""
+
+
+class FlexctlError(Exception):
+    """Base of all errors that flexctl raises on purpose."""
+
+
+class InputError(FlexctlError, ValueError):
+    """Bad input; the message names what, what was wanted and what came.  Exit status 2."""
+
+
+class DesignError(FlexctlError, ValueError):
+    """A controller that cannot be made from this plant and these weights.  Exit status 3."""
+
+
+class ComputationError(FlexctlError, RuntimeError):
+    """A computation that failed or cannot be trusted; the message says what to try.
+
+    Exit status 3.
+    """

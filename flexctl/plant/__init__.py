@@ -1,0 +1,20 @@
+"""The chain: equations of motion as CasADi functions, linearisation, kinematics."""
+
+from flexctl.plant.assembly import check_joints, default_joints, tip_load
+from flexctl.plant.compilation import Evaluator, backend, cache_folder
+from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
+from flexctl.plant.plant import Plant, assemble_plant
+
+__all__ = [
+    "Evaluator",
+    "LinearPlant",
+    "Plant",
+    "assemble_plant",
+    "backend",
+    "cache_folder",
+    "check_joints",
+    "default_joints",
+    "find_equilibrium",
+    "linearise",
+    "tip_load",
+]

@@ -1,0 +1,153 @@
+"""From an arm's continuous data to bodies with bases: shapes, tip loads, rest poses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.beam import BASES, Shapes, TipLoad, drop_above
+from flexctl.body import Body, Local, elementary_rotation, move_body, solid_energy
+from flexctl.catalogue import Arm, BasisChoice, Link
+from flexctl.errors import InputError
+
+Array = NDArray[np.float64]
+
+
+def assemble_bodies(arm: Arm, basis: BasisChoice) -> tuple[Body, ...]:
+    """Give every flexible link shapes of the chosen kind and order, in each of its planes."""
+    return tuple(
+        Body(link=link, planes=_planes(arm, j, basis)) for j, link in enumerate(arm.links)
+    )
+
+
+def _planes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, Shapes]:
+    link = arm.links[j]
+    return {direction: _shapes(arm, j, direction, basis) for direction in link.EI}
+
+
+def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
+    tip = tip_load(arm, j, direction)
+    shapes = BASES[basis.kind](basis.order).shapes(tip)
+    if basis.drop_above is None:
+        return shapes
+    body = Body(link=arm.links[j], planes={})
+    return drop_above(shapes, body.beam(_longest(arm, j)), direction, basis.drop_above)
+
+
+def _longest(arm: Arm, j: int) -> float:
+    """Greatest free length [m] of a line: there its modes are slowest, so none is lost early."""
+    return arm.links[j].length
+
+
+def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:
+    """Tip load that the shapes of link j assume in one plane; none when the file names none.
+
+    M_L, J_L and M_DL are the mass, the moment of inertia about the bending axis through the tip
+    and the first moment along the line of all that lies beyond, rigid at the reference pose.
+    Source: [DeLucaSiciliano91].
+    """
+    link = arm.links[j]
+    choice = link.tip_load
+    if choice is None:
+        return TipLoad()
+    joints = reference_joints(arm, choice.reference_pose)
+    inertia = inertia_beyond(arm, j, joints)
+    axis = 2 if link.joint == "prismatic" else 0
+    normal = 3 - axis - "xyz".index(direction)
+    length = joints[j] + link.dh.d if link.joint == "prismatic" else link.length
+    unit = link.mass_per_length * length
+    include = choice.include
+    return TipLoad(
+        mass=inertia[0, 0] / unit if "M" in include else 0.0,
+        inertia=inertia[3 + normal, 3 + normal] / (unit * length**2) if "J" in include else 0.0,
+        offset=_first_moment(inertia)[axis] / (unit * length) if "D" in include else 0.0,
+    )
+
+
+def _first_moment(inertia: Array) -> Array:
+    """m c from the coupling block of a spatial inertia: v.(w x m c) = v.[-m c x] w."""
+    coupling = inertia[:3, 3:]
+    return np.array([coupling[1, 2], coupling[2, 0], coupling[0, 1]])
+
+
+def inertia_beyond(arm: Arm, j: int, joints: Array) -> Array:
+    """Spatial inertia (6, 6) about link j's line tip of all beyond it, joints locked.
+
+    Rows and columns: velocity, angular velocity, in the axes of the undeflected line.
+    """
+    v, omega = ca.SX.sym("v", 3), ca.SX.sym("w", 3)
+    twist, energy = _beyond_own_tip(arm.links[j], (v, omega)), ca.SX(0)
+    for link, value in zip(arm.links[j + 1 :], joints[j + 1 :], strict=True):
+        q, rate = ca.SX.sym("q"), ca.SX.sym("q_rate")
+        local = Local(joint=q, elastic=ca.SX(0, 1), joint_rate=rate, elastic_rate=ca.SX(0, 1))
+        motion = move_body(Body(link=link, planes={}), local, twist)
+        at_rest = ca.substitute(
+            [motion.kinetic, *motion.twist], [q, rate], [ca.SX(value), ca.SX(0)]
+        )
+        energy, twist = energy + at_rest[0], (at_rest[1], at_rest[2])
+    payload = arm.payload
+    inertia = ca.SX(ca.DM(np.diag(payload.inertia)))
+    energy += solid_energy(payload.mass, ca.SX(ca.DM(payload.com)), inertia, *twist)
+    state = ca.vertcat(v, omega)
+    hessian = ca.hessian(energy, state)[0]
+    return np.array(ca.Function("inertia", [state], [hessian])(np.zeros(6)))
+
+
+def _beyond_own_tip(link: Link, twist: tuple[ca.SX, ca.SX]) -> tuple[ca.SX, ca.SX]:
+    """Twist of a sliding link's tip frame, which DH parameters a, alpha set off its line tip."""
+    if link.joint == "revolute":
+        return twist
+    v, omega = twist
+    R = elementary_rotation(0, link.dh.alpha)
+    offset = ca.SX(ca.DM([link.dh.a, 0, 0]))
+    return R.T @ (v + ca.cross(omega, offset)), R.T @ omega
+
+
+def default_joints(arm: Arm) -> Array:
+    """Joint variables (m,) when a pose names none: zero, or the middle of the possible range.
+
+    A sliding link has no zero pose: its free length must lie within the beam.
+    """
+    return np.array([_default_joint(link) for link in arm.links])
+
+
+def _default_joint(link: Link) -> float:
+    low, high = link.limits.position or (None, None)
+    if link.joint == "prismatic":
+        low = -link.dh.d if low is None else low
+        high = link.length - link.dh.d if high is None else high
+        return (low + high) / 2
+    if low is None or high is None or low <= 0 <= high:
+        return 0.0
+    return (low + high) / 2
+
+
+def reference_joints(arm: Arm, named: Mapping[str, float]) -> Array:
+    """Joint variables (m,) of a partly named pose, the others at their defaults."""
+    joints = default_joints(arm)
+    for name, value in named.items():
+        joints[int(name.removeprefix("joint")) - 1] = value
+    check_joints(arm, joints)
+    return joints
+
+
+def check_joints(arm: Arm, joints: Sequence[float] | Array) -> None:
+    """Refuse a pose in which a sliding link is not inside its beam.
+
+    Raises
+    ------
+    InputError
+        Naming the joint, the possible range and what came.
+    """
+    for j, (link, value) in enumerate(zip(arm.links, joints, strict=True)):
+        if link.joint != "prismatic" or not link.length:
+            continue
+        low, high = -link.dh.d, link.length - link.dh.d
+        if not low < value <= high:
+            raise InputError(
+                f"pose.joint{j + 1}: wanted a free length within the beam, "
+                f"{low:g} < joint{j + 1} <= {high:g} m, came {value:g}"
+            )

@@ -1,0 +1,157 @@
+"""CasADi functions as machine code, built once and cached by content.
+
+With a C compiler the functions run compiled; without one the CasADi virtual machine runs the same
+graphs. FLEXCTL_CC names the compiler ("none" for the virtual machine), FLEXCTL_CACHE the folder.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+import platformdirs
+from numpy.typing import NDArray
+
+from flexctl.errors import ComputationError
+
+Array = NDArray[np.float64]
+
+_LARGE_SOURCE = 3_000_000  # bytes; beyond it the optimiser takes minutes for a few per cent
+
+
+def find_compiler() -> str | None:
+    """Path of the C compiler, or None where there is none (or FLEXCTL_CC is "none")."""
+    wanted = os.environ.get("FLEXCTL_CC")
+    if wanted == "none":
+        return None
+    names = [wanted] if wanted else ["gcc", "clang", "cc"]
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
+def backend() -> str:
+    """How functions are evaluated here, in words."""
+    compiler = find_compiler()
+    if compiler is None:
+        return "CasADi virtual machine (no C compiler found: slower, same results)"
+    return f"compiled C ({Path(compiler).name})"
+
+
+def cache_folder() -> Path:
+    """Folder of compiled libraries: FLEXCTL_CACHE, else the user's cache folder."""
+    return Path(os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl"))
+
+
+@functools.cache
+def source_digest() -> str:
+    """Digest of the package's own sources: a changed formula must not meet an old library."""
+    digest = hashlib.sha256(ca.CasadiMeta.version().encode())
+    package = Path(__file__).parent.parent
+    for path in sorted([*package.rglob("*.py"), *package.rglob("*.c")]):
+        if path.relative_to(package).parts[0] in {"beam", "body", "plant", "design", "loop"}:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def compile_functions(
+    content: str, build: Callable[[], Sequence[ca.Function]]
+) -> Path | None:
+    """Compile functions into a shared library, or find them in the cache.
+
+    Parameters
+    ----------
+    content
+        All that determines the functions, as text; with the sources' digest it is the cache key.
+    build
+        Makes the functions; called only when the cache has no library.
+
+    Returns
+    -------
+    Path or None
+        The shared library; None without a compiler.
+    """
+    compiler = find_compiler()
+    if compiler is None:
+        return None
+    key = "\n".join([source_digest(), compiler, content])
+    library = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+    if not library.exists():
+        library.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=library.parent) as folder:
+            generator = ca.CodeGenerator("functions", {"with_header": False})
+            for function in build():
+                generator.add(function)
+            generator.generate(f"{folder}{os.sep}")
+            built = compile_source(Path(folder) / "functions.c", compiler)
+            os.replace(built, library)  # atomic: another process never sees half a library
+    return library
+
+
+def compile_source(source: Path, compiler: str) -> Path:
+    """Compile one C file into a shared library beside it.
+
+    Raises
+    ------
+    ComputationError
+        When the compiler fails; says how to go on without it.
+    """
+    level = "-O1" if source.stat().st_size > _LARGE_SOURCE else "-O2"
+    built = source.with_suffix(".so")
+    command = [compiler, level, "-fPIC", "-shared", "-o", str(built), str(source), "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        first = (done.stderr.strip().splitlines() or ["no message"])[0]
+        raise ComputationError(
+            f"the C compiler {compiler} failed: {first}; FLEXCTL_CC=none goes on without it"
+        )
+    return built
+
+
+class Evaluator:
+    """A CasADi function called through its buffers: about a microsecond instead of thirty.
+
+    Inputs and outputs are dense arrays of the function's shapes, column vectors as (n,); a
+    function of one output returns that array, of several a tuple. Every call returns new arrays.
+    """
+
+    def __init__(self, function: ca.Function) -> None:
+        self.function = function
+        self._buffer, self._run = function.buffer()
+        self._inputs = [np.zeros(function.numel_in(i)) for i in range(function.n_in())]
+        self._outputs = [np.zeros(function.numel_out(i)) for i in range(function.n_out())]
+        self._shapes = [_shape(function.size_out(i)) for i in range(function.n_out())]
+        for i, values in enumerate(self._inputs):
+            self._buffer.set_arg(i, memoryview(values))
+        for i, values in enumerate(self._outputs):
+            self._buffer.set_res(i, memoryview(values))
+
+    def __call__(self, *arguments: Array) -> Array | tuple[Array, ...]:
+        for values, argument in zip(self._inputs, arguments, strict=True):
+            values[:] = argument
+        self._run()
+        results = tuple(
+            values.reshape(shape, order="F").copy()
+            for values, shape in zip(self._outputs, self._shapes, strict=True)
+        )
+        return results[0] if len(results) == 1 else results
+
+
+def _shape(size: tuple[int, int]) -> tuple[int, ...]:
+    return (size[0],) if size[1] == 1 else size
+
+
+def load_evaluators(
+    content: str, names: Sequence[str], build: Callable[[], Mapping[str, ca.Function]]
+) -> dict[str, Evaluator]:
+    """Evaluators of the named functions: compiled where a compiler is found, else interpreted."""
+    library = compile_functions(content, lambda: list(build().values()))
+    if library is None:
+        return {name: Evaluator(function) for name, function in build().items()}
+    return {name: Evaluator(ca.external(name, str(library))) for name in names}

@@ -1,0 +1,163 @@
+"""The energies of a chain of bodies, differentiated in the joint space.
+
+M a + h + c + k + D v = B tau with M = d2T/dv2, h = (dM/dt) v - dT/dq, c = dV_gravity/dq and
+k = dV_strain/dq: Lagrange's equations, all by automatic differentiation of scalar energies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from flexctl.body import (
+    Body,
+    Local,
+    damping_matrix,
+    elementary_rotation,
+    move_body,
+    rotation_matrix,
+    solid_energy,
+)
+from flexctl.catalogue import Arm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Energies:
+    """Energies and kinematics of the whole arm as expressions in q and v.
+
+    Attributes
+    ----------
+    q, v
+        Coordinates [rad, m] and their rates; symbols (n, 1).
+    kinetic, strain, gravity
+        T(q, v), V_strain(q), V_gravity(q) [J]; scalars.
+    D
+        Damping matrix (n, n) of the elastic coordinates, zero on joint rows.
+    tip
+        Payload-side tip of the arm in the base frame (3, 1) [m].
+    tip_rotation
+        Axes of the last tip frame in the base frame (3, 3).
+    line_tips
+        End of every link's line in the base frame, by link name, each (3, 1) [m].
+    deflections, slopes
+        Deflection [m] and slope [-] at every flexible line's end, by ``link.direction``; scalars.
+    """
+
+    q: ca.SX
+    v: ca.SX
+    kinetic: ca.SX
+    strain: ca.SX
+    gravity: ca.SX
+    D: ca.SX
+    tip: ca.SX
+    tip_rotation: ca.SX
+    line_tips: Mapping[str, ca.SX]
+    deflections: Mapping[str, ca.SX]
+    slopes: Mapping[str, ca.SX]
+
+
+def chain_energies(arm: Arm, bodies: Sequence[Body]) -> Energies:
+    """Compose the bodies' energies into those of the arm.
+
+    Coordinates are q = [joint variables; elastic coordinates, body by body].
+    """
+    n_joints = len(bodies)
+    n = n_joints + sum(len(body.coordinates) for body in bodies)
+    q, v = ca.SX.sym("q", n), ca.SX.sym("v", n)
+    R, p = _base_pose(arm)
+    g = ca.SX(ca.DM(arm.gravity))
+    twist = (ca.SX.zeros(3), ca.SX.zeros(3))
+    kinetic = strain = gravity = ca.SX(0)
+    damping = [ca.SX(n_joints, n_joints)]
+    line_tips, deflections, slopes = {}, {}, {}
+    start = n_joints
+    for j, body in enumerate(bodies):
+        elastic = slice(start, start + len(body.coordinates))
+        start = elastic.stop
+        local = Local(joint=q[j], elastic=q[elastic], joint_rate=v[j], elastic_rate=v[elastic])
+        motion = move_body(body, local, twist)
+        kinetic += motion.kinetic
+        strain += motion.strain
+        gravity -= ca.dot(g, motion.mass * p + R @ motion.moment)
+        damping.append(damping_matrix(body, q[j]))
+        line_tips[body.link.name] = p + R @ motion.line_tip
+        for direction, deflection in motion.deflection.items():
+            deflections[f"{body.link.name}.{direction}"] = deflection
+            slopes[f"{body.link.name}.{direction}"] = motion.slope[direction]
+        R, p, twist = R @ motion.rotation, p + R @ motion.position, motion.twist
+    com = ca.SX(ca.DM(arm.payload.com))
+    inertia = ca.SX(ca.DM(np.diag(arm.payload.inertia)))
+    kinetic += solid_energy(arm.payload.mass, com, inertia, *twist)
+    gravity -= arm.payload.mass * ca.dot(g, p + R @ com)
+    return Energies(
+        q=q,
+        v=v,
+        kinetic=kinetic,
+        strain=strain,
+        gravity=gravity,
+        D=ca.diagcat(*damping),
+        tip=p,
+        tip_rotation=R,
+        line_tips=line_tips,
+        deflections=deflections,
+        slopes=slopes,
+    )
+
+
+def _base_pose(arm: Arm) -> tuple[ca.SX, ca.SX]:
+    phi = np.array(arm.base.rotation_vector)
+    turning = np.flatnonzero(phi)
+    if len(turning) == 0:
+        R = ca.SX.eye(3)
+    elif len(turning) == 1:
+        R = elementary_rotation(int(turning[0]), float(phi[turning[0]]))
+    else:
+        R = rotation_matrix(ca.SX(ca.DM(phi)))
+    return R, ca.SX(ca.DM(arm.base.position))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equations:
+    """Terms of M a + h + c + k + D v = B tau as expressions; n coordinates, m joints.
+
+    Attributes
+    ----------
+    M, h, c, k, D
+        Mass matrix (n, n), Coriolis and centrifugal forces, gravity forces and elastic forces,
+        each (n, 1), and damping matrix (n, n); forces in N on metres, N m on radians.
+    inverse
+        M a + h + c + k + D v without forming M (n, 1), in the accelerations `a`.
+    """
+
+    energies: Energies
+    a: ca.SX
+    M: ca.SX
+    h: ca.SX
+    c: ca.SX
+    k: ca.SX
+    D: ca.SX
+    inverse: ca.SX
+
+
+def lagrange_equations(energies: Energies) -> Equations:
+    """Differentiate the energies into the equations of motion."""
+    q, v, T = energies.q, energies.v, energies.kinetic
+    a = ca.SX.sym("a", q.shape[0])
+    momentum = ca.gradient(T, v)
+    centrifugal = ca.gradient(T, q)
+    c, k = ca.gradient(energies.gravity, q), ca.gradient(energies.strain, q)
+    D = energies.D
+    rate = ca.jtimes(momentum, ca.vertcat(q, v), ca.vertcat(v, a))
+    return Equations(
+        energies=energies,
+        a=a,
+        M=ca.jacobian(momentum, v),
+        h=ca.jtimes(momentum, q, v) - centrifugal,
+        c=c,
+        k=k,
+        D=D,
+        inverse=rate - centrifugal + c + k + D @ v,
+    )

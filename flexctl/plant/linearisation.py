@@ -1,0 +1,168 @@
+"""Linear models about an equilibrium, by exact differentiation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from flexctl import checks
+from flexctl.errors import ComputationError
+
+if TYPE_CHECKING:
+    from flexctl.plant.plant import Plant
+
+Array = NDArray[np.float64]
+
+_MAX_ITERATIONS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearPlant:
+    """M a + D v + K dq = B dtau about an equilibrium, and the same in state space.
+
+    The state is x = [q - q0; v] (2n,), the input u = tau - tau0 (m,), the output
+    y = [joint variables; tip position; deflections of the line ends] minus their equilibrium.
+
+    Attributes
+    ----------
+    q0, tau0
+        Equilibrium coordinates (n,) and holding torques (m,).
+    M, D, K, B
+        (n, n), (n, n), (n, n), (n, m).
+    outputs
+        Output matrix (p, 2n).
+    coordinates, actuators, output_names
+        Names of the entries of q, tau and y.
+    """
+
+    q0: Array
+    tau0: Array
+    M: Array
+    D: Array
+    K: Array
+    B: Array
+    outputs: Array
+    coordinates: tuple[str, ...]
+    actuators: tuple[str, ...]
+    output_names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        n = len(self.coordinates)
+        checks.definite("M", self.M, size=n)
+        checks.symmetric("K", self.K)
+        checks.shape("D", self.D, (n, n))
+        checks.shape("B", self.B, (n, len(self.actuators)))
+
+    @property
+    def A_state(self) -> Array:
+        """State matrix A of x' = A x + B u, (2n, 2n)."""
+        n = len(self.M)
+        inverse = np.linalg.solve(self.M, np.hstack([self.K, self.D]))
+        return np.block([[np.zeros((n, n)), np.eye(n)], [-inverse[:, :n], -inverse[:, n:]]])
+
+    @property
+    def B_state(self) -> Array:
+        """Input matrix B of x' = A x + B u, (2n, m)."""
+        return np.vstack([np.zeros_like(self.B), np.linalg.solve(self.M, self.B)])
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of x: the coordinates and their rates."""
+        return self.coordinates + tuple(f"{name}.rate" for name in self.coordinates)
+
+    def poles(self) -> Array:
+        """Eigenvalues of A [rad/s], complex (2n,)."""
+        return np.linalg.eigvals(self.A_state)
+
+    def frequencies(self, free: Array | None = None) -> Array:
+        """Undamped natural frequencies [rad/s], ascending, of the coordinates marked free.
+
+        `free` is a boolean mask (n,); by default all are. Rigid-body motions come out as zero.
+        """
+        mask = np.ones(len(self.M), dtype=bool) if free is None else free
+        grid = np.ix_(mask, mask)
+        squares = scipy.linalg.eigh(self.K[grid], self.M[grid], eigvals_only=True)
+        return np.sqrt(np.clip(squares, 0.0, None))
+
+    def to_control(self) -> Any:
+        """A `control.StateSpace` with named inputs, states and outputs.
+
+        Inputs are torque increments [N m or N], states q - q0 and v, outputs as in `outputs`.
+        """
+        from flexctl.plant.interchange import state_space  # noqa: PLC0415 (slow import)
+
+        return state_space(self)
+
+
+def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> LinearPlant:
+    """Linearise a plant about the equilibrium with the given joint variables.
+
+    Parameters
+    ----------
+    plant
+        Any plant.
+    pose
+        Named coordinates, or q (n,). The joints stay where they are put; the elastic coordinates
+        start there and are moved to equilibrium under gravity.
+
+    Raises
+    ------
+    ComputationError
+        When no equilibrium is found: the arm buckles or the links are too soft for gravity.
+    """
+    start = pose if isinstance(pose, np.ndarray) else plant.pose(pose)
+    q0, tau0 = find_equilibrium(plant, start)
+    K = plant.tangent_stiffness(q0)
+    return LinearPlant(
+        q0=q0,
+        tau0=tau0,
+        M=_symmetric(plant.mass_matrix(q0)),
+        D=plant.damping(q0),
+        K=_symmetric(K),
+        B=plant.B,
+        outputs=_outputs(plant, q0),
+        coordinates=plant.coordinates,
+        actuators=plant.joints,
+        output_names=(*plant.joints, "tip.x", "tip.y", "tip.z", *plant.lines),
+    )
+
+
+def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
+    """Elastic coordinates at rest under gravity, joints held; returns q0 (n,) and tau0 (m,).
+
+    Newton's method on c_f(q) + k_f(q) = 0 with the exact tangent stiffness.
+    """
+    m = plant.m
+    q = np.array(start, dtype=float)
+    scale = np.abs(plant.gravity(q)).max(initial=0.0)
+    for _ in range(_MAX_ITERATIONS):
+        force = plant.gravity(q) + plant.elastic_force(q)
+        if np.abs(force[m:]).max(initial=0.0) <= 1e-13 * scale:
+            return q, force[:m]
+        step = np.linalg.solve(plant.tangent_stiffness(q)[m:, m:], -force[m:])
+        q[m:] += step
+        if np.abs(step).max() <= 1e-15 * max(np.abs(q[m:]).max(), 1e-12):
+            return q, (plant.gravity(q) + plant.elastic_force(q))[:m]
+    raise ComputationError(
+        f"{plant.arm.name}: no equilibrium at joints {q[:m]}: the links are too soft for gravity; "
+        "check EI and gravity, or name elastic coordinates nearer to it"
+    )
+
+
+def _symmetric(A: Array) -> Array:
+    """Remove asymmetry at round-off, which symmetric solvers would pass on."""
+    return (A + A.T) / 2
+
+
+def _outputs(plant: Plant, q: Array) -> Array:
+    """Output matrix (p, 2n) of joints, tip and line-end deflections."""
+    n, m = plant.n, plant.m
+    positions = np.vstack(
+        [np.eye(m, n), plant.tip_jacobian(q), plant.deflections_jacobian(q)]
+    )
+    return np.hstack([positions, np.zeros_like(positions)])

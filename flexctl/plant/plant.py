@@ -1,0 +1,275 @@
+"""The arm with a chosen discretisation: its equations of motion as CasADi functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.body import Body
+from flexctl.catalogue import Arm, BasisChoice
+from flexctl.errors import ComputationError, InputError
+from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints
+from flexctl.plant.compilation import Evaluator, backend, load_evaluators
+from flexctl.plant.lagrange import Equations, chain_energies, lagrange_equations
+from flexctl.plant.linearisation import LinearPlant, linearise
+
+Array = NDArray[np.float64]
+
+_WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of the physics
+
+FUNCTIONS = (
+    "mass_matrix",
+    "bias",
+    "gravity",
+    "elastic_force",
+    "damping",
+    "tangent_stiffness",
+    "inverse_dynamics",
+    "energies",
+    "tip",
+    "tip_jacobian",
+    "line_tips",
+    "line_tips_jacobian",
+    "deflections",
+    "deflections_jacobian",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plant:
+    """Equations of motion M(q) a + h(q, v) + c(q) + k(q) + D(q) v = B tau of one arm.
+
+    q = [joint variables; elastic coordinates] has n entries, tau one per joint (m).  Numeric
+    methods take and return arrays: q, v, a (n,), tau (m,); SI units, radians.
+
+    Attributes
+    ----------
+    arm
+        Continuous data.
+    basis
+        Discretisation of every flexible link and plane.
+    bodies
+        Links with their shapes, from the base outwards.
+    """
+
+    arm: Arm
+    basis: BasisChoice
+    bodies: tuple[Body, ...]
+
+    @cached_property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joint variables, which are also those of the actuators."""
+        return tuple(f"joint{j + 1}" for j in range(len(self.bodies)))
+
+    @cached_property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of all entries of q."""
+        return self.joints + tuple(name for body in self.bodies for name in body.coordinates)
+
+    @property
+    def n(self) -> int:
+        """Number of coordinates."""
+        return len(self.coordinates)
+
+    @property
+    def m(self) -> int:
+        """Number of joints, each with one actuator."""
+        return len(self.bodies)
+
+    @cached_property
+    def B(self) -> Array:
+        """Input matrix (n, m): torques act on the joint rows only, the links being clamped."""
+        return np.eye(self.n, self.m)
+
+    @cached_property
+    def backend(self) -> str:
+        """What evaluates the functions: compiled C or the CasADi virtual machine."""
+        return backend()
+
+    @cached_property
+    def content(self) -> str:
+        """All that determines the equations, as text: the key of the compile cache."""
+        return f"{self.arm.model_dump_json(exclude=_WORDS)} {self.basis!r}"
+
+    @cached_property
+    def equations(self) -> Equations:
+        """The terms of the equations of motion as CasADi SX expressions."""
+        return lagrange_equations(chain_energies(self.arm, self.bodies))
+
+    def casadi_functions(self) -> dict[str, ca.Function]:
+        """All functions of the plant, by name, as CasADi functions with dense results."""
+        e = self.equations
+        q, v, a = e.energies.q, e.energies.v, e.a
+        tips = ca.horzcat(*e.energies.line_tips.values())
+        tables = (e.energies.deflections, e.energies.slopes)
+        results: dict[str, tuple[list[ca.SX], list[ca.SX]]] = {
+            "mass_matrix": ([q], [e.M]),
+            "bias": ([q, v], [e.h]),
+            "gravity": ([q], [e.c]),
+            "elastic_force": ([q], [e.k]),
+            "damping": ([q], [e.D]),
+            "tangent_stiffness": ([q], [ca.jacobian(e.c + e.k, q)]),
+            "inverse_dynamics": ([q, v, a], [e.inverse]),
+            "energies": ([q, v], [e.energies.kinetic, e.energies.strain, e.energies.gravity]),
+            "tip": ([q], [e.energies.tip]),
+            "tip_jacobian": ([q], [ca.jacobian(e.energies.tip, q)]),
+            "line_tips": ([q], [tips]),
+            "line_tips_jacobian": ([q], [ca.jacobian(ca.vec(tips), q)]),
+            "deflections_jacobian": ([q], [ca.jacobian(ca.vertcat(*tables[0].values()), q)]),
+            "deflections": ([q], [ca.vertcat(*table.values()) for table in tables]),
+        }
+        return {name: _function(name, *parts) for name, parts in results.items()}
+
+    @cached_property
+    def functions(self) -> Mapping[str, Evaluator]:
+        """Evaluators of `FUNCTIONS`, compiled where a compiler is found."""
+        return load_evaluators(f"plant {self.content}", FUNCTIONS, self.casadi_functions)
+
+    @cached_property
+    def forward_dynamics_function(self) -> ca.Function:
+        """CasADi function (q, v, tau) -> a that solves M a = B tau - h - c - k - D v by LDL^T."""
+        q, v, tau = ca.MX.sym("q", self.n), ca.MX.sym("v", self.n), ca.MX.sym("tau", self.m)
+        functions = self.casadi_functions()
+        force = functions["inverse_dynamics"](q, v, ca.MX.zeros(self.n))
+        M = functions["mass_matrix"](q)
+        a = ca.solve(M, ca.DM(self.B) @ tau - force, "ldl")
+        return ca.Function(
+            "forward_dynamics", [q, v, tau], [a], ["q", "v", "tau"], ["a"]
+        )
+
+    @cached_property
+    def _forward(self) -> Evaluator:
+        return load_evaluators(
+            f"forward {self.content}",
+            ("forward_dynamics",),
+            lambda: {"forward_dynamics": self.forward_dynamics_function},
+        )["forward_dynamics"]
+
+    def mass_matrix(self, q: Array) -> Array:
+        """Mass matrix M(q), (n, n)."""
+        return self._one("mass_matrix", q)
+
+    def bias(self, q: Array, v: Array) -> Array:
+        """Coriolis and centrifugal forces h(q, v), (n,)."""
+        return self._one("bias", q, v)
+
+    def gravity(self, q: Array) -> Array:
+        """Gravity forces c(q) = dV_gravity/dq, (n,)."""
+        return self._one("gravity", q)
+
+    def elastic_force(self, q: Array) -> Array:
+        """Elastic forces k(q) = dV_strain/dq, (n,); also on a prismatic joint's row."""
+        return self._one("elastic_force", q)
+
+    def damping(self, q: Array) -> Array:
+        """Damping matrix D(q), (n, n)."""
+        return self._one("damping", q)
+
+    def tangent_stiffness(self, q: Array) -> Array:
+        """Stiffness d(c + k)/dq about q, (n, n)."""
+        return self._one("tangent_stiffness", q)
+
+    def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
+        """Generalised forces M a + h + c + k + D v, (n,); their joint rows are torques."""
+        return self._one("inverse_dynamics", q, v, a)
+
+    def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
+        """Accelerations a (n,) under the joint torques tau (m,).
+
+        Raises
+        ------
+        ComputationError
+            When the mass matrix at q is singular or indefinite.
+        """
+        a = self._forward(q, v, tau)
+        if not np.all(np.isfinite(a)):
+            raise ComputationError(
+                f"the mass matrix cannot be solved at q = {np.array2string(np.asarray(q))}; "
+                "a link or hub without inertia?"
+            )
+        return a  # pyright: ignore[reportReturnType]
+
+    def energies(self, q: Array, v: Array) -> tuple[float, float, float]:
+        """Kinetic, strain and gravitational energy [J]."""
+        kinetic, strain, gravity = self.functions["energies"](q, v)
+        return float(kinetic[0]), float(strain[0]), float(gravity[0])
+
+    def tip(self, q: Array) -> Array:
+        """Position of the arm's tip in the base frame, (3,) [m]."""
+        return self._one("tip", q)
+
+    def deflections_jacobian(self, q: Array) -> Array:
+        """Derivative of the line-end deflections by q, (lines, n)."""
+        return self._one("deflections_jacobian", q)
+
+    def tip_jacobian(self, q: Array) -> Array:
+        """Derivative of the tip's position by q, (3, n)."""
+        return self._one("tip_jacobian", q)
+
+    def line_tips(self, q: Array) -> Array:
+        """Ends of the links' lines in the base frame, (3, links) [m]."""
+        return self._one("line_tips", q)
+
+    def _one(self, name: str, *arguments: Array) -> Array:
+        return self.functions[name](*arguments)  # pyright: ignore[reportReturnType]
+
+    def deflections(self, q: Array) -> tuple[Array, Array]:
+        """Deflections [m] and slopes [-] at the ends of the lines, ordered as `lines`."""
+        return self.functions["deflections"](q)  # pyright: ignore[reportReturnType]
+
+    @cached_property
+    def lines(self) -> tuple[str, ...]:
+        """Flexible lines by link and direction of deflection, such as ``link2.y``."""
+        return tuple(f"{body.link.name}.{d}" for body in self.bodies for d in body.planes)
+
+    def pose(self, given: Mapping[str, float] | None = None) -> Array:
+        """Coordinates q (n,) from named values; joints not named rest at `default_joints`.
+
+        Raises
+        ------
+        InputError
+            When a name is no coordinate, or a sliding link's free length is impossible.
+        """
+        given = dict(given or {})
+        q = np.concatenate([default_joints(self.arm), np.zeros(self.n - self.m)])
+        for name, value in given.items():
+            if name not in self.coordinates:
+                raise InputError(f"pose: {name} is no coordinate of {self.arm.name}"
+                                 f"{nearest(name, self.coordinates)}")
+            q[self.coordinates.index(name)] = value
+        check_joints(self.arm, q[: self.m])
+        return q
+
+    def linearise(self, pose: Mapping[str, float] | Array | None = None) -> LinearPlant:
+        """Linear model about the equilibrium at a pose: see `flexctl.plant.linearise`."""
+        return linearise(self, pose)
+
+    def to_nonlinear(self) -> Any:
+        """A `control.NonlinearIOSystem` with inputs tau, states q and v, outputs tip and joints."""
+        from flexctl.plant.interchange import nonlinear_system  # noqa: PLC0415 (slow import)
+
+        return nonlinear_system(self)
+
+
+def assemble_plant(arm: Arm, basis: BasisChoice) -> Plant:
+    """Discretise every flexible link of an arm.
+
+    Parameters
+    ----------
+    arm
+        Continuous data of the arm.
+    basis
+        Kind ("modes" or "elements") and order per link and plane.
+    """
+    return Plant(arm=arm, basis=basis, bodies=assemble_bodies(arm, basis))
+
+
+def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
+    dense = [ca.densify(output) for output in outputs]
+    return ca.Function(name, inputs, dense, {"cse": True})
