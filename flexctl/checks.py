@@ -66,7 +66,8 @@ def symmetric(name: str, A: ArrayLike, size: int | None = None) -> Array:
     if not A.size:
         return A
     d = np.sqrt(np.abs(np.diag(A)))
-    round_off = 8 * len(A) * np.finfo(float).eps * np.abs(A).max()
+    r = np.sqrt(np.abs(A).max(axis=1))  # row by row, so that mixed units hide nothing
+    round_off = 8 * len(A) * np.finfo(float).eps * np.outer(r, r)
     excess = np.abs(A - A.T) - _ASYMMETRY * np.outer(d, d) - round_off
     i, j = np.unravel_index(excess.argmax(), A.shape)
     if excess[i, j] > 0:

@@ -91,4 +91,4 @@ class HermiteShapes(Shapes):
 def _unit_element(s: Array, derivative: int) -> Array:
     """Return the derivative of the four cubics at s (k,) in [0, 1], (4, k)."""
     cubics = np.polynomial.polynomial.polyder(_CUBICS, derivative, axis=1)
-    return np.polynomial.polynomial.polyval(s, cubics.T)
+    return np.asarray(np.polynomial.polynomial.polyval(s, cubics.T), dtype=float)

@@ -116,7 +116,7 @@ def _static_shapes(base: Shapes) -> Array:
     """Return coefficients (n, 2) of the shapes of least strain energy for a given tip."""
     tip, stiffness = _tip_rows(base), unit_matrices(base)[1]
     flexible = scipy.linalg.solve(stiffness, tip.T, assume_a="pos")
-    return flexible @ np.linalg.inv(tip @ flexible)
+    return np.asarray(flexible @ np.linalg.inv(tip @ flexible), dtype=float)
 
 
 def _fixed_modes(base: Shapes) -> tuple[Array, Array]:
@@ -129,6 +129,6 @@ def _fixed_modes(base: Shapes) -> tuple[Array, Array]:
     inverse_squares, vectors = scipy.linalg.eigh(
         inside.T @ mass @ inside, inside.T @ stiffness @ inside
     )
-    w = 1 / np.sqrt(inverse_squares[::-1])
+    w = np.asarray(1 / np.sqrt(inverse_squares[::-1]), dtype=float)
     modes = inside @ (vectors[:, ::-1] * w)
     return w, modes * np.sign(base.curvature(1.0)[:, 0] @ modes)

@@ -44,7 +44,7 @@ def clamped_mass_roots(n: int, tip: TipLoad | None = None) -> Array:
         beyond = count_roots_below(middle, tip) >= wanted
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
         middle = (low + high) / 2
-    return high
+    return np.asarray(high, dtype=float)
 
 
 def count_roots_below(beta: Array, tip: TipLoad) -> Array:

@@ -184,13 +184,9 @@ class Arm(FileRecord):
     @model_validator(mode="before")
     @classmethod
     def _name_links(cls, table: object) -> object:
-        links = table.get("link") if isinstance(table, dict) else None
-        if not isinstance(links, list | tuple):
+        if not isinstance(table, dict) or not isinstance(table.get("link"), list | tuple):
             return table
-        named = [
-            {"name": f"link{i + 1}", **link} if isinstance(link, dict) else link
-            for i, link in enumerate(links)
-        ]
+        named = [_named(link, i) for i, link in enumerate(table["link"])]
         return {**table, "link": named}
 
     @model_validator(mode="after")
@@ -209,6 +205,10 @@ class Arm(FileRecord):
 
 
 _RESERVED = {"gravity", "base", "payload", "truth", "link", "links"}  # first words of settings
+
+
+def _named(link: object, index: int) -> object:
+    return {"name": f"link{index + 1}"} | link if isinstance(link, dict) else link
 
 
 def _check_planes(link: Link) -> None:

@@ -15,9 +15,9 @@ def read_text(path: Path) -> str:
     InputError
         If there is no such file, or it is a folder, cannot be read or is not UTF-8.
     """
+    if path.is_dir():
+        raise InputError(f"{path}: wanted a file, came a folder")
     try:
-        if path.is_dir():
-            raise InputError(f"{path}: wanted a file, came a folder")
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError as error:
         raise InputError(f"{path}: wanted a file, came nothing (no such file)") from error

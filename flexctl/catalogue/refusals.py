@@ -80,7 +80,7 @@ def refuse(label: object, key: str, *, wanted: str, came: object) -> InputError:
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``nearest: ...`` where a known word is like `word`, else the list of known words."""
     known = sorted(known)
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     close = close or [k for k in known if k.lower() == word.lower()]
     return f"nearest: {close[0]}" if close else f"one of: {', '.join(known) or 'none'}"
 
@@ -109,7 +109,8 @@ def _key(key: str) -> str:
 
 def _sentence(record: type[Record], fault: ErrorDetails) -> str:
     location, kind, came = fault["loc"], fault["type"], fault["input"]
-    refusal = fault.get("ctx", {}).get("error")
+    context = fault.get("ctx", {})
+    refusal = context.get("error")
     if isinstance(refusal, RefusalError):
         location = (*location, refusal.key) if refusal.key else location
         came, wanted = refusal.came, refusal.wanted
@@ -118,9 +119,9 @@ def _sentence(record: type[Record], fault: ErrorDetails) -> str:
         hint = nearest(str(key), known_keys(_record_at(record, above)))
         wanted, came = f"a known key ({hint})", Said(_key(str(key)))
     elif kind in ("too_short", "too_long"):
-        wanted, came = _count(fault["ctx"]), Said(_items(fault["ctx"]["actual_length"]))
+        wanted, came = _count(context), Said(_items(context["actual_length"]))
     else:
-        wanted = _WANTED.get(kind, fault["msg"]).format(**fault.get("ctx", {}))
+        wanted = _WANTED.get(kind, fault["msg"]).format(**context)
         came = NOTHING if kind == "missing" else came
     return f"{key_path(location)}: wanted {wanted}, came {shown(came)}"
 

@@ -208,7 +208,9 @@ def _scaled(value: object, factor: float) -> object:
         return {key: _scaled(entry, factor) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_scaled(entry, factor) for entry in value]
-    return value * factor if _is_number(value) else value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value * factor
+    return value
 
 
 def _has_number(value: object) -> bool:
@@ -216,10 +218,6 @@ def _has_number(value: object) -> bool:
         return any(map(_has_number, value.values()))
     if isinstance(value, list | tuple):
         return any(map(_has_number, value))
-    return _is_number(value)
-
-
-def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

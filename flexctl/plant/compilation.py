@@ -24,7 +24,7 @@ from flexctl.errors import ComputationError
 
 Array = NDArray[np.float64]
 
-_LARGE_SOURCE = 3_000_000  # bytes; beyond it the optimiser takes minutes for a few per cent
+_LARGE_SOURCE = 200_000  # bytes; beyond it the second level takes twice as long for a few per cent
 
 
 def find_compiler() -> str | None:
@@ -36,8 +36,10 @@ def find_compiler() -> str | None:
     return next((found for name in names if (found := shutil.which(name))), None)
 
 
-def backend() -> str:
+def backend(*, interpreted: bool = False) -> str:
     """How functions are evaluated here, in words."""
+    if interpreted:
+        return "CasADi virtual machine (not compiled: only linear models are asked of this plant)"
     compiler = find_compiler()
     if compiler is None:
         return "CasADi virtual machine (no C compiler found: slower, same results)"
@@ -148,10 +150,15 @@ def _shape(size: tuple[int, int]) -> tuple[int, ...]:
 
 
 def load_evaluators(
-    content: str, names: Sequence[str], build: Callable[[], Mapping[str, ca.Function]]
+    content: str,
+    names: Sequence[str],
+    build: Callable[[], Mapping[str, ca.Function]],
+    *,
+    interpreted: bool = False,
 ) -> dict[str, Evaluator]:
     """Evaluators of the named functions: compiled where a compiler is found, else interpreted."""
-    library = compile_functions(content, lambda: list(build().values()))
+    key = f"{' '.join(names)} {content}"
+    library = None if interpreted else compile_functions(key, lambda: list(build().values()))
     if library is None:
         return {name: Evaluator(function) for name, function in build().items()}
     return {name: Evaluator(ca.external(name, str(library))) for name in names}

@@ -23,20 +23,22 @@ Array = NDArray[np.float64]
 
 _WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of the physics
 
-FUNCTIONS = (
+DYNAMICS = (
     "mass_matrix",
-    "bias",
-    "gravity",
-    "elastic_force",
-    "damping",
-    "tangent_stiffness",
     "inverse_dynamics",
     "energies",
+    "gravity",
+    "elastic_force",
     "tip",
-    "tip_jacobian",
     "line_tips",
-    "line_tips_jacobian",
     "deflections",
+)
+LINEARISATION = (
+    "bias",
+    "damping",
+    "tangent_stiffness",
+    "tip_jacobian",
+    "line_tips_jacobian",
     "deflections_jacobian",
 )
 
@@ -56,11 +58,15 @@ class Plant:
         Discretisation of every flexible link and plane.
     bodies
         Links with their shapes, from the base outwards.
+    interpreted
+        Whether the functions stay in the CasADi virtual machine even where a compiler is found:
+        for a fine mesh of which only the eigenvalues are wanted.
     """
 
     arm: Arm
     basis: BasisChoice
     bodies: tuple[Body, ...]
+    interpreted: bool = False
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
@@ -90,7 +96,7 @@ class Plant:
     @cached_property
     def backend(self) -> str:
         """What evaluates the functions: compiled C or the CasADi virtual machine."""
-        return backend()
+        return backend(interpreted=self.interpreted)
 
     @cached_property
     def content(self) -> str:
@@ -128,8 +134,20 @@ class Plant:
 
     @cached_property
     def functions(self) -> Mapping[str, Evaluator]:
-        """Evaluators of `FUNCTIONS`, compiled where a compiler is found."""
-        return load_evaluators(f"plant {self.content}", FUNCTIONS, self.casadi_functions)
+        """Evaluators of `DYNAMICS`, compiled where a compiler is found."""
+        return self._evaluators(DYNAMICS)
+
+    @cached_property
+    def linearisation_functions(self) -> Mapping[str, Evaluator]:
+        """Evaluators of `LINEARISATION`, compiled where a compiler is found."""
+        return self._evaluators(LINEARISATION)
+
+    def _evaluators(self, names: tuple[str, ...]) -> Mapping[str, Evaluator]:
+        def build() -> dict[str, ca.Function]:
+            functions = self.casadi_functions()
+            return {name: functions[name] for name in names}
+
+        return load_evaluators(self.content, names, build, interpreted=self.interpreted)
 
     @cached_property
     def forward_dynamics_function(self) -> ca.Function:
@@ -146,9 +164,10 @@ class Plant:
     @cached_property
     def _forward(self) -> Evaluator:
         return load_evaluators(
-            f"forward {self.content}",
+            self.content,
             ("forward_dynamics",),
             lambda: {"forward_dynamics": self.forward_dynamics_function},
+            interpreted=self.interpreted,
         )["forward_dynamics"]
 
     def mass_matrix(self, q: Array) -> Array:
@@ -217,7 +236,8 @@ class Plant:
         return self._one("line_tips", q)
 
     def _one(self, name: str, *arguments: Array) -> Array:
-        return self.functions[name](*arguments)  # pyright: ignore[reportReturnType]
+        functions = self.functions if name in DYNAMICS else self.linearisation_functions
+        return functions[name](*arguments)  # pyright: ignore[reportReturnType]
 
     def deflections(self, q: Array) -> tuple[Array, Array]:
         """Deflections [m] and slopes [-] at the ends of the lines, ordered as `lines`."""
@@ -257,7 +277,7 @@ class Plant:
         return nonlinear_system(self)
 
 
-def assemble_plant(arm: Arm, basis: BasisChoice) -> Plant:
+def assemble_plant(arm: Arm, basis: BasisChoice, *, interpreted: bool = False) -> Plant:
     """Discretise every flexible link of an arm.
 
     Parameters
@@ -266,8 +286,11 @@ def assemble_plant(arm: Arm, basis: BasisChoice) -> Plant:
         Continuous data of the arm.
     basis
         Kind ("modes" or "elements") and order per link and plane.
+    interpreted
+        Do not compile, although a compiler is found: see `Plant`.
     """
-    return Plant(arm=arm, basis=basis, bodies=assemble_bodies(arm, basis))
+    bodies = assemble_bodies(arm, basis)
+    return Plant(arm=arm, basis=basis, bodies=bodies, interpreted=interpreted)
 
 
 def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:

@@ -1,0 +1,109 @@
+"""Model-based decoupling of the joints, with an optional LQR second loop."""
+
+from __future__ import annotations
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.catalogue import Design
+from flexctl.design.laws import LawParts, Signals, integral_gain, law_signals, per_joint
+from flexctl.design.lqr import StateFeedback
+from flexctl.design.reference import ReferenceMotion
+from flexctl.design.second_loop import decoupled_model, design_second_loop
+from flexctl.errors import DesignError
+from flexctl.plant import LinearPlant, Plant, linearise
+
+Array = NDArray[np.float64]
+
+
+def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
+    """Torques that turn the joints into double integrators, whatever the links do.
+
+    tau = (M_rr - M_rf M_ff^-1 M_fr) u + n_r - M_rf M_ff^-1 n_f,  n = h + c + k + D v,
+    u = a_d - Gv e' - Gp e - Gi int(e) in the gross motion, so that e'' + Gv e' + Gp e = 0; after
+    it u = -G [e; q_f - q_f0; e'; q_f'] if there is a second loop. n holds the 1/2 q_f'(dK/dl)q_f
+    of a sliding link and the plant's own damping. Source: [TG95], (31)-(37).
+
+    Raises
+    ------
+    DesignError
+        When the joint gains or the second loop do not give a stable loop on the design plant.
+    """
+    m = plant.m
+    Gi = integral_gain(design.gains, m)
+    signals = law_signals(plant, integral=Gi is not None)
+    Gp, Gv = per_joint(design.gains.Gp, m), per_joint(design.gains.Gv, m)
+    _require_stable_joints(Gp, Gv, Gi)
+    u = signals.a_d - Gv * signals.error_rate - Gp * signals.error
+    integral = ca.DM(Gi) * signals.z if Gi is not None else 0
+    linear = linearise(plant, plant.pose(dict(zip(plant.joints, reference.final, strict=True))))
+    feedback = None
+    if design.second_loop:
+        feedback = design_second_loop(linear, m, design.second_loop)
+        if Gi is not None:
+            _require_stable_integral(linear, feedback, Gi)
+        u = (1 - signals.s) * u + signals.s * _second(signals, feedback, linear, m)
+    tau = decoupling_torque(plant, signals, u - integral)
+    return LawParts(
+        law=signals.law(tau),
+        n_state=signals.z.numel(),
+        feedback=feedback,
+        assumptions=(
+            "the controller knows mass, gravity, stiffness and damping of its design plant",
+            "it measures the full state of its design plant",
+        ),
+    )
+
+
+def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
+    """Joint torques (m, 1) that give the joints the accelerations u (m, 1) [rad/s^2, m/s^2].
+
+    The links then accelerate by M_ff a_f = -(M_fr u + n_f), and the torque is the joint rows of
+    the inverse dynamics: the same as with the Schur complement, without forming an inverse.
+    """
+    m, e = plant.m, plant.equations
+    symbols = [e.energies.q, e.energies.v, e.a]
+    n_f = plant.n - m
+    values = [signals.q, signals.v]
+    M, force = ca.substitute(
+        [e.M, ca.substitute(e.inverse, e.a, ca.SX.zeros(plant.n))], symbols[:2], values
+    )
+    if n_f == 0:
+        return M @ u + force
+    D, LT, order = ca.ldl(M[m:, m:])
+    a_f = -ca.ldl_solve(M[m:, :m] @ u + force[m:], D, LT, order)
+    return M[:m, :m] @ u + M[:m, m:] @ a_f + force[:m]
+
+
+def _second(signals: Signals, feedback: StateFeedback, linear: LinearPlant, m: int) -> ca.SX:
+    deflection = signals.q[m:] - ca.DM(linear.q0[m:])
+    state = ca.vertcat(signals.error, deflection, signals.error_rate, signals.v[m:])
+    return -ca.DM(feedback.gain) @ state
+
+
+def _require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:
+    """Hurwitz: e'' + Gv e' + Gp e + Gi int(e) = 0 is stable if Gp Gv > Gi."""
+    if Gi is None or np.all(Gp * Gv > Gi):
+        return
+    j = int(np.argmax(Gi / (Gp * Gv)))
+    raise DesignError(
+        f"gains.Gi: wanted less than Gp Gv = {Gp[j] * Gv[j]:g} for joint{j + 1}, came {Gi[j]:g}"
+    )
+
+
+def _require_stable_integral(linear: LinearPlant, feedback: StateFeedback, Gi: Array) -> None:
+    """The second loop is designed without the integral; it must stay stable with it."""
+    m = len(Gi)
+    A, B = decoupled_model(linear, m)
+    n = len(A)
+    closed = np.zeros((n + m, n + m))
+    closed[:n, :n] = A - B @ feedback.gain
+    closed[:n, n:] = -B * Gi
+    closed[n:, :m] = np.eye(m)
+    worst = np.linalg.eigvals(closed)
+    if worst.real.max() >= 0:
+        raise DesignError(
+            "gains.Gi: the integral makes the second loop unstable "
+            f"(pole at {worst[worst.real.argmax()]:.4g} rad/s); lower Gi"
+        )

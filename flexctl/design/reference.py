@@ -1,0 +1,125 @@
+"""Reference motions of the joints as CasADi functions of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl import checks
+from flexctl.catalogue import Design, load_samples
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceMotion:
+    """Desired joint variables and their derivatives.
+
+    Attributes
+    ----------
+    function
+        CasADi function t [s] -> (q_d, v_d, a_d), each (m, 1) [rad or m, per s, per s^2].
+    duration
+        End of the gross motion [s]; the reference rests afterwards.
+    start, final
+        Joint variables (m,) at time 0 and from `duration` on.
+    """
+
+    function: ca.Function
+    duration: float
+    start: Array
+    final: Array
+
+    def __post_init__(self) -> None:
+        checks.shape("final", self.final, self.start.shape)
+
+    def sample(self, t: Array) -> tuple[Array, Array, Array]:
+        """Desired positions, rates and accelerations at times t (N,), each (m, N)."""
+        mapped = self.function.map(len(t))
+        position, rate, acceleration = mapped(np.asarray(t)[None, :])
+        return np.array(position), np.array(rate), np.array(acceleration)
+
+
+def make_reference(design: Design) -> ReferenceMotion:
+    """Make the reference motion that a design file asks for.
+
+    Raises
+    ------
+    InputError
+        When a csv file cannot be read or does not hold a motion.
+    """
+    if design.reference_file is not None:
+        return _from_samples(design)
+    reference = design.reference
+    start = np.array(reference.from_, dtype=float)
+    final = np.array(reference.to, dtype=float)
+    duration = reference.duration or 0.0
+    if reference.kind == "setpoint":
+        function = _function(lambda _t: (ca.SX(ca.DM(final)), ca.SX.zeros(len(final))))
+    else:
+        shape = _PROFILES[reference.kind]
+        function = _function(lambda t: _profile(shape, t, start, final, duration))
+    return ReferenceMotion(function=function, duration=duration, start=start, final=final)
+
+
+def _cycloid(s: ca.SX) -> ca.SX:
+    """s - sin(2 pi s)/(2 pi): rate and acceleration vanish at both ends. Source: [TG95]."""
+    return s - ca.sin(2 * ca.pi * s) / (2 * ca.pi)
+
+
+def _quintic(s: ca.SX) -> ca.SX:
+    """10 s^3 - 15 s^4 + 6 s^5: rate and acceleration vanish at both ends. Source: [SM02]."""
+    return s**3 * (10 - 15 * s + 6 * s**2)
+
+
+_PROFILES: dict[str, Callable[[ca.SX], ca.SX]] = {"cycloid": _cycloid, "quintic": _quintic}
+
+
+def _profile(
+    shape: Callable[[ca.SX], ca.SX], t: ca.SX, start: Array, final: Array, duration: float
+) -> tuple[ca.SX, ca.SX]:
+    """Position and rate of a motion along `shape`; at rest outside [0, duration]."""
+    s = ca.SX.sym("s")
+    rate = ca.Function("rate", [s], [ca.gradient(shape(s), s)])
+    inside = ca.fmin(ca.fmax(t / duration, 0), 1)
+    way = ca.DM(final - start)
+    return ca.DM(start) + way * shape(inside), way * rate(inside) / duration
+
+
+def _function(motion: Callable[[ca.SX], tuple[ca.SX, ca.SX]]) -> ca.Function:
+    t = ca.SX.sym("t")
+    position, rate = motion(t)
+    acceleration = ca.densify(ca.jacobian(rate, t))
+    outputs = [ca.densify(position), ca.densify(rate), acceleration]
+    return ca.Function("reference", [t], outputs)
+
+
+def _from_samples(design: Design) -> ReferenceMotion:
+    """Quintic spline through the samples of a csv file, at rest before and after."""
+    path = design.reference_file
+    assert path is not None  # noqa: S101 (asked by the caller)
+    samples = load_samples(path)
+    first, last = samples.t[0], samples.t[-1]
+    degree = min(5, len(samples.t) - 1)
+    spline = ca.interpolant(
+        "spline", "bspline", [samples.t], samples.joint.T.ravel(), {"degree": [degree]}
+    )
+    t = ca.MX.sym("t")
+    inside = ca.fmin(ca.fmax(t + first, first), last)
+    s = ca.MX.sym("s")
+    value = spline(s)
+    rate = ca.jacobian(value, s)
+    derivatives = ca.Function("derivatives", [s], [value, rate, ca.jacobian(rate, s)])
+    position, speed, acceleration = derivatives(inside)
+    moving = ca.logic_and(t >= 0, t <= last - first)
+    outputs = [position, ca.densify(speed * moving), ca.densify(acceleration * moving)]
+    return ReferenceMotion(
+        function=ca.Function("reference", [t], outputs),
+        duration=float(last - first),
+        start=samples.joint[:, 0],
+        final=samples.joint[:, -1],
+    )

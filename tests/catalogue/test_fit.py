@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+
+from flexctl.catalogue import check_design, load_design, load_model, load_samples
+from flexctl.errors import InputError
+
+
+@pytest.fixture
+def arm(model_text, write):
+    return load_model(write(model_text, "arm.toml"))
+
+
+def refusal(arm, path):
+    design = load_design(path)
+    with pytest.raises(InputError) as caught:
+        check_design(arm, design)
+    return str(caught.value).removeprefix(f"{path}: ")
+
+
+def test_a_design_that_fits_passes(arm, design_text, write):
+    check_design(arm, load_design(write(design_text)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "Gp = 100.0",
+            "Gp = [1, 1]",
+            "gains.Gp: wanted one number, or 3, one per joint of arm, came [1.0, 1.0]",
+        ),
+        (
+            "to = [3.1, 1.5, 1.0]",
+            "to = [3.1, 3.3, 1.0]",
+            "reference.to[2]: wanted -3.1 to 3.2 (limits.position of upper of arm), came 3.3",
+        ),
+        (
+            "from = [0.0, 0.0, 0.3]",
+            "from = [0.0, 0.0, 0.05]",
+            "reference.from[3]: wanted 0.1 to 1.3 (limits.position of link3 of arm), came 0.05",
+        ),
+    ],
+)
+def test_a_design_that_does_not_fit_is_refused(arm, design_text, write, old, new, message):
+    assert refusal(arm, write(design_text.replace(old, new))) == message
+
+
+@pytest.mark.parametrize("end", ["0.0", "-0.2", "1.31"])
+def test_a_prismatic_joint_stays_within_its_beam(model_text, design_text, write, end):
+    free = model_text.replace("limits = { position = [0.1, 1.3] }", "")
+    arm = load_model(write(free, "arm.toml"))
+    path = write(design_text.replace("1.5, 1.0]", f"1.5, {end}]"))
+
+    message = refusal(arm, path)
+
+    assert message.startswith(
+        "reference.to[3]: wanted a free length (joint + dh.d) within (0, 1.3]"
+    )
+    assert message.endswith(f"came {end}")
+
+
+def test_the_offset_of_a_prismatic_joint_counts(model_text, design_text, write):
+    text = model_text.replace("limits = { position = [0.1, 1.3] }", "").replace(
+        "d = 0.0 }", "d = 0.4 }"
+    )
+    path = write(design_text)
+
+    message = refusal(load_model(write(text, "arm.toml")), path)
+
+    assert message.endswith("came 1 + 0.4")
+
+
+def test_a_beam_may_be_driven_to_its_very_end(arm, design_text, write):
+    check_design(arm, load_design(write(design_text.replace("1.5, 1.0]", "1.5, 1.3]"))))
+
+
+def test_another_number_of_joints_is_refused(design_text, write):
+    path = write(design_text.replace("Gv = [20.0, 20.0, 20.0]", "Gv = 20.0"))
+
+    message = refusal(load_model("planar-two-link"), path)
+
+    assert message == (
+        "reference.from: wanted 2 numbers, one per joint of planar-two-link, came 3 numbers"
+    )
+
+
+CSV = 'kind = "csv"\nfile = "motion.csv"\n'
+CYCLOID = 'kind = "cycloid"\nfrom = [0.0, 0.0, 0.3]\nto = [3.1, 1.5, 1.0]\nduration = 0.5\n'
+
+
+@pytest.fixture
+def csv_design(design_text, write):
+    return write(design_text.replace(CYCLOID, CSV))
+
+
+def test_a_csv_reference_is_found_beside_its_design(arm, csv_design, write):
+    path = write("t, joint1, joint2, joint3\n0,0,0,0.3\n\n0.5,1,1,1\n", "motion.csv")
+
+    check_design(arm, load_design(csv_design))
+    samples = load_samples(path)
+
+    assert load_design(csv_design).reference_file == path
+    np.testing.assert_array_equal(samples.t, [0, 0.5])
+    np.testing.assert_array_equal(samples.joint, [[0, 1], [0, 1], [0.3, 1]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t,joint1,joint2,joint3\n0,0,0,0.3\n1,0,0,1.4\n", "reference.file[3]: wanted 0.1 to 1.3"),
+        ("t,joint1\n0,0\n1,0\n", "reference.file: wanted 3 numbers, one per joint of arm, came 1"),
+        ("t,joint2\n0,0\n", "motion.csv: header: wanted t, joint1, came t, joint2"),
+        ("", "motion.csv: header: wanted t, joint1, came"),
+        ("t,joint1\n0,0\n1,nan\n", "motion.csv: row[2]: wanted 2 finite numbers, came 1,nan"),
+        ("t,joint1\n0,0\n1\n", "motion.csv: row[2]: wanted 2 finite numbers, came 1"),
+        ("t,joint1\n0,0\n0,1\n", "motion.csv: t: wanted at least 2 rising times"),
+        ("t,joint1\n", "motion.csv: t: wanted at least 2 rising times"),
+        (b"\xff", "motion.csv: wanted text in UTF-8"),
+        (None, "motion.csv: wanted a file, came nothing (no such file)"),
+    ],
+)
+def test_a_faulty_csv_reference_is_refused(arm, csv_design, write, text, message):
+    if text is not None:
+        write(text, "motion.csv")
+
+    assert message in refusal(arm, csv_design)

@@ -1,0 +1,244 @@
+import pytest
+
+from flexctl.catalogue import load_design, load_model
+from flexctl.errors import InputError
+
+# What is replaced in the valid file, by what, and the message after "{path}: ".
+MODEL_CASES = [
+    ("gravity = [0.0, 0.0, -9.81]", "", "gravity: wanted a value, came nothing"),
+    ("[0.0, 0.0, -9.81]", "[0.0, 0.0]", "gravity: wanted 3 numbers, came [0.0, 0.0]"),
+    ("[0.0, 0.0, -9.81]", "-9.81", "gravity: wanted an array, came -9.81"),
+    ("[0.0, 0.0, -9.81]", '[0, 0, "g"]', 'gravity[3]: wanted a number, came "g"'),
+    ("[0.0, 0.0, -9.81]", "[0, 0, nan]", "gravity[3]: wanted a finite number, came NaN"),
+    ("[0.0, 0.0, -9.81]", "[0, 0, inf]", "gravity[3]: wanted a finite number, came Infinity"),
+    ("[0.0, 0.0, -9.81]", "[0, 0, true]", "gravity[3]: wanted a number, came true"),
+    ("gravity", "gravitiy", "gravitiy: wanted a known key (nearest: gravity), came gravitiy"),
+    ("source", "zzz", "zzz: wanted a known key (one of: base, expect, gravity, link, payload, "),
+    ('source = "flexctl"', 'source = ""', 'source: wanted a text that is not empty, came ""'),
+    ('source = "flexctl"', "source = 3", "source: wanted a text in quotes, came 3"),
+    ("summary", 'name = "x"\nsummary', "name: wanted a known key (nearest: base), came name"),
+    ("summary", 'path = "x"\nsummary', "path: wanted a known key (one of: "),
+    ("position = [0.0,", "positon = [0.0,", "base.positon: wanted a known key (nearest: position"),
+    (
+        "mass_per_length = 0.33\nEI = { y",
+        "EI = { y",
+        "link[2].mass_per_length: wanted more than 0,",
+    ),
+    ("= 37.0", "= -37.0", "link[1].mass_per_length: wanted at least 0, came -37.0"),
+    ("EI = { y", "EI_ = { y", "link[2].EI_: wanted a known key (nearest: EI), came EI_"),
+    ("y = 1165.0", "y = 0.0", "link[2].EI.y: wanted more than 0, came 0.0"),
+    ("y = 1165.0", "y = -1.0", "link[2].EI.y: wanted more than 0, came -1.0"),
+    ("y = 1165.0", "y = nan", "link[2].EI.y: wanted a finite number, came NaN"),
+    ("y = 1165.0", "x = 1165.0", "link[2].EI.x: wanted a direction of a revolute link (y or z)"),
+    ("x = 1165.0", "z = 1165.0", "link[3].EI.z: wanted a direction of a prismatic link (x or y)"),
+    ("EI = { x = 1165.0 }", "EI = 1165.0", "link[3].EI: wanted a table, came 1165.0"),
+    ("length = 1.0\n", "length = -1.0\n", "link[2].length: wanted more than 0, came -1.0"),
+    ("length = 1.0\n", "length = true\n", "link[2].length: wanted a number, came true"),
+    ("length = 1.0\n", 'length = "1"\n', 'link[2].length: wanted a number, came "1"'),
+    ("length = 1.0\n", "", "link[2].length: wanted a number, as the link bends, came nothing"),
+    ("length = 1.0\n", "length = 1.1\n", "link[2].dh.a: wanted 1.1 (= length, as the beam lies"),
+    ("dh = { d = 0.0 }", "dh = { a = 0.1 }", "link[3].dh.a: wanted 0, as the beam slides"),
+    (
+        "length = 1.0\n",
+        "length = 1.0\ntotal_length = 1.0\n",
+        "link[2].total_length: wanted length ",
+    ),
+    ("total_length = 1.3", "length = 1.3", "link[3].length: wanted total_length instead"),
+    ("total_length = 1.3", "", "link[3].total_length: wanted a number, as the link has mass"),
+    ("total_length = 1.3", "total_length = 1.2", "link[3].limits.position: wanted a free length"),
+    ("[0.01, 0.02]", "[0.01, 1.0]", "link[2].damping_ratio[2]: wanted less than 1, came 1.0"),
+    ("[0.01, 0.02]", "-0.01", "link[2].damping_ratio[1]: wanted at least 0, came -0.01"),
+    ("[0.01, 0.02]", "[]", "link[2].damping_ratio: wanted at least 1 entry, came 0 entries"),
+    ("= true", "= 1", "link[2].foreshortening: wanted true or false, came 1"),
+    ("mass = 0.5", "mass = -0.5", "link[2].hub.mass: wanted at least 0, came -0.5"),
+    ("[0.1, 0.1, 0.1]", "[0.1, 0.1, 0.3]", "link[2].hub.inertia: wanted none larger than the"),
+    ("[0.1, 0.1, 0.1]", "[0.1, 0.1]", "link[2].hub.inertia: wanted 3 numbers, came [0.1, 0.1]"),
+    ("= 0.35", "= -0.35", "link[1].joint_inertia: wanted at least 0, came -0.35"),
+    ("joint3 = 0.5", "joint4 = 0.5", "link[2].tip_load.reference_pose.joint4: wanted a joint (one"),
+    ('["M", "J"]', '["M", "K"]', "link[2].tip_load.include[2]: wanted one of 'M', 'J' or 'D'"),
+    ("[-3.1, 3.2]", "[3.2, -3.1]", "link[2].limits.position: wanted [lowest, highest], came [3.2"),
+    ("[-3.1, 3.2]", "[3.2]", "link[2].limits.position: wanted 2 numbers, came [3.2]"),
+    ("torque = 50.0", "torque = 0", "link[2].limits.torque: wanted more than 0, came 0"),
+    ("torque = 50.0", "troque = 5", "link[2].limits.troque: wanted a known key (nearest: torque)"),
+    (
+        '"prismatic"',
+        '"helical"',
+        "link[3].joint: wanted one of 'revolute' or 'prismatic', came \"h",
+    ),
+    (
+        '"upper"',
+        '"link1"',
+        'link[2].name: wanted a name that no other link or key has, came "link1',
+    ),
+    (
+        '"upper"',
+        '"payload"',
+        'link[2].name: wanted a name that no other link or key has, came "pay',
+    ),
+    ('"upper"', '"a.b"', "link[2].name: wanted a name of letters, digits and _ that begins with"),
+    ("mass = 0.1\n", "mass = -0.1\n", "payload.mass: wanted at least 0, came -0.1"),
+    ("[payload]", "[payloads]", "payloads: wanted a known key (nearest: payload), came payloads"),
+    ("order = 4", "order = 0", "truth.order: wanted at least 1, came 0"),
+    ("order = 4", "order = 201", "truth.order: wanted at most 200, came 201"),
+    ("order = 4", "order = 4.0", "truth.order: wanted a whole number, came 4.0"),
+    ("drop_above = 1e5", "drop_above = 0", "truth.drop_above: wanted more than 0, came 0"),
+    ("rtol = 1e-4", "", "expect.link_frequencies.upper.y.rtol: wanted a value, came nothing"),
+    ("rtol = 1e-4", "rto = 1", "expect.link_frequencies.upper.y.rto: wanted a known key (nearest"),
+    ("[200.0, 1300.0]", "[[200.0]]", "expect.link_frequencies.upper.y.value[1]: wanted a number"),
+    (
+        "joint_inertia = 0.35",
+        "flexible_joint = { stiffness = 100.0 }",
+        "link[1].flexible_joint: wanted no such key "
+        "(flexible joints are not supported by this version), came",
+    ),
+]
+
+DESIGN_CASES = [
+    ("[basis]", "[base]", "base: wanted a known key (nearest: basis), came base"),
+    ('"decoupling"', '"composite"', "method: wanted one of decoupling, joint-pd (others are not"),
+    ('"decoupling"', '"feedforward"', "method: wanted one of decoupling, joint-pd (others are"),
+    ('"decoupling"', '"decupling"', "method: wanted one of 'decoupling' or 'joint-pd', came"),
+    ('"decoupling"', "[1]", "method: wanted one of 'decoupling' or 'joint-pd', came [1]"),
+    (
+        '"decoupling"',
+        '"joint-pd"',
+        "second_loop: wanted no such table, as method is not decoupling",
+    ),
+    ('kind = "modes"', 'kind = "mods"', "basis.kind: wanted one of 'modes' or 'elements', came"),
+    (
+        "order = 2",
+        "order = 2\ndrop_above = 1.0",
+        "basis.drop_above: wanted no such key (it belongs",
+    ),
+    (
+        '"cycloid"',
+        '"bang-bang"',
+        "reference.kind: wanted one of cycloid, quintic, setpoint, csv (o",
+    ),
+    ('"cycloid"', '"setpoint"', "reference.duration: wanted no such key, as kind is setpoint"),
+    ('"cycloid"', '"csv"', "reference.file: wanted a value, as kind is csv, came nothing"),
+    ("from = [0.0, 0.0, 0.3]", "", "reference.from: wanted a value, as kind is cycloid"),
+    ("to = [3.1, 1.5, 1.0]", "to = [3.1]", "reference.to: wanted 3 numbers, as many as in from"),
+    ("to = [3.1, 1.5, 1.0]", "to = [nan, 1, 1]", "reference.to[1]: wanted a finite number, came"),
+    ("duration = 0.5", "duration = 0.0", "reference.duration: wanted more than 0, came 0.0"),
+    ("Gp = 100.0", "gp = 100.0", "gains.gp: wanted a known key (nearest: G"),
+    ("Gp = 100.0", "Gp = 0.0", "gains.Gp[1]: wanted more than 0, came 0.0"),
+    ("Gp = 100.0", "", "gains.Gp: wanted a value, came nothing"),
+    ("[20.0, 20.0, 20.0]", "[20.0, -1.0]", "gains.Gv[2]: wanted more than 0, came -1.0"),
+    ("Gi = 0.0", "Gi = -1.0", "gains.Gi[1]: wanted at least 0, came -1.0"),
+    ("effort = 1e-4", "effort = 0", "second_loop.weights.effort: wanted more than 0, came 0"),
+    (", effort = 1e-4", "", "second_loop.weights.effort: wanted a value, came nothing"),
+    (
+        "joint_rate = 0.3",
+        "rate = 0.3",
+        "second_loop.weights.rate: wanted a known key (nearest: joi",
+    ),
+    ("joint_rate = 0.3", "joint_rate = -1", "second_loop.weights.joint_rate: wanted at least 0"),
+    (
+        "joint_error = 300.0, joint_rate = 0.3, strain_energy = 1.0, ",
+        "",
+        "second_loop.weights.joint_error: wanted one weight beside effort above 0",
+    ),
+    ("{ blend = 0.05 }", '"begin"', 'second_loop.switch: wanted "end" or { blend = seconds }'),
+    ("{ blend = 0.05 }", "{ blend = 0 }", "second_loop.switch.blend: wanted more than 0, came 0"),
+    (
+        '"slycot"',
+        '"scypi"',
+        "second_loop.solver: wanted one of 'scipy' or 'slycot', came \"scypi\"",
+    ),
+    ('"state"', '["encoder"]', 'loop.measures: wanted "state" (instruments are not supported by'),
+    (
+        "sample_time = 0.001",
+        "",
+        "loop.sample_time: wanted more than 0, as there is a delay, came 0",
+    ),
+    ("sample_time = 0.001", "sample_time = -1", "loop.sample_time: wanted at least 0, came -1"),
+    ("delay = 0.001", "delay = -0.001", "loop.delay: wanted at least 0, came -0.001"),
+    ("duration = 1.0", "duration = 0.5", "loop.duration: wanted more than 0.5 (reference.duration"),
+    ("settle_within = 1e-4", "settle_within = 0", "loop.settle_within: wanted more than 0, came 0"),
+    ("[0.1, 0.5]", "[0.1, 1.0]", "loop.strain_gauges[2]: wanted less than 1, came 1.0"),
+    ("[0.1, 0.5]", "[0.1, 0.1]", "loop.strain_gauges: wanted every position once, came [0.1, 0.1]"),
+]
+
+
+def refusal(load, path):
+    with pytest.raises(InputError) as caught:
+        load(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(("old", "new", "message"), MODEL_CASES)
+def test_a_faulty_model_is_refused_in_one_line(model_text, write, old, new, message):
+    assert old in model_text
+    path = write(model_text.replace(old, new, 1))
+
+    assert refusal(load_model, path).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize(("old", "new", "message"), DESIGN_CASES)
+def test_a_faulty_design_is_refused_in_one_line(design_text, write, old, new, message):
+    assert old in design_text
+    path = write(design_text.replace(old, new, 1))
+
+    assert refusal(load_design, path).startswith(f"{path}: {message}")
+
+
+def test_several_faults_are_counted_and_the_unknown_key_comes_first(model_text, write):
+    text = model_text.replace("rate = 10.0", "rate = -1.0").replace("mass = 0.1\n", "mas = 0.1\n")
+
+    message = refusal(load_model, write(text))
+
+    assert "payload.mas: wanted a known key (nearest: mass), came mas (and 1 more)" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"summary = ", "wanted TOML, came: Invalid value"),
+        (b"a = 1\na = 2", "wanted TOML, came: Cannot overwrite a value"),
+        (b"a = " + b"9" * 5000, "wanted TOML, came: "),
+        (b"a = " + b"[" * 100_000, "wanted TOML, came: deep nesting"),
+        (b"\xff\xfe\x00", "wanted text in UTF-8, came byte 1 that is not"),
+        (b"\x7fELF\x02\x01\x00\x00\x90", "wanted text in UTF-8, came byte 9 that is not"),
+        (b"", "summary: wanted a value, came nothing (and "),
+    ],
+    ids=["syntax", "twice", "digits", "nesting", "utf-16", "binary", "empty"],
+)
+def test_a_file_that_is_no_toml_is_refused(write, content, message):
+    path = write(content)
+
+    assert refusal(load_model, path).startswith(f"{path}: {message}")
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path):
+    missing = tmp_path / "missing.toml"
+    assert refusal(load_model, missing) == f"{missing}: wanted a file, came nothing (no such file)"
+    assert refusal(load_design, tmp_path) == f"{tmp_path}: wanted a file, came a folder"
+    assert "null" in refusal(load_model, "a\0b.toml")
+
+
+def test_an_unreadable_file_is_refused(write, monkeypatch):
+    def deny(_):
+        raise PermissionError(13, "Permission denied")
+
+    path = write("")
+    monkeypatch.setattr(type(path), "read_bytes", deny)
+
+    assert refusal(load_model, path) == f"{path}: wanted a file to read, came: Permission denied"
+
+
+@pytest.mark.parametrize(
+    ("load", "word", "message"),
+    [
+        (load_model, "theodore-ghosal-rpr", "(nearest: theodore-ghosal-rrp) or a path"),
+        (load_model, "zzz", "(one of: planar-two-link, single-link-hub, theodore-ghosal-rrp)"),
+        (load_design, "rrp-gentel", "(nearest: rrp-gentle) or a path"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest(load, word, message):
+    found = refusal(load, word)
+
+    assert message in found
+    assert found.endswith(f"came {word!r}")

@@ -1,0 +1,120 @@
+import pytest
+
+from flexctl.catalogue import apply_settings, load_model, with_options
+from flexctl.errors import InputError
+
+
+@pytest.fixture
+def arm(model_text, write):
+    return load_model(write(model_text, "arm.toml"))
+
+
+@pytest.mark.parametrize(
+    ("setting", "found", "wanted"),
+    [
+        ("upper.EI=*0.6", lambda a: a.links[1].EI, {"y": 699.0, "z": 660.0}),
+        ("link[2].EI.y = *2", lambda a: a.links[1].EI, {"y": 2330.0, "z": 1100.0}),
+        ("upper.EI.y=900", lambda a: a.links[1].EI, {"y": 900.0, "z": 1100.0}),
+        ("payload.mass=+40%", lambda a: a.payload.mass, 0.14),
+        ("payload.mass=-40%", lambda a: a.payload.mass, 0.06),
+        ("payload={mass=2}", lambda a: a.payload.mass, 2),
+        ("link1.damping_ratio=0.005", lambda a: a.links[0].damping_ratio, (0.005,)),
+        ("upper.damping_ratio=*3", lambda a: a.links[1].damping_ratio, (0.03, 0.06)),
+        ("gravity=[0, 0, -1.6]", lambda a: a.gravity, (0, 0, -1.6)),
+        ("gravity=*2", lambda a: a.gravity, (0, 0, -19.62)),
+        (
+            "links.mass_per_length=*2",
+            lambda a: [k.mass_per_length for k in a.links],
+            [74, 0.66, 0.66],
+        ),
+        ("link*.EI=*0.5", lambda a: a.links[2].EI, {"x": 582.5}),
+        ("link1.limits.torque=5", lambda a: a.links[0].limits.torque, 5),
+        ("truth.order=6", lambda a: a.truth.order, 6),
+        ("upper.length=1.2", lambda a: (a.links[1].length, a.links[1].dh.a), (1.2, 1.2)),
+        ("upper.dh.a=*1.2", lambda a: (a.links[1].length, a.links[1].dh.a), (1.2, 1.2)),
+    ],
+)
+def test_a_setting_changes_what_it_names(arm, setting, found, wanted):
+    assert found(arm) != pytest.approx(wanted)
+    assert found(apply_settings(arm, [setting])) == pytest.approx(wanted)
+
+
+def test_a_setting_leaves_everything_else_alone(arm):
+    changed = apply_settings(arm, ["payload.mass=0.2"])
+
+    assert changed.model_copy(update={"payload": arm.payload}) == arm
+    assert apply_settings(changed, ["payload.mass=0.1"]) == arm
+    assert apply_settings(arm, []) is arm
+
+
+def test_settings_apply_in_order_and_are_checked_together(arm):
+    changed = apply_settings(
+        arm, ["upper.EI=*0.5", "upper.EI.y=*0.5", "upper.length=2", "upper.dh.a=2"]
+    )
+
+    assert list(changed.links[1].EI.values()) == pytest.approx([291.25, 550.0])
+    assert changed.links[1].dh.a == 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("upper.EIx=*0.6", "upper.EIx: wanted a known key (nearest: EI), came EIx"),
+        ("upper.EI.x=*0.6", "upper.EI.x: wanted a known key (one of: y, z), came x"),
+        ("upper.EIx=1", "with upper.EIx=1: link[2].EIx: wanted a known key (nearest: EI), came"),
+        ("uper.EI=1", "uper.EI: wanted a known key (nearest: upper), came uper"),
+        ("link[4].EI=1", "link[4].EI: wanted a known key ("),
+        ("summary=1", "summary: wanted a known key ("),
+        ("upper=*2", "upper: wanted a key of the link (one of: name, joint, dh, "),
+        ("link1.EI=*0.6", "link1.EI: wanted numbers to scale, came nothing"),
+        ("link1.limits.rate=*2", "link1.limits.rate: wanted numbers to scale, came nothing"),
+        ("link1.name=*2", "link1.name: wanted numbers to scale, came nothing"),
+        ("gravity.x=1", "gravity.x: wanted no x, as gravity is not a table"),
+        ("payload.mass=-140%", "with payload.mass=-140%: payload.mass: wanted at least 0, came -0"),
+        ("payload.mass=nan", "payload.mass: wanted a finite number, came NaN"),
+        ("payload.mass=*nan", "payload.mass=*nan: wanted a number to scale by, came '*nan'"),
+        ("payload.mass=+x%", "wanted a number to scale by, came '+x%'"),
+        ("payload.mass=*1e400", "wanted a number to scale by, came '*1e400'"),
+        ("payload.mass=heavy", "wanted a TOML value"),
+        ("payload.mass=1\nx = 2", "wanted a TOML value"),
+        ("payload.mass", "setting: wanted KEY=VALUE"),
+        ("=3", "setting: wanted KEY=VALUE"),
+        ("payload.mass=", "setting: wanted KEY=VALUE"),
+        ("link1.flexible_joint={}", "flexible joints are not supported by this version"),
+        ("link3.total_length=1", "link[3].limits.position: wanted a free length"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused(arm, setting, message):
+    with pytest.raises(InputError) as caught:
+        apply_settings(arm, [setting])
+
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["upper.dh=5", "upper.length=1"],
+        ["upper.dh.a=2", "upper.dh={}"],
+        ["upper.EI=3", "upper.EI.y=2"],
+        ["payload=3", "payload.mass=*2"],
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(arm, settings):
+    with pytest.raises(InputError):
+        apply_settings(arm, settings)
+
+
+def test_options_reach_all_links(arm):
+    changed = with_options(arm, foreshortening=False, damping=0.03)
+
+    assert {link.foreshortening for link in changed.links} == {False}
+    assert {link.damping_ratio for link in changed.links} == {(0.03,)}
+    assert with_options(arm, foreshortening=None, damping=None) is arm
+    only = with_options(arm, foreshortening=False, damping=None)
+    assert only.links[1].damping_ratio == arm.links[1].damping_ratio
+
+
+def test_an_impossible_damping_is_refused(arm):
+    with pytest.raises(InputError, match=r"damping_ratio\[1\]: wanted less than 1, came 1.5"):
+        with_options(arm, foreshortening=None, damping=1.5)
