@@ -104,8 +104,9 @@ class TipLoad:
                 raise InputError(f"tip {name}: wanted 0 .. {HEAVIEST_LOAD:g}, came {value!r}")
         if not math.isfinite(self.offset):
             raise InputError(f"tip offset: wanted a finite number, came {self.offset!r}")
-        # a point mass beyond the tip has M J = D^2, which round-off may break by a few ulp
-        if self.offset**2 > self.mass * self.inertia * (1 + 1e-12):
+        # a point mass has M J = D^2, beyond the tip or at it, which round-off may break
+        noise = 1e-12 * max(self.mass, self.inertia)
+        if self.offset**2 > self.mass * self.inertia * (1 + 1e-12) + noise**2:
             raise InputError(
                 f"tip offset: wanted D^2 <= M J = {self.mass * self.inertia:g}, "
                 f"came D = {self.offset!r}"

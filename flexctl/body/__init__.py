@@ -1,6 +1,14 @@
 """One moving link with its joint: local coordinates, tip map, kinetic and strain energy."""
 
-from flexctl.body.body import Body, BodyMotion, Local, damping_matrix, move_body, solid_energy
+from flexctl.body.body import (
+    Body,
+    BodyMotion,
+    Local,
+    damping_matrix,
+    free_length,
+    move_body,
+    solid_energy,
+)
 from flexctl.body.rotation import body_rate, elementary_rotation, rotation_matrix
 
 __all__ = [
@@ -10,6 +18,7 @@ __all__ = [
     "body_rate",
     "damping_matrix",
     "elementary_rotation",
+    "free_length",
     "move_body",
     "rotation_matrix",
     "solid_energy",

@@ -107,12 +107,17 @@ Expectations = Annotated[dict[str, Expectation], BeforeValidator(keyed)]
 def shown(value: object) -> str:
     """Return a value on one short line, as it would be written in a file."""
     if isinstance(value, Said):
-        return str(value)
+        return printable(value)
     try:
-        text = json.dumps(value, ensure_ascii=False)
+        text = printable(json.dumps(value, ensure_ascii=False))
     except (TypeError, ValueError):
-        text = " ".join(str(value).split())
+        text = printable(str(value))
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def printable(text: str) -> str:
+    """Return a text with line breaks and control characters written as escapes."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 class Said(str):

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from flexctl.catalogue.arm import Arm, Link
-from flexctl.catalogue.record import NOTHING, Said
+from flexctl.catalogue.record import NOTHING, Said, printable
 from flexctl.catalogue.refusals import build_file, known_keys, nearest, refuse
 from flexctl.errors import InputError
 
@@ -33,7 +33,8 @@ class _Setting:
 
     def refuse(self, wanted: str, came: object) -> InputError:
         """Return the error of a setting that cannot be applied."""
-        return refuse(f"setting {self.text}", ".".join(self.keys), wanted=wanted, came=came)
+        key = printable(".".join(self.keys))
+        return refuse(f"setting {self.text}", key, wanted=wanted, came=came)
 
 
 class _Target(NamedTuple):
@@ -70,7 +71,7 @@ def apply_settings(arm: Arm, settings: Sequence[str]) -> Arm:
             _scale(setting, setting.factor, found, table, _effective(arm))
         targets.update(found)
     _keep_length_and_a_equal(arm, table, targets)
-    return _rebuild(arm, table, ", ".join(settings))
+    return _rebuild(arm, table, printable(", ".join(settings)))
 
 
 def with_options(arm: Arm, *, foreshortening: bool | None, damping: float | None) -> Arm:
@@ -103,7 +104,7 @@ def _read(text: str) -> _Setting:
     if not (key and equals and value):
         wanted = "KEY=VALUE, KEY=*FACTOR, KEY=+PERCENT% or KEY=-PERCENT%"
         raise InputError(f"setting: wanted {wanted}, came {text!r}")
-    keys = tuple(part.strip() for part in key.split("."))
+    keys, text = tuple(part.strip() for part in key.split(".")), printable(text)
     match = _FACTOR.fullmatch(value)
     if not match:
         return _Setting(text=text, keys=keys, value=_toml_value(text, value), factor=None)

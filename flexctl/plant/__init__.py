@@ -1,7 +1,14 @@
 """The chain: equations of motion as CasADi functions, linearisation, kinematics."""
 
 from flexctl.plant.assembly import check_joints, default_joints, tip_load
-from flexctl.plant.compilation import Evaluator, backend, cache_folder
+from flexctl.plant.compilation import (
+    Evaluator,
+    backend,
+    cache_folder,
+    compile_functions,
+    compile_source,
+    find_compiler,
+)
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
 from flexctl.plant.plant import Plant, assemble_plant
 
@@ -13,7 +20,10 @@ __all__ = [
     "backend",
     "cache_folder",
     "check_joints",
+    "compile_functions",
+    "compile_source",
     "default_joints",
+    "find_compiler",
     "find_equilibrium",
     "linearise",
     "tip_load",

@@ -24,7 +24,9 @@ from flexctl.errors import ComputationError
 
 Array = NDArray[np.float64]
 
-_LARGE_SOURCE = 200_000  # bytes; beyond it the second level takes twice as long for a few per cent
+# Bytes of C beyond which a level of optimisation costs more time than runs will ever gain: the
+# compiler's register allocation grows faster than one long function does.
+_LEVELS = ((100_000, "-O2"), (600_000, "-O1"))
 
 
 def find_compiler() -> str | None:
@@ -104,7 +106,8 @@ def compile_source(source: Path, compiler: str) -> Path:
     ComputationError
         When the compiler fails; says how to go on without it.
     """
-    level = "-O1" if source.stat().st_size > _LARGE_SOURCE else "-O2"
+    size = source.stat().st_size
+    level = next((level for most, level in _LEVELS if size <= most), "-O0")
     built = source.with_suffix(".so")
     command = [compiler, level, "-fPIC", "-shared", "-o", str(built), str(source), "-lm"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -149,6 +149,21 @@ class Plant:
 
         return load_evaluators(self.content, names, build, interpreted=self.interpreted)
 
+    def simulation_functions(self) -> dict[str, ca.Function]:
+        """What an implicit integrator asks of a plant: forces, iteration matrices, dissipation.
+
+        inverse_dynamics (q, v, a) -> f (n,);  terms q -> M, D, d(c + k)/dq, each (n, n);
+        dissipation (q, v) -> v'Dv [W].
+        """
+        e = self.equations
+        q, v = e.energies.q, e.energies.v
+        terms = [e.M, e.D, ca.jacobian(e.c + e.k, q)]
+        return {
+            "inverse_dynamics": _function("inverse_dynamics", [q, v, e.a], [e.inverse]),
+            "terms": _function("terms", [q], terms),
+            "dissipation": _function("dissipation", [q, v], [ca.dot(v, e.D @ v)]),
+        }
+
     @cached_property
     def forward_dynamics_function(self) -> ca.Function:
         """CasADi function (q, v, tau) -> a that solves M a = B tau - h - c - k - D v by LDL^T."""

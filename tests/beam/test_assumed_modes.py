@@ -119,3 +119,18 @@ def test_free_modes_converge_to_a_loaded_line_at_the_order_of_the_missing_force(
     assert (error > 0).all()
     slope = -np.polyfit(np.log(n_modes), np.log(error), deg=1)[0]
     assert slope == pytest.approx(order, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("load", "cubic"),
+    # under a load this heavy the line is a spring: bent by a force, or by a moment, at its tip
+    [(TipLoad(mass=1e12), (0.0, 0.0, 3.0, -1.0)), (TipLoad(inertia=1e12), (0.0, 0.0, 1.0, 0.0))],
+    ids=str,
+)
+def test_slowest_mode_of_a_heavy_load_is_the_static_shape_to_the_last_digits(load, cubic):
+    # its wave number is about 1e-3, where cosh - cos would keep four digits at xi = 1e-3
+    xi, expected = np.array([1e-3, 0.1, 0.5, 1.0]), np.polynomial.Polynomial(cubic)
+    shapes = AssumedModes(1).shapes(load)
+    scale = expected(1.0) / shapes.value(1.0)[0, 0]
+    np.testing.assert_allclose(scale * shapes.value(xi)[0], expected(xi), rtol=1e-11)
+    np.testing.assert_allclose(scale * shapes.slope(xi)[0], expected.deriv()(xi), rtol=1e-11)

@@ -47,6 +47,7 @@ def test_beam_keeps_its_own_table_of_rigidities():
         {"mass": 1e13},
         {"offset": math.inf},
         {"offset": 0.1},
+        {"mass": 1.0, "offset": 1e-9},
         {"mass": 1.0, "inertia": 0.04, "offset": 0.21},
         {"mass": 1.0, "inertia": 0.04, "offset": -0.21},
     ],
@@ -60,6 +61,11 @@ def test_tip_load_refuses_what_no_body_has(load):
 def test_point_mass_beyond_the_tip_is_accepted_in_spite_of_round_off(arm):
     load = TipLoad(mass=1e4, inertia=1e4 * arm**2, offset=1e4 * arm)
     assert 0 <= load.determinant <= 1e-15 * load.mass * load.inertia
+
+
+@pytest.mark.parametrize("offset", [3e-17, -3e-17])
+def test_point_mass_at_the_tip_is_accepted_in_spite_of_round_off(offset):
+    assert TipLoad(mass=0.5, inertia=0.0, offset=offset).determinant == 0.0
 
 
 def test_default_load_is_a_free_tip():

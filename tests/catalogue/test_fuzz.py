@@ -38,7 +38,7 @@ VALUES = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
-            st.sampled_from(["a", "y", "mass", "blend", "joint9", "\n"]), inner, max_size=3
+            st.sampled_from(["a", "y", "mass", "blend", "joint9", "\n\x85"]), inner, max_size=3
         )
     ),
     max_leaves=6,
@@ -135,7 +135,9 @@ def test_a_mutated_design_fits_or_is_refused(design_text, data):
 KEYS = st.sampled_from(
     ["link2", "links", "link[1]", "EI", "y", "dh", "a", "length", "payload", "mass", "gravity", ""]
 )
-WORDS = st.sampled_from(["*2", "+10%", "-200%", "3", "[1, 2]", "{}", '"x"', "{ a = 1 }", "*", "%"])
+WORDS = st.sampled_from(
+    ["*2", "+10%", "-200%", "\n3", "\u2028", "3", "[1, 2]", "{}", '"x"', "{ a = 1 }", "*", "%"]
+)
 
 
 @QUICK

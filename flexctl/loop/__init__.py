@@ -1,0 +1,1 @@
+"""Plant, controller and reference together."""

@@ -1,0 +1,132 @@
+"""A controller closed around a truth plant, with what it measures of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.catalogue import Arm, BasisChoice
+from flexctl.design import Controller
+from flexctl.errors import InputError
+from flexctl.loop.measurement import Measurement, make_measurement
+from flexctl.plant import Plant, assemble_plant
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClosedLoop:
+    """A controller, the truth plant it is judged on, and the measurement between them."""
+
+    controller: Controller
+    truth: Plant
+    measurement: Measurement
+
+    @property
+    def duration(self) -> float:
+        """Length of a run [s]."""
+        return self.controller.duration
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What every number of this loop rests on, in sentences."""
+        loop = self.controller
+        sampling = (
+            f"the law is sampled every {loop.sample_time:g} s, held, and acts {loop.delay:g} s late"
+            if loop.sample_time
+            else "the law is continuous and without delay"
+        )
+        return (*loop.assumptions, self.measurement.assumption, sampling)
+
+    @cached_property
+    def content(self) -> str:
+        """All that determines the law, as text: the key of the compile cache."""
+        motion = self.controller.design.reference_file
+        samples = motion.read_text() if motion else ""
+        parts = (self.controller.plant.content, self.controller.design.table(), samples)
+        return f"{parts!r} {self.truth.content}"
+
+    @cached_property
+    def reference(self) -> ca.Function:
+        """CasADi function (t, phase) -> (s, q_d, v_d, a_d).
+
+        The phase is 0 in the gross motion, 1 while the second loop fades in, 2 afterwards; s goes
+        from 0 to 1 along the smooth step 3 x^2 - 2 x^3 of the blending time.
+        """
+        t, phase = ca.MX.sym("t"), ca.MX.sym("phase")
+        motion = self.controller.reference
+        share = phase > 1.5
+        if self.controller.blend:
+            x = (t - motion.duration) / self.controller.blend
+            share = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (3 - 2 * ca.fmin(ca.fmax(x, 0), 1))
+        return ca.Function("reference", [t, phase], [ca.densify(share), *motion.function(t)])
+
+    @cached_property
+    def law(self) -> ca.Function:
+        """CasADi function (s, z, q_d, v_d, a_d, q, v) of the truth plant -> (tau, z_rate).
+
+        Torques are limited; the integral rests on joints whose torque is.
+        """
+        inputs = self._law_inputs()
+        tau, z_rate = self._limited(inputs)
+        return ca.Function("law", inputs, [tau, z_rate], {"cse": True})
+
+    @cached_property
+    def law_jacobian(self) -> ca.Function:
+        """Inputs of `law` -> dtau/dq, dtau/dv (m, n) each, dtau/dz (m, n_z)."""
+        inputs = self._law_inputs()
+        tau, _ = self._limited(inputs)
+        z, q, v = inputs[1], inputs[5], inputs[6]
+        J = ca.jacobian(tau, ca.vertcat(q, v, z))
+        n = self.truth.n
+        parts = [J[:, :n], J[:, n : 2 * n], J[:, 2 * n :]]
+        return ca.Function("law_jacobian", inputs, [ca.densify(P) for P in parts], {"cse": True})
+
+    def _law_inputs(self) -> list[ca.SX]:
+        m, n, n_z = self.truth.m, self.truth.n, self.controller.n_state
+        sizes = {"s": 1, "z": n_z, "q_d": m, "v_d": m, "a_d": m, "q": n, "v": n}
+        return [ca.SX.sym(name, size) for name, size in sizes.items()]
+
+    def _limited(self, inputs: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
+        *given, q, v = inputs
+        seen = self.measurement.function(q, v)
+        tau, z_rate = self.controller.law(*given, *seen)
+        limit = self.controller.torque_limit
+        if not np.isfinite(limit).any():
+            return tau, z_rate
+        limited = ca.vertcat(*[
+            ca.fmin(ca.fmax(tau[j], -bound), bound) if np.isfinite(bound) else tau[j]
+            for j, bound in enumerate(limit)
+        ])
+        return limited, z_rate * (limited == tau) if z_rate.numel() else z_rate
+
+
+def close_loop(controller: Controller, arm: Arm, basis: BasisChoice) -> ClosedLoop:
+    """Close a controller around the arm as it is, discretised as `basis` says.
+
+    Raises
+    ------
+    InputError
+        When the arm has other joints or lines than the controller was made for.
+    """
+    truth = assemble_plant(arm, basis)
+    return close_around(controller, truth)
+
+
+def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
+    """Close a controller around a truth plant; see `close_loop`."""
+    if truth.joints != controller.plant.joints or truth.lines != controller.plant.lines:
+        raise InputError(
+            f"{truth.arm.name}: wanted joints {controller.plant.joints} and elastic lines "
+            f"{controller.plant.lines}, came {truth.joints} and {truth.lines}"
+        )
+    positions = controller.design.loop.strain_gauges
+    return ClosedLoop(
+        controller=controller,
+        truth=truth,
+        measurement=make_measurement(controller.plant, truth, positions),
+    )

@@ -1,0 +1,138 @@
+"""Runs without a C compiler: SciPy's Radau method on interpreted functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import scipy.integrate
+from numpy.typing import NDArray
+
+from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.run import Run, RunFailure, Tolerance
+from flexctl.loop.schedule import APPLY, SAMPLE, Event
+from flexctl.plant import Evaluator
+
+Array = NDArray[np.float64]
+
+INTEGRATOR = "Radau IIA of order 5 (SciPy), functions in the CasADi virtual machine"
+
+
+class _Stretch:
+    """Right-hand side between two events: x = [q; v; z; supplied; dissipated]."""
+
+    def __init__(self, loop: ClosedLoop, tau0: Array) -> None:
+        functions = loop.truth.simulation_functions()
+        self.n, self.m, self.n_z = loop.truth.n, loop.truth.m, loop.controller.n_state
+        self.held = loop.controller.sample_time is not None
+        self.torque, self.phase = tau0, 0.0
+        self._inverse = Evaluator(functions["inverse_dynamics"])
+        self._mass = Evaluator(loop.truth.casadi_functions()["mass_matrix"])
+        self._dissipation = Evaluator(functions["dissipation"])
+        self._reference, self._law = Evaluator(loop.reference), Evaluator(loop.law)
+
+    def law(self, t: float, x: Array) -> tuple[Array, Array]:
+        """Torques (m,) and integral rates (n_z,) from the state at time t."""
+        n = self.n
+        desired = self._reference(np.array([t]), np.array([self.phase]))
+        s, q_d, v_d, a_d = desired
+        z = x[2 * n : 2 * n + self.n_z]
+        tau, z_rate = self._law(s, z, q_d, v_d, a_d, x[:n], x[n : 2 * n])
+        return np.asarray(tau), np.asarray(z_rate).reshape(self.n_z)
+
+    def accelerations(self, t: float, x: Array) -> tuple[Array, Array, Array]:
+        """a (n,), torques (m,) and integral rates (n_z,) at time t."""
+        n = self.n
+        q, v = x[:n], x[n : 2 * n]
+        tau, z_rate = (self.torque, np.zeros(self.n_z)) if self.held else self.law(t, x)
+        force = -np.asarray(self._inverse(q, v, np.zeros(n)))
+        force[: self.m] += tau
+        return np.linalg.solve(np.asarray(self._mass(q)), force), tau, z_rate
+
+    def rate(self, t: float, x: Array) -> Array:
+        """dx/dt."""
+        n = self.n
+        q, v = x[:n], x[n : 2 * n]
+        a, tau, z_rate = self.accelerations(t, x)
+        power = [tau @ v[: self.m], float(np.asarray(self._dissipation(q, v))[0])]
+        return np.concatenate([v, a, z_rate, power])
+
+
+def run_interpreted(
+    loop: ClosedLoop,
+    events: Sequence[Event],
+    times: Array,
+    start: tuple[Array, Array, Array],
+    tolerance: Tolerance,
+) -> Run | RunFailure:
+    """Integrate a closed loop from `start` = (q0, v0, tau0), sampled at `times` (N,) [s]."""
+    q0, v0, tau0 = start
+    stretch = _Stretch(loop, np.array(tau0, dtype=float))
+    n, m, n_z = stretch.n, stretch.m, stretch.n_z
+    x = np.concatenate([q0, v0, np.zeros(n_z + 2)])
+    absolute = np.concatenate([
+        np.full(n, tolerance.position),
+        np.full(n, tolerance.rate),
+        np.full(n_z + 2, tolerance.position),
+    ])
+    samples: dict[int, Array] = {}
+    signals = _Signals(n, m, n_z, len(times))
+    steps = 0
+    for event, following in zip(events[:-1], events[1:], strict=True):
+        stretch.phase = event.phase
+        if event.kind == SAMPLE:
+            samples[event.index], z_rate = stretch.law(event.time, x)
+            x[2 * n : 2 * n + n_z] += (loop.controller.sample_time or 0.0) * z_rate
+        elif event.kind == APPLY:
+            stretch.torque = samples[event.index]
+        if following.time <= event.time:
+            continue
+        done = scipy.integrate.solve_ivp(
+            stretch.rate,
+            (event.time, following.time),
+            x,
+            method="Radau",
+            rtol=tolerance.relative,
+            atol=absolute,
+            dense_output=True,
+        )
+        if not done.success or not np.isfinite(done.y[:, -1]).all():
+            return RunFailure(time=float(done.t[-1]), why=str(done.message))
+        steps += len(done.t) - 1
+        signals.fill(stretch, times, event.time, following.time, done.sol)
+        x = done.y[:, -1].copy()
+    saturated = signals.saturation(times, loop.controller.torque_limit)
+    return Run(steps=steps, rejected=0, integrator=INTEGRATOR, saturated=saturated, **signals.all())
+
+
+class _Signals:
+    """Signals at the sampling times, filled stretch by stretch."""
+
+    def __init__(self, n: int, m: int, n_z: int, count: int) -> None:
+        self._n, self._n_z = n, n_z
+        self._x = np.zeros((2 * n + n_z + 2, count))
+        self._a, self._tau = np.zeros((n, count)), np.zeros((m, count))
+        self._next = 0
+
+    def fill(
+        self, stretch: _Stretch, times: Array, begin: float, end: float, solution: Callable[[float], Array]
+    ) -> None:
+        """Sample a stretch's dense output; a time at its end belongs to it."""
+        while self._next < len(times) and times[self._next] <= end:
+            k, t = self._next, max(times[self._next], begin)
+            x = solution(t)
+            self._x[:, k] = x
+            self._a[:, k], self._tau[:, k], _ = stretch.accelerations(t, x)
+            self._next += 1
+
+    def saturation(self, times: Array, limit: Array) -> Array:
+        """Time [s] at the torque limit by joint (m,), to the resolution of the samples."""
+        at_limit = np.abs(self._tau) >= limit[:, None] * (1 - 1e-12)
+        return np.trapezoid(at_limit.astype(float), times, axis=1)
+
+    def all(self) -> dict[str, Array]:
+        """Signals by name."""
+        n = self._n
+        energies = {"supplied": self._x[-2], "dissipated": self._x[-1]}
+        states = {"q": self._x[:n], "v": self._x[n : 2 * n]}
+        return {**states, "a": self._a, "tau": self._tau, **energies}

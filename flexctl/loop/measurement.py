@@ -1,0 +1,144 @@
+"""What a controller of one order sees of a truth plant of another: ideal strain gauges.
+
+Gauges at stated points x/l of every elastic line measure its curvature in each plane; the
+controller's elastic coordinates are the least-squares fit of its own shapes' curvatures.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.beam import Shapes
+from flexctl.body import free_length
+from flexctl.errors import InputError
+from flexctl.plant import Plant
+
+Array = NDArray[np.float64]
+
+_WORST_CONDITION = 1e8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """Map from the truth plant's coordinates to those of the design plant.
+
+    Attributes
+    ----------
+    function
+        CasADi function (q, v) of the truth plant -> (q, v) of the design plant.
+    gauges
+        Positions x/l of the strain gauges by line, such as ``link2.y``; empty for full state.
+    """
+
+    function: ca.Function
+    gauges: dict[str, tuple[float, ...]]
+
+    @property
+    def assumption(self) -> str:
+        """What is measured, in a sentence."""
+        if not self.gauges:
+            return "the controller measures the truth plant's full state (same discretisation)"
+        places = "; ".join(
+            f"{line} at x/l = " + ", ".join(f"{x:.3g}" for x in positions)
+            for line, positions in self.gauges.items()
+        )
+        return (
+            "the controller sees joints exactly, and of the links what ideal strain gauges give "
+            f"a least-squares fit of its own shapes ({places}), rates likewise"
+        )
+
+
+def make_measurement(
+    design: Plant, truth: Plant, positions: tuple[float, ...] | None = None
+) -> Measurement:
+    """Build the measurement of a truth plant for a controller made on a design plant.
+
+    Parameters
+    ----------
+    design, truth
+        Plants of the same arm (data may differ), discretised alike or not.
+    positions
+        Gauge positions x/l on every line; by default `gauge_positions` of the design's shapes.
+
+    Raises
+    ------
+    InputError
+        When the gauges are too few, or where the design's shapes have no curvature.
+    """
+    q, v = ca.SX.sym("q", truth.n), ca.SX.sym("v", truth.n)
+    if design.coordinates == truth.coordinates and _same_shapes(design, truth):
+        return Measurement(function=ca.Function("measure", [q, v], [q, v]), gauges={})
+    m, start = truth.m, truth.m
+    parts, gauges = [q[:m]], {}
+    for j, (seen, real) in enumerate(zip(design.bodies, truth.bodies, strict=True)):
+        for direction, shapes in seen.planes.items():
+            line = f"{seen.link.name}.{direction}"
+            count = len(real.planes[direction].names)
+            gauges[line] = positions or gauge_positions(shapes)
+            F = _fit(shapes, real.planes[direction], gauges[line], line)
+            lengths = free_length(seen, q[j]), free_length(real, q[j])
+            parts.append(_fitted(F, shapes, real.planes[direction], lengths, q[start:][:count]))
+            start += count
+    seen_q = ca.vertcat(*parts)
+    function = ca.Function("measure", [q, v], [seen_q, ca.jtimes(seen_q, q, v)])
+    return Measurement(function=function, gauges=gauges)
+
+
+def gauge_positions(shapes: Shapes) -> tuple[float, ...]:
+    """Default gauges of a line: two Gauss points per element, or 2 n + 2 for n modes.
+
+    In a cubic element the curvature is most accurate at the two Gauss points.  Modes need more
+    gauges than coordinates: the fit then averages out the faster modes that they do not have.
+    """
+    n, panels = len(shapes.names), len(shapes.breaks) - 1
+    per_panel = 2 if n == 2 * panels and "slope" in shapes.names[-1] else 2 * n + 2
+    nodes = (np.polynomial.legendre.leggauss(per_panel)[0] + 1) / 2
+    starts, widths = shapes.breaks[:-1], np.diff(shapes.breaks)
+    points = (starts[:, None] + widths[:, None] * nodes).ravel()
+    return tuple(float(x) for x in points)
+
+
+def _same_shapes(design: Plant, truth: Plant) -> bool:
+    """Whether equal coordinates also mean equal shapes (tip loads move modes)."""
+    xi = np.linspace(0.1, 1.0, 7)
+    return all(
+        np.allclose(shapes.curvature(xi), real.planes[direction].curvature(xi), rtol=1e-9)
+        for seen, real in zip(design.bodies, truth.bodies, strict=True)
+        for direction, shapes in seen.planes.items()
+    )
+
+
+def _fit(seen: Shapes, real: Shapes, positions: tuple[float, ...], line: str) -> Array:
+    """Least-squares map (n_seen, n_real) of scaled coordinates through curvatures at gauges."""
+    xi = np.array(positions)
+    C = seen.curvature(xi).T
+    if len(xi) < C.shape[1]:
+        raise InputError(
+            f"loop.strain_gauges: wanted at least {C.shape[1]} positions for the coordinates of "
+            f"{line}, came {len(xi)}"
+        )
+    if np.linalg.cond(C) > _WORST_CONDITION:
+        raise InputError(
+            f"loop.strain_gauges: {xi.tolist()} cannot tell the shapes of {line} apart; "
+            "spread them, and none where a shape has no curvature"
+        )
+    return np.linalg.lstsq(C, real.curvature(xi).T, rcond=None)[0]
+
+
+def _fitted(
+    F: Array, seen: Shapes, real: Shapes, lengths: tuple[ca.SX, ca.SX], d: ca.SX
+) -> ca.SX:
+    """Physical coordinates of the design's shapes: S_seen^-1 F S_real d."""
+    own, actual = lengths
+    scaled = ca.sparsify(ca.DM(F)) @ (_powers(real, actual) * d)
+    return scaled / _powers(seen, own)
+
+
+def _powers(shapes: Shapes, length: ca.SX) -> ca.SX:
+    return ca.vertcat(*[length ** int(power) for power in shapes.power])
+
+

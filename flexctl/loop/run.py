@@ -1,0 +1,53 @@
+"""What an integrator is asked for and what it returns, compiled or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerance:
+    """Error per step: relative [-], and absolute of positions [m, rad] and rates [m/s, rad/s]."""
+
+    relative: float = 1e-7
+    position: float = 1e-9
+    rate: float = 1e-6
+    first_step: float = 1e-5
+    max_steps: int = 2_000_000
+
+    @staticmethod
+    def of(relative: float) -> Tolerance:
+        """Absolute errors in proportion to the relative one."""
+        return Tolerance(relative=relative, position=1e-2 * relative, rate=10 * relative)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Signals of a finished run at N times: q, v, a (n, N), tau (m, N), energies [J] (N,).
+
+    `saturated` is the time [s] that each joint (m,) spent at its torque limit.
+    """
+
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    supplied: Array
+    dissipated: Array
+    saturated: Array
+    steps: int
+    rejected: int
+    integrator: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFailure:
+    """A run that could not be finished: when [s] and why."""
+
+    time: float
+    why: str

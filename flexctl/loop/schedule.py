@@ -1,0 +1,73 @@
+"""When something happens in a run: phases, samples of the law, held torques taking effect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.design import Controller
+from flexctl.errors import InputError
+
+PHASE, SAMPLE, APPLY = 0, 1, 2
+_MOST_SAMPLES = 2_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """At `time` [s]: a phase begins (0), the law is sampled (1) or a sample takes effect (2).
+
+    `index` counts the samples of the law; `phase` is 0 in the gross motion, 1 while the second
+    loop fades in, 2 afterwards.
+    """
+
+    time: float
+    kind: int
+    index: int
+    phase: float
+
+
+def schedule(controller: Controller, duration: float) -> list[Event]:
+    """Events of a run from 0 to `duration` [s], in order; the last one ends it.
+
+    Between two events the right-hand side is smooth, so no step of the integrator crosses one.
+
+    Raises
+    ------
+    InputError
+        When the law would be sampled more than two million times.
+    """
+    end = controller.reference.duration
+    switches = [0.0, end] + ([end + controller.blend] if controller.blend else [])
+    events = [
+        Event(time=t, kind=PHASE, index=0, phase=_phase(controller, t))
+        for t in switches
+        if t < duration
+    ]
+    if controller.sample_time is not None:
+        events += _samples(controller, controller.sample_time, duration)
+    events.sort(key=lambda event: (event.time, event.kind))
+    return [*events, Event(time=duration, kind=PHASE, index=0, phase=events[-1].phase)]
+
+
+def _samples(controller: Controller, period: float, duration: float) -> list[Event]:
+    count = int(np.ceil(duration / period - 1e-9))
+    if count > _MOST_SAMPLES:
+        raise InputError(
+            f"loop.sample_time: wanted at most {_MOST_SAMPLES} samples in a run, came {count}"
+        )
+    events = []
+    for k in range(count):
+        taken, acts = k * period, k * period + controller.delay
+        phase = _phase(controller, taken)
+        events.append(Event(time=taken, kind=SAMPLE, index=k, phase=phase))
+        if acts < duration:
+            events.append(Event(time=acts, kind=APPLY, index=k, phase=_phase(controller, acts)))
+    return events
+
+
+def _phase(controller: Controller, t: float) -> float:
+    end, slack = controller.reference.duration, 1e-12
+    if t < end - slack or controller.feedback is None:
+        return 0.0
+    return 1.0 if t < end + controller.blend - slack else 2.0

@@ -1,0 +1,145 @@
+"""Simulate a closed loop: `simulate` turns a ClosedLoop into a Trajectory."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.errors import ComputationError, InputError
+from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.compiled import compile_loop, run_compiled
+from flexctl.loop.interpreted import run_interpreted
+from flexctl.loop.run import Run, RunFailure, Tolerance
+from flexctl.loop.schedule import schedule
+from flexctl.loop.trajectory import EnergyAccount, Trajectory
+from flexctl.plant import Plant, find_equilibrium
+
+Array = NDArray[np.float64]
+
+DEFAULT_SAMPLES = 1001
+
+
+def simulate(
+    loop: ClosedLoop,
+    *,
+    times: Array | None = None,
+    duration: float | None = None,
+    tolerance: Tolerance | None = None,
+) -> Trajectory:
+    """Simulate a closed loop from rest at the start of its reference.
+
+    Parameters
+    ----------
+    loop
+        Controller, truth plant, measurement.
+    times
+        When to sample the run [s], (N,), ascending from at least 0; by default 1001 times.
+    duration
+        Length of the run [s]; the design's by default, or the last of `times` if later.
+    tolerance
+        Error per step.
+
+    Returns
+    -------
+    Trajectory
+        With its energy account and the assumptions it rests on.
+
+    Raises
+    ------
+    InputError
+        When the times do not ascend.
+    ComputationError
+        When the run cannot be finished: the loop is unstable and diverges. Says when.
+    """
+    begun = time.perf_counter()
+    tolerance = tolerance or Tolerance()
+    duration = loop.duration if duration is None else duration
+    times = np.linspace(0, duration, DEFAULT_SAMPLES) if times is None else np.asarray(times, float)
+    _check_times(times)
+    duration = max(duration, float(times[-1]))
+    start = initial_state(loop)
+    events = schedule(loop.controller, duration)
+    compiled = compile_loop(loop)
+    if compiled is None:
+        run = run_interpreted(loop, events, times, start, tolerance)
+    else:
+        run = run_compiled(loop, compiled, events, times, start, tolerance)
+    if isinstance(run, RunFailure):
+        raise ComputationError(
+            f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
+            f"t = {run.time:.4g} s: {run.why}; the loop diverges or the truth plant is too stiff: "
+            "look at its eigenvalues, lower the gains or drop truth modes"
+        )
+    return _trajectory(loop, run, times, time.perf_counter() - begun)
+
+
+def initial_state(loop: ClosedLoop) -> tuple[Array, Array, Array]:
+    """Rest at the start of the reference: q0 (n,), v0 (n,) and the holding torque tau0 (m,)."""
+    truth = loop.truth
+    pose = np.concatenate([loop.controller.reference.start, np.zeros(truth.n - truth.m)])
+    q0, tau0 = find_equilibrium(truth, pose)
+    return q0, np.zeros(truth.n), tau0
+
+
+def _check_times(times: Array) -> None:
+    if times.ndim != 1 or len(times) == 0 or times[0] < 0 or (np.diff(times) < 0).any():
+        raise InputError("times: wanted ascending times from 0 on [s], came others")
+
+
+def _words(plant: Plant) -> str:
+    return f"{plant.arm.name} ({plant.basis.order} {plant.basis.kind})"
+
+
+def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -> Trajectory:
+    truth = loop.truth
+    desired, desired_rate, _ = loop.controller.reference.sample(times)
+    kinetic, strain, gravity = _over_time(truth, "energies", run.q, run.v)
+    deflection, slope = _over_time(truth, "deflections", run.q)
+    lines = truth.lines
+    return Trajectory(
+        t=times,
+        q=run.q,
+        v=run.v,
+        a=run.a,
+        tau=run.tau,
+        desired=desired,
+        desired_rate=desired_rate,
+        tip=_over_time(truth, "tip", run.q)[0],
+        desired_tip=desired_tip(truth, desired),
+        deflection=dict(zip(lines, deflection, strict=True)),
+        slope=dict(zip(lines, slope, strict=True)),
+        energy=EnergyAccount(
+            kinetic=kinetic[0],
+            strain=strain[0],
+            potential=gravity[0],
+            supplied=run.supplied,
+            dissipated=run.dissipated,
+        ),
+        coordinates=truth.coordinates,
+        joints=truth.joints,
+        saturated=run.saturated,
+        steps=run.steps,
+        wall_seconds=wall_seconds,
+        integrator=run.integrator,
+        assumptions=loop.assumptions,
+    )
+
+
+def _over_time(plant: Plant, name: str, *signals: Array) -> list[Array]:
+    """A function of the plant at every sample of its arguments (., N): one (., N) per result."""
+    function = plant.functions[name].function
+    results = function.map(signals[0].shape[1]).call([np.asarray(s) for s in signals])
+    return [np.array(result) for result in results]
+
+
+def desired_tip(plant: Plant, desired: Array) -> Array:
+    """Tip of the rigid arm at the desired joints (m, N); under gravity, with the static sag."""
+    q = np.zeros((plant.n, desired.shape[1]))
+    q[: plant.m] = desired
+    if any(plant.arm.gravity):
+        for k in range(q.shape[1]):
+            q[plant.m :, k] = q[plant.m :, k - 1] if k else 0.0
+            q[:, k], _ = find_equilibrium(plant, q[:, k])
+    return _over_time(plant, "tip", q)[0]

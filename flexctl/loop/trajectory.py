@@ -1,0 +1,112 @@
+"""The record of a run: what every simulation returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl import checks
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnergyAccount:
+    """Energies along a run [J], each (N,): kinetic + strain + potential = supplied - dissipated.
+
+    Kinetic, strain and potential energy are relative to their values at the start, so that the
+    account is `residual` = gained - supplied + dissipated, which an exact run keeps at zero.
+    """
+
+    kinetic: Array
+    strain: Array
+    potential: Array
+    supplied: Array
+    dissipated: Array
+
+    @property
+    def residual(self) -> Array:
+        """What the account is off by [J], (N,)."""
+        gained = self.kinetic + self.strain + self.potential
+        return gained - gained[0] - self.supplied + self.dissipated
+
+    @property
+    def scale(self) -> float:
+        """Largest energy that moved in the run [J], to compare the residual with."""
+        parts = (self.kinetic, self.strain, np.ptp(self.potential), self.supplied, self.dissipated)
+        return max(float(np.abs(part).max(initial=0.0)) for part in parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trajectory:
+    """A simulated run, sampled at N times; n coordinates, m joints.
+
+    Attributes
+    ----------
+    t
+        Times [s], (N,).
+    q, v, a
+        Coordinates of the truth plant, rates and accelerations, (n, N).
+    tau
+        Actuator torques [N m] or forces [N], (m, N).
+    desired, desired_rate
+        Reference of the joints, (m, N).
+    tip, desired_tip
+        Tip of the arm, and of the rigid arm at the desired joints (under gravity: of the arm at
+        rest there, with its static sag), base frame, (3, N) [m].
+    deflection, slope
+        At the end of every elastic line, by ``link.direction``, (N,) [m], [-].
+    energy
+        The energy account.
+    coordinates, joints
+        Names of the rows of q and of tau.
+    saturated
+        Time spent at the torque limit by joint [s], (m,).
+    steps, wall_seconds, integrator
+        Cost of the run and how it was integrated.
+    assumptions
+        What the result rests on, in sentences.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    desired: Array
+    desired_rate: Array
+    tip: Array
+    desired_tip: Array
+    deflection: Mapping[str, Array]
+    slope: Mapping[str, Array]
+    energy: EnergyAccount
+    coordinates: tuple[str, ...]
+    joints: tuple[str, ...]
+    saturated: Array
+    steps: int
+    wall_seconds: float
+    integrator: str
+    assumptions: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check that all signals have N samples and finite values."""
+        n, m, N = len(self.coordinates), len(self.joints), len(self.t)
+        for name in ("q", "v", "a"):
+            checks.shape(name, getattr(self, name), (n, N))
+        for name in ("tau", "desired", "desired_rate"):
+            checks.shape(name, getattr(self, name), (m, N))
+        for name in ("tip", "desired_tip"):
+            checks.shape(name, getattr(self, name), (3, N))
+
+    @property
+    def joint_error(self) -> Array:
+        """q - q_d of the joints (m, N) [rad or m]."""
+        return self.q[: len(self.joints)] - self.desired
+
+    @property
+    def tip_error(self) -> Array:
+        """Distance of the tip from the desired tip (N,) [m]."""
+        return np.linalg.norm(self.tip - self.desired_tip, axis=0)

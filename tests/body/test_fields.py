@@ -1,0 +1,74 @@
+"""Fields along a line: integrals and foreshortening against direct quadrature."""
+
+import casadi as ca
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from flexctl.beam import AssumedModes, HermiteElements
+from flexctl.body.fields import Field, integral, product_integral, shortening, sparse
+
+BASES = {"modes": AssumedModes(3), "elements": HermiteElements(2)}
+
+
+@pytest.fixture(params=BASES)
+def shapes(request):
+    return BASES[request.param].shapes()
+
+
+def number(expression):
+    return float(ca.DM(ca.evalf(expression)))
+
+
+def coordinates(shapes):
+    return np.random.default_rng(1).normal(size=len(shapes.names))
+
+
+def test_integrals_of_fields_are_those_of_quadrature(shapes):
+    xi, weights = shapes.quadrature()
+    d = coordinates(shapes)
+    bent = Field(shapes=shapes.value(xi), coordinates=ca.SX(ca.DM(d)))
+    along = Field(shapes=xi[None, :], coordinates=ca.SX(2.0))
+    exact = quad(lambda x: d @ shapes.value(x)[:, 0], 0, 1, points=shapes.breaks, epsabs=1e-13)[0]
+    product = quad(
+        lambda x: 2 * x * (d @ shapes.value(x)[:, 0]), 0, 1, points=shapes.breaks, epsabs=1e-13
+    )[0]
+
+    assert number(integral(bent, weights)) == pytest.approx(exact, abs=1e-11)
+    assert number(product_integral(bent, along, weights)) == pytest.approx(product, abs=1e-11)
+
+
+@pytest.mark.parametrize("end", [0.21, 0.5, 0.83, 1.0])
+def test_foreshortening_is_half_the_running_integral_of_the_slope_squared(shapes, end):
+    d = coordinates(shapes)
+    table = shortening((shapes,), np.array([end]))
+    amount = np.array(ca.DM(ca.evalf(table.products([ca.SX(ca.DM(d))]))))[:, 0]
+    breaks = shapes.breaks[(shapes.breaks > 0) & (shapes.breaks < end)]
+    square = quad(lambda x: (d @ shapes.slope(x)[:, 0]) ** 2, 0, end, points=breaks, epsabs=1e-12)[
+        0
+    ]
+
+    assert table.shapes[:, 0] @ amount == pytest.approx(-square / 2, rel=1e-10)
+    assert table.slopes[:, 0] @ amount == pytest.approx(
+        -((d @ shapes.slope(end)[:, 0]) ** 2) / 2, rel=1e-10
+    )
+
+
+def test_foreshortening_of_two_planes_adds_up(shapes):
+    d = coordinates(shapes)
+    one = shortening((shapes,), np.array([0.7]))
+    two = shortening((shapes, shapes), np.array([0.7]))
+    symbol = ca.SX(ca.DM(d))
+    values = [
+        t.tip @ np.array(ca.DM(ca.evalf(t.products([symbol] * planes))))[:, 0]
+        for t, planes in ((one, 1), (two, 2))
+    ]
+
+    assert values[1] == pytest.approx(2 * values[0], rel=1e-13)
+
+
+def test_round_off_becomes_structural_zero_and_numbers_stay():
+    found = sparse(np.array([[1.0, 1e-15], [1e-9, 0.0]]))
+
+    assert found.nnz() == 2
+    assert np.array(found) == pytest.approx(np.array([[1.0, 0.0], [1e-9, 0.0]]), abs=0)
