@@ -23,6 +23,7 @@ from flexctl.catalogue.lookup import (
     load_model,
 )
 from flexctl.catalogue.record import BasisChoice, Expectation
+from flexctl.catalogue.refusals import nearest
 from flexctl.catalogue.samples import Samples, load_samples
 from flexctl.catalogue.settings import apply_settings, with_options
 
@@ -57,5 +58,6 @@ __all__ = [
     "load_design",
     "load_model",
     "load_samples",
+    "nearest",
     "with_options",
 ]

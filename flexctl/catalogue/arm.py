@@ -76,7 +76,8 @@ class TipLoadChoice(Record):
     """Which tip load the clamped-mass shapes of a link assume, and in which pose it is taken.
 
     `include` names the terms of [TG95] (11): mass M, inertia J, first moment D.  Joints that
-    `reference_pose` leaves out stand at 0 [rad or m].
+    `reference_pose` leaves out stand at 0 [rad]; a sliding one, which
+    would have no length there, in the middle of its range.
     """
 
     reference_pose: Mapping[str, Number] = Field(default_factory=dict)

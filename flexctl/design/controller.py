@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -85,6 +86,16 @@ class Controller:
     def duration(self) -> float:
         """Length of a run [s]: the file's, else the reference's and 0.5 s."""
         return self.design.loop.duration or self.reference.duration + 0.5
+
+    @cached_property
+    def law_jacobian(self) -> ca.Function:
+        """Inputs of `law` -> dtau/d[q; v] (m, 2n) and dtau/dz (m, n_z)."""
+        inputs = [ca.SX.sym(f"i{k}", self.law.numel_in(k)) for k in range(self.law.n_in())]
+        tau, _ = self.law(*inputs)
+        J = ca.jacobian(tau, ca.vertcat(inputs[5], inputs[6], inputs[1]))
+        n = 2 * self.plant.n
+        outputs = [ca.densify(J[:, :n]), ca.densify(J[:, n:])]
+        return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
 
     def initial_state(self) -> Array:
         """Integral states at the start (n_z,): zero."""

@@ -27,7 +27,7 @@ class _Stretch:
         self.held = loop.controller.sample_time is not None
         self.torque, self.phase = tau0, 0.0
         self._inverse = Evaluator(functions["inverse_dynamics"])
-        self._mass = Evaluator(loop.truth.casadi_functions()["mass_matrix"])
+        self._mass = Evaluator(loop.truth.casadi_functions["mass_matrix"], matrix=True)
         self._dissipation = Evaluator(functions["dissipation"])
         self._reference, self._law = Evaluator(loop.reference), Evaluator(loop.law)
 

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
+import scipy.linalg
 from numpy.typing import NDArray
 
 from flexctl.loop.closed_loop import ClosedLoop
@@ -14,6 +15,7 @@ from flexctl.plant import LinearPlant, linearise
 
 Array = NDArray[np.float64]
 
+_VANISHED = 1e-12  # multipliers of a sampled loop below this are delays running empty
 _ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
 
 
@@ -61,8 +63,69 @@ class LinearLoop:
 
     @cached_property
     def poles(self) -> NDArray[np.complex128]:
-        """Eigenvalues of the continuous closed loop [rad/s]; a sampled law taken as continuous."""
-        return np.linalg.eigvals(self.A + self.B @ self.K)
+        """Eigenvalues of the closed loop [rad/s]; of a sampled one log(z)/T of its multipliers z.
+
+        Multipliers at zero, which a delay brings, are left out: they are gone after one sample.
+        """
+        if self.sample_time is None:
+            return np.linalg.eigvals(self.A + self.B @ self.K)
+        z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
+        z = z[np.abs(z) > _VANISHED].astype(complex)
+        return np.log(z) / self.sample_time
+
+    @property
+    def sampled(self) -> bool:
+        """Whether the law is sampled and held."""
+        return self.sample_time is not None
+
+
+def sampled_loop(loop: LinearLoop, period: float, delay: float = 0.0) -> Array:
+    """One-sample map of the loop, state and integrals and past torques, law held for `period`.
+
+    Parameters
+    ----------
+    loop
+        Linear loop; the law u = K x + L z is taken at the samples, z summed by Euler's rule.
+    period, delay
+        Sampling period and time until a sample acts [s].
+    """
+    plant, m = loop.plant, loop.plant.B.shape[1]
+    n, n_z = len(plant.A_state), loop.integral_gain.shape[1]
+    whole, part = divmod(delay, period)
+    late = int(whole) + (part > 1e-12 * period)
+    Phi, early, remainder = _held(plant.A_state, plant.B_state, period, part)
+    N = n + n_z + late * m
+    step = np.zeros((N, N))
+    step[:n, :n] = Phi
+    step[n : n + n_z, :n_z] = period * np.eye(n_z)
+    step[n : n + n_z, n : n + n_z] = np.eye(n_z)
+    law = np.hstack([loop.feedback, loop.integral_gain, np.zeros((m, late * m))])
+    inputs = [law] + [np.eye(N)[n + n_z + k * m :][:m] for k in range(late)]
+    step[:n] += early @ inputs[int(whole)]
+    if late > whole:
+        step[:n] += remainder @ inputs[late]
+    for k in range(late):
+        step[n + n_z + k * m : n + n_z + (k + 1) * m] = inputs[k]
+    return step
+
+
+def _held(A: Array, B: Array, period: float, part: float) -> tuple[Array, Array, Array]:
+    """e^{AT}, and what a torque held over a period does that takes effect `part` late.
+
+    Returns the effects of the torque that acts to the end of the period, and of the one before.
+    """
+    rest_Phi, rest = _zero_order_hold(A, B, period - part)
+    first_Phi, first = _zero_order_hold(A, B, part)
+    return rest_Phi @ first_Phi, rest, rest_Phi @ first
+
+
+def _zero_order_hold(A: Array, B: Array, T: float) -> tuple[Array, Array]:
+    """e^{AT} and int_0^T e^{As} ds B, by one exponential of the pair."""
+    n, m = B.shape
+    pair = np.zeros((n + m, n + m))
+    pair[:n, :n], pair[:n, n:] = A * T, B * T
+    whole = scipy.linalg.expm(pair)
+    return whole[:n, :n], whole[:n, n:]
 
 
 def linearise_loop(loop: ClosedLoop, joints: Array, share: float) -> LinearLoop:
@@ -80,13 +143,15 @@ def linearise_loop(loop: ClosedLoop, joints: Array, share: float) -> LinearLoop:
     truth, controller = loop.truth, loop.controller
     pose = np.concatenate([joints, np.zeros(truth.n - truth.m)])
     plant = linearise(truth, pose)
+    rest = np.zeros(truth.n)
+    seen_q, seen_v = loop.measurement.function(plant.q0, rest)
     zero, none = np.zeros(truth.m), np.zeros(controller.n_state)
-    arguments = [share, none, joints, zero, zero, plant.q0, np.zeros(truth.n)]
-    dq, dv, dz = (np.array(J) for J in loop.law_jacobian(*map(ca.DM, arguments)))
+    arguments = [share, none, joints, zero, zero, seen_q, seen_v]
+    by_seen, by_z = (np.array(J) for J in controller.law_jacobian(*map(ca.DM, arguments)))
     return LinearLoop(
         plant=plant,
-        feedback=np.hstack([dq, dv]),
-        integral_gain=dz.reshape(truth.m, controller.n_state),
+        feedback=by_seen @ np.array(loop.measurement.jacobian(plant.q0, rest)),
+        integral_gain=by_z.reshape(truth.m, controller.n_state),
         sample_time=controller.sample_time,
         delay=controller.delay,
     )

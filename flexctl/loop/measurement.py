@@ -7,6 +7,7 @@ controller's elastic coordinates are the least-squares fit of its own shapes' cu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -36,6 +37,14 @@ class Measurement:
 
     function: ca.Function
     gauges: dict[str, tuple[float, ...]]
+
+    @cached_property
+    def jacobian(self) -> ca.Function:
+        """(q, v) of the truth plant -> derivative of the measured [q; v] by them, (2n, 2N)."""
+        n = self.function.numel_in(0)
+        q, v = ca.SX.sym("q", n), ca.SX.sym("v", n)
+        seen = ca.vertcat(*self.function(q, v))
+        return ca.Function("measured", [q, v], [ca.jacobian(seen, ca.vertcat(q, v))])
 
     @property
     def assumption(self) -> str:

@@ -126,8 +126,12 @@ def _default_joint(link: Link) -> float:
 
 
 def reference_joints(arm: Arm, named: Mapping[str, float]) -> Array:
-    """Joint variables (m,) of a partly named pose, the others at their defaults."""
-    joints = default_joints(arm)
+    """Joint variables (m,) of a partly named pose, the others at zero.
+
+    A sliding link without a value stands at its default, as zero would leave it no length.
+    """
+    sliding = [link.joint == "prismatic" for link in arm.links]
+    joints = np.where(sliding, default_joints(arm), 0.0)
     for name, value in named.items():
         joints[int(name.removeprefix("joint")) - 1] = value
     check_joints(arm, joints)

@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import casadi as ca
@@ -20,7 +20,7 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
-from flexctl.errors import ComputationError
+from flexctl.errors import ComputationError, InputError
 
 Array = NDArray[np.float64]
 
@@ -122,23 +122,30 @@ def compile_source(source: Path, compiler: str) -> Path:
 class Evaluator:
     """A CasADi function called through its buffers: about a microsecond instead of thirty.
 
-    Inputs and outputs are dense arrays of the function's shapes, column vectors as (n,); a
+    Inputs and outputs are dense arrays; a column is an array (k,), or (k, 1) if `matrix`. A
     function of one output returns that array, of several a tuple. Every call returns new arrays.
     """
 
-    def __init__(self, function: ca.Function) -> None:
+    def __init__(self, function: ca.Function, *, matrix: bool = False) -> None:
+        """Tie the buffers of a function to arrays of this object."""
         self.function = function
         self._buffer, self._run = function.buffer()
         self._inputs = [np.zeros(function.numel_in(i)) for i in range(function.n_in())]
         self._outputs = [np.zeros(function.numel_out(i)) for i in range(function.n_out())]
-        self._shapes = [_shape(function.size_out(i)) for i in range(function.n_out())]
+        self._shapes = [_shape(function.size_out(i), matrix) for i in range(function.n_out())]
         for i, values in enumerate(self._inputs):
             self._buffer.set_arg(i, memoryview(values))
         for i, values in enumerate(self._outputs):
             self._buffer.set_res(i, memoryview(values))
 
     def __call__(self, *arguments: Array) -> Array | tuple[Array, ...]:
+        """Evaluate; raises InputError when an argument has another number of entries."""
         for values, argument in zip(self._inputs, arguments, strict=True):
+            if np.size(argument) != len(values):
+                raise InputError(
+                    f"{self.function.name()}: wanted {len(values)} entries, came "
+                    f"an array of shape {np.shape(argument)}"
+                )
             values[:] = argument
         self._run()
         results = tuple(
@@ -148,8 +155,8 @@ class Evaluator:
         return results[0] if len(results) == 1 else results
 
 
-def _shape(size: tuple[int, int]) -> tuple[int, ...]:
-    return (size[0],) if size[1] == 1 else size
+def _shape(size: tuple[int, int], matrix: bool) -> tuple[int, ...]:  # noqa: FBT001
+    return size if matrix or size[1] != 1 else (size[0],)
 
 
 def load_evaluators(
@@ -157,11 +164,17 @@ def load_evaluators(
     names: Sequence[str],
     build: Callable[[], Mapping[str, ca.Function]],
     *,
+    matrices: Collection[str] = (),
     interpreted: bool = False,
 ) -> dict[str, Evaluator]:
-    """Evaluators of the named functions: compiled where a compiler is found, else interpreted."""
+    """Evaluators of the named functions: compiled where a compiler is found, else interpreted.
+
+    `matrices` names those whose results stay matrices even with a single column.
+    """
     key = f"{' '.join(names)} {content}"
     library = None if interpreted else compile_functions(key, lambda: list(build().values()))
     if library is None:
-        return {name: Evaluator(function) for name, function in build().items()}
-    return {name: Evaluator(ca.external(name, str(library))) for name in names}
+        found = build()
+    else:
+        found = {name: ca.external(name, str(library)) for name in names}
+    return {name: Evaluator(found[name], matrix=name in matrices) for name in names}

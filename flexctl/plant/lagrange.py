@@ -11,14 +11,13 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from flexctl.body import (
     Body,
     Local,
     damping_matrix,
-    elementary_rotation,
     move_body,
-    rotation_matrix,
     solid_energy,
 )
 from flexctl.catalogue import Arm
@@ -108,15 +107,9 @@ def chain_energies(arm: Arm, bodies: Sequence[Body]) -> Energies:
 
 
 def _base_pose(arm: Arm) -> tuple[ca.SX, ca.SX]:
-    phi = np.array(arm.base.rotation_vector)
-    turning = np.flatnonzero(phi)
-    if len(turning) == 0:
-        R = ca.SX.eye(3)
-    elif len(turning) == 1:
-        R = elementary_rotation(int(turning[0]), float(phi[turning[0]]))
-    else:
-        R = rotation_matrix(ca.SX(ca.DM(phi)))
-    return R, ca.SX(ca.DM(arm.base.position))
+    R = Rotation.from_rotvec(arm.base.rotation_vector).as_matrix()
+    R[np.abs(R) < 1e-15] = 0.0  # right angles: exact zeros vanish from the expressions
+    return ca.densify(ca.SX(ca.DM(R))), ca.SX(ca.DM(arm.base.position))
 
 
 @dataclass(frozen=True, kw_only=True)

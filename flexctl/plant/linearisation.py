@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from flexctl import checks
 from flexctl.errors import ComputationError
+from flexctl.plant.assembly import check_joints
 
 if TYPE_CHECKING:
     from flexctl.plant.plant import Plant
@@ -116,6 +117,7 @@ def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> 
         When no equilibrium is found: the arm buckles or the links are too soft for gravity.
     """
     start = pose if isinstance(pose, np.ndarray) else plant.pose(pose)
+    check_joints(plant.arm, start[: plant.m])
     q0, tau0 = find_equilibrium(plant, start)
     K = plant.tangent_stiffness(q0)
     return LinearPlant(
@@ -139,19 +141,26 @@ def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
     """
     m = plant.m
     q = np.array(start, dtype=float)
-    scale = np.abs(plant.gravity(q)).max(initial=0.0)
+    if not any(plant.arm.gravity):
+        q[m:] = 0.0
+        return q, np.zeros(m)
     for _ in range(_MAX_ITERATIONS):
-        force = plant.gravity(q) + plant.elastic_force(q)
-        if np.abs(force[m:]).max(initial=0.0) <= 1e-13 * scale:
+        force, K = plant.gravity(q) + plant.elastic_force(q), plant.tangent_stiffness(q)
+        if (np.abs(force[m:]) <= _round_off(plant, q, K)[m:]).all():
             return q, force[:m]
-        step = np.linalg.solve(plant.tangent_stiffness(q)[m:, m:], -force[m:])
-        q[m:] += step
-        if np.abs(step).max() <= 1e-15 * max(np.abs(q[m:]).max(), 1e-12):
-            return q, (plant.gravity(q) + plant.elastic_force(q))[:m]
+        q[m:] += np.linalg.solve(K[m:, m:], -force[m:])
+        if not np.isfinite(q).all():
+            break
     raise ComputationError(
-        f"{plant.arm.name}: no equilibrium at joints {q[:m]}: the links are too soft for gravity; "
-        "check EI and gravity, or name elastic coordinates nearer to it"
+        f"{plant.arm.name}: no equilibrium at joints {start[:m]}: the links are too soft for "
+        "gravity; check EI and gravity, or name elastic coordinates nearer to it"
     )
+
+
+def _round_off(plant: Plant, q: Array, K: Array) -> Array:
+    """Force (n,) that round-off alone can leave in every row: stiff meshes cancel large terms."""
+    summed = np.abs(K[:, plant.m :]) @ np.abs(q[plant.m :]) + np.abs(plant.gravity(q))
+    return 32 * np.finfo(float).eps * summed
 
 
 def _symmetric(A: Array) -> Array:

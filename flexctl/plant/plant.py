@@ -11,8 +11,9 @@ import casadi as ca
 import numpy as np
 from numpy.typing import NDArray
 
+from flexctl import checks
 from flexctl.body import Body
-from flexctl.catalogue import Arm, BasisChoice
+from flexctl.catalogue import Arm, BasisChoice, nearest
 from flexctl.errors import ComputationError, InputError
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
@@ -41,6 +42,15 @@ LINEARISATION = (
     "line_tips_jacobian",
     "deflections_jacobian",
 )
+_MATRICES = {
+    "mass_matrix",
+    "damping",
+    "tangent_stiffness",
+    "line_tips",
+    "tip_jacobian",
+    "line_tips_jacobian",
+    "deflections_jacobian",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +118,7 @@ class Plant:
         """The terms of the equations of motion as CasADi SX expressions."""
         return lagrange_equations(chain_energies(self.arm, self.bodies))
 
+    @cached_property
     def casadi_functions(self) -> dict[str, ca.Function]:
         """All functions of the plant, by name, as CasADi functions with dense results."""
         e = self.equations
@@ -144,10 +155,12 @@ class Plant:
 
     def _evaluators(self, names: tuple[str, ...]) -> Mapping[str, Evaluator]:
         def build() -> dict[str, ca.Function]:
-            functions = self.casadi_functions()
+            functions = self.casadi_functions
             return {name: functions[name] for name in names}
 
-        return load_evaluators(self.content, names, build, interpreted=self.interpreted)
+        return load_evaluators(
+            self.content, names, build, matrices=_MATRICES, interpreted=self.interpreted
+        )
 
     def simulation_functions(self) -> dict[str, ca.Function]:
         """What an implicit integrator asks of a plant: forces, iteration matrices, dissipation.
@@ -168,7 +181,7 @@ class Plant:
     def forward_dynamics_function(self) -> ca.Function:
         """CasADi function (q, v, tau) -> a that solves M a = B tau - h - c - k - D v by LDL^T."""
         q, v, tau = ca.MX.sym("q", self.n), ca.MX.sym("v", self.n), ca.MX.sym("tau", self.m)
-        functions = self.casadi_functions()
+        functions = self.casadi_functions
         force = functions["inverse_dynamics"](q, v, ca.MX.zeros(self.n))
         M = functions["mass_matrix"](q)
         a = ca.solve(M, ca.DM(self.B) @ tau - force, "ldl")
@@ -275,9 +288,11 @@ class Plant:
         q = np.concatenate([default_joints(self.arm), np.zeros(self.n - self.m)])
         for name, value in given.items():
             if name not in self.coordinates:
-                raise InputError(f"pose: {name} is no coordinate of {self.arm.name}"
-                                 f"{nearest(name, self.coordinates)}")
-            q[self.coordinates.index(name)] = value
+                raise InputError(
+                    f"pose.{name}: wanted a coordinate of {self.arm.name} "
+                    f"({nearest(name, self.coordinates)}), came {name!r}"
+                )
+            q[self.coordinates.index(name)] = checks.finite(f"pose.{name}", value)
         check_joints(self.arm, q[: self.m])
         return q
 

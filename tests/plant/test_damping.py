@@ -80,29 +80,3 @@ def test_damping_has_no_part_on_joint_rows_and_takes_energy(name, plant_of, rand
     assert not D[: plant.m].any()
     assert not D[:, : plant.m].any()
     assert np.linalg.eigvalsh((D + D.T) / 2)[0] > -1e-12 * max(np.abs(D).max(), 1e-300)
-
-
-def lost_while_sliding(plant, free, rate):
-    """Power v' D v of a line bent in the shape of a tip force that slides with its shape kept.
-
-    The deflection w(x/l) is the same at every free length: its rate at fixed x/l is zero.
-    """
-    lin = plant.linearise({"joint1": free})
-    row = plant.deflections_jacobian(lin.q0)[0, 1:]
-    bent = np.linalg.solve(lin.K[1:, 1:], row)
-    bent *= 0.05 / (row @ bent)
-    shapes = plant.bodies[0].planes["y"]
-    v = np.concatenate([[rate], -shapes.power * rate / free * bent])  # a slope is dw/dxi / l
-    return v @ lin.D @ v
-
-
-@pytest.mark.parametrize("order", [4])
-def test_a_line_that_slides_without_vibrating_loses_the_same_in_every_basis(
-    order, build, interpreted
-):
-    arm = single(build, "prismatic", total_length=1.2, foreshortening=False)
-    modes = lost_while_sliding(interpreted(arm, "modes", 4), 0.8, 1.0)
-
-    assert lost_while_sliding(interpreted(arm, "elements", order), 0.8, 1.0) == pytest.approx(
-        modes, abs=1e-6
-    )

@@ -1,0 +1,246 @@
+"""Stability margins at the actuators: how much gain, phase or delay a loop bears."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.optimize
+import slycot
+from numpy.typing import NDArray
+
+from flexctl.loop.linear import LinearLoop, sampled_loop
+
+Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
+Response = Callable[[Array], Complex]
+
+_N_BASE = 1500  # frequencies over the whole range, before those around every pole
+_AROUND = np.concatenate([[0.0], *(s * np.geomspace(0.03, 30.0, 15) for s in (-1, 1))])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Margins:
+    """Margins of a stable loop broken at its m actuators; infinite where nothing limits them.
+
+    Attributes
+    ----------
+    gain_up_db, gain_down_db
+        Gain that one channel bears above and below 1, the others closed, (m,) [dB], both >= 0.
+    phase_deg
+        Phase that one channel bears, (m,) [deg].
+    delay_seconds
+        Delay that one channel bears, (m,) [s].
+    disk
+        Balanced disk margin of all channels at once [-]: gains in
+        [(2 - d)/(2 + d), (2 + d)/(2 - d)] or phases up to 2 atan(d/2), independently.
+    disk_frequency
+        Where the disk margin is smallest [rad/s].
+    """
+
+    gain_up_db: Array
+    gain_down_db: Array
+    phase_deg: Array
+    delay_seconds: Array
+    disk: float
+    disk_frequency: float
+
+    @property
+    def gain_db(self) -> Array:
+        """The nearer of both gain limits, (m,) [dB]."""
+        return np.minimum(self.gain_up_db, self.gain_down_db)
+
+
+def find_margins(loop: LinearLoop) -> Margins:
+    """Margins of a stable linear loop at its actuators.
+
+    Frequencies are searched on a grid that is refined around every pole of the open and of the
+    closed loop; crossings are then found by root finding between grid points, and the disk margin
+    by minimisation. A sampled loop is judged by its exact discrete frequency response.
+    Source: [SeilerPackardGahinet20].
+    """
+    response = _sampled_response(loop) if loop.sampled else _continuous_response(loop)
+    w = _frequencies(loop)
+    L = response(w)
+    channels = [
+        _channel_margins(lambda x, i=i: _one_channel(response(x), i), w, _one_channel(L, i))
+        for i in range(L.shape[1])
+    ]
+    disk, at = _disk_margin(response, w, L)
+    up, down, phase, delay = (np.array(values) for values in zip(*channels, strict=True))
+    return Margins(
+        gain_up_db=up,
+        gain_down_db=down,
+        phase_deg=phase,
+        delay_seconds=delay,
+        disk=disk,
+        disk_frequency=at,
+    )
+
+
+def _frequencies(loop: LinearLoop) -> Array:
+    """Grid [rad/s] over all poles, refined around each by multiples of its decay rate."""
+    poles = np.concatenate([np.linalg.eigvals(loop.A), loop.poles])
+    size = np.abs(poles)
+    poles, size = poles[size > 1e-6], size[size > 1e-6]
+    low, high = size.min() / 100, size.max() * 100
+    width = np.maximum(np.abs(poles.real), 1e-7 * size)
+    near = (np.abs(poles.imag)[:, None] + width[:, None] * _AROUND).ravel()
+    w = np.concatenate([np.geomspace(low, high, _N_BASE), near])
+    if loop.sample_time is not None:
+        high = np.pi / loop.sample_time
+    return np.unique(w[(w >= low) & (w <= high)])
+
+
+def _continuous_response(loop: LinearLoop) -> Response:
+    """L(jw) = -(K_q + jw K_v + K_z E/(jw)) (K - w^2 M + jw D)^-1 B, (N, m, m)."""
+    p = loop.plant
+    n, m = p.B.shape
+    n_z = loop.integral_gain.shape[1]
+    by_q, by_v = loop.feedback[:, :n], loop.feedback[:, n:]
+    by_integral = np.zeros((m, n))
+    by_integral[:, :n_z] = loop.integral_gain
+
+    def response(w: Array) -> Complex:
+        s = 1j * np.atleast_1d(w)[:, None, None]
+        X = np.linalg.solve(s**2 * p.M + s * p.D + p.K, np.broadcast_to(p.B, (len(s), n, m)))
+        return -(by_q + s * by_v + by_integral / s) @ X
+
+    return response
+
+
+def _sampled_response(loop: LinearLoop) -> Response:
+    """Discrete frequency response of the loop cut where the sampled law's torque leaves it."""
+    T = loop.sample_time or 0.0
+    m, n = loop.plant.B.shape[1], len(loop.plant.A_state)
+    n_z = loop.integral_gain.shape[1]
+    closed = sampled_loop(loop, T, loop.delay)
+    opened = sampled_loop(_without_law(loop), T, loop.delay)
+    C = np.hstack([loop.feedback, loop.integral_gain, np.zeros((m, len(closed) - n - n_z))])
+    # closed = opened + B C with C of full row rank, the law being the only feedback
+    B = (closed - opened) @ np.linalg.pinv(C)
+
+    def response(w: Array) -> Complex:
+        z = np.exp(1j * np.atleast_1d(w) * T)[:, None, None]
+        shifted = z * np.eye(len(opened)) - opened
+        return -C @ np.linalg.solve(shifted, np.broadcast_to(B, (len(z), *B.shape)))
+
+    return response
+
+
+def _without_law(loop: LinearLoop) -> LinearLoop:
+    return LinearLoop(
+        plant=loop.plant,
+        feedback=np.zeros_like(loop.feedback),
+        integral_gain=np.zeros_like(loop.integral_gain),
+        sample_time=loop.sample_time,
+        delay=loop.delay,
+    )
+
+
+def _one_channel(L: Complex, i: int) -> Complex:
+    """Loop gain (N,) of channel i with all other channels closed."""
+    rest = [j for j in range(L.shape[1]) if j != i]
+    if not rest:
+        return L[:, i, i]
+    others = np.eye(len(rest)) + L[np.ix_(range(len(L)), rest, rest)]
+    back = np.linalg.solve(others, L[:, rest, i][..., None])[..., 0]
+    return L[:, i, i] - np.einsum("kj,kj->k", L[:, i, rest], back)
+
+
+def _channel_margins(
+    response: Callable[[Array], Complex], w: Array, l: Complex
+) -> tuple[float, float, float, float]:
+    """Gain up and down [dB], phase [deg] and delay [s] of one channel l(jw)."""
+    at_real = _crossings(lambda x: response(x).imag, w, l.imag)
+    real = response(at_real).real if len(at_real) else np.zeros(0)
+    critical = -1 / real[real < 0]
+    up, down = critical[critical > 1], critical[critical <= 1]
+    at_unit = _crossings(lambda x: np.log(np.abs(response(x))), w, np.log(np.abs(l)))
+    angle = np.angle(response(at_unit)) if len(at_unit) else np.zeros(0)
+    lag = np.mod(angle + np.pi, 2 * np.pi)  # phase lag to the point -1
+    phase = np.minimum(lag, 2 * np.pi - lag)
+    return (
+        float(20 * np.log10(up.min(initial=np.inf))),
+        float(-20 * np.log10(down.max(initial=0.0))) if len(down) else np.inf,
+        float(np.degrees(phase.min(initial=np.inf))),
+        float((lag / at_unit).min(initial=np.inf)) if len(at_unit) else np.inf,
+    )
+
+
+def _crossings(f: Callable[[Array], Array], w: Array, values: Array) -> Array:
+    """Frequencies at which f changes sign between grid points, by root finding."""
+    found = []
+    for k in np.flatnonzero(values[:-1] * values[1:] < 0):
+        root = scipy.optimize.brentq(lambda x: float(f(np.array([x]))[0]), w[k], w[k + 1])
+        if np.abs(f(np.array([root]))[0]) < 1e-3 * max(abs(values[k]), abs(values[k + 1]), 1e-9):
+            found.append(root)  # a sign change across a pole is no crossing
+    return np.array(found)
+
+
+def _disk_margin(response: Response, w: Array, L: Complex) -> tuple[float, float]:
+    """1 / max over w of mu(S - I/2), S = (I + L)^-1, independent complex channels."""
+    bound = np.array([_half_sensitivity_norm(X) for X in L])
+    best, at = 0.0, float(w[0])
+    for k in np.argsort(bound)[::-1]:
+        if bound[k] <= best:
+            break  # mu never exceeds the norm: no later frequency can be worse
+        value = _structured(L[k])
+        if value > best:
+            best, at, where = value, float(w[k]), int(k)
+    left, right = w[max(where - 1, 0)], w[min(where + 1, len(w) - 1)]
+    refined = scipy.optimize.minimize_scalar(
+        lambda x: -_structured(response(np.array([x]))[0]), bounds=(left, right), method="bounded"
+    )
+    if -refined.fun > best:
+        best, at = -float(refined.fun), float(refined.x)
+    return 1 / best, at
+
+
+def _half_sensitivity(L: Complex) -> Complex:
+    n = len(L)
+    return np.linalg.inv(np.eye(n) + L) - np.eye(n) / 2
+
+
+def _half_sensitivity_norm(L: Complex) -> float:
+    return float(np.linalg.norm(_half_sensitivity(L), 2))
+
+
+def _structured(L: Complex) -> float:
+    """Structured singular value of S - I/2 for one complex block per channel."""
+    Z = _half_sensitivity(L)
+    n = len(Z)
+    if n == 1:
+        return float(np.abs(Z[0, 0]))
+    return float(slycot.ab13md(Z, np.ones(n, dtype=int), np.full(n, 2))[0])
+
+
+def smallest_sampling_rate(loop: LinearLoop) -> float | None:
+    """Smallest rate [Hz] from which on the sampled and held law keeps the loop stable.
+
+    The period grows from a hundredth of the fastest closed-loop pole's until the loop is unstable;
+    the limit is then found by bisection. None when already the shortest period is unstable.
+    """
+    fastest = np.abs(loop.poles).max()
+    periods = np.geomspace(1e-2 / fastest, 10.0, 60)
+    delay = loop.delay
+    stable = 0.0
+    for period in periods:
+        if _multiplier(loop, period, delay) >= 1:
+            break
+        stable = period
+    else:
+        return 1 / periods[-1]
+    if not stable:
+        return None
+    limit = scipy.optimize.brentq(
+        lambda T: _multiplier(loop, T, delay) - 1, stable, period, rtol=1e-4
+    )
+    return float(1 / limit)
+
+
+def _multiplier(loop: LinearLoop, period: float, delay: float) -> float:
+    return float(np.abs(np.linalg.eigvals(sampled_loop(loop, period, delay))).max())
+
+
