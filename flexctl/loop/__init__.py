@@ -1,1 +1,40 @@
-"""Plant, controller and reference together."""
+"""Plant, controller and reference together: simulate, judge, compare."""
+
+from flexctl.loop.closed_loop import ClosedLoop, close_around, close_loop
+from flexctl.loop.comparison import Comparison, baseline_design, compare, default_truth
+from flexctl.loop.evaluation import Evaluation, Stability, evaluate
+from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, linearise_loop
+from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
+from flexctl.loop.measurement import Measurement, gauge_positions, make_measurement
+from flexctl.loop.run import Tolerance
+from flexctl.loop.simulation import simulate
+from flexctl.loop.trajectory import EnergyAccount, Trajectory
+from flexctl.loop.verdict_json import plain
+
+__all__ = [
+    "ClosedLoop",
+    "Comparison",
+    "EnergyAccount",
+    "Evaluation",
+    "LinearLoop",
+    "Margins",
+    "Measurement",
+    "Stability",
+    "Tolerance",
+    "Trajectory",
+    "baseline_design",
+    "close_around",
+    "close_loop",
+    "compare",
+    "damping_ratios",
+    "default_truth",
+    "evaluate",
+    "find_margins",
+    "gauge_positions",
+    "judge_poles",
+    "linearise_loop",
+    "make_measurement",
+    "plain",
+    "simulate",
+    "smallest_sampling_rate",
+]

@@ -16,9 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.run import Run, RunFailure, Tolerance
+from flexctl.loop.run import LEFT_BEAM, Run, RunFailure, Tolerance
 from flexctl.loop.schedule import Event
-from flexctl.plant import cache_folder, compile_functions, compile_source, find_compiler
+from flexctl.plant import (
+    cache_folder,
+    compile_functions,
+    compile_source,
+    find_compiler,
+    joint_range,
+)
 
 Array = NDArray[np.float64]
 
@@ -53,6 +59,8 @@ class _Problem(ct.Structure):
         ("events", ct.POINTER(_Event)),
         ("sample_times", _doubles),
         ("limit", _doubles),
+        ("lowest", _doubles),
+        ("highest", _doubles),
     )
 
 
@@ -134,6 +142,7 @@ def run_compiled(
     table = (_Event * len(events))(*((e.time, e.kind, e.index, e.phase) for e in events))
     times = np.ascontiguousarray(times)
     limit = np.ascontiguousarray(loop.controller.torque_limit)
+    lowest, highest = joint_range(loop.truth.arm)
     functions = {
         "inverse": _function(compiled.plant, "inverse_dynamics"),
         "terms": _function(compiled.plant, "terms"),
@@ -158,6 +167,8 @@ def run_compiled(
         events=table,
         sample_times=times.ctypes.data_as(_doubles),
         limit=limit.ctypes.data_as(_doubles),
+        lowest=lowest.ctypes.data_as(_doubles),
+        highest=highest.ctypes.data_as(_doubles),
     )
     integrate = _load(compiled.integrator).flexctl_simulate
     q0, v0, tau0 = (np.ascontiguousarray(values, dtype=float) for values in start)
@@ -180,6 +191,7 @@ _WHY = {
     4: "the state is no longer finite",
     5: "the mass matrix or the iteration matrix is singular",
     6: "the accelerations at the start of a phase are not finite",
+    7: LEFT_BEAM,
 }
 
 

@@ -41,6 +41,7 @@ typedef struct {
   const event_t *events;         /* the last one ends the run */
   const double *sample_times;    /* (n_samples,) ascending, within the run */
   const double *limit;           /* (m,) torque limits, to count saturation */
+  const double *lowest, *highest; /* (m,) joint variables between which the model holds */
 } problem_t;
 
 typedef struct {
@@ -54,7 +55,7 @@ typedef struct {
 } result_t;
 
 enum { OK = 0, NO_MEMORY = 1, STEP_TOO_SMALL = 2, TOO_MANY_STEPS = 3, NOT_FINITE = 4,
-       SINGULAR = 5, NO_START = 6 };
+       SINGULAR = 5, NO_START = 6, OUT_OF_RANGE = 7 };
 
 #define STAGES 6
 static const double G = 0.25;
@@ -420,6 +421,9 @@ static int stretch(state_t *s, double t, double end, double *h_next, casadi_int 
     s->r->steps++;
     s->r->smallest_step = fmin(s->r->smallest_step, h);
     t = now;
+    for (casadi_int j = 0; j < s->m; j++)
+      if (s->qs[0][j] <= p->lowest[j] || s->qs[0][j] > p->highest[j])
+        return s->r->time = t, OUT_OF_RANGE;
     *h_next = h * fmin(last_failed ? 1 : 4, 0.9 * pow(fmax(error, 1e-6), -0.25));
     last_failed = 0;
   }

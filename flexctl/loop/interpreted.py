@@ -9,9 +9,9 @@ import scipy.integrate
 from numpy.typing import NDArray
 
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.run import Run, RunFailure, Tolerance
+from flexctl.loop.run import LEFT_BEAM, Run, RunFailure, Tolerance
 from flexctl.loop.schedule import APPLY, SAMPLE, Event
-from flexctl.plant import Evaluator
+from flexctl.plant import Evaluator, joint_range
 
 Array = NDArray[np.float64]
 
@@ -78,6 +78,7 @@ def run_interpreted(
     samples: dict[int, Array] = {}
     signals = _Signals(n, m, n_z, len(times))
     steps = 0
+    left = _beam_left(*joint_range(loop.truth.arm))
     for event, following in zip(events[:-1], events[1:], strict=True):
         stretch.phase = event.phase
         if event.kind == SAMPLE:
@@ -95,7 +96,10 @@ def run_interpreted(
             rtol=tolerance.relative,
             atol=absolute,
             dense_output=True,
+            events=left,
         )
+        if done.status == 1:
+            return RunFailure(time=float(done.t[-1]), why=LEFT_BEAM)
         if not done.success or not np.isfinite(done.y[:, -1]).all():
             return RunFailure(time=float(done.t[-1]), why=str(done.message))
         steps += len(done.t) - 1
@@ -103,6 +107,17 @@ def run_interpreted(
         x = done.y[:, -1].copy()
     saturated = signals.saturation(times, loop.controller.torque_limit)
     return Run(steps=steps, rejected=0, integrator=INTEGRATOR, saturated=saturated, **signals.all())
+
+
+def _beam_left(lowest: Array, highest: Array) -> Callable[[float, Array], float]:
+    """Event of SciPy: the distance of the joints from where a sliding beam ends."""
+
+    def distance(_t: float, x: Array) -> float:
+        q = x[: len(lowest)]
+        return float(np.minimum(q - lowest, highest - q).clip(max=1.0).min() + 1e-15)
+
+    distance.terminal = True  # pyright: ignore[reportFunctionMemberAccess]
+    return distance
 
 
 class _Signals:

@@ -98,13 +98,13 @@ def make_measurement(
 
 
 def gauge_positions(shapes: Shapes) -> tuple[float, ...]:
-    """Default gauges of a line: two Gauss points per element, or 2 n + 2 for n modes.
+    """Default gauges of a line: two Gauss points per element; for n modes 2 n + 2, at least 10.
 
     In a cubic element the curvature is most accurate at the two Gauss points.  Modes need more
     gauges than coordinates: the fit then averages out the faster modes that they do not have.
     """
     n, panels = len(shapes.names), len(shapes.breaks) - 1
-    per_panel = 2 if n == 2 * panels and "slope" in shapes.names[-1] else 2 * n + 2
+    per_panel = 2 if n == 2 * panels and "slope" in shapes.names[-1] else max(10, 2 * n + 2)
     nodes = (np.polynomial.legendre.leggauss(per_panel)[0] + 1) / 2
     starts, widths = shapes.breaks[:-1], np.diff(shapes.breaks)
     points = (starts[:, None] + widths[:, None] * nodes).ravel()

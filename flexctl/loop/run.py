@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+LEFT_BEAM = "a prismatic joint leaves its beam (free length not within 0 and the whole)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:

@@ -69,8 +69,8 @@ def simulate(
     if isinstance(run, RunFailure):
         raise ComputationError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
-            f"t = {run.time:.4g} s: {run.why}; the loop diverges or the truth plant is too stiff: "
-            "look at its eigenvalues, lower the gains or drop truth modes"
+            f"t = {run.time:.4g} s: {run.why}; the loop does not hold the arm: look at its "
+            "eigenvalues along the motion, and change the gains"
         )
     return _trajectory(loop, run, times, time.perf_counter() - begun)
 

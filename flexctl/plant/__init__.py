@@ -1,6 +1,6 @@
 """The chain: equations of motion as CasADi functions, linearisation, kinematics."""
 
-from flexctl.plant.assembly import check_joints, default_joints, tip_load
+from flexctl.plant.assembly import check_joints, default_joints, joint_range, tip_load
 from flexctl.plant.compilation import (
     Evaluator,
     backend,
@@ -25,6 +25,7 @@ __all__ = [
     "default_joints",
     "find_compiler",
     "find_equilibrium",
+    "joint_range",
     "linearise",
     "tip_load",
 ]

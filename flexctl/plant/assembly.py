@@ -138,6 +138,20 @@ def reference_joints(arm: Arm, named: Mapping[str, float]) -> Array:
     return joints
 
 
+def joint_range(arm: Arm) -> tuple[Array, Array]:
+    """Lowest and highest joint variables (m,) that the model allows: a beam's free length.
+
+    Limits of position are not meant: they are what a joint may do, not what it can.
+    """
+    bounded = [link.joint == "prismatic" and link.length > 0 for link in arm.links]
+    low = [-link.dh.d if has else -np.inf for link, has in zip(arm.links, bounded, strict=True)]
+    high = [
+        link.length - link.dh.d if has else np.inf
+        for link, has in zip(arm.links, bounded, strict=True)
+    ]
+    return np.array(low), np.array(high) * (1 + 1e-12)
+
+
 def check_joints(arm: Arm, joints: Sequence[float] | Array) -> None:
     """Refuse a pose in which a sliding link is not inside its beam.
 
@@ -146,12 +160,10 @@ def check_joints(arm: Arm, joints: Sequence[float] | Array) -> None:
     InputError
         Naming the joint, the possible range and what came.
     """
-    for j, (link, value) in enumerate(zip(arm.links, joints, strict=True)):
-        if link.joint != "prismatic" or not link.length:
-            continue
-        low, high = -link.dh.d, link.length - link.dh.d
-        if not low < value <= high:
+    lowest, highest = joint_range(arm)
+    for j, value in enumerate(joints):
+        if not lowest[j] < value <= highest[j]:
             raise InputError(
                 f"pose.joint{j + 1}: wanted a free length within the beam, "
-                f"{low:g} < joint{j + 1} <= {high:g} m, came {value:g}"
+                f"{lowest[j]:g} < joint{j + 1} <= {highest[j]:g} m, came {value:g}"
             )

@@ -1,0 +1,210 @@
+"""Several gain sets on one truth plant: side by side, ranked, with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flexctl.catalogue import Arm, BasisChoice, Design
+from flexctl.design import design_controller
+from flexctl.errors import DesignError
+from flexctl.loop.closed_loop import close_around
+from flexctl.loop.evaluation import Evaluation, evaluate
+from flexctl.plant import Plant, assemble_plant, linearise
+
+
+BASELINE = "joint-pd"
+LADDER = (1, 2, 4, 6, 8)  # truth orders for the eigenvalues
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Verdicts on several designs.
+
+    Attributes
+    ----------
+    model
+        Name of the arm.
+    truth
+        Kind and order of the truth plant, and in what its data differ.
+    evaluations
+        One per design, in the order given; the baseline last.
+    ranking
+        Names of the designs that neither failed nor are unstable, best first.
+    verdict
+        Which design to take, and why, in words.
+    """
+
+    model: str
+    truth: dict[str, Any]
+    evaluations: tuple[Evaluation, ...]
+    ranking: tuple[str, ...]
+    verdict: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison under the keys of the command line's contract."""
+        return {
+            "model": self.model,
+            "truth": self.truth,
+            "evaluations": [evaluation.to_json() for evaluation in self.evaluations],
+            "ranking": list(self.ranking),
+            "verdict": self.verdict,
+        }
+
+
+def compare(
+    arm: Arm,
+    designs: Sequence[Design],
+    *,
+    truth_arm: Arm | None = None,
+    truth_basis: BasisChoice | None = None,
+    design_basis: BasisChoice | None = None,
+    baseline: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Judge several designs on the same truth plant and rank them.
+
+    Parameters
+    ----------
+    arm
+        The arm as the designs know it.
+    designs
+        Gain sets to compare.
+    truth_arm, truth_basis
+        The arm as it is, and its discretisation; by default the same arm, with the truth that its
+        file names or two modes more than the first design has.
+    design_basis
+        Discretisation of all design plants in place of the files'.
+    baseline
+        Whether the collocated joint PD loop joins in: its gains are those of the stiffest design
+        times the joints' own inertias at the final pose.
+    progress
+        Called with a sentence before every longer piece of work.
+
+    Returns
+    -------
+    Comparison
+        Ranked by residual tip error, then tracking error, then energy; designs that never settle
+        into their band come after those that do.
+
+    Raises
+    ------
+    InputError
+        When a design does not fit the arm.
+    """
+    say = progress or (lambda _words: None)
+    truth_arm = truth_arm or arm
+    basis = truth_basis or default_truth(arm, design_basis or designs[0].basis)
+    say(f"assembling the truth plant: {basis.order} {basis.kind} per link and plane")
+    truth = assemble_plant(truth_arm, basis)
+    finer = [
+        assemble_plant(truth_arm, BasisChoice(kind=basis.kind, order=order), interpreted=True)
+        for order in LADDER
+        if order != basis.order
+    ]
+    entries = list(designs)
+    if baseline and all(design.name != BASELINE for design in designs):
+        stiffest = max(designs, key=lambda design: max(design.gains.Gp))
+        entries.append(baseline_design(arm, stiffest))
+    evaluations = []
+    for design in entries:
+        say(f"judging {design.name}")
+        evaluations.append(_judge(arm, design, design_basis, truth, finer))
+    ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.key)
+    return Comparison(
+        model=arm.name,
+        truth={"kind": basis.kind, "order": basis.order, "drop_above": basis.drop_above},
+        evaluations=tuple(evaluations),
+        ranking=tuple(e.name for e in ranked),
+        verdict=_verdict(ranked, evaluations),
+    )
+
+
+def default_truth(arm: Arm, design_basis: BasisChoice) -> BasisChoice:
+    """The truth that the model file names, else two modes more than the design has."""
+    return arm.truth or BasisChoice(kind="modes", order=design_basis.order + 2)
+
+
+def baseline_design(arm: Arm, design: Design) -> Design:
+    """The joint PD loop everyone has, with the bandwidth of another design.
+
+    Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
+    final pose (a joint-pd design keeps its own).
+    """
+    controller = design_controller(arm, design)
+    m, plant = controller.plant.m, controller.plant
+    final = np.concatenate([controller.reference.final, np.zeros(plant.n - m)])
+    inertia = np.diag(linearise(plant, final).M)[:m]
+    scale = np.ones(m) if design.method == BASELINE else inertia
+    table = design.table()
+    table.pop("second_loop", None)
+    table.pop("expect", None)
+    table |= {
+        "summary": "Collocated joint PD, gravity fed forward",
+        "source": "flexctl",
+        "method": BASELINE,
+        "name": BASELINE,
+        "path": design.path,
+        "gains": {
+            "Gp": [float(g) for g in np.broadcast_to(design.gains.Gp, m) * scale],
+            "Gv": [float(g) for g in np.broadcast_to(design.gains.Gv, m) * scale],
+        },
+    }
+    return Design.model_validate(table)
+
+
+def _judge(
+    arm: Arm, design: Design, basis: BasisChoice | None, truth: Plant, finer: Sequence[Plant]
+) -> Evaluation:
+    """An evaluation also of a design that cannot be made: it failed, and says why."""
+    try:
+        controller = design_controller(arm, design, basis)
+    except DesignError as error:
+        return _not_made(design, basis or design.basis, truth, str(error))
+    return evaluate(close_around(controller, truth), finer)
+
+
+def _not_made(design: Design, basis: BasisChoice, truth: Plant, why: str) -> Evaluation:
+    return Evaluation(
+        name=design.name,
+        method=design.method,
+        basis={"kind": basis.kind, "order": basis.order},
+        truth={"kind": truth.basis.kind, "order": truth.basis.order},
+        cost={},
+        assumptions=(),
+        failed=why,
+    )
+
+
+def _verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) -> str:
+    """Which design to take and why, and what is wrong with those that are not ranked."""
+    sentences = [_best(ranked)] if ranked else ["No design is stable on this truth plant."]
+    for e in evaluations:
+        if e.failed:
+            sentences.append(f"{e.name} failed: {e.failed}.")
+        elif not e.ranks and e.stability:
+            rate = e.stability.spectral_abscissa
+            sentences.append(f"{e.name} is unstable at the final pose (grows at {rate:.3g} 1/s).")
+    return " ".join(sentences)
+
+
+def _best(ranked: Sequence[Evaluation]) -> str:
+    best = ranked[0]
+    assert best.residual and best.margins  # noqa: S101 (it ranks)
+    settles = best.residual.settling_time
+    rest = "does not settle in this run" if settles is None else f"settles in {settles:.3g} s"
+    sentence = (
+        f"Take {best.name}: its tip is at most {1e3 * best.residual.tip_error_max:.3g} mm off "
+        f"after the motion and {rest}, with a disk margin of {best.margins.disk:.2g}."
+    )
+    if len(ranked) > 1 and ranked[1].residual:
+        second = ranked[1]
+        sentence += (
+            f" Next comes {second.name} with {1e3 * ranked[1].residual.tip_error_max:.3g} mm."
+        )
+    return sentence
+
+

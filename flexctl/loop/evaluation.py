@@ -1,0 +1,292 @@
+"""One verdict per gain set: does it track, does it ring, how far is it from instability."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import casadi as ca
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.design import Controller
+from flexctl.errors import ComputationError
+from flexctl.loop.closed_loop import ClosedLoop, close_around
+from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, linearise_loop
+from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
+from flexctl.loop.simulation import simulate
+from flexctl.loop.trajectory import Trajectory
+from flexctl.plant import Plant
+
+Array = NDArray[np.float64]
+
+N_PATH = 21
+_SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
+_WORST_ENERGY_RESIDUAL = 1e-3  # of the largest energy; beyond it a run is not trusted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tracking:
+    """Errors in the gross motion: joints (m,) [rad or m], tip [m]."""
+
+    joint_error_max: Array
+    tip_error_max: float
+    tip_error_rms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Residual:
+    """After the reference has ended: largest tip error [m]; time [s] to settle, None: never."""
+
+    tip_error_max: float
+    settling_time: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """Torques: peak and rms (m,) [N m or N], energy int |tau.v| dt [J], seconds at the limit."""
+
+    peak: Array
+    rms: Array
+    energy: float
+    saturated_seconds: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stability:
+    """Linearised truth loop at the final pose, and frozen along the motion.
+
+    Attributes
+    ----------
+    poles
+        Eigenvalues at the final pose [rad/s].
+    stable
+        True, False, or "marginal".
+    path_t, path_abscissa
+        Times of the frozen poses [s] and spectral abscissa there [1/s], (N_PATH,).
+    orders, abscissae
+        Spectral abscissa at the final pose over truth orders.
+    settles_at_order
+        First of `orders` from which on the verdict stays and the abscissa moves less than 1 %.
+    """
+
+    poles: NDArray[np.complex128]
+    stable: bool | str
+    path_t: Array
+    path_abscissa: Array
+    orders: tuple[int, ...]
+    abscissae: tuple[float, ...]
+    settles_at_order: int | None
+
+    @property
+    def spectral_abscissa(self) -> float:
+        """Largest real part of the poles [1/s]."""
+        return float(self.poles.real.max())
+
+    @property
+    def min_damping_ratio(self) -> float:
+        """Smallest damping ratio of the poles [-]."""
+        return float(damping_ratios(self.poles).min())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The verdict on one design; what could not be found is None, and `failed` says why."""
+
+    name: str
+    method: str
+    basis: dict[str, Any]
+    truth: dict[str, Any]
+    cost: dict[str, int]
+    assumptions: tuple[str, ...]
+    tracking: Tracking | None = None
+    residual: Residual | None = None
+    effort: Effort | None = None
+    stability: Stability | None = None
+    margins: Margins | None = None
+    min_sampling_rate: float | None = None
+    trajectory: Trajectory | None = field(default=None, repr=False)
+    failed: str | None = None
+
+    @property
+    def ranks(self) -> bool:
+        """Whether the design takes part in a ranking: not failed and not unstable."""
+        return self.failed is None and self.stability is not None and bool(self.stability.stable)
+
+    @property
+    def key(self) -> tuple[bool, float, float, float]:
+        """What ranking compares: residual, then tracking, then effort; the settled come first.
+
+        The largest residual is the error at the very end of the motion, which a loop that only
+        then sets in cannot change: by it alone a design that rings on could win.
+        """
+        assert self.residual and self.tracking and self.effort  # noqa: S101 (ranks)
+        return (
+            self.residual.settling_time is None,
+            self.residual.tip_error_max,
+            self.tracking.tip_error_rms,
+            self.effort.energy,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as plain numbers under the keys of the command line's contract."""
+        from flexctl.loop.verdict_json import evaluation_json  # noqa: PLC0415 (avoids a cycle)
+
+        return evaluation_json(self)
+
+
+def evaluate(loop: ClosedLoop, finer: Sequence[Plant] = ()) -> Evaluation:
+    """Judge a closed loop: simulate it, and analyse it at the final pose and along the motion.
+
+    Parameters
+    ----------
+    loop
+        Controller on the truth plant that the verdict is given on.
+    finer
+        Further truth plants of the same arm, ascending in order, for the eigenvalues only.
+
+    Returns
+    -------
+    Evaluation
+        A run that diverges or cannot be trusted is not an error: `failed` says what happened.
+    """
+    facts = _facts(loop)
+    stability, final = _judge_stability(loop, finer)
+    try:
+        trajectory = simulate(loop)
+        _require_balance(trajectory)
+    except ComputationError as error:
+        return Evaluation(**facts, stability=stability, failed=str(error))
+    sound = stability.stable is True
+    return Evaluation(
+        **facts,
+        tracking=_tracking(trajectory, loop.controller),
+        residual=_residual(trajectory, loop.controller),
+        effort=_effort(trajectory),
+        stability=stability,
+        margins=find_margins(final) if sound else None,
+        min_sampling_rate=smallest_sampling_rate(final) if sound else None,
+        trajectory=trajectory,
+    )
+
+
+def _facts(loop: ClosedLoop) -> dict[str, Any]:
+    design = loop.controller.design
+    return {
+        "name": design.name,
+        "method": design.method,
+        "basis": _basis(loop.controller.plant),
+        "truth": _basis(loop.truth),
+        "cost": count_law(loop.controller.law),
+        "assumptions": loop.assumptions,
+    }
+
+
+def _basis(plant: Plant) -> dict[str, Any]:
+    basis: dict[str, Any] = {"kind": plant.basis.kind, "order": plant.basis.order}
+    if plant.basis.drop_above is not None:
+        basis["drop_above"] = plant.basis.drop_above
+    return basis
+
+
+def count_law(law: ca.Function) -> dict[str, int]:
+    """Operations of one evaluation of the control law: multiplications, additions, others."""
+    codes = [law.instruction_id(k) for k in range(law.n_instructions())]
+    free = {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST}
+    products = sum(code in {ca.OP_MUL, ca.OP_SQ, ca.OP_TWICE} for code in codes)
+    sums = sum(code in {ca.OP_ADD, ca.OP_SUB} for code in codes)
+    others = sum(code not in free for code in codes) - products - sums
+    return {"law_mul": products, "law_add": sums, "law_other": others}
+
+
+def _require_balance(trajectory: Trajectory) -> None:
+    """A run whose energy account does not close is not shown as an answer."""
+    account = trajectory.energy
+    worst = float(np.abs(account.residual).max())
+    if worst > _WORST_ENERGY_RESIDUAL * max(account.scale, 1e-12):
+        raise ComputationError(
+            f"the energy account is off by {worst:.3g} J of {account.scale:.3g} J: the run cannot "
+            "be trusted; ask for a smaller tolerance"
+        )
+
+
+def _judge_stability(loop: ClosedLoop, finer: Sequence[Plant]) -> tuple[Stability, LinearLoop]:
+    controller = loop.controller
+    share = float(controller.feedback is not None)
+    final = linearise_loop(loop, controller.reference.final, share)
+    times = np.linspace(0, controller.reference.duration, N_PATH)
+    poses = controller.reference.sample(times)[0].T
+    path = [float(linearise_loop(loop, pose, 0.0).poles.real.max()) for pose in poses]
+    others = [_at_order(controller, plant, share) for plant in finer]
+    own = (loop.truth.basis.order, float(final.poles.real.max()), judge_poles(final.poles))
+    ladder = sorted([*others, own], key=lambda step: step[0])
+    stability = Stability(
+        poles=final.poles,
+        stable=judge_poles(final.poles),
+        path_t=times,
+        path_abscissa=np.array(path),
+        orders=tuple(step[0] for step in ladder),
+        abscissae=tuple(step[1] for step in ladder),
+        settles_at_order=_settles(ladder),
+    )
+    return stability, final
+
+
+def _at_order(controller: Controller, plant: Plant, share: float) -> tuple[int, float, bool | str]:
+    poles = linearise_loop(close_around(controller, plant), controller.reference.final, share).poles
+    return plant.basis.order, float(poles.real.max()), judge_poles(poles)
+
+
+def _settles(ladder: Sequence[tuple[int, float, bool | str]]) -> int | None:
+    """First order from which on nothing changes; None when even the last two differ."""
+    last = ladder[-1]
+    settled = None
+    for order, abscissa, stable in reversed(ladder[:-1]):
+        if stable != last[2] or abs(abscissa - last[1]) > _SETTLED * abs(last[1]):
+            break
+        settled = order
+    return settled
+
+
+def _tracking(run: Trajectory, controller: Controller) -> Tracking:
+    """Over the gross motion; a setpoint has none and is judged over the whole run."""
+    end = controller.reference.duration
+    moving = run.t <= end if end > 0 else np.ones_like(run.t, dtype=bool)
+    error = run.tip_error[moving]
+    return Tracking(
+        joint_error_max=np.abs(run.joint_error[:, moving]).max(axis=1),
+        tip_error_max=float(error.max()),
+        tip_error_rms=_rms(error, run.t[moving]),
+    )
+
+
+def _residual(run: Trajectory, controller: Controller) -> Residual:
+    end = controller.reference.duration
+    after = run.t >= end
+    error, t = run.tip_error[after], run.t[after]
+    outside = np.flatnonzero(error > controller.design.loop.settle_within)
+    if len(outside) == 0:
+        settling = 0.0
+    elif outside[-1] == len(t) - 1:
+        settling = None
+    else:
+        settling = float(t[outside[-1] + 1] - end)
+    return Residual(tip_error_max=float(error.max()), settling_time=settling)
+
+
+def _effort(run: Trajectory) -> Effort:
+    power = np.abs(run.tau * run.v[: len(run.tau)]).sum(axis=0)
+    return Effort(
+        peak=np.abs(run.tau).max(axis=1),
+        rms=np.array([_rms(row, run.t) for row in run.tau]),
+        energy=float(np.trapezoid(power, run.t)),
+        saturated_seconds=run.saturated,
+    )
+
+
+def _rms(values: Array, t: Array) -> float:
+    """Root mean square over time."""
+    if len(t) < 2:
+        return float(np.abs(values).max())
+    return float(np.sqrt(np.trapezoid(values**2, t) / (t[-1] - t[0])))

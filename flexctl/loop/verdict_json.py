@@ -1,0 +1,82 @@
+"""Evaluations as plain numbers: the keys of the command line's contract."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from flexctl.loop.evaluation import Evaluation, Stability
+    from flexctl.loop.margins import Margins
+
+
+def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
+    """An evaluation as nested dictionaries and lists; what is not known or infinite is None."""
+    e = evaluation
+    return plain({
+        "design": e.name,
+        "method": e.method,
+        "basis": e.basis,
+        "truth": e.truth,
+        "tracking": asdict(e.tracking) if e.tracking else None,
+        "residual": asdict(e.residual) if e.residual else None,
+        "effort": asdict(e.effort) if e.effort else None,
+        "stability": _stability(e.stability) if e.stability else None,
+        "margins": _margins(e.margins, e.min_sampling_rate),
+        "spillover": {
+            "order": e.stability.orders if e.stability else [],
+            "spectral_abscissa": e.stability.abscissae if e.stability else [],
+        },
+        "cost": e.cost,
+        "energy_residual": (
+            np.abs(e.trajectory.energy.residual).max() if e.trajectory is not None else None
+        ),
+        "assumptions": e.assumptions,
+        "failed": e.failed,
+    })
+
+
+def _stability(s: Stability) -> dict[str, Any]:
+    return {
+        "spectral_abscissa": s.spectral_abscissa,
+        "min_damping_ratio": s.min_damping_ratio,
+        "stable": s.stable,
+        "settles_at_order": s.settles_at_order,
+        "path_spectral_abscissa": s.path_abscissa,
+        "path_t": s.path_t,
+        "poles": {"re": s.poles.real, "im": s.poles.imag},
+    }
+
+
+def _margins(margins: Margins | None, rate: float | None) -> dict[str, Any] | None:
+    """Margins of a stable loop; an unstable one has none."""
+    if margins is None:
+        return None
+    return {
+        "gain_db": margins.gain_db,
+        "gain_up_db": margins.gain_up_db,
+        "gain_down_db": margins.gain_down_db,
+        "phase_deg": margins.phase_deg,
+        "delay_seconds": margins.delay_seconds,
+        "disk": margins.disk,
+        "disk_frequency": margins.disk_frequency,
+        "min_sampling_rate": rate,
+    }
+
+
+def plain(value: Any) -> Any:
+    """Numbers, lists and dictionaries that JSON knows; NaN and infinity become None."""
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,165 @@
+"""The command line: ``flexctl COMMAND MODEL [DESIGN ...]``; see docs/cli.md.
+
+Only click and the standard library are imported here; each command imports what it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from flexctl import __version__
+from flexctl.errors import FlexctlError, InputError
+from flexctl.view.options import ARM, BASIS, OUTPUT, PLOT, TRUTH, Asked, options
+
+DONE, NOT_MET, BAD_INPUT, FAILED, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="flexctl %(version)s")
+def cli() -> None:
+    """Control design for robot arms with flexible links.
+
+    MODEL and DESIGN are names of the catalogue (see `flexctl list`) or paths of TOML files.
+    All numbers are SI units, radians and rad/s.
+    """
+
+
+@cli.command("list")
+@options(OUTPUT)
+def list_catalogue(**given: Any) -> int:
+    """Show the catalogue: arms and controller designs."""
+    from flexctl.view.listing import list_files
+
+    return _deliver(list_files, Asked(**given))
+
+
+@cli.command()
+@click.argument("model")
+@click.option(
+    "--pose",
+    default="",
+    metavar="NAME=VALUE,...",
+    help="Coordinates, such as joint1=0.5,link2.y.1=0.01; those not named rest.",
+)
+@options(BASIS, ARM, OUTPUT, PLOT)
+def inspect(model: str, pose: str, **given: Any) -> int:
+    """Show what the arm MODEL is: coordinates, frequencies, inertia."""
+    from flexctl.view.inspection import inspect_model
+
+    return _deliver(inspect_model, Asked(**given), model, pose)
+
+
+@cli.command()
+@click.argument("model")
+@click.argument("design")
+@click.option("--at", default="", metavar="T1,T2,...", help="Sample times [s]; default 11.")
+@click.option("--duration", type=float, help="Length of the run [s]; default the design's.")
+@click.option("--animate", type=click.Path(path_type=Path), help="Film of the run: .gif or .mp4.")
+@options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
+def simulate(  # noqa: PLR0913, RUF100 (one argument per word of the command)
+    model: str,
+    design: str,
+    at: str,
+    duration: float | None,
+    animate: Path | None,
+    **given: Any,
+) -> int:
+    """Run DESIGN on MODEL once; --out FILE.nc or FILE.csv keeps all signals."""
+    from flexctl.view.simulation import simulate_design
+
+    asked = Asked(**given)
+    return _deliver(simulate_design, asked, model, design, at, duration, animate)
+
+
+@cli.command()
+@click.argument("model")
+@click.argument("designs", nargs=-1, required=True)
+@click.option("--report", type=click.Path(path_type=Path), help="One self-contained HTML file.")
+@click.option("--no-baseline", is_flag=True, help="Leave the joint-pd baseline out.")
+@options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
+def compare(
+    model: str, designs: tuple[str, ...], report: Path | None, no_baseline: bool, **given: Any
+) -> int:
+    """Judge every DESIGN on MODEL and rank them: which gain set to take, and why."""
+    from flexctl.view.comparison import compare_designs
+
+    return _deliver(compare_designs, Asked(**given), model, designs, report, not no_baseline)
+
+
+def _deliver(command: Any, asked: Asked, *words: Any) -> int:
+    """Check what was asked, compute, hand over; 0, or 1 where a requirement does not hold."""
+    from flexctl.view.output import deliver
+    from flexctl.view.requirements import read_requirements
+
+    requirements = read_requirements(asked.require)
+    return NOT_MET if deliver(command(asked, *words), asked, requirements) else DONE
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status; nothing is raised.
+
+    0 done; 1 a --require condition does not hold; 2 bad input; 3 a computation failed;
+    130 interrupted; 141 the reader of standard output went away.
+
+    Parameters
+    ----------
+    argv
+        Words after ``flexctl``; those of the process by default.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _guarded(words, debug="--debug" in words)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _silence_output()
+        return PIPE_CLOSED
+
+
+def _guarded(words: list[str], *, debug: bool) -> int:
+    """Run the command; every error becomes one line on standard error and a status."""
+    try:
+        with cli.make_context("flexctl", words) as context:
+            status = cli.invoke(context) or DONE
+        sys.stdout.flush()
+        return status
+    except click.exceptions.Exit as done:  # --help, --version
+        sys.stdout.flush()
+        return done.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        return _complain(error.format_message(), BAD_INPUT, debug=debug)
+    except InputError as error:
+        return _complain(str(error), BAD_INPUT, debug=debug)
+    except FlexctlError as error:
+        return _complain(str(error), FAILED, debug=debug)
+    except BrokenPipeError:
+        raise
+    except MemoryError:
+        return _complain("out of memory: choose a coarser truth plant", FAILED, debug=debug)
+    except Exception as error:  # noqa: BLE001 (the last stop: a user never sees a traceback)
+        line = f"internal error, {type(error).__name__}: {error} (--debug shows where)"
+        return _complain(line, FAILED, debug=debug)
+
+
+def _complain(message: str, status: int, *, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    click.echo(f"flexctl: {' '.join(message.split())}", err=True)
+    return status
+
+
+def _silence_output() -> None:
+    """Send what is left to nowhere, so that Python does not complain when it flushes at exit."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # standard output is no file, as in tests
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (closed at exit)

@@ -1,0 +1,129 @@
+"""Hand a result over: JSON or table on standard output, files, figure, requirements."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flexctl.errors import InputError
+from flexctl.loop import plain
+from flexctl.view.options import Asked
+from flexctl.view.requirements import Requirement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import Console, RenderableType
+
+FIGURES = (".svg", ".png", ".pdf")
+_PIPE_WIDTH = 140  # columns of a table where there is no terminal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a command found.
+
+    Attributes
+    ----------
+    answer
+        The JSON object, of plain values, arrays and numbers.
+    table
+        Makes what a person reads.
+    figure
+        Makes the figure of --plot; None where the command has none.
+    writers
+        Further formats of --out by suffix; .json is always there.
+    """
+
+    answer: Mapping[str, Any]
+    table: Callable[[], RenderableType]
+    figure: Callable[[], Figure] | None = None
+    writers: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
+
+
+def deliver(result: Result, asked: Asked, requirements: Sequence[Requirement]) -> int:
+    """Write files, print, and return the number of requirements that do not hold."""
+    answer = plain(result.answer)
+    failures = [requirement.failure(answer) for requirement in requirements]
+    if asked.out:
+        writers = {".json": lambda path: path.write_text(_json(answer)), **result.writers}
+        with replacing(asked.out) as path:
+            writers[asked.out.suffix.lower()](path)
+    if asked.plot and result.figure:
+        from flexctl.view.style import save_figure
+
+        save_figure(result.figure(), asked.plot)
+    if asked.json:
+        sys.stdout.write(_json(answer))
+    else:
+        console().print(result.table())
+    for failure in filter(None, failures):
+        sys.stderr.write(f"flexctl: {failure}\n")
+    return sum(failure is not None for failure in failures)
+
+
+def check_targets(asked: Asked, *out_suffixes: str) -> None:
+    """Refuse --out and --plot early, before anything is computed; see `check_target`."""
+    check_target("--out", asked.out, (*out_suffixes, ".json"))
+    check_target("--plot", asked.plot, FIGURES)
+
+
+def check_target(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
+    """Refuse a file that could not be written.
+
+    Raises
+    ------
+    InputError
+        When the suffix is not known, or the place is no file in a writable folder.
+    """
+    if path is None:
+        return
+    if path.suffix.lower() not in suffixes:
+        raise InputError(f"{option}: wanted a file ending in {' or '.join(suffixes)}, came {path}")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{option}: wanted a file, came {path}, which is none")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InputError(f"{option}: wanted a folder to write to, came {path.parent}")
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a path beside `path` to write to, which takes its place only when all went well."""
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
+    try:
+        yield draft
+        os.replace(draft, target)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _json(answer: Any) -> str:
+    return json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def console() -> Console:
+    """A console on standard output: as wide as the terminal, wide enough for tables in a pipe."""
+    from rich.console import Console
+
+    out = Console(highlight=False)
+    return out if out.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Give a function that shows what is going on; silent unless standard error is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _message: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("") as status:
+        yield lambda message: status.update(message)

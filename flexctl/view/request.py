@@ -1,0 +1,99 @@
+"""From what was asked to arms and discretisations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flexctl.catalogue import Arm, BasisChoice, apply_settings, load_model, with_options
+from flexctl.catalogue.refusals import build
+from flexctl.errors import InputError
+from flexctl.loop import default_truth
+from flexctl.view.options import Asked
+
+
+def load_arm(model: str, asked: Asked) -> Arm:
+    """Load a model and change it as asked, in design and truth alike."""
+    arm = apply_settings(load_model(model), asked.settings)
+    return with_options(arm, foreshortening=asked.foreshortening, damping=asked.damping)
+
+
+def truth_arm(arm: Arm, asked: Asked) -> Arm:
+    """The arm as it is: with the changes that only the truth has."""
+    return apply_settings(arm, asked.truth_set)
+
+
+def design_basis(asked: Asked) -> BasisChoice | None:
+    """Discretisation that -m or -e asks for; None where neither does."""
+    return _choice("--modes", asked.modes, "--elements", asked.elements)
+
+
+def truth_basis(arm: Arm, design: BasisChoice, asked: Asked) -> BasisChoice:
+    """Discretisation of the truth plant: as asked, else the model file's, else finer than design.
+
+    Raises
+    ------
+    InputError
+        When an order is not a whole number in 1 .. 200, or the limit of modes not above 0.
+    """
+    modes, elements = asked.truth_modes, asked.truth_elements
+    chosen = _choice("--truth-modes", modes, "--truth-elements", elements)
+    basis = chosen or default_truth(arm, design)
+    if asked.truth_drop_above is None:
+        return basis
+    table = {**basis.table(), "drop_above": asked.truth_drop_above}
+    return build(BasisChoice, table, "--truth-drop-above")
+
+
+def describe_basis(basis: BasisChoice) -> dict[str, Any]:
+    """Kind and order, and where modes are dropped, under the keys of the contract."""
+    described: dict[str, Any] = {"kind": basis.kind, "order": basis.order}
+    if basis.drop_above is not None:
+        described["drop_above"] = basis.drop_above
+    return described
+
+
+def basis_words(basis: Mapping[str, Any]) -> str:
+    """A discretisation in words, such as ``4 elements``."""
+    kind = str(basis["kind"]).removesuffix("s") if basis["order"] == 1 else basis["kind"]
+    dropped = basis.get("drop_above")
+    return f"{basis['order']} {kind}" + (f" below {dropped:g} rad/s" if dropped else "")
+
+
+def read_pose(text: str) -> dict[str, float]:
+    """Read ``joint1=0.5,joint3=0.7``; InputError where a part is not NAME=NUMBER."""
+    parts = [part for part in text.split(",") if part.strip()]
+    return dict(_coordinate(part) for part in parts)
+
+
+def _coordinate(part: str) -> tuple[str, float]:
+    name, equals, value = (word.strip() for word in part.partition("="))
+    if not (name and equals):
+        raise InputError(f"--pose: wanted NAME=VALUE, came {part!r}")
+    return name, read_number("--pose", value)
+
+
+def read_numbers(option: str, text: str) -> list[float]:
+    """Read numbers with commas between; InputError where one is none or not finite."""
+    return [read_number(option, word) for word in text.split(",") if word.strip()]
+
+
+def read_number(option: str, word: str) -> float:
+    """Read one finite number, else raise InputError."""
+    try:
+        value = float(word)
+    except ValueError:
+        value = float("nan")
+    if abs(value) == float("inf") or value != value:  # noqa: PLR0124 (NaN)
+        raise InputError(f"{option}: wanted a finite number, came {word.strip()!r}")
+    return value
+
+
+def _choice(
+    modes_option: str, modes: int | None, elements_option: str, elements: int | None
+) -> BasisChoice | None:
+    if modes is not None:
+        return build(BasisChoice, {"kind": "modes", "order": modes}, modes_option)
+    if elements is not None:
+        return build(BasisChoice, {"kind": "elements", "order": elements}, elements_option)
+    return None

@@ -1,0 +1,35 @@
+"""Tables of the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+
+def plain_table(title: str, *columns: str, numeric: Sequence[int] = ()) -> Table:
+    """A table with a rule under its head; columns whose index is in `numeric` align right."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for i, column in enumerate(columns):
+        table.add_column(column, justify="right" if i in numeric else "left", overflow="fold")
+    return table
+
+
+def literal(text: str, style: str = "") -> Text:
+    """A text whose square brackets are no markup."""
+    return Text(text, style=style)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number with so many digits; a dash where there is none."""
+    if value is None or math.isnan(value):
+        return "-"
+    return f"{value:.{digits}g}"
+
+
+def numbers(values: Sequence[float | None], digits: int = 4) -> str:
+    """Several numbers in a row."""
+    return "  ".join(number(value, digits) for value in values)
