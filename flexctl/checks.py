@@ -1,11 +1,16 @@
 """Checks of numbers and matrices: each returns what it checked, or says what was wanted."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flexctl.errors import InputError
 
-Array = NDArray[np.float64]
+# What an array holds is said in words where it is used: numpy's types of results are wider than
+# float64 (an eigenvalue may be complex), and narrowing them at every line would hide the formulas.
+Array = NDArray[Any]
+ComplexArray = NDArray[np.complex128]
 
 _ASYMMETRY = 1e-10  # relative to sqrt(|a_ii a_jj|): far above round-off, far below a wrong sign
 _INDEFINITE = 1e-12  # of the matrix scaled to a unit diagonal

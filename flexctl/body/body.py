@@ -56,7 +56,7 @@ class Body:
         return 2 if self.sliding else 0
 
     def beam(self, length: float) -> Beam:
-        """The line as a beam of the given free length [m]."""
+        """Return the line as a beam of the given free length [m]."""
         return Beam(length=length, mass_per_length=self.link.mass_per_length, EI=self.link.EI)
 
 
@@ -176,7 +176,7 @@ def free_length(body: Body, joint: ca.SX) -> ca.SX:
 
 
 def _joint_frame(link: Link, local: Local, twist: tuple[ca.SX, ca.SX]) -> _Frame:
-    """The frame in which the line rests: after the joint, for a sliding link at the hub."""
+    """Return the frame in which the line rests: after the joint, for a sliding link at the hub."""
     v, omega = twist
     if link.joint == "prismatic":
         R = elementary_rotation(2, link.dh.theta)
@@ -218,9 +218,7 @@ def _spin(link: Link, local: Local) -> ca.SX:
     return link.joint_inertia * local.joint_rate**2 / 2
 
 
-def solid_energy(
-    mass: float, com: ca.SX, inertia: ca.SX, v: ca.SX, omega: ca.SX
-) -> ca.SX:
+def solid_energy(mass: float, com: ca.SX, inertia: ca.SX, v: ca.SX, omega: ca.SX) -> ca.SX:
     """Kinetic energy [J] of a rigid body: m/2 |v + w x c|^2 + 1/2 w.I w, all in its frame's axes.
 
     `com` (3, 1) [m] from the frame's origin, `inertia` (3, 3) [kg m^2] about the centre of mass,
@@ -244,7 +242,7 @@ def _solid_parts(body: Body, local: Local, joint: _Frame) -> tuple[ca.SX, float,
 
 
 def _hub(body: Body, hub: RigidBody, local: Local, joint: _Frame) -> tuple[ca.SX, float, ca.SX]:
-    """The hub is rigid on the link side of the joint, in the axes of the joint frame."""
+    """Return energy, mass and first moment of the hub, rigid on the joint's link side."""
     slide = ca.vertcat(0, 0, free_length(body, local.joint)) if body.sliding else ca.SX.zeros(3)
     rate = ca.vertcat(0, 0, local.joint_rate) if body.sliding else ca.SX.zeros(3)
     com = slide + ca.SX(ca.DM(hub.com))
@@ -254,7 +252,7 @@ def _hub(body: Body, hub: RigidBody, local: Local, joint: _Frame) -> tuple[ca.SX
 
 
 def _lies_on_axis(body: Body) -> bool:
-    """A rigid revolute link without a but with d is a line along the joint axis."""
+    """Whether the line lies along the joint axis: rigid, revolute, without a but with d."""
     dh = body.link.dh
     return not body.sliding and not body.planes and dh.a == 0 and dh.d != 0
 
@@ -403,9 +401,7 @@ class _Line:
         """Strain energy [J]: 1/2 EI/l^3 int (sum psi'' delta)^2 dxi in every plane."""
         total = ca.SX(0)
         for direction, shapes in self._body.planes.items():
-            bending = Field(
-                shapes=shapes.curvature(self._xi), coordinates=self._deltas[direction]
-            )
+            bending = Field(shapes=shapes.curvature(self._xi), coordinates=self._deltas[direction])
             EI = self._body.link.EI[direction]
             unit = product_integral(bending, bending, self._weights)
             total += EI / self._length**3 * unit / 2

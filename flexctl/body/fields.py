@@ -13,11 +13,9 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from flexctl.beam import Shapes
-
-Array = NDArray[np.float64]
+from flexctl.checks import Array
 
 _NEGLIGIBLE = 1e-13  # relative size below which an integral is a structural zero
 
@@ -86,7 +84,7 @@ class Shortening:
     tip: Array
 
     def products(self, deltas: Sequence[ca.SX]) -> ca.SX:
-        """The (n, 1) products p [m^2] of the planes' coordinates."""
+        """Return the (n, 1) products p [m^2] of the planes' coordinates."""
         return ca.vertcat(*[deltas[plane][i] * deltas[plane][j] for plane, i, j in self.pairs])
 
 

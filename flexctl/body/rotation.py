@@ -72,7 +72,7 @@ def _series(s: ca.SX, first: int) -> ca.SX:
 
 
 def _only_axis(phi: ca.SX) -> int | None:
-    """The axis about which phi turns, if its other two entries are identically zero."""
+    """Return the axis about which phi turns, if its other two entries are identically zero."""
     turning = [i for i in range(3) if not phi[i].is_zero()]
     return turning[0] if len(turning) == 1 else None
 

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from flexctl import checks
 from flexctl.catalogue import Arm, BasisChoice, Design, check_design
+from flexctl.checks import Array
 from flexctl.design.decoupling import decoupling_law
 from flexctl.design.joint_pd import joint_pd_law
 from flexctl.design.laws import LawParts
@@ -19,8 +19,6 @@ from flexctl.design.lqr import StateFeedback
 from flexctl.design.reference import ReferenceMotion, make_reference
 from flexctl.errors import DesignError
 from flexctl.plant import Plant, assemble_plant
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

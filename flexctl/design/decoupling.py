@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from flexctl.catalogue import Design
+from flexctl.checks import Array
 from flexctl.design.laws import LawParts, Signals, integral_gain, law_signals, per_joint
 from flexctl.design.lqr import StateFeedback
 from flexctl.design.reference import ReferenceMotion
 from flexctl.design.second_loop import decoupled_model, design_second_loop
 from flexctl.errors import DesignError
 from flexctl.plant import LinearPlant, Plant, linearise
-
-Array = NDArray[np.float64]
 
 
 def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
@@ -93,7 +91,7 @@ def _require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:
 
 
 def _require_stable_integral(linear: LinearPlant, feedback: StateFeedback, Gi: Array) -> None:
-    """The second loop is designed without the integral; it must stay stable with it."""
+    """Check that the second loop, designed without the integral, stays stable with it."""
     m = len(Gi)
     A, B = decoupled_model(linear, m)
     n = len(A)

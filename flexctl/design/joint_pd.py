@@ -11,7 +11,7 @@ from flexctl.plant import Plant
 
 
 def joint_pd_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
-    """tau = -Gp e - Gv e' - Gi int(e) + c_r(q_d): torque per joint error.
+    """Make the law tau = -Gp e - Gv e' - Gi int(e) + c_r(q_d): torque per joint error.
 
     Gp [N m/rad or N/m], Gv [N m s/rad or N s/m]; c_r are the gravity torques of the undeflected
     arm at the desired joints. `reference` does not enter: the law follows any.

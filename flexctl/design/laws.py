@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from flexctl.catalogue import Gains
+from flexctl.checks import Array
 from flexctl.design.lqr import StateFeedback
 from flexctl.plant import Plant
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +44,7 @@ class Signals:
         object.__setattr__(self, "error_rate", self.v[:m] - self.v_d)
 
     def law(self, tau: ca.SX) -> ca.Function:
-        """The law that gives `tau` (m, 1) and integrates the joint error."""
+        """Make the law that gives `tau` (m, 1) and integrates the joint error."""
         inputs = [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v]
         z_rate = self.error if self.z.numel() else ca.SX(0, 1)
         return ca.Function("law", inputs, [ca.densify(tau), z_rate], {"cse": True})

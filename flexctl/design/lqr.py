@@ -8,12 +8,11 @@ from typing import Literal
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from flexctl import checks
+from flexctl.checks import Array, ComplexArray
 from flexctl.errors import DesignError
 
-Array = NDArray[np.float64]
 Solver = Literal["scipy", "slycot"]
 
 _LARGEST_RESIDUAL = 1e-6
@@ -40,7 +39,7 @@ class StateFeedback:
 
     gain: Array
     cost: Array
-    poles: NDArray[np.complex128]
+    poles: ComplexArray
     residual: float
     solver: str
 
@@ -79,8 +78,8 @@ def design_lqr(
     require_stabilisable(A, B, names)
     P = _SOLVERS[solver](A, B, Q, R)
     gain = np.linalg.solve(R, B.T @ P)
-    residual = _residual(A, B, Q, gain, R, P)
-    poles = np.linalg.eigvals(A - B @ gain)
+    residual = _residual(A, Q, gain, R, P)
+    poles = np.linalg.eigvals(A - B @ gain).astype(complex)
     if residual > _LARGEST_RESIDUAL:
         raise DesignError(
             f"second loop: the Riccati equation is solved by {solver} to a relative residual of "
@@ -106,7 +105,7 @@ def require_stabilisable(A: Array, B: Array, names: tuple[str, ...] | None = Non
     DesignError
         Naming the mode's frequency and its largest state.
     """
-    values, left, right = scipy.linalg.eig(A, left=True, right=True)
+    values, left, right = scipy.linalg.eig(A, left=True, right=True)  # pyright: ignore[reportAssignmentType]
     for value, w, x in zip(values, left.T, right.T, strict=True):
         if value.real < -1e-12 * max(abs(value), 1.0):
             continue
@@ -126,7 +125,7 @@ def _scipy_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
 
 
 def _slycot_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
-    import slycot  # noqa: PLC0415 (compiled extra, loaded where it is chosen)
+    import slycot  # a compiled extra, loaded only where it is chosen
 
     G = B @ np.linalg.solve(R, B.T)
     return slycot.sb02md(len(A), A, (G + G.T) / 2, Q, "C")[0]
@@ -138,6 +137,6 @@ _SOLVERS: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
 }
 
 
-def _residual(A: Array, B: Array, Q: Array, gain: Array, R: Array, P: Array) -> float:
+def _residual(A: Array, Q: Array, gain: Array, R: Array, P: Array) -> float:
     rest = A.T @ P + P @ A - gain.T @ R @ gain + Q
     return float(np.linalg.norm(rest) / np.linalg.norm(Q))

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from flexctl import checks
-from flexctl.catalogue import Design, load_samples
-
-Array = NDArray[np.float64]
+from flexctl.catalogue import Design, Samples, load_samples
+from flexctl.checks import Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +51,7 @@ def make_reference(design: Design) -> ReferenceMotion:
         When a csv file cannot be read or does not hold a motion.
     """
     if design.reference_file is not None:
-        return _from_samples(design)
+        return _from_samples(load_samples(design.reference_file))
     reference = design.reference
     start = np.array(reference.from_, dtype=float)
     final = np.array(reference.to, dtype=float)
@@ -67,7 +65,7 @@ def make_reference(design: Design) -> ReferenceMotion:
 
 
 def _cycloid(s: ca.SX) -> ca.SX:
-    """s - sin(2 pi s)/(2 pi): rate and acceleration vanish at both ends. Source: [TG95]."""
+    """Return s - sin(2 pi s)/(2 pi): rate and acceleration vanish at both ends. Source: [TG95]."""
     return s - ca.sin(2 * ca.pi * s) / (2 * ca.pi)
 
 
@@ -98,11 +96,8 @@ def _function(motion: Callable[[ca.SX], tuple[ca.SX, ca.SX]]) -> ca.Function:
     return ca.Function("reference", [t], outputs)
 
 
-def _from_samples(design: Design) -> ReferenceMotion:
+def _from_samples(samples: Samples) -> ReferenceMotion:
     """Quintic spline through the samples of a csv file, at rest before and after."""
-    path = design.reference_file
-    assert path is not None  # noqa: S101 (asked by the caller)
-    samples = load_samples(path)
     first, last = samples.t[0], samples.t[-1]
     degree = min(5, len(samples.t) - 1)
     spline = ca.interpolant(

@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from flexctl.catalogue import SecondLoop
+from flexctl.checks import Array
 from flexctl.design.lqr import StateFeedback, design_lqr
 from flexctl.plant import LinearPlant
-
-Array = NDArray[np.float64]
 
 
 def decoupled_model(linear: LinearPlant, n_joints: int) -> tuple[Array, Array]:

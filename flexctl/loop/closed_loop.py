@@ -7,15 +7,12 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from flexctl.catalogue import Arm, BasisChoice
 from flexctl.design import Controller
 from flexctl.errors import InputError
 from flexctl.loop.measurement import Measurement, make_measurement
 from flexctl.plant import Plant, assemble_plant
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,10 +95,12 @@ class ClosedLoop:
         limit = self.controller.torque_limit
         if not np.isfinite(limit).any():
             return tau, z_rate
-        limited = ca.vertcat(*[
-            ca.fmin(ca.fmax(tau[j], -bound), bound) if np.isfinite(bound) else tau[j]
-            for j, bound in enumerate(limit)
-        ])
+        limited = ca.vertcat(
+            *[
+                ca.fmin(ca.fmax(tau[j], -bound), bound) if np.isfinite(bound) else tau[j]
+                for j, bound in enumerate(limit)
+            ]
+        )
         return limited, z_rate * (limited == tau) if z_rate.numel() else z_rate
 
 

@@ -15,7 +15,6 @@ from flexctl.loop.closed_loop import close_around
 from flexctl.loop.evaluation import Evaluation, evaluate
 from flexctl.plant import Plant, assemble_plant, linearise
 
-
 BASELINE = "joint-pd"
 LADDER = (1, 2, 4, 6, 8)  # truth orders for the eigenvalues
 
@@ -45,7 +44,7 @@ class Comparison:
     verdict: str
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison under the keys of the command line's contract."""
+        """Return the comparison under the keys of the command line's contract."""
         return {
             "model": self.model,
             "truth": self.truth,
@@ -124,12 +123,12 @@ def compare(
 
 
 def default_truth(arm: Arm, design_basis: BasisChoice) -> BasisChoice:
-    """The truth that the model file names, else two modes more than the design has."""
+    """Return the truth that the model file names, else two modes more than the design has."""
     return arm.truth or BasisChoice(kind="modes", order=design_basis.order + 2)
 
 
 def baseline_design(arm: Arm, design: Design) -> Design:
-    """The joint PD loop everyone has, with the bandwidth of another design.
+    """Make the joint PD loop everyone has, with the bandwidth of another design.
 
     Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
     final pose (a joint-pd design keeps its own).
@@ -159,7 +158,7 @@ def baseline_design(arm: Arm, design: Design) -> Design:
 def _judge(
     arm: Arm, design: Design, basis: BasisChoice | None, truth: Plant, finer: Sequence[Plant]
 ) -> Evaluation:
-    """An evaluation also of a design that cannot be made: it failed, and says why."""
+    """Judge a design; one that cannot be made gets a verdict too: it failed, and why."""
     try:
         controller = design_controller(arm, design, basis)
     except DesignError as error:
@@ -193,18 +192,18 @@ def _verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) ->
 
 def _best(ranked: Sequence[Evaluation]) -> str:
     best = ranked[0]
-    assert best.residual and best.margins  # noqa: S101 (it ranks)
+    if best.residual is None:
+        return f"{best.name} could not be judged."
     settles = best.residual.settling_time
     rest = "does not settle in this run" if settles is None else f"settles in {settles:.3g} s"
     sentence = (
         f"Take {best.name}: its tip is at most {1e3 * best.residual.tip_error_max:.3g} mm off "
-        f"after the motion and {rest}, with a disk margin of {best.margins.disk:.2g}."
+        f"after the motion and {rest}"
     )
+    sentence += f", with a disk margin of {best.margins.disk:.2g}." if best.margins else "."
     if len(ranked) > 1 and ranked[1].residual:
         second = ranked[1]
         sentence += (
             f" Next comes {second.name} with {1e3 * ranked[1].residual.tip_error_max:.3g} mm."
         )
     return sentence
-
-

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.run import LEFT_BEAM, Run, RunFailure, Tolerance
 from flexctl.loop.schedule import Event
@@ -25,8 +25,6 @@ from flexctl.plant import (
     find_compiler,
     joint_range,
 )
-
-Array = NDArray[np.float64]
 
 _SOURCE = Path(__file__).with_name("esdirk.c")
 _int, _double = ct.c_longlong, ct.c_double
@@ -117,7 +115,7 @@ def _load(path: Path) -> ct.CDLL:
 
 
 def _function(path: Path, name: str) -> _Function:
-    """A CasADi function of a library with the sizes of its work arrays."""
+    """Return a CasADi function of a library with the sizes of its work arrays."""
     library = _load(path)
     sizes = [_int() for _ in range(4)]
     getattr(library, f"{name}_work")(*(ct.byref(size) for size in sizes))
@@ -193,5 +191,3 @@ _WHY = {
     6: "the accelerations at the start of a phase are not finite",
     7: LEFT_BEAM,
 }
-
-

@@ -8,8 +8,8 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
+from flexctl.checks import Array, ComplexArray
 from flexctl.design import Controller
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
@@ -17,9 +17,8 @@ from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, lineari
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
 from flexctl.loop.simulation import simulate
 from flexctl.loop.trajectory import Trajectory
+from flexctl.loop.verdict_json import evaluation_json
 from flexctl.plant import Plant
-
-Array = NDArray[np.float64]
 
 N_PATH = 21
 _SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
@@ -71,7 +70,7 @@ class Stability:
         First of `orders` from which on the verdict stays and the abscissa moves less than 1 %.
     """
 
-    poles: NDArray[np.complex128]
+    poles: ComplexArray
     stable: bool | str
     path_t: Array
     path_abscissa: Array
@@ -121,7 +120,8 @@ class Evaluation:
         The largest residual is the error at the very end of the motion, which a loop that only
         then sets in cannot change: by it alone a design that rings on could win.
         """
-        assert self.residual and self.tracking and self.effort  # noqa: S101 (ranks)
+        if self.residual is None or self.tracking is None or self.effort is None:
+            raise ComputationError(f"{self.name} failed and cannot be ranked: {self.failed}")
         return (
             self.residual.settling_time is None,
             self.residual.tip_error_max,
@@ -130,9 +130,7 @@ class Evaluation:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict as plain numbers under the keys of the command line's contract."""
-        from flexctl.loop.verdict_json import evaluation_json  # noqa: PLC0415 (avoids a cycle)
-
+        """Return the verdict as plain numbers under the keys of the command line's contract."""
         return evaluation_json(self)
 
 
@@ -201,7 +199,7 @@ def count_law(law: ca.Function) -> dict[str, int]:
 
 
 def _require_balance(trajectory: Trajectory) -> None:
-    """A run whose energy account does not close is not shown as an answer."""
+    """Refuse a run whose energy account does not close: it is no answer."""
     account = trajectory.energy
     worst = float(np.abs(account.residual).max())
     if worst > _WORST_ENERGY_RESIDUAL * max(account.scale, 1e-12):

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.integrate
-from numpy.typing import NDArray
 
+from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.run import LEFT_BEAM, Run, RunFailure, Tolerance
 from flexctl.loop.schedule import APPLY, SAMPLE, Event
 from flexctl.plant import Evaluator, joint_range
-
-Array = NDArray[np.float64]
 
 INTEGRATOR = "Radau IIA of order 5 (SciPy), functions in the CasADi virtual machine"
 
@@ -41,7 +40,7 @@ class _Stretch:
         return np.asarray(tau), np.asarray(z_rate).reshape(self.n_z)
 
     def accelerations(self, t: float, x: Array) -> tuple[Array, Array, Array]:
-        """a (n,), torques (m,) and integral rates (n_z,) at time t."""
+        """Return the return a (n,), torques (m,) and integral rates (n_z,) at time t."""
         n = self.n
         q, v = x[:n], x[n : 2 * n]
         tau, z_rate = (self.torque, np.zeros(self.n_z)) if self.held else self.law(t, x)
@@ -70,16 +69,18 @@ def run_interpreted(
     stretch = _Stretch(loop, np.array(tau0, dtype=float))
     n, m, n_z = stretch.n, stretch.m, stretch.n_z
     x = np.concatenate([q0, v0, np.zeros(n_z + 2)])
-    absolute = np.concatenate([
-        np.full(n, tolerance.position),
-        np.full(n, tolerance.rate),
-        np.full(n_z + 2, tolerance.position),
-    ])
+    absolute = np.concatenate(
+        [
+            np.full(n, tolerance.position),
+            np.full(n, tolerance.rate),
+            np.full(n_z + 2, tolerance.position),
+        ]
+    )
     samples: dict[int, Array] = {}
     signals = _Signals(n, m, n_z, len(times))
     steps = 0
     left = _beam_left(*joint_range(loop.truth.arm))
-    for event, following in zip(events[:-1], events[1:], strict=True):
+    for event, following in itertools.pairwise(events):
         stretch.phase = event.phase
         if event.kind == SAMPLE:
             samples[event.index], z_rate = stretch.law(event.time, x)
@@ -130,7 +131,12 @@ class _Signals:
         self._next = 0
 
     def fill(
-        self, stretch: _Stretch, times: Array, begin: float, end: float, solution: Callable[[float], Array]
+        self,
+        stretch: _Stretch,
+        times: Array,
+        begin: float,
+        end: float,
+        solution: Callable[[float], Array],
     ) -> None:
         """Sample a stretch's dense output; a time at its end belongs to it."""
         while self._next < len(times) and times[self._next] <= end:

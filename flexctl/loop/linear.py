@@ -8,12 +8,10 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
+from flexctl.checks import Array, ComplexArray
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.plant import LinearPlant, linearise
-
-Array = NDArray[np.float64]
 
 _VANISHED = 1e-12  # multipliers of a sampled loop below this are delays running empty
 _ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
@@ -42,7 +40,7 @@ class LinearLoop:
     delay: float
 
     @cached_property
-    def A(self) -> Array:  # noqa: N802 (the letter is the name)
+    def A(self) -> Array:
         """Open loop with the integrators, [x; z], (2n + n_z, 2n + n_z)."""
         n, n_z = len(self.plant.A_state), self.integral_gain.shape[1]
         A = np.zeros((n + n_z, n + n_z))
@@ -51,24 +49,24 @@ class LinearLoop:
         return A
 
     @cached_property
-    def B(self) -> Array:  # noqa: N802
+    def B(self) -> Array:
         """Input matrix of [x; z], (2n + n_z, m)."""
         B = self.plant.B_state
         return np.vstack([B, np.zeros((self.integral_gain.shape[1], B.shape[1]))])
 
     @cached_property
-    def K(self) -> Array:  # noqa: N802
+    def K(self) -> Array:
         """Feedback from [x; z], (m, 2n + n_z): u = K [x; z]."""
         return np.hstack([self.feedback, self.integral_gain])
 
     @cached_property
-    def poles(self) -> NDArray[np.complex128]:
+    def poles(self) -> ComplexArray:
         """Eigenvalues of the closed loop [rad/s]; of a sampled one log(z)/T of its multipliers z.
 
         Multipliers at zero, which a delay brings, are left out: they are gone after one sample.
         """
         if self.sample_time is None:
-            return np.linalg.eigvals(self.A + self.B @ self.K)
+            return np.linalg.eigvals(self.A + self.B @ self.K).astype(complex)
         z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
         z = z[np.abs(z) > _VANISHED].astype(complex)
         return np.log(z) / self.sample_time
@@ -157,14 +155,14 @@ def linearise_loop(loop: ClosedLoop, joints: Array, share: float) -> LinearLoop:
     )
 
 
-def judge_poles(poles: NDArray[np.complex128]) -> bool | str:
-    """True for stable, False for unstable, "marginal" where |Re| <= 1e-9 |lambda| decides."""
+def judge_poles(poles: ComplexArray) -> bool | str:
+    """Judge poles: True for stable, False for unstable, "marginal" if |Re| <= 1e-9 |lambda|."""
     margin = _ON_AXIS * np.abs(poles)
     if (poles.real > margin).any():
         return False
     return True if (poles.real < -margin).all() else "marginal"
 
 
-def damping_ratios(poles: NDArray[np.complex128]) -> Array:
+def damping_ratios(poles: ComplexArray) -> Array:
     """-Re/|lambda| of every pole (n,) [-]."""
     return -poles.real / np.maximum(np.abs(poles), np.finfo(float).tiny)

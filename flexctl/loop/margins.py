@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.optimize
 import slycot
-from numpy.typing import NDArray
 
+from flexctl.checks import Array, ComplexArray
 from flexctl.loop.linear import LinearLoop, sampled_loop
 
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
-Response = Callable[[Array], Complex]
+Response = Callable[[Array], ComplexArray]
 
 _N_BASE = 1500  # frequencies over the whole range, before those around every pole
 _AROUND = np.concatenate([[0.0], *(s * np.geomspace(0.03, 30.0, 15) for s in (-1, 1))])
@@ -102,7 +100,7 @@ def _continuous_response(loop: LinearLoop) -> Response:
     by_integral = np.zeros((m, n))
     by_integral[:, :n_z] = loop.integral_gain
 
-    def response(w: Array) -> Complex:
+    def response(w: Array) -> ComplexArray:
         s = 1j * np.atleast_1d(w)[:, None, None]
         X = np.linalg.solve(s**2 * p.M + s * p.D + p.K, np.broadcast_to(p.B, (len(s), n, m)))
         return -(by_q + s * by_v + by_integral / s) @ X
@@ -121,7 +119,7 @@ def _sampled_response(loop: LinearLoop) -> Response:
     # closed = opened + B C with C of full row rank, the law being the only feedback
     B = (closed - opened) @ np.linalg.pinv(C)
 
-    def response(w: Array) -> Complex:
+    def response(w: Array) -> ComplexArray:
         z = np.exp(1j * np.atleast_1d(w) * T)[:, None, None]
         shifted = z * np.eye(len(opened)) - opened
         return -C @ np.linalg.solve(shifted, np.broadcast_to(B, (len(z), *B.shape)))
@@ -139,7 +137,7 @@ def _without_law(loop: LinearLoop) -> LinearLoop:
     )
 
 
-def _one_channel(L: Complex, i: int) -> Complex:
+def _one_channel(L: ComplexArray, i: int) -> ComplexArray:
     """Loop gain (N,) of channel i with all other channels closed."""
     rest = [j for j in range(L.shape[1]) if j != i]
     if not rest:
@@ -150,14 +148,14 @@ def _one_channel(L: Complex, i: int) -> Complex:
 
 
 def _channel_margins(
-    response: Callable[[Array], Complex], w: Array, l: Complex
+    response: Callable[[Array], ComplexArray], w: Array, loop_gain: ComplexArray
 ) -> tuple[float, float, float, float]:
-    """Gain up and down [dB], phase [deg] and delay [s] of one channel l(jw)."""
-    at_real = _crossings(lambda x: response(x).imag, w, l.imag)
+    """Gain up and down [dB], phase [deg] and delay [s] of one channel."""
+    at_real = _crossings(lambda x: response(x).imag, w, loop_gain.imag)
     real = response(at_real).real if len(at_real) else np.zeros(0)
     critical = -1 / real[real < 0]
     up, down = critical[critical > 1], critical[critical <= 1]
-    at_unit = _crossings(lambda x: np.log(np.abs(response(x))), w, np.log(np.abs(l)))
+    at_unit = _crossings(lambda x: np.log(np.abs(response(x))), w, np.log(np.abs(loop_gain)))
     angle = np.angle(response(at_unit)) if len(at_unit) else np.zeros(0)
     lag = np.mod(angle + np.pi, 2 * np.pi)  # phase lag to the point -1
     phase = np.minimum(lag, 2 * np.pi - lag)
@@ -179,10 +177,10 @@ def _crossings(f: Callable[[Array], Array], w: Array, values: Array) -> Array:
     return np.array(found)
 
 
-def _disk_margin(response: Response, w: Array, L: Complex) -> tuple[float, float]:
+def _disk_margin(response: Response, w: Array, L: ComplexArray) -> tuple[float, float]:
     """1 / max over w of mu(S - I/2), S = (I + L)^-1, independent complex channels."""
     bound = np.array([_half_sensitivity_norm(X) for X in L])
-    best, at = 0.0, float(w[0])
+    best, at, where = 0.0, float(w[0]), 0
     for k in np.argsort(bound)[::-1]:
         if bound[k] <= best:
             break  # mu never exceeds the norm: no later frequency can be worse
@@ -198,16 +196,16 @@ def _disk_margin(response: Response, w: Array, L: Complex) -> tuple[float, float
     return 1 / best, at
 
 
-def _half_sensitivity(L: Complex) -> Complex:
+def _half_sensitivity(L: ComplexArray) -> ComplexArray:
     n = len(L)
     return np.linalg.inv(np.eye(n) + L) - np.eye(n) / 2
 
 
-def _half_sensitivity_norm(L: Complex) -> float:
+def _half_sensitivity_norm(L: ComplexArray) -> float:
     return float(np.linalg.norm(_half_sensitivity(L), 2))
 
 
-def _structured(L: Complex) -> float:
+def _structured(L: ComplexArray) -> float:
     """Structured singular value of S - I/2 for one complex block per channel."""
     Z = _half_sensitivity(L)
     n = len(Z)
@@ -234,13 +232,11 @@ def smallest_sampling_rate(loop: LinearLoop) -> float | None:
         return 1 / periods[-1]
     if not stable:
         return None
-    limit = scipy.optimize.brentq(
-        lambda T: _multiplier(loop, T, delay) - 1, stable, period, rtol=1e-4
+    limit = scipy.optimize.bisect(
+        lambda T: _multiplier(loop, T, delay) - 1, stable, period, xtol=1e-4 * stable
     )
-    return float(1 / limit)
+    return 1 / float(limit)  # pyright: ignore[reportArgumentType]
 
 
 def _multiplier(loop: LinearLoop, period: float, delay: float) -> float:
     return float(np.abs(np.linalg.eigvals(sampled_loop(loop, period, delay))).max())
-
-

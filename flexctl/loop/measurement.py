@@ -11,14 +11,12 @@ from functools import cached_property
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from flexctl.beam import Shapes
 from flexctl.body import free_length
+from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.plant import Plant
-
-Array = NDArray[np.float64]
 
 _WORST_CONDITION = 1e8
 
@@ -138,9 +136,7 @@ def _fit(seen: Shapes, real: Shapes, positions: tuple[float, ...], line: str) ->
     return np.linalg.lstsq(C, real.curvature(xi).T, rcond=None)[0]
 
 
-def _fitted(
-    F: Array, seen: Shapes, real: Shapes, lengths: tuple[ca.SX, ca.SX], d: ca.SX
-) -> ca.SX:
+def _fitted(F: Array, seen: Shapes, real: Shapes, lengths: tuple[ca.SX, ca.SX], d: ca.SX) -> ca.SX:
     """Physical coordinates of the design's shapes: S_seen^-1 F S_real d."""
     own, actual = lengths
     scaled = ca.sparsify(ca.DM(F)) @ (_powers(real, actual) * d)
@@ -149,5 +145,3 @@ def _fitted(
 
 def _powers(shapes: Shapes, length: ca.SX) -> ca.SX:
     return ca.vertcat(*[length ** int(power) for power in shapes.power])
-
-

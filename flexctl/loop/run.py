@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from flexctl.checks import Array
 
 LEFT_BEAM = "a prismatic joint leaves its beam (free length not within 0 and the whole)"
 

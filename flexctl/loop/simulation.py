@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.compiled import compile_loop, run_compiled
@@ -15,8 +15,6 @@ from flexctl.loop.run import Run, RunFailure, Tolerance
 from flexctl.loop.schedule import schedule
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.plant import Plant, find_equilibrium
-
-Array = NDArray[np.float64]
 
 DEFAULT_SAMPLES = 1001
 
@@ -128,7 +126,7 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
 
 
 def _over_time(plant: Plant, name: str, *signals: Array) -> list[Array]:
-    """A function of the plant at every sample of its arguments (., N): one (., N) per result."""
+    """Evaluate a function of the plant at every sample (., N): one (., N) per result."""
     function = plant.functions[name].function
     results = function.map(signals[0].shape[1]).call([np.asarray(s) for s in signals])
     return [np.array(result) for result in results]

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexctl import checks
-
-Array = NDArray[np.float64]
+from flexctl.checks import Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +101,7 @@ class Trajectory:
 
     @property
     def joint_error(self) -> Array:
-        """q - q_d of the joints (m, N) [rad or m]."""
+        """Return q - q_d of the joints (m, N) [rad or m]."""
         return self.q[: len(self.joints)] - self.desired
 
     @property

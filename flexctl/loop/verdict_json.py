@@ -14,29 +14,31 @@ if TYPE_CHECKING:
 
 
 def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
-    """An evaluation as nested dictionaries and lists; what is not known or infinite is None."""
+    """Write an evaluation as nested dictionaries and lists; the unknown and infinite are None."""
     e = evaluation
-    return plain({
-        "design": e.name,
-        "method": e.method,
-        "basis": e.basis,
-        "truth": e.truth,
-        "tracking": asdict(e.tracking) if e.tracking else None,
-        "residual": asdict(e.residual) if e.residual else None,
-        "effort": asdict(e.effort) if e.effort else None,
-        "stability": _stability(e.stability) if e.stability else None,
-        "margins": _margins(e.margins, e.min_sampling_rate),
-        "spillover": {
-            "order": e.stability.orders if e.stability else [],
-            "spectral_abscissa": e.stability.abscissae if e.stability else [],
-        },
-        "cost": e.cost,
-        "energy_residual": (
-            np.abs(e.trajectory.energy.residual).max() if e.trajectory is not None else None
-        ),
-        "assumptions": e.assumptions,
-        "failed": e.failed,
-    })
+    return plain(
+        {
+            "design": e.name,
+            "method": e.method,
+            "basis": e.basis,
+            "truth": e.truth,
+            "tracking": asdict(e.tracking) if e.tracking else None,
+            "residual": asdict(e.residual) if e.residual else None,
+            "effort": asdict(e.effort) if e.effort else None,
+            "stability": _stability(e.stability) if e.stability else None,
+            "margins": _margins(e.margins, e.min_sampling_rate),
+            "spillover": {
+                "order": e.stability.orders if e.stability else [],
+                "spectral_abscissa": e.stability.abscissae if e.stability else [],
+            },
+            "cost": e.cost,
+            "energy_residual": (
+                np.abs(e.trajectory.energy.residual).max() if e.trajectory is not None else None
+            ),
+            "assumptions": e.assumptions,
+            "failed": e.failed,
+        }
+    )
 
 
 def _stability(s: Stability) -> dict[str, Any]:

@@ -6,21 +6,17 @@ from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from flexctl.beam import BASES, Shapes, TipLoad, drop_above
 from flexctl.body import Body, Local, elementary_rotation, move_body, solid_energy
 from flexctl.catalogue import Arm, BasisChoice, Link
+from flexctl.checks import Array
 from flexctl.errors import InputError
-
-Array = NDArray[np.float64]
 
 
 def assemble_bodies(arm: Arm, basis: BasisChoice) -> tuple[Body, ...]:
     """Give every flexible link shapes of the chosen kind and order, in each of its planes."""
-    return tuple(
-        Body(link=link, planes=_planes(arm, j, basis)) for j, link in enumerate(arm.links)
-    )
+    return tuple(Body(link=link, planes=_planes(arm, j, basis)) for j, link in enumerate(arm.links))
 
 
 def _planes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, Shapes]:
@@ -68,7 +64,7 @@ def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:
 
 
 def _first_moment(inertia: Array) -> Array:
-    """m c from the coupling block of a spatial inertia: v.(w x m c) = v.[-m c x] w."""
+    """Return m c from the coupling block of a spatial inertia: v.(w x m c) = v.[-m c x] w."""
     coupling = inertia[:3, 3:]
     return np.array([coupling[1, 2], coupling[2, 0], coupling[0, 1]])
 

@@ -18,11 +18,9 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import platformdirs
-from numpy.typing import NDArray
 
+from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
-
-Array = NDArray[np.float64]
 
 # Bytes of C beyond which a level of optimisation costs more time than runs will ever gain: the
 # compiler's register allocation grows faster than one long function does.
@@ -64,9 +62,7 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
-def compile_functions(
-    content: str, build: Callable[[], Sequence[ca.Function]]
-) -> Path | None:
+def compile_functions(content: str, build: Callable[[], Sequence[ca.Function]]) -> Path | None:
     """Compile functions into a shared library, or find them in the cache.
 
     Parameters
@@ -134,9 +130,9 @@ class Evaluator:
         self._outputs = [np.zeros(function.numel_out(i)) for i in range(function.n_out())]
         self._shapes = [_shape(function.size_out(i), matrix) for i in range(function.n_out())]
         for i, values in enumerate(self._inputs):
-            self._buffer.set_arg(i, memoryview(values))
+            self._buffer.set_arg(i, _view(values))
         for i, values in enumerate(self._outputs):
-            self._buffer.set_res(i, memoryview(values))
+            self._buffer.set_res(i, _view(values))
 
     def __call__(self, *arguments: Array) -> Array | tuple[Array, ...]:
         """Evaluate; raises InputError when an argument has another number of entries."""
@@ -155,7 +151,12 @@ class Evaluator:
         return results[0] if len(results) == 1 else results
 
 
-def _shape(size: tuple[int, int], matrix: bool) -> tuple[int, ...]:  # noqa: FBT001
+def _view(values: Array) -> memoryview:
+    """Return the memory of an array, which CasADi reads and writes."""
+    return memoryview(values)  # pyright: ignore[reportArgumentType]
+
+
+def _shape(size: tuple[int, int], matrix: bool) -> tuple[int, ...]:
     return size if matrix or size[1] != 1 else (size[0],)
 
 
@@ -167,7 +168,7 @@ def load_evaluators(
     matrices: Collection[str] = (),
     interpreted: bool = False,
 ) -> dict[str, Evaluator]:
-    """Evaluators of the named functions: compiled where a compiler is found, else interpreted.
+    """Make evaluators of the named functions: compiled where a compiler is found.
 
     `matrices` names those whose results stay matrices even with a single column.
     """

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import control
 import numpy as np
-from numpy.typing import NDArray
+
+from flexctl.checks import Array
 
 if TYPE_CHECKING:
     from flexctl.plant.linearisation import LinearPlant
     from flexctl.plant.plant import Plant
 
-Array = NDArray[np.float64]
 
-
-def state_space(linear: LinearPlant) -> control.StateSpace:
+def state_space(linear: LinearPlant) -> Any:
     """Linear plant as `control.StateSpace`; python-control allows no dots in signal names."""
     return control.ss(
         linear.A_state,
@@ -29,7 +28,7 @@ def state_space(linear: LinearPlant) -> control.StateSpace:
     )
 
 
-def nonlinear_system(plant: Plant) -> control.NonlinearIOSystem:
+def nonlinear_system(plant: Plant) -> Any:
     """Plant as `control.nlsys`: x = [q; v], u = tau, y = [joints; tip; line-end deflections]."""
     n = plant.n
 
@@ -46,7 +45,9 @@ def nonlinear_system(plant: Plant) -> control.NonlinearIOSystem:
         output,
         inputs=[_signal(f"tau.{name}") for name in plant.joints],
         states=[_signal(name) for name in [*plant.coordinates, *rates]],
-        outputs=[_signal(name) for name in [*plant.joints, "tip.x", "tip.y", "tip.z", *plant.lines]],
+        outputs=[
+            _signal(name) for name in [*plant.joints, "tip.x", "tip.y", "tip.z", *plant.lines]
+        ],
         name="plant",
     )
 

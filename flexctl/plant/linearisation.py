@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from flexctl import checks
+from flexctl.checks import Array
 from flexctl.errors import ComputationError
 from flexctl.plant.assembly import check_joints
 
 if TYPE_CHECKING:
     from flexctl.plant.plant import Plant
 
-Array = NDArray[np.float64]
 
 _MAX_ITERATIONS = 50
 
@@ -91,11 +90,11 @@ class LinearPlant:
         return np.sqrt(np.clip(squares, 0.0, None))
 
     def to_control(self) -> Any:
-        """A `control.StateSpace` with named inputs, states and outputs.
+        """Return a `control.StateSpace` with named inputs, states and outputs.
 
         Inputs are torque increments [N m or N], states q - q0 and v, outputs as in `outputs`.
         """
-        from flexctl.plant.interchange import state_space  # noqa: PLC0415 (slow import)
+        from flexctl.plant.interchange import state_space  # slow to import
 
         return state_space(self)
 
@@ -171,7 +170,5 @@ def _symmetric(A: Array) -> Array:
 def _outputs(plant: Plant, q: Array) -> Array:
     """Output matrix (p, 2n) of joints, tip and line-end deflections."""
     n, m = plant.n, plant.m
-    positions = np.vstack(
-        [np.eye(m, n), plant.tip_jacobian(q), plant.deflections_jacobian(q)]
-    )
+    positions = np.vstack([np.eye(m, n), plant.tip_jacobian(q), plant.deflections_jacobian(q)])
     return np.hstack([positions, np.zeros_like(positions)])

@@ -9,18 +9,16 @@ from typing import Any
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 
 from flexctl import checks
 from flexctl.body import Body
 from flexctl.catalogue import Arm, BasisChoice, nearest
+from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
 from flexctl.plant.lagrange import Equations, chain_energies, lagrange_equations
 from flexctl.plant.linearisation import LinearPlant, linearise
-
-Array = NDArray[np.float64]
 
 _WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of the physics
 
@@ -163,7 +161,7 @@ class Plant:
         )
 
     def simulation_functions(self) -> dict[str, ca.Function]:
-        """What an implicit integrator asks of a plant: forces, iteration matrices, dissipation.
+        """Make what an implicit integrator asks of a plant: forces, matrices, dissipation.
 
         inverse_dynamics (q, v, a) -> f (n,);  terms q -> M, D, d(c + k)/dq, each (n, n);
         dissipation (q, v) -> v'Dv [W].
@@ -185,9 +183,7 @@ class Plant:
         force = functions["inverse_dynamics"](q, v, ca.MX.zeros(self.n))
         M = functions["mass_matrix"](q)
         a = ca.solve(M, ca.DM(self.B) @ tau - force, "ldl")
-        return ca.Function(
-            "forward_dynamics", [q, v, tau], [a], ["q", "v", "tau"], ["a"]
-        )
+        return ca.Function("forward_dynamics", [q, v, tau], [a], ["q", "v", "tau"], ["a"])
 
     @cached_property
     def _forward(self) -> Evaluator:
@@ -252,15 +248,15 @@ class Plant:
         return self._one("tip", q)
 
     def deflections_jacobian(self, q: Array) -> Array:
-        """Derivative of the line-end deflections by q, (lines, n)."""
+        """Return the derivative of the line-end deflections by q, (lines, n)."""
         return self._one("deflections_jacobian", q)
 
     def tip_jacobian(self, q: Array) -> Array:
-        """Derivative of the tip's position by q, (3, n)."""
+        """Return the derivative of the tip's position by q, (3, n)."""
         return self._one("tip_jacobian", q)
 
     def line_tips(self, q: Array) -> Array:
-        """Ends of the links' lines in the base frame, (3, links) [m]."""
+        """Return the ends of the links' lines in the base frame, (3, links) [m]."""
         return self._one("line_tips", q)
 
     def _one(self, name: str, *arguments: Array) -> Array:
@@ -301,8 +297,8 @@ class Plant:
         return linearise(self, pose)
 
     def to_nonlinear(self) -> Any:
-        """A `control.NonlinearIOSystem` with inputs tau, states q and v, outputs tip and joints."""
-        from flexctl.plant.interchange import nonlinear_system  # noqa: PLC0415 (slow import)
+        """Make a `control.NonlinearIOSystem`: inputs tau, states q, v, outputs joints and tip."""
+        from flexctl.plant.interchange import nonlinear_system  # slow to import
 
         return nonlinear_system(self)
 

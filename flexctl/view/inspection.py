@@ -15,7 +15,7 @@ from flexctl.catalogue import Arm, BasisChoice
 from flexctl.plant import LinearPlant, Plant, assemble_plant, backend, default_joints, tip_load
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
-from flexctl.view.request import describe_basis, design_basis, load_arm, read_pose
+from flexctl.view.request import basis_words, describe_basis, design_basis, load_arm, read_pose
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -214,13 +214,12 @@ def _assumptions(plant: Plant) -> list[str]:
 def _table(answer: Mapping[str, Any]) -> RenderableType:
     from rich.console import Group
 
-    from flexctl.view.tables import literal, numbers, plain_table
+    from flexctl.view.tables import fact_table, literal, numbers, plain_table, shortened
 
-    facts = plain_table(f"{answer['model']}: {answer['basis']['order']} {answer['basis']['kind']} "
-                        "per link and plane", "", "", "")
+    facts = fact_table(f"{answer['model']}: {basis_words(answer['basis'])} per link and plane")
     pose = ", ".join(f"{name} = {value:.4g}" for name, value in answer["pose"].items())
     names = answer["coordinates"]
-    facts.add_row("coordinates", literal(", ".join(names)), f"{len(names)}")
+    facts.add_row("coordinates", literal(shortened(names)), f"{len(names)} in all")
     facts.add_row("pose", literal(pose), "rad, m")
     facts.add_row("tip", literal(numbers(list(answer["tip"]))), "m")
     facts.add_row("mass", literal(f"{answer['mass']:.4g}"), "kg")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexctl.errors import InputError
-from flexctl.loop import plain
 from flexctl.view.options import Asked
 from flexctl.view.requirements import Requirement
 
@@ -48,6 +47,8 @@ class Result:
 
 def deliver(result: Result, asked: Asked, requirements: Sequence[Requirement]) -> int:
     """Write files, print, and return the number of requirements that do not hold."""
+    from flexctl.loop import plain
+
     answer = plain(result.answer)
     failures = [requirement.failure(answer) for requirement in requirements]
     if asked.out:

@@ -18,6 +18,13 @@ def plain_table(title: str, *columns: str, numeric: Sequence[int] = ()) -> Table
     return table
 
 
+def fact_table(title: str) -> Table:
+    """A table without head: what, value, unit."""
+    table = plain_table(title, "", "", "")
+    table.show_header = False
+    return table
+
+
 def literal(text: str, style: str = "") -> Text:
     """A text whose square brackets are no markup."""
     return Text(text, style=style)
@@ -28,6 +35,13 @@ def number(value: float | None, digits: int = 4) -> str:
     if value is None or math.isnan(value):
         return "-"
     return f"{value:.{digits}g}"
+
+
+def shortened(words: Sequence[str], most: int = 10) -> str:
+    """Words in a row; of too many the first ones and the last."""
+    if len(words) > most:
+        words = [*words[: most - 1], "...", words[-1]]
+    return ", ".join(words)
 
 
 def numbers(values: Sequence[float | None], digits: int = 4) -> str:

@@ -1,0 +1,145 @@
+"""What the entries of a run are: names, units, and all of them as a labelled data set."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.catalogue import Arm
+from flexctl.loop import Trajectory
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Array = NDArray[np.float64]
+
+AXES = ("x", "y", "z")
+
+
+def joint_units(arm: Arm) -> tuple[str, ...]:
+    """Unit of every joint variable: rad, or m where the joint slides."""
+    return tuple("m" if link.joint == "prismatic" else "rad" for link in arm.links)
+
+
+def torque_units(arm: Arm) -> tuple[str, ...]:
+    """Unit of every actuator's torque or force."""
+    return tuple("N" if link.joint == "prismatic" else "N m" for link in arm.links)
+
+
+def coordinate_units(arm: Arm, coordinates: tuple[str, ...]) -> tuple[str, ...]:
+    """Unit of every entry of q: slopes of element nodes are in rad, other elastic ones in m."""
+    joints = dict(zip(arm.joints, joint_units(arm), strict=True))
+    return tuple(joints.get(c, "rad" if c.endswith(".slope") else "m") for c in coordinates)
+
+
+def motion_end(run: Trajectory) -> float:
+    """Time [s] at which the reference comes to rest; 0 where it never moves."""
+    speed = np.abs(run.desired_rate).max(axis=0)
+    moving = np.flatnonzero(speed > 1e-9 * speed.max(initial=0.0))
+    return float(run.t[min(moving[-1] + 1, len(run.t) - 1)]) if len(moving) else 0.0
+
+
+def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Dataset:
+    """All signals of a run with named coordinates, units and assumptions.
+
+    Dimensions: t (N,), coordinate (n,), joint (m,), axis (3,), line.  Where the entries of a
+    signal differ in unit, `coordinate_unit`, `joint_unit` and `torque_unit` give each its own.
+    """
+    import xarray as xr
+
+    lines = tuple(run.deflection)
+    coordinates = {
+        "t": ("t", run.t, {"units": "s"}),
+        "coordinate": list(run.coordinates),
+        "joint": list(run.joints),
+        "axis": list(AXES),
+        "line": list(lines),
+        "coordinate_unit": ("coordinate", list(coordinate_units(arm, run.coordinates))),
+        "joint_unit": ("joint", list(joint_units(arm))),
+        "torque_unit": ("joint", list(torque_units(arm))),
+    }
+    kept = {
+        **attributes,
+        "integrator": run.integrator,
+        "steps": run.steps,
+        "assumptions": "\n".join(run.assumptions),
+    }
+    return xr.Dataset(_variables(run, lines), coords=coordinates, attrs=kept)
+
+
+def _variables(run: Trajectory, lines: tuple[str, ...]) -> dict[str, Any]:
+    """Dimensions, values, and unit with meaning, by name."""
+    energy = run.energy
+    return {
+        "q": _by("coordinate", run.q, "coordinate_unit", "coordinates"),
+        "v": _by("coordinate", run.v, "coordinate_unit/s", "rates"),
+        "a": _by("coordinate", run.a, "coordinate_unit/s^2", "accelerations"),
+        "tau": _by("joint", run.tau, "torque_unit", "actuator torques or forces"),
+        "desired": _by("joint", run.desired, "joint_unit", "reference"),
+        "desired_rate": _by("joint", run.desired_rate, "joint_unit/s", "rate of the reference"),
+        "joint_error": _by("joint", run.joint_error, "joint_unit", "joint minus reference"),
+        "tip": _by("axis", run.tip, "m", "tip in the base frame"),
+        "desired_tip": _by("axis", run.desired_tip, "m", "tip of the rigid arm at the reference"),
+        "tip_error": _over_time(run.tip_error, "m", "distance of tip and desired tip"),
+        "deflection": _by("line", _stacked(run.deflection, lines, run), "m", "at the line's end"),
+        "slope": _by("line", _stacked(run.slope, lines, run), "rad", "at the line's end"),
+        "kinetic_energy": _over_time(energy.kinetic, "J", "kinetic energy"),
+        "strain_energy": _over_time(energy.strain, "J", "strain energy"),
+        "potential_energy": _over_time(energy.potential, "J", "potential energy of gravity"),
+        "supplied_energy": _over_time(energy.supplied, "J", "work of the actuators"),
+        "dissipated_energy": _over_time(energy.dissipated, "J", "lost in the links"),
+        "energy_residual": _over_time(energy.residual, "J", "what the account is off by"),
+        "saturated": ("joint", run.saturated, {"units": "s", "long_name": "time at the limit"}),
+    }
+
+
+def _by(dimension: str, values: Array, units: str, meaning: str) -> tuple[Any, ...]:
+    return (dimension, "t"), values, {"units": units, "long_name": meaning}
+
+
+def _over_time(values: Array, units: str, meaning: str) -> tuple[Any, ...]:
+    return "t", values, {"units": units, "long_name": meaning}
+
+
+def _stacked(by_line: Any, lines: tuple[str, ...], run: Trajectory) -> Array:
+    return np.array([by_line[line] for line in lines]).reshape(len(lines), len(run.t))
+
+
+def write_netcdf(path: Path, dataset: xr.Dataset) -> None:
+    """Write a data set as NetCDF 4."""
+    dataset.to_netcdf(path, engine="h5netcdf")
+
+
+def write_csv(path: Path, run: Trajectory) -> None:
+    """Write one row per sample: t, joint1, ..., joint1.rate, ..., tip.x, ..."""
+    columns = dict(_columns(run))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+
+
+def _columns(run: Trajectory) -> Iterator[tuple[str, Array]]:
+    yield "t", run.t
+    yield from zip(run.coordinates, run.q, strict=True)
+    for suffix, names, rows in (
+        ("rate", run.coordinates, run.v),
+        ("desired", run.joints, run.desired),
+        ("error", run.joints, run.joint_error),
+        ("torque", run.joints, run.tau),
+    ):
+        for name, row in zip(names, rows, strict=True):
+            yield f"{name}.{suffix}", row
+    for axis, row, wanted in zip(AXES, run.tip, run.desired_tip, strict=True):
+        yield f"tip.{axis}", row
+        yield f"tip.{axis}.desired", wanted
+    yield "tip_error", run.tip_error
+    for line, row in run.deflection.items():
+        yield f"{line}.tip_deflection", row
+    for name in ("kinetic", "strain", "potential", "supplied", "dissipated", "residual"):
+        yield f"energy.{name}", getattr(run.energy, name)

@@ -1,0 +1,212 @@
+"""``flexctl simulate``: one run of one design, sampled, with its energy account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl import __version__, checks
+from flexctl.catalogue import load_design
+from flexctl.design import design_controller
+from flexctl.errors import InputError
+from flexctl.loop import ClosedLoop, Trajectory, close_loop, simulate
+from flexctl.view.options import Asked
+from flexctl.view.output import Result, check_target, check_targets, progress, replacing
+from flexctl.view.request import (
+    basis_words,
+    describe_basis,
+    design_basis,
+    load_arm,
+    read_numbers,
+    truth_arm,
+    truth_basis,
+)
+from flexctl.view.signals import to_dataset, torque_units, write_csv, write_netcdf
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Array = NDArray[np.float64]
+
+N_SAMPLES = 11  # printed unless --at says otherwise
+N_KEPT = 1001  # times of a run that are kept for files and figures
+
+
+def simulate_design(
+    asked: Asked, model: str, design: str, at: str, duration: float | None, animate: Path | None
+) -> Result:
+    """Find what `flexctl simulate` prints."""
+    check_targets(asked, ".nc", ".csv")
+    check_target("--animate", animate, (".gif", ".mp4"))
+    samples = read_numbers("--at", at)
+    loop = _close(asked, model, design)
+    times, wanted = run_times(loop.duration, samples, duration)
+    with progress() as say:
+        say(f"simulating {design} on {model}")
+        run = simulate(loop, times=times)
+        if animate:
+            say("drawing the film")
+            _animate(loop, run, animate)
+    answer = simulation_json(loop, run, wanted, asked)
+    arm = loop.truth.arm
+    facts = {"model": arm.name, "design": answer["design"], "flexctl": __version__}
+
+    def figure() -> Any:
+        from flexctl.view.figures import plot_simulation
+
+        return plot_simulation(loop, run)
+
+    return Result(
+        answer=answer,
+        table=lambda: _table(answer, torque_units(arm)),
+        figure=figure,
+        writers={
+            ".nc": lambda path: write_netcdf(path, to_dataset(run, arm, facts)),
+            ".csv": lambda path: write_csv(path, run),
+        },
+    )
+
+
+def run_times(
+    planned: float, samples: Sequence[float], duration: float | None
+) -> tuple[Array, Array]:
+    """Times to keep, ascending, and those to print, both [s]; the second are among the first.
+
+    Raises
+    ------
+    InputError
+        When the duration is not above 0, or a sample lies before 0 or after the end.
+    """
+    end = planned if duration is None else checks.positive("--duration", duration)
+    wanted = np.array(samples) if samples else np.linspace(0, end, N_SAMPLES)
+    if wanted.min() < 0 or (duration is not None and wanted.max() > end):
+        raise InputError(
+            f"--at: wanted times from 0 to the end of the run{_end_words(duration)}, "
+            f"came {wanted.min() if wanted.min() < 0 else wanted.max():g}"
+        )
+    end = max(end, float(wanted.max()))
+    return np.union1d(np.linspace(0, end, N_KEPT), wanted), wanted
+
+
+def _end_words(duration: float | None) -> str:
+    return "" if duration is None else f" ({duration:g} s)"
+
+
+def simulation_json(
+    loop: ClosedLoop, run: Trajectory, times: Array, asked: Asked
+) -> dict[str, Any]:
+    """A run under the keys of the contract; `times` (k,) [s] are among those of the run."""
+    truth: dict[str, Any] = describe_basis(loop.truth.basis)
+    truth["coordinates"] = loop.truth.n
+    truth["settings"] = [*asked.settings, *asked.truth_set]
+    truth["backend"] = loop.truth.backend
+    return {
+        "model": loop.truth.arm.name,
+        "design": loop.controller.design.name,
+        "method": loop.controller.design.method,
+        "basis": describe_basis(loop.controller.plant.basis),
+        "truth": truth,
+        "duration": run.t[-1],
+        "samples": [_sample(run, int(k)) for k in np.searchsorted(run.t, times)],
+        "energy": _energy(run),
+        "steps": run.steps,
+        "wall_seconds": run.wall_seconds,
+        "saturated_seconds": run.saturated,
+        "integrator": run.integrator,
+        "assumptions": run.assumptions,
+    }
+
+
+def _sample(run: Trajectory, k: int) -> dict[str, Any]:
+    m = len(run.joints)
+    link_tip: dict[str, dict[str, float]] = {}
+    for line, deflection in run.deflection.items():
+        link, plane = line.rsplit(".", 1)
+        link_tip.setdefault(link, {})[plane] = deflection[k]
+    return {
+        "t": run.t[k],
+        "joint": run.q[:m, k],
+        "joint_rate": run.v[:m, k],
+        "rotor": [],
+        "link_tip": link_tip,
+        "tip": run.tip[:, k],
+        "tip_error": run.tip_error[k],
+        "tau": run.tau[:, k],
+    }
+
+
+def _energy(run: Trajectory) -> dict[str, float]:
+    """What was gained, supplied and lost at the end [J]; the largest residual of the whole run."""
+    account = run.energy
+    residual = float(np.abs(account.residual).max())
+    stored = {
+        "kinetic": account.kinetic,
+        "strain": account.strain,
+        "potential": account.potential,
+    }
+    return {
+        **{name: float(values[-1] - values[0]) for name, values in stored.items()},
+        "supplied": float(account.supplied[-1]),
+        "dissipated": float(account.dissipated[-1]),
+        "residual": residual,
+        "residual_relative": residual / account.scale if account.scale else 0.0,
+    }
+
+
+def _close(asked: Asked, model: str, design: str) -> ClosedLoop:
+    arm, gains = load_arm(model, asked), load_design(design)
+    basis = design_basis(asked) or gains.basis
+    truth = truth_basis(arm, basis, asked)
+    controller = design_controller(arm, gains, basis)
+    return close_loop(controller, truth_arm(arm, asked), truth)
+
+
+def _animate(loop: ClosedLoop, run: Trajectory, path: Path) -> None:
+    from flexctl.view.animation import write_animation
+
+    with replacing(path) as draft:
+        write_animation(draft, loop, run)
+
+
+def _table(answer: Mapping[str, Any], torques: Sequence[str]) -> RenderableType:
+    from rich.console import Group
+
+    from flexctl.view.tables import literal, number, numbers, plain_table
+
+    title = (
+        f"{answer['design']} on {answer['model']} "
+        f"(truth: {basis_words(answer['truth'])} per link and plane)"
+    )
+    columns = ("t [s]", "tip error [mm]", "joints [rad, m]", "link tips [mm]")
+    table = plain_table(title, *columns, f"torques [{', '.join(dict.fromkeys(torques))}]",
+                        numeric=(0, 1))
+    for sample in answer["samples"]:
+        tips = [1e3 * w for planes in sample["link_tip"].values() for w in planes.values()]
+        table.add_row(
+            f"{sample['t']:g}",
+            number(1e3 * sample["tip_error"], 3),
+            literal(numbers(sample["joint"])),
+            literal(numbers(tips, 3)),
+            literal(numbers(sample["tau"], 3)),
+        )
+    energy = answer["energy"]
+    account = (
+        f"energy: supplied {energy['supplied']:.4g} J, dissipated {energy['dissipated']:.4g} J, "
+        f"account off by {energy['residual']:.2g} J ({energy['residual_relative']:.1g} of the "
+        "largest)"
+    )
+    cost = f"{answer['steps']} steps in {answer['wall_seconds']:.2g} s, {answer['integrator']}"
+    notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
+    return Group(table, literal(account), literal(cost), *_saturation(answer), *notes)
+
+
+def _saturation(answer: Mapping[str, Any]) -> list[str]:
+    return [
+        f"joint{j + 1} is at its torque limit for {seconds:.3g} s"
+        for j, seconds in enumerate(answer["saturated_seconds"])
+        if seconds > 0
+    ]
