@@ -66,8 +66,9 @@ class Reference(Record):
     """Motion that the joints shall make.
 
     `from_` and `to` give each joint's start and end [rad or m], `duration` [s] the time between.
-    A setpoint jumps at time 0.  A csv file has the columns t, joint1, joint2, ...; its path is
-    relative to the folder of the design.
+    A setpoint jumps at time 0 and counts as arrived after `duration`, at once if there is none.
+    A csv file has the columns t, joint1, joint2, ...; its path is relative to the folder of the
+    design.
     """
 
     kind: ReferenceKind
@@ -83,7 +84,7 @@ class Reference(Record):
             if given[key] is None:
                 raise RefusalError(key, wanted=f"a value, as kind is {self.kind}", came=NOTHING)
         for key, value in given.items():
-            if key not in _NEEDED[self.kind] and value is not None:
+            if key not in _KNOWN[self.kind] and value is not None:
                 raise RefusalError(key, wanted=f"no such key, as kind is {self.kind}", came=value)
         if self.from_ and self.to and len(self.from_) != len(self.to):
             wanted = f"{len(self.from_)} numbers, as many as in from"
@@ -97,6 +98,7 @@ _NEEDED = {
     "setpoint": ("from", "to"),
     "csv": ("file",),
 }
+_KNOWN = _NEEDED | {"setpoint": ("from", "to", "duration")}
 
 
 class Gains(Record):

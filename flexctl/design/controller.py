@@ -17,7 +17,7 @@ from flexctl.design.joint_pd import joint_pd_law
 from flexctl.design.laws import LawParts
 from flexctl.design.lqr import StateFeedback
 from flexctl.design.reference import ReferenceMotion, make_reference
-from flexctl.errors import DesignError
+from flexctl.errors import DesignError, InputError
 from flexctl.plant import Plant, assemble_plant
 
 
@@ -100,6 +100,18 @@ class Controller:
         return np.zeros(self.n_state)
 
 
+def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:
+    """Refuse a reference that is faster than a joint can be."""
+    fastest = np.abs(reference.sample(np.linspace(0, reference.duration, 501))[1]).max(axis=1)
+    for j, (link, rate) in enumerate(zip(arm.links, fastest, strict=True)):
+        limit = link.limits.rate
+        if limit is not None and rate > limit * (1 + 1e-9):
+            raise InputError(
+                f"{design.label}: reference.duration: wanted a motion of at most {limit:g} per s "
+                f"at joint{j + 1} (limits.rate of {link.name} of {arm.name}), came {rate:.4g}"
+            )
+
+
 _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
     "decoupling": decoupling_law,
     "joint-pd": joint_pd_law,
@@ -128,6 +140,7 @@ def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None
     check_design(arm, design)
     plant = assemble_plant(arm, basis or design.basis)
     reference = make_reference(design)
+    _require_possible_rates(arm, design, reference)
     parts = _LAWS[design.method](plant, design, reference)
     limits = [link.limits.torque or np.inf for link in arm.links]
     return Controller(

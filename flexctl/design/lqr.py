@@ -77,9 +77,9 @@ def design_lqr(
     R = checks.definite("input_weight", input_weight, size=B.shape[1])
     require_stabilisable(A, B, names)
     P = _SOLVERS[solver](A, B, Q, R)
-    gain = np.linalg.solve(R, B.T @ P)
+    gain: Array = np.linalg.solve(R, B.T @ P)
     residual = _residual(A, Q, gain, R, P)
-    poles = np.linalg.eigvals(A - B @ gain).astype(complex)
+    poles: ComplexArray = np.linalg.eigvals(A - B @ gain).astype(complex)
     if residual > _LARGEST_RESIDUAL:
         raise DesignError(
             f"second loop: the Riccati equation is solved by {solver} to a relative residual of "

@@ -69,7 +69,7 @@ class LinearLoop:
             return np.linalg.eigvals(self.A + self.B @ self.K).astype(complex)
         z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
         z = z[np.abs(z) > _VANISHED].astype(complex)
-        return np.log(z) / self.sample_time
+        return (np.log(z) / self.sample_time).astype(complex)
 
     @property
     def sampled(self) -> bool:

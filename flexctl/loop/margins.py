@@ -122,7 +122,8 @@ def _sampled_response(loop: LinearLoop) -> Response:
     def response(w: Array) -> ComplexArray:
         z = np.exp(1j * np.atleast_1d(w) * T)[:, None, None]
         shifted = z * np.eye(len(opened)) - opened
-        return -C @ np.linalg.solve(shifted, np.broadcast_to(B, (len(z), *B.shape)))
+        X = np.linalg.solve(shifted, np.broadcast_to(B, (len(z), *B.shape)))
+        return (-C @ X).astype(complex)
 
     return response
 
@@ -198,7 +199,7 @@ def _disk_margin(response: Response, w: Array, L: ComplexArray) -> tuple[float, 
 
 def _half_sensitivity(L: ComplexArray) -> ComplexArray:
     n = len(L)
-    return np.linalg.inv(np.eye(n) + L) - np.eye(n) / 2
+    return (np.linalg.inv(np.eye(n) + L) - np.eye(n) / 2).astype(complex)
 
 
 def _half_sensitivity_norm(L: ComplexArray) -> float:

@@ -13,9 +13,9 @@ LEFT_BEAM = "a prismatic joint leaves its beam (free length not within 0 and the
 class Tolerance:
     """Error per step: relative [-], and absolute of positions [m, rad] and rates [m/s, rad/s]."""
 
-    relative: float = 1e-7
-    position: float = 1e-9
-    rate: float = 1e-6
+    relative: float = 1e-10
+    position: float = 1e-12
+    rate: float = 1e-9
     first_step: float = 1e-5
     max_steps: int = 2_000_000
 

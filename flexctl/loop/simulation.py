@@ -105,7 +105,8 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
         desired=desired,
         desired_rate=desired_rate,
         tip=_over_time(truth, "tip", run.q)[0],
-        desired_tip=desired_tip(truth, desired),
+        desired_tip=_rigid_tip(truth, desired),
+        rest_tip=_rest_tip(loop),
         deflection=dict(zip(lines, deflection, strict=True)),
         slope=dict(zip(lines, slope, strict=True)),
         energy=EnergyAccount(
@@ -132,12 +133,14 @@ def _over_time(plant: Plant, name: str, *signals: Array) -> list[Array]:
     return [np.array(result) for result in results]
 
 
-def desired_tip(plant: Plant, desired: Array) -> Array:
-    """Tip of the rigid arm at the desired joints (m, N); under gravity, with the static sag."""
-    q = np.zeros((plant.n, desired.shape[1]))
-    q[: plant.m] = desired
-    if any(plant.arm.gravity):
-        for k in range(q.shape[1]):
-            q[plant.m :, k] = q[plant.m :, k - 1] if k else 0.0
-            q[:, k], _ = find_equilibrium(plant, q[:, k])
-    return _over_time(plant, "tip", q)[0]
+def _rigid_tip(plant: Plant, desired: Array) -> Array:
+    """Tip (3, N) of the rigid arm at the desired joints (m, N)."""
+    straight = np.zeros((plant.n - plant.m, desired.shape[1]))
+    return _over_time(plant, "tip", np.vstack([desired, straight]))[0]
+
+
+def _rest_tip(loop: ClosedLoop) -> Array:
+    """Tip (3,) of the truth arm in equilibrium at the end of the reference."""
+    truth = loop.truth
+    pose = np.concatenate([loop.controller.reference.final, np.zeros(truth.n - truth.m)])
+    return truth.tip(find_equilibrium(truth, pose)[0])

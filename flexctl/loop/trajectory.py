@@ -53,8 +53,9 @@ class Trajectory:
     desired, desired_rate
         Reference of the joints, (m, N).
     tip, desired_tip
-        Tip of the arm, and of the rigid arm at the desired joints (under gravity: of the arm at
-        rest there, with its static sag), base frame, (3, N) [m].
+        Tip of the arm, and of the rigid arm at the desired joints, base frame, (3, N) [m].
+    rest_tip
+        Tip of the truth arm at rest at the end of the reference, with its static sag, (3,) [m].
     deflection, slope
         At the end of every elastic line, by ``link.direction``, (N,) [m], [-].
     energy
@@ -78,6 +79,7 @@ class Trajectory:
     desired_rate: Array
     tip: Array
     desired_tip: Array
+    rest_tip: Array
     deflection: Mapping[str, Array]
     slope: Mapping[str, Array]
     energy: EnergyAccount
@@ -98,6 +100,7 @@ class Trajectory:
             checks.shape(name, getattr(self, name), (m, N))
         for name in ("tip", "desired_tip"):
             checks.shape(name, getattr(self, name), (3, N))
+        checks.shape("rest_tip", self.rest_tip, (3,))
 
     @property
     def joint_error(self) -> Array:
@@ -106,5 +109,13 @@ class Trajectory:
 
     @property
     def tip_error(self) -> Array:
-        """Distance of the tip from the desired tip (N,) [m]."""
+        """Distance of the tip from that of the rigid arm at the desired joints (N,) [m]."""
         return np.linalg.norm(self.tip - self.desired_tip, axis=0)
+
+    @property
+    def rest_error(self) -> Array:
+        """Distance of the tip from where it comes to rest at the end (N,) [m].
+
+        Of meaning after the reference has ended; without gravity it then equals `tip_error`.
+        """
+        return np.linalg.norm(self.tip - self.rest_tip[:, None], axis=0)

@@ -130,9 +130,9 @@ class Evaluator:
         self._outputs = [np.zeros(function.numel_out(i)) for i in range(function.n_out())]
         self._shapes = [_shape(function.size_out(i), matrix) for i in range(function.n_out())]
         for i, values in enumerate(self._inputs):
-            self._buffer.set_arg(i, _view(values))
+            self._buffer.set_arg(i, _view(values))  # pyright: ignore[reportCallIssue]
         for i, values in enumerate(self._outputs):
-            self._buffer.set_res(i, _view(values))
+            self._buffer.set_res(i, _view(values))  # pyright: ignore[reportCallIssue]
 
     def __call__(self, *arguments: Array) -> Array | tuple[Array, ...]:
         """Evaluate; raises InputError when an argument has another number of entries."""

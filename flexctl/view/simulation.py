@@ -42,6 +42,10 @@ def simulate_design(
     """Find what `flexctl simulate` prints."""
     check_targets(asked, ".nc", ".csv")
     check_target("--animate", animate, (".gif", ".mp4"))
+    if animate:
+        from flexctl.view.animation import check_film
+
+        check_film(animate)
     samples = read_numbers("--at", at)
     loop = _close(asked, model, design)
     times, wanted = run_times(loop.duration, samples, duration)
@@ -175,23 +179,20 @@ def _animate(loop: ClosedLoop, run: Trajectory, path: Path) -> None:
 def _table(answer: Mapping[str, Any], torques: Sequence[str]) -> RenderableType:
     from rich.console import Group
 
-    from flexctl.view.tables import literal, number, numbers, plain_table
+    from flexctl.view.tables import literal, number, plain_table
 
     title = (
         f"{answer['design']} on {answer['model']} "
         f"(truth: {basis_words(answer['truth'])} per link and plane)"
     )
-    columns = ("t [s]", "tip error [mm]", "joints [rad, m]", "link tips [mm]")
-    table = plain_table(title, *columns, f"torques [{', '.join(dict.fromkeys(torques))}]",
-                        numeric=(0, 1))
+    table = plain_table(title, *_headings(answer, torques), numeric=range(99))
     for sample in answer["samples"]:
         tips = [1e3 * w for planes in sample["link_tip"].values() for w in planes.values()]
         table.add_row(
             f"{sample['t']:g}",
             number(1e3 * sample["tip_error"], 3),
-            literal(numbers(sample["joint"])),
-            literal(numbers(tips, 3)),
-            literal(numbers(sample["tau"], 3)),
+            *(number(value) for value in sample["joint"]),
+            *(number(value, 3) for value in (*tips, *sample["tau"])),
         )
     energy = answer["energy"]
     account = (
@@ -202,6 +203,21 @@ def _table(answer: Mapping[str, Any], torques: Sequence[str]) -> RenderableType:
     cost = f"{answer['steps']} steps in {answer['wall_seconds']:.2g} s, {answer['integrator']}"
     notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
     return Group(table, literal(account), literal(cost), *_saturation(answer), *notes)
+
+
+def _headings(answer: Mapping[str, Any], torques: Sequence[str]) -> list[str]:
+    """Heads of the columns, name above unit."""
+    joints = [f"joint{j + 1}" for j in range(len(torques))]
+    angles = ["m" if unit == "N" else "rad" for unit in torques]
+    tips = answer["samples"][0]["link_tip"]
+    lines = [f"{link}.{plane}\n[mm]" for link, planes in tips.items() for plane in planes]
+    return [
+        "t\n[s]",
+        "tip error\n[mm]",
+        *(f"{name}\n[{unit}]" for name, unit in zip(joints, angles, strict=True)),
+        *lines,
+        *(f"{name}\n[{unit}]" for name, unit in zip(joints, torques, strict=True)),
+    ]
 
 
 def _saturation(answer: Mapping[str, Any]) -> list[str]:

@@ -14,6 +14,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import FuncFormatter
 
 from flexctl.view.output import replacing
 
@@ -113,8 +114,7 @@ def _metadata(kind: str) -> dict[str, Any]:
     return {names[kind]: None} if kind in names else {}
 
 
-def note(axes: Axes, text: str) -> None:
-    """Write a muted remark into the upper right corner."""
-    axes.text(
-        0.99, 0.98, text, transform=axes.transAxes, ha="right", va="top", fontsize=8, color="#5F6368"
-    )
+def plain_log(axes: Axes) -> None:
+    """Make the vertical axis logarithmic, with its numbers written out: 0.01, 0.1, 1."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:g}"))

@@ -12,9 +12,9 @@ from rich.text import Text
 
 def plain_table(title: str, *columns: str, numeric: Sequence[int] = ()) -> Table:
     """A table with a rule under its head; columns whose index is in `numeric` align right."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD)
     for i, column in enumerate(columns):
-        table.add_column(column, justify="right" if i in numeric else "left", overflow="fold")
+        table.add_column(Text(column), justify="right" if i in numeric else "left", overflow="fold")
     return table
 
 

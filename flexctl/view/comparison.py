@@ -1,0 +1,122 @@
+"""``flexctl compare``: one verdict per gain set, ranked, with figures and a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flexctl.catalogue import Arm, load_design
+from flexctl.errors import InputError
+from flexctl.loop import Comparison, compare
+from flexctl.loop.comparison import BASELINE
+from flexctl.view.metrics import metric_rows, ranked
+from flexctl.view.options import Asked
+from flexctl.view.output import Result, check_target, check_targets, progress, replacing
+from flexctl.view.request import basis_words, design_basis, load_arm, truth_arm, truth_basis
+from flexctl.view.style import Look, looks
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def compare_designs(
+    asked: Asked, model: str, words: tuple[str, ...], report: Path | None, baseline: bool
+) -> Result:
+    """Find what `flexctl compare` prints, and write the report."""
+    check_targets(asked)
+    check_target("--report", report, (".html",))
+    arm = load_arm(model, asked)
+    designs = [load_design(word) for word in words]
+    _refuse_twins([design.name for design in designs])
+    basis = design_basis(asked)
+    as_it_is = truth_arm(arm, asked)
+    with progress() as say:
+        comparison = compare(
+            arm,
+            designs,
+            truth_arm=as_it_is,
+            truth_basis=truth_basis(as_it_is, basis or designs[0].basis, asked),
+            design_basis=basis,
+            baseline=baseline,
+            progress=say,
+        )
+        answer = comparison_json(comparison, asked)
+        faces = comparison_looks(comparison)
+        band = designs[0].loop.settle_within
+        if report:
+            say("writing the report")
+            _write_report(report, comparison, answer, as_it_is, faces, band)
+
+    def figure() -> Any:
+        from flexctl.view.figures import plot_comparison
+
+        return plot_comparison(comparison.evaluations, as_it_is, faces, band)
+
+    return Result(answer=answer, table=lambda: _table(answer), figure=figure)
+
+
+def comparison_json(comparison: Comparison, asked: Asked) -> dict[str, Any]:
+    """A comparison under the keys of the contract, with what was changed of the arm."""
+    answer = comparison.to_json()
+    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    return answer
+
+
+def comparison_looks(comparison: Comparison) -> dict[str, Look]:
+    """How every design is drawn, in the order given."""
+    return looks([e.name for e in comparison.evaluations], baseline=BASELINE)
+
+
+def _refuse_twins(names: list[str]) -> None:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise InputError(f"designs: wanted every design once, came {name} twice")
+
+
+def _write_report(
+    path: Path,
+    comparison: Comparison,
+    answer: dict[str, Any],
+    arm: Arm,
+    faces: dict[str, Look],
+    band: float,
+) -> None:
+    from flexctl.view.report import render_report
+
+    text = render_report(comparison, answer, arm, faces, band)
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+def _table(answer: dict[str, Any]) -> RenderableType:
+    from rich.console import Group
+
+    from flexctl.view.tables import literal, plain_table
+
+    evaluations = ranked(answer)
+    changed = ", ".join(answer["truth"]["settings"])
+    title = f"{answer['model']}, judged on {basis_words(answer['truth'])} per link and plane"
+    table = plain_table(
+        title + (f", with {changed}" if changed else ""),
+        "",
+        *(heading(answer, e) for e in evaluations),
+        numeric=range(1, 1 + len(evaluations)),
+    )
+    for row in metric_rows(evaluations):
+        if row.group:
+            table.add_row(literal(row.group, "bold"))
+        label = f"  {row.label}" + (f" [{row.unit}]" if row.unit else "")
+        best = [literal(c.text, "bold green" if c.best else "") for c in row.cells]
+        table.add_row(literal(label), *best)
+    failed = [
+        literal(f"{e['design']} failed: {e['failed']}", "red") for e in evaluations if e["failed"]
+    ]
+    return Group(table, *failed, literal(answer["verdict"], "bold"))
+
+
+def heading(answer: dict[str, Any], evaluation: dict[str, Any]) -> str:
+    """Name of a design with its rank, or why it has none."""
+    name = evaluation["design"]
+    if name in answer["ranking"]:
+        return f"{answer['ranking'].index(name) + 1}. {name}"
+    return f"{name}\n({'failed' if evaluation['failed'] else 'unstable'})"

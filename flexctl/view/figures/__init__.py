@@ -1,0 +1,40 @@
+"""Figures, each drawn by a function into a canvas (a figure or a part of one)."""
+
+from flexctl.view.figures.arm import plot_arm, plot_modes, plot_stills
+from flexctl.view.figures.bars import plot_frequencies, plot_margins
+from flexctl.view.figures.curves import (
+    Curve,
+    plot_deflections,
+    plot_joint_errors,
+    plot_tip_error,
+    plot_torques,
+)
+from flexctl.view.figures.eigenvalues import plot_orders, plot_path, plot_poles
+from flexctl.view.figures.pages import (
+    add_legend,
+    make_curves,
+    plot_comparison,
+    plot_inspection,
+    plot_simulation,
+)
+
+__all__ = [
+    "Curve",
+    "add_legend",
+    "make_curves",
+    "plot_arm",
+    "plot_comparison",
+    "plot_deflections",
+    "plot_frequencies",
+    "plot_inspection",
+    "plot_joint_errors",
+    "plot_margins",
+    "plot_modes",
+    "plot_orders",
+    "plot_path",
+    "plot_poles",
+    "plot_simulation",
+    "plot_stills",
+    "plot_tip_error",
+    "plot_torques",
+]

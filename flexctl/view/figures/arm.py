@@ -1,0 +1,182 @@
+"""Pictures of the arm: in a pose with its mode shapes, and in motion as stills."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.loop import Trajectory
+from flexctl.plant import Plant
+from flexctl.view.drawing import Skeleton, is_planar, make_skeleton
+from flexctl.view.style import MUTED, PALETTE, Canvas
+
+Array = NDArray[np.float64]
+
+N_STILLS = 6
+_VIEW = {"elev": 24, "azim": -58}
+
+
+class ArmAxes:
+    """Axes in space, or for an arm in a horizontal plane seen from above, with equal scales."""
+
+    def __init__(self, canvas: Canvas, skeleton: Skeleton, poses: Sequence[Array]) -> None:
+        """Make the axes so that all poses (n,) fit."""
+        self.skeleton = skeleton
+        self.planar = is_planar(skeleton, poses)
+        self.axes: Any = (
+            canvas.add_subplot() if self.planar else canvas.add_subplot(projection="3d")
+        )
+        drawn = [line for q in poses for line in (*skeleton.lines(q), *skeleton.hidden_lines(q))]
+        points = np.hstack(drawn)
+        self._frame(np.hstack([points, np.zeros((3, 1))]))
+
+    def draw(self, q: Array, colour: Any, *, exaggeration: float = 1.0, **style: Any) -> None:
+        """Draw the arm: links, joints, payload and the beam inside a hub."""
+        lines = self.skeleton.lines(q, exaggeration)
+        width = style.pop("linewidth", 2.6)
+        for ends in self.skeleton.hidden_lines(q, exaggeration):
+            self.plot(ends, color=colour, linewidth=0.45 * width, linestyle=":")
+        for points in lines:
+            self.plot(points, color=colour, linewidth=width, solid_capstyle="round", **style)
+        joints = np.stack([points[:, 0] for points in lines], axis=1)
+        self.plot(joints, color=colour, linestyle="none", marker="o", markersize=1.4 * width)
+        self.plot(lines[-1][:, -1:], color=colour, linestyle="none", marker="s", markersize=5)
+
+    def draw_rigid(self, q: Array) -> None:
+        """Draw the straight arm at the same joints, thin and grey."""
+        for points in self.skeleton.lines(q, 0.0):
+            self.plot(points, color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
+
+    def plot(self, points: Array, **style: Any) -> Any:
+        """Plot points (3, k) as a line."""
+        if self.planar:
+            return self.axes.plot(points[0], points[1], **style)
+        return self.axes.plot(*points, **style)
+
+    def _frame(self, points: Array) -> None:
+        low, high = points.min(axis=1), points.max(axis=1)
+        margin = 0.06 * (high - low).max()
+        low, high = low - margin, high + margin
+        self.axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        self.axes.set_xlabel("x [m]")
+        self.axes.set_ylabel("y [m]")
+        if self.planar:
+            self.axes.set_aspect("equal")
+            return
+        self.axes.set(zlim=(low[2], high[2]))
+        self.axes.set_zlabel("z [m]")
+        self.axes.set_box_aspect(high - low)
+        self.axes.view_init(**_VIEW)
+        for axis in (self.axes.xaxis, self.axes.yaxis, self.axes.zaxis):
+            axis.pane.set_alpha(0.0)
+            axis.set_major_locator(mpl.ticker.MaxNLocator(4))  # pyright: ignore
+
+
+def plot_arm(canvas: Canvas, plant: Plant, q: Array) -> None:
+    """The arm in one pose q (n,), to scale."""
+    picture = ArmAxes(canvas, make_skeleton(plant), [q])
+    picture.draw(q, PALETTE[0])
+    picture.axes.set_title("The arm")
+
+
+def plot_modes(
+    canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencies: Array
+) -> None:
+    """The arm in a pose with its lowest modes at held joints.
+
+    Parameters
+    ----------
+    canvas
+        Where to draw.
+    plant, q
+        Arm and pose (n,).
+    shapes
+        Modes (n, k), largest entry 1; drawn with a sixth of the arm's size.
+    frequencies
+        Of these modes (k,) [rad/s].
+    """
+    skeleton = make_skeleton(plant)
+    straight = np.where(np.arange(plant.n) < plant.m, q, 0.0)
+    bent = [straight + factor * shape for factor, shape in _scaled(skeleton, straight, shapes)]
+    picture = ArmAxes(canvas, skeleton, [q, straight, *bent])
+    picture.draw(q, "#202124")
+    for k, pose in enumerate(bent):
+        for points in skeleton.lines(pose):
+            picture.plot(points, color=PALETTE[k % len(PALETTE)], linewidth=1.6)
+        label = f"mode {k + 1}: {frequencies[k]:.4g} rad/s = {frequencies[k] / (2 * np.pi):.3g} Hz"
+        picture.plot(np.full((3, 1), np.nan), color=PALETTE[k % len(PALETTE)], label=label)
+    picture.axes.set_title("The arm in its pose with its lowest modes (joints held, not to scale)")
+    if len(bent):
+        picture.axes.legend(loc="upper right")
+
+
+def _scaled(skeleton: Skeleton, q: Array, shapes: Array) -> list[tuple[float, Array]]:
+    """Modes with the factor that makes their largest displacement a sixth of the arm's size."""
+    rest = np.hstack(skeleton.lines(q))
+    size = np.ptp(rest, axis=1).max()
+    scaled = []
+    for shape in shapes.T:
+        small = 1e-4 * size
+        moved = np.hstack(skeleton.lines(q + small * shape)) - rest
+        largest = np.linalg.norm(moved, axis=0).max()
+        scaled.append((float(size / 6 * small / largest), shape))
+    return scaled
+
+
+def plot_stills(canvas: Canvas, plant: Plant, run: Trajectory, end: float) -> None:
+    """The arm at several times of its motion, light to dark, with the way of its tip.
+
+    The truth plant's deflections are drawn enlarged where they are too small to be seen, and the
+    title says how much. Dashed: the rigid arm at the same joints.
+    """
+    skeleton = make_skeleton(plant)
+    times = still_times(run, end)
+    poses = [run.q[:, k] for k in times]
+    factor = exaggeration(run, skeleton)
+    picture = ArmAxes(canvas, skeleton, poses)
+    picture.plot(run.tip, color=PALETTE[1], linewidth=1.0, label="way of the tip (to scale)")
+    shades = mpl.colormaps["Blues"](np.linspace(0.35, 1.0, len(times)))
+    for k, q, shade in zip(times, poses, shades, strict=True):
+        picture.draw_rigid(q)
+        picture.draw(q, shade, exaggeration=factor)
+        _stamp(picture, q, factor, f"{run.t[k]:.3g} s")
+    nothing = np.full((3, 1), np.nan)
+    picture.plot(nothing, color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)), label="rigid arm")
+    if skeleton.hidden_lines(poses[0]):
+        picture.plot(nothing, color=shades[-1], linestyle=":", label="beam inside its hub")
+    scale = "to scale" if factor == 1 else f"{factor:g} times enlarged"
+    picture.axes.set_title(f"The arm in motion, deflections {scale}")
+    picture.axes.legend(loc="upper left")
+
+
+def still_times(run: Trajectory, end: float) -> list[int]:
+    """Indices of the samples drawn: evenly along the reference, or over a run that has none."""
+    way = _way(run) if end > 0 else run.t
+    return [int(k) for k in np.searchsorted(way, np.linspace(0, way[-1], N_STILLS) * (1 - 1e-9))]
+
+
+def _way(run: Trajectory) -> Array:
+    """Way that the reference of the joints has gone by each time (N,) [rad, m mixed]."""
+    steps = np.linalg.norm(np.diff(run.desired, axis=1), axis=0)
+    return np.concatenate([[0.0], np.cumsum(steps)])
+
+
+def exaggeration(run: Trajectory, skeleton: Skeleton) -> float:
+    """A round factor that makes the largest deflection about a tenth of the arm's size."""
+    largest = max((np.abs(w).max() for w in run.deflection.values()), default=0.0)
+    size = max(np.ptp(np.hstack(skeleton.lines(run.q[:, 0])), axis=1))
+    if largest <= 0:
+        return 1.0
+    wanted = 0.1 * size / largest
+    return float(max([f for f in (1, 2, 5, 10, 20, 50, 100) if f <= wanted], default=1))
+
+
+def _stamp(picture: ArmAxes, q: Array, factor: float, text: str) -> None:
+    """Write the time beside the tip."""
+    tip = picture.skeleton.lines(q, factor)[-1][:, -1]
+    where = tip[:2] if picture.planar else tip
+    picture.axes.text(*where, f"  {text}", fontsize=8, color="#202124")

@@ -1,0 +1,105 @@
+"""Bars: stability margins by design, natural frequencies of an arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from flexctl.loop import Evaluation
+from flexctl.view.style import PALETTE, Canvas, Look
+
+_MARGINS = (
+    ("gain_db", "Gain margin", "dB", 1.0),
+    ("phase_deg", "Phase margin", "deg", 1.0),
+    ("delay_seconds", "Delay margin", "ms", 1e3),
+    ("disk", "Disk margin, all joints at once", "-", 1.0),
+)
+
+
+def plot_margins(
+    canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]
+) -> None:
+    """Margins at the actuators at the final pose: the worst joint's, by design.
+
+    A design without margins (unstable, or the run failed) has no bar and says so; an arrow
+    stands for a margin that nothing limits.
+    """
+    grid = canvas.subplots(1, len(_MARGINS), sharey=True)
+    for axes, (key, title, unit, factor) in zip(grid, _MARGINS, strict=True):
+        values = [_worst(e, key, factor) for e in evaluations]
+        _bars(axes, values, [looks[e.name].colour for e in evaluations])
+        axes.set_title(title)
+        axes.set_xlabel(unit)
+    grid[0].set_yticks(range(len(evaluations)), [e.name for e in evaluations])
+    grid[0].invert_yaxis()
+
+
+def plot_frequencies(canvas: Canvas, answer: Mapping[str, Any]) -> None:
+    """Natural frequencies of an arm [rad/s]: every line alone, joints held, joints free."""
+    rows = [
+        (f"{link} alone, {plane}", np.asarray(values))
+        for link, planes in answer["link_frequencies"].items()
+        for plane, values in planes.items()
+    ]
+    rows.append(("arm, joints held", np.asarray(answer["frequencies_locked"])))
+    rows.append(("arm, joints free", np.asarray(answer["frequencies_free"])))
+    axes = canvas.subplots()
+    for k, (_, values) in enumerate(rows):
+        colour = PALETTE[0] if k < len(rows) - 2 else PALETTE[1 + k - (len(rows) - 2)]
+        axes.plot(values, np.full(len(values), k), "|", color=colour, markersize=17, mew=2)
+        for value in _apart(values):
+            axes.annotate(
+                f"{value:.4g}", (value, k), xytext=(0, 11), textcoords="offset points",
+                ha="center", fontsize=7.5, color=colour,
+            )
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+    axes.set_ylim(len(rows) - 0.5, -0.7)
+    axes.set_xlabel("rad/s")
+    axes.set_title("Natural frequencies")
+    above = axes.secondary_xaxis("top", functions=(_to_hertz, _from_hertz))
+    above.set_xlabel("Hz")
+
+
+def _apart(values: Any) -> list[float]:
+    """The lowest frequency, and the next one where both labels have room."""
+    return [v for i, v in enumerate(values[:2]) if i == 0 or v > 1.6 * values[0]]
+
+
+def _to_hertz(w: Any) -> Any:
+    return np.asarray(w) / (2 * np.pi)
+
+
+def _from_hertz(f: Any) -> Any:
+    return np.asarray(f) * (2 * np.pi)
+
+
+def _worst(evaluation: Evaluation, key: str, factor: float) -> float | None:
+    """Smallest margin over the joints; None where there is none to speak of."""
+    if evaluation.margins is None:
+        return None
+    return factor * float(np.min(getattr(evaluation.margins, key)))
+
+
+def _bars(axes: Axes, values: Sequence[float | None], colours: Sequence[str]) -> None:
+    finite = [v for v in values if v is not None and np.isfinite(v)]
+    longest = max(finite, default=1.0) or 1.0
+    for k, (value, colour) in enumerate(zip(values, colours, strict=True)):
+        if value is None:
+            _label(axes, 0.0, k, "none: not stable", "#5F6368")
+            continue
+        shown = value if np.isfinite(value) else 1.15 * longest
+        axes.barh(k, shown, color=colour, height=0.62)
+        _label(axes, shown, k, f"{value:.3g}" if np.isfinite(value) else "no limit", "#202124")
+    axes.set_xlim(0, 1.45 * longest)
+    axes.grid(visible=False, axis="y")
+
+
+def _label(axes: Axes, x: float, y: float, text: str, colour: str) -> None:
+    axes.annotate(
+        text, (x, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8,
+        color=colour,
+    )

@@ -1,0 +1,158 @@
+"""Signals over time, one panel per joint or line, one colour per design."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from flexctl.catalogue import Arm
+from flexctl.loop import Trajectory
+from flexctl.view.signals import joint_units, motion_end, torque_units
+from flexctl.view.style import BAD, GOOD, MUTED, Canvas, Look, plain_log
+
+Array = NDArray[np.float64]
+
+_SMALL = {"rad": ("mrad", 1e3), "m": ("mm", 1e3)}
+_MOST_COLUMNS = 3
+_FLOOR = 1e-4  # mm: below it an error is not drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """The run of one design with the way it is drawn; `band` is where it counts as settled [m]."""
+
+    name: str
+    run: Trajectory
+    look: Look
+    band: float
+
+
+def plot_joint_errors(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
+    """Joint minus reference, one panel per joint [mrad or mm]."""
+    panels = _panels(canvas, len(arm.joints), curves)
+    for j, (axes, name, unit) in enumerate(zip(panels, arm.joints, joint_units(arm), strict=True)):
+        small, factor = _SMALL[unit]
+        _lines(axes, curves, lambda run, j=j, f=factor: f * run.joint_error[j])
+        axes.set_title(f"{name}: error")
+        axes.set_ylabel(small)
+
+
+def plot_torques(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
+    """Actuator torques or forces with their limits, one panel per joint [N m or N]."""
+    panels = _panels(canvas, len(arm.joints), curves)
+    for j, (axes, name, unit) in enumerate(zip(panels, arm.joints, torque_units(arm), strict=True)):
+        _lines(axes, curves, lambda run, j=j: run.tau[j])
+        axes.set_title(f"{name}: {'force' if unit == 'N' else 'torque'}")
+        axes.set_ylabel(unit)
+        _mark_limit(axes, arm.links[j].limits.torque)
+
+
+def plot_deflections(canvas: Canvas, curves: Sequence[Curve]) -> None:
+    """Deflection at the end of every elastic line [mm], one panel per line."""
+    lines = tuple(curves[0].run.deflection)
+    for axes, line in zip(_panels(canvas, len(lines), curves), lines, strict=True):
+        _lines(axes, curves, lambda run, line=line: 1e3 * run.deflection[line])
+        link, plane = line.rsplit(".", 1)
+        axes.set_title(f"{link}: tip deflection along {plane}")
+        axes.set_ylabel("mm")
+
+
+def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:
+    """Distance of the tip from where it should be [mm], logarithmic, with the settling band.
+
+    Thin: the error itself. Thick: from the end of the motion on, the largest error still to
+    come, which meets the band where the tip has settled.
+    """
+    axes = canvas.subplots()
+    for curve in curves:
+        run, end = curve.run, motion_end(curve.run)
+        error = np.maximum(1e3 * run.tip_error, _FLOOR)
+        thick = {"color": curve.look.colour, "label": curve.name, "linewidth": 2.2}
+        axes.plot(run.t, error, color=curve.look.colour, linewidth=0.8, alpha=0.65)
+        to_come = np.maximum.accumulate(error[::-1])[::-1]
+        after = run.t >= end
+        axes.plot(run.t[after], to_come[after], linestyle=curve.look.dashes, **thick)
+    axes.margins(x=0)
+    plain_log(axes)
+    axes.set_ylim(bottom=_lowest(curves))
+    _mark_band(axes, curves[0].band)
+    _mark_end(axes, curves)
+    axes.set_title("Tip error (thick: largest still to come)")
+    axes.set_ylabel("mm")
+    axes.set_xlabel("time [s]")
+
+
+def _lowest(curves: Sequence[Curve]) -> float:
+    """Lower end of the axis [mm]: two decades under the band hold all that matters."""
+    return max(1e3 * curves[0].band / 100, _FLOOR)
+
+
+def _panels(canvas: Canvas, count: int, curves: Sequence[Curve]) -> list[Axes]:
+    columns = 2 if count == 4 else min(count, _MOST_COLUMNS)
+    rows = -(-count // columns)
+    grid = canvas.subplots(rows, columns, squeeze=False, sharex=True)
+    panels = list(grid.flat)
+    for spare in panels[count:]:
+        spare.remove()
+    for k, axes in enumerate(panels[:count]):
+        _mark_end(axes, curves)
+        if k >= count - columns:
+            axes.set_xlabel("time [s]")
+            axes.tick_params(labelbottom=True)
+    return panels[:count]
+
+
+def _lines(axes: Axes, curves: Sequence[Curve], signal: Callable[[Trajectory], Array]) -> None:
+    for curve in curves:
+        look = curve.look
+        axes.plot(
+            curve.run.t,
+            signal(curve.run),
+            color=look.colour,
+            linestyle=look.dashes,
+            label=curve.name,
+        )
+    axes.axhline(0, color=MUTED, linewidth=0.6, zorder=0)
+    axes.margins(x=0)
+
+
+def _mark_end(axes: Axes, curves: Sequence[Curve]) -> None:
+    """A vertical line where each reference comes to rest."""
+    for end in {round(motion_end(curve.run), 9) for curve in curves}:
+        if end > 0:
+            axes.axvline(end, color="#5F6368", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
+
+
+def _mark_band(axes: Axes, band: float) -> None:
+    """The settling band: the tip counts as settled below its upper edge."""
+    axes.axhspan(0, 1e3 * band, color=GOOD, alpha=0.12, linewidth=0)
+    axes.axhline(1e3 * band, color=GOOD, linewidth=0.9)
+    axes.annotate(
+        f"settled: within {1e3 * band:g} mm",
+        (0.015, 1e3 * band),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, -3),
+        textcoords="offset points",
+        va="top",
+        fontsize=8,
+        color="#00694D",
+    )
+
+
+def _mark_limit(axes: Axes, limit: float | None) -> None:
+    """The torque limits, where they are near enough to matter; else what they are."""
+    if limit is None:
+        return
+    low, high = axes.get_ylim()
+    if max(abs(low), abs(high)) > 0.4 * limit:
+        for bound in (-limit, limit):
+            axes.axhline(bound, color=BAD, linewidth=0.9, linestyle="--")
+    else:
+        axes.text(
+            0.99, 0.97, f"limit ±{limit:g}", transform=axes.transAxes, ha="right", va="top",
+            fontsize=8, color=BAD,
+        )

@@ -1,0 +1,164 @@
+"""Closed-loop eigenvalues: in the s-plane, along the motion, and as the truth is refined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from flexctl.loop import Evaluation
+from flexctl.view.style import BAD, Canvas, Look
+
+Complex = NDArray[np.complex128]
+
+_RATIOS = (0.01, 0.1, 0.3, 0.7)
+_LINEAR = 1.0  # rad/s; symmetric-logarithmic axes are linear below it
+
+
+def plot_poles(canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]) -> None:
+    """Closed-loop eigenvalues at the final pose: all of them, and the slow ones near the origin.
+
+    Only the upper half plane is drawn; lines of equal damping ratio are dotted.
+    """
+    judged = [e for e in evaluations if e.stability is not None]
+    overall, near = canvas.subplots(1, 2, width_ratios=(1, 1))
+    slow = _slow_radius([e.stability.poles for e in judged if e.stability])
+    for axes, size in ((overall, 7.0), (near, 8.0)):
+        for e in judged:
+            if e.stability:
+                _poles(axes, e, looks[e.name], size)
+        axes.set_xlabel("real part [1/s]")
+        axes.set_ylabel("imaginary part [rad/s]")
+    _frame_overall(overall, [e.stability.poles for e in judged if e.stability])
+    _frame_near(near, slow)
+    overall.set_title("All eigenvalues (logarithmic)")
+    near.set_title("Near the origin: what settles last")
+
+
+def plot_path(canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]) -> None:
+    """Largest real part of the frozen eigenvalues along the gross motion [1/s]."""
+    axes = canvas.subplots()
+    for e in evaluations:
+        if e.stability is not None:
+            look = looks[e.name]
+            axes.plot(
+                e.stability.path_t,
+                e.stability.path_abscissa,
+                color=look.colour,
+                linestyle=look.dashes,
+                label=e.name,
+            )
+    _shade_unstable(axes, "y")
+    axes.margins(x=0)
+    axes.set_title("Slowest eigenvalue along the motion (joint loop only)")
+    axes.set_xlabel("time [s]")
+    axes.set_ylabel("largest real part [1/s]")
+
+
+def plot_orders(
+    canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]
+) -> None:
+    """Largest real part at the final pose over the order of the truth plant [1/s]."""
+    axes = canvas.subplots()
+    for e in evaluations:
+        if e.stability is not None:
+            look = looks[e.name]
+            style = {"color": look.colour, "linestyle": look.dashes, "marker": look.marker}
+            axes.plot(e.stability.orders, e.stability.abscissae, markersize=5, **style)
+            axes.set_xticks(e.stability.orders)
+    _shade_unstable(axes, "y")
+    axes.set_title("Spillover: does a finer truth change the answer?")
+    axes.set_xlabel(f"{_kind(evaluations)} per link and plane of the truth plant")
+    axes.set_ylabel("largest real part [1/s]")
+
+
+def _kind(evaluations: Sequence[Evaluation]) -> str:
+    return str(next((e.truth.get("kind") for e in evaluations if e.truth), "order"))
+
+
+def _poles(axes: Axes, evaluation: Evaluation, look: Look, size: float) -> None:
+    assert evaluation.stability is not None  # noqa: S101 (asked by the caller)
+    poles = evaluation.stability.poles
+    upper = poles[poles.imag >= 0]
+    axes.plot(
+        upper.real,
+        upper.imag,
+        linestyle="none",
+        marker=look.marker,
+        markersize=size,
+        markerfacecolor="none",
+        markeredgewidth=1.5,
+        color=look.colour,
+        label=evaluation.name,
+        zorder=3,
+        clip_on=True,
+    )
+
+
+def _slow_radius(poles: Sequence[Complex]) -> float:
+    """Size [rad/s] that holds the slowest eigenvalues of every design."""
+    if not poles:
+        return 1.0
+    nearest = [np.sort(np.abs(p))[: max(6, min(len(p) // 3, 12))][-1] for p in poles]
+    return 1.12 * float(max(nearest))
+
+
+def _frame_overall(axes: Axes, poles: Sequence[Complex]) -> None:
+    axes.set_xscale("symlog", linthresh=_LINEAR)
+    axes.set_yscale("symlog", linthresh=_LINEAR)
+    every = np.concatenate(poles) if poles else np.zeros(1, dtype=complex)
+    left, right, top = every.real.min(), every.real.max(), np.abs(every.imag).max()
+    _equal_damping(axes, 10 * max(top, _LINEAR), labels=False)
+    axes.set_xlim(min(3 * left, -_LINEAR), max(3 * right, _LINEAR))
+    axes.set_ylim(-0.3, max(3 * top, 10 * _LINEAR))
+    _shade_unstable(axes, "x")
+
+
+def _frame_near(axes: Axes, radius: float) -> None:
+    right = max(0.12 * radius, 1e-6)
+    _equal_damping(axes, radius, labels=True)
+    axes.set_xlim(-radius, right)
+    axes.set_ylim(-0.02 * radius, radius)
+    _shade_unstable(axes, "x")
+
+
+def _equal_damping(axes: Axes, radius: float, *, labels: bool) -> None:
+    r = np.geomspace(1e-3, 3 * radius, 400)
+    for zeta in _RATIOS:
+        x, y = -zeta * r, np.sqrt(1 - zeta**2) * r
+        axes.plot(x, y, color="#B8BEC6", linewidth=0.8, linestyle=":", zorder=1)
+        if labels:
+            at = 0.97 * min(radius / max(zeta, 1e-9), radius / np.sqrt(1 - zeta**2))
+            axes.annotate(
+                f"{zeta:g}",
+                (-zeta * at, np.sqrt(1 - zeta**2) * at),
+                fontsize=7.5,
+                color="#6B7280",
+                ha="center",
+                va="center",
+                bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none"},
+            )
+
+
+def _shade_unstable(axes: Axes, direction: str) -> None:
+    """Shade the side on which motions grow, and keep the limits as they are."""
+    limits = axes.get_xlim() if direction == "x" else axes.get_ylim()
+    far = max(limits[1], 0.08 * (limits[1] - limits[0]))
+    span = axes.axvspan if direction == "x" else axes.axhspan
+    span(0, 10 * abs(far) + 1, color=BAD, alpha=0.10, linewidth=0, zorder=0)
+    rule = axes.axvline if direction == "x" else axes.axhline
+    rule(0, color=BAD, linewidth=0.9, zorder=1)
+    (axes.set_xlim if direction == "x" else axes.set_ylim)(limits[0], far)
+    at = (0.985, 0.02) if direction == "x" else (0.01, 0.97)
+    axes.text(
+        *at,
+        "unstable",
+        transform=axes.transAxes,
+        fontsize=8,
+        color=BAD,
+        ha="right" if direction == "x" else "left",
+        va="bottom" if direction == "x" else "top",
+        rotation=90 if direction == "x" else 0,
+    )

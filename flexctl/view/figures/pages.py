@@ -1,0 +1,116 @@
+"""Whole figures of the commands, put together from parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
+
+from flexctl.catalogue import Arm
+from flexctl.loop import ClosedLoop, Evaluation, Trajectory
+from flexctl.view.figures.arm import plot_modes, plot_stills
+from flexctl.view.figures.bars import plot_frequencies, plot_margins
+from flexctl.view.figures.curves import (
+    Curve,
+    plot_deflections,
+    plot_joint_errors,
+    plot_tip_error,
+    plot_torques,
+)
+from flexctl.view.figures.eigenvalues import plot_path, plot_poles
+from flexctl.view.signals import motion_end
+from flexctl.view.style import Canvas, Look, looks, new_figure, styled
+
+if TYPE_CHECKING:
+    from flexctl.view.inspection import Inspection
+
+N_MODES = 3  # drawn by `flexctl inspect`
+
+
+def plot_inspection(found: Inspection, answer: Mapping[str, Any]) -> Figure:
+    """What `flexctl inspect --plot` draws: the arm with its lowest modes, and its frequencies."""
+    with styled():
+        figure = new_figure(11.0, 5.2)
+        left, right = figure.subfigures(1, 2, width_ratios=(1.05, 1))
+        shapes = found.mode_shapes(N_MODES)
+        plot_modes(left, found.plant, found.q, shapes, found.frequencies_locked)
+        plot_frequencies(right, answer)
+        return figure
+
+
+def plot_simulation(loop: ClosedLoop, run: Trajectory) -> Figure:
+    """What `flexctl simulate --plot` draws: errors, deflections, torques and the arm in motion."""
+    name, arm = loop.controller.design.name, loop.truth.arm
+    look = looks([name])[name]
+    curve = Curve(name=name, run=run, look=look, band=loop.controller.design.loop.settle_within)
+    with styled():
+        figure = new_figure(12.5, 8.6)
+        figure.suptitle(f"{name} on {arm.name}", fontweight="bold", x=0.01, ha="left")
+        left, right = figure.subfigures(1, 2, width_ratios=(1, 1.15))
+        stills, error = left.subfigures(2, 1, height_ratios=(1.5, 1))
+        plot_stills(stills, loop.truth, run, motion_end(run))
+        plot_tip_error(error, [curve])
+        _plot_signals(right, [curve], arm)
+        return figure
+
+
+def plot_comparison(
+    evaluations: Sequence[Evaluation], arm: Arm, faces: Mapping[str, Look], band: float
+) -> Figure:
+    """What `flexctl compare --plot` draws: tip errors, eigenvalues, margins and torques."""
+    curves = make_curves(evaluations, faces, band)
+    with styled():
+        figure = new_figure(12.5, 11.0)
+        top, middle, bottom = figure.subfigures(3, 1, height_ratios=(1, 1.15, 1.35))
+        if curves:
+            plot_tip_error(top, curves)
+            add_legend(top)
+        left, right = middle.subfigures(1, 2, width_ratios=(1.7, 1))
+        plot_poles(left, evaluations, faces)
+        plot_path(right, evaluations, faces)
+        if curves:
+            margins, torques = bottom.subfigures(2, 1, height_ratios=(1, 1.2))
+            plot_torques(torques, curves, arm)
+        else:
+            margins = bottom
+        plot_margins(margins, evaluations, faces)
+        return figure
+
+
+def make_curves(
+    evaluations: Sequence[Evaluation], faces: Mapping[str, Look], band: float
+) -> list[Curve]:
+    """The runs of all designs that have one."""
+    return [
+        Curve(name=e.name, run=e.trajectory, look=faces[e.name], band=band)
+        for e in evaluations
+        if e.trajectory is not None
+    ]
+
+
+def add_legend(canvas: Canvas) -> None:
+    """One legend above all panels, of the designs that any panel names."""
+    entries: dict[str, Any] = {}
+    for axes in _all_axes(canvas):
+        if axes.get_legend() is None:
+            handles, labels = axes.get_legend_handles_labels()
+            entries |= dict(zip(labels, handles, strict=True))
+    if entries:
+        where = "outside upper left"
+        canvas.legend(entries.values(), entries.keys(), loc=where, ncols=6, fontsize=9)
+
+
+def _all_axes(canvas: Canvas) -> list[Any]:
+    inner = [axes for part in canvas.subfigs for axes in _all_axes(part)]
+    return inner or list(canvas.axes)
+
+
+def _plot_signals(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
+    flexible = bool(curves[0].run.deflection)
+    heights = (1, 1.7, 1) if flexible else (1, 1)
+    parts = canvas.subfigures(len(heights), 1, height_ratios=heights)
+    plot_joint_errors(parts[0], curves, arm)
+    if flexible:
+        plot_deflections(parts[1], curves)
+    plot_torques(parts[-1], curves, arm)

@@ -1,0 +1,250 @@
+"""The rows of a comparison: which figures stand side by side, in which unit, and which is best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Evaluation = Mapping[str, Any]
+Reader = Callable[[Evaluation], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """What stands in a row for one design; `best` marks the best of the row."""
+
+    text: str
+    best: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One figure of merit for all designs; `group` is set on the first row of a group."""
+
+    label: str
+    unit: str
+    cells: tuple[Cell, ...]
+    meaning: str
+    group: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Metric:
+    """Where a figure is found in an evaluation, how it is scaled and which way is better."""
+
+    label: str
+    unit: str
+    meaning: str
+    read: Reader
+    factor: float = 1.0
+    better: Callable[[Sequence[float]], float] | None = None
+    missing: str = "-"
+
+
+def _at(*keys: str) -> Reader:
+    """Read a nested figure; None where a part of the path is missing."""
+
+    def read(evaluation: Evaluation) -> Any:
+        place: Any = evaluation
+        for key in keys:
+            place = place.get(key) if isinstance(place, Mapping) else None
+        return place
+
+    return read
+
+
+def _worst(*keys: str) -> Reader:
+    """Read the smallest entry of a list; infinity where nothing limits it (null in JSON)."""
+
+    def read(evaluation: Evaluation) -> Any:
+        values = _at(*keys)(evaluation)
+        if values is None:
+            return None
+        return min((v for v in values if v is not None), default=float("inf"))
+
+    return read
+
+
+_METRICS: dict[str, tuple[_Metric, ...]] = {
+    "After the motion": (
+        _Metric(
+            label="largest tip error",
+            unit="mm",
+            meaning="from the end of the reference on; ranking goes by it",
+            read=_at("residual", "tip_error_max"),
+            factor=1e3,
+            better=min,
+        ),
+        _Metric(
+            label="settles after",
+            unit="s",
+            meaning="until the tip error stays within the settling band",
+            read=_at("residual", "settling_time"),
+            better=min,
+            missing="not in this run",
+        ),
+    ),
+    "During the motion": (
+        _Metric(
+            label="tip error, largest",
+            unit="mm",
+            meaning="distance from the tip of the rigid arm at the desired joints",
+            read=_at("tracking", "tip_error_max"),
+            factor=1e3,
+            better=min,
+        ),
+        _Metric(
+            label="tip error, rms",
+            unit="mm",
+            meaning="root mean square of the same",
+            read=_at("tracking", "tip_error_rms"),
+            factor=1e3,
+            better=min,
+        ),
+        _Metric(
+            label="joint errors, largest",
+            unit="mrad, mm",
+            meaning="joint by joint",
+            read=_at("tracking", "joint_error_max"),
+            factor=1e3,
+        ),
+    ),
+    "Effort": (
+        _Metric(
+            label="peak torques",
+            unit="N m, N",
+            meaning="joint by joint, over the whole run",
+            read=_at("effort", "peak"),
+        ),
+        _Metric(
+            label="energy",
+            unit="J",
+            meaning="integral of |torque x rate|",
+            read=_at("effort", "energy"),
+            better=min,
+        ),
+    ),
+    "Stability at the final pose": (
+        _Metric(
+            label="slowest eigenvalue",
+            unit="1/s",
+            meaning="largest real part of the linearised truth loop; above 0 it is unstable",
+            read=_at("stability", "spectral_abscissa"),
+            better=min,
+        ),
+        _Metric(
+            label="smallest damping ratio",
+            unit="%",
+            meaning="of all eigenvalues",
+            read=_at("stability", "min_damping_ratio"),
+            factor=100.0,
+            better=max,
+        ),
+        _Metric(
+            label="settled from truth order",
+            unit="",
+            meaning="order from which on a finer truth changes the eigenvalue by less than 1 %",
+            read=_at("stability", "settles_at_order"),
+            missing="not by the finest",
+        ),
+    ),
+    "Margins at the actuators (worst joint)": (
+        _Metric(
+            label="gain",
+            unit="dB",
+            meaning="factor that one joint's torque may be off by",
+            read=_worst("margins", "gain_db"),
+            better=max,
+        ),
+        _Metric(
+            label="phase",
+            unit="deg",
+            meaning="phase that one joint's torque may lag or lead by",
+            read=_worst("margins", "phase_deg"),
+            better=max,
+        ),
+        _Metric(
+            label="delay",
+            unit="ms",
+            meaning="delay that one joint's torque may have",
+            read=_worst("margins", "delay_seconds"),
+            factor=1e3,
+            better=max,
+        ),
+        _Metric(
+            label="disk, all joints at once",
+            unit="",
+            meaning="gain and phase together, all joints independently; 2 is ideal, 0 unstable",
+            read=_at("margins", "disk"),
+            better=max,
+        ),
+        _Metric(
+            label="smallest sampling rate",
+            unit="Hz",
+            meaning="at which the sampled and held law is still stable",
+            read=_at("margins", "min_sampling_rate"),
+            better=min,
+        ),
+    ),
+    "Cost of the law": (
+        _Metric(
+            label="multiplications, additions",
+            unit="",
+            meaning="operations of one evaluation of the control law",
+            read=lambda e: [e["cost"].get("law_mul"), e["cost"].get("law_add")],
+        ),
+    ),
+}
+
+
+def ranked(answer: Mapping[str, Any]) -> list[Evaluation]:
+    """Evaluations of a comparison's JSON, best first; those without a rank last."""
+    place = {name: i for i, name in enumerate(answer["ranking"])}
+    return sorted(answer["evaluations"], key=lambda e: place.get(e["design"], len(place)))
+
+
+def metric_rows(evaluations: Sequence[Evaluation]) -> list[Row]:
+    """All rows of the table, a column per evaluation in the order given."""
+    rows = []
+    for group, metrics in _METRICS.items():
+        for k, metric in enumerate(metrics):
+            rows.append(
+                Row(
+                    label=metric.label,
+                    unit=metric.unit,
+                    cells=_cells(metric, evaluations),
+                    meaning=metric.meaning,
+                    group="" if k else group,
+                )
+            )
+    return rows
+
+
+def _cells(metric: _Metric, evaluations: Sequence[Evaluation]) -> tuple[Cell, ...]:
+    values = [metric.read(e) for e in evaluations]
+    runs = [v for v, e in zip(values, evaluations, strict=True) if _is_number(v) and not e["failed"]]
+    best = metric.better(runs) if metric.better and len(runs) > 1 else None
+    return tuple(
+        Cell(text=_text(v, metric, e), best=v is not None and v == best)
+        for v, e in zip(values, evaluations, strict=True)
+    )
+
+
+def _text(value: Any, metric: _Metric, evaluation: Evaluation) -> str:
+    if isinstance(value, list):
+        return " ".join("-" if v is None else _number(metric.factor * v) for v in value)
+    if value is None:
+        return "-" if evaluation["failed"] else metric.missing
+    return "no limit" if value == float("inf") else _number(metric.factor * value)
+
+
+def _number(value: float) -> str:
+    """Three digits, without an exponent where numbers are of a handy size."""
+    if value == 0 or not 1e-3 <= abs(value) < 1e5:
+        return f"{value:.2e}" if value else "0"
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

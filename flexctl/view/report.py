@@ -1,0 +1,209 @@
+"""The report of a comparison: one self-contained HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from flexctl import __version__
+from flexctl.catalogue import Arm, BasisChoice
+from flexctl.loop import Comparison, Evaluation
+from flexctl.plant import assemble_plant
+from flexctl.view import figures
+from flexctl.view.metrics import metric_rows, ranked
+from flexctl.view.request import basis_words
+from flexctl.view.signals import motion_end
+from flexctl.view.style import Canvas, Look, new_figure, styled, to_data_url
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A figure of the report: address of the image, and what to read off it."""
+
+    title: str
+    url: str
+    caption: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """Head of a design's column in the table."""
+
+    name: str
+    method: str
+    rank: int | None
+    colour: str
+    remark: str
+
+
+def render_report(
+    comparison: Comparison,
+    answer: Mapping[str, Any],
+    arm: Arm,
+    faces: Mapping[str, Look],
+    band: float,
+) -> str:
+    """Render a comparison as HTML that refers to nothing outside itself.
+
+    Parameters
+    ----------
+    comparison
+        Verdicts with their runs.
+    answer
+        The same as `flexctl compare --json` prints it.
+    arm
+        The truth arm.
+    faces
+        How every design is drawn.
+    band
+        Tip error within which it counts as settled [m].
+    """
+    columns = ranked(answer)
+    environment = Environment(
+        loader=PackageLoader("flexctl.view", ""), autoescape=True, undefined=StrictUndefined
+    )
+    return environment.get_template("report.html.jinja").render(
+        answer=answer,
+        summary=arm.summary,
+        source=arm.source,
+        truth=basis_words(answer["truth"]),
+        columns=[_column(answer, e, faces) for e in columns],
+        rows=metric_rows(columns),
+        failed=[e for e in columns if e["failed"]],
+        pictures=list(_pictures(comparison, arm, faces, band)),
+        assumptions=_assumptions(comparison.evaluations),
+        version=__version__,
+    )
+
+
+def _column(
+    answer: Mapping[str, Any], evaluation: Mapping[str, Any], faces: Mapping[str, Look]
+) -> Column:
+    name = evaluation["design"]
+    ranking = answer["ranking"]
+    remark = "failed" if evaluation["failed"] else "unstable"
+    return Column(
+        name=name,
+        method=f"{evaluation['method']}, design plant: {basis_words(evaluation['basis'])}",
+        rank=ranking.index(name) + 1 if name in ranking else None,
+        colour=faces[name].colour,
+        remark="" if name in ranking else remark,
+    )
+
+
+def _assumptions(evaluations: Sequence[Evaluation]) -> list[tuple[str, str]]:
+    """Every assumption once, with the designs that it holds for."""
+    holders: dict[str, list[str]] = {}
+    for e in evaluations:
+        for sentence in e.assumptions:
+            holders.setdefault(sentence, []).append(e.name)
+    everyone = len([e for e in evaluations if e.assumptions])
+    return [
+        (sentence, "all designs" if len(names) == everyone else ", ".join(names))
+        for sentence, names in holders.items()
+    ]
+
+
+def _pictures(
+    comparison: Comparison, arm: Arm, faces: Mapping[str, Look], band: float
+) -> Iterator[Picture]:
+    evaluations = comparison.evaluations
+    curves = figures.make_curves(evaluations, faces, band)
+    if curves:
+        yield _picture(
+            "Does the tip arrive, and does it ring?",
+            f"Distance of the tip from where it should be. The dotted line is the end of the "
+            f"motion. A design has settled where its thick line falls below the green band's "
+            f"edge at {1e3 * band:g} mm; a line that stays above it rings on.",
+            (10.0, 4.0),
+            lambda canvas: figures.plot_tip_error(canvas, curves),
+        )
+    if any(e.stability is not None for e in evaluations):
+        yield _picture(
+            "How far is it from instability?",
+            "Closed-loop eigenvalues of the linearised truth loop at the final pose, upper half "
+            "plane. Further left decays faster; dotted rays are lines of equal damping ratio. "
+            "Whatever lies in the red half grows.",
+            (10.0, 4.6),
+            lambda canvas: figures.plot_poles(canvas, evaluations, faces),
+        )
+        yield _picture(
+            "What does the loop bear at its actuators?",
+            "Worst joint's gain, phase and delay margin with the other joints closed, and the "
+            "disk margin for all joints at once. Longer bars are safer; short ones say that "
+            "little modelling error or delay is enough to lose stability.",
+            (10.0, 0.9 + 0.38 * len(evaluations)),
+            lambda canvas: figures.plot_margins(canvas, evaluations, faces),
+        )
+        yield _picture(
+            "Along the motion, and on a finer truth",
+            "Left: largest real part of the eigenvalues frozen along the gross motion, where only "
+            "the joint loop acts. Right: the same at the final pose as the truth plant is "
+            "refined; a line that crosses into the red is spillover.",
+            (10.0, 3.6),
+            lambda canvas: _path_and_orders(canvas, evaluations, faces),
+        )
+    if curves:
+        yield from _run_pictures(comparison, curves, arm)
+
+
+def _run_pictures(
+    comparison: Comparison, curves: Sequence[figures.Curve], arm: Arm
+) -> Iterator[Picture]:
+    best = next((c for c in curves if c.name in comparison.ranking[:1]), curves[0])
+    truth = comparison.truth
+    basis = BasisChoice(
+        kind=truth["kind"], order=truth["order"], drop_above=truth.get("drop_above")
+    )
+    plant = assemble_plant(arm, basis, interpreted=True)
+    yield _picture(
+        f"The arm in motion ({best.name})",
+        "The truth plant at even steps along the reference, light to dark. Dashed is the rigid "
+        "arm at the same joints: the gap between both is what the links bend.",
+        (7.0, 5.6),
+        lambda canvas: figures.plot_stills(canvas, plant, best.run, motion_end(best.run)),
+    )
+    yield _picture(
+        "Joint errors",
+        "Joint minus reference. Small joint errors do not mean a small tip error: compare with "
+        "the deflections below.",
+        (10.0, 3.0),
+        lambda canvas: figures.plot_joint_errors(canvas, curves, arm),
+    )
+    if best.run.deflection:
+        rows = -(-len(best.run.deflection) // 2)
+        yield _picture(
+            "Deflections of the links",
+            "Deflection at the end of every elastic line. What goes on after the dotted line is "
+            "residual vibration.",
+            (10.0, 0.8 + 2.2 * rows),
+            lambda canvas: figures.plot_deflections(canvas, curves),
+        )
+    yield _picture(
+        "Torques and forces",
+        "What the actuators do. Fast ripple after the end of the motion is the second loop "
+        "working on the links; a flat top is a limit.",
+        (10.0, 3.0),
+        lambda canvas: figures.plot_torques(canvas, curves, arm),
+    )
+
+
+def _path_and_orders(
+    canvas: Canvas, evaluations: Sequence[Evaluation], faces: Mapping[str, Look]
+) -> None:
+    left, right = canvas.subfigures(1, 2)
+    figures.plot_path(left, evaluations, faces)
+    figures.plot_orders(right, evaluations, faces)
+
+
+def _picture(
+    title: str, caption: str, size: tuple[float, float], draw: Callable[[Canvas], None]
+) -> Picture:
+    with styled():
+        figure = new_figure(*size)
+        draw(figure)
+        figures.add_legend(figure)
+    return Picture(title=title, url=to_data_url(figure), caption=caption)

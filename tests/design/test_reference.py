@@ -1,0 +1,147 @@
+"""Reference motions: derivatives, rest at both ends, samples from a file."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from flexctl.catalogue import Design
+from flexctl.design import make_reference
+
+START, END, T = np.array([0.2, -1.0]), np.array([1.4, 0.5]), 0.8
+KINDS = ["cycloid", "quintic"]
+
+
+@pytest.fixture(scope="module")
+def motion_of(make):
+    return lambda kind: make_reference(make["design"](START, END, kind=kind, duration=T))
+
+
+@pytest.fixture
+def from_file(tmp_path, make):
+    """from_file(t, joint): the motion of a csv file beside the design."""
+
+    def read(t, joint):
+        header = ",".join(["t", *(f"joint{j + 1}" for j in range(len(joint)))])
+        table = np.vstack([t, joint]).T
+        np.savetxt(
+            tmp_path / "m.csv", table, fmt="%.17g", delimiter=",", header=header, comments=""
+        )
+        table = make["design"](START, END).table() | {"name": "x", "path": tmp_path / "x.toml"}
+        table["reference"] = {"kind": "csv", "file": "m.csv"}
+        return make_reference(Design.model_validate(table))
+
+    return read
+
+
+def assert_derivatives_agree(motion, t, h=1e-5):
+    """Rates and accelerations equal central differences; truncation 1e-7, round-off 1e-10."""
+    after, before, here = motion.sample(t + h), motion.sample(t - h), motion.sample(t)
+    scale = [max(np.abs(x).max(), 1e-9) for x in here]
+    np.testing.assert_allclose((after[0] - before[0]) / (2 * h), here[1], atol=1e-6 * scale[1])
+    np.testing.assert_allclose((after[1] - before[1]) / (2 * h), here[2], atol=1e-6 * scale[2])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rates_and_accelerations_are_derivatives(motion_of, kind):
+    assert_derivatives_agree(motion_of(kind), np.linspace(0.01, T - 0.01, 37))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_motion_begins_and_ends_at_rest(motion_of, kind):
+    position, rate, acceleration = motion_of(kind).sample(np.array([0.0, T]))
+    np.testing.assert_allclose(position, np.array([START, END]).T, rtol=1e-14)
+    np.testing.assert_allclose(rate, 0, atol=1e-12)
+    np.testing.assert_allclose(acceleration, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_motion_rests_before_and_after(motion_of, kind):
+    position, rate, acceleration = motion_of(kind).sample(np.array([-3.0, T + 1e-9, 50.0]))
+    np.testing.assert_allclose(position, np.array([START, END, END]).T, rtol=1e-14)
+    assert not rate.any()
+    assert not acceleration.any()
+
+
+@pytest.mark.parametrize(
+    ("kind", "peak_rate", "peak_acceleration"),
+    # of s - sin(2 pi s)/(2 pi): 2 and 2 pi; of 10 s^3 - 15 s^4 + 6 s^5: 15/8 and 10/sqrt(3)
+    [("cycloid", 2.0, 2 * np.pi), ("quintic", 15 / 8, 10 / np.sqrt(3))],
+)
+def test_peaks_are_those_of_the_profile(motion_of, kind, peak_rate, peak_acceleration):
+    _, rate, acceleration = motion_of(kind).sample(np.linspace(0, T, 4001))
+    assert rate[0].max() == pytest.approx(peak_rate * 1.2 / T, rel=1e-6)
+    assert acceleration[0].max() == pytest.approx(peak_acceleration * 1.2 / T**2, rel=1e-6)
+
+
+def test_a_setpoint_is_its_end_at_once(make):
+    motion = make_reference(make["design"](START, END, kind="setpoint"))
+    position, rate, acceleration = motion.sample(np.array([0.0, 1.0]))
+    np.testing.assert_array_equal(position, np.array([END, END]).T)
+    assert not rate.any()
+    assert not acceleration.any()
+    assert motion.duration == 0
+    np.testing.assert_array_equal(motion.start, START)
+
+
+@pytest.mark.parametrize("count", [4, 5, 6, 7, 20])
+def test_a_spline_passes_through_its_samples(from_file, count):
+    rng = np.random.default_rng(count)
+    t = 0.4 + np.cumsum(rng.uniform(0.05, 0.15, count))
+    joint = rng.normal(size=(3, count))
+    motion = from_file(t, joint)
+    np.testing.assert_allclose(motion.sample(t - t[0])[0], joint, atol=1e-10)
+    assert motion.duration == pytest.approx(t[-1] - t[0])
+    np.testing.assert_allclose(motion.start, joint[:, 0])
+    np.testing.assert_allclose(motion.final, joint[:, -1])
+
+
+FEW_SAMPLES = """
+import sys
+import numpy as np
+from flexctl.catalogue import Design
+from flexctl.design import make_reference
+design = {"name": "x", "path": sys.argv[1] + "/x.toml", "summary": "s", "source": "own"}
+design |= {"model": "arm", "method": "joint-pd", "gains": {"Gp": [1.0], "Gv": [1.0]}}
+design |= {"reference": {"kind": "csv", "file": "m.csv"}}
+motion = make_reference(Design.model_validate(design))
+for _ in range(20):
+    position, rate, _ = motion.sample(np.linspace(0.0, 2.0, 9))
+    np.testing.assert_allclose(position, [np.linspace(0.5, 1.5, 9)] * 3)
+    np.testing.assert_allclose(rate[:, 1:-1], 0.5)
+"""
+
+
+@pytest.mark.parametrize("times", [[0.0, 2.0], [0.0, 0.5, 2.0]], ids=len)
+def test_few_samples_on_a_line_are_joined_by_it(tmp_path, times):
+    # in a process of its own: CasADi corrupts memory where it differentiates a low degree twice
+    rows = [",".join(map(str, [t, *[0.5 + t / 2] * 3])) for t in times]
+    (tmp_path / "m.csv").write_text("\n".join(["t,joint1,joint2,joint3", *rows]))
+    command = [sys.executable, "-c", FEW_SAMPLES, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_a_spline_has_consistent_derivatives(from_file):
+    t = np.linspace(0.0, 1.0, 25)
+    motion = from_file(t, np.array([np.sin(3 * t), t**3]))
+    assert_derivatives_agree(motion, np.linspace(0.05, 0.95, 31))
+
+
+def test_a_polynomial_of_degree_five_is_met_everywhere(from_file):
+    t = np.linspace(0.0, 1.0, 12)
+    shape = np.polynomial.Polynomial([0, 0, 0, 10, -15, 6])
+    motion, fine = from_file(t, shape(t)[None]), np.linspace(0, 1, 77)
+    position, rate, acceleration = motion.sample(fine)
+    np.testing.assert_allclose(position[0], shape(fine), atol=1e-9)
+    np.testing.assert_allclose(rate[0], shape.deriv()(fine), atol=1e-7)
+    np.testing.assert_allclose(acceleration[0], shape.deriv(2)(fine), atol=1e-5)
+
+
+def test_a_spline_rests_before_and_after(from_file):
+    t = np.linspace(2.0, 3.0, 9)
+    position, rate, acceleration = from_file(t, np.sin(t)[None]).sample(np.array([-0.1, 1.1, 9.0]))
+    np.testing.assert_allclose(position[0], np.sin([2.0, 3.0, 3.0]), atol=1e-12)
+    assert not rate.any()
+    assert not acceleration.any()

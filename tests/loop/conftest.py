@@ -1,0 +1,209 @@
+"""Loops to test with: small arms whose behaviour a few lines of NumPy repeat."""
+
+import os
+import runpy
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.integrate
+
+from flexctl.catalogue import BasisChoice, load_design, load_model
+from flexctl.design import design_controller
+from flexctl.loop import LinearLoop, close_loop, simulate
+from flexctl.plant import LinearPlant, assemble_plant
+
+# tests are no package, so a module of another folder is read by its path
+DESIGN = runpy.run_path(str(Path(__file__).parents[1] / "design" / "conftest.py"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory):
+    """Compile into a folder of this session unless the caller names one."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "FLEXCTL_CACHE" not in os.environ:
+            patch.setenv("FLEXCTL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("FLEXCTL_CC", raising=False)
+        yield
+
+
+def sliding_arm(gravity=(0.0, 0.0, 0.0)):
+    """A rigid turning link that carries a flexible sliding one."""
+    first = {"joint": "revolute", "dh": {"alpha": np.pi / 2}, "joint_inertia": 0.5}
+    second = {"joint": "prismatic", "total_length": 1.0, "mass_per_length": 0.4}
+    second |= {"EI": {"x": 20.0}, "damping_ratio": 0.02, "joint_inertia": 0.1}
+    return DESIGN["make_arm"]([first, second], gravity, {"mass": 0.2})
+
+
+def rigid_link(inertia=0.5, torque=None):
+    """One rigid link: inertia times angular acceleration is the torque."""
+    link = {"joint": "revolute", "joint_inertia": inertia}
+    link |= {"limits": {"torque": torque}} if torque else {}
+    return DESIGN["make_arm"]([link])
+
+
+def close(arm, design, truth=None, kind="modes", order=2):
+    """Close a design's loop around the arm `truth`, by default the same, of this order."""
+    controller = design_controller(arm, design)
+    return close_loop(controller, truth or arm, BasisChoice(kind=kind, order=order))
+
+
+def hand_made(M, D, K, by_q, by_v, by_z=None, sample_time=None, delay=0.0):
+    """LinearLoop of M a + D v + K q = u, u = by_q q + by_v v + by_z z, m inputs."""
+    M, D, K, by_q, by_v = (np.atleast_2d(np.asarray(x, float)) for x in (M, D, K, by_q, by_v))
+    n, m = len(M), len(by_q)
+    actuators = tuple(f"joint{j + 1}" for j in range(m))
+    coordinates = tuple(f"x{j + 1}" for j in range(n))
+    plant = LinearPlant(
+        q0=np.zeros(n),
+        tau0=np.zeros(m),
+        M=M,
+        D=D,
+        K=K,
+        B=np.eye(n, m),
+        outputs=np.eye(n, 2 * n),
+        coordinates=coordinates,
+        actuators=actuators,
+        output_names=coordinates,
+    )
+    integral = np.zeros((m, 0)) if by_z is None else np.atleast_2d(np.asarray(by_z, float))
+    return LinearLoop(
+        plant=plant,
+        feedback=np.hstack([by_q, by_v]),
+        integral_gain=integral,
+        sample_time=sample_time,
+        delay=delay,
+    )
+
+
+class Stepper:
+    """A closed loop integrated by SciPy's DOP853: law, limits and reference called one by one."""
+
+    def __init__(self, loop):
+        self.controller, self.loop, self.truth = loop.controller, loop, loop.truth
+        self.n, self.m, self.n_z = loop.truth.n, loop.truth.m, loop.controller.n_state
+        self.limit = loop.controller.torque_limit
+
+    def torque(self, t, share, x):
+        """Torques (m,) and integral rates (n_z,)."""
+        n = self.n
+        desired = (np.array(part).ravel() for part in self.controller.reference.function(t))
+        seen = self.loop.measurement.function(x[:n], x[n : 2 * n])
+        tau, z_rate = self.controller.law(share, x[2 * n :], *desired, *seen)
+        tau, z_rate = np.array(tau).ravel(), np.array(z_rate).ravel()
+        clipped = np.clip(tau, -self.limit, self.limit)
+        return clipped, np.where(clipped == tau, z_rate, 0.0) if self.n_z else z_rate
+
+    def share(self, t, after_end):
+        """Share of the second loop at t, `after_end` saying on which side of the switch."""
+        blend = self.controller.blend
+        if self.controller.feedback is None or not after_end:
+            return 0.0
+        if not blend:
+            return 1.0
+        x = min(max((t - self.controller.reference.duration) / blend, 0), 1)
+        return 3 * x**2 - 2 * x**3
+
+    def start(self):
+        """Rest at the start of the reference (2n + n_z,)."""
+        x = np.zeros(2 * self.n + self.n_z)
+        x[: self.m] = self.controller.reference.start
+        return x
+
+    def move(self, rate, begin, end, x, rtol=1e-11):
+        """Integrate x' = rate(t, x) from begin to end."""
+        done = scipy.integrate.solve_ivp(
+            rate, (begin, end), x, method="DOP853", rtol=rtol, atol=1e-13
+        )
+        assert done.success
+        return done.y[:, -1]
+
+    def continuous(self, times):
+        """States (2n + n_z, N) of a continuous loop at ascending times, begun at rest."""
+        end = self.controller.reference.duration
+        stops = sorted({*times, end, end + self.controller.blend})
+        x, found = self.start(), {0.0: self.start()}
+        for begin, stop in zip([0.0, *stops[:-1]], stops, strict=True):
+            if stop > begin and stop <= times[-1]:
+                after = begin >= end
+
+                def rate(t, x, after=after):
+                    tau, z_rate = self.torque(t, self.share(t, after), x)
+                    return self.rates(x, tau, z_rate)
+
+                x = self.move(rate, begin, stop, x)
+            found[stop] = x
+        return np.array([found[t] for t in times]).T
+
+    def rates(self, x, tau, z_rate):
+        """Derivative of the state under given torques."""
+        n = self.n
+        a = self.truth.forward_dynamics(x[:n], x[n : 2 * n], tau)
+        return np.concatenate([x[n : 2 * n], a, z_rate])
+
+
+@pytest.fixture(scope="session")
+def stepper():
+    """stepper(loop): the loop as SciPy sees it."""
+    return Stepper
+
+
+@pytest.fixture(scope="session")
+def make():
+    """Builders of arms, designs and loops."""
+    names = {"arm": "make_arm", "design": "make_design", "rigid": "rigid_two_link"}
+    names |= {"single": "single_link", "two-link": "two_link", "rrp": "rrp", "weights": "WEIGHTS"}
+    own = {"sliding": sliding_arm, "rigid-link": rigid_link, "close": close, "linear": hand_made}
+    return {key: DESIGN[name] for key, name in names.items()} | own
+
+
+@pytest.fixture(scope="session")
+def plant_of():
+    """plant_of(arm, kind, order): the arm in this discretisation, interpreted."""
+
+    def build(arm, kind="modes", order=2):
+        return assemble_plant(arm, BasisChoice(kind=kind, order=order), interpreted=True)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def rrp_arm():
+    """The arm of [TG95] from the catalogue."""
+    return load_model("theodore-ghosal-rrp")
+
+
+@pytest.fixture(scope="session")
+def rrp_loop(rrp_arm):
+    """rrp_loop(design, design kind, truth kind, truth order): closed once per session."""
+
+    @cache
+    def build(name, basis="modes", kind="elements", order=4, drop_above=None):
+        choice = BasisChoice(kind=basis, order=2)
+        controller = design_controller(rrp_arm, load_design(name), choice)
+        truth = BasisChoice(kind=kind, order=order, drop_above=drop_above)
+        return close_loop(controller, rrp_arm, truth)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def rrp_run(rrp_loop):
+    """rrp_run(...): the run of `rrp_loop(...)`, simulated once per session."""
+    return cache(lambda *choice: simulate(rrp_loop(*choice)))
+
+
+@pytest.fixture(scope="session")
+def two_link_loop(make):
+    """two_link_loop(**tables): a nonlinear loop under gravity, the truth stiffer than modelled."""
+
+    def build(method="decoupling", truth_order=1, **tables):
+        tables.setdefault("basis", {"kind": "modes", "order": 1})
+        gravity = (0.0, -9.81, 0.0)
+        design = make["design"]([-1.2, 0.3], [-0.5, 0.9], method, **tables)
+        links = make["two-link"](gravity, EI=40.0)
+        truth = make["two-link"](gravity, EI=44.0)
+        return make["close"](links, design, truth, order=truth_order)
+
+    return build
