@@ -17,7 +17,7 @@ from flexctl.loop import ClosedLoop, Trajectory
 from flexctl.view.drawing import make_skeleton
 from flexctl.view.figures.arm import ArmAxes, exaggeration, still_times
 from flexctl.view.signals import motion_end
-from flexctl.view.style import BAD, PALETTE, new_figure, plain_log, styled
+from flexctl.view.style import BAD, PALETTE, new_figure, plain_log, split, styled
 
 Array = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ def _scene(figure: Figure, loop: ClosedLoop, run: Trajectory) -> Callable[[int],
     """Lay the figure out once and return what draws sample k of the run into it."""
     skeleton = make_skeleton(loop.truth)
     factor = exaggeration(run, skeleton)
-    left, right = figure.subfigures(1, 2, width_ratios=(1.2, 1))
+    left, right = split(figure, 1, 2, width_ratios=(1.2, 1))
     poses = [run.q[:, k] for k in still_times(run, motion_end(run))]
     picture = ArmAxes(left, skeleton, poses)
     now = _error_panel(right.subplots(), run)

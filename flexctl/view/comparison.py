@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +115,7 @@ def _table(answer: dict[str, Any]) -> RenderableType:
     return Group(table, *failed, literal(answer["verdict"], "bold"))
 
 
-def heading(answer: dict[str, Any], evaluation: dict[str, Any]) -> str:
+def heading(answer: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:
     """Name of a design with its rank, or why it has none."""
     name = evaluation["design"]
     if name in answer["ranking"]:

@@ -97,9 +97,7 @@ def _tip_frame(body: Body, joint: ca.SX, elastic: ca.SX) -> tuple[ca.SX, ca.SX]:
         joint=x, elastic=d, joint_rate=ca.SX(0), elastic_rate=ca.SX.zeros(elastic.numel())
     )
     motion = move_body(body, local, (still, still))
-    rotation, position = ca.substitute(
-        [motion.rotation, motion.position], [x, d], [joint, elastic]
-    )
+    rotation, position = ca.substitute([motion.rotation, motion.position], [x, d], [joint, elastic])
     return rotation, position
 
 

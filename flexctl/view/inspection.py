@@ -33,7 +33,7 @@ class Inspection:
     linear: LinearPlant
 
     @property
-    def locked(self) -> Array:
+    def locked(self) -> NDArray[np.bool_]:
         """Mask (n,) of the coordinates that move when all joints are held."""
         return np.arange(self.plant.n) >= self.plant.m
 
@@ -129,7 +129,9 @@ def tip_loads(plant: Plant, q: Array) -> ByPlane:
     free length that it has in the pose q (n,).
     """
     if plant.basis.kind == "elements":
-        return {name: {d: TipLoad() for d in plant.bodies[j].planes} for j, name in _flexible(plant)}
+        return {
+            name: {d: TipLoad() for d in plant.bodies[j].planes} for j, name in _flexible(plant)
+        }
     return {
         name: {d: _at_length(plant, j, d, q) for d in plant.bodies[j].planes}
         for j, name in _flexible(plant)

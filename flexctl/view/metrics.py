@@ -71,7 +71,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
         _Metric(
             label="largest tip error",
             unit="mm",
-            meaning="from the end of the reference on; ranking goes by it",
+            meaning="from the end of the reference on; designs that settle are ranked by it",
             read=_at("residual", "tip_error_max"),
             factor=1e3,
             better=min,
@@ -223,17 +223,28 @@ def metric_rows(evaluations: Sequence[Evaluation]) -> list[Row]:
 
 def _cells(metric: _Metric, evaluations: Sequence[Evaluation]) -> tuple[Cell, ...]:
     values = [metric.read(e) for e in evaluations]
-    runs = [v for v, e in zip(values, evaluations, strict=True) if _is_number(v) and not e["failed"]]
-    best = metric.better(runs) if metric.better and len(runs) > 1 else None
-    return tuple(
-        Cell(text=_text(v, metric, e), best=v is not None and v == best)
-        for v, e in zip(values, evaluations, strict=True)
-    )
+    texts = [_text(v, metric, e) for v, e in zip(values, evaluations, strict=True)]
+    best = _best_text(metric, evaluations, values, texts)
+    return tuple(Cell(text=text, best=text == best) for text in texts)
+
+
+def _best_text(
+    metric: _Metric, evaluations: Sequence[Evaluation], values: Sequence[Any], texts: Sequence[str]
+) -> str | None:
+    """What the best cells of a row say: cells that print alike are equally good."""
+    if metric.better is None or len(set(texts)) < 2:
+        return None
+    runs = [
+        value
+        for value, e in zip(values, evaluations, strict=True)
+        if _is_number(value) and not e["failed"]
+    ]
+    return texts[values.index(metric.better(runs))] if runs else None
 
 
 def _text(value: Any, metric: _Metric, evaluation: Evaluation) -> str:
     if isinstance(value, list):
-        return " ".join("-" if v is None else _number(metric.factor * v) for v in value)
+        return " / ".join("-" if v is None else _number(metric.factor * v) for v in value)
     if value is None:
         return "-" if evaluation["failed"] else metric.missing
     return "no limit" if value == float("inf") else _number(metric.factor * value)

@@ -24,9 +24,7 @@ OUTPUT = (
     ),
     click.option("--debug", is_flag=True, help="Show the traceback of an error."),
 )
-PLOT = (
-    click.option("--plot", type=_FILE, metavar="FILE", help="Figure as .svg, .png or .pdf."),
-)
+PLOT = (click.option("--plot", type=_FILE, metavar="FILE", help="Figure as .svg, .png or .pdf."),)
 BASIS = (
     click.option(
         "-m", "--modes", type=int, metavar="N", help="Modes per link and plane of the plant."

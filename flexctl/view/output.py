@@ -127,4 +127,4 @@ def progress() -> Iterator[Callable[[str], None]]:
     from rich.console import Console
 
     with Console(stderr=True).status("") as status:
-        yield lambda message: status.update(message)
+        yield status.update

@@ -16,16 +16,19 @@ from flexctl.view import figures
 from flexctl.view.metrics import metric_rows, ranked
 from flexctl.view.request import basis_words
 from flexctl.view.signals import motion_end
-from flexctl.view.style import Canvas, Look, new_figure, styled, to_data_url
+from flexctl.view.style import Canvas, Look, new_figure, split, styled, to_data_url
+
+_PAGE = 10.0  # inches that a figure as wide as the page has
 
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A figure of the report: address of the image, and what to read off it."""
+    """A figure of the report: address of the image, what to read off it, width [% of the page]."""
 
     title: str
     url: str
     caption: str
+    width: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +166,7 @@ def _run_pictures(
         f"The arm in motion ({best.name})",
         "The truth plant at even steps along the reference, light to dark. Dashed is the rigid "
         "arm at the same joints: the gap between both is what the links bend.",
-        (7.0, 5.6),
+        (7.6, 5.2),
         lambda canvas: figures.plot_stills(canvas, plant, best.run, motion_end(best.run)),
     )
     yield _picture(
@@ -194,7 +197,7 @@ def _run_pictures(
 def _path_and_orders(
     canvas: Canvas, evaluations: Sequence[Evaluation], faces: Mapping[str, Look]
 ) -> None:
-    left, right = canvas.subfigures(1, 2)
+    left, right = split(canvas, 1, 2)
     figures.plot_path(left, evaluations, faces)
     figures.plot_orders(right, evaluations, faces)
 
@@ -206,4 +209,5 @@ def _picture(
         figure = new_figure(*size)
         draw(figure)
         figures.add_legend(figure)
-    return Picture(title=title, url=to_data_url(figure), caption=caption)
+    url = to_data_url(figure)
+    return Picture(title=title, url=url, caption=caption, width=100 * size[0] / _PAGE)

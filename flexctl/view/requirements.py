@@ -83,8 +83,9 @@ def look_up(answer: Any, key: str) -> Any:
     for part in key.split("."):
         known = _children(place)
         if part not in known:
-            raise InputError(f"--require: wanted a key of the result{_hint(part, known)}, "
-                             f"came {key}")
+            raise InputError(
+                f"--require: wanted a key of the result{_hint(part, known)}, came {key}"
+            )
         place = place[int(part)] if isinstance(place, list) else place[part]
     return place
 

@@ -27,7 +27,7 @@ MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 BASELINE = "#7F7F7F"
 GOOD, BAD, MUTED = "#009E73", "#C0392B", "#9AA0A6"
 
-_RC = {
+_RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
     "axes.titlesize": 9.5,
@@ -79,10 +79,17 @@ def looks(names: Sequence[str], baseline: str | None = None) -> dict[str, Look]:
     return given
 
 
+def split(canvas: Canvas, rows: int, columns: int, **ratios: Sequence[float]) -> list[SubFigure]:
+    """Divide a canvas into parts, row by row; `width_ratios` and `height_ratios` as matplotlib."""
+    parts: Any = canvas.subfigures(rows, columns, squeeze=False, **ratios)
+    return list(parts.flat)
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """Draw in this room's style, whatever the user's own matplotlib settings are."""
-    with mpl.rc_context({**mpl.rcParamsDefault, **_RC, "backend": mpl.rcParams["backend"]}):
+    kept: Any = {"backend": mpl.rcParams["backend"]}
+    with mpl.rc_context({**mpl.rcParamsDefault, **_RC, **kept}):
         yield
 
 
@@ -117,4 +124,9 @@ def _metadata(kind: str) -> dict[str, Any]:
 def plain_log(axes: Axes) -> None:
     """Make the vertical axis logarithmic, with its numbers written out: 0.01, 0.1, 1."""
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _position: f"{value:g}"))
+    axes.yaxis.set_major_formatter(plain_numbers())
+
+
+def plain_numbers() -> FuncFormatter:
+    """Numbers of a logarithmic axis as people write them."""
+    return FuncFormatter(lambda value, _position: f"{value:g}")

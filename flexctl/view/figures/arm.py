@@ -83,9 +83,7 @@ def plot_arm(canvas: Canvas, plant: Plant, q: Array) -> None:
     picture.axes.set_title("The arm")
 
 
-def plot_modes(
-    canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencies: Array
-) -> None:
+def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencies: Array) -> None:
     """The arm in a pose with its lowest modes at held joints.
 
     Parameters

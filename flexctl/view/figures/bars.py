@@ -15,7 +15,7 @@ _MARGINS = (
     ("gain_db", "Gain margin", "dB", 1.0),
     ("phase_deg", "Phase margin", "deg", 1.0),
     ("delay_seconds", "Delay margin", "ms", 1e3),
-    ("disk", "Disk margin, all joints at once", "-", 1.0),
+    ("disk", "Disk margin (all joints)", "0 unstable, 2 ideal", 1.0),
 )
 
 
@@ -52,8 +52,13 @@ def plot_frequencies(canvas: Canvas, answer: Mapping[str, Any]) -> None:
         axes.plot(values, np.full(len(values), k), "|", color=colour, markersize=17, mew=2)
         for value in _apart(values):
             axes.annotate(
-                f"{value:.4g}", (value, k), xytext=(0, 11), textcoords="offset points",
-                ha="center", fontsize=7.5, color=colour,
+                f"{value:.4g}",
+                (value, k),
+                xytext=(0, 11),
+                textcoords="offset points",
+                ha="center",
+                fontsize=7.5,
+                color=colour,
             )
     axes.set_xscale("log")
     axes.set_yticks(range(len(rows)), [name for name, _ in rows])
@@ -91,15 +96,21 @@ def _bars(axes: Axes, values: Sequence[float | None], colours: Sequence[str]) ->
         if value is None:
             _label(axes, 0.0, k, "none: not stable", "#5F6368")
             continue
-        shown = value if np.isfinite(value) else 1.15 * longest
-        axes.barh(k, shown, color=colour, height=0.62)
-        _label(axes, shown, k, f"{value:.3g}" if np.isfinite(value) else "no limit", "#202124")
+        limited = bool(np.isfinite(value))
+        shown = value if limited else 1.05 * longest
+        axes.barh(k, shown, color=colour, height=0.62, alpha=1.0 if limited else 0.35)
+        _label(axes, shown, k, f"{value:.3g}" if limited else "→ no limit", "#202124")
     axes.set_xlim(0, 1.45 * longest)
     axes.grid(visible=False, axis="y")
 
 
 def _label(axes: Axes, x: float, y: float, text: str, colour: str) -> None:
     axes.annotate(
-        text, (x, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8,
+        text,
+        (x, y),
+        xytext=(4, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=8,
         color=colour,
     )

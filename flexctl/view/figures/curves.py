@@ -18,17 +18,23 @@ Array = NDArray[np.float64]
 
 _SMALL = {"rad": ("mrad", 1e3), "m": ("mm", 1e3)}
 _MOST_COLUMNS = 3
+_FLATTENS = 4.0  # a background so many times larger is let off the scale
 _FLOOR = 1e-4  # mm: below it an error is not drawn
 
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """The run of one design with the way it is drawn; `band` is where it counts as settled [m]."""
+    """The run of one design with the way it is drawn.
+
+    `band` is the tip error within which it counts as settled [m]; a `background` curve, the
+    baseline's, does not stretch the axes of the others.
+    """
 
     name: str
     run: Trajectory
     look: Look
     band: float
+    background: bool = False
 
 
 def plot_joint_errors(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
@@ -109,15 +115,30 @@ def _panels(canvas: Canvas, count: int, curves: Sequence[Curve]) -> list[Axes]:
 def _lines(axes: Axes, curves: Sequence[Curve], signal: Callable[[Trajectory], Array]) -> None:
     for curve in curves:
         look = curve.look
-        axes.plot(
-            curve.run.t,
-            signal(curve.run),
-            color=look.colour,
-            linestyle=look.dashes,
-            label=curve.name,
-        )
+        style = {"color": look.colour, "linestyle": look.dashes, "label": curve.name}
+        axes.plot(curve.run.t, signal(curve.run), **style)
     axes.axhline(0, color=MUTED, linewidth=0.6, zorder=0)
     axes.margins(x=0)
+    _keep_in_view(axes, curves, signal)
+
+
+def _keep_in_view(
+    axes: Axes, curves: Sequence[Curve], signal: Callable[[Trajectory], Array]
+) -> None:
+    """Frame the designs that matter where the background would flatten them, and say so."""
+    front = [signal(c.run) for c in curves if not c.background]
+    behind = [c for c in curves if c.background]
+    if not front or not behind:
+        return
+    low = min(0.0, *(float(y.min()) for y in front))
+    high = max(0.0, *(float(y.max()) for y in front))
+    span = (high - low) or 1.0
+    largest = max(float(np.abs(signal(c.run)).max()) for c in behind)
+    if largest > _FLATTENS * span:
+        axes.set_ylim(low - 0.15 * span, high + 0.3 * span)
+        text = f"{behind[0].name} to {largest:.3g}, off the scale"
+        style = {"fontsize": 8, "color": "#5F6368", "ha": "right", "va": "top"}
+        axes.text(0.99, 0.98, text, transform=axes.transAxes, **style)
 
 
 def _mark_end(axes: Axes, curves: Sequence[Curve]) -> None:
@@ -153,6 +174,12 @@ def _mark_limit(axes: Axes, limit: float | None) -> None:
             axes.axhline(bound, color=BAD, linewidth=0.9, linestyle="--")
     else:
         axes.text(
-            0.99, 0.97, f"limit ±{limit:g}", transform=axes.transAxes, ha="right", va="top",
-            fontsize=8, color=BAD,
+            0.99,
+            0.97,
+            f"limit ±{limit:g}",
+            transform=axes.transAxes,
+            ha="right",
+            va="top",
+            fontsize=8,
+            color=BAD,
         )

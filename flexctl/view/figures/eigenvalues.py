@@ -9,15 +9,18 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from flexctl.loop import Evaluation
-from flexctl.view.style import BAD, Canvas, Look
+from flexctl.view.style import BAD, Canvas, Look, plain_numbers
 
+Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _RATIOS = (0.01, 0.1, 0.3, 0.7)
 _LINEAR = 1.0  # rad/s; symmetric-logarithmic axes are linear below it
 
 
-def plot_poles(canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]) -> None:
+def plot_poles(
+    canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]
+) -> None:
     """Closed-loop eigenvalues at the final pose: all of them, and the slow ones near the origin.
 
     Only the upper half plane is drawn; lines of equal damping ratio are dotted.
@@ -50,9 +53,11 @@ def plot_path(canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[
                 linestyle=look.dashes,
                 label=e.name,
             )
+    judged = [e.stability.path_abscissa for e in evaluations if e.stability]
+    _scale_rates(axes, np.concatenate(judged))
     _shade_unstable(axes, "y")
     axes.margins(x=0)
-    axes.set_title("Slowest eigenvalue along the motion (joint loop only)")
+    axes.set_title("Slowest eigenvalue along the motion")
     axes.set_xlabel("time [s]")
     axes.set_ylabel("largest real part [1/s]")
 
@@ -68,6 +73,7 @@ def plot_orders(
             style = {"color": look.colour, "linestyle": look.dashes, "marker": look.marker}
             axes.plot(e.stability.orders, e.stability.abscissae, markersize=5, **style)
             axes.set_xticks(e.stability.orders)
+    _scale_rates(axes, np.concatenate([e.stability.abscissae for e in evaluations if e.stability]))
     _shade_unstable(axes, "y")
     axes.set_title("Spillover: does a finer truth change the answer?")
     axes.set_xlabel(f"{_kind(evaluations)} per link and plane of the truth plant")
@@ -79,7 +85,8 @@ def _kind(evaluations: Sequence[Evaluation]) -> str:
 
 
 def _poles(axes: Axes, evaluation: Evaluation, look: Look, size: float) -> None:
-    assert evaluation.stability is not None  # noqa: S101 (asked by the caller)
+    if evaluation.stability is None:
+        return
     poles = evaluation.stability.poles
     upper = poles[poles.imag >= 0]
     axes.plot(
@@ -108,7 +115,7 @@ def _slow_radius(poles: Sequence[Complex]) -> float:
 def _frame_overall(axes: Axes, poles: Sequence[Complex]) -> None:
     axes.set_xscale("symlog", linthresh=_LINEAR)
     axes.set_yscale("symlog", linthresh=_LINEAR)
-    every = np.concatenate(poles) if poles else np.zeros(1, dtype=complex)
+    every: Complex = np.concatenate([np.zeros(1, dtype=complex), *poles])
     left, right, top = every.real.min(), every.real.max(), np.abs(every.imag).max()
     _equal_damping(axes, 10 * max(top, _LINEAR), labels=False)
     axes.set_xlim(min(3 * left, -_LINEAR), max(3 * right, _LINEAR))
@@ -144,21 +151,35 @@ def _equal_damping(axes: Axes, radius: float, *, labels: bool) -> None:
 
 def _shade_unstable(axes: Axes, direction: str) -> None:
     """Shade the side on which motions grow, and keep the limits as they are."""
-    limits = axes.get_xlim() if direction == "x" else axes.get_ylim()
-    far = max(limits[1], 0.08 * (limits[1] - limits[0]))
-    span = axes.axvspan if direction == "x" else axes.axhspan
-    span(0, 10 * abs(far) + 1, color=BAD, alpha=0.10, linewidth=0, zorder=0)
-    rule = axes.axvline if direction == "x" else axes.axhline
-    rule(0, color=BAD, linewidth=0.9, zorder=1)
-    (axes.set_xlim if direction == "x" else axes.set_ylim)(limits[0], far)
-    at = (0.985, 0.02) if direction == "x" else (0.01, 0.97)
+    across = direction == "x"
+    limits = axes.get_xlim() if across else axes.get_ylim()
+    (axes.axvspan if across else axes.axhspan)(
+        0, max(limits[1], 1e-12), color=BAD, alpha=0.10, linewidth=0, zorder=0
+    )
+    (axes.axvline if across else axes.axhline)(0, color=BAD, linewidth=0.9, zorder=1)
+    (axes.set_xlim if across else axes.set_ylim)(limits)
     axes.text(
-        *at,
+        0.985 if across else 0.01,
+        0.02 if across else 0.97,
         "unstable",
         transform=axes.transAxes,
         fontsize=8,
         color=BAD,
-        ha="right" if direction == "x" else "left",
-        va="bottom" if direction == "x" else "top",
-        rotation=90 if direction == "x" else 0,
+        ha="right" if across else "left",
+        va="bottom" if across else "top",
+        rotation=90 if across else 0,
     )
+
+
+def _scale_rates(axes: Axes, rates: Array) -> None:
+    """Room above zero on the axis of growth rates [1/s]; logarithmic where they differ widely."""
+    sizes = np.abs(rates[rates != 0])
+    low, high = min(float(rates.min()), 0.0), max(float(rates.max()), 0.0)
+    if len(sizes) and sizes.max() > 20 * sizes.min():
+        linear = float(max(sizes.min(), sizes.max() / 200))
+        axes.set_yscale("symlog", linthresh=linear)
+        axes.yaxis.set_major_formatter(plain_numbers())
+        axes.set_ylim(2 * low, max(2 * high, 0.6 * linear))
+    else:
+        span = (high - low) or 1.0
+        axes.set_ylim(low - 0.08 * span, high + 0.15 * span)

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from flexctl.catalogue import Arm
 from flexctl.loop import ClosedLoop, Evaluation, Trajectory
+from flexctl.loop.comparison import BASELINE
 from flexctl.view.figures.arm import plot_modes, plot_stills
 from flexctl.view.figures.bars import plot_frequencies, plot_margins
 from flexctl.view.figures.curves import (
@@ -20,7 +21,7 @@ from flexctl.view.figures.curves import (
 )
 from flexctl.view.figures.eigenvalues import plot_path, plot_poles
 from flexctl.view.signals import motion_end
-from flexctl.view.style import Canvas, Look, looks, new_figure, styled
+from flexctl.view.style import Canvas, Look, looks, new_figure, split, styled
 
 if TYPE_CHECKING:
     from flexctl.view.inspection import Inspection
@@ -32,7 +33,7 @@ def plot_inspection(found: Inspection, answer: Mapping[str, Any]) -> Figure:
     """What `flexctl inspect --plot` draws: the arm with its lowest modes, and its frequencies."""
     with styled():
         figure = new_figure(11.0, 5.2)
-        left, right = figure.subfigures(1, 2, width_ratios=(1.05, 1))
+        left, right = split(figure, 1, 2, width_ratios=(1.05, 1))
         shapes = found.mode_shapes(N_MODES)
         plot_modes(left, found.plant, found.q, shapes, found.frequencies_locked)
         plot_frequencies(right, answer)
@@ -47,8 +48,8 @@ def plot_simulation(loop: ClosedLoop, run: Trajectory) -> Figure:
     with styled():
         figure = new_figure(12.5, 8.6)
         figure.suptitle(f"{name} on {arm.name}", fontweight="bold", x=0.01, ha="left")
-        left, right = figure.subfigures(1, 2, width_ratios=(1, 1.15))
-        stills, error = left.subfigures(2, 1, height_ratios=(1.5, 1))
+        left, right = split(figure, 1, 2, width_ratios=(1, 1.15))
+        stills, error = split(left, 2, 1, height_ratios=(1.5, 1))
         plot_stills(stills, loop.truth, run, motion_end(run))
         plot_tip_error(error, [curve])
         _plot_signals(right, [curve], arm)
@@ -62,15 +63,15 @@ def plot_comparison(
     curves = make_curves(evaluations, faces, band)
     with styled():
         figure = new_figure(12.5, 11.0)
-        top, middle, bottom = figure.subfigures(3, 1, height_ratios=(1, 1.15, 1.35))
+        top, middle, bottom = split(figure, 3, 1, height_ratios=(1, 1.15, 1.35))
         if curves:
             plot_tip_error(top, curves)
             add_legend(top)
-        left, right = middle.subfigures(1, 2, width_ratios=(1.7, 1))
+        left, right = split(middle, 1, 2, width_ratios=(1.7, 1))
         plot_poles(left, evaluations, faces)
         plot_path(right, evaluations, faces)
         if curves:
-            margins, torques = bottom.subfigures(2, 1, height_ratios=(1, 1.2))
+            margins, torques = split(bottom, 2, 1, height_ratios=(1, 1.2))
             plot_torques(torques, curves, arm)
         else:
             margins = bottom
@@ -83,7 +84,13 @@ def make_curves(
 ) -> list[Curve]:
     """The runs of all designs that have one."""
     return [
-        Curve(name=e.name, run=e.trajectory, look=faces[e.name], band=band)
+        Curve(
+            name=e.name,
+            run=e.trajectory,
+            look=faces[e.name],
+            band=band,
+            background=e.name == BASELINE,
+        )
         for e in evaluations
         if e.trajectory is not None
     ]
@@ -109,7 +116,7 @@ def _all_axes(canvas: Canvas) -> list[Any]:
 def _plot_signals(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
     flexible = bool(curves[0].run.deflection)
     heights = (1, 1.7, 1) if flexible else (1, 1)
-    parts = canvas.subfigures(len(heights), 1, height_ratios=heights)
+    parts = split(canvas, len(heights), 1, height_ratios=heights)
     plot_joint_errors(parts[0], curves, arm)
     if flexible:
         plot_deflections(parts[1], curves)
