@@ -18,3 +18,13 @@ class ComputationError(FlexctlError, RuntimeError):
 
     Exit status 3.
     """
+
+
+class RunError(ComputationError):
+    """A simulation that could not be finished: `time` [s] where it ended, and `why`, in words."""
+
+    def __init__(self, message: str, *, time: float, why: str) -> None:
+        """Keep when and why beside the message."""
+        super().__init__(message)
+        self.time = time
+        self.why = why

@@ -11,7 +11,7 @@ from flexctl.beam.matrices import (
 )
 from flexctl.beam.reduction import CraigBampton, drop_above
 from flexctl.beam.roots import clamped_mass_roots, count_roots_below
-from flexctl.beam.shapes import Basis, Shapes
+from flexctl.beam.shapes import Basis, Shapes, gauss
 
 BASES: dict[str, type[AssumedModes] | type[HermiteElements]] = {
     "modes": AssumedModes,
@@ -34,6 +34,7 @@ __all__ = [
     "clamped_mass_roots",
     "count_roots_below",
     "drop_above",
+    "gauss",
     "modal_damping",
     "unit_matrices",
 ]

@@ -49,7 +49,6 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
         feedback=feedback,
         assumptions=(
             "the controller knows mass, gravity, stiffness and damping of its design plant",
-            "it measures the full state of its design plant",
         ),
     )
 

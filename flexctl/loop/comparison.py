@@ -183,7 +183,7 @@ def _verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) ->
     sentences = [_best(ranked)] if ranked else ["No design is stable on this truth plant."]
     for e in evaluations:
         if e.failed:
-            sentences.append(f"{e.name} failed: {e.failed}.")
+            sentences.append(f"{e.name} fails.")
         elif not e.ranks and e.stability:
             rate = e.stability.spectral_abscissa
             sentences.append(f"{e.name} is unstable at the final pose (grows at {rate:.3g} 1/s).")

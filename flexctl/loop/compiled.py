@@ -184,9 +184,9 @@ def run_compiled(
 INTEGRATOR = "ESDIRK4(3)6L[2]SA with error control, compiled C"
 _WHY = {
     1: "there is not enough memory",
-    2: "the step became too small for double precision",
+    2: "the motion grows without bound: no step is small enough to follow it",
     3: "it took too many steps",
-    4: "the state is no longer finite",
+    4: "the motion grows without bound: the state is no longer finite",
     5: "the mass matrix or the iteration matrix is singular",
     6: "the accelerations at the start of a phase are not finite",
     7: LEFT_BEAM,

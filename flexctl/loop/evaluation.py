@@ -11,7 +11,7 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.design import Controller
-from flexctl.errors import ComputationError
+from flexctl.errors import ComputationError, RunError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, linearise_loop
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
@@ -159,6 +159,8 @@ def evaluate(loop: ClosedLoop, finer: Sequence[Plant] = ()) -> Evaluation:
     try:
         trajectory = simulate(loop, tolerance=_TOLERANCE)
         _require_balance(trajectory)
+    except RunError as error:
+        return Evaluation(**facts, stability=stability, failed=_explain(error, stability))
     except ComputationError as error:
         return Evaluation(**facts, stability=stability, failed=str(error))
     sound = stability.stable is True
@@ -172,6 +174,16 @@ def evaluate(loop: ClosedLoop, finer: Sequence[Plant] = ()) -> Evaluation:
         min_sampling_rate=smallest_sampling_rate(final) if sound else None,
         trajectory=trajectory,
     )
+
+
+def _explain(error: RunError, stability: Stability) -> str:
+    """Say when and why a run ended, and what the frozen loop says about it."""
+    words = f"the run ends at t = {error.time:.3g} s: {error.why}"
+    worst = int(stability.path_abscissa.argmax())
+    rate, at = stability.path_abscissa[worst], stability.path_t[worst]
+    if rate <= 0:
+        return f"{words}; frozen at rest the loop is stable all along, so the motion does it"
+    return f"{words}; frozen at rest the loop grows at up to {rate:.3g} 1/s (pose at t = {at:.3g} s)"
 
 
 def _facts(loop: ClosedLoop) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import Shapes
+from flexctl.beam import Shapes, gauss
 from flexctl.body import free_length
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -96,17 +96,15 @@ def make_measurement(
 
 
 def gauge_positions(shapes: Shapes) -> tuple[float, ...]:
-    """Default gauges of a line: two Gauss points per element; for n modes 2 n + 2, at least 10.
+    """Default gauges of a line with n coordinates: at least 10 and 2 n + 2, at Gauss points.
 
-    In a cubic element the curvature is most accurate at the two Gauss points.  Modes need more
-    gauges than coordinates: the fit then averages out the faster modes that they do not have.
+    More gauges than coordinates: the fit then averages out the faster modes that it does not have.
     """
-    n, panels = len(shapes.names), len(shapes.breaks) - 1
-    per_panel = 2 if n == 2 * panels and "slope" in shapes.names[-1] else max(10, 2 * n + 2)
-    nodes = (np.polynomial.legendre.leggauss(per_panel)[0] + 1) / 2
-    starts, widths = shapes.breaks[:-1], np.diff(shapes.breaks)
-    points = (starts[:, None] + widths[:, None] * nodes).ravel()
-    return tuple(float(x) for x in points)
+    panels = len(shapes.breaks) - 1
+    per_panel = -(-max(10, 2 * len(shapes.names) + 2) // panels)  # rounded up
+    nodes, _ = gauss(per_panel)
+    starts, widths = shapes.breaks[:-1, None], np.diff(shapes.breaks)[:, None]
+    return tuple(float(x) for x in (starts + widths * nodes).ravel())
 
 
 def _same_shapes(design: Plant, truth: Plant) -> bool:

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, InputError
+from flexctl.errors import InputError, RunError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.compiled import compile_loop, run_compiled
 from flexctl.loop.interpreted import run_interpreted
@@ -48,8 +48,8 @@ def simulate(
     ------
     InputError
         When the times do not ascend.
-    ComputationError
-        When the run cannot be finished: the loop is unstable and diverges. Says when.
+    RunError
+        When the run cannot be finished, as when the loop diverges: says when and why.
     """
     begun = time.perf_counter()
     tolerance = tolerance or Tolerance()
@@ -65,10 +65,12 @@ def simulate(
     else:
         run = run_compiled(loop, compiled, events, times, start, tolerance)
     if isinstance(run, RunFailure):
-        raise ComputationError(
+        raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
-            f"t = {run.time:.4g} s: {run.why}; the loop does not hold the arm: look at its "
-            "eigenvalues along the motion, and change the gains"
+            f"t = {run.time:.4g} s: {run.why}; see the eigenvalues along the motion (flexctl "
+            "compare) and change the gains",
+            time=run.time,
+            why=run.why,
         )
     return _trajectory(loop, run, times, time.perf_counter() - begun)
 

@@ -21,7 +21,7 @@ from flexctl.view.style import BAD, PALETTE, new_figure, plain_log, split, style
 
 Array = NDArray[np.float64]
 
-N_FRAMES = 64
+N_FRAMES = 60
 RATE = 12  # frames per second
 
 

@@ -21,7 +21,10 @@ from flexctl.view.options import ARM, BASIS, OUTPUT, PLOT, TRUTH, Asked, options
 DONE, NOT_MET, BAD_INPUT, FAILED, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    no_args_is_help=False,  # a missing command is bad input, in one line like any other
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, message="flexctl %(version)s")
 def cli() -> None:
     """Control design for robot arms with flexible links.
@@ -50,7 +53,7 @@ def list_catalogue(**given: Any) -> int:
 )
 @options(BASIS, ARM, OUTPUT, PLOT)
 def inspect(model: str, pose: str, **given: Any) -> int:
-    """Show what the arm MODEL is: coordinates, frequencies, inertia."""
+    """Show what an arm is: coordinates, frequencies, inertia."""
     from flexctl.view.inspection import inspect_model
 
     return _deliver(inspect_model, Asked(**given), model, pose)
@@ -71,7 +74,7 @@ def simulate(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     animate: Path | None,
     **given: Any,
 ) -> int:
-    """Run DESIGN on MODEL once; --out FILE.nc or FILE.csv keeps all signals."""
+    """Run DESIGN on MODEL once; --out run.nc keeps all signals."""
     from flexctl.view.simulation import simulate_design
 
     asked = Asked(**given)
@@ -87,7 +90,7 @@ def simulate(  # noqa: PLR0913, RUF100 (one argument per word of the command)
 def compare(
     model: str, designs: tuple[str, ...], report: Path | None, no_baseline: bool, **given: Any
 ) -> int:
-    """Judge every DESIGN on MODEL and rank them: which gain set to take, and why."""
+    """Rank gain sets: which DESIGN to take on MODEL, and why."""
     from flexctl.view.comparison import compare_designs
 
     return _deliver(compare_designs, Asked(**given), model, designs, report, not no_baseline)
@@ -136,7 +139,8 @@ def _guarded(words: list[str], *, debug: bool) -> int:
     except click.Abort:
         return INTERRUPTED
     except click.ClickException as error:
-        return _complain(error.format_message(), BAD_INPUT, debug=debug)
+        line = f"{error.format_message()} (flexctl --help explains)"
+        return _complain(line, BAD_INPUT, debug=debug)
     except InputError as error:
         return _complain(str(error), BAD_INPUT, debug=debug)
     except FlexctlError as error:

@@ -57,14 +57,14 @@ def compare_designs(
 
 
 def comparison_json(comparison: Comparison, asked: Asked) -> dict[str, Any]:
-    """A comparison under the keys of the contract, with what was changed of the arm."""
+    """Describe a comparison under the keys of the contract, with what was changed of the arm."""
     answer = comparison.to_json()
     answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
     return answer
 
 
 def comparison_looks(comparison: Comparison) -> dict[str, Look]:
-    """How every design is drawn, in the order given."""
+    """Choose how every design is drawn, in the order given."""
     return looks([e.name for e in comparison.evaluations], baseline=BASELINE)
 
 
@@ -116,7 +116,7 @@ def _table(answer: dict[str, Any]) -> RenderableType:
 
 
 def heading(answer: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:
-    """Name of a design with its rank, or why it has none."""
+    """Write the name of a design with its rank, or why it has none."""
     name = evaluation["design"]
     if name in answer["ranking"]:
         return f"{answer['ranking'].index(name) + 1}. {name}"

@@ -41,11 +41,11 @@ class Skeleton:
     n_joints: int
 
     def lines(self, q: Array, exaggeration: float = 1.0) -> list[Array]:
-        """Points (3, k) [m] of every link, elastic coordinates taken times `exaggeration`."""
+        """Return points (3, k) [m] of every link, elastic coordinates times `exaggeration`."""
         return [np.array(points) for points in self.function.call([self._scaled(q, exaggeration)])]
 
     def hidden_lines(self, q: Array, exaggeration: float = 1.0) -> list[Array]:
-        """Ends (3, 2) [m] of what lies inside the hubs."""
+        """Return the ends (3, 2) [m] of what lies inside the hubs."""
         ends = np.array(self.hidden(self._scaled(q, exaggeration)))
         return [ends[:, k : k + 2] for k in range(0, ends.shape[1], 2)]
 
@@ -80,7 +80,7 @@ def make_skeleton(plant: Plant) -> Skeleton:
 
 
 def is_planar(skeleton: Skeleton, poses: Sequence[Array]) -> bool:
-    """Whether the arm stays in a plane of constant z in all poses."""
+    """Tell whether the arm stays in a plane of constant z in all poses."""
     z = np.hstack([line[2] for q in poses for line in skeleton.lines(q)])
     return bool(np.ptp(z) < 1e-9)
 
@@ -90,7 +90,7 @@ def _placed(R: ca.SX, p: ca.SX, points: ca.SX) -> ca.SX:
 
 
 def _tip_frame(body: Body, joint: ca.SX, elastic: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Rotation and position of the tip frame in the input frame, bent as q says."""
+    """Return rotation and position of the tip frame in the input frame, bent as q says."""
     still = ca.SX.zeros(3)
     x, d = ca.SX.sym("x"), ca.SX.sym("d", elastic.numel())
     local = Local(
@@ -102,7 +102,7 @@ def _tip_frame(body: Body, joint: ca.SX, elastic: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _line(body: Body, joint: ca.SX, elastic: ca.SX) -> ca.SX:
-    """Points (3, k) of a link's line in its input frame, from there on outwards."""
+    """Return points (3, k) of a link's line in its input frame, from there on outwards."""
     R, p = _root(body, joint)
     xi = np.linspace(0.0, 1.0, N_POINTS if body.planes else 2)
     length = free_length(body, joint) if body.planes or body.sliding else ca.SX(body.link.dh.a)
@@ -121,7 +121,7 @@ def _line(body: Body, joint: ca.SX, elastic: ca.SX) -> ca.SX:
 
 
 def _root(body: Body, joint: ca.SX) -> tuple[ca.SX, ca.SX]:
-    """Frame of the line's root in the input frame, by the Denavit-Hartenberg convention."""
+    """Return the frame of the line's root in the input frame, by its DH parameters."""
     dh = body.link.dh
     if body.sliding:
         return elementary_rotation(2, dh.theta), ca.SX.zeros(3)
@@ -130,6 +130,6 @@ def _root(body: Body, joint: ca.SX) -> tuple[ca.SX, ca.SX]:
 
 
 def _inside_hub(body: Body, joint: ca.SX) -> ca.SX:
-    """Ends (3, 2) of the part of a sliding beam inside its hub, in the input frame."""
+    """Return the ends (3, 2) of the part of a sliding beam inside its hub, in the input frame."""
     back = free_length(body, joint) - body.link.length
     return ca.horzcat(ca.vertcat(0, 0, back), ca.SX.zeros(3))

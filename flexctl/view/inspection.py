@@ -48,7 +48,7 @@ class Inspection:
         return self.linear.frequencies()[self.plant.m :]
 
     def mode_shapes(self, count: int) -> Array:
-        """The lowest modes with joints held, (n, up to count), largest entry 1."""
+        """Return the lowest modes with joints held, (n, up to count), largest entry 1."""
         free = np.ix_(self.locked, self.locked)
         if not self.locked.any():
             return np.zeros((self.plant.n, 0))
@@ -93,7 +93,7 @@ def inspect_arm(arm: Arm, basis: BasisChoice, pose: Mapping[str, float]) -> Insp
 
 
 def inspection_json(found: Inspection) -> dict[str, Any]:
-    """An inspection under the keys of the contract; SI units, rad/s."""
+    """Describe an inspection under the keys of the contract; SI units, rad/s."""
     plant, q = found.plant, found.q
     m = plant.m
     loads = tip_loads(plant, q)
@@ -123,7 +123,7 @@ def inspection_json(found: Inspection) -> dict[str, Any]:
 
 
 def tip_loads(plant: Plant, q: Array) -> ByPlane:
-    """Tip load that the basis assumes, by link and plane; none where the basis is of elements.
+    """Return the tip load that the basis assumes, by link and plane; elements assume none.
 
     A sliding link's load is that of the reference pose in kg and m, made dimensionless by the
     free length that it has in the pose q (n,).
@@ -139,7 +139,7 @@ def tip_loads(plant: Plant, q: Array) -> ByPlane:
 
 
 def link_frequencies(plant: Plant, q: Array, loads: ByPlane) -> dict[str, dict[str, Array]]:
-    """Frequencies [rad/s] of every clamped link alone with its tip load, by link and plane."""
+    """Return the frequencies [rad/s] of every clamped link alone with its tip load, by plane."""
     return {
         name: {
             d: assemble_matrices(
@@ -152,13 +152,13 @@ def link_frequencies(plant: Plant, q: Array, loads: ByPlane) -> dict[str, dict[s
 
 
 def free_length(plant: Plant, j: int, q: Array) -> float:
-    """Length [m] of the elastic line of link j: of a sliding link the part outside its hub."""
+    """Return the length [m] of the elastic line of link j; where it slides, outside its hub."""
     link = plant.arm.links[j]
     return float(q[j] + link.dh.d) if link.joint == "prismatic" else link.length
 
 
 def total_mass(arm: Arm) -> float:
-    """Mass of all links, hubs and payload [kg]."""
+    """Return the mass of all links, hubs and payload [kg]."""
     links = sum(link.mass_per_length * link.length + link.hub.mass for link in arm.links)
     return float(links + arm.payload.mass)
 
@@ -176,7 +176,7 @@ def _at_length(plant: Plant, j: int, direction: str, q: Array) -> TipLoad:
 
 
 def _reference_length(arm: Arm, j: int) -> float:
-    """Length [m] of the line at the pose that its tip load is taken in."""
+    """Return the length [m] of the line at the pose that its tip load is taken in."""
     link = arm.links[j]
     if link.joint != "prismatic":
         return link.length
@@ -185,7 +185,7 @@ def _reference_length(arm: Arm, j: int) -> float:
 
 
 def _physical(plant: Plant, j: int, q: Array, load: TipLoad) -> dict[str, float]:
-    """M [kg], J [kg m^2], D [kg m]."""
+    """Return M [kg], J [kg m^2], D [kg m]."""
     length = free_length(plant, j, q)
     unit = plant.arm.links[j].mass_per_length * length
     return {
@@ -240,7 +240,7 @@ def _table(answer: Mapping[str, Any]) -> RenderableType:
 
 
 def _frequency_rows(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:
-    """Label and frequencies [rad/s] of every line alone, then of the arm."""
+    """Return label and frequencies [rad/s] of every line alone, then of the arm."""
     alone = [
         (f"{link} alone, {plane}", values)
         for link, planes in answer["link_frequencies"].items()

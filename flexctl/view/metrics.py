@@ -199,13 +199,13 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
 
 
 def ranked(answer: Mapping[str, Any]) -> list[Evaluation]:
-    """Evaluations of a comparison's JSON, best first; those without a rank last."""
+    """Sort the evaluations of a comparison's JSON, best first, those without a rank last."""
     place = {name: i for i, name in enumerate(answer["ranking"])}
     return sorted(answer["evaluations"], key=lambda e: place.get(e["design"], len(place)))
 
 
 def metric_rows(evaluations: Sequence[Evaluation]) -> list[Row]:
-    """All rows of the table, a column per evaluation in the order given."""
+    """Make all rows of the table, a column per evaluation in the order given."""
     rows = []
     for group, metrics in _METRICS.items():
         for k, metric in enumerate(metrics):
@@ -231,7 +231,7 @@ def _cells(metric: _Metric, evaluations: Sequence[Evaluation]) -> tuple[Cell, ..
 def _best_text(
     metric: _Metric, evaluations: Sequence[Evaluation], values: Sequence[Any], texts: Sequence[str]
 ) -> str | None:
-    """What the best cells of a row say: cells that print alike are equally good."""
+    """Find what the best cells of a row say: cells that print alike are equally good."""
     if metric.better is None or len(set(texts)) < 2:
         return None
     runs = [
@@ -251,7 +251,7 @@ def _text(value: Any, metric: _Metric, evaluation: Evaluation) -> str:
 
 
 def _number(value: float) -> str:
-    """Three digits, without an exponent where numbers are of a handy size."""
+    """Write three digits, without an exponent where numbers are of a handy size."""
     if value == 0 or not 1e-3 <= abs(value) < 1e5:
         return f"{value:.2e}" if value else "0"
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"

@@ -111,7 +111,7 @@ def _json(answer: Any) -> str:
 
 
 def console() -> Console:
-    """A console on standard output: as wide as the terminal, wide enough for tables in a pipe."""
+    """Make a console as wide as the terminal, or wide enough for tables in a pipe."""
     from rich.console import Console
 
     out = Console(highlight=False)

@@ -98,7 +98,7 @@ def _column(
 
 
 def _assumptions(evaluations: Sequence[Evaluation]) -> list[tuple[str, str]]:
-    """Every assumption once, with the designs that it holds for."""
+    """List every assumption once, with the designs that it holds for."""
     holders: dict[str, list[str]] = {}
     for e in evaluations:
         for sentence in e.assumptions:

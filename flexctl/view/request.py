@@ -19,17 +19,17 @@ def load_arm(model: str, asked: Asked) -> Arm:
 
 
 def truth_arm(arm: Arm, asked: Asked) -> Arm:
-    """The arm as it is: with the changes that only the truth has."""
+    """Return the arm as it is: with the changes that only the truth has."""
     return apply_settings(arm, asked.truth_set)
 
 
 def design_basis(asked: Asked) -> BasisChoice | None:
-    """Discretisation that -m or -e asks for; None where neither does."""
+    """Return the discretisation that -m or -e asks for; None where neither does."""
     return _choice("--modes", asked.modes, "--elements", asked.elements)
 
 
 def truth_basis(arm: Arm, design: BasisChoice, asked: Asked) -> BasisChoice:
-    """Discretisation of the truth plant: as asked, else the model file's, else finer than design.
+    """Choose the truth plant: as asked, else the model file's, else finer than the design.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def truth_basis(arm: Arm, design: BasisChoice, asked: Asked) -> BasisChoice:
 
 
 def describe_basis(basis: BasisChoice) -> dict[str, Any]:
-    """Kind and order, and where modes are dropped, under the keys of the contract."""
+    """Return kind and order, and where modes are dropped, under the keys of the contract."""
     described: dict[str, Any] = {"kind": basis.kind, "order": basis.order}
     if basis.drop_above is not None:
         described["drop_above"] = basis.drop_above
@@ -54,7 +54,7 @@ def describe_basis(basis: BasisChoice) -> dict[str, Any]:
 
 
 def basis_words(basis: Mapping[str, Any]) -> str:
-    """A discretisation in words, such as ``4 elements``."""
+    """Write a discretisation in words, such as ``4 elements``."""
     kind = str(basis["kind"]).removesuffix("s") if basis["order"] == 1 else basis["kind"]
     dropped = basis.get("drop_above")
     return f"{basis['order']} {kind}" + (f" below {dropped:g} rad/s" if dropped else "")

@@ -22,30 +22,30 @@ AXES = ("x", "y", "z")
 
 
 def joint_units(arm: Arm) -> tuple[str, ...]:
-    """Unit of every joint variable: rad, or m where the joint slides."""
+    """Return the unit of every joint variable: rad, or m where the joint slides."""
     return tuple("m" if link.joint == "prismatic" else "rad" for link in arm.links)
 
 
 def torque_units(arm: Arm) -> tuple[str, ...]:
-    """Unit of every actuator's torque or force."""
+    """Return the unit of every actuator's torque or force."""
     return tuple("N" if link.joint == "prismatic" else "N m" for link in arm.links)
 
 
 def coordinate_units(arm: Arm, coordinates: tuple[str, ...]) -> tuple[str, ...]:
-    """Unit of every entry of q: slopes of element nodes are in rad, other elastic ones in m."""
+    """Return the unit of every entry of q: of elastic ones rad for slopes of nodes, else m."""
     joints = dict(zip(arm.joints, joint_units(arm), strict=True))
     return tuple(joints.get(c, "rad" if c.endswith(".slope") else "m") for c in coordinates)
 
 
 def motion_end(run: Trajectory) -> float:
-    """Time [s] at which the reference comes to rest; 0 where it never moves."""
+    """Return the time [s] at which the reference comes to rest; 0 where it never moves."""
     speed = np.abs(run.desired_rate).max(axis=0)
     moving = np.flatnonzero(speed > 1e-9 * speed.max(initial=0.0))
     return float(run.t[min(moving[-1] + 1, len(run.t) - 1)]) if len(moving) else 0.0
 
 
 def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Dataset:
-    """All signals of a run with named coordinates, units and assumptions.
+    """Return all signals of a run with named coordinates, units and assumptions.
 
     Dimensions: t (N,), coordinate (n,), joint (m,), axis (3,), line.  Where the entries of a
     signal differ in unit, `coordinate_unit`, `joint_unit` and `torque_unit` give each its own.
@@ -73,7 +73,7 @@ def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Data
 
 
 def _variables(run: Trajectory, lines: tuple[str, ...]) -> dict[str, Any]:
-    """Dimensions, values, and unit with meaning, by name."""
+    """Return dimensions, values, and unit with meaning, by name."""
     energy = run.energy
     return {
         "q": _by("coordinate", run.q, "coordinate_unit", "coordinates"),

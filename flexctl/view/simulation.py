@@ -78,7 +78,7 @@ def simulate_design(
 def run_times(
     planned: float, samples: Sequence[float], duration: float | None
 ) -> tuple[Array, Array]:
-    """Times to keep, ascending, and those to print, both [s]; the second are among the first.
+    """Return times to keep, ascending, and those of them to print, both [s].
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _end_words(duration: float | None) -> str:
 def simulation_json(
     loop: ClosedLoop, run: Trajectory, times: Array, asked: Asked
 ) -> dict[str, Any]:
-    """A run under the keys of the contract; `times` (k,) [s] are among those of the run."""
+    """Describe a run under the keys of the contract; `times` (k,) [s] are among the run's."""
     truth: dict[str, Any] = describe_basis(loop.truth.basis)
     truth["coordinates"] = loop.truth.n
     truth["settings"] = [*asked.settings, *asked.truth_set]
@@ -144,7 +144,7 @@ def _sample(run: Trajectory, k: int) -> dict[str, Any]:
 
 
 def _energy(run: Trajectory) -> dict[str, float]:
-    """What was gained, supplied and lost at the end [J]; the largest residual of the whole run."""
+    """Sum up the energy [J]: gained, supplied and lost at the end, worst residual of the run."""
     account = run.energy
     residual = float(np.abs(account.residual).max())
     stored = {
@@ -206,7 +206,7 @@ def _table(answer: Mapping[str, Any], torques: Sequence[str]) -> RenderableType:
 
 
 def _headings(answer: Mapping[str, Any], torques: Sequence[str]) -> list[str]:
-    """Heads of the columns, name above unit."""
+    """Return the heads of the columns, name above unit."""
     joints = [f"joint{j + 1}" for j in range(len(torques))]
     angles = ["m" if unit == "N" else "rad" for unit in torques]
     tips = answer["samples"][0]["link_tip"]

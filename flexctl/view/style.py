@@ -14,7 +14,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from flexctl.view.output import replacing
 
@@ -79,7 +79,7 @@ def looks(names: Sequence[str], baseline: str | None = None) -> dict[str, Look]:
     return given
 
 
-def split(canvas: Canvas, rows: int, columns: int, **ratios: Sequence[float]) -> list[SubFigure]:
+def split(canvas: Canvas, rows: int, columns: int, **ratios: Any) -> list[SubFigure]:
     """Divide a canvas into parts, row by row; `width_ratios` and `height_ratios` as matplotlib."""
     parts: Any = canvas.subfigures(rows, columns, squeeze=False, **ratios)
     return list(parts.flat)
@@ -94,7 +94,7 @@ def styled() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure of so many inches that needs no screen."""
+    """Make an empty figure of so many inches that needs no screen."""
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
@@ -108,7 +108,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def to_data_url(figure: Figure) -> str:
-    """A figure as the address of an image that holds all of it (SVG in base64)."""
+    """Return a figure as the address of an image that holds all of it (SVG in base64)."""
     buffer = io.BytesIO()
     with styled():
         figure.savefig(buffer, format="svg", metadata=_metadata("svg"))
@@ -116,7 +116,7 @@ def to_data_url(figure: Figure) -> str:
 
 
 def _metadata(kind: str) -> dict[str, Any]:
-    """No dates: the same result gives the same file."""
+    """Leave dates out: the same result gives the same file."""
     names = {"svg": "Date", "pdf": "CreationDate"}
     return {names[kind]: None} if kind in names else {}
 
@@ -125,8 +125,9 @@ def plain_log(axes: Axes) -> None:
     """Make the vertical axis logarithmic, with its numbers written out: 0.01, 0.1, 1."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(plain_numbers())
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def plain_numbers() -> FuncFormatter:
-    """Numbers of a logarithmic axis as people write them."""
+    """Write the numbers of a logarithmic axis as people do."""
     return FuncFormatter(lambda value, _position: f"{value:g}")

@@ -11,7 +11,7 @@ from rich.text import Text
 
 
 def plain_table(title: str, *columns: str, numeric: Sequence[int] = ()) -> Table:
-    """A table with a rule under its head; columns whose index is in `numeric` align right."""
+    """Make a table with a rule under its head; columns whose index is in `numeric` align right."""
     table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD)
     for i, column in enumerate(columns):
         table.add_column(Text(column), justify="right" if i in numeric else "left", overflow="fold")
@@ -19,31 +19,31 @@ def plain_table(title: str, *columns: str, numeric: Sequence[int] = ()) -> Table
 
 
 def fact_table(title: str) -> Table:
-    """A table without head: what, value, unit."""
+    """Make a table without head: what, value, unit."""
     table = plain_table(title, "", "", "")
     table.show_header = False
     return table
 
 
 def literal(text: str, style: str = "") -> Text:
-    """A text whose square brackets are no markup."""
+    """Return a text whose square brackets are no markup."""
     return Text(text, style=style)
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number with so many digits; a dash where there is none."""
+    """Write a number with so many digits; a dash where there is none."""
     if value is None or math.isnan(value):
         return "-"
     return f"{value:.{digits}g}"
 
 
 def shortened(words: Sequence[str], most: int = 10) -> str:
-    """Words in a row; of too many the first ones and the last."""
+    """Join words; of too many the first ones and the last."""
     if len(words) > most:
         words = [*words[: most - 1], "...", words[-1]]
     return ", ".join(words)
 
 
 def numbers(values: Sequence[float | None], digits: int = 4) -> str:
-    """Several numbers in a row."""
+    """Write several numbers in a row."""
     return "  ".join(number(value, digits) for value in values)

@@ -168,7 +168,7 @@ def test_rest_stays_rest(make, method):
     loop = make["close"](arm, design, order=1)
     run = simulate(loop, times=np.linspace(0, 0.5, 11))
     np.testing.assert_allclose(run.q, run.q[:, :1] @ np.ones((1, 11)), atol=1e-9)
-    assert np.abs(run.tip_error).max() < 1e-9
+    assert run.rest_error.max() < 1e-9
     assert np.abs(run.tau).max() > 1
 
 
@@ -213,7 +213,7 @@ def test_dense_output_is_as_accurate_as_the_steps(loop_of):
     )
     scale = np.abs(fine.q).max()
     np.testing.assert_allclose(rough.q, fine.q, atol=1e-6 * scale)
-    np.testing.assert_allclose(rough.v, fine.v, atol=1e-5 * np.abs(fine.v).max())
+    np.testing.assert_allclose(rough.v, fine.v, atol=5e-5 * np.abs(fine.v).max())
 
 
 def test_accelerations_are_those_of_the_plant(loop_of):

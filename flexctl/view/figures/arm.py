@@ -77,14 +77,14 @@ class ArmAxes:
 
 
 def plot_arm(canvas: Canvas, plant: Plant, q: Array) -> None:
-    """The arm in one pose q (n,), to scale."""
+    """Draw the arm in one pose q (n,), to scale."""
     picture = ArmAxes(canvas, make_skeleton(plant), [q])
     picture.draw(q, PALETTE[0])
     picture.axes.set_title("The arm")
 
 
 def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencies: Array) -> None:
-    """The arm in a pose with its lowest modes at held joints.
+    """Draw the arm in a pose with its lowest modes at held joints.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencie
 
 
 def _scaled(skeleton: Skeleton, q: Array, shapes: Array) -> list[tuple[float, Array]]:
-    """Modes with the factor that makes their largest displacement a sixth of the arm's size."""
+    """Return modes with the factor that moves them by a sixth of the arm's size."""
     rest = np.hstack(skeleton.lines(q))
     size = np.ptp(rest, axis=1).max()
     scaled = []
@@ -126,7 +126,7 @@ def _scaled(skeleton: Skeleton, q: Array, shapes: Array) -> list[tuple[float, Ar
 
 
 def plot_stills(canvas: Canvas, plant: Plant, run: Trajectory, end: float) -> None:
-    """The arm at several times of its motion, light to dark, with the way of its tip.
+    """Draw the arm at several times of its motion, light to dark, with the way of its tip.
 
     The truth plant's deflections are drawn enlarged where they are too small to be seen, and the
     title says how much. Dashed: the rigid arm at the same joints.
@@ -152,19 +152,19 @@ def plot_stills(canvas: Canvas, plant: Plant, run: Trajectory, end: float) -> No
 
 
 def still_times(run: Trajectory, end: float) -> list[int]:
-    """Indices of the samples drawn: evenly along the reference, or over a run that has none."""
+    """Choose samples (indices) evenly along the reference, or over a run that has none."""
     way = _way(run) if end > 0 else run.t
     return [int(k) for k in np.searchsorted(way, np.linspace(0, way[-1], N_STILLS) * (1 - 1e-9))]
 
 
 def _way(run: Trajectory) -> Array:
-    """Way that the reference of the joints has gone by each time (N,) [rad, m mixed]."""
+    """Return the way that the reference of the joints has gone by each time (N,) [rad, m mixed]."""
     steps = np.linalg.norm(np.diff(run.desired, axis=1), axis=0)
     return np.concatenate([[0.0], np.cumsum(steps)])
 
 
 def exaggeration(run: Trajectory, skeleton: Skeleton) -> float:
-    """A round factor that makes the largest deflection about a tenth of the arm's size."""
+    """Choose a round factor that makes the largest deflection about a tenth of the arm's size."""
     largest = max((np.abs(w).max() for w in run.deflection.values()), default=0.0)
     size = max(np.ptp(np.hstack(skeleton.lines(run.q[:, 0])), axis=1))
     if largest <= 0:

@@ -22,7 +22,7 @@ _MARGINS = (
 def plot_margins(
     canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]
 ) -> None:
-    """Margins at the actuators at the final pose: the worst joint's, by design.
+    """Draw margins at the actuators at the final pose: the worst joint's, by design.
 
     A design without margins (unstable, or the run failed) has no bar and says so; an arrow
     stands for a margin that nothing limits.
@@ -38,7 +38,7 @@ def plot_margins(
 
 
 def plot_frequencies(canvas: Canvas, answer: Mapping[str, Any]) -> None:
-    """Natural frequencies of an arm [rad/s]: every line alone, joints held, joints free."""
+    """Draw the natural frequencies [rad/s] of every line alone, and of the arm."""
     rows = [
         (f"{link} alone, {plane}", np.asarray(values))
         for link, planes in answer["link_frequencies"].items()
@@ -70,7 +70,7 @@ def plot_frequencies(canvas: Canvas, answer: Mapping[str, Any]) -> None:
 
 
 def _apart(values: Any) -> list[float]:
-    """The lowest frequency, and the next one where both labels have room."""
+    """Return the lowest frequency, and the next one where both labels have room."""
     return [v for i, v in enumerate(values[:2]) if i == 0 or v > 1.6 * values[0]]
 
 
@@ -83,7 +83,7 @@ def _from_hertz(f: Any) -> Any:
 
 
 def _worst(evaluation: Evaluation, key: str, factor: float) -> float | None:
-    """Smallest margin over the joints; None where there is none to speak of."""
+    """Return the smallest margin over the joints; None where there is none to speak of."""
     if evaluation.margins is None:
         return None
     return factor * float(np.min(getattr(evaluation.margins, key)))

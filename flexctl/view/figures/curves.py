@@ -38,7 +38,7 @@ class Curve:
 
 
 def plot_joint_errors(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
-    """Joint minus reference, one panel per joint [mrad or mm]."""
+    """Draw joint minus reference, one panel per joint [mrad or mm]."""
     panels = _panels(canvas, len(arm.joints), curves)
     for j, (axes, name, unit) in enumerate(zip(panels, arm.joints, joint_units(arm), strict=True)):
         small, factor = _SMALL[unit]
@@ -48,7 +48,7 @@ def plot_joint_errors(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None
 
 
 def plot_torques(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
-    """Actuator torques or forces with their limits, one panel per joint [N m or N]."""
+    """Draw actuator torques or forces with their limits, one panel per joint [N m or N]."""
     panels = _panels(canvas, len(arm.joints), curves)
     for j, (axes, name, unit) in enumerate(zip(panels, arm.joints, torque_units(arm), strict=True)):
         _lines(axes, curves, lambda run, j=j: run.tau[j])
@@ -58,7 +58,7 @@ def plot_torques(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
 
 
 def plot_deflections(canvas: Canvas, curves: Sequence[Curve]) -> None:
-    """Deflection at the end of every elastic line [mm], one panel per line."""
+    """Draw the deflection at the end of every elastic line [mm], one panel per line."""
     lines = tuple(curves[0].run.deflection)
     for axes, line in zip(_panels(canvas, len(lines), curves), lines, strict=True):
         _lines(axes, curves, lambda run, line=line: 1e3 * run.deflection[line])
@@ -68,7 +68,7 @@ def plot_deflections(canvas: Canvas, curves: Sequence[Curve]) -> None:
 
 
 def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:
-    """Distance of the tip from where it should be [mm], logarithmic, with the settling band.
+    """Draw the distance of the tip from where it should be [mm], with the settling band.
 
     Thin: the error itself. Thick: from the end of the motion on, the largest error still to
     come, which meets the band where the tip has settled.
@@ -93,7 +93,7 @@ def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:
 
 
 def _lowest(curves: Sequence[Curve]) -> float:
-    """Lower end of the axis [mm]: two decades under the band hold all that matters."""
+    """Return the lower end of the axis [mm]: two decades under the band hold all that matters."""
     return max(1e3 * curves[0].band / 100, _FLOOR)
 
 
@@ -142,14 +142,14 @@ def _keep_in_view(
 
 
 def _mark_end(axes: Axes, curves: Sequence[Curve]) -> None:
-    """A vertical line where each reference comes to rest."""
+    """Draw a vertical line where each reference comes to rest."""
     for end in {round(motion_end(curve.run), 9) for curve in curves}:
         if end > 0:
             axes.axvline(end, color="#5F6368", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
 
 
 def _mark_band(axes: Axes, band: float) -> None:
-    """The settling band: the tip counts as settled below its upper edge."""
+    """Draw the settling band: the tip counts as settled below its upper edge."""
     axes.axhspan(0, 1e3 * band, color=GOOD, alpha=0.12, linewidth=0)
     axes.axhline(1e3 * band, color=GOOD, linewidth=0.9)
     axes.annotate(
@@ -165,7 +165,7 @@ def _mark_band(axes: Axes, band: float) -> None:
 
 
 def _mark_limit(axes: Axes, limit: float | None) -> None:
-    """The torque limits, where they are near enough to matter; else what they are."""
+    """Draw the torque limits where they are near enough to matter; else what they are."""
     if limit is None:
         return
     low, high = axes.get_ylim()

@@ -21,7 +21,7 @@ _LINEAR = 1.0  # rad/s; symmetric-logarithmic axes are linear below it
 def plot_poles(
     canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]
 ) -> None:
-    """Closed-loop eigenvalues at the final pose: all of them, and the slow ones near the origin.
+    """Draw the closed-loop eigenvalues at the final pose: all, and those near the origin.
 
     Only the upper half plane is drawn; lines of equal damping ratio are dotted.
     """
@@ -41,7 +41,7 @@ def plot_poles(
 
 
 def plot_path(canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]) -> None:
-    """Largest real part of the frozen eigenvalues along the gross motion [1/s]."""
+    """Draw the largest real part of the frozen eigenvalues along the gross motion [1/s]."""
     axes = canvas.subplots()
     for e in evaluations:
         if e.stability is not None:
@@ -65,7 +65,7 @@ def plot_path(canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[
 def plot_orders(
     canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]
 ) -> None:
-    """Largest real part at the final pose over the order of the truth plant [1/s]."""
+    """Draw the largest real part at the final pose over the order of the truth plant [1/s]."""
     axes = canvas.subplots()
     for e in evaluations:
         if e.stability is not None:
@@ -105,7 +105,7 @@ def _poles(axes: Axes, evaluation: Evaluation, look: Look, size: float) -> None:
 
 
 def _slow_radius(poles: Sequence[Complex]) -> float:
-    """Size [rad/s] that holds the slowest eigenvalues of every design."""
+    """Return the size [rad/s] that holds the slowest eigenvalues of every design."""
     if not poles:
         return 1.0
     nearest = [np.sort(np.abs(p))[: max(6, min(len(p) // 3, 12))][-1] for p in poles]
@@ -172,7 +172,7 @@ def _shade_unstable(axes: Axes, direction: str) -> None:
 
 
 def _scale_rates(axes: Axes, rates: Array) -> None:
-    """Room above zero on the axis of growth rates [1/s]; logarithmic where they differ widely."""
+    """Leave room above zero on an axis of growth rates [1/s], logarithmic where far apart."""
     sizes = np.abs(rates[rates != 0])
     low, high = min(float(rates.min()), 0.0), max(float(rates.max()), 0.0)
     if len(sizes) and sizes.max() > 20 * sizes.min():

@@ -30,7 +30,7 @@ N_MODES = 3  # drawn by `flexctl inspect`
 
 
 def plot_inspection(found: Inspection, answer: Mapping[str, Any]) -> Figure:
-    """What `flexctl inspect --plot` draws: the arm with its lowest modes, and its frequencies."""
+    """Draw the arm with its lowest modes, and its frequencies: `flexctl inspect --plot`."""
     with styled():
         figure = new_figure(11.0, 5.2)
         left, right = split(figure, 1, 2, width_ratios=(1.05, 1))
@@ -41,7 +41,7 @@ def plot_inspection(found: Inspection, answer: Mapping[str, Any]) -> Figure:
 
 
 def plot_simulation(loop: ClosedLoop, run: Trajectory) -> Figure:
-    """What `flexctl simulate --plot` draws: errors, deflections, torques and the arm in motion."""
+    """Draw errors, deflections, torques and the arm in motion: `flexctl simulate --plot`."""
     name, arm = loop.controller.design.name, loop.truth.arm
     look = looks([name])[name]
     curve = Curve(name=name, run=run, look=look, band=loop.controller.design.loop.settle_within)
@@ -59,7 +59,7 @@ def plot_simulation(loop: ClosedLoop, run: Trajectory) -> Figure:
 def plot_comparison(
     evaluations: Sequence[Evaluation], arm: Arm, faces: Mapping[str, Look], band: float
 ) -> Figure:
-    """What `flexctl compare --plot` draws: tip errors, eigenvalues, margins and torques."""
+    """Draw tip errors, eigenvalues, margins and torques: `flexctl compare --plot`."""
     curves = make_curves(evaluations, faces, band)
     with styled():
         figure = new_figure(12.5, 11.0)
@@ -82,7 +82,7 @@ def plot_comparison(
 def make_curves(
     evaluations: Sequence[Evaluation], faces: Mapping[str, Look], band: float
 ) -> list[Curve]:
-    """The runs of all designs that have one."""
+    """Gather the runs of all designs that have one."""
     return [
         Curve(
             name=e.name,
@@ -97,7 +97,7 @@ def make_curves(
 
 
 def add_legend(canvas: Canvas) -> None:
-    """One legend above all panels, of the designs that any panel names."""
+    """Draw one legend above all panels, of the designs that any panel names."""
     entries: dict[str, Any] = {}
     for axes in _all_axes(canvas):
         if axes.get_legend() is None:

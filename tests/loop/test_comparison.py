@@ -1,0 +1,106 @@
+"""Several designs side by side: the ranking, the baseline, what cannot be judged."""
+
+import json
+
+import numpy as np
+import pytest
+
+from flexctl.catalogue import BasisChoice, Design, apply_settings
+from flexctl.loop import baseline_design, compare, default_truth
+
+
+def named(design, name):
+    return Design.model_validate(design.table() | {"name": name, "path": None})
+
+
+@pytest.fixture(scope="module")
+def designs(make):
+    second = {"joint_error": 300.0, "joint_rate": 0.3, "strain_energy": 1.0, "kinetic_energy": 1.0}
+    second = {"weights": second | {"effort": 1e-3}}
+    loop = {"duration": 1.2, "settle_within": 1e-3}
+    slow = {"sample_time": 0.25, "duration": 1.2}
+    build = make["design"]
+    pd = {"Gp": [20.0], "Gv": [6.0]}
+    return [
+        named(build([0.0], [1.0], loop=loop), "ringing"),
+        named(build([0.0], [1.0], loop=loop, second_loop=second), "damped"),
+        named(build([0.0], [1.0], "joint-pd", gains=pd, loop=slow), "too slow"),
+        named(build([0.0], [1.0], gains={"Gp": [1.0], "Gv": [1.0], "Gi": [5.0]}), "impossible"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def comparison(make, designs):
+    truth = BasisChoice(kind="modes", order=3)
+    said = []
+    result = compare(make["single"](), designs, truth_basis=truth, progress=said.append)
+    assert len(said) >= len(designs) + 1
+    return result
+
+
+def test_every_design_and_the_baseline_get_a_verdict(comparison):
+    names = [evaluation.name for evaluation in comparison.evaluations]
+    assert names == ["ringing", "damped", "too slow", "impossible", "joint-pd"]
+
+
+def test_only_what_holds_the_arm_is_ranked(comparison):
+    assert set(comparison.ranking) == {"ringing", "damped", "joint-pd"}
+    by_name = {evaluation.name: evaluation for evaluation in comparison.evaluations}
+    assert by_name["too slow"].failed is None
+    assert by_name["too slow"].stability.stable is False
+    assert "Gi" in by_name["impossible"].failed
+    assert "too slow" in comparison.verdict
+    assert "impossible failed" in comparison.verdict
+
+
+def test_a_ranking_goes_by_residual_then_tracking_then_energy(comparison):
+    by_name = {evaluation.name: evaluation for evaluation in comparison.evaluations}
+    for better, worse in zip(comparison.ranking, comparison.ranking[1:], strict=False):
+        first, second = by_name[better], by_name[worse]
+        if (first.residual.settling_time is None) == (second.residual.settling_time is None):
+            assert first.residual.tip_error_max <= second.residual.tip_error_max
+        else:
+            assert first.residual.settling_time is not None
+    assert comparison.ranking[0] == "damped"
+
+
+def test_its_json_is_plain_and_complete(comparison):
+    answer = json.loads(json.dumps(comparison.to_json(), allow_nan=False))
+    assert answer.keys() >= {"model", "truth", "evaluations", "ranking"}
+    assert answer["truth"]["kind"] == "modes"
+    assert answer["truth"]["order"] == 3
+    assert answer["ranking"] == list(comparison.ranking)
+    assert [e["design"] for e in answer["evaluations"]][-1] == "joint-pd"
+
+
+def test_the_baseline_has_the_bandwidth_of_the_stiffest_design(make, designs):
+    # Gp and Gv times the rigid inertia at the joint: hub, link and payload about the axis
+    inertia = 0.1 + 0.54 / 3 + 0.25
+    baseline = baseline_design(make["single"](), designs[0])
+    assert baseline.method == "joint-pd"
+    assert baseline.gains.Gp[0] == pytest.approx(100 * inertia, rel=1e-3)
+    assert baseline.gains.Gv[0] == pytest.approx(20 * inertia, rel=1e-3)
+    assert baseline.second_loop is None
+
+
+def test_there_may_be_no_baseline(make, designs):
+    result = compare(make["single"](), designs[:1], baseline=False)
+    assert [evaluation.name for evaluation in result.evaluations] == ["ringing"]
+    assert result.truth["order"] == designs[0].basis.order + 2
+
+
+def test_the_truth_is_the_files_or_two_modes_finer(make, rrp_arm):
+    choice = BasisChoice(kind="elements", order=1)
+    assert default_truth(rrp_arm, choice) == BasisChoice(kind="elements", order=4)
+    assert default_truth(make["single"](), choice) == BasisChoice(kind="modes", order=3)
+
+
+def test_designs_are_made_for_the_arm_as_modelled_and_judged_on_the_arm_as_it_is(make, designs):
+    arm = make["single"]()
+    truth = apply_settings(arm, ["link1.EI=*0.6", "payload.mass=+40%"])
+    known, other = (
+        compare(arm, designs[:1], truth_arm=t, baseline=False).evaluations[0] for t in (arm, truth)
+    )
+    assert np.abs(known.tracking.joint_error_max[0]) < 1e-3
+    assert other.tracking.joint_error_max[0] > 3 * known.tracking.joint_error_max[0]
+    assert known.cost == other.cost

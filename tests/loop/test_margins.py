@@ -1,0 +1,290 @@
+"""Margins against what they mean: the loop is stable inside and unstable outside."""
+
+import control
+import numpy as np
+import pytest
+import scipy.optimize
+
+from flexctl.loop import find_margins, linearise_loop, smallest_sampling_rate
+from flexctl.loop.linear import LinearLoop, sampled_loop
+
+
+def changed(loop, factors):
+    """The loop with the channels' feedback multiplied by factors (m,), real or complex."""
+    f = np.asarray(factors)[:, None]
+    return LinearLoop(
+        plant=loop.plant,
+        feedback=f * loop.feedback,
+        integral_gain=f * loop.integral_gain,
+        sample_time=loop.sample_time,
+        delay=loop.delay,
+    )
+
+
+def abscissa(loop, factors):
+    """Largest real part of the closed-loop poles with the channels multiplied by factors."""
+    K = np.asarray(factors)[:, None] * loop.K
+    return np.linalg.eigvals(loop.A + loop.B @ K).real.max()
+
+
+def with_lag(loop, channel, delay, order=12):
+    """Spectral abscissa with a delay of one actuator as a high-order Pade approximation."""
+    m = loop.B.shape[1]
+    numerator, denominator = control.pade(delay, order)
+    lag = control.ss(control.tf(numerator, denominator))
+    F, G, H, E = (np.asarray(x) for x in (lag.A, lag.B, lag.C, lag.D))
+    pick, others = np.zeros((m, m)), np.eye(m)
+    pick[channel, channel], others[channel, channel] = 1, 0
+    b = loop.B[:, [channel]]
+    k = loop.K[[channel]]
+    closed = np.block([[loop.A + loop.B @ others @ loop.K + E[0, 0] * b @ k, b @ H], [G @ k, F]])
+    return np.linalg.eigvals(closed).real.max()
+
+
+def random_loop(make, seed, m=2, integral=True):
+    """Stable loop of three masses with weak damping and coupled feedback."""
+    rng = np.random.default_rng(seed)
+    C, F = rng.normal(size=(2, 3, 3))
+    n = 3
+    M, K = np.eye(n) + 0.2 * C @ C.T, 30 * F @ F.T + np.eye(n)
+    for _ in range(200):
+        by_q = -rng.normal(size=(m, n)) * 8 - 40 * np.eye(m, n)
+        by_v = -rng.normal(size=(m, n)) - 6 * np.eye(m, n)
+        by_z = -rng.normal(size=(m, m)) - 8 * np.eye(m) if integral else None
+        loop = make["linear"](M, 0.02 * K + 0.3 * np.eye(n), K, by_q, by_v, by_z)
+        if loop.poles.real.max() < -0.05:
+            return loop
+    raise AssertionError("no stable loop")
+
+
+def unit(loop, channel, value):
+    """All factors 1 but one."""
+    factors = np.ones(loop.B.shape[1], dtype=complex)
+    factors[channel] = value
+    return factors
+
+
+LOOPS = [(seed, m, i) for seed, m, i in ((1, 1, True), (2, 2, False), (3, 2, True), (4, 3, True))]
+CHANNELS = [(*loop, channel) for loop in LOOPS for channel in range(loop[1])]
+
+
+@pytest.mark.parametrize(("seed", "m", "integral", "channel"), CHANNELS)
+def test_gain_margins_are_where_stability_ends(make, seed, m, integral, channel):
+    loop = random_loop(make, seed, m, integral)
+    margins = find_margins(loop)
+    up, down = margins.gain_up_db[channel], -margins.gain_down_db[channel]
+    for limit, inside, outside in ((up, -0.05, 0.05), (down, 0.05, -0.05)):
+        if np.isfinite(limit):
+            assert abscissa(loop, unit(loop, channel, 10 ** ((limit + inside) / 20))) < 0
+            assert abscissa(loop, unit(loop, channel, 10 ** ((limit + outside) / 20))) > 0
+    # and nowhere in between
+    for gain in np.geomspace(max(down, -60) + 0.05, 1e-3, 40) if down > 0 else ():
+        assert abscissa(loop, unit(loop, channel, 10 ** (gain / 20))) < 0
+    between = np.linspace(max(down, -60) + 0.05, min(up, 60) - 0.05, 60)
+    assert all(abscissa(loop, unit(loop, channel, 10 ** (g / 20))) < 0 for g in between)
+    assert margins.gain_db[channel] == min(up, -down)
+
+
+@pytest.mark.parametrize(("seed", "m", "integral", "channel"), CHANNELS)
+def test_phase_margins_are_where_stability_ends(make, seed, m, integral, channel):
+    # a constant complex factor turns positive and negative frequencies in opposite directions
+    loop = random_loop(make, seed, m, integral)
+    phase = np.radians(find_margins(loop).phase_deg[channel])
+    if not np.isfinite(phase):
+        turns = np.exp(1j * np.linspace(-np.pi, np.pi, 60))
+        assert all(abscissa(loop, unit(loop, channel, f)) < 0 for f in turns)
+        return
+    assert abscissa(loop, unit(loop, channel, np.exp(0.995j * phase))) < 0
+    assert abscissa(loop, unit(loop, channel, np.exp(1.005j * phase))) > 0
+
+
+@pytest.mark.parametrize(("seed", "m", "integral", "channel"), CHANNELS)
+def test_delay_margins_are_where_stability_ends(make, seed, m, integral, channel):
+    loop = random_loop(make, seed, m, integral)
+    delay = find_margins(loop).delay_seconds[channel]
+    if not np.isfinite(delay):
+        delay = 50.0
+        assert with_lag(loop, channel, delay) < 0
+        return
+    assert with_lag(loop, channel, 0.99 * delay) < 0
+    assert with_lag(loop, channel, 1.01 * delay) > 0
+
+
+def as_control(loop):
+    """The loop gain L = -K (s - A)^-1 B as a python-control system."""
+    return control.ss(loop.A, loop.B, -loop.K, np.zeros((loop.B.shape[1],) * 2))
+
+
+@pytest.mark.parametrize(("seed", "m", "integral"), LOOPS)
+def test_the_disk_margin_is_that_of_python_control(make, seed, m, integral):
+    loop = random_loop(make, seed, m, integral)
+    margins = find_margins(loop)
+    at = margins.disk_frequency
+    w = np.sort(np.concatenate([np.geomspace(at / 100, at * 100, 1500), [at]]))
+    found = control.disk_margins(as_control(loop), w, skew=0.0)[0]
+    assert margins.disk == pytest.approx(found, rel=1e-3)
+    assert margins.disk <= found * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("seed", "m", "integral"), LOOPS)
+def test_nothing_inside_the_disk_destabilises(make, seed, m, integral):
+    loop = random_loop(make, seed, m, integral)
+    d = find_margins(loop).disk
+    rng = np.random.default_rng(seed)
+    radius = d * np.sqrt(rng.uniform(size=(400, m))) * 0.999
+    radius[:200] = 0.999 * d
+    delta = radius * np.exp(2j * np.pi * rng.uniform(size=(400, m)))
+    factors = (2 + delta) / (2 - delta)
+    assert max(abscissa(loop, f) for f in factors) < 0
+
+
+@pytest.mark.parametrize(("seed", "m", "integral"), LOOPS[:3])
+def test_something_just_outside_the_disk_destabilises(make, seed, m, integral):
+    loop = random_loop(make, seed, m, integral)
+    d = 1.02 * find_margins(loop).disk
+    angles = np.linspace(0, 2 * np.pi, 180 if m == 1 else 90, endpoint=False)
+    grid = np.stack(np.meshgrid(*[d * np.exp(1j * angles)] * m), axis=-1).reshape(-1, m)
+    K = ((2 + grid) / (2 - grid))[..., None] * loop.K
+    assert np.linalg.eigvals(loop.A + loop.B @ K).real.max() > 0
+
+
+def test_a_textbook_loop_has_its_textbook_margins(make):
+    # L = 1/(s (s + 1)(s + 2)): gain margin 6; |L| = 1 where w^6 + 5 w^4 + 4 w^2 = 1
+    margins = find_margins(make["linear"]([[1]], [[3]], [[2]], [[0]], [[0]], [[-1]]))
+    roots = np.roots([1, 5, 4, -1])
+    w = np.sqrt(roots[(np.abs(roots.imag) < 1e-12) & (roots.real > 0)].real[0])
+    phase = np.pi / 2 - np.arctan(w) - np.arctan(w / 2)
+    assert margins.gain_up_db[0] == pytest.approx(20 * np.log10(6), rel=1e-6)
+    assert margins.gain_down_db[0] == np.inf
+    assert margins.phase_deg[0] == pytest.approx(np.degrees(phase), rel=1e-6)
+    assert margins.delay_seconds[0] == pytest.approx(phase / w, rel=1e-6)
+
+
+def test_a_loop_that_needs_its_gain_has_a_margin_downwards(make):
+    # 1/s^2 under PID: s^3 + g (kd s^2 + kp s + ki), stable for g > ki/(kd kp) = 1/4
+    margins = find_margins(make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-2]], [[-2]]))
+    assert margins.gain_down_db[0] == pytest.approx(20 * np.log10(4), rel=1e-6)
+    assert margins.gain_up_db[0] == np.inf
+
+
+def test_a_loop_that_would_fall_over_has_a_margin_downwards(make):
+    # q'' - 5 q = u = -20 q - 6 q': stable for g > 1/4; the loop leaves stability at zero frequency
+    margins = find_margins(make["linear"]([[1]], [[0]], [[-5]], [[-20]], [[-6]]))
+    assert margins.gain_down_db[0] == pytest.approx(20 * np.log10(4), rel=1e-3)
+
+
+def test_a_loop_without_feedback_in_one_channel_bears_anything_there(make):
+    by_q, by_v = np.array([[-20.0, 0.0], [0.0, 0.0]]), np.array([[-6.0, 0.0], [0.0, 0.0]])
+    loop = make["linear"](np.eye(2), 0.1 * np.eye(2), [[2, -1], [-1, 2]], by_q, by_v)
+    margins = find_margins(loop)
+    assert margins.gain_db[1] == margins.phase_deg[1] == margins.delay_seconds[1] == np.inf
+
+
+def test_a_double_integrator_under_pd_has_closed_form_margins(make):
+    # L = (kp + kd s)/s^2, kp = kd = 1: |L| = 1 at w^4 = 1 + w^2, phase margin atan(w)
+    margins = find_margins(make["linear"]([[1]], [[0]], [[0]], [[-1]], [[-1]]))
+    w = np.sqrt((1 + np.sqrt(5)) / 2)
+    assert margins.phase_deg[0] == pytest.approx(np.degrees(np.arctan(w)), rel=1e-6)
+    assert margins.delay_seconds[0] == pytest.approx(np.arctan(w) / w, rel=1e-6)
+    assert margins.gain_db[0] == np.inf
+
+
+def sampled_radius(loop, factor=1.0, extra=0.0):
+    other = changed(loop, np.full(loop.B.shape[1], factor))
+    step = sampled_loop(other, loop.sample_time, loop.delay + extra)
+    return np.abs(np.linalg.eigvals(step)).max()
+
+
+SAMPLED = [(0.1, 0.0), (0.1, 0.1), (0.1, 0.04), (0.3, 0.0)]
+
+
+@pytest.mark.parametrize(("period", "delay"), SAMPLED)
+def test_sampled_gain_margins_are_where_stability_ends(make, period, delay):
+    # a rigid joint under PD: the fast end of the gain margin lies at or near half the rate
+    loop = make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]], None, period, delay)
+    assert sampled_radius(loop) < 1
+    exact = scipy.optimize.brentq(lambda g: sampled_radius(loop, g) - 1, 1.0, 20.0)
+    assert find_margins(loop).gain_up_db[0] == pytest.approx(20 * np.log10(exact), rel=1e-4)
+
+
+@pytest.mark.parametrize(("period", "delay"), SAMPLED)
+def test_a_sampled_oscillator_has_its_gain_margin_too(make, period, delay):
+    loop = make["linear"]([[1]], [[0.4]], [[9]], [[-2]], [[-1.5]], None, period, delay)
+    exact = scipy.optimize.brentq(lambda g: sampled_radius(loop, g) - 1, 1.0, 40.0)
+    assert find_margins(loop).gain_up_db[0] == pytest.approx(20 * np.log10(exact), rel=1e-4)
+
+
+def test_a_sampled_phase_margin_is_where_stability_ends(make):
+    loop = make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]], None, 0.1, 0.04)
+    phase = np.radians(find_margins(loop).phase_deg[0])
+    opened = sampled_loop(changed(loop, [0.0]), 0.1, 0.04)
+    by_law = sampled_loop(loop, 0.1, 0.04) - opened
+    radii = [
+        np.abs(np.linalg.eigvals(opened + np.exp(f * 1j * phase) * by_law)).max()
+        for f in (0.99, 1.01)
+    ]
+    assert radii[0] < 1 < radii[1]
+
+
+def test_a_sampled_delay_margin_is_close_to_where_stability_ends(make):
+    # added delay acts between samples: exact at whole periods, near enough when sampled fast
+    loop = make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]], None, 0.02, 0.0)
+    exact = scipy.optimize.brentq(lambda d: sampled_radius(loop, 1.0, d) - 1, 0.01, 1.0)
+    assert find_margins(loop).delay_seconds[0] == pytest.approx(exact, rel=1e-2)
+
+
+def test_margins_of_an_arm_are_where_its_loop_ends(make):
+    # the RRP-like sliding arm on a finer truth than its design
+    design = make["design"]([0.0, 0.3], [0.5, 0.8])
+    loop = make["close"](make["sliding"](), design, kind="elements", order=3)
+    linear = linearise_loop(loop, np.array([0.5, 0.8]), 0.0)
+    margins = find_margins(linear)
+    for j in range(2):
+        for limit, sign in ((margins.gain_up_db[j], 1), (-margins.gain_down_db[j], -1)):
+            if np.isfinite(limit):
+                inside, outside = (10 ** ((limit + s * sign * 0.02) / 20) for s in (-1, 1))
+                assert abscissa(linear, unit(linear, j, inside)) < 0
+                assert abscissa(linear, unit(linear, j, outside)) > 0
+        phase = np.radians(margins.phase_deg[j])
+        assert abscissa(linear, unit(linear, j, np.exp(0.99j * phase))) < 0
+        assert abscissa(linear, unit(linear, j, np.exp(1.01j * phase))) > 0
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.05])
+def test_the_smallest_sampling_rate_is_where_stability_ends(make, delay):
+    loop = make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]], None, None, delay)
+    rate = smallest_sampling_rate(loop)
+    radius = [
+        np.abs(np.linalg.eigvals(sampled_loop(loop, 1 / r, delay))).max()
+        for r in (1.01 * rate, 0.99 * rate)
+    ]
+    assert radius[0] < 1 < radius[1]
+
+
+def test_a_double_integrator_needs_the_rate_of_its_closed_form(make):
+    # z-plane Jury test of 1/s^2 under held kp, kd: stable for T < 2 kp... min(2 kd/kp, 2/kd)
+    kp, kd = 1.0, 4.0
+    loop = make["linear"]([[1]], [[0]], [[0]], [[-kp]], [[-kd]])
+    # p(z) = z^2 + (kp T^2/2 + kd T - 2) z + (kp T^2/2 - kd T + 1): p(-1) = 4 - 2 kd T, p(1) > 0
+    assert smallest_sampling_rate(loop) == pytest.approx(kd / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("frequency", [30.0, 60.0, 100.0])
+def test_every_faster_rate_is_stable_too(make, frequency):
+    # a lightly damped mode turns unstable near whole multiples of the sampling frequency
+    M, K = np.eye(2), np.diag([0.0, frequency**2])
+    D = np.diag([0.0, 0.04 * frequency])
+    loop = make["linear"](M, D, K, [[-4.0, -1.5]], [[-3.0, -0.6]])
+    assert loop.poles.real.max() < 0
+    rate = smallest_sampling_rate(loop)
+    periods = np.linspace(1e-4, 0.998 / rate, 2000)
+    radii = [np.abs(np.linalg.eigvals(sampled_loop(loop, T))).max() for T in periods]
+    assert max(radii) < 1, f"unstable already at {1 / periods[int(np.argmax(radii))]:.3g} Hz"
+
+
+def test_an_undamped_mode_that_any_hold_destabilises_has_no_rate(make):
+    # velocity feedback of the wrong sign through a mode: held for however short it grows
+    loop = make["linear"](np.eye(2), np.diag([0, 0.0]), np.diag([0.0, 1e4]), [[-4, 0]], [[-3, 0]])
+    grows = make["linear"]([[1]], [[-1e-3]], [[1]], [[0]], [[0]])
+    assert smallest_sampling_rate(grows) is None
+    assert loop.poles.real.max() <= 1e-12

@@ -1,0 +1,191 @@
+"""Statuses and streams of the command line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from flexctl.catalogue import list_designs, list_models
+from flexctl.errors import ComputationError, DesignError
+from flexctl.view import cli
+from flexctl.view.output import replacing
+
+QUICK = ("single-link-hub", "hub-pd", "-m", "1", "--truth-modes", "1")
+
+BAD_INPUT = {
+    "no command": [],
+    "unknown command": ["judge"],
+    "unknown option": ["list", "--jsn"],
+    "no model": ["inspect"],
+    "unknown model": ["inspect", "single-link-hubb"],
+    "missing file": ["inspect", "no/such/file.toml"],
+    "no modes": ["inspect", "single-link-hub", "-m", "0"],
+    "too many modes": ["inspect", "single-link-hub", "-m", "500"],
+    "modes that are no number": ["inspect", "single-link-hub", "-m", "two"],
+    "modes and elements": ["inspect", "single-link-hub", "-m", "2", "-e", "2"],
+    "truth modes and elements": ["simulate", *QUICK, "--truth-elements", "2"],
+    "truth dropped below zero": ["simulate", *QUICK, "--truth-drop-above", "-1"],
+    "misspelt key": ["inspect", "single-link-hub", "--set", "link1.lenght=1"],
+    "negative length": ["inspect", "single-link-hub", "--set", "link1.length=-1"],
+    "mass that is no number": ["inspect", "single-link-hub", "--set", "payload.mass=nan"],
+    "damping of more than all": ["inspect", "single-link-hub", "--damping", "1.5"],
+    "damping that is no number": ["inspect", "single-link-hub", "--damping", "nan"],
+    "unknown coordinate": ["inspect", "single-link-hub", "--pose", "joint7=1"],
+    "pose that is no number": ["inspect", "single-link-hub", "--pose", "joint1=nan"],
+    "pose without value": ["inspect", "single-link-hub", "--pose", "joint1"],
+    "beam out of its hub": ["inspect", "theodore-ghosal-rrp", "--pose", "joint3=9"],
+    "design of another arm": ["simulate", "single-link-hub", "rrp-stiff"],
+    "times that are no numbers": ["simulate", *QUICK, "--at", "0.1,soon"],
+    "times before the start": ["simulate", *QUICK, "--at=-0.1"],
+    "times after the end": ["simulate", *QUICK, "--at", "2", "--duration", "1"],
+    "endless run": ["simulate", *QUICK, "--duration", "inf"],
+    "no designs": ["compare", "single-link-hub"],
+    "a design twice": ["compare", "single-link-hub", "hub-pd", "hub-pd"],
+    "unknown kind of figure": ["inspect", "single-link-hub", "--plot", "arm.bmp"],
+    "unknown kind of film": ["simulate", *QUICK, "--animate", "run.avi"],
+    "folder that is not there": ["inspect", "single-link-hub", "--out", "no/such/arm.json"],
+    "requirement without sign": ["inspect", "single-link-hub", "--require", "mass"],
+    "requirement of no number": ["inspect", "single-link-hub", "--require", "mass<nan"],
+    "requirement of a list": ["inspect", "single-link-hub", "--require", "tip<1"],
+    "requirement of a text": ["inspect", "single-link-hub", "--require", "backend<1"],
+}
+
+
+@pytest.mark.parametrize("words", BAD_INPUT.values(), ids=BAD_INPUT)
+def test_bad_input_is_one_line_and_status_2(flexctl, words):
+    said = flexctl(*words)
+
+    assert said.status == 2
+    assert said.out == ""
+    assert said.err.startswith("flexctl: ")
+    assert said.err.count("\n") == 1
+
+
+def test_an_unknown_key_of_a_requirement_names_the_nearest(flexctl):
+    said = flexctl("inspect", "single-link-hub", "--require", "frequencies_lokced.0>1")
+
+    assert said.status == 2
+    assert "frequencies_locked" in said.err
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["mass<0.8", "mass>=0.79", "model==single-link-hub", "basis.order!=3", "pose.joint1==0"],
+)
+def test_a_requirement_that_holds_is_status_0(flexctl, condition):
+    assert flexctl("inspect", "single-link-hub", "--require", condition).status == 0
+
+
+def test_a_requirement_that_does_not_hold_is_status_1_and_named(flexctl):
+    said = flexctl(
+        "inspect", "single-link-hub", "--json", "--require", "mass<0.1", "--require", "mass<1"
+    )
+
+    assert said.status == 1
+    assert json.loads(said.out)["mass"] == pytest.approx(0.79)
+    assert said.err == "flexctl: required mass<0.1 does not hold: it is 0.79\n"
+
+
+@pytest.mark.parametrize("error", [DesignError, ComputationError])
+def test_a_failed_computation_is_one_line_and_status_3(flexctl, monkeypatch, error):
+    def fail(*_words):
+        raise error("the mode link1.y.1\ncannot be stabilised; lower the gains")
+
+    monkeypatch.setattr("flexctl.view.inspection.inspect_model", fail)
+    said = flexctl("inspect", "single-link-hub")
+
+    assert said == (3, "", "flexctl: the mode link1.y.1 cannot be stabilised; lower the gains\n")
+
+
+def test_a_bug_shows_its_traceback_only_when_asked(flexctl, monkeypatch):
+    def fail(*_words):
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("flexctl.view.inspection.inspect_model", fail)
+
+    assert "Traceback" not in flexctl("inspect", "single-link-hub").err
+    assert "Traceback" in flexctl("inspect", "single-link-hub", "--debug").err
+
+
+def test_an_interrupt_is_status_130(flexctl, monkeypatch):
+    def interrupt(*_words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flexctl.view.inspection.inspect_model", interrupt)
+
+    assert flexctl("inspect", "single-link-hub") == (130, "", "")
+
+
+def test_an_interrupted_process_says_nothing_and_ends_with_130():
+    code = (
+        "import sys, time, flexctl.view.inspection as room; from flexctl.view.cli import run\n"
+        "room.inspect_model = lambda *_: (print('running', flush=True), time.sleep(30))\n"
+        "sys.exit(run(['inspect', 'single-link-hub']))"
+    )
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+
+    assert (process.returncode, err) == (130, b"")
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text("old")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as draft:
+        draft.write_text("half")
+        raise KeyboardInterrupt
+
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = ["inspect", "single-link-hub", "--json"]
+    with os.fdopen(writing, "w") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "flexctl", *words],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert (done.returncode, done.stderr) == (cli.PIPE_CLOSED, "")
+
+
+def test_help_answers_within_half_a_second():
+    def seconds():
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "flexctl", "--help"], check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(3)) < 0.5
+
+
+@pytest.mark.parametrize("word", ["--help", "--version"])
+def test_help_and_version_are_status_0(flexctl, word):
+    said = flexctl(word)
+
+    assert said.status == 0
+    assert "flexctl" in said.out
+
+
+def test_list_names_every_file_of_the_catalogue(flexctl):
+    found = json.loads(flexctl("list", "--json").out)
+
+    assert [entry["name"] for entry in found["models"]] == [e.name for e in list_models()]
+    assert [entry["name"] for entry in found["designs"]] == [e.name for e in list_designs()]
+    assert {"name", "summary", "source", "model", "method"} <= set(found["designs"][0])
+
+
+def test_list_reads_as_a_table(flexctl):
+    assert "single-link-hub" in flexctl("list").out

@@ -1,0 +1,117 @@
+"""Figures: drawn from the arm's own kinematics, not empty, the same every time."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from flexctl.catalogue import BasisChoice, load_model
+from flexctl.plant import assemble_plant
+from flexctl.view.drawing import is_planar, make_skeleton
+from flexctl.view.style import BASELINE, looks, new_figure, save_figure, styled
+
+ARMS = ["single-link-hub", "planar-two-link", "theodore-ghosal-rrp"]
+
+
+def bent(model, kind="elements"):
+    plant = assemble_plant(load_model(model), BasisChoice(kind=kind, order=2), interpreted=True)
+    noise = np.random.default_rng(1).normal(scale=0.03, size=plant.n)
+    return plant, plant.pose() + noise
+
+
+@pytest.mark.parametrize("kind", ["modes", "elements"])
+@pytest.mark.parametrize("model", ARMS)
+def test_the_drawn_arm_ends_at_the_tip_of_the_plant(model, kind):
+    plant, q = bent(model, kind)
+
+    tip = make_skeleton(plant).lines(q)[-1][:, -1]
+
+    assert tip == pytest.approx(plant.tip(q), abs=1e-12)
+
+
+@pytest.mark.parametrize("model", ARMS)
+def test_every_bending_line_ends_where_the_plant_says(model):
+    plant, q = bent(model)
+    ends = plant.line_tips(q)
+    lines = make_skeleton(plant).lines(q)
+    found = [line[:, -2] for line, body in zip(lines, plant.bodies, strict=True) if body.planes]
+
+    expected = [ends[:, j] for j, body in enumerate(plant.bodies) if body.planes]
+    assert np.array(found) == pytest.approx(np.array(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("model", ARMS)
+def test_links_hang_together(model):
+    plant, q = bent(model)
+    lines = make_skeleton(plant).lines(q)
+
+    for before, after in itertools.pairwise(lines):
+        assert after[:, 0] == pytest.approx(before[:, -1], abs=1e-12)
+
+
+def test_a_sliding_beam_keeps_its_whole_length():
+    plant, _ = bent("theodore-ghosal-rrp")
+    q = plant.pose({"joint3": 0.4})
+    skeleton = make_skeleton(plant)
+
+    (hidden,) = skeleton.hidden_lines(q)
+    free = np.linalg.norm(np.diff(skeleton.lines(q)[2][:, 1:-1]), axis=0).sum()
+    assert np.linalg.norm(hidden[:, 0] - hidden[:, 1]) + free == pytest.approx(1.3)
+
+
+@pytest.mark.parametrize(("model", "planar"), list(zip(ARMS, [True, True, False], strict=True)))
+def test_planar_arms_are_seen_from_above(model, planar):
+    plant, q = bent(model)
+
+    assert is_planar(make_skeleton(plant), [q]) is planar
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+@pytest.mark.parametrize("command", ["inspect", "simulate"])
+def test_a_figure_is_written_in_every_format(flexctl, tmp_path, command, kind):
+    words = {
+        "inspect": ["single-link-hub"],
+        "simulate": ["single-link-hub", "hub-pd", "-m", "1", "--truth-modes", "1"],
+    }
+    path = tmp_path / f"figure.{kind}"
+
+    assert flexctl(command, *words[command], "--plot", path).status == 0
+    assert path.stat().st_size > 8000
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_spatial_arm_is_drawn_with_its_modes(flexctl, tmp_path):
+    path = tmp_path / "arm.svg"
+
+    assert flexctl("inspect", "theodore-ghosal-rrp", "--plot", path).status == 0
+    assert path.read_text().count("<path") > 50
+
+
+def test_the_same_figure_gives_the_same_file(tmp_path):
+    for name in ("a.svg", "b.svg"):
+        with styled():
+            figure = new_figure(3, 2)
+            figure.subplots().plot([0, 1], [0, 1])
+        save_figure(figure, tmp_path / name)
+
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_a_figure_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "a.svg"
+    path.write_text("old")
+    figure = new_figure(3, 2)
+    monkeypatch.setattr(figure, "savefig", lambda *_words, **_options: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        save_figure(figure, path)
+
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_every_design_keeps_its_colour_whatever_the_baseline():
+    alone, beside = looks(["a", "b"]), looks(["a", "b", "joint-pd"], baseline="joint-pd")
+
+    assert {name: beside[name] for name in alone} == alone
+    assert beside["joint-pd"].colour == BASELINE

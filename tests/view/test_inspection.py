@@ -1,0 +1,105 @@
+"""`flexctl inspect`: its contract, and that its numbers are those of beam theory."""
+
+import json
+
+import numpy as np
+import pytest
+
+KEYS = {
+    "model",
+    "basis",
+    "coordinates",
+    "actuators",
+    "pose",
+    "link_frequencies",
+    "tip_load",
+    "frequencies_locked",
+    "frequencies_free",
+    "rigid_inertia",
+    "tip",
+    "mass",
+    "backend",
+    "assumptions",
+}
+
+
+@pytest.fixture
+def inspect(flexctl):
+    def call(model, *words):
+        said = flexctl("inspect", model, "--json", *words)
+        assert (said.status, said.err) == (0, "")
+        return json.loads(said.out)
+
+    return call
+
+
+@pytest.mark.parametrize("model", ["single-link-hub", "planar-two-link", "theodore-ghosal-rrp"])
+def test_the_answer_has_the_keys_of_the_contract(inspect, model):
+    found = inspect(model)
+    n, m = len(found["coordinates"]), len(found["actuators"])
+
+    assert set(found) == KEYS
+    assert len(found["frequencies_locked"]) == n - m
+    assert len(found["frequencies_free"]) == n - m
+    assert np.shape(found["rigid_inertia"]) == (m, m)
+    assert set(found["pose"]) == set(found["actuators"])
+
+
+def test_the_clamped_link_has_the_frequency_of_a_cantilever(inspect):
+    w = inspect("single-link-hub", "-e", "8")["link_frequencies"]["link1"]["y"]
+
+    # cubic elements are off by (1.875 / 8)^4 / 1440 = 2e-6
+    assert w[0] == pytest.approx(1.8751040687**2 * np.sqrt(18.4 / 0.54), rel=1e-5)
+
+
+def test_the_inertia_of_the_straight_arm_is_that_of_a_rod_hub_and_payload(inspect):
+    found = inspect("single-link-hub")
+
+    assert found["rigid_inertia"][0][0] == pytest.approx(0.1 + 0.54 / 3 + 0.25, rel=1e-9)
+
+
+def test_frequencies_leave_gravity_out(inspect):
+    still = inspect("single-link-hub", "--pose", "joint1=0.3")
+    heavy = inspect("single-link-hub", "--pose", "joint1=0.3", "--set", "gravity=[0,-9.81,0]")
+
+    assert heavy["frequencies_locked"] == pytest.approx(still["frequencies_locked"], rel=1e-9)
+
+
+def test_a_pose_may_name_elastic_coordinates(inspect):
+    found = inspect("single-link-hub", "--no-foreshortening", "--pose", "joint1=0.0,link1.y.1=0.01")
+
+    assert found["pose"] == {"joint1": 0.0, "link1.y.1": 0.01}
+    assert found["tip"][1] > 0.01
+
+
+def test_a_sliding_link_is_taken_at_its_free_length(inspect):
+    short = inspect("theodore-ghosal-rrp", "-e", "2", "--pose", "joint3=0.5")
+    long = inspect("theodore-ghosal-rrp", "-e", "2", "--pose", "joint3=1.0")
+    ratio = np.divide(
+        short["link_frequencies"]["link3"]["x"], long["link_frequencies"]["link3"]["x"]
+    )
+
+    assert ratio == pytest.approx(4.0, rel=1e-9)
+
+
+def test_the_tip_load_of_a_sliding_link_is_its_payload_at_any_length(inspect):
+    found = inspect("theodore-ghosal-rrp", "--pose", "joint3=0.5")
+
+    assert found["tip_load"]["link3"]["x"]["M"] == pytest.approx(0.0828)
+
+
+def test_the_mass_counts_links_hubs_and_payload(inspect):
+    assert inspect("theodore-ghosal-rrp")["mass"] == pytest.approx(3.7051 + 0.331 + 0.4303 + 0.0828)
+
+
+def test_a_person_reads_a_table(flexctl):
+    said = flexctl("inspect", "theodore-ghosal-rrp", "-e", "3")
+
+    assert "arm, joints held" in said.out
+    assert "Hz" in said.out
+
+
+def test_the_answer_can_be_kept(flexctl, tmp_path):
+    said = flexctl("inspect", "single-link-hub", "--json", "--out", tmp_path / "arm.json")
+
+    assert json.loads((tmp_path / "arm.json").read_text()) == json.loads(said.out)
