@@ -286,8 +286,14 @@ def _residual(run: Trajectory, controller: Controller) -> Residual:
     elif outside[-1] == len(t) - 1:
         settling = None
     else:
-        settling = float(t[outside[-1] + 1] - end)
+        settling = _crossing(t, error, int(outside[-1]), controller.design.loop.settle_within) - end
     return Residual(tip_error_max=float(error.max()), settling_time=settling)
+
+
+def _crossing(t: Array, error: Array, k: int, band: float) -> float:
+    """Time between samples k and k + 1 at which the error falls to the band [s]."""
+    share = (error[k] - band) / (error[k] - error[k + 1])
+    return float(t[k] + share * (t[k + 1] - t[k]))
 
 
 def _effort(run: Trajectory) -> Effort:

@@ -138,9 +138,14 @@ def test_an_interrupted_process_says_nothing_and_ends_with_130():
 def test_an_interrupted_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "run.csv"
     path.write_text("old")
-    with pytest.raises(KeyboardInterrupt), replacing(path) as draft:
-        draft.write_text("half")
-        raise KeyboardInterrupt
+
+    def write():
+        with replacing(path) as draft:
+            draft.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
 
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

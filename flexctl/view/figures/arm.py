@@ -109,7 +109,7 @@ def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencie
         picture.plot(np.full((3, 1), np.nan), color=PALETTE[k % len(PALETTE)], label=label)
     picture.axes.set_title("The arm in its pose with its lowest modes (joints held, not to scale)")
     if len(bent):
-        picture.axes.legend(loc="upper right")
+        _legend(canvas, picture)
 
 
 def _scaled(skeleton: Skeleton, q: Array, shapes: Array) -> list[tuple[float, Array]]:
@@ -148,7 +148,13 @@ def plot_stills(canvas: Canvas, plant: Plant, run: Trajectory, end: float) -> No
         picture.plot(nothing, color=shades[-1], linestyle=":", label="beam inside its hub")
     scale = "to scale" if factor == 1 else f"{factor:g} times enlarged"
     picture.axes.set_title(f"The arm in motion, deflections {scale}")
-    picture.axes.legend(loc="upper left")
+    _legend(canvas, picture, columns=3)
+
+
+def _legend(canvas: Canvas, picture: ArmAxes, columns: int = 1) -> None:
+    """Name what is drawn below the picture, where it hides nothing."""
+    handles, labels = picture.axes.get_legend_handles_labels()
+    canvas.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
 def still_times(run: Trajectory, end: float) -> list[int]:

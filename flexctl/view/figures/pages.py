@@ -97,13 +97,13 @@ def make_curves(
 
 
 def add_legend(canvas: Canvas) -> None:
-    """Draw one legend above all panels, of the designs that any panel names."""
+    """Draw one legend above all panels, of the designs that any panel names, if there is none."""
     entries: dict[str, Any] = {}
     for axes in _all_axes(canvas):
         if axes.get_legend() is None:
             handles, labels = axes.get_legend_handles_labels()
             entries |= dict(zip(labels, handles, strict=True))
-    if entries:
+    if entries and not canvas.legends:
         where = "outside upper left"
         canvas.legend(entries.values(), entries.keys(), loc=where, ncols=6, fontsize=9)
 

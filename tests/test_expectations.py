@@ -1,0 +1,56 @@
+"""Every [expect] figure of the catalogue comes out of the command that a user would type."""
+
+import json
+from functools import cache
+
+import pytest
+
+from flexctl.catalogue import list_designs, list_models, load_design, load_model
+from flexctl.view import cli
+
+
+def model_figures():
+    return [(e.name, key) for e in list_models() for key in load_model(e.name).expect]
+
+
+def design_figures():
+    return [(e.name, key) for e in list_designs() for key in load_design(e.name).expect]
+
+
+@cache
+def judged(name):
+    """The evaluation of a catalogue design on the truth that its model names."""
+    from flexctl.loop import compare
+
+    design = load_design(name)
+    comparison = compare(load_model(design.model), [design], baseline=False)
+    return comparison.to_json()["evaluations"][0]
+
+
+def at(table, path):
+    for key in path.split("."):
+        table = table[int(key)] if isinstance(table, list) else table[key]
+    return table
+
+
+@pytest.mark.parametrize(("model", "figure"), model_figures())
+def test_a_model_gives_the_figures_that_its_file_expects(model, figure, capsys):
+    expected = load_model(model).expect[figure]
+    assert cli.run(["inspect", model, "--json", *expected.args]) == 0
+    found = at(json.loads(capsys.readouterr().out), expected.key)
+
+    assert found[: len(expected.value)] == pytest.approx(expected.value, rel=expected.rtol)
+
+
+@pytest.mark.parametrize(("design", "figure"), design_figures())
+def test_a_design_gives_the_figures_that_its_file_expects(design, figure):
+    expected = load_design(design).expect[figure]
+
+    assert at(judged(design), expected.key) == pytest.approx(expected.value[0], rel=expected.rtol)
+
+
+@pytest.mark.parametrize("entry", [*list_models(), *list_designs()], ids=lambda e: e.name)
+def test_every_catalogue_file_expects_something(entry):
+    load = load_design if entry.name in {e.name for e in list_designs()} else load_model
+
+    assert load(entry.name).expect
