@@ -15,9 +15,12 @@ export MPLBACKEND ?= Agg
 help: ## print these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-17s %s\n", $$1, $$2}'
 
-demo: $(READY) ## compare three gain sets of the RRP arm and write a report
+demo: $(READY) ## compare gain sets of the RRP arm, also on a softer, heavier arm; write a report
 	@mkdir -p $(DEMO)
 	$(PY) -m flexctl compare theodore-ghosal-rrp rrp-gentle rrp-stiff rrp-stiff-decoupling --report $(DEMO)/report.html
+	@echo; echo "The same designs on an arm with 40 % softer links and 40 % more payload than they know:"
+	$(PY) -m flexctl compare theodore-ghosal-rrp rrp-gentle rrp-stiff --truth-set "link*.EI=*0.6" --truth-set "payload.mass=+40%"
+	@echo; echo "Open $(DEMO)/report.html in a browser."
 
 test: lint ## format check, lint, types, import arrows, quick tests
 	$(PY) -m pytest -n 2 -m "not slow"

@@ -41,11 +41,14 @@ class ClosedLoop:
 
     @cached_property
     def content(self) -> str:
-        """All that determines the law, as text: the key of the compile cache."""
+        """All that determines the law, as text: the key of the compile cache.
+
+        Of the truth plant only what is measured of it: a softer arm needs no new law.
+        """
         motion = self.controller.design.reference_file
         samples = motion.read_text() if motion else ""
         parts = (self.controller.plant.content, self.controller.design.table(), samples)
-        return f"{parts!r} {self.truth.content}"
+        return f"{parts!r} {self.measurement.function.serialize()}"
 
     @cached_property
     def reference(self) -> ca.Function:

@@ -32,7 +32,7 @@ SECOND = {"joint_error": 300.0, "joint_rate": 0.3, "strain_energy": 1.0, "kineti
 def loop(make):
     second = {"weights": SECOND | {"effort": 1e-3}}
     design = make["design"](
-        [0.0], [1.0], second_loop=second, loop={"duration": 1.6, "settle_within": 2e-3}
+        [0.0], [1.0], second_loop=second, loop={"duration": 2.0, "settle_within": 5e-2}
     )
     return make["close"](make["single"](), design, kind="elements", order=3)
 
@@ -82,8 +82,8 @@ def test_tracking_is_what_the_run_shows(loop, run, verdict):
 def test_the_residual_is_what_the_run_shows(loop, run, verdict):
     error, after = tip_distance(loop, run), run.t >= 0.5
     assert verdict.residual.tip_error_max == pytest.approx(error[after].max(), rel=1e-6)
-    late = run.t[error > 2e-3].max() - 0.5
-    assert 0 < verdict.residual.settling_time
+    late = run.t[error > 5e-2].max() - 0.5
+    assert late > 0.5
     assert verdict.residual.settling_time == pytest.approx(late, abs=3e-3)
 
 

@@ -1,11 +1,13 @@
 """The arm of [TG95]: what its second loop achieves, and on which truth."""
 
+import time
+
 import numpy as np
 import pytest
 
 from flexctl.catalogue import BasisChoice, apply_settings, load_design
 from flexctl.design import design_controller
-from flexctl.loop import Tolerance, close_loop, compare, evaluate, simulate
+from flexctl.loop import Tolerance, close_loop, compare, linearise_loop, simulate
 
 END, LIMIT = 0.5, 1e-4
 TRUTHS = {
@@ -60,30 +62,44 @@ def other_arm(rrp_arm):
     return apply_settings(rrp_arm, ["link2.EI=*0.6", "link3.EI=*0.6", "payload.mass=+40%"])
 
 
-@pytest.mark.parametrize("design", ["rrp-gentle", "rrp-stiff", "rrp-stiff-decoupling"])
-def test_a_softer_and_heavier_arm_gets_an_honest_verdict(rrp_arm, other_arm, design):
+def judged(rrp_arm, other_arm, design):
     truth = BasisChoice(kind="modes", order=2)
-    result = compare(rrp_arm, [load_design(design)], truth_arm=other_arm, truth_basis=truth)
+    return compare(
+        rrp_arm, [load_design(design)], truth_arm=other_arm, truth_basis=truth, baseline=False
+    )
+
+
+def test_a_softer_and_heavier_arm_gets_an_honest_verdict_soon(rrp_arm, other_arm):
+    # the loop diverges within a tenth of a second of the motion: no reason to search for long
+    begun = time.perf_counter()
+    result = judged(rrp_arm, other_arm, "rrp-stiff")
+    assert_honest(result, "rrp-stiff")
+    assert time.perf_counter() - begun < 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", ["rrp-gentle", "rrp-stiff-decoupling"])
+def test_a_softer_and_heavier_arm_gets_an_honest_verdict(rrp_arm, other_arm, design):
+    assert_honest(judged(rrp_arm, other_arm, design), design)
+
+
+def assert_honest(result, design):
+    """It failed and says why, or it has all figures; unstable loops are not ranked."""
     verdict = result.evaluations[0]
-    # it failed and says why, or it has all figures; unstable loops are not ranked
     figures = [verdict.tracking, verdict.residual, verdict.effort]
     assert (verdict.failed is None) == all(part is not None for part in figures)
-    assert (design in result.ranking) == (
-        verdict.failed is None and verdict.stability.stable is True
-    )
-    assert result.verdict
+    stable = verdict.failed is None and verdict.stability.stable is True
+    assert (design in result.ranking) == stable
+    assert verdict.failed is None or "t = 0." in verdict.failed
+    assert design in result.verdict
 
 
-def test_the_softer_arm_is_linearised_as_it_is(rrp_arm, other_arm):
+def test_the_softer_arm_is_the_truth_and_not_the_design(rrp_arm, other_arm):
     controller = design_controller(rrp_arm, load_design("rrp-stiff"))
     loop = close_loop(controller, other_arm, BasisChoice(kind="modes", order=2))
     assert loop.truth.arm.payload.mass == pytest.approx(1.4 * 0.0828)
     assert loop.controller.plant.arm.payload.mass == pytest.approx(0.0828)
-    verdict = evaluate(loop)
-    run = verdict.trajectory
-    if verdict.failed is None and verdict.stability.stable is False:
-        # an unstable loop that still has figures must be seen to grow or ring on
-        assert run.tip_error[-1] > 1e-5
+    assert linearise_loop(loop, controller.reference.final, 1.0).poles.real.max() > 1
 
 
 @pytest.mark.slow

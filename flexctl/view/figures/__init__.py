@@ -1,6 +1,6 @@
 """Figures, each drawn by a function into a canvas (a figure or a part of one)."""
 
-from flexctl.view.figures.arm import plot_arm, plot_modes, plot_stills
+from flexctl.view.figures.arm import plot_modes, plot_stills
 from flexctl.view.figures.bars import plot_frequencies, plot_margins
 from flexctl.view.figures.curves import (
     Curve,
@@ -22,7 +22,6 @@ __all__ = [
     "Curve",
     "add_legend",
     "make_curves",
-    "plot_arm",
     "plot_comparison",
     "plot_deflections",
     "plot_frequencies",

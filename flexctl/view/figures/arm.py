@@ -76,13 +76,6 @@ class ArmAxes:
             axis.set_major_locator(mpl.ticker.MaxNLocator(4))  # pyright: ignore
 
 
-def plot_arm(canvas: Canvas, plant: Plant, q: Array) -> None:
-    """Draw the arm in one pose q (n,), to scale."""
-    picture = ArmAxes(canvas, make_skeleton(plant), [q])
-    picture.draw(q, PALETTE[0])
-    picture.axes.set_title("The arm")
-
-
 def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencies: Array) -> None:
     """Draw the arm in a pose with its lowest modes at held joints.
 
