@@ -42,7 +42,7 @@ def test_the_figures_of_the_paper_are_drawn(tmp_path):
 def test_the_lines_of_the_readme_are_those_of_the_example_and_run(capsys):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     lines = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
-    exec(compile(lines, "README.md", "exec"), {})  # noqa: S102
+    exec(compile(lines, "README.md", "exec"), {})
     printed = capsys.readouterr().out.split()
     quoted = re.search(r"    (Take rrp-stiff.*?)\n\n", text, re.DOTALL).group(1).split()
 

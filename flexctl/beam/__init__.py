@@ -11,7 +11,7 @@ from flexctl.beam.matrices import (
 )
 from flexctl.beam.reduction import CraigBampton, drop_above
 from flexctl.beam.roots import clamped_mass_roots, count_roots_below
-from flexctl.beam.shapes import Basis, Shapes, gauss
+from flexctl.beam.shapes import HIGHEST_ORDER, Basis, Shapes, gauss
 
 BASES: dict[str, type[AssumedModes] | type[HermiteElements]] = {
     "modes": AssumedModes,
@@ -20,6 +20,7 @@ BASES: dict[str, type[AssumedModes] | type[HermiteElements]] = {
 
 __all__ = [
     "BASES",
+    "HIGHEST_ORDER",
     "AssumedModes",
     "Basis",
     "Beam",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flexctl.beam import HIGHEST_ORDER
 from flexctl.catalogue import Arm, BasisChoice, Design
 from flexctl.design import design_controller
 from flexctl.errors import DesignError
@@ -124,7 +125,8 @@ def compare(
 
 def default_truth(arm: Arm, design_basis: BasisChoice) -> BasisChoice:
     """Return the truth that the model file names, else two modes more than the design has."""
-    return arm.truth or BasisChoice(kind="modes", order=design_basis.order + 2)
+    order = min(design_basis.order + 2, HIGHEST_ORDER)
+    return arm.truth or BasisChoice(kind="modes", order=order)
 
 
 def baseline_design(arm: Arm, design: Design) -> Design:
@@ -180,7 +182,7 @@ def _not_made(design: Design, basis: BasisChoice, truth: Plant, why: str) -> Eva
 
 def _verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) -> str:
     """Which design to take and why, and what is wrong with those that are not ranked."""
-    sentences = [_best(ranked)] if ranked else ["No design is stable on this truth plant."]
+    sentences = [_best(ranked)] if ranked else ["No design holds this arm."]
     for e in evaluations:
         if e.failed:
             sentences.append(f"{e.name} fails.")

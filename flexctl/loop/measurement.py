@@ -49,13 +49,16 @@ class Measurement:
         """What is measured, in a sentence."""
         if not self.gauges:
             return "the controller measures the truth plant's full state (same discretisation)"
+        lines: dict[tuple[float, ...], list[str]] = {}
+        for line, positions in self.gauges.items():
+            lines.setdefault(positions, []).append(line)
         places = "; ".join(
-            f"{line} at x/l = " + ", ".join(f"{x:.3g}" for x in positions)
-            for line, positions in self.gauges.items()
+            f"{', '.join(names)} at x/l = " + ", ".join(f"{x:.3g}" for x in positions)
+            for positions, names in lines.items()
         )
         return (
-            "the controller sees joints exactly, and of the links what ideal strain gauges give "
-            f"a least-squares fit of its own shapes ({places}), rates likewise"
+            "the controller sees joints exactly, and of the links the least-squares fit of its "
+            f"shapes to ideal strain gauges and their rates ({places})"
         )
 
 
