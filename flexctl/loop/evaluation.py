@@ -183,7 +183,7 @@ def _explain(error: RunError, stability: Stability) -> str:
     rate, at = stability.path_abscissa[worst], stability.path_t[worst]
     if rate <= 0:
         return f"{words}; frozen at rest the loop is stable all along, so the motion does it"
-    return f"{words}; frozen at rest the loop grows at up to {rate:.3g} 1/s (pose at t = {at:.3g} s)"
+    return f"{words}; frozen at rest the loop grows at up to {rate:.3g} 1/s (at t = {at:.3g} s)"
 
 
 def _facts(loop: ClosedLoop) -> dict[str, Any]:

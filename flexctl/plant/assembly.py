@@ -139,12 +139,11 @@ def joint_range(arm: Arm) -> tuple[Array, Array]:
 
     Limits of position are not meant: they are what a joint may do, not what it can.
     """
-    bounded = [link.joint == "prismatic" and link.length > 0 for link in arm.links]
-    low = [0.0 - link.dh.d if has else -np.inf for link, has in zip(arm.links, bounded, strict=True)]
-    high = [
-        link.length - link.dh.d if has else np.inf
-        for link, has in zip(arm.links, bounded, strict=True)
-    ]
+    low, high = [], []
+    for link in arm.links:
+        bounded = link.joint == "prismatic" and link.length > 0
+        low.append(0.0 - link.dh.d if bounded else -np.inf)
+        high.append(link.length - link.dh.d if bounded else np.inf)
     return np.array(low), np.array(high) * (1 + 1e-12)
 
 

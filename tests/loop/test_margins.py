@@ -54,7 +54,7 @@ def random_loop(make, seed, m=2, integral=True):
         by_v = -3 * np.eye(m, n) - 6 * share * wild_v
         by_z = -4 * np.eye(m) - 8 * share * wild_z if integral else None
         loop = make["linear"](M, D, K, by_q, by_v, by_z)
-        if loop.poles.real.max() < -0.02:
+        if loop.poles.real.max() < -2e-3:
             return loop
     raise AssertionError("no stable loop")
 
@@ -236,9 +236,9 @@ def test_a_sampled_delay_margin_is_close_to_where_stability_ends(make):
 
 
 def test_margins_of_an_arm_are_where_its_loop_ends(make):
-    # the RRP-like sliding arm on a finer truth than its design
+    # the sliding arm on a finer truth than its design
     design = make["design"]([0.0, 0.3], [0.5, 0.8])
-    loop = make["close"](make["sliding"](), design, kind="elements", order=3)
+    loop = make["close"](make["sliding"](), design, kind="modes", order=3)
     linear = linearise_loop(loop, np.array([0.5, 0.8]), 0.0)
     margins = find_margins(linear)
     for j in range(2):
@@ -279,7 +279,7 @@ def test_every_faster_rate_is_stable_too(make, frequency):
     loop = make["linear"](M, D, K, [[-4.0, -1.5]], [[-3.0, -0.6]])
     assert loop.poles.real.max() < 0
     rate = smallest_sampling_rate(loop)
-    periods = np.linspace(1e-4, 0.998 / rate, 2000)
+    periods = np.linspace(1e-4, 0.998 / rate, 700)
     radii = [np.abs(np.linalg.eigvals(sampled_loop(loop, T))).max() for T in periods]
     assert max(radii) < 1, f"unstable already at {1 / periods[int(np.argmax(radii))]:.3g} Hz"
 

@@ -7,7 +7,15 @@ import pytest
 
 from flexctl.catalogue import BasisChoice, apply_settings, load_design
 from flexctl.design import design_controller
-from flexctl.loop import Tolerance, close_loop, compare, linearise_loop, simulate
+from flexctl.loop import (
+    Tolerance,
+    close_loop,
+    compare,
+    linearise_loop,
+    simulate,
+    smallest_sampling_rate,
+)
+from flexctl.loop.linear import sampled_loop
 
 END, LIMIT = 0.5, 1e-4
 TRUTHS = {
@@ -60,6 +68,18 @@ def test_the_motion_goes_where_it_should(rrp_run):
 def other_arm(rrp_arm):
     """The arm as it is: links 40 % softer, payload 40 % heavier than the designer believes."""
     return apply_settings(rrp_arm, ["link2.EI=*0.6", "link3.EI=*0.6", "payload.mass=+40%"])
+
+
+def test_every_rate_above_the_smallest_one_is_stable(rrp_loop):
+    loop = rrp_loop("rrp-stiff", *TRUTHS["modes on themselves"])
+    linear = linearise_loop(loop, loop.controller.reference.final, 1.0)
+    rate = smallest_sampling_rate(linear)
+
+    def radius(period):
+        return np.abs(np.linalg.eigvals(sampled_loop(linear, period))).max()
+
+    assert radius(1.002 / rate) > 1
+    assert max(map(radius, np.linspace(1e-4, 0.998 / rate, 400))) < 1
 
 
 def judged(rrp_arm, other_arm, design):
