@@ -19,6 +19,7 @@ from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.run import LEFT_BEAM, Run, RunFailure, Tolerance
 from flexctl.loop.schedule import Event
 from flexctl.plant import (
+    SIMULATION,
     cache_folder,
     compile_functions,
     compile_source,
@@ -88,7 +89,8 @@ def compile_loop(loop: ClosedLoop) -> CompiledLoop | None:
     if compiler is None:
         return None
     plant = compile_functions(
-        f"simulation {loop.truth.content}", lambda: list(loop.truth.simulation_functions().values())
+        f"simulation {loop.truth.content}",
+        lambda: [loop.truth.casadi_functions[name] for name in SIMULATION],
     )
     law = compile_functions(f"law {loop.content}", lambda: [loop.reference, loop.law])
     jacobian = compile_functions(f"law_jacobian {loop.content}", lambda: [loop.law_jacobian])

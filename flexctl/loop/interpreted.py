@@ -21,12 +21,12 @@ class _Stretch:
     """Right-hand side between two events: x = [q; v; z; supplied; dissipated]."""
 
     def __init__(self, loop: ClosedLoop, tau0: Array) -> None:
-        functions = loop.truth.simulation_functions()
+        functions = loop.truth.casadi_functions
         self.n, self.m, self.n_z = loop.truth.n, loop.truth.m, loop.controller.n_state
         self.held = loop.controller.sample_time is not None
         self.torque, self.phase = tau0, 0.0
         self._inverse = Evaluator(functions["inverse_dynamics"])
-        self._mass = Evaluator(loop.truth.casadi_functions["mass_matrix"], matrix=True)
+        self._mass = Evaluator(functions["mass_matrix"], matrix=True)
         self._dissipation = Evaluator(functions["dissipation"])
         self._reference, self._law = Evaluator(loop.reference), Evaluator(loop.law)
 

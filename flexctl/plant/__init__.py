@@ -9,10 +9,12 @@ from flexctl.plant.compilation import (
     compile_source,
     find_compiler,
 )
+from flexctl.plant.functions import SIMULATION
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
 from flexctl.plant.plant import Plant, assemble_plant
 
 __all__ = [
+    "SIMULATION",
     "Evaluator",
     "LinearPlant",
     "Plant",

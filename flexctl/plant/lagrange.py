@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
@@ -114,43 +115,70 @@ def _base_pose(arm: Arm) -> tuple[ca.SX, ca.SX]:
 
 @dataclass(frozen=True, kw_only=True)
 class Equations:
-    """Terms of M a + h + c + k + D v = B tau as expressions; n coordinates, m joints.
+    """Terms of M a + h + c + k + D v = B tau as expressions; n coordinates.
+
+    Each term is differentiated when it is first asked for: of a fine mesh often only M, k and D
+    are. Forces are in N on metres and N m on radians.
 
     Attributes
     ----------
-    M, h, c, k, D
-        Mass matrix (n, n), Coriolis and centrifugal forces, gravity forces and elastic forces,
-        each (n, 1), and damping matrix (n, n); forces in N on metres, N m on radians.
-    inverse
-        M a + h + c + k + D v without forming M (n, 1), in the accelerations `a`.
+    energies
+        Energies of the arm in q and v.
+    a
+        Accelerations; symbols (n, 1).
     """
 
     energies: Energies
     a: ca.SX
-    M: ca.SX
-    h: ca.SX
-    c: ca.SX
-    k: ca.SX
-    D: ca.SX
-    inverse: ca.SX
+
+    @cached_property
+    def momentum(self) -> ca.SX:
+        """Generalised momenta dT/dv (n, 1)."""
+        return ca.gradient(self.energies.kinetic, self.energies.v)
+
+    @cached_property
+    def centrifugal(self) -> ca.SX:
+        """dT/dq (n, 1)."""
+        return ca.gradient(self.energies.kinetic, self.energies.q)
+
+    @cached_property
+    def M(self) -> ca.SX:
+        """Mass matrix d2T/dv2 (n, n)."""
+        return ca.jacobian(self.momentum, self.energies.v)
+
+    @cached_property
+    def h(self) -> ca.SX:
+        """Coriolis and centrifugal forces (dM/dt) v - dT/dq (n, 1)."""
+        return ca.jtimes(self.momentum, self.energies.q, self.energies.v) - self.centrifugal
+
+    @cached_property
+    def c(self) -> ca.SX:
+        """Gravity forces dV_gravity/dq (n, 1)."""
+        return ca.gradient(self.energies.gravity, self.energies.q)
+
+    @cached_property
+    def k(self) -> ca.SX:
+        """Elastic forces dV_strain/dq (n, 1), also on the row of a sliding link's joint."""
+        return ca.gradient(self.energies.strain, self.energies.q)
+
+    @property
+    def D(self) -> ca.SX:
+        """Damping matrix (n, n)."""
+        return self.energies.D
+
+    @cached_property
+    def tangent_stiffness(self) -> ca.SX:
+        """d(c + k)/dq (n, n)."""
+        return ca.jacobian(self.c + self.k, self.energies.q)
+
+    @cached_property
+    def inverse(self) -> ca.SX:
+        """M a + h + c + k + D v without forming M (n, 1)."""
+        q, v = self.energies.q, self.energies.v
+        rate = ca.jtimes(self.momentum, ca.vertcat(q, v), ca.vertcat(v, self.a))
+        return rate - self.centrifugal + self.c + self.k + self.D @ v
 
 
 def lagrange_equations(energies: Energies) -> Equations:
-    """Differentiate the energies into the equations of motion."""
-    q, v, T = energies.q, energies.v, energies.kinetic
-    a = ca.SX.sym("a", q.shape[0])
-    momentum = ca.gradient(T, v)
-    centrifugal = ca.gradient(T, q)
-    c, k = ca.gradient(energies.gravity, q), ca.gradient(energies.strain, q)
-    D = energies.D
-    rate = ca.jtimes(momentum, ca.vertcat(q, v), ca.vertcat(v, a))
-    return Equations(
-        energies=energies,
-        a=a,
-        M=ca.jacobian(momentum, v),
-        h=ca.jtimes(momentum, q, v) - centrifugal,
-        c=c,
-        k=k,
-        D=D,
-        inverse=rate - centrifugal + c + k + D @ v,
-    )
+    """Make the equations of motion of an arm from its energies."""
+    return Equations(energies=energies, a=ca.SX.sym("a", energies.q.shape[0]))

@@ -17,38 +17,11 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
+from flexctl.plant.functions import DYNAMICS, LINEARISATION, MATRICES, PlantFunctions
 from flexctl.plant.lagrange import Equations, chain_energies, lagrange_equations
 from flexctl.plant.linearisation import LinearPlant, linearise
 
 _WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of the physics
-
-DYNAMICS = (
-    "mass_matrix",
-    "inverse_dynamics",
-    "energies",
-    "gravity",
-    "elastic_force",
-    "tip",
-    "line_tips",
-    "deflections",
-)
-LINEARISATION = (
-    "bias",
-    "damping",
-    "tangent_stiffness",
-    "tip_jacobian",
-    "line_tips_jacobian",
-    "deflections_jacobian",
-)
-_MATRICES = {
-    "mass_matrix",
-    "damping",
-    "tangent_stiffness",
-    "line_tips",
-    "tip_jacobian",
-    "line_tips_jacobian",
-    "deflections_jacobian",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,29 +90,13 @@ class Plant:
         return lagrange_equations(chain_energies(self.arm, self.bodies))
 
     @cached_property
-    def casadi_functions(self) -> dict[str, ca.Function]:
-        """All functions of the plant, by name, as CasADi functions with dense results."""
-        e = self.equations
-        q, v, a = e.energies.q, e.energies.v, e.a
-        tips = ca.horzcat(*e.energies.line_tips.values())
-        tables = (e.energies.deflections, e.energies.slopes)
-        results: dict[str, tuple[list[ca.SX], list[ca.SX]]] = {
-            "mass_matrix": ([q], [e.M]),
-            "bias": ([q, v], [e.h]),
-            "gravity": ([q], [e.c]),
-            "elastic_force": ([q], [e.k]),
-            "damping": ([q], [e.D]),
-            "tangent_stiffness": ([q], [ca.jacobian(e.c + e.k, q)]),
-            "inverse_dynamics": ([q, v, a], [e.inverse]),
-            "energies": ([q, v], [e.energies.kinetic, e.energies.strain, e.energies.gravity]),
-            "tip": ([q], [e.energies.tip]),
-            "tip_jacobian": ([q], [ca.jacobian(e.energies.tip, q)]),
-            "line_tips": ([q], [tips]),
-            "line_tips_jacobian": ([q], [ca.jacobian(ca.vec(tips), q)]),
-            "deflections_jacobian": ([q], [ca.jacobian(ca.vertcat(*tables[0].values()), q)]),
-            "deflections": ([q], [ca.vertcat(*table.values()) for table in tables]),
-        }
-        return {name: _function(name, *parts) for name, parts in results.items()}
+    def casadi_functions(self) -> Mapping[str, ca.Function]:
+        """All functions of the plant, by name, as CasADi functions with dense results.
+
+        Beside those that have a method here: "terms" q -> M, D, d(c + k)/dq, each (n, n), and
+        "dissipation" (q, v) -> v'Dv [W], which an implicit integrator asks for.
+        """
+        return PlantFunctions(lambda: self.equations)
 
     @cached_property
     def functions(self) -> Mapping[str, Evaluator]:
@@ -151,29 +108,18 @@ class Plant:
         """Evaluators of `LINEARISATION`, compiled where a compiler is found."""
         return self._evaluators(LINEARISATION)
 
+    @cached_property
+    def _bias(self) -> Evaluator:
+        return self._evaluators(("bias",))["bias"]
+
     def _evaluators(self, names: tuple[str, ...]) -> Mapping[str, Evaluator]:
         def build() -> dict[str, ca.Function]:
             functions = self.casadi_functions
             return {name: functions[name] for name in names}
 
         return load_evaluators(
-            self.content, names, build, matrices=_MATRICES, interpreted=self.interpreted
+            self.content, names, build, matrices=MATRICES, interpreted=self.interpreted
         )
-
-    def simulation_functions(self) -> dict[str, ca.Function]:
-        """Make what an implicit integrator asks of a plant: forces, matrices, dissipation.
-
-        inverse_dynamics (q, v, a) -> f (n,);  terms q -> M, D, d(c + k)/dq, each (n, n);
-        dissipation (q, v) -> v'Dv [W].
-        """
-        e = self.equations
-        q, v = e.energies.q, e.energies.v
-        terms = [e.M, e.D, ca.jacobian(e.c + e.k, q)]
-        return {
-            "inverse_dynamics": _function("inverse_dynamics", [q, v, e.a], [e.inverse]),
-            "terms": _function("terms", [q], terms),
-            "dissipation": _function("dissipation", [q, v], [ca.dot(v, e.D @ v)]),
-        }
 
     @cached_property
     def forward_dynamics_function(self) -> ca.Function:
@@ -200,7 +146,7 @@ class Plant:
 
     def bias(self, q: Array, v: Array) -> Array:
         """Coriolis and centrifugal forces h(q, v), (n,)."""
-        return self._one("bias", q, v)
+        return self._bias(q, v)  # pyright: ignore[reportReturnType]
 
     def gravity(self, q: Array) -> Array:
         """Gravity forces c(q) = dV_gravity/dq, (n,)."""
@@ -317,8 +263,3 @@ def assemble_plant(arm: Arm, basis: BasisChoice, *, interpreted: bool = False) -
     """
     bodies = assemble_bodies(arm, basis)
     return Plant(arm=arm, basis=basis, bodies=bodies, interpreted=interpreted)
-
-
-def _function(name: str, inputs: list[ca.SX], outputs: list[ca.SX]) -> ca.Function:
-    dense = [ca.densify(output) for output in outputs]
-    return ca.Function(name, inputs, dense, {"cse": True})

@@ -106,9 +106,12 @@ class Stepper:
         return 3 * x**2 - 2 * x**3
 
     def start(self):
-        """Rest at the start of the reference (2n + n_z,)."""
-        x = np.zeros(2 * self.n + self.n_z)
-        x[: self.m] = self.controller.reference.start
+        """Rest at the start of the reference with the static sag (2n + n_z,)."""
+        n, m, x = self.n, self.m, np.zeros(2 * self.n + self.n_z)
+        x[:m] = self.controller.reference.start
+        for _ in range(20 if any(self.truth.arm.gravity) else 0):  # Newton's method
+            force = self.truth.inverse_dynamics(x[:n], np.zeros(n), np.zeros(n))
+            x[m:n] -= np.linalg.solve(self.truth.tangent_stiffness(x[:n])[m:, m:], force[m:])
         return x
 
     def move(self, rate, begin, end, x, rtol=1e-11):

@@ -79,9 +79,6 @@ def test_gain_margins_are_where_stability_ends(make, seed, m, integral, channel)
         if np.isfinite(limit):
             assert abscissa(loop, unit(loop, channel, 10 ** ((limit + inside) / 20))) < 0
             assert abscissa(loop, unit(loop, channel, 10 ** ((limit + outside) / 20))) > 0
-    # and nowhere in between
-    for gain in np.geomspace(max(down, -60) + 0.05, 1e-3, 40) if down > 0 else ():
-        assert abscissa(loop, unit(loop, channel, 10 ** (gain / 20))) < 0
     between = np.linspace(max(down, -60) + 0.05, min(up, 60) - 0.05, 60)
     assert all(abscissa(loop, unit(loop, channel, 10 ** (g / 20))) < 0 for g in between)
     assert margins.gain_db[channel] == min(up, -down)
@@ -264,7 +261,7 @@ def test_the_smallest_sampling_rate_is_where_stability_ends(make, delay):
 
 
 def test_a_double_integrator_needs_the_rate_of_its_closed_form(make):
-    # z-plane Jury test of 1/s^2 under held kp, kd: stable for T < 2 kp... min(2 kd/kp, 2/kd)
+    # Jury's test of 1/s^2 under held kp and kd: stable for T < min(2 kd/kp, 2/kd)
     kp, kd = 1.0, 4.0
     loop = make["linear"]([[1]], [[0]], [[0]], [[-kp]], [[-kd]])
     # p(z) = z^2 + (kp T^2/2 + kd T - 2) z + (kp T^2/2 - kd T + 1): p(-1) = 4 - 2 kd T, p(1) > 0
@@ -284,9 +281,6 @@ def test_every_faster_rate_is_stable_too(make, frequency):
     assert max(radii) < 1, f"unstable already at {1 / periods[int(np.argmax(radii))]:.3g} Hz"
 
 
-def test_an_undamped_mode_that_any_hold_destabilises_has_no_rate(make):
-    # velocity feedback of the wrong sign through a mode: held for however short it grows
-    loop = make["linear"](np.eye(2), np.diag([0, 0.0]), np.diag([0.0, 1e4]), [[-4, 0]], [[-3, 0]])
+def test_a_loop_that_any_hold_leaves_unstable_has_no_rate(make):
     grows = make["linear"]([[1]], [[-1e-3]], [[1]], [[0]], [[0]])
     assert smallest_sampling_rate(grows) is None
-    assert loop.poles.real.max() <= 1e-12

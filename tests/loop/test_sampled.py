@@ -19,7 +19,7 @@ def sampled_run(loop, stepper, times):
     witness, period = stepper(loop), loop.controller.sample_time
     tick = period / 10
     late = round(loop.controller.delay / tick)
-    x, tau, pending, found = witness.start(), None, {}, []
+    x, pending, found = witness.start(), {}, []
     tau = loop.truth.inverse_dynamics(x[: witness.n], 0 * x[: witness.n], 0 * x[: witness.n])
     tau = tau[: witness.m]
     for k in range(round(times[-1] / tick) + 1):
@@ -81,13 +81,7 @@ def test_a_nonlinear_sampled_run_agrees_with_stepping(two_link_loop, stepper, de
     loop = two_link_loop(gains=gains, loop=sampling, duration=0.3)
     times = np.array([0.0, 0.1, 0.3, 0.4])
     run = simulate(loop, times=times, tolerance=Tolerance.of(1e-9))
-    begin = run.q[:, 0]
-
-    class FromSag(stepper):
-        def start(self):
-            return np.concatenate([begin, np.zeros(self.n + self.n_z)])
-
-    exact = sampled_run(loop, FromSag, times)
+    exact = sampled_run(loop, stepper, times)
     n = loop.truth.n
     np.testing.assert_allclose(run.q, exact[:n], atol=1e-6)
     np.testing.assert_allclose(run.v, exact[n : 2 * n], atol=1e-5)

@@ -1,0 +1,107 @@
+"""The functions of a plant, by name, as CasADi functions of its equations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import casadi as ca
+
+from flexctl.plant.lagrange import Equations
+
+DYNAMICS = (
+    "mass_matrix",
+    "inverse_dynamics",
+    "energies",
+    "gravity",
+    "elastic_force",
+    "tip",
+    "line_tips",
+    "deflections",
+)
+LINEARISATION = (
+    "damping",
+    "tangent_stiffness",
+    "tip_jacobian",
+    "line_tips_jacobian",
+    "deflections_jacobian",
+)
+SIMULATION = ("inverse_dynamics", "terms", "dissipation")
+MATRICES = {
+    "mass_matrix",
+    "damping",
+    "tangent_stiffness",
+    "line_tips",
+    "tip_jacobian",
+    "line_tips_jacobian",
+    "deflections_jacobian",
+}
+
+Parts = tuple[list[ca.SX], list[ca.SX]]
+
+
+class PlantFunctions(Mapping[str, ca.Function]):
+    """CasADi functions with dense results, each made when it is first asked for."""
+
+    def __init__(self, equations: Callable[[], Equations]) -> None:
+        """Keep how to get the equations; they too are made only when needed."""
+        self._equations = equations
+        self._made: dict[str, ca.Function] = {}
+
+    def __getitem__(self, name: str) -> ca.Function:
+        if name not in self._made:
+            inputs, outputs = _PARTS[name](self._equations())
+            dense = [ca.densify(output) for output in outputs]
+            self._made[name] = ca.Function(name, inputs, dense, {"cse": True})
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PARTS)
+
+    def __len__(self) -> int:
+        return len(_PARTS)
+
+
+def _of_q(expression: Callable[[Equations], ca.SX]) -> Callable[[Equations], Parts]:
+    return lambda e: ([e.energies.q], [expression(e)])
+
+
+def _tips(e: Equations) -> ca.SX:
+    return ca.horzcat(*e.energies.line_tips.values())
+
+
+def _deflections(e: Equations) -> ca.SX:
+    return ca.vertcat(*e.energies.deflections.values())
+
+
+def _slopes(e: Equations) -> ca.SX:
+    return ca.vertcat(*e.energies.slopes.values())
+
+
+def _energies(e: Equations) -> Parts:
+    E = e.energies
+    return [E.q, E.v], [E.kinetic, E.strain, E.gravity]
+
+
+def _dissipation(e: Equations) -> Parts:
+    v = e.energies.v
+    return [e.energies.q, v], [ca.dot(v, e.D @ v)]
+
+
+_PARTS: dict[str, Callable[[Equations], Parts]] = {
+    "mass_matrix": _of_q(lambda e: e.M),
+    "bias": lambda e: ([e.energies.q, e.energies.v], [e.h]),
+    "gravity": _of_q(lambda e: e.c),
+    "elastic_force": _of_q(lambda e: e.k),
+    "damping": _of_q(lambda e: e.D),
+    "tangent_stiffness": _of_q(lambda e: e.tangent_stiffness),
+    "inverse_dynamics": lambda e: ([e.energies.q, e.energies.v, e.a], [e.inverse]),
+    "energies": _energies,
+    "tip": _of_q(lambda e: e.energies.tip),
+    "tip_jacobian": _of_q(lambda e: ca.jacobian(e.energies.tip, e.energies.q)),
+    "line_tips": _of_q(_tips),
+    "line_tips_jacobian": _of_q(lambda e: ca.jacobian(ca.vec(_tips(e)), e.energies.q)),
+    "deflections": lambda e: ([e.energies.q], [_deflections(e), _slopes(e)]),
+    "deflections_jacobian": _of_q(lambda e: ca.jacobian(_deflections(e), e.energies.q)),
+    "terms": lambda e: ([e.energies.q], [e.M, e.D, e.tangent_stiffness]),
+    "dissipation": _dissipation,
+}
