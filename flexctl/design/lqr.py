@@ -76,7 +76,7 @@ def design_lqr(
     Q = checks.semidefinite("state_weight", state_weight, size=len(A))
     R = checks.definite("input_weight", input_weight, size=B.shape[1])
     require_stabilisable(A, B, names)
-    P = _SOLVERS[solver](A, B, Q, R)
+    P = _solve_riccati(solver, A, B, Q, R)
     gain: Array = np.linalg.solve(R, B.T @ P)
     residual = _residual(A, Q, gain, R, P)
     poles: ComplexArray = np.linalg.eigvals(A - B @ gain).astype(complex)
@@ -118,6 +118,17 @@ def require_stabilisable(A: Array, B: Array, names: tuple[str, ...] | None = Non
             f"second loop: the mode at {abs(value):.4g} rad/s ({label}) is not stable and "
             "the joints cannot move it; give it damping or another pose"
         )
+
+
+def _solve_riccati(solver: Solver, A: Array, B: Array, Q: Array, R: Array) -> Array:
+    """Stabilising solution P (n, n); DesignError where the solver finds none."""
+    try:
+        return _SOLVERS[solver](A, B, Q, R)
+    except (np.linalg.LinAlgError, ArithmeticError, ValueError) as error:
+        raise DesignError(
+            f"second loop: {solver} finds no stabilising solution of the Riccati equation "
+            f"({' '.join(str(error).split())}); give every kind of motion a weight above zero"
+        ) from error
 
 
 def _scipy_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:

@@ -12,6 +12,8 @@ from flexctl import checks
 from flexctl.catalogue import Design, Samples, load_samples
 from flexctl.checks import Array
 
+_DEGREE = 5  # of the spline through samples: its accelerations are smooth
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceMotion:
@@ -99,17 +101,9 @@ def _function(motion: Callable[[ca.SX], tuple[ca.SX, ca.SX]]) -> ca.Function:
 def _from_samples(samples: Samples) -> ReferenceMotion:
     """Quintic spline through the samples of a csv file, at rest before and after."""
     first, last = samples.t[0], samples.t[-1]
-    degree = min(5, len(samples.t) - 1)
-    spline = ca.interpolant(
-        "spline", "bspline", [samples.t], samples.joint.T.ravel(), {"degree": [degree]}
-    )
     t = ca.MX.sym("t")
     inside = ca.fmin(ca.fmax(t + first, first), last)
-    s = ca.MX.sym("s")
-    value = spline(s)
-    rate = ca.jacobian(value, s)
-    derivatives = ca.Function("derivatives", [s], [value, rate, ca.jacobian(rate, s)])
-    position, speed, acceleration = derivatives(inside)
+    position, speed, acceleration = _through(samples)(inside)
     moving = ca.logic_and(t >= 0, t <= last - first)
     outputs = [position, ca.densify(speed * moving), ca.densify(acceleration * moving)]
     return ReferenceMotion(
@@ -118,3 +112,28 @@ def _from_samples(samples: Samples) -> ReferenceMotion:
         start=samples.joint[:, 0],
         final=samples.joint[:, -1],
     )
+
+
+def _through(samples: Samples) -> ca.Function:
+    """Make the function t -> (q, q', q'') through the samples; if they are few, a polynomial."""
+    if len(samples.t) <= _DEGREE:
+        return _polynomial(samples)  # CasADi's splines of low degree have no second derivative
+    s = ca.MX.sym("s")
+    spline = ca.interpolant(
+        "spline", "bspline", [samples.t], samples.joint.T.ravel(), {"degree": [_DEGREE]}
+    )
+    value = spline(s)
+    rate = ca.jacobian(value, s)
+    return ca.Function("derivatives", [s], [value, rate, ca.jacobian(rate, s)])
+
+
+def _polynomial(samples: Samples) -> ca.Function:
+    s = ca.SX.sym("s")
+    middle, half = (samples.t[0] + samples.t[-1]) / 2, np.ptp(samples.t) / 2
+    coefficients = np.linalg.solve(np.vander((samples.t - middle) / half), samples.joint.T)
+    value = ca.SX.zeros(len(samples.joint))
+    for row in coefficients:  # Horner, highest power first
+        value = value * ((s - middle) / half) + ca.DM(row)
+    rate = ca.jacobian(value, s)
+    results = [ca.densify(part) for part in (value, rate, ca.jacobian(rate, s))]
+    return ca.Function("derivatives", [s], results)

@@ -37,12 +37,12 @@ def state_weight(linear: LinearPlant, n_joints: int, second: SecondLoop) -> Arra
     """Weight Q (2n, 2n) of [e; q_f; e'; q_f'], in terms that mean the same in every basis.
 
     x'Qx = joint_error |e|^2 + joint_rate |e'|^2 + strain_energy (1/2 q_f'K_ff q_f)
-    + kinetic_energy (1/2 q_f'' M_ff q_f').
+    + kinetic_energy (1/2 q_f'' M_ff q_f'), K_ff of the links alone, without gravity's part.
     """
     n, m, w = len(linear.M), n_joints, second.weights
     Q = np.zeros((2 * n, 2 * n))
     Q[:m, :m] = w.joint_error * np.eye(m)
-    Q[m:n, m:n] = w.strain_energy * linear.K[m:, m:] / 2
+    Q[m:n, m:n] = w.strain_energy * linear.K_elastic[m:, m:] / 2
     Q[n : n + m, n : n + m] = w.joint_rate * np.eye(m)
     Q[n + m :, n + m :] = w.kinetic_energy * linear.M[m:, m:] / 2
     return Q

@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.catalogue import Arm, BasisChoice
+from flexctl.checks import Array
 from flexctl.design import Controller
 from flexctl.errors import InputError
 from flexctl.loop.measurement import Measurement, make_measurement
@@ -27,6 +28,12 @@ class ClosedLoop:
     def duration(self) -> float:
         """Length of a run [s]."""
         return self.controller.duration
+
+    @property
+    def torque_limit(self) -> Array:
+        """Largest torques (m,) [N m or N]: what both the law and the arm as it is allow."""
+        limits = [link.limits.torque or np.inf for link in self.truth.arm.links]
+        return np.minimum(self.controller.torque_limit, limits)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -48,7 +55,8 @@ class ClosedLoop:
         motion = self.controller.design.reference_file
         samples = motion.read_text() if motion else ""
         parts = (self.controller.plant.content, self.controller.design.table(), samples)
-        return f"{parts!r} {self.measurement.function.serialize()}"
+        limits = self.torque_limit.tolist()
+        return f"{parts!r} {limits} {self.measurement.function.serialize()}"
 
     @cached_property
     def reference(self) -> ca.Function:
@@ -95,7 +103,7 @@ class ClosedLoop:
         *given, q, v = inputs
         seen = self.measurement.function(q, v)
         tau, z_rate = self.controller.law(*given, *seen)
-        limit = self.controller.torque_limit
+        limit = self.torque_limit
         if not np.isfinite(limit).any():
             return tau, z_rate
         limited = ca.vertcat(

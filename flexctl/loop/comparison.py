@@ -107,7 +107,7 @@ def compare(
     ]
     entries = list(designs)
     if baseline and all(design.name != BASELINE for design in designs):
-        stiffest = max(designs, key=lambda design: max(design.gains.Gp))
+        stiffest = max(designs, key=lambda d: (d.method != BASELINE, max(d.gains.Gp)))
         entries.append(baseline_design(arm, stiffest))
     evaluations = []
     for design in entries:

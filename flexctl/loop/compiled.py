@@ -16,7 +16,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.run import LEFT_BEAM, Run, RunFailure, Tolerance
+from flexctl.loop.run import Run, RunFailure, Tolerance, why_out_of_range
 from flexctl.loop.schedule import Event
 from flexctl.plant import (
     SIMULATION,
@@ -24,7 +24,6 @@ from flexctl.plant import (
     compile_functions,
     compile_source,
     find_compiler,
-    joint_range,
 )
 
 _SOURCE = Path(__file__).with_name("esdirk.c")
@@ -70,6 +69,7 @@ class _Result(ct.Structure):
         *((name, _int) for name in ("steps", "rejected", "evaluations")),
         ("time", _double),
         ("smallest_step", _double),
+        ("index", _int),
     )
 
 
@@ -141,8 +141,8 @@ def run_compiled(
     result = _Result(**{name: values.ctypes.data_as(_doubles) for name, values in out.items()})
     table = (_Event * len(events))(*((e.time, e.kind, e.index, e.phase) for e in events))
     times = np.ascontiguousarray(times)
-    limit = np.ascontiguousarray(loop.controller.torque_limit)
-    lowest, highest = joint_range(loop.truth.arm)
+    limit = np.ascontiguousarray(loop.torque_limit)
+    lowest, highest = loop.truth.valid_range
     functions = {
         "inverse": _function(compiled.plant, "inverse_dynamics"),
         "terms": _function(compiled.plant, "terms"),
@@ -179,7 +179,8 @@ def run_compiled(
         ct.byref(result),
     )
     if status:
-        return RunFailure(time=result.time, why=_WHY[status])
+        why = _WHY.get(status) or why_out_of_range(loop.truth, result.index)
+        return RunFailure(time=result.time, why=why)
     return Run(steps=result.steps, rejected=result.rejected, integrator=INTEGRATOR, **out)
 
 
@@ -191,5 +192,4 @@ _WHY = {
     4: "the motion grows without bound: the state is no longer finite",
     5: "the mass matrix or the iteration matrix is singular",
     6: "the accelerations at the start of a phase are not finite",
-    7: LEFT_BEAM,
 }

@@ -41,7 +41,7 @@ typedef struct {
   const event_t *events;         /* the last one ends the run */
   const double *sample_times;    /* (n_samples,) ascending, within the run */
   const double *limit;           /* (m,) torque limits, to count saturation */
-  const double *lowest, *highest; /* (m,) joint variables between which the model holds */
+  const double *lowest, *highest; /* (n,) coordinates between which the model holds */
 } problem_t;
 
 typedef struct {
@@ -52,6 +52,7 @@ typedef struct {
   casadi_int steps, rejected, evaluations;
   double time;                   /* where the run ended or failed */
   double smallest_step;
+  casadi_int index;              /* of the coordinate that left its range */
 } result_t;
 
 enum { OK = 0, NO_MEMORY = 1, STEP_TOO_SMALL = 2, TOO_MANY_STEPS = 3, NOT_FINITE = 4,
@@ -421,9 +422,9 @@ static int stretch(state_t *s, double t, double end, double *h_next, casadi_int 
     s->r->steps++;
     s->r->smallest_step = fmin(s->r->smallest_step, h);
     t = now;
-    for (casadi_int j = 0; j < s->m; j++)
+    for (casadi_int j = 0; j < s->n; j++)
       if (s->qs[0][j] <= p->lowest[j] || s->qs[0][j] > p->highest[j])
-        return s->r->time = t, OUT_OF_RANGE;
+        return s->r->time = t, s->r->index = j, OUT_OF_RANGE;
     *h_next = h * fmin(last_failed ? 1 : 4, 0.9 * pow(fmax(error, 1e-6), -0.25));
     last_failed = 0;
   }

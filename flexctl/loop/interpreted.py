@@ -10,9 +10,9 @@ import scipy.integrate
 
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.run import LEFT_BEAM, Run, RunFailure, Tolerance
+from flexctl.loop.run import Run, RunFailure, Tolerance, why_out_of_range
 from flexctl.loop.schedule import APPLY, SAMPLE, Event
-from flexctl.plant import Evaluator, joint_range
+from flexctl.plant import Evaluator
 
 INTEGRATOR = "Radau IIA of order 5 (SciPy), functions in the CasADi virtual machine"
 
@@ -40,7 +40,7 @@ class _Stretch:
         return np.asarray(tau), np.asarray(z_rate).reshape(self.n_z)
 
     def accelerations(self, t: float, x: Array) -> tuple[Array, Array, Array]:
-        """Return the return a (n,), torques (m,) and integral rates (n_z,) at time t."""
+        """Return a (n,), torques (m,) and integral rates (n_z,) at time t."""
         n = self.n
         q, v = x[:n], x[n : 2 * n]
         tau, z_rate = (self.torque, np.zeros(self.n_z)) if self.held else self.law(t, x)
@@ -79,7 +79,8 @@ def run_interpreted(
     samples: dict[int, Array] = {}
     signals = _Signals(n, m, n_z, len(times))
     steps = 0
-    left = _beam_left(*joint_range(loop.truth.arm))
+    lowest, highest = loop.truth.valid_range
+    left = _range_left(lowest, highest)
     for event, following in itertools.pairwise(events):
         stretch.phase = event.phase
         if event.kind == SAMPLE:
@@ -100,18 +101,21 @@ def run_interpreted(
             events=left,
         )
         if done.status == 1:
-            return RunFailure(time=float(done.t[-1]), why=LEFT_BEAM)
+            q = done.y[:n, -1]
+            out = int(np.minimum(q - lowest, highest - q).argmin())
+            why = why_out_of_range(loop.truth, out)
+            return RunFailure(time=float(done.t[-1]), why=why)
         if not done.success or not np.isfinite(done.y[:, -1]).all():
             return RunFailure(time=float(done.t[-1]), why=str(done.message))
         steps += len(done.t) - 1
         signals.fill(stretch, times, event.time, following.time, done.sol)
         x = done.y[:, -1].copy()
-    saturated = signals.saturation(times, loop.controller.torque_limit)
+    saturated = signals.saturation(times, loop.torque_limit)
     return Run(steps=steps, rejected=0, integrator=INTEGRATOR, saturated=saturated, **signals.all())
 
 
-def _beam_left(lowest: Array, highest: Array) -> Callable[[float, Array], float]:
-    """Event of SciPy: the distance of the joints from where a sliding beam ends."""
+def _range_left(lowest: Array, highest: Array) -> Callable[[float, Array], float]:
+    """Event of SciPy: the distance of the coordinates from where the model ends."""
 
     def distance(_t: float, x: Array) -> float:
         q = x[: len(lowest)]

@@ -14,6 +14,7 @@ from flexctl.loop.linear import LinearLoop, sampled_loop
 
 Response = Callable[[Array], ComplexArray]
 
+_INFINITE = 1e9  # a larger loop gain is that of a pole on which round-off fell
 _N_BASE = 1500  # frequencies over the whole range, before those around every pole
 _AROUND = np.concatenate([[0.0], *(s * np.geomspace(0.03, 30.0, 15) for s in (-1, 1))])
 
@@ -61,8 +62,9 @@ def find_margins(loop: LinearLoop) -> Margins:
     response = _sampled_response(loop) if loop.sampled else _continuous_response(loop)
     w = _frequencies(loop)
     L = response(w)
+    ends = _real_ends(loop, response)
     channels = [
-        _channel_margins(lambda x, i=i: _one_channel(response(x), i), w, _one_channel(L, i))
+        _channel_margins(lambda x, i=i: _one_channel(response(x), i), w, _one_channel(L, i), ends)
         for i in range(L.shape[1])
     ]
     disk, at = _disk_margin(response, w, L)
@@ -91,6 +93,21 @@ def _frequencies(loop: LinearLoop) -> Array:
     return np.unique(w[(w >= low) & (w <= high)])
 
 
+def _real_ends(loop: LinearLoop, response: Response) -> Array:
+    """Find the ends of the frequency axis at which the loop gain is finite, and so real."""
+    ends = [0.0] if loop.sample_time is None else [0.0, np.pi / loop.sample_time]
+    finite = []
+    for end in ends:
+        try:
+            with np.errstate(all="ignore"):
+                size = np.abs(response(np.array([end]))).max()
+        except np.linalg.LinAlgError:  # a pole at the end: the gain is infinite there
+            continue
+        if size < _INFINITE:
+            finite.append(end)
+    return np.array(finite)
+
+
 def _continuous_response(loop: LinearLoop) -> Response:
     """L(jw) = -(K_q + jw K_v + K_z E/(jw)) (K - w^2 M + jw D)^-1 B, (N, m, m)."""
     p = loop.plant
@@ -103,7 +120,8 @@ def _continuous_response(loop: LinearLoop) -> Response:
     def response(w: Array) -> ComplexArray:
         s = 1j * np.atleast_1d(w)[:, None, None]
         X = np.linalg.solve(s**2 * p.M + s * p.D + p.K, np.broadcast_to(p.B, (len(s), n, m)))
-        return -(by_q + s * by_v + by_integral / s) @ X
+        law = by_q + s * by_v
+        return -(law + by_integral / s if n_z else law) @ X
 
     return response
 
@@ -149,14 +167,14 @@ def _one_channel(L: ComplexArray, i: int) -> ComplexArray:
 
 
 def _channel_margins(
-    response: Callable[[Array], ComplexArray], w: Array, loop_gain: ComplexArray
+    response: Callable[[Array], ComplexArray], w: Array, loop_gain: ComplexArray, ends: Array
 ) -> tuple[float, float, float, float]:
-    """Gain up and down [dB], phase [deg] and delay [s] of one channel."""
-    at_real = _crossings(lambda x: response(x).imag, w, loop_gain.imag)
+    """Gain up and down [dB], phase [deg] and delay [s] of one channel; it is real at `ends`."""
+    at_real = np.append(_crossings(lambda x: response(x).imag, w, loop_gain.imag), ends)
     real = response(at_real).real if len(at_real) else np.zeros(0)
     critical = -1 / real[real < 0]
     up, down = critical[critical > 1], critical[critical <= 1]
-    at_unit = _crossings(lambda x: np.log(np.abs(response(x))), w, np.log(np.abs(loop_gain)))
+    at_unit = _crossings(lambda x: np.abs(response(x)) - 1, w, np.abs(loop_gain) - 1)
     angle = np.angle(response(at_unit)) if len(at_unit) else np.zeros(0)
     lag = np.mod(angle + np.pi, 2 * np.pi)  # phase lag to the point -1
     phase = np.minimum(lag, 2 * np.pi - lag)

@@ -138,9 +138,12 @@ def _fit(seen: Shapes, real: Shapes, positions: tuple[float, ...], line: str) ->
 
 
 def _fitted(F: Array, seen: Shapes, real: Shapes, lengths: tuple[ca.SX, ca.SX], d: ca.SX) -> ca.SX:
-    """Physical coordinates of the design's shapes: S_seen^-1 F S_real d."""
+    """Physical coordinates of the design's shapes: S_seen^-1 (l_seen / l_real)^2 F S_real d.
+
+    Gauges measure the curvature d2w/dx2 = psi'' delta / l^2, each with its own length.
+    """
     own, actual = lengths
-    scaled = ca.sparsify(ca.DM(F)) @ (_powers(real, actual) * d)
+    scaled = ca.sparsify(ca.DM(F)) @ (_powers(real, actual) * d) * (own / actual) ** 2
     return scaled / _powers(seen, own)
 
 

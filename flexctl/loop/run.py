@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flexctl.checks import Array
+from flexctl.plant import Plant
 
-LEFT_BEAM = "a prismatic joint leaves its beam (free length not within 0 and the whole)"
+
+def why_out_of_range(plant: Plant, index: int) -> str:
+    """Say what it means that a coordinate left the range in which the model holds."""
+    name = plant.coordinates[index]
+    if index < plant.m:
+        return f"{name} leaves its beam: the free length must lie within it"
+    return f"the deflection of {name.split('.')[0]} grows beyond its own length"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +24,7 @@ class Tolerance:
     position: float = 1e-12
     rate: float = 1e-9
     first_step: float = 1e-5
-    max_steps: int = 2_000_000
+    max_steps: int = 500_000
 
     @staticmethod
     def of(relative: float) -> Tolerance:

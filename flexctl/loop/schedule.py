@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from flexctl.errors import InputError
 
 PHASE, SAMPLE, APPLY = 0, 1, 2
 _MOST_SAMPLES = 2_000_000
+_DECIMALS = 12  # of event times [s]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +47,10 @@ def schedule(controller: Controller, duration: float) -> list[Event]:
     ]
     if controller.sample_time is not None:
         events += _samples(controller, controller.sample_time, duration)
-    events.sort(key=lambda event: (event.time, event.kind))
-    return [*events, Event(time=duration, kind=PHASE, index=0, phase=events[-1].phase)]
+    last = Event(time=duration, kind=PHASE, index=0, phase=_phase(controller, duration))
+    # a sample and the torque of an earlier one may be due at once: sums of periods must agree
+    rounded = [replace(event, time=round(event.time, _DECIMALS)) for event in events]
+    return [*sorted(rounded, key=lambda event: (event.time, event.kind)), last]
 
 
 def _samples(controller: Controller, period: float, duration: float) -> list[Event]:

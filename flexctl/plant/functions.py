@@ -21,12 +21,14 @@ DYNAMICS = (
 LINEARISATION = (
     "damping",
     "tangent_stiffness",
+    "elastic_stiffness",
     "tip_jacobian",
     "line_tips_jacobian",
     "deflections_jacobian",
 )
 SIMULATION = ("inverse_dynamics", "terms", "dissipation")
 MATRICES = {
+    "elastic_stiffness",
     "mass_matrix",
     "damping",
     "tangent_stiffness",
@@ -94,6 +96,7 @@ _PARTS: dict[str, Callable[[Equations], Parts]] = {
     "elastic_force": _of_q(lambda e: e.k),
     "damping": _of_q(lambda e: e.D),
     "tangent_stiffness": _of_q(lambda e: e.tangent_stiffness),
+    "elastic_stiffness": _of_q(lambda e: ca.jacobian(e.k, e.energies.q)),
     "inverse_dynamics": lambda e: ([e.energies.q, e.energies.v, e.a], [e.inverse]),
     "energies": _energies,
     "tip": _of_q(lambda e: e.energies.tip),

@@ -34,6 +34,8 @@ class LinearPlant:
         Equilibrium coordinates (n,) and holding torques (m,).
     M, D, K, B
         (n, n), (n, n), (n, n), (n, m).
+    K_elastic
+        Part of K that the links' own stiffness gives, (n, n); the rest is gravity's.
     outputs
         Output matrix (p, 2n).
     coordinates, actuators, output_names
@@ -45,6 +47,7 @@ class LinearPlant:
     M: Array
     D: Array
     K: Array
+    K_elastic: Array
     B: Array
     outputs: Array
     coordinates: tuple[str, ...]
@@ -55,6 +58,7 @@ class LinearPlant:
         n = len(self.coordinates)
         checks.definite("M", self.M, size=n)
         checks.symmetric("K", self.K)
+        checks.symmetric("K_elastic", self.K_elastic)
         checks.shape("D", self.D, (n, n))
         checks.shape("B", self.B, (n, len(self.actuators)))
 
@@ -125,6 +129,7 @@ def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> 
         M=_symmetric(plant.mass_matrix(q0)),
         D=plant.damping(q0),
         K=_symmetric(K),
+        K_elastic=_symmetric(plant.elastic_stiffness(q0)),
         B=plant.B,
         outputs=_outputs(plant, q0),
         coordinates=plant.coordinates,

@@ -15,7 +15,7 @@ from flexctl.body import Body
 from flexctl.catalogue import Arm, BasisChoice, nearest
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
-from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints
+from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints, joint_range
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
 from flexctl.plant.functions import DYNAMICS, LINEARISATION, MATRICES, PlantFunctions
 from flexctl.plant.lagrange import Equations, chain_energies, lagrange_equations
@@ -73,6 +73,25 @@ class Plant:
     def B(self) -> Array:
         """Input matrix (n, m): torques act on the joint rows only, the links being clamped."""
         return np.eye(self.n, self.m)
+
+    @cached_property
+    def valid_range(self) -> tuple[Array, Array]:
+        """Lowest and highest coordinates (n,) for which the model holds at all.
+
+        Of a sliding beam at least a thousandth is free, as its frequencies grow beyond all bounds
+        when it vanishes in the hub, and a hundredth of its length may slip out at the far end; no
+        deflection is longer than its line, no slope of a node beyond 10 rad.
+        """
+        lowest, highest = joint_range(self.arm)
+        beam = np.array([link.length for link in self.arm.links])
+        far = [
+            10.0 if power else body.link.length
+            for body in self.bodies
+            for shapes in body.planes.values()
+            for power in shapes.power
+        ]
+        joints = lowest + 1e-3 * beam, highest + 1e-2 * beam
+        return np.append(joints[0], -np.array(far)), np.append(joints[1], far)
 
     @cached_property
     def backend(self) -> str:
@@ -163,6 +182,10 @@ class Plant:
     def tangent_stiffness(self, q: Array) -> Array:
         """Stiffness d(c + k)/dq about q, (n, n)."""
         return self._one("tangent_stiffness", q)
+
+    def elastic_stiffness(self, q: Array) -> Array:
+        """Stiffness dk/dq of the links alone, (n, n)."""
+        return self._one("elastic_stiffness", q)
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """Generalised forces M a + h + c + k + D v, (n,); their joint rows are torques."""

@@ -49,7 +49,7 @@ class Inspection:
 
     def mode_shapes(self, count: int) -> Array:
         """Return the lowest modes with joints held, (n, up to count), largest entry 1."""
-        free = np.ix_(self.locked, self.locked)
+        free = np.ix_(*2 * [np.flatnonzero(self.locked)])
         if not self.locked.any():
             return np.zeros((self.plant.n, 0))
         modes = scipy.linalg.eigh(self.linear.K[free], self.linear.M[free])[1][:, :count]

@@ -61,6 +61,7 @@ def hand_made(M, D, K, by_q, by_v, by_z=None, sample_time=None, delay=0.0):
         M=M,
         D=D,
         K=K,
+        K_elastic=K,
         B=np.eye(n, m),
         outputs=np.eye(n, 2 * n),
         coordinates=coordinates,

@@ -46,7 +46,7 @@ def test_every_design_and_the_baseline_get_a_verdict(comparison):
 def test_only_what_holds_the_arm_is_ranked(comparison):
     assert set(comparison.ranking) == {"ringing", "damped", "joint-pd"}
     by_name = {evaluation.name: evaluation for evaluation in comparison.evaluations}
-    assert by_name["too slow"].failed is None
+    assert "grows beyond its own length" in by_name["too slow"].failed
     assert by_name["too slow"].stability.stable is False
     assert "Gi" in by_name["impossible"].failed
     assert "too slow" in comparison.verdict
@@ -97,7 +97,7 @@ def test_the_truth_is_the_files_or_two_modes_finer(make, rrp_arm):
 
 def test_designs_are_made_for_the_arm_as_modelled_and_judged_on_the_arm_as_it_is(make, designs):
     arm = make["single"]()
-    truth = apply_settings(arm, ["link1.EI=*0.6", "payload.mass=+40%"])
+    truth = apply_settings(arm, ["link1.EI=*0.95", "payload.mass=+5%"])
     choice = BasisChoice(kind="modes", order=2)
     known, other = (
         compare(arm, designs[:1], truth_arm=t, truth_basis=choice, baseline=False).evaluations[0]
