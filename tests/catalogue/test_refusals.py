@@ -115,7 +115,11 @@ DESIGN_CASES = [
         '"bang-bang"',
         "reference.kind: wanted one of cycloid, quintic, setpoint, csv (o",
     ),
-    ('"cycloid"', '"setpoint"', "reference.duration: wanted no such key, as kind is setpoint"),
+    (
+        'kind = "cycloid"',
+        'kind = "setpoint"\nfile = "x.csv"',
+        "reference.file: wanted no such key, as kind is setpoint",
+    ),
     ('"cycloid"', '"csv"', "reference.file: wanted a value, as kind is csv, came nothing"),
     ("from = [0.0, 0.0, 0.3]", "", "reference.from: wanted a value, as kind is cycloid"),
     ("to = [3.1, 1.5, 1.0]", "to = [3.1]", "reference.to: wanted 3 numbers, as many as in from"),
