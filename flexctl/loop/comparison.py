@@ -116,7 +116,12 @@ def compare(
     ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.key)
     return Comparison(
         model=arm.name,
-        truth={"kind": basis.kind, "order": basis.order, "drop_above": basis.drop_above},
+        truth={
+            "kind": basis.kind,
+            "order": basis.order,
+            "drop_above": basis.drop_above,
+            "backend": truth.backend,
+        },
         evaluations=tuple(evaluations),
         ranking=tuple(e.name for e in ranked),
         verdict=_verdict(ranked, evaluations),

@@ -228,6 +228,10 @@ class Plant:
         """Return the ends of the links' lines in the base frame, (3, links) [m]."""
         return self._one("line_tips", q)
 
+    def line_tips_jacobian(self, q: Array) -> Array:
+        """Return the derivative of `line_tips`, stacked link by link, by q, (3 links, n)."""
+        return self._one("line_tips_jacobian", q)
+
     def _one(self, name: str, *arguments: Array) -> Array:
         functions = self.functions if name in DYNAMICS else self.linearisation_functions
         return functions[name](*arguments)  # pyright: ignore[reportReturnType]

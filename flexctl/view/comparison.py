@@ -112,7 +112,8 @@ def _table(answer: dict[str, Any]) -> RenderableType:
     failed = [
         literal(f"{e['design']} failed: {e['failed']}", "red") for e in evaluations if e["failed"]
     ]
-    return Group(table, *failed, literal(answer["verdict"], "bold"))
+    evaluated = literal(f"Evaluated by {answer['truth']['backend']}.", "dim")
+    return Group(table, evaluated, *failed, literal(answer["verdict"], "bold"))
 
 
 def heading(answer: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:

@@ -66,6 +66,16 @@ def _worst(*keys: str) -> Reader:
     return read
 
 
+def _largest(*keys: str) -> Reader:
+    """Read the largest entry of a list."""
+
+    def read(evaluation: Evaluation) -> Any:
+        values = _at(*keys)(evaluation)
+        return max(values) if values else None
+
+    return read
+
+
 _METRICS: dict[str, tuple[_Metric, ...]] = {
     "After the motion": (
         _Metric(
@@ -124,6 +134,12 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             read=_at("effort", "energy"),
             better=min,
         ),
+        _Metric(
+            label="at the torque limit",
+            unit="s",
+            meaning="time spent there, of the joint that is there longest",
+            read=_largest("effort", "saturated_seconds"),
+        ),
     ),
     "Stability at the final pose": (
         _Metric(
@@ -131,6 +147,20 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             unit="1/s",
             meaning="largest real part of the linearised truth loop; above 0 it is unstable",
             read=_at("stability", "spectral_abscissa"),
+            better=min,
+        ),
+        _Metric(
+            label="slowest along the motion",
+            unit="1/s",
+            meaning="the same at rest at the worst pose of the motion, without the second loop",
+            read=_largest("stability", "path_spectral_abscissa"),
+            better=min,
+        ),
+        _Metric(
+            label="slowest on the finest truth",
+            unit="1/s",
+            meaning="the same at the final pose on the finest truth of the ladder, order 8 at least",
+            read=lambda e: (_at("spillover", "spectral_abscissa")(e) or [None])[-1],
             better=min,
         ),
         _Metric(
