@@ -1,4 +1,4 @@
-"""Which gain set to take: three designs of the RRP arm judged on a finer truth plant."""
+"""Which gain set to take: two designs of the RRP arm and joint PD, judged on a finer truth."""
 
 import flexctl
 

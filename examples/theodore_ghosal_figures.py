@@ -29,8 +29,7 @@ def run(kind: str, design: str = "rrp-stiff") -> Trajectory:
 
 def main() -> float:
     """Return the larger tip error of both discretisations 0.2 s after the motion [m]."""
-    errors = [run(kind).rest_error[run(kind).t >= 0.7].max() for kind in KINDS]
-    return float(max(errors))
+    return float(max(r.rest_error[r.t >= 0.7].max() for r in map(run, KINDS)))
 
 
 def draw(folder: Path) -> None:

@@ -112,6 +112,12 @@ class Gains(Record):
     Gv: PositiveGain
     Gi: IntegralGain | None = None
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.Gi and any(self.Gi) and not all(self.Gi):
+            raise RefusalError("Gi", wanted="all above 0, or none", came=self.Gi)
+        return self
+
 
 class Weights(Record):
     """Weights of the second loop's cost, in terms that mean the same in every basis."""

@@ -100,6 +100,21 @@ class Controller:
         return np.zeros(self.n_state)
 
 
+def torque_limits(arm: Arm) -> Array:
+    """Largest torques of an arm's actuators (m,) [N m or N]; infinite where none is given."""
+    return np.array([link.limits.torque or np.inf for link in arm.links])
+
+
+def _require_rest_to_judge(design: Design, reference: ReferenceMotion) -> None:
+    """Refuse a run that ends before a csv reference does; other kinds the file's schema checks."""
+    duration = design.loop.duration
+    if duration is not None and duration <= reference.duration:
+        raise InputError(
+            f"{design.label}: loop.duration: wanted more than {reference.duration:g} (the end of "
+            f"the reference), or no rest is left to judge, came {duration:g}"
+        )
+
+
 def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:
     """Refuse a reference that is faster than a joint can be."""
     fastest = np.abs(reference.sample(np.linspace(0, reference.duration, 501))[1]).max(axis=1)
@@ -140,16 +155,16 @@ def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None
     check_design(arm, design)
     plant = assemble_plant(arm, basis or design.basis)
     reference = make_reference(design)
+    _require_rest_to_judge(design, reference)
     _require_possible_rates(arm, design, reference)
     parts = _LAWS[design.method](plant, design, reference)
-    limits = [link.limits.torque or np.inf for link in arm.links]
     return Controller(
         design=design,
         plant=plant,
         reference=reference,
         law=parts.law,
         n_state=parts.n_state,
-        torque_limit=np.array(limits),
+        torque_limit=torque_limits(arm),
         feedback=parts.feedback,
         assumptions=parts.assumptions,
     )

@@ -10,13 +10,12 @@ from flexctl.design.reference import ReferenceMotion
 from flexctl.plant import Plant
 
 
-def joint_pd_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
+def joint_pd_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> LawParts:
     """Make the law tau = -Gp e - Gv e' - Gi int(e) + c_r(q_d): torque per joint error.
 
     Gp [N m/rad or N/m], Gv [N m s/rad or N s/m]; c_r are the gravity torques of the undeflected
-    arm at the desired joints. `reference` does not enter: the law follows any.
+    arm at the desired joints. The law follows any reference.
     """
-    del reference
     m = plant.m
     Gi = integral_gain(design.gains, m)
     signals = law_signals(plant, integral=Gi is not None)

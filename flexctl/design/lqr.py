@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 import scipy.linalg
+import slycot
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
@@ -16,7 +17,7 @@ from flexctl.errors import DesignError
 Solver = Literal["scipy", "slycot"]
 
 _LARGEST_RESIDUAL = 1e-6
-_SMALLEST_PBH = 1e-9
+_SMALLEST_PBH = 1e-12  # smallest singular value, relative to the larger norm of A and B
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +98,7 @@ def design_lqr(
 def require_stabilisable(A: Array, B: Array, names: tuple[str, ...] | None = None) -> None:
     """Refuse a pair (A, B) with a mode that is not stable and that no input moves.
 
-    By the Popov-Belevitch-Hautus test: the left eigenvectors w of such a mode have w B = 0. The
+    By the Popov-Belevitch-Hautus test: [A - lambda I, B] loses rank at such a mode's lambda. The
     rank of the controllability matrix would refuse flexible arms that are perfectly stabilisable.
 
     Raises
@@ -105,12 +106,13 @@ def require_stabilisable(A: Array, B: Array, names: tuple[str, ...] | None = Non
     DesignError
         Naming the mode's frequency and its largest state.
     """
-    values, left, right = scipy.linalg.eig(A, left=True, right=True)  # pyright: ignore[reportAssignmentType]
-    for value, w, x in zip(values, left.T, right.T, strict=True):
+    values, right = np.linalg.eig(A)
+    size = max(float(np.linalg.norm(A, 2)), float(np.linalg.norm(B, 2)))
+    for value, x in zip(values, right.T, strict=True):
         if value.real < -1e-12 * max(abs(value), 1.0):
             continue
-        smallest = scipy.linalg.svdvals(np.hstack([A - value * np.eye(len(A)), B]))[-1]
-        if smallest > _SMALLEST_PBH and np.abs(w @ B).max() > 0:
+        pencil = np.hstack([A - value * np.eye(len(A)), B])
+        if scipy.linalg.svdvals(pencil)[-1] > _SMALLEST_PBH * size:
             continue
         state = int(np.abs(x).argmax())
         label = names[state] if names else f"state {state + 1}"
@@ -136,8 +138,6 @@ def _scipy_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
 
 
 def _slycot_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
-    import slycot  # a compiled extra, loaded only where it is chosen
-
     G = B @ np.linalg.solve(R, B.T)
     return slycot.sb02md(len(A), A, (G + G.T) / 2, Q, "C")[0]
 

@@ -37,7 +37,7 @@ def state_weight(linear: LinearPlant, n_joints: int, second: SecondLoop) -> Arra
     """Weight Q (2n, 2n) of [e; q_f; e'; q_f'], in terms that mean the same in every basis.
 
     x'Qx = joint_error |e|^2 + joint_rate |e'|^2 + strain_energy (1/2 q_f'K_ff q_f)
-    + kinetic_energy (1/2 q_f'' M_ff q_f'), K_ff of the links alone, without gravity's part.
+    + kinetic_energy (1/2 q_f'^T M_ff q_f'), K_ff of the links alone, without gravity's part.
     """
     n, m, w = len(linear.M), n_joints, second.weights
     Q = np.zeros((2 * n, 2 * n))
@@ -58,7 +58,9 @@ def design_second_loop(linear: LinearPlant, n_joints: int, second: SecondLoop) -
     """
     A, B = decoupled_model(linear, n_joints)
     T, inverse = _modal_scaling(linear, n_joints)
-    names = linear.coordinates + tuple(f"{name}.rate" for name in linear.coordinates)
+    modes = tuple(f"mode {k + 1} of the links" for k in range(len(linear.M) - n_joints))
+    positions = (*linear.coordinates[:n_joints], *modes)
+    names = positions + tuple(f"rate of {name}" for name in positions)
     scaled = design_lqr(
         inverse @ A @ T,
         inverse @ B,

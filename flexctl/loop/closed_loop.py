@@ -10,7 +10,7 @@ import numpy as np
 
 from flexctl.catalogue import Arm, BasisChoice
 from flexctl.checks import Array
-from flexctl.design import Controller
+from flexctl.design import Controller, torque_limits
 from flexctl.errors import InputError
 from flexctl.loop.measurement import Measurement, make_measurement
 from flexctl.plant import Plant, assemble_plant
@@ -32,8 +32,7 @@ class ClosedLoop:
     @property
     def torque_limit(self) -> Array:
         """Largest torques (m,) [N m or N]: what both the law and the arm as it is allow."""
-        limits = [link.limits.torque or np.inf for link in self.truth.arm.links]
-        return np.minimum(self.controller.torque_limit, limits)
+        return np.minimum(self.controller.torque_limit, torque_limits(self.truth.arm))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -85,13 +84,12 @@ class ClosedLoop:
 
     @cached_property
     def law_jacobian(self) -> ca.Function:
-        """Inputs of `law` -> dtau/dq, dtau/dv (m, n) each, dtau/dz (m, n_z)."""
+        """Inputs of `law` -> dtau/dq, dtau/dv, (m, n) each: for Newton's method in a run."""
         inputs = self._law_inputs()
         tau, _ = self._limited(inputs)
-        z, q, v = inputs[1], inputs[5], inputs[6]
-        J = ca.jacobian(tau, ca.vertcat(q, v, z))
-        n = self.truth.n
-        parts = [J[:, :n], J[:, n : 2 * n], J[:, 2 * n :]]
+        q, v = inputs[5], inputs[6]
+        J = ca.jacobian(tau, ca.vertcat(q, v))
+        parts = [J[:, : self.truth.n], J[:, self.truth.n :]]
         return ca.Function("law_jacobian", inputs, [ca.densify(P) for P in parts], {"cse": True})
 
     def _law_inputs(self) -> list[ca.SX]:

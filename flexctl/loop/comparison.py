@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from flexctl.beam import HIGHEST_ORDER
-from flexctl.catalogue import Arm, BasisChoice, Design
-from flexctl.design import design_controller
-from flexctl.errors import DesignError
+from flexctl.catalogue import Arm, BasisChoice, Design, check_design
+from flexctl.design import design_controller, make_reference
+from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.evaluation import Evaluation, evaluate
-from flexctl.plant import Plant, assemble_plant, linearise
+from flexctl.plant import Plant, assemble_plant
 
 BASELINE = "joint-pd"
 LADDER = (1, 2, 4, 6, 8)  # truth orders for the eigenvalues
@@ -29,7 +29,7 @@ class Comparison:
     model
         Name of the arm.
     truth
-        Kind and order of the truth plant, and in what its data differ.
+        Kind and order of the truth plant, above which frequency its modes are dropped, backend.
     evaluations
         One per design, in the order given; the baseline last.
     ranking
@@ -93,14 +93,17 @@ def compare(
     Raises
     ------
     InputError
-        When a design does not fit the arm.
+        When there is no design, or one does not fit the arm. Designs that cannot be made and runs
+        that fail are no errors: they get their verdict.
     """
+    if not designs:
+        raise InputError("designs: wanted at least one, came none")
     say = progress or (lambda _words: None)
     truth_arm = truth_arm or arm
     basis = truth_basis or default_truth(arm, design_basis or designs[0].basis)
     say(f"assembling the truth plant: {basis.order} {basis.kind} per link and plane")
     truth = assemble_plant(truth_arm, basis)
-    finer = [
+    ladder = [
         assemble_plant(truth_arm, BasisChoice(kind=basis.kind, order=order), interpreted=True)
         for order in LADDER
         if order != basis.order
@@ -112,7 +115,7 @@ def compare(
     evaluations = []
     for design in entries:
         say(f"judging {design.name}")
-        evaluations.append(_judge(arm, design, design_basis, truth, finer))
+        evaluations.append(_judge(arm, design, design_basis, truth, ladder))
     ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.key)
     return Comparison(
         model=arm.name,
@@ -140,10 +143,10 @@ def baseline_design(arm: Arm, design: Design) -> Design:
     Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
     final pose (a joint-pd design keeps its own).
     """
-    controller = design_controller(arm, design)
-    m, plant = controller.plant.m, controller.plant
-    final = np.concatenate([controller.reference.final, np.zeros(plant.n - m)])
-    inertia = np.diag(linearise(plant, final).M)[:m]
+    check_design(arm, design)
+    plant = assemble_plant(arm, design.basis, interpreted=True)
+    m = plant.m
+    inertia = np.diag(plant.mass_matrix(plant.straight(make_reference(design).final)))[:m]
     scale = np.ones(m) if design.method == BASELINE else inertia
     table = design.table()
     table.pop("second_loop", None)
@@ -163,14 +166,14 @@ def baseline_design(arm: Arm, design: Design) -> Design:
 
 
 def _judge(
-    arm: Arm, design: Design, basis: BasisChoice | None, truth: Plant, finer: Sequence[Plant]
+    arm: Arm, design: Design, basis: BasisChoice | None, truth: Plant, ladder: Sequence[Plant]
 ) -> Evaluation:
     """Judge a design; one that cannot be made gets a verdict too: it failed, and why."""
     try:
         controller = design_controller(arm, design, basis)
     except DesignError as error:
         return _not_made(design, basis or design.basis, truth, str(error))
-    return evaluate(close_around(controller, truth), finer)
+    return evaluate(close_around(controller, truth), ladder)
 
 
 def _not_made(design: Design, basis: BasisChoice, truth: Plant, why: str) -> Evaluation:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import ctypes as ct
 import functools
-import hashlib
-import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +17,8 @@ from flexctl.loop.run import Run, RunFailure, Tolerance, why_out_of_range
 from flexctl.loop.schedule import Event
 from flexctl.plant import (
     SIMULATION,
-    cache_folder,
+    cached_library,
     compile_functions,
-    compile_source,
-    find_compiler,
 )
 
 _SOURCE = Path(__file__).with_name("esdirk.c")
@@ -85,30 +80,20 @@ class CompiledLoop:
 
 def compile_loop(loop: ClosedLoop) -> CompiledLoop | None:
     """Compile what a run needs, or find it in the cache; None without a C compiler."""
-    compiler = find_compiler()
-    if compiler is None:
-        return None
     plant = compile_functions(
         f"simulation {loop.truth.content}",
         lambda: [loop.truth.casadi_functions[name] for name in SIMULATION],
     )
     law = compile_functions(f"law {loop.content}", lambda: [loop.reference, loop.law])
     jacobian = compile_functions(f"law_jacobian {loop.content}", lambda: [loop.law_jacobian])
-    if plant is None or law is None or jacobian is None:
+    integrator = cached_library("integrator", _copied_source)
+    if plant is None or law is None or jacobian is None or integrator is None:
         return None
-    return CompiledLoop(
-        integrator=_integrator(compiler), plant=plant, law=law, law_jacobian=jacobian
-    )
+    return CompiledLoop(integrator=integrator, plant=plant, law=law, law_jacobian=jacobian)
 
 
-def _integrator(compiler: str) -> Path:
-    digest = hashlib.sha256(_SOURCE.read_bytes() + compiler.encode()).hexdigest()[:32]
-    library = cache_folder() / f"{digest}.so"
-    if not library.exists():
-        with tempfile.TemporaryDirectory(dir=cache_folder()) as folder:
-            source = shutil.copy(_SOURCE, folder)
-            os.replace(compile_source(Path(source), compiler), library)
-    return library
+def _copied_source(folder: Path) -> Path:
+    return Path(shutil.copy(_SOURCE, folder))
 
 
 @functools.cache
@@ -184,7 +169,7 @@ def run_compiled(
     return Run(steps=result.steps, rejected=result.rejected, integrator=INTEGRATOR, **out)
 
 
-INTEGRATOR = "ESDIRK4(3)6L[2]SA with error control, compiled C"
+INTEGRATOR = "ARK4(3)6L[2]SA (ESDIRK) with error control, compiled C"
 _WHY = {
     1: "there is not enough memory",
     2: "the motion grows without bound: no step is small enough to follow it",

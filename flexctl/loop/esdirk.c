@@ -1,9 +1,12 @@
-/* Closed loop of a flexible arm, integrated with error control: ESDIRK4(3)6L[2]SA.
+/* Closed loop of a flexible arm, integrated with error control by the implicit
+   half of ARK4(3)6L[2]SA, an ESDIRK method of order 4 with an embedded one of order 3.
 
    The equations are M(q) a + n(q, v) = B tau in second-order form, with n and the joint torques
    tau from compiled CasADi functions. Every stage solves for the accelerations a of
    q_i = q* + h g v_i, v_i = v* + h g a_i by Newton's method. The method is L-stable: undamped
-   modes far above the motion do not limit the step. Source: [KennedyCarpenter16].
+   modes far above the motion do not limit the step. The integral
+   states of the law are carried along without error control of their own.
+   Source: [KennedyCarpenter03].
 
    A run is a list of events: a change of phase, a sample of the law, a held torque taking effect.
    Between events the right-hand side is smooth. */
@@ -34,7 +37,7 @@ typedef struct {
   function_t dissipation;        /* (q, v) -> v'Dv */
   function_t reference;          /* (t, phase) -> s, q_d, v_d, a_d */
   function_t law;                /* (s, z, q_d, v_d, a_d, q, v) -> tau, z' */
-  function_t law_jacobian;       /* likewise -> dtau/dq, dtau/dv, dtau/dz */
+  function_t law_jacobian;       /* likewise -> dtau/dq, dtau/dv */
   double rtol, atol_q, atol_v;
   double sample_time;
   casadi_int max_steps, n_events, n_samples;
@@ -81,7 +84,7 @@ typedef struct {
   double **res;
   casadi_int *iw;
   double *w;
-  double *M, *D, *K, *Jq, *Jv, *Jz, *N; /* iteration matrix and its parts */
+  double *M, *D, *K, *Jq, *Jv, *N; /* iteration matrix and its parts */
   casadi_int *pivot;
   double *f, *tau, *held_tau, *samples;
   double *s_ref;                        /* s, q_d, v_d, a_d */
@@ -151,7 +154,6 @@ static void linearise(state_t *s, double t, const double *z, const double *q, co
   set_law_arguments(s, z, q, v);
   s->res[0] = s->Jq;
   s->res[1] = s->Jv;
-  s->res[2] = s->Jz;
   run_function(s, &s->p->law_jacobian);
 }
 
@@ -478,7 +480,7 @@ int flexctl_simulate(const problem_t *p, const double *q0, const double *v0, con
   }
   for (casadi_int e = 0; e < p->n_events; e++)
     if (p->events[e].index + 1 > n_samples) n_samples = p->events[e].index + 1;
-  const casadi_int doubles = n_w + 4 * n * n + 2 * m * n + m * n_z + n + 2 * m + n_samples * m + 1 +
+  const casadi_int doubles = n_w + 4 * n * n + 2 * m * n + n + 2 * m + n_samples * m + 1 +
                              3 * m + 4 * n_z + STAGES * (3 * n + n_z) + 3 * n + n_z + 2 * n + 64;
   double *memory = calloc(doubles, sizeof(double));
   state_t s = {.p = p, .r = r, .n = n, .m = m, .n_z = n_z};
@@ -491,7 +493,7 @@ int flexctl_simulate(const problem_t *p, const double *q0, const double *v0, con
     double *next = memory;
 #define TAKE(field, count) (s.field = next, next += (count))
     TAKE(w, n_w); TAKE(M, n * n); TAKE(D, n * n); TAKE(K, n * n); TAKE(N, n * n);
-    TAKE(Jq, m * n); TAKE(Jv, m * n); TAKE(Jz, m * n_z);
+    TAKE(Jq, m * n); TAKE(Jv, m * n);
     TAKE(f, n); TAKE(tau, m); TAKE(held_tau, m); TAKE(samples, n_samples * m);
     TAKE(s_ref, 1 + 3 * m); TAKE(z, 3 * n_z); TAKE(z_rate, n_z);
     for (int i = 0; i < STAGES; i++) {

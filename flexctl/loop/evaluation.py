@@ -49,7 +49,10 @@ class Residual:
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """Torques: peak and rms (m,) [N m or N], energy int |tau.v| dt [J], seconds at the limit."""
+    """Torques: peak and rms (m,) [N m or N], seconds at the limit (m,), and energy [J].
+
+    The energy is the integral of the sum of |tau_j v_j| over the run.
+    """
 
     peak: Array
     rms: Array
@@ -139,14 +142,14 @@ class Evaluation:
         return evaluation_json(self)
 
 
-def evaluate(loop: ClosedLoop, finer: Sequence[Plant] = ()) -> Evaluation:
+def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     """Judge a closed loop: simulate it, and analyse it at the final pose and along the motion.
 
     Parameters
     ----------
     loop
         Controller on the truth plant that the verdict is given on.
-    finer
+    others
         Further truth plants of the same arm, ascending in order, for the eigenvalues only.
 
     Returns
@@ -155,7 +158,7 @@ def evaluate(loop: ClosedLoop, finer: Sequence[Plant] = ()) -> Evaluation:
         A run that diverges or cannot be trusted is not an error: `failed` says what happened.
     """
     facts = _facts(loop)
-    stability, final = _judge_stability(loop, finer)
+    stability, final = _judge_stability(loop, others)
     try:
         trajectory = simulate(loop, tolerance=_TOLERANCE)
         _require_balance(trajectory)
@@ -226,16 +229,16 @@ def _require_balance(trajectory: Trajectory) -> None:
         )
 
 
-def _judge_stability(loop: ClosedLoop, finer: Sequence[Plant]) -> tuple[Stability, LinearLoop]:
+def _judge_stability(loop: ClosedLoop, others: Sequence[Plant]) -> tuple[Stability, LinearLoop]:
     controller = loop.controller
     share = float(controller.feedback is not None)
     final = linearise_loop(loop, controller.reference.final, share)
     times = np.linspace(0, controller.reference.duration, N_PATH)
     poses = controller.reference.sample(times)[0].T
     path = [float(linearise_loop(loop, pose, 0.0).poles.real.max()) for pose in poses]
-    others = [_at_order(controller, plant, share) for plant in finer]
+    steps = [_at_order(controller, plant, share) for plant in others]
     own = (loop.truth.basis.order, float(final.poles.real.max()), judge_poles(final.poles))
-    ladder = sorted([*others, own], key=lambda step: step[0])
+    ladder = sorted([*steps, own], key=lambda step: step[0])
     stability = Stability(
         poles=final.poles,
         stable=judge_poles(final.poles),

@@ -68,7 +68,7 @@ def run_interpreted(
     q0, v0, tau0 = start
     stretch = _Stretch(loop, np.array(tau0, dtype=float))
     n, m, n_z = stretch.n, stretch.m, stretch.n_z
-    x = np.concatenate([q0, v0, np.zeros(n_z + 2)])
+    x = np.concatenate([q0, v0, loop.controller.initial_state(), np.zeros(2)])
     absolute = np.concatenate(
         [
             np.full(n, tolerance.position),

@@ -91,7 +91,7 @@ def sampled_loop(loop: LinearLoop, period: float, delay: float = 0.0) -> Array:
     n, n_z = len(plant.A_state), loop.integral_gain.shape[1]
     whole, part = divmod(delay, period)
     late = int(whole) + (part > 1e-12 * period)
-    Phi, early, remainder = _held(plant.A_state, plant.B_state, period, part)
+    Phi, newer, older = _held(plant.A_state, plant.B_state, period, part)
     N = n + n_z + late * m
     step = np.zeros((N, N))
     step[:n, :n] = Phi
@@ -99,9 +99,9 @@ def sampled_loop(loop: LinearLoop, period: float, delay: float = 0.0) -> Array:
     step[n : n + n_z, n : n + n_z] = np.eye(n_z)
     law = np.hstack([loop.feedback, loop.integral_gain, np.zeros((m, late * m))])
     inputs = [law] + [np.eye(N)[n + n_z + k * m :][:m] for k in range(late)]
-    step[:n] += early @ inputs[int(whole)]
+    step[:n] += newer @ inputs[int(whole)]
     if late > whole:
-        step[:n] += remainder @ inputs[late]
+        step[:n] += older @ inputs[late]
     for k in range(late):
         step[n + n_z + k * m : n + n_z + (k + 1) * m] = inputs[k]
     return step
@@ -139,8 +139,7 @@ def linearise_loop(loop: ClosedLoop, joints: Array, share: float) -> LinearLoop:
         0 in the gross motion, 1 under the second loop.
     """
     truth, controller = loop.truth, loop.controller
-    pose = np.concatenate([joints, np.zeros(truth.n - truth.m)])
-    plant = linearise(truth, pose)
+    plant = linearise(truth, truth.straight(joints))
     rest = np.zeros(truth.n)
     seen_q, seen_v = loop.measurement.function(plant.q0, rest)
     zero, none = np.zeros(truth.m), np.zeros(controller.n_state)

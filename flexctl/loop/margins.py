@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.optimize
@@ -14,6 +14,7 @@ from flexctl.loop.linear import LinearLoop, sampled_loop
 
 Response = Callable[[Array], ComplexArray]
 
+_MOST_LATE = 20  # samples that a delay may span: every one is a state more
 _INFINITE = 1e9  # a larger loop gain is that of a pole on which round-off fell
 _N_BASE = 1500  # frequencies over the whole range, before those around every pole
 _AROUND = np.concatenate([[0.0], *(s * np.geomspace(0.03, 30.0, 15) for s in (-1, 1))])
@@ -32,7 +33,8 @@ class Margins:
     delay_seconds
         Delay that one channel bears, (m,) [s].
     disk
-        Balanced disk margin of all channels at once [-]: gains in
+        Balanced disk margin of all channels at once [-] (for more than three channels a lower
+        bound): gains in
         [(2 - d)/(2 + d), (2 + d)/(2 - d)] or phases up to 2 atan(d/2), independently.
     disk_frequency
         Where the disk margin is smallest [rad/s].
@@ -147,13 +149,7 @@ def _sampled_response(loop: LinearLoop) -> Response:
 
 
 def _without_law(loop: LinearLoop) -> LinearLoop:
-    return LinearLoop(
-        plant=loop.plant,
-        feedback=np.zeros_like(loop.feedback),
-        integral_gain=np.zeros_like(loop.integral_gain),
-        sample_time=loop.sample_time,
-        delay=loop.delay,
-    )
+    return replace(loop, feedback=0 * loop.feedback, integral_gain=0 * loop.integral_gain)
 
 
 def _one_channel(L: ComplexArray, i: int) -> ComplexArray:
@@ -233,13 +229,14 @@ def _structured(L: ComplexArray) -> float:
 def smallest_sampling_rate(loop: LinearLoop) -> float | None:
     """Smallest rate [Hz] from which on the sampled and held law keeps the loop stable.
 
-    The period grows from a hundredth of the fastest closed-loop pole's until the loop is unstable.
-    Lightly damped modes can make it unstable in narrow bands before, where they fold about half
-    the sampling rate: the last factor of 30 is searched again in steps of 6 % and at those
-    periods. The limit is then found by bisection. None when the shortest period is unstable.
+    The period grows from a hundredth of the fastest closed-loop pole's (with a delay, at least a
+    twentieth of that) until the loop is unstable. Lightly damped modes can make it unstable in
+    narrow bands before, where they fold about half the sampling rate: the last factor of 30 is
+    searched again in steps of 6 % and at those periods, and the limit found by bisection. A loop
+    that is stable even at a period of 10 s gives 0.1 Hz; one that is unstable at the shortest, None.
     """
     fastest = np.abs(loop.poles).max()
-    coarse = np.geomspace(1e-2 / fastest, 10.0, 40)
+    coarse = np.geomspace(max(1e-2 / fastest, loop.delay / _MOST_LATE), 10.0, 40)
     known_unstable = _first_unstable(loop, coarse)
     if known_unstable is None:
         return 1 / coarse[-1]

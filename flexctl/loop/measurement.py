@@ -13,7 +13,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.beam import Shapes, gauss
-from flexctl.body import free_length
+from flexctl.body import free_length, scales
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.plant import Plant
@@ -72,7 +72,8 @@ def make_measurement(
     design, truth
         Plants of the same arm (data may differ), discretised alike or not.
     positions
-        Gauge positions x/l on every line; by default `gauge_positions` of the design's shapes.
+        Gauge positions x/l on every line; by default the full state where both plants have the
+        same shapes, else `gauge_positions` of the design's.
 
     Raises
     ------
@@ -80,7 +81,8 @@ def make_measurement(
         When the gauges are too few, or where the design's shapes have no curvature.
     """
     q, v = ca.SX.sym("q", truth.n), ca.SX.sym("v", truth.n)
-    if design.coordinates == truth.coordinates and _same_shapes(design, truth):
+    alike = design.coordinates == truth.coordinates and _same_shapes(design, truth)
+    if positions is None and alike:
         return Measurement(function=ca.Function("measure", [q, v], [q, v]), gauges={})
     m, start = truth.m, truth.m
     parts, gauges = [q[:m]], {}
@@ -143,9 +145,5 @@ def _fitted(F: Array, seen: Shapes, real: Shapes, lengths: tuple[ca.SX, ca.SX], 
     Gauges measure the curvature d2w/dx2 = psi'' delta / l^2, each with its own length.
     """
     own, actual = lengths
-    scaled = ca.sparsify(ca.DM(F)) @ (_powers(real, actual) * d) * (own / actual) ** 2
-    return scaled / _powers(seen, own)
-
-
-def _powers(shapes: Shapes, length: ca.SX) -> ca.SX:
-    return ca.vertcat(*[length ** int(power) for power in shapes.power])
+    scaled = ca.sparsify(ca.DM(F)) @ (scales(real, actual) * d) * (own / actual) ** 2
+    return scaled / scales(seen, own)

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError, RunError
 from flexctl.loop.closed_loop import ClosedLoop
@@ -56,7 +57,7 @@ def simulate(
     duration = loop.duration if duration is None else duration
     times = np.linspace(0, duration, DEFAULT_SAMPLES) if times is None else np.asarray(times, float)
     _check_times(times)
-    duration = max(duration, float(times[-1]))
+    duration = checks.positive("duration", max(duration, float(times[-1])))
     start = initial_state(loop)
     events = schedule(loop.controller, duration)
     compiled = compile_loop(loop)
@@ -78,14 +79,14 @@ def simulate(
 def initial_state(loop: ClosedLoop) -> tuple[Array, Array, Array]:
     """Rest at the start of the reference: q0 (n,), v0 (n,) and the holding torque tau0 (m,)."""
     truth = loop.truth
-    pose = np.concatenate([loop.controller.reference.start, np.zeros(truth.n - truth.m)])
-    q0, tau0 = find_equilibrium(truth, pose)
+    q0, tau0 = find_equilibrium(truth, truth.straight(loop.controller.reference.start))
     return q0, np.zeros(truth.n), tau0
 
 
 def _check_times(times: Array) -> None:
-    if times.ndim != 1 or len(times) == 0 or times[0] < 0 or (np.diff(times) < 0).any():
-        raise InputError("times: wanted ascending times from 0 on [s], came others")
+    rising = times.ndim == 1 and len(times) > 0 and (np.diff(times) >= 0).all()
+    if not (rising and np.isfinite(times).all() and times[0] >= 0):
+        raise InputError("times: wanted finite, ascending times from 0 on [s], came others")
 
 
 def _words(plant: Plant) -> str:
@@ -144,5 +145,4 @@ def _rigid_tip(plant: Plant, desired: Array) -> Array:
 def _rest_tip(loop: ClosedLoop) -> Array:
     """Tip (3,) of the truth arm in equilibrium at the end of the reference."""
     truth = loop.truth
-    pose = np.concatenate([loop.controller.reference.final, np.zeros(truth.n - truth.m)])
-    return truth.tip(find_equilibrium(truth, pose)[0])
+    return truth.tip(find_equilibrium(truth, truth.straight(loop.controller.reference.final))[0])

@@ -15,8 +15,8 @@ from flexctl.checks import Array
 class EnergyAccount:
     """Energies along a run [J], each (N,): kinetic + strain + potential = supplied - dissipated.
 
-    Kinetic, strain and potential energy are relative to their values at the start, so that the
-    account is `residual` = gained - supplied + dissipated, which an exact run keeps at zero.
+    Kinetic, strain and potential energy are absolute; `residual` compares what they gained since
+    the start with supplied - dissipated, and an exact run keeps it at zero.
     """
 
     kinetic: Array

@@ -5,8 +5,8 @@ from flexctl.plant.compilation import (
     Evaluator,
     backend,
     cache_folder,
+    cached_library,
     compile_functions,
-    compile_source,
     find_compiler,
 )
 from flexctl.plant.functions import SIMULATION
@@ -21,9 +21,9 @@ __all__ = [
     "assemble_plant",
     "backend",
     "cache_folder",
+    "cached_library",
     "check_joints",
     "compile_functions",
-    "compile_source",
     "default_joints",
     "find_compiler",
     "find_equilibrium",

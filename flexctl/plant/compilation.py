@@ -9,8 +9,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -33,22 +35,27 @@ def find_compiler() -> str | None:
     if wanted == "none":
         return None
     names = [wanted] if wanted else ["gcc", "clang", "cc"]
-    return next((found for name in names if (found := shutil.which(name))), None)
+    compiler = next((found for name in names if (found := shutil.which(name))), None)
+    if wanted and compiler is None:
+        raise InputError(f"FLEXCTL_CC: wanted a C compiler or none, came {wanted!r} (not found)")
+    return compiler
 
 
 def backend(*, interpreted: bool = False) -> str:
     """How functions are evaluated here, in words."""
     if interpreted:
-        return "CasADi virtual machine (not compiled: only linear models are asked of this plant)"
+        return "CasADi virtual machine (not compiled: not worth it for what is asked of this plant)"
     compiler = find_compiler()
     if compiler is None:
-        return "CasADi virtual machine (no C compiler found: slower, same results)"
+        why = "FLEXCTL_CC=none" if os.environ.get("FLEXCTL_CC") else "no C compiler found"
+        return f"CasADi virtual machine ({why}: slower, same results)"
     return f"compiled C ({Path(compiler).name})"
 
 
 def cache_folder() -> Path:
     """Folder of compiled libraries: FLEXCTL_CACHE, else the user's cache folder."""
-    return Path(os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl"))
+    wanted = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
+    return Path(wanted).expanduser().absolute()  # a loader does not look for bare names here
 
 
 @functools.cache
@@ -77,19 +84,33 @@ def compile_functions(content: str, build: Callable[[], Sequence[ca.Function]]) 
     Path or None
         The shared library; None without a compiler.
     """
+
+    def generate(folder: Path) -> Path:
+        generator = ca.CodeGenerator("functions", {"with_header": False})
+        for function in build():
+            generator.add(function)
+        generator.generate(f"{folder}{os.sep}")
+        return folder / "functions.c"
+
+    return cached_library(content, generate)
+
+
+def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | None:
+    """Find a shared library in the cache, or compile it there; None without a compiler.
+
+    `generate` writes the C source into a folder and returns its path. The key is the digest of
+    `content`, the sources, the compiler with its levels and the machine's type.
+    """
     compiler = find_compiler()
     if compiler is None:
         return None
-    key = "\n".join([source_digest(), compiler, content])
+    machine = f"{platform.machine()} {sys.platform}"
+    key = "\n".join([source_digest(), compiler, repr(_LEVELS), machine, content])
     library = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
     if not library.exists():
         library.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=library.parent) as folder:
-            generator = ca.CodeGenerator("functions", {"with_header": False})
-            for function in build():
-                generator.add(function)
-            generator.generate(f"{folder}{os.sep}")
-            built = compile_source(Path(folder) / "functions.c", compiler)
+            built = compile_source(generate(Path(folder)), compiler)
             os.replace(built, library)  # atomic: another process never sees half a library
     return library
 
@@ -119,7 +140,8 @@ class Evaluator:
     """A CasADi function called through its buffers: about a microsecond instead of thirty.
 
     Inputs and outputs are dense arrays; a column is an array (k,), or (k, 1) if `matrix`. A
-    function of one output returns that array, of several a tuple. Every call returns new arrays.
+    function of one output returns that array, of several a tuple. Every call returns new arrays,
+    but the buffers are shared: not for several threads at once.
     """
 
     def __init__(self, function: ca.Function, *, matrix: bool = False) -> None:
@@ -142,7 +164,7 @@ class Evaluator:
                     f"{self.function.name()}: wanted {len(values)} entries, came "
                     f"an array of shape {np.shape(argument)}"
                 )
-            values[:] = argument
+            values[:] = np.ravel(argument)
         self._run()
         results = tuple(
             values.reshape(shape, order="F").copy()

@@ -87,10 +87,16 @@ class LinearPlant:
         """Undamped natural frequencies [rad/s], ascending, of the coordinates marked free.
 
         `free` is a boolean mask (n,); by default all are. Rigid-body motions come out as zero.
+        Raises ComputationError where the arm would fall: such a motion has no frequency.
         """
         mask = np.ones(len(self.M), dtype=bool) if free is None else free
         grid = np.ix_(mask, mask)
         squares = scipy.linalg.eigh(self.K[grid], self.M[grid], eigvals_only=True)
+        if len(squares) and squares[0] < -1e-9 * np.abs(squares).max():
+            raise ComputationError(
+                f"frequencies: the arm falls at {np.sqrt(-squares[0]):.4g} 1/s from this pose "
+                "(a joint above its weight, held by nothing); ask for its poles instead"
+            )
         return np.sqrt(np.clip(squares, 0.0, None))
 
     def to_control(self) -> Any:
@@ -151,6 +157,7 @@ def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
     for _ in range(_MAX_ITERATIONS):
         force, K = plant.gravity(q) + plant.elastic_force(q), plant.tangent_stiffness(q)
         if (np.abs(force[m:]) <= _round_off(plant, q, K)[m:]).all():
+            _require_stable_links(plant, K[m:, m:])
             return q, force[:m]
         q[m:] += np.linalg.solve(K[m:, m:], -force[m:])
         if not np.isfinite(q).all():
@@ -159,6 +166,15 @@ def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
         f"{plant.arm.name}: no equilibrium at joints {start[:m]}: the links are too soft for "
         "gravity; check EI and gravity, or name elastic coordinates nearer to it"
     )
+
+
+def _require_stable_links(plant: Plant, K: Array) -> None:
+    """Refuse an equilibrium from which the links would fall: they buckle under their load."""
+    if len(K) and scipy.linalg.eigvalsh((K + K.T) / 2)[0] <= 0:
+        raise ComputationError(
+            f"{plant.arm.name}: the links buckle under gravity at this pose: the straight arm is "
+            "no stable equilibrium; check EI and gravity"
+        )
 
 
 def _round_off(plant: Plant, q: Array, K: Array) -> Array:

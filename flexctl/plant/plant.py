@@ -197,7 +197,7 @@ class Plant:
         Raises
         ------
         ComputationError
-            When the mass matrix at q is singular or indefinite.
+            When the mass matrix at q is singular.
         """
         a = self._forward(q, v, tau)
         if not np.all(np.isfinite(a)):
@@ -264,6 +264,10 @@ class Plant:
             q[self.coordinates.index(name)] = checks.finite(f"pose.{name}", value)
         check_joints(self.arm, q[: self.m])
         return q
+
+    def straight(self, joints: Array) -> Array:
+        """Coordinates q (n,) with the given joint variables (m,) and undeflected links."""
+        return np.concatenate([joints, np.zeros(self.n - self.m)])
 
     def linearise(self, pose: Mapping[str, float] | Array | None = None) -> LinearPlant:
         """Linear model about the equilibrium at a pose: see `flexctl.plant.linearise`."""

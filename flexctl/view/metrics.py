@@ -159,7 +159,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
         _Metric(
             label="slowest on the finest truth",
             unit="1/s",
-            meaning="the same at the final pose on the finest truth of the ladder, order 8 at least",
+            meaning="the same at the final pose on the finest truth, of order 8 at least",
             read=lambda e: (_at("spillover", "spectral_abscissa")(e) or [None])[-1],
             better=min,
         ),
