@@ -14,6 +14,7 @@ from flexctl.design import design_controller, make_reference
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.evaluation import Evaluation, evaluate
+from flexctl.loop.verdict import verdict
 from flexctl.plant import Plant, assemble_plant
 
 BASELINE = "joint-pd"
@@ -127,7 +128,7 @@ def compare(
         },
         evaluations=tuple(evaluations),
         ranking=tuple(e.name for e in ranked),
-        verdict=_verdict(ranked, evaluations),
+        verdict=verdict(ranked, evaluations),
     )
 
 
@@ -186,34 +187,3 @@ def _not_made(design: Design, basis: BasisChoice, truth: Plant, why: str) -> Eva
         assumptions=(),
         failed=why,
     )
-
-
-def _verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) -> str:
-    """Which design to take and why, and what is wrong with those that are not ranked."""
-    sentences = [_best(ranked)] if ranked else ["No design holds this arm."]
-    for e in evaluations:
-        if e.failed:
-            sentences.append(f"{e.name} fails.")
-        elif not e.ranks and e.stability:
-            rate = e.stability.spectral_abscissa
-            sentences.append(f"{e.name} is unstable at the final pose (grows at {rate:.3g} 1/s).")
-    return " ".join(sentences)
-
-
-def _best(ranked: Sequence[Evaluation]) -> str:
-    best = ranked[0]
-    if best.residual is None:
-        return f"{best.name} could not be judged."
-    settles = best.residual.settling_time
-    rest = "does not settle in this run" if settles is None else f"settles in {settles:.3g} s"
-    sentence = (
-        f"Take {best.name}: its tip is at most {1e3 * best.residual.tip_error_max:.3g} mm off "
-        f"after the motion and {rest}"
-    )
-    sentence += f", with a disk margin of {best.margins.disk:.2g}." if best.margins else "."
-    if len(ranked) > 1 and ranked[1].residual:
-        second = ranked[1]
-        sentence += (
-            f" Next comes {second.name} with {1e3 * ranked[1].residual.tip_error_max:.3g} mm."
-        )
-    return sentence

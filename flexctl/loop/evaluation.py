@@ -41,10 +41,12 @@ class Residual:
     """After the reference has ended, against the static sag: largest tip error [m], settling.
 
     The time [s] until the tip stays within the design's band; None where it does not in this run.
+    `tip_error_end` [m] is the largest error in the last tenth of the time after the reference.
     """
 
     tip_error_max: float
     settling_time: float | None
+    tip_error_end: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,7 +292,11 @@ def _residual(run: Trajectory, controller: Controller) -> Residual:
         settling = None
     else:
         settling = _crossing(t, error, int(outside[-1]), controller.design.loop.settle_within) - end
-    return Residual(tip_error_max=float(error.max()), settling_time=settling)
+    return Residual(
+        tip_error_max=float(error.max()),
+        settling_time=settling,
+        tip_error_end=float(error[t >= t[-1] - (t[-1] - t[0]) / 10].max()),
+    )
 
 
 def _crossing(t: Array, error: Array, k: int, band: float) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import scipy.integrate
@@ -90,7 +92,7 @@ def run_interpreted(
             stretch.torque = samples[event.index]
         if following.time <= event.time:
             continue
-        done = scipy.integrate.solve_ivp(
+        done = _solve(
             stretch.rate,
             (event.time, following.time),
             x,
@@ -123,6 +125,13 @@ def _range_left(lowest: Array, highest: Array) -> Callable[[float, Array], float
 
     distance.terminal = True  # pyright: ignore[reportFunctionMemberAccess]
     return distance
+
+
+def _solve(*arguments: Any, **options: Any) -> Any:
+    """Call SciPy's integrator without its warnings: a run that diverges is reported as failed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return scipy.integrate.solve_ivp(*arguments, **options)
 
 
 class _Signals:

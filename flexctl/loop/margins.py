@@ -14,6 +14,7 @@ from flexctl.loop.linear import LinearLoop, sampled_loop
 
 Response = Callable[[Array], ComplexArray]
 
+_LONGEST = 10.0  # period [s] up to which a smallest sampling rate is looked for
 _MOST_LATE = 20  # samples that a delay may span: every one is a state more
 _INFINITE = 1e9  # a larger loop gain is that of a pole on which round-off fell
 _N_BASE = 1500  # frequencies over the whole range, before those around every pole
@@ -229,29 +230,34 @@ def _structured(L: ComplexArray) -> float:
 def smallest_sampling_rate(loop: LinearLoop) -> float | None:
     """Smallest rate [Hz] from which on the sampled and held law keeps the loop stable.
 
-    The period grows from a hundredth of the fastest closed-loop pole's (with a delay, at least a
-    twentieth of that) until the loop is unstable. Lightly damped modes can make it unstable in
-    narrow bands before, where they fold about half the sampling rate: the last factor of 30 is
-    searched again in steps of 6 % and at those periods, and the limit found by bisection. A loop
-    that is stable even at a period of 10 s gives 0.1 Hz; one that is unstable at the shortest, None.
+    The period grows until the loop is unstable: in large steps while all modes lie below half the
+    sampling rate, then in steps of 1 %, because modes that fold onto each other make it unstable in
+    narrow bands; a band narrower than that can be missed. The limit is found by bisection. With a
+    delay the shortest period is a twentieth of it. A loop that is stable even at a period of 10 s
+    gives 0.1 Hz; one that is unstable at the shortest period, None.
     """
-    fastest = np.abs(loop.poles).max()
-    coarse = np.geomspace(max(1e-2 / fastest, loop.delay / _MOST_LATE), 10.0, 40)
-    known_unstable = _first_unstable(loop, coarse)
-    if known_unstable is None:
-        return 1 / coarse[-1]
-    folding = np.pi / np.maximum(np.abs(loop.poles.imag), 1e-9)
-    steps = np.concatenate([np.geomspace(known_unstable / 30, known_unstable, 60), folding])
-    inside = (steps >= known_unstable / 30) & (steps <= known_unstable)
-    steps = np.unique(steps[inside])
-    first = _first_unstable(loop, steps) or known_unstable
-    stable = steps[steps < first]
+    poles = np.concatenate([np.linalg.eigvals(loop.A), loop.poles])
+    shortest = max(1e-2 / np.abs(poles).max(), loop.delay / _MOST_LATE)
+    folding = np.clip(np.pi / max(np.abs(poles.imag).max(), 1.0), shortest, _LONGEST)
+    start = np.geomspace(shortest, folding, 12)
+    beyond = folding * 1.01 ** np.arange(1, 1 + np.ceil(np.log(_LONGEST / folding) / np.log(1.01)))
+    periods = np.append(start, _thinned(loop, beyond))
+    first = _first_unstable(loop, periods)
+    if first is None:
+        return 1 / _LONGEST
+    stable = periods[periods < first]
     if not len(stable):
         return None
     limit = scipy.optimize.bisect(
-        lambda T: _multiplier(loop, T) - 1, stable[-1], first, xtol=1e-4 * first
+        lambda T: _multiplier(loop, T) - 1, stable[-1], first, xtol=1e-5 * first
     )
     return 1 / float(limit)  # pyright: ignore[reportArgumentType]
+
+
+def _thinned(loop: LinearLoop, periods: Array) -> Array:
+    """Leave out all periods after one of every 25th at which the loop is already unstable."""
+    known = _first_unstable(loop, periods[::25])
+    return periods if known is None else periods[periods <= known]
 
 
 def _first_unstable(loop: LinearLoop, periods: Array) -> float | None:
