@@ -1,5 +1,7 @@
-"""What every test needs: figures are drawn without a screen."""
+"""What every test needs: figures without a screen, small matrices without threads."""
 
 import os
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
+os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -4,12 +4,20 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from flexctl.catalogue.record import NOTHING, FileRecord, Record, RefusalError, Said, shown
+from flexctl.catalogue.record import (
+    NOTHING,
+    FileRecord,
+    Record,
+    RefusalError,
+    Said,
+    as_array,
+    shown,
+)
 from flexctl.errors import InputError
 
 R = TypeVar("R", bound=Record)
@@ -51,9 +59,16 @@ def build(record: type[R], table: Mapping[str, Any], label: str) -> R:
     try:
         return record.model_validate(table)
     except ValidationError as error:
-        faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+        found = _own_faults(error.errors())
+        faults = sorted(found, key=lambda fault: fault["type"] != "extra_forbidden")
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     raise InputError(f"{label}: {_sentence(record, faults[0])}{more}")
+
+
+def _own_faults(faults: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Leave out arrays that pydantic calls too short only because an entry of them is refused."""
+    above = {fault["loc"][:n] for fault in faults for n in range(len(fault["loc"]))}
+    return [f for f in faults if f["type"] != "too_short" or f["loc"] not in above]
 
 
 def build_file(record: type[F], table: Mapping[str, Any], name: str, path: Path | None) -> F:
@@ -122,6 +137,8 @@ def _sentence(record: type[Record], fault: ErrorDetails) -> str:
         wanted, came = _count(context), Said(_items(context["actual_length"]))
     else:
         wanted = _WANTED.get(kind, fault["msg"]).format(**context)
+        if kind == "tuple_type" and _takes_one_number(record, location):
+            wanted = "a number or an array of numbers"
         came = NOTHING if kind == "missing" else came
     return f"{key_path(location)}: wanted {wanted}, came {shown(came)}"
 
@@ -143,6 +160,25 @@ def _record_at(record: type[BaseModel], location: Iterable[str | int]) -> type[B
         if part in fields:
             record = _record_in(fields[str(part)].annotation) or record
     return record
+
+
+def _takes_one_number(record: type[BaseModel], location: Iterable[str | int]) -> bool:
+    """Tell whether a single number may stand for the array at a location."""
+    *above, key = location
+    fields = _record_at(record, above).model_fields.items()
+    return any(
+        _reads_one_number(field.rebuild_annotation())
+        for name, field in fields
+        if key in (name, field.alias)
+    )
+
+
+def _reads_one_number(annotation: object) -> bool:
+    if get_origin(annotation) is Annotated:
+        _, *marks = get_args(annotation)
+        if any(getattr(mark, "func", None) is as_array for mark in marks):
+            return True
+    return any(map(_reads_one_number, get_args(annotation)))
 
 
 def _record_in(annotation: object) -> type[BaseModel] | None:

@@ -24,7 +24,10 @@ _FACTOR = re.compile(r"\*(?P<factor>\S+)|(?P<percent>[+-]\S+)%")
 
 @dataclass(frozen=True, kw_only=True)
 class _Setting:
-    """One setting, read: `factor` is None where `value` stands absolutely."""
+    """One setting, read: `factor` is None where `value` stands absolutely.
+
+    `text` is the setting as messages call it, with the option that it came from.
+    """
 
     text: str
     keys: tuple[str, ...]
@@ -34,7 +37,7 @@ class _Setting:
     def refuse(self, wanted: str, came: object) -> InputError:
         """Return the error of a setting that cannot be applied."""
         key = printable(".".join(self.keys))
-        return refuse(f"setting {self.text}", key, wanted=wanted, came=came)
+        return refuse(self.text, key, wanted=wanted, came=came)
 
 
 class _Target(NamedTuple):
@@ -48,10 +51,11 @@ class _Target(NamedTuple):
         return table if self.link is None else table["link"][self.link]
 
 
-def apply_settings(arm: Arm, settings: Sequence[str]) -> Arm:
+def apply_settings(arm: Arm, settings: Sequence[str], *, option: str = "setting") -> Arm:
     """Return the arm with all settings applied in order and checked anew as a whole.
 
     The length of a flexible revolute link and its dh.a are one figure: setting one sets both.
+    Messages name the `option` of the command line that the settings came from.
 
     Raises
     ------
@@ -63,7 +67,7 @@ def apply_settings(arm: Arm, settings: Sequence[str]) -> Arm:
         return arm
     table = arm.table()
     targets: set[_Target] = set()
-    for setting in map(_read, settings):
+    for setting in [_read(text, option) for text in settings]:
         found = _targets(setting, arm)
         if setting.factor is None:
             _set(setting, found, table)
@@ -71,7 +75,7 @@ def apply_settings(arm: Arm, settings: Sequence[str]) -> Arm:
             _scale(setting, setting.factor, found, table, _effective(arm))
         targets.update(found)
     _keep_length_and_a_equal(arm, table, targets)
-    return _rebuild(arm, table, printable(", ".join(settings)))
+    return _rebuild(arm, table, f"{option} {printable(', '.join(settings))}")
 
 
 def with_options(arm: Arm, *, foreshortening: bool | None, damping: float | None) -> Arm:
@@ -99,12 +103,12 @@ def _rebuild(arm: Arm, table: dict[str, Any], changes: str) -> Arm:
         raise InputError(f"{arm.label} with {changes}: {reason}") from error
 
 
-def _read(text: str) -> _Setting:
+def _read(text: str, option: str) -> _Setting:
     key, equals, value = (part.strip() for part in text.partition("="))
     if not (key and equals and value):
         wanted = "KEY=VALUE, KEY=*FACTOR, KEY=+PERCENT% or KEY=-PERCENT%"
-        raise InputError(f"setting: wanted {wanted}, came {text!r}")
-    keys, text = tuple(part.strip() for part in key.split(".")), printable(text)
+        raise InputError(f"{option}: wanted {wanted}, came {text!r}")
+    keys, text = tuple(part.strip() for part in key.split(".")), f"{option} {printable(text)}"
     match = _FACTOR.fullmatch(value)
     if not match:
         return _Setting(text=text, keys=keys, value=_toml_value(text, value), factor=None)
@@ -113,7 +117,7 @@ def _read(text: str) -> _Setting:
     except ValueError:
         factor = float("nan")
     if not isfinite(factor):
-        raise InputError(f"setting {text}: wanted a number to scale by, came {value!r}")
+        raise InputError(f"{text}: wanted a number to scale by, came {value!r}")
     factor = factor if match["factor"] else 1 + factor / 100
     return _Setting(text=text, keys=keys, value=None, factor=factor)
 
@@ -125,7 +129,7 @@ def _toml_value(text: str, value: str) -> object:
         table = {}
     if set(table) != {"value"}:
         wanted = "a TOML value (a number, [..], {..}, true, false or a text in quotes)"
-        raise InputError(f"setting {text}: wanted {wanted}, came {value!r}")
+        raise InputError(f"{text}: wanted {wanted}, came {value!r}")
     return table["value"]
 
 

@@ -113,6 +113,8 @@ def _held(A: Array, B: Array, period: float, part: float) -> tuple[Array, Array,
     Returns the effects of the torque that acts to the end of the period, and of the one before.
     """
     rest_Phi, rest = _zero_order_hold(A, B, period - part)
+    if not part:
+        return rest_Phi, rest, np.zeros_like(B)
     first_Phi, first = _zero_order_hold(A, B, part)
     return rest_Phi @ first_Phi, rest, rest_Phi @ first
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,14 +63,14 @@ class LinearPlant:
         checks.shape("D", self.D, (n, n))
         checks.shape("B", self.B, (n, len(self.actuators)))
 
-    @property
+    @cached_property
     def A_state(self) -> Array:
         """State matrix A of x' = A x + B u, (2n, 2n)."""
         n = len(self.M)
         inverse = np.linalg.solve(self.M, np.hstack([self.K, self.D]))
         return np.block([[np.zeros((n, n)), np.eye(n)], [-inverse[:, :n], -inverse[:, n:]]])
 
-    @property
+    @cached_property
     def B_state(self) -> Array:
         """Input matrix B of x' = A x + B u, (2n, m)."""
         return np.vstack([np.zeros_like(self.B), np.linalg.solve(self.M, self.B)])

@@ -16,7 +16,7 @@ from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, Trajectory
 from flexctl.view.drawing import make_skeleton
 from flexctl.view.figures.arm import ArmAxes, exaggeration, still_times
-from flexctl.view.signals import motion_end
+from flexctl.view.signals import arrival_error, motion_end
 from flexctl.view.style import BAD, PALETTE, new_figure, plain_log, split, styled
 
 Array = NDArray[np.float64]
@@ -82,7 +82,9 @@ def _scene(figure: Figure, loop: ClosedLoop, run: Trajectory) -> Callable[[int],
 
 def _error_panel(axes: Axes, run: Trajectory) -> Callable[[float], None]:
     """Draw the tip error and return what moves the mark of the present."""
-    axes.plot(run.t, np.maximum(1e3 * run.tip_error, 1e-4), color=PALETTE[0], linewidth=1.0)
+    moving = run.t <= motion_end(run)
+    for t, error in ((run.t[moving], run.tip_error[moving]), arrival_error(run)):
+        axes.plot(t, np.maximum(1e3 * error, 1e-4), color=PALETTE[0], linewidth=1.0)
     plain_log(axes)
     axes.set(xlabel="time [s]", ylabel="mm", title="Tip error")
     mark = axes.axvline(0, color=BAD, linewidth=1.2)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -116,11 +117,17 @@ def run(argv: Sequence[str] | None = None) -> int:
     argv
         Words after ``flexctl``; those of the process by default.
     """
+    from flexctl.view.output import written
+
     words = list(sys.argv[1:] if argv is None else argv)
+    written.clear()
     try:
-        return _guarded(words, debug="--debug" in words)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+        with warnings.catch_warnings():
+            if "--debug" not in words:  # what libraries warn of is no message to a user
+                warnings.simplefilter("ignore")
+            return _guarded(words, debug="--debug" in words)
+    except (KeyboardInterrupt, click.Abort):
+        return _interrupted(written)
     except BrokenPipeError:
         _silence_output()
         return PIPE_CLOSED
@@ -136,8 +143,8 @@ def _guarded(words: list[str], *, debug: bool) -> int:
     except click.exceptions.Exit as done:  # --help, --version
         sys.stdout.flush()
         return done.exit_code
-    except click.Abort:
-        return INTERRUPTED
+    except (BrokenPipeError, click.Abort):
+        raise
     except click.ClickException as error:
         line = f"{error.format_message()} (flexctl --help explains)"
         return _complain(line, BAD_INPUT, debug=debug)
@@ -145,13 +152,18 @@ def _guarded(words: list[str], *, debug: bool) -> int:
         return _complain(str(error), BAD_INPUT, debug=debug)
     except FlexctlError as error:
         return _complain(str(error), FAILED, debug=debug)
-    except BrokenPipeError:
-        raise
     except MemoryError:
         return _complain("out of memory: choose a coarser truth plant", FAILED, debug=debug)
     except Exception as error:  # noqa: BLE001 (the last stop: a user never sees a traceback)
         line = f"internal error, {type(error).__name__}: {error} (--debug shows where)"
         return _complain(line, FAILED, debug=debug)
+
+
+def _interrupted(written: Sequence[Path]) -> int:
+    """Say that nothing was written, or what was before the interrupt came."""
+    files = f"{', '.join(map(str, written))} written" if written else "nothing written"
+    click.echo(f"flexctl: interrupted, {files}", err=True)
+    return INTERRUPTED
 
 
 def _complain(message: str, status: int, *, debug: bool) -> int:

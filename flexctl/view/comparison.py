@@ -49,11 +49,11 @@ def compare_designs(
             _write_report(report, comparison, answer, as_it_is, faces, band)
 
     def figure() -> Any:
-        from flexctl.view.figures import plot_comparison
+        from flexctl.view.figures import by_rank, plot_comparison
 
-        return plot_comparison(comparison.evaluations, as_it_is, faces, band)
+        return plot_comparison(by_rank(comparison), as_it_is, faces, band)
 
-    return Result(answer=answer, table=lambda: _table(answer), figure=figure)
+    return Result(answer=answer, table=lambda: _table(answer, as_it_is), figure=figure)
 
 
 def comparison_json(comparison: Comparison, asked: Asked) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _write_report(
         draft.write_text(text, encoding="utf-8")
 
 
-def _table(answer: dict[str, Any]) -> RenderableType:
+def _table(answer: dict[str, Any], arm: Arm) -> RenderableType:
     from rich.console import Group
 
     from flexctl.view.tables import literal, plain_table
@@ -103,7 +103,7 @@ def _table(answer: dict[str, Any]) -> RenderableType:
         *(heading(answer, e) for e in evaluations),
         numeric=range(1, 1 + len(evaluations)),
     )
-    for row in metric_rows(evaluations):
+    for row in metric_rows(evaluations, arm):
         if row.group:
             table.add_row(literal(row.group, "bold"))
         label = f"  {row.label}" + (f" [{row.unit}]" if row.unit else "")

@@ -29,6 +29,8 @@ class Skeleton:
     function
         CasADi function q (n,) -> one (3, k) array of points [m] per link, base frame; a link's
         line starts at its input frame.
+    derivative
+        CasADi function (q, d) -> derivative of these points along a direction d (n,).
     hidden
         CasADi function q -> (3, 2 s): ends of the part of every sliding beam inside its hub.
     n_coordinates, n_joints
@@ -36,6 +38,7 @@ class Skeleton:
     """
 
     function: ca.Function
+    derivative: ca.Function
     hidden: ca.Function
     n_coordinates: int
     n_joints: int
@@ -43,6 +46,10 @@ class Skeleton:
     def lines(self, q: Array, exaggeration: float = 1.0) -> list[Array]:
         """Return points (3, k) [m] of every link, elastic coordinates times `exaggeration`."""
         return [np.array(points) for points in self.function.call([self._scaled(q, exaggeration)])]
+
+    def displacements(self, q: Array, direction: Array) -> list[Array]:
+        """Return how the points of every link move along a direction (n,), to first order."""
+        return [np.array(points) for points in self.derivative.call([q, direction])]
 
     def hidden_lines(self, q: Array, exaggeration: float = 1.0) -> list[Array]:
         """Return the ends (3, 2) [m] of what lies inside the hubs."""
@@ -70,18 +77,22 @@ def make_skeleton(plant: Plant) -> Skeleton:
         if body.sliding:
             hidden.append(_placed(R, p, _inside_hub(body, q[j])))
         R, p = R @ tip_rotation, p + R @ tip_position
+    d = ca.SX.sym("d", plant.n)
+    moved = [ca.reshape(ca.jtimes(ca.vec(line), q, d), *line.shape) for line in lines]
     inside = ca.horzcat(*hidden) if hidden else ca.SX(3, 0)
     return Skeleton(
         function=ca.Function("lines", [q], lines),
+        derivative=ca.Function("derivative", [q, d], [ca.densify(line) for line in moved]),
         hidden=ca.Function("hidden", [q], [ca.densify(inside)]),
         n_coordinates=plant.n,
         n_joints=plant.m,
     )
 
 
-def is_planar(skeleton: Skeleton, poses: Sequence[Array]) -> bool:
-    """Tell whether the arm stays in a plane of constant z in all poses."""
-    z = np.hstack([line[2] for q in poses for line in skeleton.lines(q)])
+def is_planar(skeleton: Skeleton, poses: Sequence[Array], others: Sequence[Array] = ()) -> bool:
+    """Tell whether the arm in all poses, and other points (3, k), lie in a plane of constant z."""
+    lines = [line for q in poses for line in skeleton.lines(q)]
+    z = np.hstack([line[2] for line in (*lines, *others)])
     return bool(np.ptp(z) < 1e-9)
 
 

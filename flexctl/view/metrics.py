@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flexctl.catalogue import Arm
+from flexctl.view.signals import joint_units, torque_units
+
 Evaluation = Mapping[str, Any]
 Reader = Callable[[Evaluation], Any]
 
@@ -31,7 +34,10 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class _Metric:
-    """Where a figure is found in an evaluation, how it is scaled and which way is better."""
+    """Where a figure is found in an evaluation, how it is scaled and which way is better.
+
+    In `unit`, {joint} stands for the units of joint errors and {torque} for those of torques.
+    """
 
     label: str
     unit: str
@@ -114,7 +120,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
         ),
         _Metric(
             label="joint errors, largest",
-            unit="mrad, mm",
+            unit="{joint}",
             meaning="joint by joint",
             read=_at("tracking", "joint_error_max"),
             factor=1e3,
@@ -123,7 +129,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
     "Effort": (
         _Metric(
             label="peak torques",
-            unit="N m, N",
+            unit="{torque}",
             meaning="joint by joint, over the whole run",
             read=_at("effort", "peak"),
         ),
@@ -234,15 +240,19 @@ def ranked(answer: Mapping[str, Any]) -> list[Evaluation]:
     return sorted(answer["evaluations"], key=lambda e: place.get(e["design"], len(place)))
 
 
-def metric_rows(evaluations: Sequence[Evaluation]) -> list[Row]:
-    """Make all rows of the table, a column per evaluation in the order given."""
+def metric_rows(evaluations: Sequence[Evaluation], arm: Arm) -> list[Row]:
+    """Make all rows of the table, a column per evaluation in the order given, for an arm."""
+    units = {
+        "joint": ", ".join(dict.fromkeys(f"m{unit}" for unit in joint_units(arm))),
+        "torque": ", ".join(dict.fromkeys(torque_units(arm))),
+    }
     rows = []
     for group, metrics in _METRICS.items():
         for k, metric in enumerate(metrics):
             rows.append(
                 Row(
                     label=metric.label,
-                    unit=metric.unit,
+                    unit=metric.unit.format(**units),
                     cells=_cells(metric, evaluations),
                     meaning=metric.meaning,
                     group="" if k else group,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 FIGURES = (".svg", ".png", ".pdf")
+written: list[Path] = []  # by this command, so that an interrupt can say what is there
 _PIPE_WIDTH = 140  # columns of a table where there is no terminal
 
 
@@ -100,6 +101,7 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield draft
         os.replace(draft, target)
+        written.append(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:

@@ -74,7 +74,7 @@ def render_report(
         source=arm.source,
         truth=basis_words(answer["truth"]),
         columns=[_column(answer, e, faces) for e in columns],
-        rows=metric_rows(columns),
+        rows=metric_rows(columns, arm),
         failed=[e for e in columns if e["failed"]],
         pictures=list(_pictures(comparison, arm, faces, band)),
         assumptions=_assumptions(comparison.evaluations),
@@ -113,14 +113,16 @@ def _assumptions(evaluations: Sequence[Evaluation]) -> list[tuple[str, str]]:
 def _pictures(
     comparison: Comparison, arm: Arm, faces: Mapping[str, Look], band: float
 ) -> Iterator[Picture]:
-    evaluations = comparison.evaluations
+    evaluations = figures.by_rank(comparison)
     curves = figures.make_curves(evaluations, faces, band)
     if curves:
         yield _picture(
             "Does the tip arrive, and does it ring?",
-            f"Distance of the tip from where it should be. The dotted line is the end of the "
-            f"motion. A design has settled where its thick line falls below the green band's "
-            f"edge at {1e3 * band:g} mm; a line that stays above it rings on.",
+            f"Distance of the tip from where it should be: during the motion from the tip of the "
+            f"rigid arm, after it (dotted line) from the tip at rest with its static sag. A "
+            f"design has settled where its thick line, the largest error still to come, falls "
+            f"below the green band's edge at {1e3 * band:g} mm; a line that stays above it rings "
+            f"on. The last tenth of the rest is too short to tell and has no thick line.",
             (10.0, 4.0),
             lambda canvas: figures.plot_tip_error(canvas, curves),
         )

@@ -14,13 +14,13 @@ from flexctl.view.options import Asked
 
 def load_arm(model: str, asked: Asked) -> Arm:
     """Load a model and change it as asked, in design and truth alike."""
-    arm = apply_settings(load_model(model), asked.settings)
+    arm = apply_settings(load_model(model), asked.settings, option="--set")
     return with_options(arm, foreshortening=asked.foreshortening, damping=asked.damping)
 
 
 def truth_arm(arm: Arm, asked: Asked) -> Arm:
     """Return the arm as it is: with the changes that only the truth has."""
-    return apply_settings(arm, asked.truth_set)
+    return apply_settings(arm, asked.truth_set, option="--truth-set")
 
 
 def design_basis(asked: Asked) -> BasisChoice | None:

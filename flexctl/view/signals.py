@@ -44,6 +44,15 @@ def motion_end(run: Trajectory) -> float:
     return float(run.t[min(moving[-1] + 1, len(run.t) - 1)]) if len(moving) else 0.0
 
 
+def arrival_error(run: Trajectory) -> tuple[Array, Array]:
+    """Return the times after the motion (k,) [s] and the tip's distance from rest then (k,) [m].
+
+    It is `rest_error`, with the static sag, which the residual and the settling time rest on.
+    """
+    after = run.t >= motion_end(run)
+    return run.t[after], run.rest_error[after]
+
+
 def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Dataset:
     """Return all signals of a run with named coordinates, units and assumptions.
 

@@ -198,6 +198,27 @@ def test_several_faults_are_counted_and_the_unknown_key_comes_first(model_text, 
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("y = 1165.0", "y = -1.0", "link[2].EI.y: wanted more than 0, came -1.0"),
+        ("EI = { y", "EI_ = { y", "link[2].EI_: wanted a known key (nearest: EI), came EI_"),
+    ],
+)
+def test_a_single_fault_inside_an_array_is_counted_once(model_text, write, old, new, message):
+    path = write(model_text.replace(old, new, 1))
+
+    assert refusal(load_model, path) == f"{path}: {message}"
+
+
+def test_an_array_that_is_too_short_by_itself_is_still_refused(design_text, write):
+    path = write(design_text.replace("strain_gauges = [0.1, 0.5]", "strain_gauges = []", 1))
+
+    message = refusal(load_design, path)
+
+    assert message == f"{path}: loop.strain_gauges: wanted at least 1 entry, came 0 entries"
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"summary = ", "wanted TOML, came: Invalid value"),

@@ -111,16 +111,59 @@ def test_a_bug_shows_its_traceback_only_when_asked(flexctl, monkeypatch):
     assert "Traceback" in flexctl("inspect", "single-link-hub", "--debug").err
 
 
+@pytest.mark.parametrize("debug", [False, True])
+def test_warnings_of_libraries_are_shown_only_to_debug(debug):
+    code = (
+        "import sys, warnings, flexctl.view.inspection as room; from flexctl.view.cli import run\n"
+        "room.inspect_model = lambda *_: (warnings.warn('odd', RuntimeWarning), 1 / 0)\n"
+        "run(sys.argv[1:])"
+    )
+    words = [sys.executable, "-c", code, "inspect", "single-link-hub", *["--debug"] * debug]
+    said = subprocess.run(words, capture_output=True, text=True, check=True)
+
+    assert ("RuntimeWarning: odd" in said.stderr) is debug
+
+
+@pytest.mark.parametrize(
+    ("option", "setting"),
+    [
+        ("--set", "payload.mas=1"),
+        ("--set", "payload.mass"),
+        ("--truth-set", "payload.mass=*x"),
+        ("--truth-set", "links.EIx=*2"),
+    ],
+)
+def test_a_setting_that_is_refused_is_named_with_its_option(flexctl, option, setting):
+    said = flexctl("simulate", *QUICK, option, setting)
+
+    assert said.status == 2
+    assert f"{option}: " in said.err or f"{option} {setting}: " in said.err
+
+
 def test_an_interrupt_is_status_130(flexctl, monkeypatch):
     def interrupt(*_words):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("flexctl.view.inspection.inspect_model", interrupt)
 
-    assert flexctl("inspect", "single-link-hub") == (130, "", "")
+    said = flexctl("inspect", "single-link-hub")
+
+    assert said == (130, "", "flexctl: interrupted, nothing written\n")
 
 
-def test_an_interrupted_process_says_nothing_and_ends_with_130():
+def test_an_interrupt_names_what_was_written_before(flexctl, monkeypatch, tmp_path):
+    def interrupt(*_words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flexctl.view.style.save_figure", interrupt)
+    kept = tmp_path / "arm.json"
+    said = flexctl("inspect", "single-link-hub", "--out", kept, "--plot", tmp_path / "arm.svg")
+
+    assert said == (130, "", f"flexctl: interrupted, {kept} written\n")
+    assert list(tmp_path.iterdir()) == [kept]
+
+
+def test_an_interrupted_process_says_so_in_one_line_and_ends_with_130():
     code = (
         "import sys, time, flexctl.view.inspection as room; from flexctl.view.cli import run\n"
         "room.inspect_model = lambda *_: (print('running', flush=True), time.sleep(30))\n"
@@ -132,7 +175,7 @@ def test_an_interrupted_process_says_nothing_and_ends_with_130():
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
 
-    assert (process.returncode, err) == (130, b"")
+    assert (process.returncode, err) == (130, b"flexctl: interrupted, nothing written\n")
 
 
 def test_an_interrupted_write_leaves_the_old_file(tmp_path):

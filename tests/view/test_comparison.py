@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from flexctl.catalogue import load_model
 from flexctl.view.cli import run
 from flexctl.view.metrics import metric_rows, ranked
 
@@ -74,17 +75,32 @@ def test_the_figure_is_drawn(files):
 
 def test_the_table_marks_the_best_of_a_row(answer):
     designs = ranked(answer)
-    (row,) = [row for row in metric_rows(designs) if row.label == "energy"]
+    (row,) = [
+        row for row in metric_rows(designs, load_model("single-link-hub")) if row.label == "energy"
+    ]
     energies = [e["effort"]["energy"] for e in designs]
 
     assert row.cells[energies.index(min(energies))].best
     assert not row.cells[energies.index(max(energies))].best
 
 
+@pytest.mark.parametrize(
+    ("model", "units"),
+    [("single-link-hub", ["mrad", "N m"]), ("theodore-ghosal-rrp", ["mrad, mm", "N m, N"])],
+)
+def test_forces_and_lengths_are_spoken_of_only_where_a_joint_slides(answer, model, units):
+    rows = {row.label: row.unit for row in metric_rows(answer["evaluations"], load_model(model))}
+
+    assert [rows["joint errors, largest"], rows["peak torques"]] == units
+    assert not any("{" in unit for unit in rows.values())
+
+
 def test_equal_designs_have_no_best(answer):
     twins = [answer["evaluations"][0]] * 2
 
-    assert not any(cell.best for row in metric_rows(twins) for cell in row.cells)
+    assert not any(
+        cell.best for row in metric_rows(twins, load_model("single-link-hub")) for cell in row.cells
+    )
 
 
 def test_a_failed_design_is_explained_and_shown_last(answer):

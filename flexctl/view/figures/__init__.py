@@ -12,6 +12,7 @@ from flexctl.view.figures.curves import (
 from flexctl.view.figures.eigenvalues import plot_orders, plot_path, plot_poles
 from flexctl.view.figures.pages import (
     add_legend,
+    by_rank,
     make_curves,
     plot_comparison,
     plot_inspection,
@@ -21,6 +22,7 @@ from flexctl.view.figures.pages import (
 __all__ = [
     "Curve",
     "add_legend",
+    "by_rank",
     "make_curves",
     "plot_comparison",
     "plot_deflections",

@@ -23,15 +23,21 @@ _VIEW = {"elev": 24, "azim": -58}
 class ArmAxes:
     """Axes in space, or for an arm in a horizontal plane seen from above, with equal scales."""
 
-    def __init__(self, canvas: Canvas, skeleton: Skeleton, poses: Sequence[Array]) -> None:
-        """Make the axes so that all poses (n,) fit."""
+    def __init__(
+        self,
+        canvas: Canvas,
+        skeleton: Skeleton,
+        poses: Sequence[Array],
+        others: Sequence[Array] = (),
+    ) -> None:
+        """Make the axes so that all poses (n,) and other points (3, k) [m] fit."""
         self.skeleton = skeleton
-        self.planar = is_planar(skeleton, poses)
+        self.planar = is_planar(skeleton, poses, others)
         self.axes: Any = (
             canvas.add_subplot() if self.planar else canvas.add_subplot(projection="3d")
         )
         drawn = [line for q in poses for line in (*skeleton.lines(q), *skeleton.hidden_lines(q))]
-        points = np.hstack(drawn)
+        points = np.hstack([*drawn, *others])
         self._frame(np.hstack([points, np.zeros((3, 1))]))
 
     def draw(self, q: Array, colour: Any, *, exaggeration: float = 1.0, **style: Any) -> None:
@@ -79,6 +85,9 @@ class ArmAxes:
 def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencies: Array) -> None:
     """Draw the arm in a pose with its lowest modes at held joints.
 
+    Modes are displacements to first order: what bending shortens grows with the square of the
+    amplitude, and enlarged it would hide the mode.
+
     Parameters
     ----------
     canvas
@@ -92,11 +101,12 @@ def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencie
     """
     skeleton = make_skeleton(plant)
     straight = np.where(np.arange(plant.n) < plant.m, q, 0.0)
-    bent = [straight + factor * shape for factor, shape in _scaled(skeleton, straight, shapes)]
-    picture = ArmAxes(canvas, skeleton, [q, straight, *bent])
+    bent = [_bent(skeleton, straight, shape) for shape in shapes.T]
+    others = [points for lines in bent for points in lines]
+    picture = ArmAxes(canvas, skeleton, [q, straight], others)
     picture.draw(q, "#202124")
-    for k, pose in enumerate(bent):
-        for points in skeleton.lines(pose):
+    for k, lines in enumerate(bent):
+        for points in lines:
             picture.plot(points, color=PALETTE[k % len(PALETTE)], linewidth=1.6)
         label = f"mode {k + 1}: {frequencies[k]:.4g} rad/s = {frequencies[k] / (2 * np.pi):.3g} Hz"
         picture.plot(np.full((3, 1), np.nan), color=PALETTE[k % len(PALETTE)], label=label)
@@ -105,17 +115,12 @@ def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencie
         _legend(canvas, picture)
 
 
-def _scaled(skeleton: Skeleton, q: Array, shapes: Array) -> list[tuple[float, Array]]:
-    """Return modes with the factor that moves them by a sixth of the arm's size."""
-    rest = np.hstack(skeleton.lines(q))
-    size = np.ptp(rest, axis=1).max()
-    scaled = []
-    for shape in shapes.T:
-        small = 1e-4 * size
-        moved = np.hstack(skeleton.lines(q + small * shape)) - rest
-        largest = np.linalg.norm(moved, axis=0).max()
-        scaled.append((float(size / 6 * small / largest), shape))
-    return scaled
+def _bent(skeleton: Skeleton, q: Array, shape: Array) -> list[Array]:
+    """Return the lines of the arm in a pose with a mode that moves a sixth of the arm's size."""
+    rest, moved = skeleton.lines(q), skeleton.displacements(q, shape)
+    size = np.ptp(np.hstack(rest), axis=1).max()
+    largest = np.linalg.norm(np.hstack(moved), axis=0).max()
+    return [line + size / 6 / largest * by for line, by in zip(rest, moved, strict=True)]
 
 
 def plot_stills(canvas: Canvas, plant: Plant, run: Trajectory, end: float) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from flexctl.catalogue import Arm
 from flexctl.loop import Trajectory
-from flexctl.view.signals import joint_units, motion_end, torque_units
+from flexctl.view.signals import arrival_error, joint_units, motion_end, torque_units
 from flexctl.view.style import BAD, GOOD, MUTED, Canvas, Look, plain_log
 
 Array = NDArray[np.float64]
@@ -20,6 +20,7 @@ _SMALL = {"rad": ("mrad", 1e3), "m": ("mm", 1e3)}
 _MOST_COLUMNS = 3
 _FLATTENS = 4.0  # a background so many times larger is let off the scale
 _FLOOR = 1e-4  # mm: below it an error is not drawn
+_LAST = 0.1  # of the rest: too short to tell what is still to come
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,26 +71,39 @@ def plot_deflections(canvas: Canvas, curves: Sequence[Curve]) -> None:
 def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:
     """Draw the distance of the tip from where it should be [mm], with the settling band.
 
-    Thin: the error itself. Thick: from the end of the motion on, the largest error still to
-    come, which meets the band where the tip has settled.
+    Thin: the error itself, during the motion from the tip of the rigid arm at the reference,
+    after it from the tip at rest with its static sag. Thick: the largest error still to come,
+    which meets the band where the tip has settled.
     """
     axes = canvas.subplots()
     for curve in curves:
-        run, end = curve.run, motion_end(curve.run)
-        error = np.maximum(1e3 * run.tip_error, _FLOOR)
-        thick = {"color": curve.look.colour, "label": curve.name, "linewidth": 2.2}
-        axes.plot(run.t, error, color=curve.look.colour, linewidth=0.8, alpha=0.65)
-        to_come = np.maximum.accumulate(error[::-1])[::-1]
-        after = run.t >= end
-        axes.plot(run.t[after], to_come[after], linestyle=curve.look.dashes, **thick)
+        _tip_error(axes, curve)
     axes.margins(x=0)
     plain_log(axes)
     axes.set_ylim(bottom=_lowest(curves))
     _mark_band(axes, curves[0].band)
     _mark_end(axes, curves)
-    axes.set_title("Tip error (thick: largest still to come)")
+    axes.set_title("Tip error; after the motion from the tip at rest (thick: largest to come)")
     axes.set_ylabel("mm")
     axes.set_xlabel("time [s]")
+
+
+def _tip_error(axes: Axes, curve: Curve) -> None:
+    """Draw the error of one design in two pieces, as it jumps by the sag where the motion ends."""
+    run, look = curve.run, curve.look
+    moving = run.t <= motion_end(run)
+    t, error = arrival_error(run)
+    for times, values in ((run.t[moving], run.tip_error[moving]), (t, error)):
+        axes.plot(times, _drawn(values), color=look.colour, linewidth=0.8, alpha=0.65)
+    to_come = np.maximum.accumulate(error[::-1])[::-1]
+    known = t <= t[-1] - _LAST * (t[-1] - t[0])
+    thick = {"color": look.colour, "linestyle": look.dashes, "linewidth": 2.2}
+    axes.plot(t[known], _drawn(to_come[known]), label=curve.name, **thick)
+
+
+def _drawn(error: Array) -> Array:
+    """Return an error [m] in mm, lifted above zero for a logarithmic axis."""
+    return np.maximum(1e3 * error, _FLOOR)
 
 
 def _lowest(curves: Sequence[Curve]) -> float:

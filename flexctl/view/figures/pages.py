@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from flexctl.catalogue import Arm
-from flexctl.loop import ClosedLoop, Evaluation, Trajectory
+from flexctl.loop import ClosedLoop, Comparison, Evaluation, Trajectory
 from flexctl.loop.comparison import BASELINE
 from flexctl.view.figures.arm import plot_modes, plot_stills
 from flexctl.view.figures.bars import plot_frequencies, plot_margins
@@ -77,6 +77,12 @@ def plot_comparison(
             margins = bottom
         plot_margins(margins, evaluations, faces)
         return figure
+
+
+def by_rank(comparison: Comparison) -> list[Evaluation]:
+    """Sort the evaluations as the table does, best first, those without a rank last."""
+    place = {name: i for i, name in enumerate(comparison.ranking)}
+    return sorted(comparison.evaluations, key=lambda e: place.get(e.name, len(place)))
 
 
 def make_curves(
