@@ -127,6 +127,8 @@ DESIGN_CASES = [
     ("duration = 0.5", "duration = 0.0", "reference.duration: wanted more than 0, came 0.0"),
     ("Gp = 100.0", "gp = 100.0", "gains.gp: wanted a known key (nearest: G"),
     ("Gp = 100.0", "Gp = 0.0", "gains.Gp[1]: wanted more than 0, came 0.0"),
+    ("Gp = 100.0", 'Gp = "a"', 'gains.Gp: wanted a number or an array of numbers, came "a"'),
+    ("Gi = 0.0", "Gi = true", "gains.Gi: wanted a number or an array of numbers, came true"),
     ("Gp = 100.0", "", "gains.Gp: wanted a value, came nothing"),
     ("[20.0, 20.0, 20.0]", "[20.0, -1.0]", "gains.Gv[2]: wanted more than 0, came -1.0"),
     ("Gi = 0.0", "Gi = -1.0", "gains.Gi[1]: wanted at least 0, came -1.0"),

@@ -61,7 +61,7 @@ def test_settings_apply_in_order_and_are_checked_together(arm):
     [
         ("upper.EIx=*0.6", "upper.EIx: wanted a known key (nearest: EI), came EIx"),
         ("upper.EI.x=*0.6", "upper.EI.x: wanted a known key (one of: y, z), came x"),
-        ("upper.EIx=1", "with upper.EIx=1: link[2].EIx: wanted a known key (nearest: EI), came"),
+        ("upper.EIx=1", "with setting upper.EIx=1: link[2].EIx: wanted a known key (nearest: EI)"),
         ("uper.EI=1", "uper.EI: wanted a known key (nearest: upper), came uper"),
         ("link[4].EI=1", "link[4].EI: wanted a known key ("),
         ("summary=1", "summary: wanted a known key ("),
@@ -70,7 +70,10 @@ def test_settings_apply_in_order_and_are_checked_together(arm):
         ("link1.limits.rate=*2", "link1.limits.rate: wanted numbers to scale, came nothing"),
         ("link1.name=*2", "link1.name: wanted numbers to scale, came nothing"),
         ("gravity.x=1", "gravity.x: wanted no x, as gravity is not a table"),
-        ("payload.mass=-140%", "with payload.mass=-140%: payload.mass: wanted at least 0, came -0"),
+        (
+            "payload.mass=-140%",
+            "with setting payload.mass=-140%: payload.mass: wanted at least 0, came",
+        ),
         ("payload.mass=nan", "payload.mass: wanted a finite number, came NaN"),
         ("payload.mass=*nan", "payload.mass=*nan: wanted a number to scale by, came '*nan'"),
         ("payload.mass=+x%", "wanted a number to scale by, came '+x%'"),
@@ -89,6 +92,12 @@ def test_a_setting_that_makes_no_sense_is_refused(arm, setting, message):
         apply_settings(arm, [setting])
 
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("setting", ["payload.mas=*2", "payload.mass=-1", "payload", "payload=x"])
+def test_a_refused_setting_names_the_option_that_it_came_from(arm, setting):
+    with pytest.raises(InputError, match="--truth-set"):
+        apply_settings(arm, [setting], option="--truth-set")
 
 
 @pytest.mark.parametrize(

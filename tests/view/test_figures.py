@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_model
+from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
+from flexctl.loop import compare
 from flexctl.plant import assemble_plant
+from flexctl.view import figures
 from flexctl.view.drawing import is_planar, make_skeleton
 from flexctl.view.style import BASELINE, looks, new_figure, save_figure, styled
 
@@ -47,6 +49,79 @@ def test_links_hang_together(model):
 
     for before, after in itertools.pairwise(lines):
         assert after[:, 0] == pytest.approx(before[:, -1], abs=1e-12)
+
+
+@pytest.mark.parametrize("model", ARMS)
+def test_a_mode_moves_straight_links_across_and_to_first_order(model):
+    plant, q = bent(model, "modes")
+    q[plant.m :] = 0
+    across = np.where(np.arange(plant.n) == plant.n - 1, 1.0, 0.0)
+    skeleton = make_skeleton(plant)
+    h = 1e-5
+
+    lines, moved = skeleton.lines(q), skeleton.displacements(q, across)
+    slope = [
+        (after - before) / (2 * h)
+        for after, before in zip(
+            skeleton.lines(q + h * across), skeleton.lines(q - h * across), strict=True
+        )
+    ]
+    # the last link bends in its last plane only; central differences err by h^2
+    assert np.hstack(moved) == pytest.approx(np.hstack(slope), abs=1e-8)
+    axis = lines[-1][:, -2] - lines[-1][:, 1]
+    assert axis @ moved[-1][:, 1:-1] == pytest.approx(np.zeros(lines[-1].shape[1] - 2), abs=1e-12)
+    assert np.abs(moved[-1]).max() > 0.1
+
+
+@pytest.fixture(scope="module")
+def sagging(tmp_path_factory):
+    """Two loops on an arm that sags under gravity where its motion ends."""
+    path = tmp_path_factory.mktemp("designs") / "hub-slow.toml"
+    path.write_text(
+        'summary = "Slow"\nsource = "flexctl"\nmodel = "single-link-hub"\nmethod = "joint-pd"\n'
+        '[reference]\nkind = "cycloid"\nfrom = [0.0]\nto = [0.5]\nduration = 2.0\n'
+        "[gains]\nGp = 60.0\nGv = 10.0\n[loop]\nduration = 4.0\n"
+    )
+    settings = ["gravity=[0, -9.81, 0]", "links.EI=*4"]
+    arm = apply_settings(load_model("single-link-hub"), settings)
+    one, short = BasisChoice(order=1), load_design(str(path))
+    soft = short.gains.model_copy(update={"Gp": (6.0,), "Gv": (0.5,)})
+    soft = short.model_copy(update={"name": "hub-soft", "gains": soft})
+    return compare(arm, [soft, short], truth_basis=one, design_basis=one, baseline=False)
+
+
+def thick_lines(comparison):
+    evaluations = figures.by_rank(comparison)
+    faces = looks([e.name for e in comparison.evaluations])
+    with styled():
+        figure = new_figure(5, 3)
+        figures.plot_tip_error(figure, figures.make_curves(evaluations, faces, 1e-4))
+    (axes,) = figure.axes
+    names = comparison.ranking
+    return {line.get_label(): line for line in axes.lines if line.get_label() in names}
+
+
+def test_the_thick_tip_error_begins_at_the_residual_of_the_table(sagging):
+    lines = thick_lines(sagging)
+
+    for e in sagging.evaluations:
+        sag = np.linalg.norm(e.trajectory.rest_tip - e.trajectory.desired_tip[:, -1])
+        assert sag > 1e-3
+        assert lines[e.name].get_ydata()[0] == pytest.approx(1e3 * e.residual.tip_error_max)
+
+
+def test_the_thick_tip_error_leaves_out_the_last_tenth_of_the_rest(sagging):
+    lines = thick_lines(sagging)
+
+    # the motion ends at 2 s, the run at 4 s; samples are 4 ms apart
+    ends = [line.get_xdata()[-1] for line in lines.values()]
+    assert ends == pytest.approx([3.8, 3.8], abs=0.005)
+
+
+def test_legends_name_designs_in_the_order_of_the_ranking(sagging):
+    assert sagging.ranking == ("hub-slow", "hub-soft")
+    assert [e.name for e in sagging.evaluations] == ["hub-soft", "hub-slow"]
+    assert tuple(thick_lines(sagging)) == sagging.ranking
 
 
 def test_a_sliding_beam_keeps_its_whole_length():
