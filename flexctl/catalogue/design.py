@@ -87,7 +87,7 @@ class Reference(Record):
             if key not in _KNOWN[self.kind] and value is not None:
                 raise RefusalError(key, wanted=f"no such key, as kind is {self.kind}", came=value)
         if self.from_ and self.to and len(self.from_) != len(self.to):
-            wanted = f"{len(self.from_)} numbers, as many as in from"
+            wanted = f"{len(self.from_)} number{'s' * (len(self.from_) != 1)}, as many as in from"
             raise RefusalError("to", wanted=wanted, came=self.to)
         return self
 

@@ -25,7 +25,7 @@ def check_design(arm: Arm, design: Design) -> None:
     joints = len(arm.links)
     for key, values in _positions(design):
         if len(values) != joints:
-            wanted = f"{joints} numbers, one per joint of {arm.name}"
+            wanted = f"{joints} number{'s' * (joints != 1)}, one per joint of {arm.name}"
             raise refuse(design.label, key, wanted=wanted, came=_counted(values))
         for i, (link, extremes) in enumerate(zip(arm.links, values, strict=True)):
             for position in extremes:

@@ -56,6 +56,6 @@ def _numbers(path: Path, row_number: int, row: list[str], count: int) -> list[fl
     except ValueError:
         numbers = []
     if len(numbers) != count or not np.isfinite(numbers).all():
-        wanted = f"{count} finite numbers"
+        wanted = f"{count} finite number{'s' * (count != 1)}"
         raise refuse(path, f"row[{row_number}]", wanted=wanted, came=Said(",".join(row)))
     return numbers

@@ -86,6 +86,6 @@ def _error_panel(axes: Axes, run: Trajectory) -> Callable[[float], None]:
     for t, error in ((run.t[moving], run.tip_error[moving]), arrival_error(run)):
         axes.plot(t, np.maximum(1e3 * error, 1e-4), color=PALETTE[0], linewidth=1.0)
     plain_log(axes)
-    axes.set(xlabel="time [s]", ylabel="mm", title="Tip error")
+    axes.set(xlabel="time [s]", ylabel="mm", title="Tip error; after the motion from rest")
     mark = axes.axvline(0, color=BAD, linewidth=1.2)
     return lambda t: mark.set_xdata([t, t])

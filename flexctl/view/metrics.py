@@ -34,10 +34,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class _Metric:
-    """Where a figure is found in an evaluation, how it is scaled and which way is better.
-
-    In `unit`, {joint} stands for the units of joint errors and {torque} for those of torques.
-    """
+    """Where a figure is found, how it is scaled, in which unit ({joint}, {torque}: the arm's)."""
 
     label: str
     unit: str

@@ -83,7 +83,7 @@ def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:
     axes.set_ylim(bottom=_lowest(curves))
     _mark_band(axes, curves[0].band)
     _mark_end(axes, curves)
-    axes.set_title("Tip error; after the motion from the tip at rest (thick: largest to come)")
+    axes.set_title("Tip error; after the motion from rest (thick: largest to come)")
     axes.set_ylabel("mm")
     axes.set_xlabel("time [s]")
 
