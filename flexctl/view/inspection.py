@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from flexctl.beam import TipLoad, assemble_matrices
+from flexctl.beam import BASES, TipLoad, assemble_matrices
 from flexctl.catalogue import Arm, BasisChoice
 from flexctl.plant import LinearPlant, Plant, assemble_plant, backend, default_joints, tip_load
 from flexctl.view.options import Asked
@@ -108,6 +108,7 @@ def inspection_json(found: Inspection) -> dict[str, Any]:
             if i < m or value
         },
         "link_frequencies": link_frequencies(plant, q, loads),
+        "link_frequencies_unloaded": unloaded_frequencies(plant, q),
         "tip_load": {
             name: {d: _physical(plant, j, q, load) for d, load in loads[name].items()}
             for j, name in _flexible(plant)
@@ -146,6 +147,23 @@ def link_frequencies(plant: Plant, q: Array, loads: ByPlane) -> dict[str, dict[s
                 plant.bodies[j].beam(free_length(plant, j, q)), d, shapes, loads[name][d]
             ).frequencies()
             for d, shapes in plant.bodies[j].planes.items()
+        }
+        for j, name in _flexible(plant)
+    }
+
+
+def unloaded_frequencies(plant: Plant, q: Array) -> dict[str, dict[str, Array]]:
+    """Return the frequencies [rad/s] of every clamped link alone with a free tip, by plane.
+
+    In a basis of the plant's kind and order that assumes no tip load: with modes they are exact.
+    """
+    shapes = BASES[plant.basis.kind](plant.basis.order).shapes()
+    return {
+        name: {
+            d: assemble_matrices(
+                plant.bodies[j].beam(free_length(plant, j, q)), d, shapes
+            ).frequencies()
+            for d in plant.bodies[j].planes
         }
         for j, name in _flexible(plant)
     }
