@@ -111,8 +111,17 @@ def to_data_url(figure: Figure) -> str:
     """Return a figure as the address of an image that holds all of it (SVG in base64)."""
     buffer = io.BytesIO()
     with styled():
+        _lay_out_once(figure)
         figure.savefig(buffer, format="svg", metadata=_metadata("svg"))
     return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
+
+
+def _lay_out_once(figure: Figure) -> None:
+    """Arrange a figure now, and not again at each of the two passes that saving makes."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
 
 
 def _metadata(kind: str) -> dict[str, Any]:
