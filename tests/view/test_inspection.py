@@ -13,6 +13,7 @@ KEYS = {
     "pose",
     "link_frequencies",
     "tip_load",
+    "link_frequencies_unloaded",
     "frequencies_locked",
     "frequencies_free",
     "rigid_inertia",
