@@ -102,6 +102,9 @@ def run_interpreted(
             dense_output=True,
             events=left,
         )
+        if done is None:
+            why = "the motion grows without bound: the state is no longer finite"
+            return RunFailure(time=event.time, why=why)
         if done.status == 1:
             q = done.y[:n, -1]
             out = int(np.minimum(q - lowest, highest - q).argmin())
@@ -128,10 +131,13 @@ def _range_left(lowest: Array, highest: Array) -> Callable[[float, Array], float
 
 
 def _solve(*arguments: Any, **options: Any) -> Any:
-    """Call SciPy's integrator without its warnings: a run that diverges is reported as failed."""
+    """Call SciPy's integrator without its warnings; None where it meets what is not finite."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return scipy.integrate.solve_ivp(*arguments, **options)
+        try:
+            return scipy.integrate.solve_ivp(*arguments, **options)
+        except (ValueError, np.linalg.LinAlgError):
+            return None
 
 
 class _Signals:

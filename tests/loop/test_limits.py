@@ -7,6 +7,7 @@ import scipy.integrate
 from flexctl.catalogue import apply_settings
 from flexctl.errors import ComputationError
 from flexctl.loop import Tolerance, evaluate, simulate
+from flexctl.plant import find_compiler
 
 FINE = Tolerance.of(1e-10)
 
@@ -45,7 +46,8 @@ def test_torques_are_clipped_and_the_motion_is_that_of_clipped_torques(make):
     angle, seconds = limited_witness(times)
     assert np.abs(run.tau).max() == 2.0
     np.testing.assert_allclose(run.q[0], angle, atol=1e-5)
-    assert run.saturated[0] == pytest.approx(seconds, abs=5e-3)
+    # compiled: to the resolution of the steps; interpreted: of the samples, 0.01 s
+    assert run.saturated[0] == pytest.approx(seconds, abs=5e-3 if find_compiler() else 0.011)
     assert seconds > 0.5
 
 
