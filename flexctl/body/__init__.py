@@ -1,20 +1,44 @@
-"""One moving link with its joint: local coordinates, tip map, kinetic and strain energy."""
+"""One moving link with its joint: local coordinates, tip map, energies and equations of motion."""
 
 from flexctl.body.body import Body, Local, free_length
+from flexctl.body.dynamics import BodyDynamics, body_dynamics, evaluate_body, local_coordinates
 from flexctl.body.line import scales
-from flexctl.body.motion import BodyMotion, damping_matrix, move_body, solid_energy
-from flexctl.body.rotation import body_rate, elementary_rotation, rotation_matrix
+from flexctl.body.motion import (
+    BodyMotion,
+    cross_joint,
+    damping_matrix,
+    joint_turn,
+    move_body,
+    solid_energy,
+    tip_turns,
+)
+from flexctl.body.rotation import (
+    Turn,
+    VectorTurn,
+    elementary_rotation,
+    rotation_matrix,
+    space_rate,
+)
 
 __all__ = [
     "Body",
+    "BodyDynamics",
     "BodyMotion",
     "Local",
-    "body_rate",
+    "Turn",
+    "VectorTurn",
+    "body_dynamics",
+    "cross_joint",
     "damping_matrix",
     "elementary_rotation",
+    "evaluate_body",
     "free_length",
+    "joint_turn",
+    "local_coordinates",
     "move_body",
     "rotation_matrix",
     "scales",
     "solid_energy",
+    "space_rate",
+    "tip_turns",
 ]

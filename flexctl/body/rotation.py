@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import factorial
 
 import casadi as ca
 import numpy as np
 
-_N_TERMS = 14  # the truncated series is exact to double precision for angles up to about pi
+_N_TERMS = 12  # the truncated series is exact to double precision for angles up to about pi
 
 
 def skew(r: ca.SX) -> ca.SX:
@@ -32,36 +33,71 @@ def elementary_rotation(axis: int, angle: ca.SX | float) -> ca.SX:
     return ca.densify(R)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """Rotation by `angle` [rad] about coordinate axis 0, 1 or 2: the factor of a longer rotation.
+
+    Two turns about one axis in a row are one: tip slope and joint angle of a planar arm need one
+    sine and one cosine together.
+    """
+
+    axis: int
+    angle: ca.SX | float
+
+    @property
+    def matrix(self) -> ca.SX:
+        """Rotation matrix (3, 3) from the turned axes to those before."""
+        return elementary_rotation(self.axis, self.angle)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorTurn:
+    """Rotation by a rotation vector `phi` (3, 1) [rad] about no coordinate axis."""
+
+    phi: ca.SX
+
+    @property
+    def matrix(self) -> ca.SX:
+        """Rotation matrix (3, 3) from the turned axes to those before."""
+        return rotation_matrix(self.phi)
+
+
+def vector_turn(phi: ca.SX) -> Turn | VectorTurn:
+    """Rotation by a rotation vector (3, 1) [rad], about a coordinate axis if it lies along one."""
+    axis = only_axis(phi)
+    return VectorTurn(phi=phi) if axis is None else Turn(axis=axis, angle=phi[axis])
+
+
 def rotation_matrix(phi: ca.SX) -> ca.SX:
     """Rotation matrix (3, 3) of the rotation vector phi (3, 1) [rad].
 
     R = I + a S + b S^2 with S = skew(phi), a = sin(t)/t, b = (1 - cos t)/t^2, t = |phi|.
     Source: [Shabana05].
     """
-    axis = _only_axis(phi)
+    axis = only_axis(phi)
     if axis is not None:
         return elementary_rotation(axis, phi[axis])
-    S = skew(phi)
-    s = ca.dot(phi, phi)
-    return ca.SX.eye(3) + _series(s, 1) * S + _series(s, 2) * (S @ S)
+    S, s = skew(phi), ca.dot(phi, phi)
+    a = 1 - s * _series(s, 3)
+    return ca.SX.eye(3) + a * S + _series(s, 2) * (S @ S)
 
 
-def body_rate(phi: ca.SX, phi_rate: ca.SX) -> ca.SX:
-    """Angular velocity (3, 1) [rad/s] of R(phi), in the turned axes.
+def space_rate(phi: ca.SX, phi_rate: ca.SX) -> ca.SX:
+    """Angular velocity (3, 1) [rad/s] of R(phi), in the axes that do not turn.
 
-    omega = (I - b S + c S^2) phi', c = (t - sin t)/t^3: the right Jacobian of the rotation vector.
+    omega = (I + b S + c S^2) phi', c = (t - sin t)/t^3: the left Jacobian of the rotation vector.
     Summing small rotation rates (omega = phi') would be wrong at first order in three dimensions.
     Source: [Shabana05].
     """
-    if _only_axis(phi) is not None:
+    if only_axis(phi) is not None:
         return phi_rate
     s = ca.dot(phi, phi)
     turned = ca.cross(phi, phi_rate)
-    return phi_rate - _series(s, 2) * turned + _series(s, 3) * ca.cross(phi, turned)
+    return phi_rate + _series(s, 2) * turned + _series(s, 3) * ca.cross(phi, turned)
 
 
 def _series(s: ca.SX, first: int) -> ca.SX:
-    """Sum over k of (-s)^k / (2 k + first)!: sin(t)/t, (1 - cos t)/t^2, (t - sin t)/t^3.
+    """Sum over k of (-s)^k / (2 k + first)!: (1 - cos t)/t^2 for 2, (t - sin t)/t^3 for 3.
 
     The closed forms divide zero by zero at rest, and so do their derivatives; the series does not.
     """
@@ -71,8 +107,8 @@ def _series(s: ca.SX, first: int) -> ca.SX:
     return total
 
 
-def _only_axis(phi: ca.SX) -> int | None:
-    """Return the axis about which phi turns, if its other two entries are identically zero."""
+def only_axis(phi: ca.SX) -> int | None:
+    """Return the axis about which phi turns if its other two entries are identically zero."""
     turning = [i for i in range(3) if not phi[i].is_zero()]
     return turning[0] if len(turning) == 1 else None
 

@@ -8,10 +8,11 @@ import casadi as ca
 import numpy as np
 
 from flexctl.beam import BASES, Shapes, TipLoad, drop_above
-from flexctl.body import Body, Local, elementary_rotation, move_body, solid_energy
+from flexctl.body import Body, Local, cross_joint, elementary_rotation, move_body
 from flexctl.catalogue import Arm, BasisChoice, Link
 from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.plant.base import payload_energy
 
 
 def assemble_bodies(arm: Arm, basis: BasisChoice) -> tuple[Body, ...]:
@@ -79,14 +80,14 @@ def inertia_beyond(arm: Arm, j: int, joints: Array) -> Array:
     for link, value in zip(arm.links[j + 1 :], joints[j + 1 :], strict=True):
         q, rate = ca.SX.sym("q"), ca.SX.sym("q_rate")
         local = Local(joint=q, elastic=ca.SX(0, 1), joint_rate=rate, elastic_rate=ca.SX(0, 1))
-        motion = move_body(Body(link=link, planes={}), local, twist)
+        body = Body(link=link, planes={})
+        motion = move_body(body, local, cross_joint(body, local, twist))
+        beyond = [motion.rotation.T @ part for part in motion.twist]
         at_rest = ca.substitute(
-            [motion.kinetic, *motion.twist], [q, rate], [ca.SX(value), ca.SX(0)]
+            [motion.kinetic, *beyond], [q, rate], [ca.SX(value), ca.SX(0)]
         )
         energy, twist = energy + at_rest[0], (at_rest[1], at_rest[2])
-    payload = arm.payload
-    inertia = ca.SX(ca.DM(np.diag(payload.inertia)))
-    energy += solid_energy(payload.mass, ca.SX(ca.DM(payload.com)), inertia, *twist)
+    energy += payload_energy(arm.payload, *twist)
     state = ca.vertcat(v, omega)
     hessian = ca.hessian(energy, state)[0]
     return np.array(ca.Function("inertia", [state], [hessian])(np.zeros(6)))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import casadi as ca
 
-from flexctl.plant.lagrange import Equations
+from flexctl.plant.equations import Equations
 
 DYNAMICS = (
     "mass_matrix",
@@ -26,7 +26,7 @@ LINEARISATION = (
     "line_tips_jacobian",
     "deflections_jacobian",
 )
-SIMULATION = ("inverse_dynamics", "terms", "dissipation")
+SIMULATION = ("inverse_dynamics", "forward_dynamics", "terms", "dissipation")
 MATRICES = {
     "elastic_stiffness",
     "mass_matrix",
@@ -98,6 +98,7 @@ _PARTS: dict[str, Callable[[Equations], Parts]] = {
     "tangent_stiffness": _of_q(lambda e: e.tangent_stiffness),
     "elastic_stiffness": _of_q(lambda e: ca.jacobian(e.k, e.energies.q)),
     "inverse_dynamics": lambda e: ([e.energies.q, e.energies.v, e.a], [e.inverse]),
+    "forward_dynamics": lambda e: ([e.energies.q, e.energies.v, e.tau], [e.forward]),
     "energies": _energies,
     "tip": _of_q(lambda e: e.energies.tip),
     "tip_jacobian": _of_q(lambda e: ca.jacobian(e.energies.tip, e.energies.q)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -17,9 +17,14 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints, joint_range
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
+from flexctl.plant.energies import chain_energies
+from flexctl.plant.equations import Equations
 from flexctl.plant.functions import DYNAMICS, LINEARISATION, MATRICES, PlantFunctions
-from flexctl.plant.lagrange import Equations, chain_energies, lagrange_equations
+from flexctl.plant.lagrange import LagrangeEquations
 from flexctl.plant.linearisation import LinearPlant, linearise
+from flexctl.plant.recursion import Chain, RecursiveEquations
+
+Engine = Literal["recursion", "lagrange"]
 
 _WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of the physics
 
@@ -39,6 +44,8 @@ class Plant:
         Discretisation of every flexible link and plane.
     bodies
         Links with their shapes, from the base outwards.
+    engine
+        What composes the bodies: "recursion", or its witness "lagrange".
     interpreted
         Whether the functions stay in the CasADi virtual machine even where a compiler is found:
         for a fine mesh of which only the eigenvalues are wanted.
@@ -47,6 +54,7 @@ class Plant:
     arm: Arm
     basis: BasisChoice
     bodies: tuple[Body, ...]
+    engine: Engine = "recursion"
     interpreted: bool = False
 
     @cached_property
@@ -101,12 +109,16 @@ class Plant:
     @cached_property
     def content(self) -> str:
         """All that determines the equations, as text: the key of the compile cache."""
-        return f"{self.arm.model_dump_json(exclude=_WORDS)} {self.basis!r}"
+        return f"{self.engine} {self.arm.model_dump_json(exclude=_WORDS)} {self.basis!r}"
 
     @cached_property
     def equations(self) -> Equations:
         """The terms of the equations of motion as CasADi SX expressions."""
-        return lagrange_equations(chain_energies(self.arm, self.bodies))
+        energies = chain_energies(self.arm, self.bodies)
+        if self.engine == "lagrange":
+            return LagrangeEquations(energies=energies, m=self.m, coordinates=self.coordinates)
+        chain = Chain(arm=self.arm, bodies=self.bodies)
+        return RecursiveEquations(energies=energies, m=self.m, chain=chain)
 
     @cached_property
     def casadi_functions(self) -> Mapping[str, ca.Function]:
@@ -140,24 +152,14 @@ class Plant:
             self.content, names, build, matrices=MATRICES, interpreted=self.interpreted
         )
 
-    @cached_property
+    @property
     def forward_dynamics_function(self) -> ca.Function:
-        """CasADi function (q, v, tau) -> a that solves M a = B tau - h - c - k - D v by LDL^T."""
-        q, v, tau = ca.MX.sym("q", self.n), ca.MX.sym("v", self.n), ca.MX.sym("tau", self.m)
-        functions = self.casadi_functions
-        force = functions["inverse_dynamics"](q, v, ca.MX.zeros(self.n))
-        M = functions["mass_matrix"](q)
-        a = ca.solve(M, ca.DM(self.B) @ tau - force, "ldl")
-        return ca.Function("forward_dynamics", [q, v, tau], [a], ["q", "v", "tau"], ["a"])
+        """CasADi function (q, v, tau) -> a that solves M a = B tau - h - c - k - D v by LDL'."""
+        return self.casadi_functions["forward_dynamics"]
 
     @cached_property
     def _forward(self) -> Evaluator:
-        return load_evaluators(
-            self.content,
-            ("forward_dynamics",),
-            lambda: {"forward_dynamics": self.forward_dynamics_function},
-            interpreted=self.interpreted,
-        )["forward_dynamics"]
+        return self._evaluators(("forward_dynamics",))["forward_dynamics"]
 
     def mass_matrix(self, q: Array) -> Array:
         """Mass matrix M(q), (n, n)."""
@@ -280,7 +282,9 @@ class Plant:
         return nonlinear_system(self)
 
 
-def assemble_plant(arm: Arm, basis: BasisChoice, *, interpreted: bool = False) -> Plant:
+def assemble_plant(
+    arm: Arm, basis: BasisChoice, *, engine: Engine = "recursion", interpreted: bool = False
+) -> Plant:
     """Discretise every flexible link of an arm.
 
     Parameters
@@ -289,8 +293,10 @@ def assemble_plant(arm: Arm, basis: BasisChoice, *, interpreted: bool = False) -
         Continuous data of the arm.
     basis
         Kind ("modes" or "elements") and order per link and plane.
+    engine
+        "recursion", or "lagrange" to check it by.
     interpreted
         Do not compile, although a compiler is found: see `Plant`.
     """
     bodies = assemble_bodies(arm, basis)
-    return Plant(arm=arm, basis=basis, bodies=bodies, interpreted=interpreted)
+    return Plant(arm=arm, basis=basis, bodies=bodies, engine=engine, interpreted=interpreted)

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from flexctl.body import Body, Local, elementary_rotation, free_length, move_body
+from flexctl.body import (
+    Body,
+    Local,
+    elementary_rotation,
+    free_length,
+    joint_turn,
+    move_body,
+)
 from flexctl.body.fields import shortening
 from flexctl.plant import Plant
 
@@ -107,8 +114,9 @@ def _tip_frame(body: Body, joint: ca.SX, elastic: ca.SX) -> tuple[ca.SX, ca.SX]:
     local = Local(
         joint=x, elastic=d, joint_rate=ca.SX(0), elastic_rate=ca.SX.zeros(elastic.numel())
     )
-    motion = move_body(body, local, (still, still))
-    rotation, position = ca.substitute([motion.rotation, motion.position], [x, d], [joint, elastic])
+    motion, R = move_body(body, local, (still, still)), joint_turn(body, x).matrix
+    tip = [R @ motion.rotation, R @ motion.position]
+    rotation, position = ca.substitute(tip, [x, d], [joint, elastic])
     return rotation, position
 
 

@@ -1,0 +1,100 @@
+"""Energies and kinematics of a chain of bodies, summed along it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+
+from flexctl.body import Body, Local, cross_joint, damping_matrix, joint_turn, move_body
+from flexctl.catalogue import Arm
+from flexctl.plant.base import base_pose, payload_energy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Energies:
+    """Energies and kinematics of the whole arm as expressions in q and v.
+
+    Attributes
+    ----------
+    q, v
+        Coordinates [rad, m] and their rates; symbols (n, 1).
+    kinetic, strain, gravity
+        T(q, v), V_strain(q), V_gravity(q) [J]; scalars.
+    D
+        Damping matrix (n, n) of the elastic coordinates, zero on joint rows.
+    tip
+        Payload-side tip of the arm in the base frame (3, 1) [m].
+    tip_rotation
+        Axes of the last tip frame in the base frame (3, 3).
+    line_tips
+        End of every link's line in the base frame, by link name, each (3, 1) [m].
+    deflections, slopes
+        Deflection [m] and slope [-] at every flexible line's end, by ``link.direction``; scalars.
+    """
+
+    q: ca.SX
+    v: ca.SX
+    kinetic: ca.SX
+    strain: ca.SX
+    gravity: ca.SX
+    D: ca.SX
+    tip: ca.SX
+    tip_rotation: ca.SX
+    line_tips: Mapping[str, ca.SX]
+    deflections: Mapping[str, ca.SX]
+    slopes: Mapping[str, ca.SX]
+
+
+def chain_energies(arm: Arm, bodies: Sequence[Body]) -> Energies:
+    """Compose the bodies' energies into those of the arm.
+
+    Coordinates are q = [joint variables; elastic coordinates, body by body].
+    """
+    n_joints = len(bodies)
+    n = n_joints + sum(len(body.coordinates) for body in bodies)
+    q, v = ca.SX.sym("q", n), ca.SX.sym("v", n)
+    R, p = base_pose(arm)
+    g = ca.SX(ca.DM(arm.gravity))
+    twist = (ca.SX.zeros(3), ca.SX.zeros(3))
+    kinetic = strain = gravity = ca.SX(0)
+    damping = [ca.SX(n_joints, n_joints)]
+    line_tips, deflections, slopes = {}, {}, {}
+    start = n_joints
+    for j, body in enumerate(bodies):
+        elastic = slice(start, start + len(body.coordinates))
+        start = elastic.stop
+        local = Local(joint=q[j], elastic=q[elastic], joint_rate=v[j], elastic_rate=v[elastic])
+        R = R @ joint_turn(body, q[j]).matrix
+        motion = move_body(body, local, cross_joint(body, local, twist))
+        kinetic += motion.kinetic + _joint_spin(body, v[j])
+        strain += motion.strain
+        gravity -= ca.dot(g, motion.mass * p + R @ motion.moment)
+        damping.append(damping_matrix(body, q[j]))
+        line_tips[body.link.name] = p + R @ motion.line_tip
+        for direction, deflection in motion.deflection.items():
+            deflections[f"{body.link.name}.{direction}"] = deflection
+            slopes[f"{body.link.name}.{direction}"] = motion.slope[direction]
+        turn, (tip_v, tip_omega) = motion.rotation, motion.twist
+        R, p, twist = R @ turn, p + R @ motion.position, (turn.T @ tip_v, turn.T @ tip_omega)
+    kinetic += payload_energy(arm.payload, *twist)
+    gravity -= arm.payload.mass * ca.dot(g, p + R @ ca.SX(ca.DM(arm.payload.com)))
+    return Energies(
+        q=q,
+        v=v,
+        kinetic=kinetic,
+        strain=strain,
+        gravity=gravity,
+        D=ca.diagcat(*damping),
+        tip=p,
+        tip_rotation=R,
+        line_tips=line_tips,
+        deflections=deflections,
+        slopes=slopes,
+    )
+
+
+def _joint_spin(body: Body, rate: ca.SX) -> ca.SX:
+    """Energy 1/2 J rate^2 of the inertia that turns with a revolute joint alone [J]."""
+    return 0 if body.sliding else body.link.joint_inertia * rate**2 / 2
