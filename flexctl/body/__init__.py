@@ -9,7 +9,6 @@ from flexctl.body.motion import (
     damping_matrix,
     joint_turn,
     move_body,
-    solid_energy,
     tip_turns,
 )
 from flexctl.body.rotation import (
@@ -38,7 +37,6 @@ __all__ = [
     "move_body",
     "rotation_matrix",
     "scales",
-    "solid_energy",
     "space_rate",
     "tip_turns",
 ]

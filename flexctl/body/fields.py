@@ -37,11 +37,17 @@ class Field:
 
     @staticmethod
     def stack(*parts: tuple[Array, ca.SX]) -> Field:
-        """Sum of several parts, each shapes (n, g) with coordinates (n, 1)."""
+        """Sum of several parts, each shapes (n, g) with coordinates (n, 1); no part is all zero."""
         return Field(
             shapes=np.vstack([np.atleast_2d(shapes) for shapes, _ in parts]),
             coordinates=ca.vertcat(*[coordinates for _, coordinates in parts]),
-        )
+        ).nonzero()
+
+    def nonzero(self) -> Field:
+        """Leave out coordinates that are identically zero."""
+        kept = [i for i in range(len(self.shapes)) if not self.coordinates[i].is_zero()]
+        coordinates = self.coordinates[kept] if kept else ca.SX(0, 1)
+        return Field(shapes=self.shapes[kept], coordinates=coordinates)
 
 
 def integral(a: Field, weights: Array) -> ca.SX:
@@ -51,8 +57,17 @@ def integral(a: Field, weights: Array) -> ca.SX:
 
 def product_integral(a: Field, b: Field, weights: Array) -> ca.SX:
     """Integral of the product of two fields over the unit interval (scalar)."""
-    gram = sparse((a.shapes * weights) @ b.shapes.T)
-    return ca.dot(a.coordinates, gram @ b.coordinates)
+    return ca.dot(a.coordinates, gram_product(a, b, weights))
+
+
+def gram_product(a: Field, b: Field, weights: Array) -> ca.SX:
+    """Integrals of the field b, weighted by each shape of a, over the unit interval (n, 1)."""
+    return sparse((a.shapes * weights) @ b.shapes.T) @ b.coordinates
+
+
+def gram_matrix(a: Field, weights: Array) -> ca.DM:
+    """Integrals of the products of a field's shapes over the unit interval (n, n)."""
+    return sparse((a.shapes * weights) @ a.shapes.T)
 
 
 def sparse(values: Array) -> ca.DM:
@@ -72,8 +87,8 @@ class Shortening:
     ----------
     pairs
         (plane, i, j) of every product, i <= j; only products whose shape is not zero.
-    shapes, slopes
-        (n, g): shape_k at the quadrature points, and its derivative by xi.
+    shapes, slopes, curvatures
+        (n, g): shape_k at the quadrature points, and its derivatives by xi.
     tip
         (n,): shape_k at xi = 1.
     """
@@ -81,6 +96,7 @@ class Shortening:
     pairs: tuple[tuple[int, int, int], ...]
     shapes: Array
     slopes: Array
+    curvatures: Array
     tip: Array
 
     def products(self, deltas: Sequence[ca.SX]) -> ca.SX:
@@ -90,10 +106,10 @@ class Shortening:
 
 def shortening(planes: Sequence[Shapes], xi: Array) -> Shortening:
     """Tabulate the foreshortening of the planes' shapes at points xi (g,) in [0, 1]."""
-    pairs, tables, slopes, tips = [], [], [], []
+    pairs, tables, slopes, curvatures, tips = [], [], [], [], []
     for plane, shapes in enumerate(planes):
         running = _running_gram(shapes, np.append(xi, 1.0))
-        slope = shapes.slope(xi)
+        slope, curvature = shapes.slope(xi), shapes.curvature(xi)
         for i, j in zip(*np.triu_indices(len(shapes.names)), strict=True):
             if np.abs(running[:, i, j]).max() <= _NEGLIGIBLE * np.abs(running).max():
                 continue
@@ -101,9 +117,14 @@ def shortening(planes: Sequence[Shapes], xi: Array) -> Shortening:
             pairs.append((plane, int(i), int(j)))
             tables.append(factor * running[:-1, i, j])
             slopes.append(factor * slope[i] * slope[j])
+            curvatures.append(factor * (curvature[i] * slope[j] + slope[i] * curvature[j]))
             tips.append(factor * running[-1, i, j])
     return Shortening(
-        pairs=tuple(pairs), shapes=np.array(tables), slopes=np.array(slopes), tip=np.array(tips)
+        pairs=tuple(pairs),
+        shapes=np.array(tables),
+        slopes=np.array(slopes),
+        curvatures=np.array(curvatures),
+        tip=np.array(tips),
     )
 
 

@@ -1,16 +1,18 @@
-"""The elastic line of a link: where its points are, how they move, and its energies."""
+"""The elastic line of a link: where its points are, how they move, and its strain energy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import casadi as ca
 import numpy as np
 
 from flexctl.beam import Shapes, gauss
 from flexctl.body.body import Body, Local, free_length
-from flexctl.body.fields import Field, integral, product_integral, shortening
+from flexctl.body.fields import Field, product_integral, shortening
+from flexctl.body.segment import Fields, Segment
 from flexctl.checks import Array
 
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -18,24 +20,12 @@ _AXES = {"x": 0, "y": 1, "z": 2}
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A line in the frame of its root, of which a part may be hidden in a hub.
+    """A line in the frame of its root.
 
     Attributes
     ----------
-    axis
-        Axis along which it lies undeflected: x (0), or z (2) if it slides.
-    mass
-        Of the whole line [kg].
-    density
-        Mass of the free line [kg], rho A l: the integrals over xi are multiplied by it.
-    hidden_length, hidden_mass
-        Of the part inside the hub [m], [kg]; it is straight and moves along the axis only.
-    slide
-        Rate l' at which the line moves along its axis [m/s].
-    weights
-        Quadrature weights (g,) of the fields' points.
-    position, velocity
-        Components along x, y, z in the root's axes; the velocity is relative to the root.
+    segments
+        Its mass: the free part and, of a sliding link, the part hidden in the hub.
     strain
         Strain energy [J].
     end, end_rotation
@@ -44,94 +34,16 @@ class Line:
         At the tip, by direction [m], [-].
     """
 
-    axis: int
-    mass: float
-    density: ca.SX
-    hidden_length: ca.SX
-    hidden_mass: ca.SX
-    slide: ca.SX
-    weights: Array
-    position: tuple[Field, Field, Field]
-    velocity: tuple[Field, Field, Field]
+    segments: tuple[Segment, ...]
     strain: ca.SX
     end: ca.SX
     end_rotation: ca.SX
     deflection: Mapping[str, ca.SX]
     slope: Mapping[str, ca.SX]
 
-    @property
-    def moment(self) -> ca.SX:
-        """First moment about the root, S = int r dm (3, 1) [kg m]."""
-        S = [self.density * integral(a, self.weights) for a in self.position]
-        S[self.axis] -= self.hidden_mass * self.hidden_length / 2
-        return ca.vertcat(*S)
-
-    def kinetic(self, v: ca.SX, omega: ca.SX) -> ca.SX:
-        """Kinetic energy [J] when the root moves with v [m/s] and omega [rad/s], (3, 1) each.
-
-        T = 1/2 m v^2 + v.(w x S + P) + 1/2 w.(tr(R) I - R) w + w.H + 1/2 E.
-        """
-        if not self.mass:
-            return ca.SX(0)
-        R, H = self._second_moments(), self._angular_momentum()
-        P = [self.density * integral(a, self.weights) for a in self.velocity]
-        P[self.axis] += self.hidden_mass * self.slide
-        E = self.hidden_mass * self.slide**2
-        for a in self.velocity:
-            E += self._product(a, a)
-        turning = (ca.trace(R) * ca.dot(omega, omega) - ca.dot(omega, R @ omega)) / 2
-        coupled = ca.dot(v, ca.cross(omega, self.moment) + ca.vertcat(*P))
-        return self.mass * ca.dot(v, v) / 2 + coupled + turning + ca.dot(omega, H) + E / 2
-
-    def _second_moments(self) -> ca.SX:
-        """R = int r r^T dm (3, 3) [kg m^2]."""
-        r, R = self.position, ca.SX(3, 3)
-        for i in range(3):
-            for j in range(i, 3):
-                R[i, j] = R[j, i] = self._product(r[i], r[j])
-        R[self.axis, self.axis] += self.hidden_mass * self.hidden_length**2 / 3
-        return R
-
-    def _angular_momentum(self) -> ca.SX:
-        """H = int r x r' dm (3, 1) [kg m^2/s]; the hidden part moves along itself and has none."""
-        r, u, H = self.position, self.velocity, ca.SX(3, 1)
-        for i in range(3):
-            j, k = (i + 1) % 3, (i + 2) % 3
-            H[i] = self._product(r[j], u[k]) - self._product(r[k], u[j])
-        return H
-
-    def _product(self, a: Field, b: Field) -> ca.SX:
-        return self.density * product_integral(a, b, self.weights)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Points:
-    """Quadrature points of a line and how they move: xi, weights (g,), free length l, rate l'."""
-
-    xi: Array
-    weights: Array
-    length: ca.SX
-    slide: ca.SX
-    local: Local
-
-    def moving(self, value: Array, slope: Array, coordinates: ca.SX) -> Field:
-        """Velocity at fixed material points of the field value(xi) * coordinates.
-
-        A material point's xi changes at the rate (1 - xi) l'/l, hence the second part.
-        """
-        drift = coordinates * (self.slide / self.length)
-        rates = self.local.rate(coordinates)
-        if drift.is_zero():
-            return Field(shapes=value, coordinates=rates)
-        return Field.stack((value, rates), ((1 - self.xi) * slope, drift))
-
-    def nothing(self) -> Field:
-        """Return a component that is always zero."""
-        return Field(shapes=np.zeros((0, len(self.xi))), coordinates=ca.SX(0, 1))
-
 
 def lay_line(body: Body, local: Local) -> Line:
-    """Lay out the line of a body: its fields, its tip and its strain energy.
+    """Lay out the line of a body: its mass, its tip and its strain energy.
 
     Parameters
     ----------
@@ -140,36 +52,23 @@ def lay_line(body: Body, local: Local) -> Line:
     local
         Joint variable, elastic coordinates and their rates; symbols.
     """
-    link, length = body.link, free_length(body, local.joint)
-    xi, weights = _quadrature(body.planes)
-    slide = local.joint_rate if body.sliding else ca.SX(0)
-    points = _Points(xi=xi, weights=weights, length=length, slide=slide, local=local)
-    deltas = _deltas(body, local, length)
-    position, velocity = [points.nothing()] * 3, [points.nothing()] * 3
+    points = _points(body, local)
+    deltas = _deltas(body, local, points.length)
+    fields = [_NOTHING] * 3
     end, end_rotation = ca.SX(3, 1), ca.SX(3, 1)
     deflection, slope, strain = {}, {}, ca.SX(0)
     for direction, shapes in body.planes.items():
         i, delta = _AXES[direction], deltas[direction]
-        position[i] = Field(shapes=shapes.value(xi), coordinates=delta)
-        velocity[i] = points.moving(shapes.value(xi), shapes.slope(xi), delta)
+        fields[i] = points.moving(_Curve.of(shapes, points.xi), delta)
         deflection[direction] = end[i] = ca.dot(ca.DM(shapes.value(1.0)), delta)
-        slope[direction] = ca.dot(ca.DM(shapes.slope(1.0)), delta) / length
-        strain += _bending_energy(shapes, delta, points) * link.EI[direction] / length**3
+        slope[direction] = ca.dot(ca.DM(shapes.slope(1.0)), delta) / points.length
+        strain += _bending_energy(body, direction, delta, points)
         # phi = axis x direction times the slope: the turn that tilts the axis towards it
         sign = 1 if (i - body.axis) % 3 == 1 else -1
         end_rotation[3 - i - body.axis] = sign * slope[direction]
-    position[body.axis], velocity[body.axis], end[body.axis] = _along(body, points, deltas)
-    hidden = link.length - length if body.sliding else ca.SX(0)
+    fields[body.axis], end[body.axis] = _along(body, points, deltas)
     return Line(
-        axis=body.axis,
-        mass=0.0 if body.on_axis else link.mass_per_length * link.length,
-        density=link.mass_per_length * (ca.SX(0) if body.on_axis else length),
-        hidden_length=hidden,
-        hidden_mass=link.mass_per_length * hidden,
-        slide=slide,
-        weights=weights,
-        position=(position[0], position[1], position[2]),
-        velocity=(velocity[0], velocity[1], velocity[2]),
+        segments=_segments(body, points, fields),
         strain=strain,
         end=ca.densify(end),
         end_rotation=ca.densify(end_rotation),
@@ -183,34 +82,146 @@ def scales(shapes: Shapes, length: ca.SX) -> ca.SX:
     return ca.vertcat(*[length ** int(power) for power in shapes.power])
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Curve:
+    """Shapes (n, g) along the line with their first and second derivatives by xi."""
+
+    value: Array
+    slope: Array
+    curvature: Array
+
+    @staticmethod
+    def of(shapes: Shapes, xi: Array) -> _Curve:
+        value, slope, curvature = (shapes.evaluate(xi, k) for k in range(3))
+        return _Curve(value=value, slope=slope, curvature=curvature)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Component:
+    """Position, velocity and drift along one axis; as sums of parts (shapes, coordinates)."""
+
+    position: tuple[tuple[Array, ca.SX], ...] = ()
+    velocity: tuple[tuple[Array, ca.SX], ...] = ()
+    drift: tuple[tuple[Array, ca.SX], ...] = ()
+
+    def plus(self, other: _Component) -> _Component:
+        return _Component(
+            position=self.position + other.position,
+            velocity=self.velocity + other.velocity,
+            drift=self.drift + other.drift,
+        )
+
+
+_NOTHING = _Component()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Points:
+    """Quadrature points of a line and how they move: xi, weights (g,), free length l, rate l'."""
+
+    xi: Array
+    weights: Array
+    length: ca.SX
+    slide: ca.SX
+    local: Local
+
+    @cached_property
+    def stretch(self) -> ca.SX:
+        """l'/l [1/s]: a mass point's xi changes at the rate (1 - xi) l'/l."""
+        return self.slide / self.length
+
+    def moving(self, curve: _Curve, coordinates: ca.SX) -> _Component:
+        """Component value(xi) c of the position with its velocity and drift at fixed mass points.
+
+        With z = l'/l and y = 1 - xi: u = psi c' + y psi' z c, and without accelerations
+        u' = psi c'' + y psi' (2 z c' - 2 z^2 c) + y^2 psi'' z^2 c.
+        """
+        z, rate = self.stretch, self.local.rate(coordinates)
+        y = 1 - self.xi
+        return _Component(
+            position=((curve.value, coordinates),),
+            velocity=((curve.value, rate), (y * curve.slope, z * coordinates)),
+            drift=(
+                (curve.value, self.local.rate(rate)),
+                (y * curve.slope, 2 * z * (rate - z * coordinates)),
+                (y**2 * curve.curvature, z**2 * coordinates),
+            ),
+        )
+
+    def field(self, parts: tuple[tuple[Array, ca.SX], ...]) -> Field:
+        """Sum up the parts of one component."""
+        nothing = (np.zeros((0, len(self.xi))), ca.SX(0, 1))
+        return Field.stack(nothing, *parts)
+
+
+def _points(body: Body, local: Local) -> _Points:
+    xi, weights = _quadrature(body.planes)
+    slide = local.joint_rate if body.sliding else ca.SX(0)
+    length = free_length(body, local.joint)
+    return _Points(xi=xi, weights=weights, length=length, slide=slide, local=local)
+
+
+def _segments(body: Body, points: _Points, components: list[_Component]) -> tuple[Segment, ...]:
+    link = body.link
+    if body.on_axis or not link.mass_per_length:
+        return ()
+    free = _segment(link.mass_per_length * points.length, points, components)
+    if not body.sliding:
+        return (free,)
+    hidden = link.length - points.length
+    xi, weights = gauss(2)
+    behind = _Points(xi=xi, weights=weights, length=hidden, slide=-points.slide, local=points.local)
+    axial = _Component(
+        position=((xi[None, :] - 1, hidden),), velocity=((np.ones((1, 2)), points.slide),)
+    )
+    components = [axial if i == body.axis else _NOTHING for i in range(3)]
+    return free, _segment(link.mass_per_length * hidden, behind, components)
+
+
+def _segment(density: ca.SX, points: _Points, components: list[_Component]) -> Segment:
+    def fields(name: str) -> Fields:
+        x, y, z = (points.field(getattr(component, name)) for component in components)
+        return x, y, z
+
+    return Segment(
+        density=density,
+        weights=points.weights,
+        position=fields("position"),
+        velocity=fields("velocity"),
+        drift=fields("drift"),
+    )
+
+
 def _deltas(body: Body, local: Local, length: ca.SX) -> dict[str, ca.SX]:
     """Coordinates of every plane scaled to lengths, delta = l^power d (n, 1) [m]."""
     deltas, start = {}, 0
     for direction, shapes in body.planes.items():
-        stop = start + len(shapes.names)
-        deltas[direction] = scales(shapes, length) * local.elastic[start:stop]
-        start = stop
+        d = local.elastic[start : start + len(shapes.names)]
+        start += len(shapes.names)
+        deltas[direction] = scales(shapes, length) * d
     return deltas
 
 
-def _bending_energy(shapes: Shapes, delta: ca.SX, points: _Points) -> ca.SX:
-    """1/2 int (sum psi'' delta)^2 dxi [m^2]; times EI / l^3 it is the strain energy."""
-    bending = Field(shapes=shapes.curvature(points.xi), coordinates=delta)
-    return product_integral(bending, bending, points.weights) / 2
+def _bending_energy(body: Body, direction: str, delta: ca.SX, points: _Points) -> ca.SX:
+    """Strain energy 1/2 EI / l^3 int (sum psi'' delta)^2 dxi [J]."""
+    curvature = body.planes[direction].curvature(points.xi)
+    bending = Field(shapes=curvature, coordinates=delta)
+    square = product_integral(bending, bending, points.weights)
+    return square / 2 * body.link.EI[direction] / points.length**3
 
 
-def _along(body: Body, points: _Points, deltas: Mapping[str, ca.SX]) -> tuple[Field, Field, ca.SX]:
-    """Position, velocity and end along the axis: l xi, the slide, and the foreshortening."""
+def _along(body: Body, points: _Points, deltas: Mapping[str, ca.SX]) -> tuple[_Component, ca.SX]:
+    """Component along the axis and its end: l xi, the slide, and the foreshortening."""
     xi, length = points.xi, points.length
-    position, velocity, end = [(xi, length)], [(np.ones_like(xi), points.slide)], length
-    if body.link.foreshortening and body.planes:
-        table = shortening(tuple(body.planes.values()), xi)
-        amount = table.products(tuple(deltas.values())) / length
-        position.append((table.shapes, amount))
-        part = points.moving(table.shapes, table.slopes, amount)
-        velocity.append((part.shapes, part.coordinates))
-        end += ca.dot(ca.DM(table.tip), amount)
-    return Field.stack(*position), Field.stack(*velocity), end
+    slide = _Component(
+        position=((xi[None, :], length),), velocity=((np.ones((1, len(xi))), points.slide),)
+    )
+    if not (body.link.foreshortening and body.planes):
+        return slide, length
+    table = shortening(tuple(body.planes.values()), xi)
+    amount = table.products(tuple(deltas.values())) / length
+    curve = _Curve(value=table.shapes, slope=table.slopes, curvature=table.curvatures)
+    return slide.plus(points.moving(curve, amount)), length + ca.dot(ca.DM(table.tip), amount)
 
 
 def _quadrature(planes: Mapping[str, Shapes]) -> tuple[Array, Array]:

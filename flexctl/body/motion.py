@@ -8,7 +8,6 @@ link's line runs along z through a hub at the origin, of which the length d is f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import casadi as ca
@@ -26,6 +25,8 @@ from flexctl.body.rotation import (
     space_rate,
     vector_turn,
 )
+from flexctl.body.segment import Segment, point
+from flexctl.checks import Array
 
 Twist = tuple[ca.SX, ca.SX]
 """Velocity (3, 1) [m/s] and angular velocity (3, 1) [rad/s] of a frame."""
@@ -41,30 +42,26 @@ class BodyMotion:
         Kinetic energy without the joint inertia of a revolute joint, strain energy [J]; scalars.
     mass, moment
         Mass [kg] and first moment about the frame's origin (3, 1) [kg m].
-    bending
-        Rotation vector of the line's end against its root, in the root's axes (3, 1) [rad].
+    line
+        The elastic line, in the axes of its root.
     turns
         Rotations that lead from the body's axes to those of its tip, one after another.
     position
         Tip in the body's frame (3, 1) [m].
     line_tip
         End of the elastic line (3, 1) [m].
-    deflection, slope
-        Deflection [m] and slope [-] at the line's end, by direction; scalars.
     twist
         Of the tip, in the body's axes.
     """
 
     kinetic: ca.SX
     strain: ca.SX
-    mass: float
+    mass: ca.SX
     moment: ca.SX
-    bending: ca.SX
+    line: Line
     turns: tuple[Turn | VectorTurn, ...]
     position: ca.SX
     line_tip: ca.SX
-    deflection: Mapping[str, ca.SX]
-    slope: Mapping[str, ca.SX]
     twist: Twist
 
     @property
@@ -77,13 +74,33 @@ class BodyMotion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Frame:
-    """A frame fixed in the body's: axes R (3, 3), origin p (3, 1), and its twist in its own axes."""
+class Frame:
+    """A frame fixed in the body's: its axes R (3, 3) and origin p (3, 1) [m]."""
 
     R: ca.SX
     p: ca.SX
-    v: ca.SX
-    omega: ca.SX
+
+
+@dataclass(frozen=True, kw_only=True)
+class RigidPart:
+    """A rigid piece of a body: a mass point at its centre of mass, and the inertia about it."""
+
+    point: Segment
+    inertia: Array
+
+    @property
+    def mass(self) -> ca.SX:
+        """Mass [kg]."""
+        return self.point.mass
+
+    @property
+    def moment(self) -> ca.SX:
+        """First moment (3, 1) [kg m]."""
+        return self.point.moment
+
+    def kinetic(self, v: ca.SX, omega: ca.SX) -> ca.SX:
+        """Kinetic energy [J] when the frame moves with v and omega, (3, 1) each."""
+        return self.point.kinetic(v, omega) + ca.dot(omega, ca.DM(self.inertia) * omega) / 2
 
 
 def joint_turn(body: Body, joint: ca.SX) -> Turn:
@@ -113,29 +130,30 @@ def move_body(body: Body, local: Local, twist: Twist) -> BodyMotion:
     twist
         Of the body's frame, in its axes.
 
-    Notes
-    -----
-    T = 1/2 m v^2 + v.(w x S + P) + 1/2 w.(tr(R) I - R) w + w.H + 1/2 E with first moment S, second
-    moments R = int r r^T dm, P = int r' dm, H = int r x r' dm and E = int r'.r' dm of the line.
+    The parts of its mass: the segments of the line in the axes of its root, and the rigid ones.
     """
-    hub, root = _hub_frame(body, twist), _root_frame(body, twist)
-    line = lay_line(body, local)
-    solid = _solid_parts(body, local, hub)
+    v, omega = twist
+    root, line = root_frame(body), lay_line(body, local)
+    rigid = rigid_parts(body, local)
     end = root.p + root.R @ _line_end(body, line)
     position = ca.densify(end + _offset(body, line.end_rotation))
-    v, omega = twist
     bending = root.R @ space_rate(line.end_rotation, local.rate(line.end_rotation))
+    v_root, omega_root = root.R.T @ (v + ca.cross(omega, root.p)), root.R.T @ omega
+    parts = [segment.kinetic(v_root, omega_root) for segment in line.segments]
+    parts += [part.kinetic(v, omega) for part in rigid]
+    mass = sum(part.mass for part in (*line.segments, *rigid))
+    moment = sum((part.moment for part in rigid), ca.SX.zeros(3))
+    for segment in line.segments:
+        moment += root.R @ segment.moment + segment.mass * root.p
     return BodyMotion(
-        kinetic=line.kinetic(root.v, root.omega) + solid[0] + _sliding_spin(body, local),
+        kinetic=sum(parts, _sliding_spin(body, local)),
         strain=line.strain,
-        mass=line.mass + solid[1],
-        moment=root.R @ line.moment + line.mass * root.p + solid[2],
-        bending=line.end_rotation,
+        mass=ca.SX(mass),
+        moment=moment,
+        line=line,
         turns=tip_turns(body, line.end_rotation),
         position=position,
         line_tip=position if body.on_axis else root.p + root.R @ line.end,
-        deflection=line.deflection,
-        slope=line.slope,
         twist=(v + ca.cross(omega, position) + local.rate(position), omega + bending),
     )
 
@@ -165,18 +183,12 @@ def damping_matrix(body: Body, joint: ca.SX) -> ca.SX:
     return ca.diagcat(*blocks) if blocks else ca.SX(0, 0)
 
 
-def _hub_frame(body: Body, twist: Twist) -> _Frame:
-    """Return the frame of the hub: of a revolute link at the distance d along the joint axis."""
-    v, omega = twist
-    p = ca.SX(ca.DM([0, 0, 0 if body.sliding else body.link.dh.d]))
-    return _Frame(R=ca.SX.eye(3), p=p, v=v + ca.cross(omega, p), omega=omega)
-
-
-def _root_frame(body: Body, twist: Twist) -> _Frame:
-    """Return the frame in which the line rests."""
-    hub = _hub_frame(body, twist)
-    R = ca.SX.eye(3) if body.sliding else elementary_rotation(0, body.link.dh.alpha)
-    return _Frame(R=R, p=hub.p, v=R.T @ hub.v, omega=R.T @ hub.omega)
+def root_frame(body: Body) -> Frame:
+    """Frame in which the line rests: of a revolute link at d along the axis, twisted by alpha."""
+    dh = body.link.dh
+    if body.sliding:
+        return Frame(R=ca.SX.eye(3), p=ca.SX.zeros(3))
+    return Frame(R=elementary_rotation(0, dh.alpha), p=ca.SX(ca.DM([0, 0, dh.d])))
 
 
 def _line_end(body: Body, line: Line) -> ca.SX:
@@ -198,35 +210,18 @@ def _sliding_spin(body: Body, local: Local) -> ca.SX:
     return inertia * local.joint_rate**2 / 2
 
 
-def solid_energy(mass: float, com: ca.SX, inertia: ca.SX, v: ca.SX, omega: ca.SX) -> ca.SX:
-    """Kinetic energy [J] of a rigid body: m/2 |v + w x c|^2 + 1/2 w.I w, all in its frame's axes.
-
-    `com` (3, 1) [m] from the frame's origin, `inertia` (3, 3) [kg m^2] about the centre of mass,
-    `v` (3, 1) [m/s] of the origin, `omega` (3, 1) [rad/s].
-    """
-    v_com = v + ca.cross(omega, com)
-    return mass * ca.dot(v_com, v_com) / 2 + ca.dot(omega, inertia @ omega) / 2
-
-
-def _solid_parts(body: Body, local: Local, frame: _Frame) -> tuple[ca.SX, float, ca.SX]:
-    """Kinetic energy, mass and first moment of the hub and of an axial rigid link."""
-    kinetic, mass, moment = _hub(body, local, frame)
-    if not body.on_axis:
-        return kinetic, mass, moment
-    link = body.link
-    m, length = link.mass_per_length * link.length, np.copysign(link.length, link.dh.d)
-    com = ca.SX(ca.DM([0, 0, length / 2 - link.dh.d]))  # the line starts at the body's origin
-    inertia = m * link.length**2 / 12 * ca.SX(ca.DM(np.diag([1.0, 1.0, 0.0])))
-    kinetic += solid_energy(m, com, inertia, frame.v, frame.omega)
-    return kinetic, mass + m, moment + m * (frame.p + frame.R @ com)
-
-
-def _hub(body: Body, local: Local, frame: _Frame) -> tuple[ca.SX, float, ca.SX]:
-    """Return energy, mass and first moment of the hub, rigid on the joint's link side."""
-    hub = body.link.hub
-    slide = ca.vertcat(0, 0, free_length(body, local.joint)) if body.sliding else ca.SX.zeros(3)
-    rate = ca.vertcat(0, 0, local.joint_rate) if body.sliding else ca.SX.zeros(3)
-    com = slide + ca.SX(ca.DM(hub.com))
-    inertia = ca.SX(ca.DM(np.diag(hub.inertia)))
-    kinetic = solid_energy(hub.mass, com, inertia, frame.v + rate, frame.omega)
-    return kinetic, hub.mass, hub.mass * (frame.p + frame.R @ com)
+def rigid_parts(body: Body, local: Local) -> list[RigidPart]:
+    """Pieces with mass that do not bend: the hub, and a rigid link along the joint axis."""
+    link, parts = body.link, []
+    place = ca.vertcat(0, 0, free_length(body, local.joint) if body.sliding else link.dh.d)
+    rate = ca.vertcat(0, 0, local.joint_rate if body.sliding else 0)
+    if link.hub.mass or any(link.hub.inertia):
+        com = place + ca.SX(ca.DM(link.hub.com))
+        hub = point(link.hub.mass, com, rate)
+        parts.append(RigidPart(point=hub, inertia=np.array(link.hub.inertia)))
+    if body.on_axis and link.mass_per_length:
+        mass, length = link.mass_per_length * link.length, np.copysign(link.length, link.dh.d)
+        middle = point(mass, ca.vertcat(0, 0, length / 2), ca.SX.zeros(3))
+        inertia = mass * link.length**2 / 12 * np.array([1.0, 1.0, 0.0])
+        parts.append(RigidPart(point=middle, inertia=inertia))
+    return parts

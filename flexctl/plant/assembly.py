@@ -83,9 +83,7 @@ def inertia_beyond(arm: Arm, j: int, joints: Array) -> Array:
         body = Body(link=link, planes={})
         motion = move_body(body, local, cross_joint(body, local, twist))
         beyond = [motion.rotation.T @ part for part in motion.twist]
-        at_rest = ca.substitute(
-            [motion.kinetic, *beyond], [q, rate], [ca.SX(value), ca.SX(0)]
-        )
+        at_rest = ca.substitute([motion.kinetic, *beyond], [q, rate], [ca.SX(value), ca.SX(0)])
         energy, twist = energy + at_rest[0], (at_rest[1], at_rest[2])
     energy += payload_energy(arm.payload, *twist)
     state = ca.vertcat(v, omega)

@@ -6,8 +6,8 @@ import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from flexctl.body import solid_energy
 from flexctl.catalogue import Arm, RigidBody
+from flexctl.checks import Array
 
 
 def base_pose(arm: Arm) -> tuple[ca.SX, ca.SX]:
@@ -17,13 +17,18 @@ def base_pose(arm: Arm) -> tuple[ca.SX, ca.SX]:
     return ca.densify(ca.SX(ca.DM(R))), ca.SX(ca.DM(arm.base.position))
 
 
+def payload_inertia(payload: RigidBody) -> Array:
+    """Spatial inertia (6, 6) about the tip: velocity, then angular velocity, in the tip's axes.
+
+    [m I, -m c x; m c x, I_c + m (c.c I - c c')] with the centre of mass c.
+    """
+    m, c = payload.mass, np.array(payload.com)
+    cross = np.cross(m * c, np.eye(3))  # v.(w x m c) = v.(cross w)
+    about_tip = np.diag(payload.inertia) + m * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.block([[m * np.eye(3), cross], [cross.T, about_tip]])
+
+
 def payload_energy(payload: RigidBody, v: ca.SX, omega: ca.SX) -> ca.SX:
     """Kinetic energy [J] of a payload whose tip frame moves with v, omega (3, 1), in its axes."""
-    com, inertia = ca.SX(ca.DM(payload.com)), ca.SX(ca.DM(np.diag(payload.inertia)))
-    return solid_energy(payload.mass, com, inertia, v, omega)
-
-
-def payload_inertia(payload: RigidBody) -> ca.SX:
-    """Spatial inertia (6, 6) about the tip: velocity, then angular velocity, in the tip's axes."""
-    v, omega = ca.SX.sym("v", 3), ca.SX.sym("w", 3)
-    return ca.densify(ca.hessian(payload_energy(payload, v, omega), ca.vertcat(v, omega))[0])
+    twist = ca.vertcat(v, omega)
+    return ca.dot(twist, ca.DM(payload_inertia(payload)) @ twist) / 2

@@ -73,9 +73,9 @@ def chain_energies(arm: Arm, bodies: Sequence[Body]) -> Energies:
         gravity -= ca.dot(g, motion.mass * p + R @ motion.moment)
         damping.append(damping_matrix(body, q[j]))
         line_tips[body.link.name] = p + R @ motion.line_tip
-        for direction, deflection in motion.deflection.items():
+        for direction, deflection in motion.line.deflection.items():
             deflections[f"{body.link.name}.{direction}"] = deflection
-            slopes[f"{body.link.name}.{direction}"] = motion.slope[direction]
+            slopes[f"{body.link.name}.{direction}"] = motion.line.slope[direction]
         turn, (tip_v, tip_omega) = motion.rotation, motion.twist
         R, p, twist = R @ turn, p + R @ motion.position, (turn.T @ tip_v, turn.T @ tip_omega)
     kinetic += payload_energy(arm.payload, *twist)
@@ -97,4 +97,4 @@ def chain_energies(arm: Arm, bodies: Sequence[Body]) -> Energies:
 
 def _joint_spin(body: Body, rate: ca.SX) -> ca.SX:
     """Energy 1/2 J rate^2 of the inertia that turns with a revolute joint alone [J]."""
-    return 0 if body.sliding else body.link.joint_inertia * rate**2 / 2
+    return ca.SX(0) if body.sliding else body.link.joint_inertia * rate**2 / 2

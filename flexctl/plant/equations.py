@@ -6,17 +6,37 @@ are gradients of scalar sums along the chain; what the kinetic energy gives is a
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import casadi as ca
 
 from flexctl.plant.energies import Energies
 
 
+class Engine(Protocol):
+    """What composes the bodies of an arm into its kinetic terms, as expressions in q and v."""
+
+    def mass_matrix(self) -> ca.SX:
+        """M = d2T/dv2 (n, n)."""
+        ...
+
+    def bias(self) -> ca.SX:
+        """Coriolis and centrifugal forces h = (dM/dt) v - dT/dq (n, 1)."""
+        ...
+
+    def inverse_dynamics(self, a: ca.SX) -> ca.SX:
+        """M a + h + c + k + D v (n, 1), without forming M."""
+        ...
+
+    def forward_dynamics(self, tau: ca.SX) -> ca.SX:
+        """Accelerations (n, 1) under the torques tau (m, 1)."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
-class Equations(ABC):
+class Equations:
     """Terms of M a + h + c + k + D v = B tau as expressions; n coordinates, m joints.
 
     Each term is made when it is first asked for: of a fine mesh often only M, k and D are. Forces
@@ -26,41 +46,36 @@ class Equations(ABC):
     ----------
     energies
         Energies of the arm in q and v.
-    m
-        Number of joints, whose variables are the first entries of q.
+    engine
+        What gives the kinetic terms.
     a, tau
         Accelerations (n, 1) and joint torques (m, 1); symbols.
     """
 
     energies: Energies
-    m: int
-    a: ca.SX = field(init=False)
-    tau: ca.SX = field(init=False)
+    engine: Engine
+    a: ca.SX
+    tau: ca.SX
 
-    def __post_init__(self) -> None:
-        """Make the symbols."""
-        object.__setattr__(self, "a", ca.SX.sym("a", self.energies.q.shape[0]))
-        object.__setattr__(self, "tau", ca.SX.sym("tau", self.m))
-
-    @property
-    @abstractmethod
+    @cached_property
     def M(self) -> ca.SX:
-        """Mass matrix d2T/dv2 (n, n)."""
+        """Mass matrix (n, n)."""
+        return self.engine.mass_matrix()
 
-    @property
-    @abstractmethod
+    @cached_property
     def h(self) -> ca.SX:
-        """Coriolis and centrifugal forces (dM/dt) v - dT/dq (n, 1)."""
+        """Coriolis and centrifugal forces (n, 1)."""
+        return self.engine.bias()
 
-    @property
-    @abstractmethod
+    @cached_property
     def inverse(self) -> ca.SX:
-        """M a + h + c + k + D v without forming M (n, 1)."""
+        """M a + h + c + k + D v (n, 1)."""
+        return self.engine.inverse_dynamics(self.a)
 
-    @property
-    @abstractmethod
+    @cached_property
     def forward(self) -> ca.SX:
         """Accelerations under the torques tau (n, 1)."""
+        return self.engine.forward_dynamics(self.tau)
 
     @cached_property
     def c(self) -> ca.SX:

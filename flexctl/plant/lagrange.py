@@ -6,20 +6,22 @@ M = d2T/dv2 and h = (dM/dt) v - dT/dq by automatic differentiation of one scalar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import casadi as ca
 
 from flexctl.plant.elimination import eliminate
-from flexctl.plant.equations import Equations
+from flexctl.plant.energies import Energies
 
 
 @dataclass(frozen=True, kw_only=True)
-class LagrangeEquations(Equations):
-    """Equations of motion by Lagrange's; `coordinates` are the names of q."""
+class Lagrange:
+    """Lagrange's equations of an arm with these energies; `coordinates` are the names of q."""
 
-    coordinates: tuple[str, ...]
+    energies: Energies
+    coordinates: Sequence[str]
 
     @cached_property
     def _momentum(self) -> ca.SX:
@@ -29,24 +31,25 @@ class LagrangeEquations(Equations):
     def _centrifugal(self) -> ca.SX:
         return ca.gradient(self.energies.kinetic, self.energies.q)
 
-    @cached_property
-    def M(self) -> ca.SX:
+    def mass_matrix(self) -> ca.SX:
+        """M = d2T/dv2 (n, n)."""
         return ca.jacobian(self._momentum, self.energies.v)
 
-    @cached_property
-    def h(self) -> ca.SX:
+    def bias(self) -> ca.SX:
+        """Coriolis and centrifugal forces (dM/dt) v - dT/dq (n, 1)."""
         return ca.jtimes(self._momentum, self.energies.q, self.energies.v) - self._centrifugal
 
-    @cached_property
-    def inverse(self) -> ca.SX:
+    def inverse_dynamics(self, a: ca.SX) -> ca.SX:
+        """d(dT/dv)/dt - dT/dq + c + k + D v (n, 1)."""
         q, v = self.energies.q, self.energies.v
-        rate = ca.jtimes(self._momentum, ca.vertcat(q, v), ca.vertcat(v, self.a))
-        return rate - self._centrifugal + self.c + self.k + self.D @ v
+        rate = ca.jtimes(self._momentum, ca.vertcat(q, v), ca.vertcat(v, a))
+        potential = ca.gradient(self.energies.gravity + self.energies.strain, q)
+        return rate - self._centrifugal + potential + self.energies.D @ v
 
-    @cached_property
-    def forward(self) -> ca.SX:
-        n = self.energies.q.shape[0]
-        force = ca.substitute(self.inverse, self.a, ca.SX.zeros(n))
-        force[: self.m] -= self.tau
-        system = eliminate(ca.densify(self.M), dict(enumerate(self.coordinates)))
+    def forward_dynamics(self, tau: ca.SX) -> ca.SX:
+        """Accelerations (n, 1) under torques tau (m, 1): M a = B tau - h - c - k - D v by LDL'."""
+        n, m = len(self.coordinates), tau.shape[0]
+        force = self.inverse_dynamics(ca.SX.zeros(n))
+        force[:m] -= tau
+        system = eliminate(ca.densify(self.mass_matrix()), dict(enumerate(self.coordinates)))
         return system.solve(system.reduce(force), ca.SX.zeros(n))

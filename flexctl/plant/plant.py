@@ -17,14 +17,14 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints, joint_range
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
-from flexctl.plant.energies import chain_energies
-from flexctl.plant.equations import Equations
+from flexctl.plant.energies import Energies, chain_energies
+from flexctl.plant.equations import Engine, Equations
 from flexctl.plant.functions import DYNAMICS, LINEARISATION, MATRICES, PlantFunctions
-from flexctl.plant.lagrange import LagrangeEquations
+from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.linearisation import LinearPlant, linearise
-from flexctl.plant.recursion import Chain, RecursiveEquations
+from flexctl.plant.recursion import Recursion
 
-Engine = Literal["recursion", "lagrange"]
+EngineName = Literal["recursion", "lagrange"]
 
 _WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of the physics
 
@@ -54,7 +54,7 @@ class Plant:
     arm: Arm
     basis: BasisChoice
     bodies: tuple[Body, ...]
-    engine: Engine = "recursion"
+    engine: EngineName = "recursion"
     interpreted: bool = False
 
     @cached_property
@@ -115,10 +115,17 @@ class Plant:
     def equations(self) -> Equations:
         """The terms of the equations of motion as CasADi SX expressions."""
         energies = chain_energies(self.arm, self.bodies)
+        return Equations(
+            energies=energies,
+            engine=self._engine(energies),
+            a=ca.SX.sym("a", self.n),
+            tau=ca.SX.sym("tau", self.m),
+        )
+
+    def _engine(self, energies: Energies) -> Engine:
         if self.engine == "lagrange":
-            return LagrangeEquations(energies=energies, m=self.m, coordinates=self.coordinates)
-        chain = Chain(arm=self.arm, bodies=self.bodies)
-        return RecursiveEquations(energies=energies, m=self.m, chain=chain)
+            return Lagrange(energies=energies, coordinates=self.coordinates)
+        return Recursion(arm=self.arm, bodies=self.bodies, q=energies.q, v=energies.v)
 
     @cached_property
     def casadi_functions(self) -> Mapping[str, ca.Function]:
@@ -283,7 +290,7 @@ class Plant:
 
 
 def assemble_plant(
-    arm: Arm, basis: BasisChoice, *, engine: Engine = "recursion", interpreted: bool = False
+    arm: Arm, basis: BasisChoice, *, engine: EngineName = "recursion", interpreted: bool = False
 ) -> Plant:
     """Discretise every flexible link of an arm.
 

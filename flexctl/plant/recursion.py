@@ -17,77 +17,133 @@ from functools import cached_property
 
 import casadi as ca
 
-from flexctl.body import (
-    Body,
-    BodyDynamics,
-    body_dynamics,
-    evaluate_body,
-    joint_turn,
-    local_coordinates,
-    tip_turns,
-)
+from flexctl.body import Body, local_coordinates
 from flexctl.catalogue import Arm
 from flexctl.plant.base import base_pose, payload_inertia
+from flexctl.plant.chain import AXIS, Stage, Sweep, rows, sweep
 from flexctl.plant.elimination import Elimination, eliminate, eliminate_hinge
-from flexctl.plant.equations import Equations
-from flexctl.plant.transmission import Transmission, transmission
-
-_AXIS = 5  # of a revolute joint among [A; w']
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
-    """One body of the chain at given coordinates and rates.
+class Recursion:
+    """The recursive engine of an arm at coordinates q and rates v (n, 1)."""
 
-    Attributes
-    ----------
-    body, joint, elastic
-        Body, row of its joint variable in q, rows of its elastic coordinates.
-    before
-        Rotation from the tip axes of the body before to the axes of this one.
-    dynamics
-        Its equations of motion.
-    joint_drift
-        w_tip x z rate of a revolute joint: what its rate adds to w' (3, 1) [rad/s^2].
-    """
-
-    body: Body
-    joint: int
-    elastic: slice
-    before: Transmission
-    dynamics: BodyDynamics
-    joint_drift: ca.SX
+    arm: Arm
+    bodies: Sequence[Body]
+    q: ca.SX
+    v: ca.SX
 
     @property
-    def size(self) -> int:
-        """Number of accelerations 6 + k."""
-        return self.dynamics.M.shape[0]
+    def _n(self) -> int:
+        return self.q.shape[0]
 
-    @property
-    def name(self) -> str:
-        """Name of the joint variable."""
-        return f"joint{self.joint + 1}"
+    @cached_property
+    def _sweep(self) -> Sweep:
+        return sweep(self.bodies, self.q, self.v)
 
-    @property
-    def hinge_inertia(self) -> float:
-        """Inertia J [kg m^2] on a revolute joint's own rate; a sliding joint's is in its M."""
-        return 0.0 if self.body.sliding else self.body.link.joint_inertia
+    @cached_property
+    def _base(self) -> ca.SX:
+        """Acceleration of the base [m/s^2] that acts as gravity does, in its axes (3, 1)."""
+        return base_pose(self.arm)[0].T @ -ca.SX(ca.DM(self.arm.gravity))
 
-    @property
-    def elastic_rows(self) -> range:
-        """Rows of the elastic accelerations in x."""
-        return range(self.size - len(self.body.coordinates), self.size)
+    @cached_property
+    def _payload(self) -> ca.SX:
+        return ca.SX(ca.DM(payload_inertia(self.arm.payload)))
 
-    @property
-    def joint_row(self) -> int:
-        """Row of x on which the actuator acts: a sliding joint's own, or w' about the axis."""
-        return 6 if self.body.sliding else _AXIS
+    @cached_property
+    def _payload_wrench(self) -> ca.SX:
+        """W x p of the payload's momenta p = I [0; w] (6, 1), its origin momentarily at rest."""
+        omega = self._sweep.tip_rate
+        p = self._payload @ ca.vertcat(ca.SX.zeros(3), omega)
+        return ca.vertcat(ca.cross(omega, p[:3]), ca.cross(omega, p[3:]))
 
-    @property
-    def rows(self) -> dict[int, int]:
-        """Rows of x that belong to entries of q, with the index of that entry."""
-        elastic = range(self.elastic.start, self.elastic.stop)
-        return {self.joint_row: self.joint, **dict(zip(self.elastic_rows, elastic, strict=True))}
+    def forward_dynamics(self, tau: ca.SX) -> ca.SX:
+        """Accelerations (n, 1) under joint torques tau (m, 1), by articulated inertias.
+
+        Raises
+        ------
+        ComputationError
+            When a coordinate moves no mass at all.
+        """
+        tip = self._sweep.tip
+        inertia, wrench = tip.inertia_out(self._payload), tip.wrench_out(self._payload_wrench)
+        solved: list[_Articulated] = []
+        for stage in reversed(self._sweep.stages):
+            body = _articulate(stage, inertia, wrench, tau[stage.joint])
+            solved.insert(0, body)
+            drift = ca.vertcat(ca.SX.zeros(3), stage.joint_drift)
+            inertia = stage.before.inertia_out(body.inertia)
+            wrench = stage.before.wrench_out(body.wrench + body.inertia @ drift)
+        return self._accelerations(solved)
+
+    def _accelerations(self, solved: Sequence[_Articulated]) -> ca.SX:
+        """Sweep of the accelerations (n, 1), outwards."""
+        a, A, turning = ca.SX.zeros(self._n), self._base, ca.SX.zeros(3)
+        for stage, body in zip(self._sweep.stages, solved, strict=True):
+            A, turning = stage.before.into(A), stage.before.into(turning) + stage.joint_drift
+            x = ca.vertcat(A, turning, ca.SX.zeros(stage.size - 6))
+            if body.hinge is not None:
+                hinged = body.hinge.solve(body.hinge_reduced, ca.vertcat(x[:AXIS], 0, x[AXIS]))
+                x[AXIS] = hinged[AXIS]
+            x = body.elimination.solve(body.reduced, x)
+            for row, index in stage.rows.items():
+                a[index] = x[row]
+            if body.hinge is not None:
+                a[stage.joint] -= turning[2]
+            tip = stage.dynamics.tip @ x + stage.dynamics.drift
+            A, turning = tip[:3], tip[3:]
+        return a
+
+    def bias(self) -> ca.SX:
+        """Coriolis and centrifugal forces (n, 1): what is left without all other terms."""
+        return self._forces(ca.SX.zeros(self._n), ca.SX.zeros(3), elastic=False)
+
+    def inverse_dynamics(self, a: ca.SX) -> ca.SX:
+        """M a + h + c + k + D v (n, 1), without forming M."""
+        return self._forces(a, self._base, elastic=True)
+
+    def _forces(self, a: ca.SX, base: ca.SX, *, elastic: bool) -> ca.SX:
+        """Generalised forces (n, 1) that give `a` when the base accelerates (3, 1)."""
+        sweep, f = self._sweep, ca.SX.zeros(self._n)
+        accelerations, A, turning = [], base, ca.SX.zeros(3)
+        for stage in sweep.stages:
+            spin = ca.vertcat(0, 0, 0 if stage.body.sliding else a[stage.joint])
+            A, turning = stage.before.into(A), stage.before.into(turning) + stage.joint_drift + spin
+            local = local_coordinates(stage.body, a[stage.joint], rows(a, stage.elastic))
+            accelerations.append(ca.vertcat(A, turning, local))
+            moved = stage.dynamics.tip @ accelerations[-1] + stage.dynamics.drift
+            A, turning = moved[:3], moved[3:]
+        inertial = self._payload @ ca.vertcat(sweep.tip.into(A), sweep.tip.into(turning))
+        wrench = sweep.tip.wrench_out(inertial + self._payload_wrench)
+        for stage, x in zip(reversed(sweep.stages), reversed(accelerations), strict=True):
+            body = stage.dynamics
+            F = body.M @ x + body.bias + body.tip.T @ wrench
+            if elastic:
+                F[6:] += body.force
+            for row, index in stage.rows.items():
+                f[index] = F[row]
+            f[stage.joint] += stage.hinge_inertia * a[stage.joint]
+            wrench = stage.before.wrench_out(F[:6])
+        return f
+
+    def mass_matrix(self) -> ca.SX:
+        """Mass matrix (n, n), by the inertias of the bodies with all beyond them held rigid."""
+        stages, M = self._sweep.stages, ca.SX.zeros(self._n, self._n)
+        inertia = self._sweep.tip.inertia_out(self._payload)
+        for j, stage in reversed(list(enumerate(stages))):
+            composite = stage.dynamics.M + _congruence(stage.dynamics.tip, inertia)
+            own, entries = list(stage.rows), list(stage.rows.values())
+            M[entries, entries] = composite[own, own]
+            M[stage.joint, stage.joint] += stage.hinge_inertia
+            inertia = stage.before.inertia_out(composite[:6, :6])
+            F = stage.before.wrench_out(composite[:6, own])
+            for ancestor in reversed(stages[:j]):
+                moved = ancestor.dynamics.tip.T @ F
+                others = list(ancestor.rows.values())
+                M[others, entries] = moved[list(ancestor.rows), :]
+                M[entries, others] = M[others, entries].T
+                F = ancestor.before.wrench_out(moved[:6, :])
+        return M
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,141 +160,6 @@ class _Articulated:
     hinge_reduced: ca.SX
     inertia: ca.SX
     wrench: ca.SX
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chain:
-    """An arm as a chain of bodies; the equations of each are derived once."""
-
-    arm: Arm
-    bodies: Sequence[Body]
-
-    @cached_property
-    def n(self) -> int:
-        """Number of coordinates."""
-        return len(self.bodies) + sum(len(body.coordinates) for body in self.bodies)
-
-    @cached_property
-    def _functions(self) -> list[ca.Function]:
-        return [body_dynamics(body) for body in self.bodies]
-
-    @cached_property
-    def _payload(self) -> ca.SX:
-        return payload_inertia(self.arm.payload)
-
-    def _base(self, *, gravity: bool) -> tuple[ca.SX, ca.SX]:
-        """Motion of the base: gravity acts as if it accelerated upwards."""
-        g = ca.SX(ca.DM(self.arm.gravity)) if gravity else ca.SX.zeros(3)
-        return base_pose(self.arm)[0].T @ -g, ca.SX.zeros(3)
-
-    def _outwards(self, q: ca.SX, v: ca.SX) -> tuple[list[Stage], Transmission, ca.SX]:
-        """Sweep of the velocities: stages, and rotation and angular velocity (3, 1) of the tip."""
-        stages, turns, omega, row = [], (), ca.SX.zeros(3), len(self.bodies)
-        for j, (body, function) in enumerate(zip(self.bodies, self._functions, strict=True)):
-            elastic = slice(row, row + len(body.coordinates))
-            row = elastic.stop
-            before = transmission([*turns, joint_turn(body, q[j])])
-            spin = ca.vertcat(0, 0, 0 if body.sliding else v[j])
-            omega = before.into(omega) + spin
-            e, e_rate = (local_coordinates(body, x[j], x[elastic]) for x in (q, v))
-            dynamics = evaluate_body(function, e, e_rate, omega)
-            stage = Stage(
-                body=body,
-                joint=j,
-                elastic=elastic,
-                before=before,
-                dynamics=dynamics,
-                joint_drift=ca.cross(omega, spin),
-            )
-            stages.append(stage)
-            turns, omega = tip_turns(body, dynamics.bending), omega + dynamics.bending_rate
-        tip = transmission(turns)
-        return stages, tip, tip.into(omega)
-
-    def forward_dynamics(self, q: ca.SX, v: ca.SX, tau: ca.SX) -> ca.SX:
-        """Accelerations (n, 1) under joint torques tau (m, 1), by articulated inertias.
-
-        Raises
-        ------
-        ComputationError
-            When a coordinate moves no mass at all.
-        """
-        stages, tip, omega = self._outwards(q, v)
-        inertia = tip.inertia_out(self._payload)
-        wrench = tip.wrench_out(_turning_wrench(self._payload, omega))
-        solved: list[_Articulated] = []
-        for stage in reversed(stages):
-            body = _articulate(stage, inertia, wrench, tau[stage.joint])
-            solved.insert(0, body)
-            drift = ca.vertcat(ca.SX.zeros(3), stage.joint_drift)
-            inertia = stage.before.inertia_out(body.inertia)
-            wrench = stage.before.wrench_out(body.wrench + body.inertia @ drift)
-        return self._accelerations(stages, solved)
-
-    def _accelerations(self, stages: Sequence[Stage], solved: Sequence[_Articulated]) -> ca.SX:
-        a, (A, turning) = ca.SX.zeros(self.n), self._base(gravity=True)
-        for stage, body in zip(stages, solved, strict=True):
-            A, turning = stage.before.into(A), stage.before.into(turning) + stage.joint_drift
-            x = ca.vertcat(A, turning, ca.SX.zeros(stage.size - 6))
-            if body.hinge is not None:
-                hinged = body.hinge.solve(body.hinge_reduced, ca.vertcat(x[:_AXIS], 0, x[_AXIS]))
-                x[_AXIS] = hinged[_AXIS]
-            x = body.elimination.solve(body.reduced, x)
-            for row, index in stage.rows.items():
-                a[index] = x[row]
-            if body.hinge is not None:
-                a[stage.joint] -= turning[2]
-            tip = stage.dynamics.tip @ x + stage.dynamics.drift
-            A, turning = tip[:3], tip[3:]
-        return a
-
-    def inverse_dynamics(
-        self, q: ca.SX, v: ca.SX, a: ca.SX, *, gravity: bool = True, elastic: bool = True
-    ) -> ca.SX:
-        """Generalised forces M a + h + c + k + D v (n, 1), without forming M.
-
-        Without `gravity` c is left out, without `elastic` k and D v.
-        """
-        stages, tip, omega = self._outwards(q, v)
-        f, accelerations, (A, turning) = ca.SX.zeros(self.n), [], self._base(gravity=gravity)
-        for stage in stages:
-            spin = ca.vertcat(0, 0, 0 if stage.body.sliding else a[stage.joint])
-            A, turning = stage.before.into(A), stage.before.into(turning) + stage.joint_drift + spin
-            local = local_coordinates(stage.body, a[stage.joint], a[stage.elastic])
-            accelerations.append(ca.vertcat(A, turning, local))
-            moved = stage.dynamics.tip @ accelerations[-1] + stage.dynamics.drift
-            A, turning = moved[:3], moved[3:]
-        inertial = self._payload @ ca.vertcat(tip.into(A), tip.into(turning))
-        wrench = tip.wrench_out(inertial + _turning_wrench(self._payload, omega))
-        for stage, x in zip(reversed(stages), reversed(accelerations), strict=True):
-            body = stage.dynamics
-            F = body.M @ x + body.bias + body.tip.T @ wrench
-            if elastic:
-                F[6:] += body.force
-            for row, index in stage.rows.items():
-                f[index] = F[row]
-            f[stage.joint] += stage.hinge_inertia * a[stage.joint]
-            wrench = stage.before.wrench_out(F[:6])
-        return f
-
-    def mass_matrix(self, q: ca.SX) -> ca.SX:
-        """Mass matrix (n, n), by the inertias of the bodies with all beyond them held rigid."""
-        stages, tip, _ = self._outwards(q, ca.SX.zeros(self.n))
-        M, inertia = ca.SX.zeros(self.n, self.n), tip.inertia_out(self._payload)
-        for j, stage in reversed(list(enumerate(stages))):
-            composite = stage.dynamics.M + _congruence(stage.dynamics.tip, inertia)
-            rows, own = list(stage.rows), list(stage.rows.values())
-            M[own, own] = composite[rows, rows]
-            M[stage.joint, stage.joint] += stage.hinge_inertia
-            inertia = stage.before.inertia_out(composite[:6, :6])
-            F = stage.before.wrench_out(composite[:6, rows])
-            for ancestor in reversed(stages[:j]):
-                moved = ancestor.dynamics.tip.T @ F
-                others = list(ancestor.rows.values())
-                M[others, own] = moved[list(ancestor.rows), :]
-                M[own, others] = M[others, own].T
-                F = ancestor.before.wrench_out(moved[:6, :])
-        return M
 
 
 def _articulate(stage: Stage, inertia: ca.SX, wrench: ca.SX, torque: ca.SX) -> _Articulated:
@@ -262,8 +183,8 @@ def _articulate(stage: Stage, inertia: ca.SX, wrench: ca.SX, torque: ca.SX) -> _
         )
     elimination = eliminate(A, names)
     reduced = elimination.reduce(b)
-    hinge = eliminate_hinge(elimination.rest[:6, :6], _AXIS, stage.hinge_inertia, stage.name)
-    acting = ca.vertcat(reduced[:_AXIS], reduced[_AXIS] - torque, torque)
+    hinge = eliminate_hinge(elimination.rest[:6, :6], AXIS, stage.hinge_inertia, stage.name)
+    acting = ca.vertcat(reduced[:AXIS], reduced[AXIS] - torque, torque)
     hinge_reduced = hinge.reduce(acting)
     kept = [0, 1, 2, 3, 4, 6]
     return _Articulated(
@@ -284,34 +205,3 @@ def _congruence(G: ca.SX, inertia: ca.SX) -> ca.SX:
         for j in range(i, n):
             product[i, j] = product[j, i] = ca.dot(G[:, i], half[:, j])
     return product
-
-
-def _turning_wrench(inertia: ca.SX, omega: ca.SX) -> ca.SX:
-    """w x p of a rigid body's momenta p = I [0; w] (6, 1), its origin momentarily at rest."""
-    p = inertia @ ca.vertcat(ca.SX.zeros(3), omega)
-    return ca.vertcat(ca.cross(omega, p[:3]), ca.cross(omega, p[3:]))
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecursiveEquations(Equations):
-    """Equations of motion by recursion along the chain."""
-
-    chain: Chain
-
-    @cached_property
-    def M(self) -> ca.SX:
-        return self.chain.mass_matrix(self.energies.q)
-
-    @cached_property
-    def h(self) -> ca.SX:
-        q, v = self.energies.q, self.energies.v
-        rest = ca.SX.zeros(self.chain.n)
-        return self.chain.inverse_dynamics(q, v, rest, gravity=False, elastic=False)
-
-    @cached_property
-    def inverse(self) -> ca.SX:
-        return self.chain.inverse_dynamics(self.energies.q, self.energies.v, self.a)
-
-    @cached_property
-    def forward(self) -> ca.SX:
-        return self.chain.forward_dynamics(self.energies.q, self.energies.v, self.tau)

@@ -84,7 +84,7 @@ class Transmission:
         return x
 
     def wrench_out(self, F: ca.SX) -> ca.SX:
-        """Forces and moments (6, n) of the next body in the axes of the one before."""
+        """Turn forces and moments (6, n) of the next body into the axes of the one before."""
         return ca.vertcat(self.out(F[:3, :]), self.out(F[3:, :]))
 
     def inertia_out(self, inertia: ca.SX) -> ca.SX:
