@@ -11,7 +11,8 @@ import numpy as np
 
 from flexctl.beam import Shapes, gauss
 from flexctl.body.body import Body, Local, free_length
-from flexctl.body.fields import Field, product_integral, shortening
+from flexctl.body.fields import Field, product_integral
+from flexctl.body.foreshortening import shortening
 from flexctl.body.segment import Fields, Segment
 from flexctl.checks import Array
 
@@ -219,7 +220,7 @@ def _along(body: Body, points: _Points, deltas: Mapping[str, ca.SX]) -> tuple[_C
     if not (body.link.foreshortening and body.planes):
         return slide, length
     table = shortening(tuple(body.planes.values()), xi)
-    amount = table.products(tuple(deltas.values())) / length
+    amount = table.coordinates(tuple(deltas.values())) / length
     curve = _Curve(value=table.shapes, slope=table.slopes, curvature=table.curvatures)
     return slide.plus(points.moving(curve, amount)), length + ca.dot(ca.DM(table.tip), amount)
 

@@ -18,7 +18,7 @@ from flexctl.body import (
     joint_turn,
     move_body,
 )
-from flexctl.body.fields import shortening
+from flexctl.body.foreshortening import shortening
 from flexctl.plant import Plant
 
 Array = NDArray[np.float64]
@@ -135,7 +135,7 @@ def _line(body: Body, joint: ca.SX, elastic: ca.SX) -> ca.SX:
         rows[_AXES[direction]] = deltas[-1].T @ ca.DM(shapes.value(xi))
     if body.planes and body.link.foreshortening:
         table = shortening(tuple(body.planes.values()), xi)
-        rows[body.axis] += table.products(deltas).T @ ca.DM(table.shapes) / length
+        rows[body.axis] += table.coordinates(deltas).T @ ca.DM(table.shapes) / length
     return ca.horzcat(ca.SX.zeros(3), _placed(R, p, ca.vertcat(*rows)))
 
 

@@ -6,7 +6,8 @@ import pytest
 from scipy.integrate import quad
 
 from flexctl.beam import AssumedModes, HermiteElements
-from flexctl.body.fields import Field, integral, product_integral, shortening, sparse
+from flexctl.body.fields import Field, integral, product_integral, sparse
+from flexctl.body.foreshortening import shortening
 
 BASES = {"modes": AssumedModes(3), "elements": HermiteElements(2)}
 
@@ -42,7 +43,7 @@ def test_integrals_of_fields_are_those_of_quadrature(shapes):
 def test_foreshortening_is_half_the_running_integral_of_the_slope_squared(shapes, end):
     d = coordinates(shapes)
     table = shortening((shapes,), np.array([end]))
-    amount = np.array(ca.DM(ca.evalf(table.products([ca.SX(ca.DM(d))]))))[:, 0]
+    amount = np.array(ca.DM(ca.evalf(table.coordinates([ca.SX(ca.DM(d))]))))[:, 0]
     breaks = shapes.breaks[(shapes.breaks > 0) & (shapes.breaks < end)]
     square = quad(lambda x: (d @ shapes.slope(x)[:, 0]) ** 2, 0, end, points=breaks, epsabs=1e-12)[
         0
@@ -60,7 +61,7 @@ def test_foreshortening_of_two_planes_adds_up(shapes):
     two = shortening((shapes, shapes), np.array([0.7]))
     symbol = ca.SX(ca.DM(d))
     values = [
-        t.tip @ np.array(ca.DM(ca.evalf(t.products([symbol] * planes))))[:, 0]
+        t.tip @ np.array(ca.DM(ca.evalf(t.coordinates([symbol] * planes))))[:, 0]
         for t, planes in ((one, 1), (two, 2))
     ]
 

@@ -1,0 +1,189 @@
+"""The shortening of a bent line along its axis, as numeric shapes times few coordinates."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from flexctl.beam import Shapes
+from flexctl.body.fields import NEGLIGIBLE, sparse
+from flexctl.checks import Array
+
+Pair = tuple[int, int, int]
+"""Plane and indices i <= j of two of its coordinates."""
+
+
+_RANK = 1e-14  # relative size below which a combination of shapes is round-off
+_WORTH = 1.7  # times fewer functions than products: a Gram matrix of the products costs more
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shortening:
+    """Shapes of the foreshortening -1/2 int (v'^2 + w'^2) dx, quadratic in the coordinates.
+
+    With delta the coordinates of the planes (each (n,) lengths [m]) the axial displacement is
+    u(xi) = 1/l sum_k shape_k(xi) c_k. Products of many shapes span few functions: where it pays,
+    the shapes are an orthonormal basis of these on every panel of the line.
+
+    Attributes
+    ----------
+    panels
+        How the coordinates of every panel follow from the planes'.
+    shapes, slopes, curvatures
+        (n, g): shape_k at the quadrature points, and its derivatives by xi.
+    tip
+        (n,): shape_k at xi = 1.
+    """
+
+    panels: tuple[_Panel, ...]
+    shapes: Array
+    slopes: Array
+    curvatures: Array
+    tip: Array
+
+    def coordinates(self, deltas: Sequence[ca.SX]) -> ca.SX:
+        """Return the coordinates c (n, 1) [m^2]."""
+        found, before = [], ca.SX(0)
+        for panel in self.panels:
+            products = [deltas[plane][i] * deltas[plane][j] for plane, i, j in panel.pairs]
+            found.append(sparse(panel.mix) @ ca.vertcat(before, *products))
+            before = before + ca.dot(ca.DM(panel.total), ca.vertcat(*products))
+        return ca.vertcat(*found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Panel:
+    """A piece of the line: it knows its own products, and what the pieces before have shortened.
+
+    Attributes
+    ----------
+    left, right
+        Its ends.
+    pairs
+        Products delta_i delta_j of its own, (k,).
+    mix
+        Its coordinates (n, 1 + k) in terms of the shortening before it and its own products.
+    inverse
+        Its shapes (n, 1 + k) in terms of one and of the running integrals of the products.
+    total
+        Shortening l u of the whole piece by product, (k,).
+    """
+
+    left: float
+    right: float
+    pairs: tuple[Pair, ...]
+    mix: Array
+    inverse: Array
+    total: Array
+
+    def evaluate(self, planes: Sequence[Shapes], ends: Array) -> tuple[Array, Array, Array]:
+        """Shapes and their two derivatives at points (g,), zero outside the piece: (n, g) each."""
+        inside = ((ends > self.left) | (self.left == 0)) & (ends <= self.right)
+        inner = np.clip(ends, self.left, self.right)
+        values, slopes, curvatures = _products(planes, self.pairs, self.left, inner)
+        one, nothing = np.ones((1, len(ends))), np.zeros((1, len(ends)))
+        tables = (np.vstack([one, values]), np.vstack([nothing, slopes]))
+        tables = (*tables, np.vstack([nothing, curvatures]))
+        return tuple(inside * (self.inverse @ table) for table in tables)  # pyright: ignore
+
+
+def shortening(planes: Sequence[Shapes], xi: Array) -> Shortening:
+    """Tabulate the foreshortening of the planes' shapes at points xi (g,) in [0, 1]."""
+    panels = _panels(planes)
+    ends = np.append(xi, 1.0)
+    blocks = [panel.evaluate(planes, ends) for panel in panels]
+    values, slopes, curvatures = (np.vstack(part) for part in zip(*blocks, strict=True))
+    return Shortening(
+        panels=panels,
+        shapes=values[:, :-1],
+        slopes=slopes[:, :-1],
+        curvatures=curvatures[:, :-1],
+        tip=values[:, -1],
+    )
+
+
+def _panels(planes: Sequence[Shapes]) -> tuple[_Panel, ...]:
+    """Cut the line where that couples less: elements know their neighbours, modes one another."""
+    breaks = planes[0].breaks
+    same = all(np.array_equal(shapes.breaks, breaks) for shapes in planes)
+    whole = _pairs(planes, 0.0, 1.0)
+    if same and len(breaks) > 2:
+        cuts = list(itertools.pairwise(breaks.tolist()))
+        local = [_pairs(planes, *cut) for cut in cuts]
+        if sum(len(pairs) for pairs in local) < 2 * len(whole):
+            return tuple(
+                _panel(planes, pairs, *cut) for pairs, cut in zip(local, cuts, strict=True)
+            )
+    return (_panel(planes, whole, 0.0, 1.0),)
+
+
+def _pairs(planes: Sequence[Shapes], left: float, right: float) -> list[Pair]:
+    """Products that bend the piece between two points."""
+    pairs = []
+    for plane, shapes in enumerate(planes):
+        points = shapes.quadrature()[0]
+        slope = shapes.slope(points[(points > left) & (points < right)])
+        moving = np.abs(slope).max(axis=1) > NEGLIGIBLE * np.abs(slope).max()
+        own = np.flatnonzero(moving).tolist()
+        pairs += [(plane, i, j) for i in own for j in own if i <= j]
+    return pairs
+
+
+def _panel(planes: Sequence[Shapes], pairs: list[Pair], left: float, right: float) -> _Panel:
+    """Choose coordinates for a piece of the line, on which one and the running integrals act."""
+    first = int(left == 0)  # nothing is shortened before the first
+    mix = inverse = np.eye(1 + len(pairs))[first:]
+    P, sigma = _spanned(planes, pairs, left, right)
+    if _WORTH * len(sigma) < len(mix):
+        mix, inverse = (P * sigma).T @ mix, (P / sigma).T @ inverse
+    total = _products(planes, tuple(pairs), left, np.array([right]))[0][:, 0]
+    return _Panel(left=left, right=right, pairs=tuple(pairs), mix=mix, inverse=inverse, total=total)
+
+
+def _spanned(
+    planes: Sequence[Shapes], pairs: list[Pair], left: float, right: float
+) -> tuple[Array, Array]:
+    """Left singular vectors and values of the shapes on a piece: (n, rank), (rank,)."""
+    xi, weights = max((shapes.quadrature() for shapes in planes), key=lambda rule: len(rule[0]))
+    inside = (xi > left) & (xi < right)
+    running = _products(planes, tuple(pairs), left, xi[inside])[0]
+    table = running if left == 0 else np.vstack([np.ones((1, inside.sum())), running])
+    P, sigma, _ = np.linalg.svd(table * np.sqrt(weights[inside]), full_matrices=False)
+    kept = sigma > _RANK * sigma[0]
+    return P[:, kept], sigma[kept]
+
+
+def _products(
+    planes: Sequence[Shapes], pairs: Sequence[Pair], start: float, ends: Array
+) -> tuple[Array, Array, Array]:
+    """Shortening by every product from `start` to the ends (g,), and its derivatives: (k, g)."""
+    running = [_running_gram(shapes, start, ends) for shapes in planes]
+    slope = [shapes.slope(ends) for shapes in planes]
+    curvature = [shapes.curvature(ends) for shapes in planes]
+    values, first, second = [], [], []
+    for plane, i, j in pairs:
+        factor = -0.5 if i == j else -1.0  # delta_i delta_j is twice in the square
+        s, c = slope[plane], curvature[plane]
+        values.append(factor * running[plane][:, i, j])
+        first.append(factor * s[i] * s[j])
+        second.append(factor * (c[i] * s[j] + s[i] * c[j]))
+    return np.array(values), np.array(first), np.array(second)
+
+
+def _running_gram(shapes: Shapes, start: float, ends: Array) -> Array:
+    """int_start^end psi' psi'^T for every end: (len(ends), n, n)."""
+    n = len(shapes.names)
+    gram = np.zeros((len(ends), n, n))
+    nodes, weights = np.polynomial.legendre.leggauss(shapes.points_per_panel)
+    for left, right in itertools.pairwise(shapes.breaks):
+        begin = max(left, start)
+        stops = np.clip(ends, begin, max(right, begin))
+        for k in np.flatnonzero(stops > begin):
+            half = (stops[k] - begin) / 2
+            slope = shapes.slope(begin + half * (nodes + 1))
+            gram[k] += (slope * (half * weights)) @ slope.T
+    return gram
