@@ -13,7 +13,13 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.design import Controller
 from flexctl.errors import ComputationError, RunError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
-from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, linearise_loop
+from flexctl.loop.linear import (
+    LinearLoop,
+    damping_ratios,
+    judge_poles,
+    linearise_loop,
+    spectral_abscissa,
+)
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
 from flexctl.loop.run import Tolerance
 from flexctl.loop.simulation import simulate
@@ -91,7 +97,7 @@ class Stability:
     @property
     def spectral_abscissa(self) -> float:
         """Largest real part of the poles [1/s]."""
-        return float(self.poles.real.max())
+        return spectral_abscissa(self.poles)
 
     @property
     def min_damping_ratio(self) -> float:
@@ -101,7 +107,10 @@ class Stability:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """The verdict on one design; what could not be found is None, and `failed` says why."""
+    """The verdict on one design; what could not be found is None, and `failed` says why.
+
+    A run in which the reference does not come to rest has no residual; `no_rest` says so.
+    """
 
     name: str
     method: str
@@ -117,6 +126,7 @@ class Evaluation:
     min_sampling_rate: float | None = None
     trajectory: Trajectory | None = field(default=None, repr=False)
     failed: str | None = None
+    no_rest: str | None = None
 
     @property
     def ranks(self) -> bool:
@@ -128,13 +138,14 @@ class Evaluation:
         """What ranking compares: residual, then tracking, then effort; the settled come first.
 
         The largest residual is the error at the very end of the motion, which a loop that only
-        then sets in cannot change: by it alone a design that rings on could win.
+        then sets in cannot change: by it alone a design that rings on could win. Without a rest
+        there is no residual, and tracking decides.
         """
-        if self.residual is None or self.tracking is None or self.effort is None:
+        if self.tracking is None or self.effort is None:
             raise ComputationError(f"{self.name} failed and cannot be ranked: {self.failed}")
         return (
-            self.residual.settling_time is None,
-            self.residual.tip_error_max,
+            self.residual is None or self.residual.settling_time is None,
+            self.residual.tip_error_max if self.residual else np.inf,
             self.tracking.tip_error_rms,
             self.effort.energy,
         )
@@ -168,17 +179,31 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
         return Evaluation(**facts, stability=stability, failed=_explain(error, stability))
     except ComputationError as error:
         return Evaluation(**facts, stability=stability, failed=str(error))
-    sound = stability.stable is True
+    sound, no_rest = stability.stable is True, _no_rest(loop)
     return Evaluation(
         **facts,
         tracking=_tracking(trajectory, loop.controller),
-        residual=_residual(trajectory, loop.controller),
+        residual=None if no_rest else _residual(trajectory, loop.controller),
         effort=_effort(trajectory),
         stability=stability,
         margins=find_margins(final) if sound else None,
         min_sampling_rate=smallest_sampling_rate(final) if sound else None,
         trajectory=trajectory,
+        no_rest=no_rest,
     )
+
+
+def _no_rest(loop: ClosedLoop) -> str | None:
+    """Say why there is no rest after the motion to judge; None where there is one."""
+    reference = loop.controller.reference
+    if not reference.rests:
+        return "the reference never rests"
+    if loop.duration <= reference.duration:
+        return (
+            f"the run ends at {loop.duration:g} s, not after the reference's end at "
+            f"{reference.duration:g} s"
+        )
+    return None
 
 
 def _explain(error: RunError, stability: Stability) -> str:
@@ -237,9 +262,9 @@ def _judge_stability(loop: ClosedLoop, others: Sequence[Plant]) -> tuple[Stabili
     final = linearise_loop(loop, controller.reference.final, share)
     times = np.linspace(0, controller.reference.duration, N_PATH)
     poses = controller.reference.sample(times)[0].T
-    path = [float(linearise_loop(loop, pose, 0.0).poles.real.max()) for pose in poses]
+    path = [spectral_abscissa(linearise_loop(loop, pose, 0.0).poles) for pose in poses]
     steps = [_at_order(controller, plant, share) for plant in others]
-    own = (loop.truth.basis.order, float(final.poles.real.max()), judge_poles(final.poles))
+    own = (loop.truth.basis.order, spectral_abscissa(final.poles), judge_poles(final.poles))
     ladder = sorted([*steps, own], key=lambda step: step[0])
     stability = Stability(
         poles=final.poles,
@@ -255,7 +280,7 @@ def _judge_stability(loop: ClosedLoop, others: Sequence[Plant]) -> tuple[Stabili
 
 def _at_order(controller: Controller, plant: Plant, share: float) -> tuple[int, float, bool | str]:
     poles = linearise_loop(close_around(controller, plant), controller.reference.final, share).poles
-    return plant.basis.order, float(poles.real.max()), judge_poles(poles)
+    return plant.basis.order, spectral_abscissa(poles), judge_poles(poles)
 
 
 def _settles(ladder: Sequence[tuple[int, float, bool | str]]) -> int | None:
@@ -270,9 +295,9 @@ def _settles(ladder: Sequence[tuple[int, float, bool | str]]) -> int | None:
 
 
 def _tracking(run: Trajectory, controller: Controller) -> Tracking:
-    """Over the gross motion; a setpoint has none and is judged over the whole run."""
-    end = controller.reference.duration
-    moving = run.t <= end if end > 0 else np.ones_like(run.t, dtype=bool)
+    """Over the gross motion; the whole run where there is none (a setpoint) or no end of it."""
+    end, rests = controller.reference.duration, controller.reference.rests
+    moving = run.t <= end if end > 0 and rests else np.ones_like(run.t, dtype=bool)
     error = run.tip_error[moving]
     return Tracking(
         joint_error_max=np.abs(run.joint_error[:, moving]).max(axis=1),
