@@ -28,6 +28,8 @@ def verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) -> 
         elif not e.ranks and e.stability:
             rate = e.stability.spectral_abscissa
             sentences.append(f"{e.name} is unstable at the final pose (grows at {rate:.3g} 1/s).")
+        elif e.no_rest and ranked and ranked[0].residual is not None:
+            sentences.append(f"{e.name} is not judged at rest: {e.no_rest}.")
     return " ".join(sentences)
 
 
@@ -101,8 +103,6 @@ def _next(ranked: Sequence[Evaluation]) -> list[str]:
     second = ranked[1]
     if second.residual is not None:
         return [f"Next comes {second.name} with {1e3 * second.residual.tip_error_max:.3g} mm."]
-    if ranked[0].residual is not None:
-        return [f"{second.name} is not judged at rest: {second.no_rest}."]
-    if second.tracking is None:
+    if ranked[0].residual is not None or second.tracking is None:
         return []
     return [f"Next comes {second.name} with {1e3 * second.tracking.tip_error_rms:.3g} mm."]
