@@ -213,7 +213,7 @@ class Design(FileRecord):
     method: Method
     basis: BasisChoice = BasisChoice()
     reference: Reference
-    written_gains: Gains | None = Field(alias="gains", default=None)
+    gains: Gains | None = None  # only an open loop has none
     second_loop: SecondLoop | None = None
     loop: Loop = Loop()
     expect: Expectations = Field(default_factory=dict)
@@ -224,11 +224,11 @@ class Design(FileRecord):
         return self.method == "feedforward"
 
     @property
-    def gains(self) -> Gains:
+    def joint_gains(self) -> Gains:
         """Gains of the joint loop; an open loop has none and must not be asked."""
-        if self.written_gains is None:
+        if self.gains is None:
             raise InputError(f"{self.label}: gains: wanted a table, came nothing (an open loop)")
-        return self.written_gains
+        return self.gains
 
     @property
     def reference_file(self) -> Path | None:
@@ -251,10 +251,10 @@ class Design(FileRecord):
         return self
 
     def _check_gains(self) -> None:
-        if self.open_loop and self.written_gains is not None:
+        if self.open_loop and self.gains is not None:
             wanted = f"no such table, as method is {self.method}"
-            raise RefusalError("gains", wanted=wanted, came=self.written_gains.table())
-        if not self.open_loop and self.written_gains is None:
+            raise RefusalError("gains", wanted=wanted, came=self.gains.table())
+        if not self.open_loop and self.gains is None:
             raise RefusalError("gains", wanted="a value", came=NOTHING)
 
     def _check_second_loop(self, second: SecondLoop) -> None:

@@ -112,7 +112,7 @@ def compare(
     entries = list(designs)
     closed = [design for design in designs if not design.open_loop]
     if baseline and closed and all(design.name != BASELINE for design in designs):
-        stiffest = max(closed, key=lambda d: (d.method != BASELINE, max(d.gains.Gp)))
+        stiffest = max(closed, key=lambda d: (d.method != BASELINE, max(d.joint_gains.Gp)))
         entries.append(baseline_design(arm, stiffest))
     evaluations = []
     for design in entries:
@@ -160,8 +160,8 @@ def baseline_design(arm: Arm, design: Design) -> Design:
         "name": BASELINE,
         "path": design.path,
         "gains": {
-            "Gp": [float(g) for g in np.broadcast_to(design.gains.Gp, m) * scale],
-            "Gv": [float(g) for g in np.broadcast_to(design.gains.Gv, m) * scale],
+            "Gp": [float(g) for g in np.broadcast_to(design.joint_gains.Gp, m) * scale],
+            "Gv": [float(g) for g in np.broadcast_to(design.joint_gains.Gv, m) * scale],
         },
     }
     return Design.model_validate(table)

@@ -241,7 +241,7 @@ def test_a_feedforward_design_has_nothing_of_a_loop(design_text, write, removed,
 
 def test_a_feedforward_design_asked_for_its_gains_says_that_it_has_none():
     with pytest.raises(InputError, match=r"gains: wanted a table, came nothing \(an open loop\)"):
-        _ = load_design("mohan-saha-forced").gains
+        _ = load_design("mohan-saha-forced").joint_gains
 
 
 def test_several_faults_are_counted_and_the_unknown_key_comes_first(model_text, write):
