@@ -21,6 +21,15 @@ from flexctl.loop.linear import (
     spectral_abscissa,
 )
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
+from flexctl.loop.performance import (
+    Effort,
+    Residual,
+    Tracking,
+    find_no_rest,
+    judge_effort,
+    judge_residual,
+    judge_tracking,
+)
 from flexctl.loop.run import Tolerance
 from flexctl.loop.simulation import simulate
 from flexctl.loop.trajectory import Trajectory
@@ -31,41 +40,6 @@ N_PATH = 21
 _SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
 _TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then exact to some 1e-8 of its motion
 _WORST_ENERGY_RESIDUAL = 1e-3  # of the largest energy; beyond it a run is not trusted
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tracking:
-    """Errors in the gross motion: joints (m,) [rad or m], tip [m]."""
-
-    joint_error_max: Array
-    tip_error_max: float
-    tip_error_rms: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Residual:
-    """After the reference has ended, against the static sag: largest tip error [m], settling.
-
-    The time [s] until the tip stays within the design's band; None where it does not in this run.
-    `tip_error_end` [m] is the largest error in the last tenth of the time after the reference.
-    """
-
-    tip_error_max: float
-    settling_time: float | None
-    tip_error_end: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effort:
-    """Torques: peak and rms (m,) [N m or N], seconds at the limit (m,), and energy [J].
-
-    The energy is the integral of the sum of |tau_j v_j| over the run.
-    """
-
-    peak: Array
-    rms: Array
-    energy: float
-    saturated_seconds: Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,31 +153,18 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
         return Evaluation(**facts, stability=stability, failed=_explain(error, stability))
     except ComputationError as error:
         return Evaluation(**facts, stability=stability, failed=str(error))
-    sound, no_rest = stability.stable is True, _no_rest(loop)
+    sound, no_rest = stability.stable is True, find_no_rest(loop.controller)
     return Evaluation(
         **facts,
-        tracking=_tracking(trajectory, loop.controller),
-        residual=None if no_rest else _residual(trajectory, loop.controller),
-        effort=_effort(trajectory),
+        tracking=judge_tracking(trajectory, loop.controller),
+        residual=None if no_rest else judge_residual(trajectory, loop.controller),
+        effort=judge_effort(trajectory),
         stability=stability,
         margins=find_margins(final) if sound else None,
         min_sampling_rate=smallest_sampling_rate(final) if sound else None,
         trajectory=trajectory,
         no_rest=no_rest,
     )
-
-
-def _no_rest(loop: ClosedLoop) -> str | None:
-    """Say why there is no rest after the motion to judge; None where there is one."""
-    reference = loop.controller.reference
-    if not reference.rests:
-        return "the reference never rests"
-    if loop.duration <= reference.duration:
-        return (
-            f"the run ends at {loop.duration:g} s, not after the reference's end at "
-            f"{reference.duration:g} s"
-        )
-    return None
 
 
 def _explain(error: RunError, stability: Stability) -> str:
@@ -292,56 +253,3 @@ def _settles(ladder: Sequence[tuple[int, float, bool | str]]) -> int | None:
             break
         settled = order
     return settled
-
-
-def _tracking(run: Trajectory, controller: Controller) -> Tracking:
-    """Over the gross motion; the whole run where there is none (a setpoint) or no end of it."""
-    end, rests = controller.reference.duration, controller.reference.rests
-    moving = run.t <= end if end > 0 and rests else np.ones_like(run.t, dtype=bool)
-    error = run.tip_error[moving]
-    return Tracking(
-        joint_error_max=np.abs(run.joint_error[:, moving]).max(axis=1),
-        tip_error_max=float(error.max()),
-        tip_error_rms=_rms(error, run.t[moving]),
-    )
-
-
-def _residual(run: Trajectory, controller: Controller) -> Residual:
-    end = controller.reference.duration
-    after = run.t >= end
-    error, t = run.rest_error[after], run.t[after]
-    outside = np.flatnonzero(error > controller.design.loop.settle_within)
-    if len(outside) == 0:
-        settling = 0.0
-    elif outside[-1] == len(t) - 1:
-        settling = None
-    else:
-        settling = _crossing(t, error, int(outside[-1]), controller.design.loop.settle_within) - end
-    return Residual(
-        tip_error_max=float(error.max()),
-        settling_time=settling,
-        tip_error_end=float(error[t >= t[-1] - (t[-1] - t[0]) / 10].max()),
-    )
-
-
-def _crossing(t: Array, error: Array, k: int, band: float) -> float:
-    """Time between samples k and k + 1 at which the error falls to the band [s]."""
-    share = (error[k] - band) / (error[k] - error[k + 1])
-    return float(t[k] + share * (t[k + 1] - t[k]))
-
-
-def _effort(run: Trajectory) -> Effort:
-    power = np.abs(run.tau * run.v[: len(run.tau)]).sum(axis=0)
-    return Effort(
-        peak=np.abs(run.tau).max(axis=1),
-        rms=np.array([_rms(row, run.t) for row in run.tau]),
-        energy=float(np.trapezoid(power, run.t)),
-        saturated_seconds=run.saturated,
-    )
-
-
-def _rms(values: Array, t: Array) -> float:
-    """Root mean square over time."""
-    if len(t) < 2:
-        return float(np.abs(values).max())
-    return float(np.sqrt(np.trapezoid(values**2, t) / (t[-1] - t[0])))
