@@ -39,6 +39,18 @@ def test_the_figures_of_the_paper_are_drawn(tmp_path):
     assert drawn == [f"theodore-ghosal-fig{k}.png" for k in range(4, 9)]
 
 
+def test_the_torques_of_the_rigid_canadarm_leave_its_joints_4_mrad_off():
+    # joint 3, by two integrators that agree to 1e-8
+    assert example("mohan_saha_figures").main() == pytest.approx(4.43502e-3, rel=1e-4)
+
+
+def test_the_figures_of_mohan_and_saha_are_drawn(tmp_path):
+    example("mohan_saha_figures").draw(tmp_path)
+
+    drawn = sorted(path.name for path in tmp_path.iterdir())
+    assert drawn == ["mohan-saha-fig4.png", "mohan-saha-fig5.png"]
+
+
 def test_the_lines_of_the_readme_are_those_of_the_example_and_run(capsys):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     lines = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)

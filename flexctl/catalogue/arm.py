@@ -134,6 +134,11 @@ class Link(Record):
         return self.written_dh
 
     @property
+    def rigid(self) -> "Link":
+        """The same link with a line that does not bend; it stays where it is, dh.a = length."""
+        return self.model_copy(update={"EI": {}, "written_dh": self.dh})
+
+    @property
     def length(self) -> float:
         """Length [m] of the line that carries mass; of a sliding link the total length.
 
@@ -181,6 +186,11 @@ class Arm(FileRecord):
     def joints(self) -> tuple[str, ...]:
         """Names of the joints, joint1 nearest the base."""
         return tuple(f"joint{i + 1}" for i in range(len(self.links)))
+
+    @property
+    def rigid(self) -> "Arm":
+        """The same arm with links that do not bend."""
+        return self.model_copy(update={"links": tuple(link.rigid for link in self.links)})
 
     @model_validator(mode="before")
     @classmethod

@@ -20,10 +20,11 @@ from flexctl.catalogue.record import (
     Text,
     as_array,
 )
+from flexctl.errors import InputError
 
-METHODS = ("decoupling", "joint-pd")
-REFERENCES = ("cycloid", "quintic", "setpoint", "csv")
-_LATER = ("composite", "feedforward", "bang-bang")  # in the contract of files, not made yet
+METHODS = ("decoupling", "joint-pd", "feedforward")
+REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up")
+_LATER = ("composite", "bang-bang")  # in the contract of files, not made yet
 
 
 def _one_of(known: tuple[str, ...], value: object) -> object:
@@ -51,13 +52,14 @@ def _hard_switch(value: object) -> object:
 
 
 Method = Annotated[
-    Literal["decoupling", "joint-pd"], BeforeValidator(lambda v: _one_of(METHODS, v))
+    Literal["decoupling", "joint-pd", "feedforward"],
+    BeforeValidator(lambda v: _one_of(METHODS, v)),
 ]
 ReferenceKind = Annotated[
-    Literal["cycloid", "quintic", "setpoint", "csv"],
+    Literal["cycloid", "quintic", "setpoint", "csv", "spin-up"],
     BeforeValidator(lambda v: _one_of(REFERENCES, v)),
 ]
-PositiveGain = Annotated[tuple[Positive, ...], MinLen(1), BeforeValidator(as_array)]
+Positives = Annotated[tuple[Positive, ...], MinLen(1), BeforeValidator(as_array)]
 IntegralGain = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
 Inside = Annotated[Number, Ge(0), Lt(1)]
 
@@ -65,7 +67,9 @@ Inside = Annotated[Number, Ge(0), Lt(1)]
 class Reference(Record):
     """Motion that the joints shall make.
 
-    `from_` and `to` give each joint's start and end [rad or m], `duration` [s] the time between.
+    `from_` and `to` give each joint's start and end [rad or m], `duration` [s] the time between:
+    one for all joints, or one per joint, which then rests from its own end on.
+    A spin-up brings each joint from rest to `rate` [rad/s or m/s] within `duration` and never ends.
     A setpoint jumps at time 0 and counts as arrived after `duration`, at once if there is none.
     A csv file has the columns t, joint1, joint2, ...; its path is relative to the folder of the
     design.
@@ -74,22 +78,50 @@ class Reference(Record):
     kind: ReferenceKind
     from_: Numbers | None = Field(alias="from", default=None)
     to: Numbers | None = None
-    duration: Positive | None = None
+    rate: Numbers | None = None
+    duration: Positives | None = None
     file: Text | None = None
+
+    @property
+    def rests(self) -> bool:
+        """Whether the motion comes to rest: all do but a spin-up to a rate other than zero."""
+        return self.kind != "spin-up" or not any(self.rate or ())
+
+    @property
+    def durations(self) -> tuple[float, ...]:
+        """Duration of every joint's motion (m,) [s]; 0 where none is written."""
+        joints, given = len(self.from_ or ()), self.duration or (0.0,)
+        return given * joints if len(given) == 1 else given
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        given = {"from": self.from_, "to": self.to, "duration": self.duration, "file": self.file}
+        given = {
+            "from": self.from_,
+            "to": self.to,
+            "rate": self.rate,
+            "duration": self.duration,
+            "file": self.file,
+        }
         for key in _NEEDED[self.kind]:
             if given[key] is None:
                 raise RefusalError(key, wanted=f"a value, as kind is {self.kind}", came=NOTHING)
         for key, value in given.items():
             if key not in _KNOWN[self.kind] and value is not None:
                 raise RefusalError(key, wanted=f"no such key, as kind is {self.kind}", came=value)
-        if self.from_ and self.to and len(self.from_) != len(self.to):
-            wanted = f"{len(self.from_)} number{'s' * (len(self.from_) != 1)}, as many as in from"
-            raise RefusalError("to", wanted=wanted, came=self.to)
+        joints = len(self.from_ or ())
+        as_many = f"{joints} number{'s' * (joints != 1)}, as many as in from"
+        for key, values in (("to", self.to), ("rate", self.rate)):
+            if values and len(values) != joints:
+                raise RefusalError(key, wanted=as_many, came=values)
+        self._check_duration(as_many)
         return self
+
+    def _check_duration(self, as_many: str) -> None:
+        joints, count = len(self.from_ or ()), len(self.duration or (0.0,))
+        if count == 1 or (count == joints and self.kind != "setpoint"):
+            return
+        wanted = "one number" + ("" if self.kind == "setpoint" else f", or {as_many}")
+        raise RefusalError("duration", wanted=wanted, came=self.duration)
 
 
 _NEEDED = {
@@ -97,6 +129,7 @@ _NEEDED = {
     "quintic": ("from", "to", "duration"),
     "setpoint": ("from", "to"),
     "csv": ("file",),
+    "spin-up": ("from", "rate", "duration"),
 }
 _KNOWN = _NEEDED | {"setpoint": ("from", "to", "duration")}
 
@@ -108,8 +141,8 @@ class Gains(Record):
     Gi [1/s^3].  Joint-pd: torque or force per joint error, its rate and its integral.
     """
 
-    Gp: PositiveGain
-    Gv: PositiveGain
+    Gp: Positives
+    Gv: Positives
     Gi: IntegralGain | None = None
 
     @model_validator(mode="after")
@@ -180,10 +213,22 @@ class Design(FileRecord):
     method: Method
     basis: BasisChoice = BasisChoice()
     reference: Reference
-    gains: Gains
+    gains: Gains | None = None  # only an open loop has none
     second_loop: SecondLoop | None = None
     loop: Loop = Loop()
     expect: Expectations = Field(default_factory=dict)
+
+    @property
+    def open_loop(self) -> bool:
+        """Whether the torques follow from the reference alone and nothing is measured."""
+        return self.method == "feedforward"
+
+    @property
+    def joint_gains(self) -> Gains:
+        """Gains of the joint loop; an open loop has none and must not be asked."""
+        if self.gains is None:
+            raise InputError(f"{self.label}: gains: wanted a table, came nothing (an open loop)")
+        return self.gains
 
     @property
     def reference_file(self) -> Path | None:
@@ -197,11 +242,25 @@ class Design(FileRecord):
         if self.basis.drop_above is not None:
             wanted = "no such key (it belongs to [truth] of a model)"
             raise RefusalError("basis.drop_above", wanted=wanted, came=self.basis.drop_above)
-        if self.second_loop and self.method != "decoupling":
-            wanted = "no such table, as method is not decoupling"
-            raise RefusalError("second_loop", wanted=wanted, came=self.second_loop.table())
-        motion, duration = self.reference.duration, self.loop.duration
-        if motion is not None and duration is not None and duration <= motion:
-            wanted = f"more than {motion:g} (reference.duration), or no rest is left to judge"
-            raise RefusalError("loop.duration", wanted=wanted, came=duration)
+        self._check_gains()
+        if self.second_loop:
+            self._check_second_loop(self.second_loop)
+        if self.open_loop and self.loop.strain_gauges is not None:
+            wanted = f"no such key, as method {self.method} measures nothing"
+            raise RefusalError("loop.strain_gauges", wanted=wanted, came=self.loop.strain_gauges)
         return self
+
+    def _check_gains(self) -> None:
+        if self.open_loop and self.gains is not None:
+            wanted = f"no such table, as method is {self.method}"
+            raise RefusalError("gains", wanted=wanted, came=self.gains.table())
+        if not self.open_loop and self.gains is None:
+            raise RefusalError("gains", wanted="a value", came=NOTHING)
+
+    def _check_second_loop(self, second: SecondLoop) -> None:
+        if self.method != "decoupling":
+            wanted = "no such table, as method is not decoupling"
+            raise RefusalError("second_loop", wanted=wanted, came=second.table())
+        if not self.reference.rests:
+            wanted = f"no such table, as the reference ({self.reference.kind}) never rests"
+            raise RefusalError("second_loop", wanted=wanted, came=second.table())

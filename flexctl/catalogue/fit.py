@@ -1,7 +1,7 @@
 """Does a design fit an arm: joint counts, and a reference that the joints can reach."""
 
 from collections.abc import Iterator
-from math import inf
+from math import cos, inf, pi
 
 from flexctl.catalogue.arm import Arm, Link
 from flexctl.catalogue.design import Design
@@ -33,8 +33,10 @@ def check_design(arm: Arm, design: Design) -> None:
 
 
 def _check_gains(arm: Arm, design: Design) -> None:
+    if design.open_loop:
+        return
     joints = len(arm.links)
-    gains = {"Gp": design.gains.Gp, "Gv": design.gains.Gv, "Gi": design.gains.Gi}
+    gains = {"Gp": design.joint_gains.Gp, "Gv": design.joint_gains.Gv, "Gi": design.joint_gains.Gi}
     for key, gain in gains.items():
         if gain is not None and len(gain) not in (1, joints):
             wanted = f"one number, or {joints}, one per joint of {arm.name}"
@@ -44,7 +46,8 @@ def _check_gains(arm: Arm, design: Design) -> None:
 def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:
     """Yield key and, joint by joint, the positions that bound the motion [rad or m].
 
-    A cycloid or quintic stays between its ends, so that the ends are enough.
+    A cycloid or quintic stays between its ends, so that the ends are enough; a spin-up between its
+    start and where it is when the run ends.
     """
     reference = design.reference
     if design.reference_file is not None:
@@ -53,6 +56,20 @@ def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:
     for key, positions in (("from", reference.from_), ("to", reference.to)):
         if positions is not None:
             yield f"reference.{key}", [(position,) for position in positions]
+    if reference.rate is not None:
+        yield "reference.rate", [(position,) for position in _reached(design)]
+
+
+def _reached(design: Design) -> list[float]:
+    """Where a spin-up has brought each joint when the run ends [rad or m]; it stops nowhere."""
+    reference, positions = design.reference, []
+    end = design.loop.duration or max(reference.durations) + 0.5
+    motions = zip(reference.from_ or (), reference.rate or (), reference.durations, strict=True)
+    for start, rate, T in motions:
+        s = min(end / T, 1.0)
+        gained = s**2 / 2 + (cos(2 * pi * s) - 1) / (4 * pi**2)
+        positions.append(start + rate * (T * gained + max(end - T, 0.0)))
+    return positions
 
 
 def _check_position(link: Link, key: str, position: float, arm: Arm, design: Design) -> None:

@@ -13,6 +13,7 @@ from flexctl import checks
 from flexctl.catalogue import Arm, BasisChoice, Design, check_design
 from flexctl.checks import Array
 from flexctl.design.decoupling import decoupling_law
+from flexctl.design.feedforward import feedforward_law
 from flexctl.design.joint_pd import joint_pd_law
 from flexctl.design.laws import LawParts
 from flexctl.design.lqr import StateFeedback
@@ -105,16 +106,6 @@ def torque_limits(arm: Arm) -> Array:
     return np.array([link.limits.torque or np.inf for link in arm.links])
 
 
-def _require_rest_to_judge(design: Design, reference: ReferenceMotion) -> None:
-    """Refuse a run that ends before a csv reference does; other kinds the file's schema checks."""
-    duration = design.loop.duration
-    if duration is not None and duration <= reference.duration:
-        raise InputError(
-            f"{design.label}: loop.duration: wanted more than {reference.duration:g} (the end of "
-            f"the reference), or no rest is left to judge, came {duration:g}"
-        )
-
-
 def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:
     """Refuse a reference that is faster than a joint can be."""
     fastest = np.abs(reference.sample(np.linspace(0, reference.duration, 501))[1]).max(axis=1)
@@ -130,6 +121,7 @@ def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion
 _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
     "decoupling": decoupling_law,
     "joint-pd": joint_pd_law,
+    "feedforward": feedforward_law,
 }
 
 
@@ -155,7 +147,6 @@ def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None
     check_design(arm, design)
     plant = assemble_plant(arm, basis or design.basis)
     reference = make_reference(design)
-    _require_rest_to_judge(design, reference)
     _require_possible_rates(arm, design, reference)
     parts = _LAWS[design.method](plant, design, reference)
     return Controller(

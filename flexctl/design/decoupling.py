@@ -29,9 +29,9 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
         When the joint gains or the second loop do not give a stable loop on the design plant.
     """
     m = plant.m
-    Gi = integral_gain(design.gains, m)
+    Gi = integral_gain(design.joint_gains, m)
     signals = law_signals(plant, integral=Gi is not None)
-    Gp, Gv = per_joint(design.gains.Gp, m), per_joint(design.gains.Gv, m)
+    Gp, Gv = per_joint(design.joint_gains.Gp, m), per_joint(design.joint_gains.Gv, m)
     _require_stable_joints(Gp, Gv, Gi)
     u = signals.a_d - Gv * signals.error_rate - Gp * signals.error
     integral = ca.DM(Gi) * signals.z if Gi is not None else 0

@@ -17,9 +17,9 @@ def joint_pd_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> L
     arm at the desired joints. The law follows any reference.
     """
     m = plant.m
-    Gi = integral_gain(design.gains, m)
+    Gi = integral_gain(design.joint_gains, m)
     signals = law_signals(plant, integral=Gi is not None)
-    Gp, Gv = (ca.DM(per_joint(g, m)) for g in (design.gains.Gp, design.gains.Gv))
+    Gp, Gv = (ca.DM(per_joint(g, m)) for g in (design.joint_gains.Gp, design.joint_gains.Gv))
     straight = ca.vertcat(signals.q_d, ca.SX.zeros(plant.n - m))
     gravity = ca.substitute(plant.equations.c, plant.equations.energies.q, straight)[:m]
     tau = gravity - Gp * signals.error - Gv * signals.error_rate

@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl import checks
-from flexctl.catalogue import Design, Samples, load_samples
+from flexctl.catalogue import Design, Reference, Samples, load_samples
 from flexctl.checks import Array
 
 _DEGREE = 5  # of the spline through samples: its accelerations are smooth
@@ -24,15 +24,21 @@ class ReferenceMotion:
     function
         CasADi function t [s] -> (q_d, v_d, a_d), each (m, 1) [rad or m, per s, per s^2].
     duration
-        End of the gross motion [s]; the reference rests afterwards.
+        End of the gross motion [s]; the reference rests afterwards, or turns on steadily.
     start, final
-        Joint variables (m,) at time 0 and from `duration` on.
+        Joint variables (m,) at time 0 and at `duration`.
+    rests
+        Whether the joints stay at `final` from `duration` on.
+    breaks
+        Times [s] up to `duration` at which the motion of some joint is not smooth.
     """
 
     function: ca.Function
     duration: float
     start: Array
     final: Array
+    rests: bool = True
+    breaks: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         checks.shape("final", self.final, self.start.shape)
@@ -56,14 +62,41 @@ def make_reference(design: Design) -> ReferenceMotion:
         return _from_samples(load_samples(design.reference_file))
     reference = design.reference
     start = np.array(reference.from_, dtype=float)
+    if reference.kind == "spin-up":
+        return _spin_up(reference, start)
     final = np.array(reference.to, dtype=float)
-    duration = reference.duration or 0.0
     if reference.kind == "setpoint":
         function = _function(lambda _t: (ca.SX(ca.DM(final)), ca.SX.zeros(len(final))))
     else:
-        shape = _PROFILES[reference.kind]
-        function = _function(lambda t: _profile(shape, t, start, final, duration))
-    return ReferenceMotion(function=function, duration=duration, start=start, final=final)
+        shape, durations = _PROFILES[reference.kind], np.array(reference.durations)
+        function = _function(lambda t: _profile(shape, t, start, final - start, durations))
+    return ReferenceMotion(
+        function=function,
+        duration=max(reference.durations),
+        start=start,
+        final=final,
+        breaks=tuple(sorted(set(reference.durations))),
+    )
+
+
+def _spin_up(reference: Reference, start: Array) -> ReferenceMotion:
+    """From rest to a steady rate W along W (t/T - sin(2 pi t/T)/(2 pi)). Source: [Kane87]."""
+    durations, rate = np.array(reference.durations), np.array(reference.rate, dtype=float)
+
+    def motion(t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        # the way W T of the profile's integral, run through once, and steady turning from there on
+        position, speed = _profile(_integrated_cycloid, t, start, rate * durations, durations)
+        return position + ca.DM(rate) * ca.fmax(t - ca.DM(durations), 0), speed
+
+    function, end = _function(motion), float(durations.max())
+    return ReferenceMotion(
+        function=function,
+        duration=end,
+        start=start,
+        final=np.array(function(end)[0]).ravel(),
+        rests=reference.rests,
+        breaks=tuple(sorted(set(reference.durations))),
+    )
 
 
 def _cycloid(s: ca.SX) -> ca.SX:
@@ -76,18 +109,26 @@ def _quintic(s: ca.SX) -> ca.SX:
     return s**3 * (10 - 15 * s + 6 * s**2)
 
 
+def _integrated_cycloid(s: ca.SX) -> ca.SX:
+    """s^2/2 + (cos(2 pi s) - 1)/(4 pi^2): its rate is the cycloid, 0 at s = 0 and 1 at s = 1."""
+    return s**2 / 2 + (ca.cos(2 * ca.pi * s) - 1) / (4 * ca.pi**2)
+
+
 _PROFILES: dict[str, Callable[[ca.SX], ca.SX]] = {"cycloid": _cycloid, "quintic": _quintic}
 
 
 def _profile(
-    shape: Callable[[ca.SX], ca.SX], t: ca.SX, start: Array, final: Array, duration: float
+    shape: Callable[[ca.SX], ca.SX], t: ca.SX, start: Array, way: Array, durations: Array
 ) -> tuple[ca.SX, ca.SX]:
-    """Position and rate of a motion along `shape`; at rest outside [0, duration]."""
-    s = ca.SX.sym("s")
-    rate = ca.Function("rate", [s], [ca.gradient(shape(s), s)])
-    inside = ca.fmin(ca.fmax(t / duration, 0), 1)
-    way = ca.DM(final - start)
-    return ca.DM(start) + way * shape(inside), way * rate(inside) / duration
+    """Position and rate (m, 1) of start + way shape(t/T), each joint within its own [0, T].
+
+    Before and after, the position stays and the rate is the shape's at its end.
+    """
+    s = ca.SX.sym("s", len(start))
+    inside = ca.fmin(ca.fmax(t / ca.DM(durations), 0), 1)
+    values = [shape(s), ca.jtimes(shape(s), s, ca.SX.ones(len(start)))]
+    value, slope = ca.substitute(values, [s], [inside])
+    return ca.DM(start) + ca.DM(way) * value, ca.DM(way / durations) * slope
 
 
 def _function(motion: Callable[[ca.SX], tuple[ca.SX, ca.SX]]) -> ca.Function:

@@ -43,7 +43,8 @@ class ClosedLoop:
             if loop.sample_time
             else "the law is continuous and without delay"
         )
-        return (*loop.assumptions, self.measurement.assumption, sampling)
+        measured = () if loop.design.open_loop else (self.measurement.assumption,)
+        return (*loop.assumptions, *measured, sampling)
 
     @cached_property
     def content(self) -> str:

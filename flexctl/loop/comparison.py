@@ -81,7 +81,7 @@ def compare(
         Discretisation of all design plants in place of the files'.
     baseline
         Whether the collocated joint PD loop joins in: its gains are those of the stiffest design
-        times the joints' own inertias at the final pose.
+        times the joints' own inertias at the final pose; where all are open loops, it does not.
     progress
         Called with a sentence before every longer piece of work.
 
@@ -110,8 +110,9 @@ def compare(
         if order != basis.order
     ]
     entries = list(designs)
-    if baseline and all(design.name != BASELINE for design in designs):
-        stiffest = max(designs, key=lambda d: (d.method != BASELINE, max(d.gains.Gp)))
+    closed = [design for design in designs if not design.open_loop]
+    if baseline and closed and all(design.name != BASELINE for design in designs):
+        stiffest = max(closed, key=lambda d: (d.method != BASELINE, max(d.joint_gains.Gp)))
         entries.append(baseline_design(arm, stiffest))
     evaluations = []
     for design in entries:
@@ -159,8 +160,8 @@ def baseline_design(arm: Arm, design: Design) -> Design:
         "name": BASELINE,
         "path": design.path,
         "gains": {
-            "Gp": [float(g) for g in np.broadcast_to(design.gains.Gp, m) * scale],
-            "Gv": [float(g) for g in np.broadcast_to(design.gains.Gv, m) * scale],
+            "Gp": [float(g) for g in np.broadcast_to(design.joint_gains.Gp, m) * scale],
+            "Gv": [float(g) for g in np.broadcast_to(design.joint_gains.Gv, m) * scale],
         },
     }
     return Design.model_validate(table)

@@ -13,8 +13,23 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.design import Controller
 from flexctl.errors import ComputationError, RunError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
-from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, linearise_loop
+from flexctl.loop.linear import (
+    LinearLoop,
+    damping_ratios,
+    judge_poles,
+    linearise_loop,
+    spectral_abscissa,
+)
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
+from flexctl.loop.performance import (
+    Effort,
+    Residual,
+    Tracking,
+    find_no_rest,
+    judge_effort,
+    judge_residual,
+    judge_tracking,
+)
 from flexctl.loop.run import Tolerance
 from flexctl.loop.simulation import simulate
 from flexctl.loop.trajectory import Trajectory
@@ -25,41 +40,6 @@ N_PATH = 21
 _SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
 _TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then exact to some 1e-8 of its motion
 _WORST_ENERGY_RESIDUAL = 1e-3  # of the largest energy; beyond it a run is not trusted
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tracking:
-    """Errors in the gross motion: joints (m,) [rad or m], tip [m]."""
-
-    joint_error_max: Array
-    tip_error_max: float
-    tip_error_rms: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Residual:
-    """After the reference has ended, against the static sag: largest tip error [m], settling.
-
-    The time [s] until the tip stays within the design's band; None where it does not in this run.
-    `tip_error_end` [m] is the largest error in the last tenth of the time after the reference.
-    """
-
-    tip_error_max: float
-    settling_time: float | None
-    tip_error_end: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Effort:
-    """Torques: peak and rms (m,) [N m or N], seconds at the limit (m,), and energy [J].
-
-    The energy is the integral of the sum of |tau_j v_j| over the run.
-    """
-
-    peak: Array
-    rms: Array
-    energy: float
-    saturated_seconds: Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +71,7 @@ class Stability:
     @property
     def spectral_abscissa(self) -> float:
         """Largest real part of the poles [1/s]."""
-        return float(self.poles.real.max())
+        return spectral_abscissa(self.poles)
 
     @property
     def min_damping_ratio(self) -> float:
@@ -101,7 +81,10 @@ class Stability:
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """The verdict on one design; what could not be found is None, and `failed` says why."""
+    """The verdict on one design; what could not be found is None, and `failed` says why.
+
+    A run in which the reference does not come to rest has no residual; `no_rest` says so.
+    """
 
     name: str
     method: str
@@ -117,6 +100,7 @@ class Evaluation:
     min_sampling_rate: float | None = None
     trajectory: Trajectory | None = field(default=None, repr=False)
     failed: str | None = None
+    no_rest: str | None = None
 
     @property
     def ranks(self) -> bool:
@@ -128,13 +112,14 @@ class Evaluation:
         """What ranking compares: residual, then tracking, then effort; the settled come first.
 
         The largest residual is the error at the very end of the motion, which a loop that only
-        then sets in cannot change: by it alone a design that rings on could win.
+        then sets in cannot change: by it alone a design that rings on could win. Without a rest
+        there is no residual, and tracking decides.
         """
-        if self.residual is None or self.tracking is None or self.effort is None:
+        if self.tracking is None or self.effort is None:
             raise ComputationError(f"{self.name} failed and cannot be ranked: {self.failed}")
         return (
-            self.residual.settling_time is None,
-            self.residual.tip_error_max,
+            self.residual is None or self.residual.settling_time is None,
+            self.residual.tip_error_max if self.residual else np.inf,
             self.tracking.tip_error_rms,
             self.effort.energy,
         )
@@ -168,16 +153,17 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
         return Evaluation(**facts, stability=stability, failed=_explain(error, stability))
     except ComputationError as error:
         return Evaluation(**facts, stability=stability, failed=str(error))
-    sound = stability.stable is True
+    sound, no_rest = stability.stable is True, find_no_rest(loop.controller)
     return Evaluation(
         **facts,
-        tracking=_tracking(trajectory, loop.controller),
-        residual=_residual(trajectory, loop.controller),
-        effort=_effort(trajectory),
+        tracking=judge_tracking(trajectory, loop.controller),
+        residual=None if no_rest else judge_residual(trajectory, loop.controller),
+        effort=judge_effort(trajectory),
         stability=stability,
         margins=find_margins(final) if sound else None,
         min_sampling_rate=smallest_sampling_rate(final) if sound else None,
         trajectory=trajectory,
+        no_rest=no_rest,
     )
 
 
@@ -237,9 +223,9 @@ def _judge_stability(loop: ClosedLoop, others: Sequence[Plant]) -> tuple[Stabili
     final = linearise_loop(loop, controller.reference.final, share)
     times = np.linspace(0, controller.reference.duration, N_PATH)
     poses = controller.reference.sample(times)[0].T
-    path = [float(linearise_loop(loop, pose, 0.0).poles.real.max()) for pose in poses]
+    path = [spectral_abscissa(linearise_loop(loop, pose, 0.0).poles) for pose in poses]
     steps = [_at_order(controller, plant, share) for plant in others]
-    own = (loop.truth.basis.order, float(final.poles.real.max()), judge_poles(final.poles))
+    own = (loop.truth.basis.order, spectral_abscissa(final.poles), judge_poles(final.poles))
     ladder = sorted([*steps, own], key=lambda step: step[0])
     stability = Stability(
         poles=final.poles,
@@ -255,7 +241,7 @@ def _judge_stability(loop: ClosedLoop, others: Sequence[Plant]) -> tuple[Stabili
 
 def _at_order(controller: Controller, plant: Plant, share: float) -> tuple[int, float, bool | str]:
     poles = linearise_loop(close_around(controller, plant), controller.reference.final, share).poles
-    return plant.basis.order, float(poles.real.max()), judge_poles(poles)
+    return plant.basis.order, spectral_abscissa(poles), judge_poles(poles)
 
 
 def _settles(ladder: Sequence[tuple[int, float, bool | str]]) -> int | None:
@@ -267,56 +253,3 @@ def _settles(ladder: Sequence[tuple[int, float, bool | str]]) -> int | None:
             break
         settled = order
     return settled
-
-
-def _tracking(run: Trajectory, controller: Controller) -> Tracking:
-    """Over the gross motion; a setpoint has none and is judged over the whole run."""
-    end = controller.reference.duration
-    moving = run.t <= end if end > 0 else np.ones_like(run.t, dtype=bool)
-    error = run.tip_error[moving]
-    return Tracking(
-        joint_error_max=np.abs(run.joint_error[:, moving]).max(axis=1),
-        tip_error_max=float(error.max()),
-        tip_error_rms=_rms(error, run.t[moving]),
-    )
-
-
-def _residual(run: Trajectory, controller: Controller) -> Residual:
-    end = controller.reference.duration
-    after = run.t >= end
-    error, t = run.rest_error[after], run.t[after]
-    outside = np.flatnonzero(error > controller.design.loop.settle_within)
-    if len(outside) == 0:
-        settling = 0.0
-    elif outside[-1] == len(t) - 1:
-        settling = None
-    else:
-        settling = _crossing(t, error, int(outside[-1]), controller.design.loop.settle_within) - end
-    return Residual(
-        tip_error_max=float(error.max()),
-        settling_time=settling,
-        tip_error_end=float(error[t >= t[-1] - (t[-1] - t[0]) / 10].max()),
-    )
-
-
-def _crossing(t: Array, error: Array, k: int, band: float) -> float:
-    """Time between samples k and k + 1 at which the error falls to the band [s]."""
-    share = (error[k] - band) / (error[k] - error[k + 1])
-    return float(t[k] + share * (t[k + 1] - t[k]))
-
-
-def _effort(run: Trajectory) -> Effort:
-    power = np.abs(run.tau * run.v[: len(run.tau)]).sum(axis=0)
-    return Effort(
-        peak=np.abs(run.tau).max(axis=1),
-        rms=np.array([_rms(row, run.t) for row in run.tau]),
-        energy=float(np.trapezoid(power, run.t)),
-        saturated_seconds=run.saturated,
-    )
-
-
-def _rms(values: Array, t: Array) -> float:
-    """Root mean square over time."""
-    if len(t) < 2:
-        return float(np.abs(values).max())
-    return float(np.sqrt(np.trapezoid(values**2, t) / (t[-1] - t[0])))

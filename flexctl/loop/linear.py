@@ -65,7 +65,7 @@ class LinearLoop:
 
         Multipliers at zero, which a delay brings, are left out: they are gone after one sample.
         """
-        if self.sample_time is None:
+        if self.sample_time is None or not self.K.any():  # without feedback nothing is sampled
             return np.linalg.eigvals(self.A + self.B @ self.K).astype(complex)
         z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
         z = z[np.abs(z) > _VANISHED].astype(complex)
@@ -162,6 +162,12 @@ def judge_poles(poles: ComplexArray) -> bool | str:
     if (poles.real > margin).any():
         return False
     return True if (poles.real < -margin).all() else "marginal"
+
+
+def spectral_abscissa(poles: ComplexArray) -> float:
+    """Largest real part [1/s]; one that is neither stable nor unstable counts as 0."""
+    on_axis = np.abs(poles.real) <= _ON_AXIS * np.abs(poles)
+    return float(np.where(on_axis, 0.0, poles.real).max())
 
 
 def damping_ratios(poles: ComplexArray) -> Array:

@@ -39,7 +39,7 @@ def schedule(controller: Controller, duration: float) -> list[Event]:
         When the law would be sampled more than two million times.
     """
     end = controller.reference.duration
-    switches = [0.0, end] + ([end + controller.blend] if controller.blend else [])
+    switches = sorted({0.0, *controller.reference.breaks, end, end + controller.blend})
     events = [
         Event(time=t, kind=PHASE, index=0, phase=_phase(controller, t))
         for t in switches

@@ -28,26 +28,48 @@ def verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) -> 
         elif not e.ranks and e.stability:
             rate = e.stability.spectral_abscissa
             sentences.append(f"{e.name} is unstable at the final pose (grows at {rate:.3g} 1/s).")
+        elif e.no_rest and ranked and ranked[0].residual is not None:
+            sentences.append(f"{e.name} is not judged at rest: {e.no_rest}.")
     return " ".join(sentences)
 
 
 def _best(ranked: Sequence[Evaluation]) -> list[str]:
     best = ranked[0]
     if best.residual is None:
-        return []
+        return _best_without_rest(best)
     error = f"its tip is at most {1e3 * best.residual.tip_error_max:.3g} mm off after the motion"
     if best.residual.settling_time is None:
         end = f"still {1e3 * best.residual.tip_error_end:.3g} mm off at the end of the run"
         first = f"No design settles; the best is {best.name}: {error} and {end}."
     else:
         first = f"Take {best.name}: {error} and settles in {best.residual.settling_time:.3g} s."
-    caveats = _caveats(best)
-    return [first, f"Beware: {'; '.join(caveats)}."] if caveats else [first]
+    return [first, *_beware(best)]
+
+
+def _beware(e: Evaluation) -> list[str]:
+    caveats = _caveats(e)
+    return [f"Beware: {'; '.join(caveats)}."] if caveats else []
+
+
+def _best_without_rest(best: Evaluation) -> list[str]:
+    """Say who follows best where no design comes to rest."""
+    if best.tracking is None:
+        return []
+    error = 1e3 * best.tracking.tip_error_rms
+    words = f"No rest is left to judge: {best.no_rest}."
+    first = f"By its tip on the way the best is {best.name}: {error:.3g} mm off (rms)."
+    return [words, first, *_beware(best)]
 
 
 def _caveats(e: Evaluation) -> list[str]:
     """List what speaks against a design although it ranks first."""
-    return [*_unstable_elsewhere(e), *_thin_margins(e)]
+    return [*_only_marginal(e), *_unstable_elsewhere(e), *_thin_margins(e)]
+
+
+def _only_marginal(e: Evaluation) -> list[str]:
+    if e.stability is None or e.stability.stable is True:
+        return []
+    return ["at the final pose it is only marginally stable: what disturbs it stays"]
 
 
 def _unstable_elsewhere(e: Evaluation) -> list[str]:
@@ -76,7 +98,11 @@ def _thin_margins(e: Evaluation) -> list[str]:
 
 
 def _next(ranked: Sequence[Evaluation]) -> list[str]:
-    if len(ranked) < 2 or ranked[1].residual is None:
+    if len(ranked) < 2:
         return []
-    error = 1e3 * ranked[1].residual.tip_error_max
-    return [f"Next comes {ranked[1].name} with {error:.3g} mm."]
+    second = ranked[1]
+    if second.residual is not None:
+        return [f"Next comes {second.name} with {1e3 * second.residual.tip_error_max:.3g} mm."]
+    if ranked[0].residual is not None or second.tracking is None:
+        return []
+    return [f"Next comes {second.name} with {1e3 * second.tracking.tip_error_rms:.3g} mm."]

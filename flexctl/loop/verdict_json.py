@@ -36,6 +36,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
                 np.abs(e.trajectory.energy.residual).max() if e.trajectory is not None else None
             ),
             "assumptions": e.assumptions,
+            "no_rest": e.no_rest,
             "failed": e.failed,
         }
     )

@@ -38,10 +38,15 @@ def coordinate_units(arm: Arm, coordinates: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def motion_end(run: Trajectory) -> float:
-    """Return the time [s] at which the reference comes to rest; 0 where it never moves."""
+    """Return the time [s] at which the reference comes to rest; 0 where it never moves.
+
+    Infinity where it still moves at the end of the run.
+    """
     speed = np.abs(run.desired_rate).max(axis=0)
     moving = np.flatnonzero(speed > 1e-9 * speed.max(initial=0.0))
-    return float(run.t[min(moving[-1] + 1, len(run.t) - 1)]) if len(moving) else 0.0
+    if not len(moving):
+        return 0.0
+    return float(run.t[moving[-1] + 1]) if moving[-1] + 1 < len(run.t) else np.inf
 
 
 def arrival_error(run: Trajectory) -> tuple[Array, Array]:

@@ -45,6 +45,28 @@ def test_a_design_that_does_not_fit_is_refused(arm, design_text, write, old, new
     assert refusal(arm, write(design_text.replace(old, new))) == message
 
 
+@pytest.mark.parametrize(
+    ("duration", "reached"),
+    # run of 1 s: within the profile W T (s^2/2 + (cos 2 pi s - 1)/(4 pi^2)), and beyond its T/2
+    [(2.0, 10 * (1 / 8 - 2 / (4 * np.pi**2)) * 2), (0.5, 10 * (1 - 0.25))],
+)
+def test_a_spin_up_stays_within_limits_until_the_run_ends(
+    arm, design_text, write, duration, reached
+):
+    text = design_text[: design_text.index("[second_loop]")] + "[loop]\nduration = 1.0\n"
+    spin = f'kind = "spin-up"\nfrom = [0.0, 0.0, 0.3]\nrate = [0, %s, 0]\nduration = {duration}\n'
+    reference = text[text.index('kind = "cycloid"') : text.index("[gains]")]
+    fast, slow = (text.replace(reference, spin % rate) for rate in (10.0, 0.1))
+
+    check_design(arm, load_design(write(slow)))
+    if reached < 3.2:
+        check_design(arm, load_design(write(fast)))
+    else:
+        message = refusal(arm, write(fast))
+        assert message.startswith("reference.rate[2]: wanted -3.1 to 3.2 (limits.position of upper")
+        assert float(message.split("came ")[1]) == pytest.approx(reached)
+
+
 @pytest.mark.parametrize("end", ["0.0", "-0.2", "1.31"])
 def test_a_prismatic_joint_stays_within_its_beam(model_text, design_text, write, end):
     free = model_text.replace("limits = { position = [0.1, 1.3] }", "")

@@ -93,12 +93,22 @@ MODEL_CASES = [
     ),
 ]
 
+FROM, TO = "from = [0.0, 0.0, 0.3]", "to = [3.1, 1.5, 1.0]"
+GAINS = "[gains]\nGp = 100.0\nGv = [20.0, 20.0, 20.0]\nGi = 0.0\n"
+SECOND_LOOP = """\
+[second_loop]
+weights = { joint_error = 300.0, joint_rate = 0.3, strain_energy = 1.0, effort = 1e-4 }
+switch = { blend = 0.05 }
+solver = "slycot"
+"""
+
 DESIGN_CASES = [
     ("[basis]", "[base]", "base: wanted a known key (nearest: basis), came base"),
-    ('"decoupling"', '"composite"', "method: wanted one of decoupling, joint-pd (others are not"),
-    ('"decoupling"', '"feedforward"', "method: wanted one of decoupling, joint-pd (others are"),
-    ('"decoupling"', '"decupling"', "method: wanted one of 'decoupling' or 'joint-pd', came"),
-    ('"decoupling"', "[1]", "method: wanted one of 'decoupling' or 'joint-pd', came [1]"),
+    ('"decoupling"', '"composite"', "method: wanted one of decoupling, joint-pd, feedforward (oth"),
+    ('"decoupling"', '"decupling"', "method: wanted one of 'decoupling', 'joint-pd' or 'feedforw"),
+    ('"decoupling"', "[1]", "method: wanted one of 'decoupling', 'joint-pd' or 'feedforward', ca"),
+    ('"decoupling"', '"feedforward"', "gains: wanted no such table, as method is feedforward, ca"),
+    (GAINS, "", "gains: wanted a value, came nothing"),
     (
         '"decoupling"',
         '"joint-pd"',
@@ -113,7 +123,7 @@ DESIGN_CASES = [
     (
         '"cycloid"',
         '"bang-bang"',
-        "reference.kind: wanted one of cycloid, quintic, setpoint, csv (o",
+        "reference.kind: wanted one of cycloid, quintic, setpoint, csv, spin-up (others are not",
     ),
     (
         'kind = "cycloid"',
@@ -124,7 +134,26 @@ DESIGN_CASES = [
     ("from = [0.0, 0.0, 0.3]", "", "reference.from: wanted a value, as kind is cycloid"),
     ("to = [3.1, 1.5, 1.0]", "to = [3.1]", "reference.to: wanted 3 numbers, as many as in from"),
     ("to = [3.1, 1.5, 1.0]", "to = [nan, 1, 1]", "reference.to[1]: wanted a finite number, came"),
-    ("duration = 0.5", "duration = 0.0", "reference.duration: wanted more than 0, came 0.0"),
+    ("duration = 0.5", "duration = 0.0", "reference.duration[1]: wanted more than 0, came 0.0"),
+    (
+        "duration = 0.5",
+        "duration = [0.5, 0.6]",
+        "reference.duration: wanted one number, or 3 numbers, as many as in from, came [0.5, 0.6]",
+    ),
+    (
+        'kind = "cycloid"\nfrom = [0.0, 0.0, 0.3]\nto = [3.1, 1.5, 1.0]\nduration = 0.5',
+        'kind = "setpoint"\nfrom = [0, 0, 0.3]\nto = [3, 1, 1]\nduration = [0.5, 0.5, 0.5]',
+        "reference.duration: wanted one number, came [0.5, 0.5, 0.5]",
+    ),
+    (TO, "rate = [1, 1, 0]", "reference.to: wanted a value, as kind is cycloid, came nothing"),
+    (TO, f"{TO}\nrate = [1, 1, 0]", "reference.rate: wanted no such key, as kind is cycloid"),
+    ('"cycloid"', '"spin-up"', "reference.rate: wanted a value, as kind is spin-up, came nothing"),
+    (f'"cycloid"\n{FROM}\n{TO}', f'"spin-up"\n{FROM}\nrate = 1', "reference.rate: wanted 3 num"),
+    (
+        f'"cycloid"\n{FROM}\n{TO}',
+        f'"spin-up"\n{FROM}\nrate = [0, 1, 0]',
+        "second_loop: wanted no such table, as the reference (spin-up) never rests",
+    ),
     ("Gp = 100.0", "gp = 100.0", "gains.gp: wanted a known key (nearest: G"),
     ("Gp = 100.0", "Gp = 0.0", "gains.Gp[1]: wanted more than 0, came 0.0"),
     ("Gp = 100.0", 'Gp = "a"', 'gains.Gp: wanted a number or an array of numbers, came "a"'),
@@ -160,7 +189,6 @@ DESIGN_CASES = [
     ),
     ("sample_time = 0.001", "sample_time = -1", "loop.sample_time: wanted at least 0, came -1"),
     ("delay = 0.001", "delay = -0.001", "loop.delay: wanted at least 0, came -0.001"),
-    ("duration = 1.0", "duration = 0.5", "loop.duration: wanted more than 0.5 (reference.duration"),
     ("settle_within = 1e-4", "settle_within = 0", "loop.settle_within: wanted more than 0, came 0"),
     ("[0.1, 0.5]", "[0.1, 1.0]", "loop.strain_gauges[2]: wanted less than 1, came 1.0"),
     ("[0.1, 0.5]", "[0.1, 0.1]", "loop.strain_gauges: wanted every position once, came [0.1, 0.1]"),
@@ -189,6 +217,31 @@ def test_a_faulty_design_is_refused_in_one_line(design_text, write, old, new, me
     path = write(design_text.replace(old, new, 1))
 
     assert refusal(load_design, path).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("removed", "message"),
+    [
+        ([GAINS], "second_loop: wanted no such table, as method is not decoupling, came "),
+        (
+            [GAINS, SECOND_LOOP],
+            "loop.strain_gauges: wanted no such key, as method feedforward measures nothing, came ",
+        ),
+    ],
+)
+def test_a_feedforward_design_has_nothing_of_a_loop(design_text, write, removed, message):
+    text = design_text.replace('"decoupling"', '"feedforward"')
+    for part in removed:
+        assert part in text
+        text = text.replace(part, "")
+    path = write(text)
+
+    assert refusal(load_design, path).startswith(f"{path}: {message}")
+
+
+def test_a_feedforward_design_asked_for_its_gains_says_that_it_has_none():
+    with pytest.raises(InputError, match=r"gains: wanted a table, came nothing \(an open loop\)"):
+        _ = load_design("mohan-saha-forced").joint_gains
 
 
 def test_several_faults_are_counted_and_the_unknown_key_comes_first(model_text, write):
@@ -260,7 +313,7 @@ def test_an_unreadable_file_is_refused(write, monkeypatch):
     ("load", "word", "message"),
     [
         (load_model, "theodore-ghosal-rpr", "(nearest: theodore-ghosal-rrp) or a path"),
-        (load_model, "zzz", "(one of: planar-two-link, single-link-hub, theodore-ghosal-rrp)"),
+        (load_model, "zzz", "(one of: kane-spin-up, mohan-saha-canadarm, "),
         (load_design, "rrp-gentel", "(nearest: rrp-gentle) or a path"),
     ],
 )

@@ -145,3 +145,69 @@ def test_a_spline_rests_before_and_after(from_file):
     np.testing.assert_allclose(position[0], np.sin([2.0, 3.0, 3.0]), atol=1e-12)
     assert not rate.any()
     assert not acceleration.any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_joint_moves_in_its_own_time_and_then_rests(make, kind):
+    motion = make_reference(make["design"](START, END, kind=kind, duration=[0.8, 0.3]))
+    t = np.linspace(-0.1, 1.0, 45)
+    alone = [
+        make_reference(make["design"](START, END, kind=kind, duration=T)).sample(t)
+        for T in (0.8, 0.3)
+    ]
+    for part, first, second in zip(motion.sample(t), *alone, strict=True):
+        np.testing.assert_allclose(part, [first[0], second[1]], rtol=1e-14)
+    assert motion.duration == 0.8
+    assert motion.breaks == (0.3, 0.8)
+    assert motion.rests
+
+
+def test_the_cycloid_of_mohan_and_saha_is_theirs(make):
+    # (44): theta_i = k_i [t - (T_i/pi) sin(pi t/T_i)]
+    k, half = np.array([0.075, 0.05, 0.1]), np.array([10.0, 5.0, 5.0])
+    motion = make_reference(make["design"](np.zeros(3), 2 * k * half, duration=list(2 * half)))
+    t = np.linspace(0, 10, 51)
+    position, rate, _ = motion.sample(t)
+    x = np.pi * t / half[:, None]
+    np.testing.assert_allclose(position.T, (k * (t - half[:, None] * np.sin(x) / np.pi).T))
+    np.testing.assert_allclose(rate[:, -1], [0.15, 0, 0], atol=1e-15)
+
+
+@pytest.fixture(scope="module")
+def spin_up(make):
+    design = make["design"](START, [6.0, -2.0], kind="spin-up", duration=[15.0, 4.0])
+    return make_reference(design)
+
+
+def test_a_spin_up_is_that_of_kane(spin_up):
+    W, T, t = 6.0, 15.0, np.linspace(0, 15, 61)
+    theta = W / T * (t**2 / 2 + (T / (2 * np.pi)) ** 2 * (np.cos(2 * np.pi * t / T) - 1))
+    position, rate, acceleration = spin_up.sample(t)
+    np.testing.assert_allclose(position[0], START[0] + theta, rtol=1e-13)
+    np.testing.assert_allclose(rate[0], W / T * (t - T / (2 * np.pi) * np.sin(2 * np.pi * t / T)))
+    np.testing.assert_allclose(acceleration[0], W / T * (1 - np.cos(2 * np.pi * t / T)), atol=1e-14)
+
+
+def test_a_spin_up_has_consistent_derivatives(spin_up):
+    assert_derivatives_agree(spin_up, np.linspace(0.1, 19.9, 34), h=1e-4)
+
+
+def test_a_spin_up_turns_on_steadily_and_never_rests(spin_up):
+    t = np.array([-1.0, 0.0, 15.0, 40.0])
+    position, rate, acceleration = spin_up.sample(t)
+    np.testing.assert_allclose(position[0] - START[0], [0, 0, 45, 45 + 6 * 25], atol=1e-12)
+    np.testing.assert_allclose(position[1] - START[1], [0, 0, -2 * 13, -2 * 38], atol=1e-12)
+    np.testing.assert_allclose(rate, [[0, 0, 6, 6], [0, 0, -2, -2]], atol=1e-14)
+    np.testing.assert_allclose(acceleration, 0, atol=1e-14)
+    assert not spin_up.rests
+    assert spin_up.duration == 15
+    np.testing.assert_allclose(spin_up.final - START, [45, -26])
+
+
+def test_a_spin_up_to_nothing_rests(make):
+    assert make_reference(make["design"](START, [0.0, 0.0], kind="spin-up")).rests
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "setpoint"])
+def test_motions_to_an_end_rest(make, kind):
+    assert make_reference(make["design"](START, END, kind=kind)).rests

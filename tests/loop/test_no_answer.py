@@ -51,13 +51,16 @@ def test_a_stiffest_design_that_cannot_be_made_still_leaves_a_verdict(hub):
     assert result.evaluations[1].name == "joint-pd"
 
 
-def test_a_csv_reference_that_outlasts_the_run_is_refused(hub, tmp_path):
+def test_a_csv_reference_that_outlasts_the_run_leaves_no_rest_to_judge(hub, tmp_path):
     (tmp_path / "long.csv").write_text("t,joint1\n0,0\n1,0.5\n2,1\n", encoding="utf-8")
     design = variant(
         "hub-pd", reference={"kind": "csv", "file": "long.csv"}, loop={"duration": 1.5}
     )
-    with pytest.raises(InputError, match=r"loop\.duration: wanted more than 2"):
-        design_controller(hub, design.model_copy(update={"path": tmp_path / "design.toml"}))
+    design = design.model_copy(update={"path": tmp_path / "design.toml"})
+    result = compare(hub, [design], truth_basis=BasisChoice(order=1), baseline=False)
+
+    assert result.evaluations[0].residual is None
+    assert "the run ends at 1.5 s, not after the reference's end at 2 s" in result.verdict
 
 
 def test_integral_action_of_some_joints_only_is_refused():

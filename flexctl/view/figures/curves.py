@@ -95,6 +95,9 @@ def _tip_error(axes: Axes, curve: Curve) -> None:
     t, error = arrival_error(run)
     for times, values in ((run.t[moving], run.tip_error[moving]), (t, error)):
         axes.plot(times, _drawn(values), color=look.colour, linewidth=0.8, alpha=0.65)
+    if not len(t):  # it never arrives: the curve on the way is all there is
+        axes.plot([], [], color=look.colour, linestyle=look.dashes, label=curve.name)
+        return
     to_come = np.maximum.accumulate(error[::-1])[::-1]
     known = t <= t[-1] - _LAST * (t[-1] - t[0])
     thick = {"color": look.colour, "linestyle": look.dashes, "linewidth": 2.2}
@@ -158,7 +161,7 @@ def _keep_in_view(
 def _mark_end(axes: Axes, curves: Sequence[Curve]) -> None:
     """Draw a vertical line where each reference comes to rest."""
     for end in {round(motion_end(curve.run), 9) for curve in curves}:
-        if end > 0:
+        if 0 < end < np.inf:
             axes.axvline(end, color="#5F6368", linewidth=0.9, linestyle=(0, (1, 2)), zorder=1)
 
 

@@ -16,6 +16,7 @@ Complex = NDArray[np.complex128]
 
 _RATIOS = (0.01, 0.1, 0.3, 0.7)
 _LINEAR = 1.0  # rad/s; symmetric-logarithmic axes are linear below it
+_RIGID = 1e-3  # rad/s; eigenvalues of joints that nothing holds lie at zero
 
 
 def plot_poles(
@@ -108,8 +109,9 @@ def _slow_radius(poles: Sequence[Complex]) -> float:
     """Return the size [rad/s] that holds the slowest eigenvalues of every design."""
     if not poles:
         return 1.0
-    nearest = [np.sort(np.abs(p))[: max(6, min(len(p) // 3, 12))][-1] for p in poles]
-    return 1.12 * float(max(nearest))
+    moving = [np.sort(np.abs(p[np.abs(p) > _RIGID])) for p in poles]
+    nearest = [size[: max(6, min(len(size) // 3, 12))][-1] for size in moving if len(size)]
+    return 1.12 * float(max(nearest, default=1.0))
 
 
 def _frame_overall(axes: Axes, poles: Sequence[Complex]) -> None:
