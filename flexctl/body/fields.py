@@ -14,6 +14,7 @@ import numpy as np
 
 from flexctl.checks import Array
 
+_UNITS = 16 * np.finfo(float).eps
 NEGLIGIBLE = 1e-13  # relative size below which an integral is a structural zero
 
 
@@ -68,6 +69,12 @@ def gram_matrix(a: Field, weights: Array) -> ca.DM:
 
 
 def sparse(values: Array) -> ca.DM:
-    """Numbers with round-off replaced by structural zeros, so that it costs no operations."""
+    """Numbers as exact as they can be meant: what is zero or one but for round-off costs nothing.
+
+    Round-off becomes a structural zero; a multiple of 1/4 but for a few units of the last digit
+    (the unit mass of a normalised mode) becomes that multiple.
+    """
     largest = np.abs(values).max(initial=0.0)
-    return ca.sparsify(ca.DM(np.where(np.abs(values) > NEGLIGIBLE * largest, values, 0.0)))
+    quarters = np.round(4 * values) / 4
+    snapped = np.where(np.abs(values - quarters) < _UNITS * np.abs(values), quarters, values)
+    return ca.sparsify(ca.DM(np.where(np.abs(snapped) > NEGLIGIBLE * largest, snapped, 0.0)))

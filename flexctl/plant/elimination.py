@@ -97,31 +97,84 @@ def eliminate(A: ca.SX, pivots: Mapping[int, str]) -> Elimination:
     return Elimination(steps=tuple(steps), rest=rest)
 
 
-def eliminate_hinge(A: ca.SX, axis: int, spin: float, name: str) -> Elimination:
-    """Eliminate a hinged body's own acceleration about its axis, seen from what carries it.
+@dataclass(frozen=True, kw_only=True)
+class Hinge:
+    """A body that a hinge carries, free to turn about the axis under a torque.
 
-    The body resists [A; w'] (6, 1) by `A` (6, 6), and the inertia `spin` J resists the difference
-    w'_axis - y between the body's acceleration about the axis and the carrier's, y. The system of
-    [A; w'; y] (7, 7) is [A + J ee', -Je; -Je', J]; what is left of J for y is written
-    as J A_aa / (A_aa + J), since J - J^2 / (A_aa + J) would cancel where J is large.
+    The body resists the motion x = [A; w'] (6, 1) of its frame by H x + b, and the inertia J of the
+    hinge resists the joint's own acceleration z = w'_axis - y, where y is what the carrier has of
+    w'_axis. Row `axis` gives (H_aa + J) z + H_aa y + sum_k H_ak x_k + b_a = torque.
+
+    Attributes
+    ----------
+    axis, spin
+        Row of the axis, and J [kg m^2].
+    inverse
+        1 / (H_aa + J).
+    shares
+        H_ak / (H_aa + J) of the other rows k.
+    own
+        H_aa / (H_aa + J): how much of the carrier's acceleration the joint takes back.
+    inertia
+        What the carrier feels of the body and the hinge (6, 6), w'_axis being its own.
     """
-    n = A.shape[0]
-    own = A[axis, axis]
-    _require_inertia(own + spin, name)
-    inverse = 1 / (own + spin)
-    rows = [i for i in range(n) if i != axis and not A[i, axis].is_zero()]
-    column = {i: A[i, axis] * inverse for i in rows}
-    rest = ca.SX.zeros(n + 1, n + 1)
-    rest[:n, :n] = A
-    rest[axis, :] = rest[:, axis] = 0
-    for k, i in enumerate(rows):
-        for j in rows[k:]:
-            rest[i, j] = rest[j, i] = A[i, j] - column[i] * A[j, axis]
-        rest[i, n] = rest[n, i] = spin * column[i]
-    rest[n, n] = spin * (own * inverse)
-    if spin:
-        column[n] = -spin * inverse
-    return Elimination(steps=(Step(pivot=axis, inverse=inverse, column=column),), rest=rest)
+
+    axis: int
+    spin: float
+    inverse: ca.SX
+    shares: Mapping[int, ca.SX]
+    own: ca.SX
+    inertia: ca.SX
+
+    def drive(self, b: ca.SX, torque: ca.SX) -> ca.SX:
+        """Acceleration (torque - b_a) / (H_aa + J) of the hinge whose carrier is at rest."""
+        return (torque - b[self.axis]) * self.inverse
+
+    def wrench(self, b: ca.SX, torque: ca.SX) -> ca.SX:
+        """Force and moment (6, 1) that the carrier feels at rest: about the axis, the torque."""
+        felt, drive = ca.SX(b), self.drive(b, torque)
+        for row, share in self.shares.items():
+            felt[row] += share * (torque - b[self.axis])
+        felt[self.axis] = torque - self.spin * drive
+        return felt
+
+    def turn(self, drive: ca.SX, x: ca.SX) -> tuple[ca.SX, ca.SX]:
+        """Joint acceleration z and w'_axis, given the carrier's motion x (6, 1).
+
+        Without J the body's acceleration is found first; with a great J the joint's, which would
+        be lost in the difference.
+        """
+        y, given = x[self.axis], drive
+        for row, share in self.shares.items():
+            given -= share * x[row]
+        return (
+            (given - self.own * y, given + (1 - self.own) * y) if self.spin else (given - y, given)
+        )
+
+
+def release_hinge(H: ca.SX, axis: int, spin: float, name: str) -> Hinge:
+    """Let a body turn about an axis on a hinge with inertia J = `spin`.
+
+    What the carrier feels about the axis is written as J H_aa / (H_aa + J): as J - J^2 / (H_aa + J)
+    it would cancel where J is large, and it is nothing at all where J is zero.
+
+    Raises
+    ------
+    ComputationError
+        When nothing resists the hinge's turning.
+    """
+    _require_inertia(H[axis, axis] + spin, name)
+    inverse = 1 / (H[axis, axis] + spin)
+    others = [i for i in range(6) if i != axis and not H[i, axis].is_zero()]
+    shares, own = {i: H[i, axis] * inverse for i in others}, H[axis, axis] * inverse
+    inertia = ca.SX(H)
+    inertia[axis, :] = inertia[:, axis] = 0
+    for k, i in enumerate(others):
+        for j in others[k:]:
+            inertia[i, j] = inertia[j, i] = H[i, j] - shares[i] * H[j, axis]
+        inertia[i, axis] = inertia[axis, i] = spin * shares[i]
+    inertia[axis, axis] = spin * own
+    return Hinge(axis=axis, spin=spin, inverse=inverse, shares=shares, own=own, inertia=inertia)
 
 
 def _require_inertia(pivot: ca.SX, name: str) -> None:

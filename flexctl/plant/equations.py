@@ -12,6 +12,7 @@ from typing import Protocol
 
 import casadi as ca
 
+from flexctl.plant.elimination import Elimination, eliminate
 from flexctl.plant.energies import Energies
 
 
@@ -96,3 +97,35 @@ class Equations:
     def tangent_stiffness(self) -> ca.SX:
         """d(c + k)/dq (n, n)."""
         return ca.jacobian(self.c + self.k, self.energies.q)
+
+    @cached_property
+    def derivatives(self) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """da/dq, da/dv (n, n) and da/dtau (n, m) of the accelerations at q, v, tau.
+
+        From the inverse dynamics f(q, v, a) = B tau: da/dq = -M^-1 df/dq and likewise, which costs
+        a fraction of differentiating the forward dynamics.
+        """
+        q, v = self.energies.q, self.energies.v
+        slopes = ca.substitute(ca.jacobian(self.inverse, ca.vertcat(q, v)), self.a, self.forward)
+        n = q.shape[0]
+        return self._solved(slopes[:, :n]), self._solved(slopes[:, n:]), self._solved(-self._B)
+
+    @cached_property
+    def derivatives_at_rest(self) -> tuple[ca.SX, ca.SX, ca.SX]:
+        """The same in an equilibrium: -M^-1 d(c + k)/dq, -M^-1 D and M^-1 B."""
+        return self._solved(self.tangent_stiffness), self._solved(self.D), self._solved(-self._B)
+
+    @property
+    def _B(self) -> ca.SX:
+        return ca.SX.eye(self.energies.q.shape[0])[:, : self.tau.shape[0]]
+
+    @cached_property
+    def _mass(self) -> Elimination:
+        M = ca.densify(self.M)
+        return eliminate(M, {i: f"coordinate {i + 1}" for i in range(M.shape[0])})
+
+    def _solved(self, rows: ca.SX) -> ca.SX:
+        """-M^-1 times the columns of `rows` (n, k), by LDL'."""
+        b, rest = ca.densify(rows), ca.SX.zeros(rows.shape[0])
+        columns = [self._mass.solve(self._mass.reduce(b[:, i]), rest) for i in range(b.shape[1])]
+        return ca.horzcat(*columns)

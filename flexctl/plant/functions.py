@@ -27,7 +27,9 @@ LINEARISATION = (
     "deflections_jacobian",
 )
 SIMULATION = ("inverse_dynamics", "forward_dynamics", "terms", "dissipation")
+DERIVATIVES = ("derivatives", "derivatives_at_rest")
 MATRICES = {
+    *DERIVATIVES,
     "elastic_stiffness",
     "mass_matrix",
     "damping",
@@ -99,6 +101,8 @@ _PARTS: dict[str, Callable[[Equations], Parts]] = {
     "elastic_stiffness": _of_q(lambda e: ca.jacobian(e.k, e.energies.q)),
     "inverse_dynamics": lambda e: ([e.energies.q, e.energies.v, e.a], [e.inverse]),
     "forward_dynamics": lambda e: ([e.energies.q, e.energies.v, e.tau], [e.forward]),
+    "derivatives": lambda e: ([e.energies.q, e.energies.v, e.tau], [*e.derivatives]),
+    "derivatives_at_rest": lambda e: ([e.energies.q], [*e.derivatives_at_rest]),
     "energies": _energies,
     "tip": _of_q(lambda e: e.energies.tip),
     "tip_jacobian": _of_q(lambda e: ca.jacobian(e.energies.tip, e.energies.q)),

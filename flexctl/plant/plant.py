@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -19,13 +19,21 @@ from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
 from flexctl.plant.energies import Energies, chain_energies
 from flexctl.plant.equations import Engine, Equations
-from flexctl.plant.functions import DYNAMICS, LINEARISATION, MATRICES, PlantFunctions
+from flexctl.plant.functions import (
+    DERIVATIVES,
+    DYNAMICS,
+    LINEARISATION,
+    MATRICES,
+    PlantFunctions,
+)
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.plant.recursion import Recursion
 
 EngineName = Literal["recursion", "lagrange"]
 
+_WORST_RESIDUAL = 1e-6  # of the equations of motion, beside the forces in them
+_SMALLEST_INERTIA = 1e-13  # eigenvalue of the mass matrix scaled to a unit diagonal
 _WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of the physics
 
 
@@ -206,15 +214,64 @@ class Plant:
         Raises
         ------
         ComputationError
-            When the mass matrix at q is singular.
+            When the mass matrix is singular at q, or so nearly that the accelerations do not
+            satisfy the equations of motion.
         """
-        a = self._forward(q, v, tau)
-        if not np.all(np.isfinite(a)):
-            raise ComputationError(
-                f"the mass matrix cannot be solved at q = {np.array2string(np.asarray(q))}; "
-                "a link or hub without inertia?"
-            )
-        return a  # pyright: ignore[reportReturnType]
+        a = np.asarray(self._forward(q, v, tau))
+        wanted = self.B @ np.asarray(tau, dtype=float)
+        rest = self.inverse_dynamics(q, v, np.zeros(self.n))
+        scale = np.linalg.norm(wanted) + np.linalg.norm(rest)
+        if np.all(np.isfinite(a)):
+            off = np.linalg.norm(self.inverse_dynamics(q, v, a) - wanted)
+            if off <= _WORST_RESIDUAL * scale:
+                return a
+        self.require_inertia(q)
+        raise ComputationError(
+            f"the accelerations at q = {np.array2string(np.asarray(q), precision=4)} cannot be "
+            "found: the mass matrix is too ill-conditioned"
+        )
+
+    def require_inertia(self, q: Array) -> None:
+        """Refuse a pose in which some motion moves no mass.
+
+        Raises
+        ------
+        ComputationError
+            When the mass matrix is not positive definite beyond round-off, whatever the units of
+            the coordinates; names those that move nothing.
+        """
+        M = self.mass_matrix(q)
+        diagonal = np.diag(M)
+        if not np.isfinite(M).all() or (diagonal <= 0).any():
+            raise self._no_inertia([int(np.argmin(diagonal))], q)
+        scale = 1 / np.sqrt(diagonal)
+        values, vectors = np.linalg.eigh(scale[:, None] * M * scale)
+        if values[0] <= _SMALLEST_INERTIA:
+            share = np.abs(vectors[:, 0])
+            raise self._no_inertia(np.flatnonzero(share > 0.3 * share.max()).tolist(), q)
+
+    def _no_inertia(self, rows: Sequence[int], q: Array) -> ComputationError:
+        names = " and ".join(self.coordinates[i] for i in rows)
+        return ComputationError(
+            f"{self.arm.name}: the mass matrix is singular at joints "
+            f"{np.array2string(np.asarray(q)[: self.m], precision=4)}: {names} can move without "
+            "moving any mass; give a link, hub, joint or the payload an inertia"
+        )
+
+    @cached_property
+    def _derivatives(self) -> Mapping[str, Evaluator]:
+        return self._evaluators(DERIVATIVES)
+
+    def derivatives(self, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
+        """Exact derivatives of the accelerations a(q, v, tau): by q, v (n, n) and by tau (n, m).
+
+        They are the lower blocks of A and B of the linear model about any state of a motion.
+        """
+        return self._derivatives["derivatives"](q, v, tau)  # pyright: ignore[reportReturnType]
+
+    def derivatives_at_rest(self, q: Array) -> tuple[Array, Array, Array]:
+        """Return the same in an equilibrium at q, at a fraction of the cost."""
+        return self._derivatives["derivatives_at_rest"](q)  # pyright: ignore[reportReturnType]
 
     def energies(self, q: Array, v: Array) -> tuple[float, float, float]:
         """Kinetic, strain and gravitational energy [J]."""

@@ -21,7 +21,7 @@ from flexctl.body import Body, local_coordinates
 from flexctl.catalogue import Arm
 from flexctl.plant.base import base_pose, payload_inertia
 from flexctl.plant.chain import AXIS, Stage, Sweep, rows, sweep
-from flexctl.plant.elimination import Elimination, eliminate, eliminate_hinge
+from flexctl.plant.elimination import Elimination, Hinge, eliminate, release_hinge
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +83,11 @@ class Recursion:
             A, turning = stage.before.into(A), stage.before.into(turning) + stage.joint_drift
             x = ca.vertcat(A, turning, ca.SX.zeros(stage.size - 6))
             if body.hinge is not None:
-                hinged = body.hinge.solve(body.hinge_reduced, ca.vertcat(x[:AXIS], 0, x[AXIS]))
-                x[AXIS] = hinged[AXIS]
-            x = body.elimination.solve(body.reduced, x)
+                a[stage.joint], x[AXIS] = body.hinge.turn(body.drive, x)
+            x = body.local.solve(body.reduced, x)
             for row, index in stage.rows.items():
-                a[index] = x[row]
-            if body.hinge is not None:
-                a[stage.joint] -= turning[2]
+                if row != AXIS:
+                    a[index] = x[row]
             tip = stage.dynamics.tip @ x + stage.dynamics.drift
             A, turning = tip[:3], tip[3:]
         return a
@@ -150,14 +148,21 @@ class Recursion:
 class _Articulated:
     """A body with all beyond it, free to move in their own coordinates.
 
-    It answers a motion [A; w'] of its own frame before the joint, in its own axes, with the force
-    and moment inertia [A; w'] + wrench.
+    It answers a motion [A; w'] of its frame before the joint, in its own axes, with the force and
+    moment inertia [A; w'] + wrench.
+
+    Attributes
+    ----------
+    local, reduced
+        Elimination of its local coordinates, and its reduced right-hand side.
+    hinge, drive
+        Its revolute joint and what drives it; None and zero of a sliding link.
     """
 
-    elimination: Elimination
+    local: Elimination
     reduced: ca.SX
-    hinge: Elimination | None
-    hinge_reduced: ca.SX
+    hinge: Hinge | None
+    drive: ca.SX
     inertia: ca.SX
     wrench: ca.SX
 
@@ -171,29 +176,22 @@ def _articulate(stage: Stage, inertia: ca.SX, wrench: ca.SX, torque: ca.SX) -> _
     names = dict(zip(stage.elastic_rows, stage.body.coordinates, strict=True))
     if stage.body.sliding:
         b[6] -= torque
-        elimination = eliminate(A, names | {6: stage.name})
-        reduced, hinge = elimination.reduce(b), None
+        names[6] = stage.name
+    local = eliminate(A, names)
+    reduced = local.reduce(b)
+    felt, acting = local.rest[:6, :6], reduced[:6]
+    if stage.body.sliding:
         return _Articulated(
-            elimination=elimination,
-            reduced=reduced,
-            hinge=None,
-            hinge_reduced=ca.SX(0, 1),
-            inertia=elimination.rest[:6, :6],
-            wrench=reduced[:6],
+            local=local, reduced=reduced, hinge=None, drive=ca.SX(0), inertia=felt, wrench=acting
         )
-    elimination = eliminate(A, names)
-    reduced = elimination.reduce(b)
-    hinge = eliminate_hinge(elimination.rest[:6, :6], AXIS, stage.hinge_inertia, stage.name)
-    acting = ca.vertcat(reduced[:AXIS], reduced[AXIS] - torque, torque)
-    hinge_reduced = hinge.reduce(acting)
-    kept = [0, 1, 2, 3, 4, 6]
+    hinge = release_hinge(felt, AXIS, stage.hinge_inertia, stage.name)
     return _Articulated(
-        elimination=elimination,
+        local=local,
         reduced=reduced,
         hinge=hinge,
-        hinge_reduced=hinge_reduced,
-        inertia=hinge.rest[kept, kept],
-        wrench=hinge_reduced[kept],
+        drive=hinge.drive(acting, torque),
+        inertia=hinge.inertia,
+        wrench=hinge.wrench(acting, torque),
     )
 
 
