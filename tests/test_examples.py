@@ -4,6 +4,8 @@ import importlib.util
 import re
 from pathlib import Path
 
+import mpmath
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -49,6 +51,118 @@ def test_the_figures_of_mohan_and_saha_are_drawn(tmp_path):
 
     drawn = sorted(path.name for path in tmp_path.iterdir())
     assert drawn == ["mohan-saha-fig4.png", "mohan-saha-fig5.png"]
+
+
+@pytest.fixture(scope="module")
+def complexity():
+    return example("mohan_saha_complexity")
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm"),
+    [
+        ("Mohan & Saha", lambda paper: paper.mohan_saha(8, 2)),
+        ("Jain & Rodriguez", lambda paper: paper.jain_rodriguez(8, 2, few=False)),
+        ("Cyril", lambda paper: paper.cyril(8, 2)),
+    ],
+)
+def test_the_printed_operations_come_out_of_table_1_for_two_modes(complexity, name, algorithm):
+    # cut off, not rounded: Cyril's are 13990 1/3 and 12683 1/3
+    assert tuple(map(int, algorithm(complexity))) == complexity.PRINTED[name]
+
+
+def test_the_misprint_of_table_1_does_not_give_the_printed_additions(complexity):
+    assert complexity.cyril(8, 2, as_printed=True).add == pytest.approx(10675 + 1 / 3)
+
+
+@pytest.mark.parametrize(("m", "few"), [(7, True), (8, False)])
+def test_the_rows_of_jain_and_rodriguez_meet_between_seven_and_eight_modes(complexity, m, few):
+    rows = {few: complexity.jain_rodriguez(1, m, few=few).mul for few in (True, False)}
+
+    assert min(rows, key=rows.get) is few
+
+
+@pytest.mark.parametrize("part", ["recursion", "terms"])
+@pytest.mark.parametrize("spatial", [False, True], ids=["planar", "spatial"])
+def test_operations_grow_as_the_polynomial_that_the_example_takes(complexity, part, spatial):
+    n = 6 if spatial else 9
+
+    found = complexity.counted(n, 1, part, spatial=spatial)
+    assert found == complexity.polynomial(n, 1, part, spatial=spatial)
+
+
+def test_recursion_needs_fewer_operations_than_cholesky_from_one_link_on(complexity):
+    found = complexity.main(1)
+
+    assert found["spatial"] == found["planar"] == {"Cholesky": 1}
+    assert found["Mohan & Saha"]["Jain & Rodriguez, few modes"] is None
+
+
+@pytest.mark.slow
+def test_the_operations_in_the_findings_are_those_of_the_code(complexity):
+    assert complexity.table() in (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def stability():
+    return example("mohan_saha_stability")
+
+
+@pytest.fixture(scope="module")
+def verdict(stability):
+    return stability.main(duration=1.0)
+
+
+def test_in_double_precision_both_solvers_give_the_same_motion(verdict):
+    assert verdict["gap"]["Cholesky", "double"] < 1e-13
+    assert verdict["peak"]["Cholesky", "double"] == pytest.approx(
+        verdict["peak"]["recursive", "double"], rel=1e-9
+    )
+
+
+def test_the_step_decides_and_not_the_solver(stability, verdict):
+    stable, unstable = stability.STEPS[:2]
+    assert stable < stability.stability_limit() < unstable
+    peaks = verdict["unstable peak"]
+    assert min(peaks.values()) > 20 * max(verdict["peak"].values())
+    assert peaks["Cholesky", "double"] == pytest.approx(peaks["recursive", "double"], rel=1e-6)
+
+
+@pytest.mark.parametrize(("precision", "factor"), [("double", 30), ("single", 100)])
+def test_recursion_errs_orders_less_over_eight_links(verdict, precision, factor):
+    error = verdict["error"]
+
+    assert factor * error["recursive", precision] < error["Cholesky", precision]
+
+
+def test_a_heavy_payload_costs_both_solvers_their_digits(stability):
+    error = stability.forward_errors(stability.over_payload(1e6), states=1)
+
+    assert error["recursive", "double"] > 1e-9
+    assert error["recursive", "single"] > 0.1
+
+
+def test_cholesky_in_single_precision_finds_no_factor_where_masses_grow_outwards(stability):
+    error = stability.forward_errors(stability.growing(1e6), states=1)
+
+    assert np.isnan(error["Cholesky", "single"])
+    assert error["recursive", "single"] < 0.02
+    assert 1e3 * error["recursive", "double"] < error["Cholesky", "double"]
+
+
+def test_the_refined_solution_is_that_of_the_equations_in_fifty_digits(stability):
+    solvers = stability.Solvers(stability.over_payload(1.0))
+    state = stability.random_state(solvers.plant, 0)
+    with mpmath.workdps(50):
+        M, force = map(mpmath.matrix, solvers.terms(state, mpmath.mpf))
+        wanted = mpmath.cholesky_solve(M, force)
+        error = mpmath.norm(mpmath.matrix(solvers.refined(state)) - wanted) / mpmath.norm(wanted)
+
+    assert error < mpmath.mpf(10) ** -40
+
+
+def test_both_solvers_solve_the_same_equations_up_to_the_rounding_of_constants(verdict):
+    assert verdict["error"]["constants", "double"] < 1e-12
 
 
 def test_the_lines_of_the_readme_are_those_of_the_example_and_run(capsys):

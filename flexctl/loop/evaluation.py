@@ -34,7 +34,7 @@ from flexctl.loop.run import Tolerance
 from flexctl.loop.simulation import simulate
 from flexctl.loop.trajectory import Trajectory
 from flexctl.loop.verdict_json import evaluation_json
-from flexctl.plant import Plant
+from flexctl.plant import Plant, count_operations
 
 N_PATH = 21
 _SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
@@ -198,12 +198,8 @@ def _basis(plant: Plant) -> dict[str, Any]:
 
 def count_law(law: ca.Function) -> dict[str, int]:
     """Operations of one evaluation of the control law: multiplications, additions, others."""
-    codes = [law.instruction_id(k) for k in range(law.n_instructions())]
-    free = {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST}
-    products = sum(code in {ca.OP_MUL, ca.OP_SQ, ca.OP_TWICE} for code in codes)
-    sums = sum(code in {ca.OP_ADD, ca.OP_SUB} for code in codes)
-    others = sum(code not in free for code in codes) - products - sums
-    return {"law_mul": products, "law_add": sums, "law_other": others}
+    counted = count_operations(law)
+    return {"law_mul": counted.mul, "law_add": counted.add, "law_other": counted.other}
 
 
 def _require_balance(trajectory: Trajectory) -> None:

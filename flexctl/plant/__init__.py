@@ -1,5 +1,6 @@
 """The chain: equations of motion as CasADi functions, linearisation, kinematics."""
 
+from flexctl.plant.arithmetic import Instructions, evaluate_in
 from flexctl.plant.assembly import check_joints, default_joints, joint_range, tip_load
 from flexctl.plant.compilation import (
     Evaluator,
@@ -11,12 +12,15 @@ from flexctl.plant.compilation import (
 )
 from flexctl.plant.functions import SIMULATION
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
+from flexctl.plant.operations import Operations, count_operations
 from flexctl.plant.plant import Plant, assemble_plant
 
 __all__ = [
     "SIMULATION",
     "Evaluator",
+    "Instructions",
     "LinearPlant",
+    "Operations",
     "Plant",
     "assemble_plant",
     "backend",
@@ -24,7 +28,9 @@ __all__ = [
     "cached_library",
     "check_joints",
     "compile_functions",
+    "count_operations",
     "default_joints",
+    "evaluate_in",
     "find_compiler",
     "find_equilibrium",
     "joint_range",

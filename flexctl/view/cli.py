@@ -97,6 +97,24 @@ def compare(
     return _deliver(compare_designs, Asked(**given), model, designs, report, not no_baseline)
 
 
+@cli.command()
+@click.argument("model")
+@click.argument("design", required=False)
+@click.option(
+    "--engine",
+    type=click.Choice(["recursion", "lagrange"]),
+    default="recursion",
+    show_default=True,
+    help="How the equations of motion are written.",
+)
+@options(BASIS, ARM, OUTPUT)
+def count(model: str, design: str | None, engine: Any, **given: Any) -> int:
+    """Count the operations of MODEL's dynamics, and of DESIGN's control law."""
+    from flexctl.view.counting import count_arm
+
+    return _deliver(count_arm, Asked(**given), model, design, engine)
+
+
 def _deliver(command: Any, asked: Asked, *words: Any) -> int:
     """Check what was asked, compute, hand over; 0, or 1 where a requirement does not hold."""
     from flexctl.view.output import deliver

@@ -1,0 +1,90 @@
+"""What a CasADi function costs: its operations, counted from its own instructions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import casadi as ca
+
+from flexctl.errors import ComputationError
+
+OPERATION_NAMES = {
+    getattr(ca, name): name.removeprefix("OP_").lower()
+    for name in dir(ca)
+    if name.startswith("OP_")
+}
+_PRODUCTS = {ca.OP_MUL, ca.OP_SQ}
+_SUMS = {ca.OP_ADD, ca.OP_SUB, ca.OP_TWICE}
+_FREE = {ca.OP_INPUT, ca.OP_OUTPUT, ca.OP_CONST, ca.OP_PARAMETER, ca.OP_ASSIGN}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operations:
+    """Operations of one evaluation.
+
+    Attributes
+    ----------
+    mul, add, other
+        Multiplications (squares too), additions (subtractions and doublings too), all others.
+    kinds
+        The others by kind, such as ``{"sin": 3, "cos": 3, "div": 2, "neg": 5}``.
+    """
+
+    mul: int
+    add: int
+    other: int
+    kinds: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        if sum(self.kinds.values()) != self.other:
+            raise ComputationError(f"{self.other} other operations, by kind {dict(self.kinds)}")
+
+    def to_json(self) -> dict[str, int]:
+        """Return mul, add and other under the keys of the command line's contract."""
+        return {"mul": self.mul, "add": self.add, "other": self.other}
+
+
+def count_operations(function: ca.Function) -> Operations:
+    """Count the operations of one evaluation of a function.
+
+    Inputs, outputs, constants and assignments cost nothing.  A multiplication by a constant is a
+    multiplication; one by 1 is not in the graph, and one by -1 is a negation: an other.
+
+    Raises
+    ------
+    ComputationError
+        When the function cannot be written out in scalar operations: see `scalar_instructions`.
+    """
+    function = scalar_instructions(function)
+    codes = Counter(function.instruction_id(k) for k in range(function.n_instructions()))
+    if ca.OP_CALL in codes:
+        raise ComputationError(f"{function.name()} calls functions whose operations it hides")
+    others = set(codes) - _PRODUCTS - _SUMS - _FREE
+    kinds = {OPERATION_NAMES[code]: codes[code] for code in sorted(others)}
+    return Operations(
+        mul=sum(codes[code] for code in _PRODUCTS),
+        add=sum(codes[code] for code in _SUMS),
+        other=sum(kinds.values()),
+        kinds=kinds,
+    )
+
+
+def scalar_instructions(function: ca.Function) -> ca.Function:
+    """Write a function out in scalar operations: itself where it already is.
+
+    Raises
+    ------
+    ComputationError
+        When a part has no such form, as a solver called within or compiled code.
+    """
+    if function.is_a("SXFunction"):
+        return function
+    try:
+        return function.expand()
+    except RuntimeError as error:
+        raise ComputationError(
+            f"{function.name()} cannot be written out in scalar operations, as it calls "
+            f"something that has none: {str(error).strip().splitlines()[-1]}"
+        ) from error

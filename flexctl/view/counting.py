@@ -1,0 +1,66 @@
+"""``flexctl count``: what one evaluation of an arm's equations of motion costs, and of a law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from flexctl.catalogue import BasisChoice, load_design
+from flexctl.design import design_controller
+from flexctl.plant import Operations, assemble_plant, count_operations
+from flexctl.plant.plant import EngineName
+from flexctl.view.options import Asked
+from flexctl.view.output import Result, check_targets
+from flexctl.view.request import basis_words, describe_basis, design_basis, load_arm
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+ROWS = {
+    "mass_matrix": "mass matrix M(q)",
+    "forward_dynamics": "forward dynamics a(q, v, tau)",
+    "inverse_dynamics": "inverse dynamics f(q, v, a)",
+    "law": "control law tau(reference, q, v)",
+}
+
+
+def count_arm(asked: Asked, model: str, design: str | None, engine: EngineName) -> Result:
+    """Find what `flexctl count` prints."""
+    check_targets(asked)
+    arm = load_arm(model, asked)
+    chosen = load_design(design) if design else None
+    basis = design_basis(asked) or (chosen.basis if chosen else BasisChoice())
+    plant = assemble_plant(arm, basis, engine=engine, interpreted=True)
+    functions = {name: plant.casadi_functions[name] for name in ROWS if name != "law"}
+    if chosen:
+        functions["law"] = design_controller(arm, chosen, basis).law
+    counted = {name: count_operations(function) for name, function in functions.items()}
+    answer = {
+        "model": arm.name,
+        "design": chosen.name if chosen else None,
+        "basis": describe_basis(basis),
+        "engine": engine,
+        "coordinates": plant.n,
+        **{name: counted[name].to_json() if name in counted else None for name in ROWS},
+    }
+    return Result(answer=answer, table=lambda: _table(answer, counted))
+
+
+def _table(answer: Mapping[str, Any], counted: Mapping[str, Operations]) -> RenderableType:
+    from rich.console import Group
+
+    from flexctl.view.tables import literal, plain_table
+
+    title = (
+        f"{answer['model']}: {basis_words(answer['basis'])} per link and plane, "
+        f"{answer['coordinates']} coordinates, engine {answer['engine']}"
+    )
+    table = plain_table(
+        title, "", "multiplications", "additions", "others", "which", numeric=(1, 2, 3)
+    )
+    for name, operations in counted.items():
+        kinds = ", ".join(f"{count} {kind}" for kind, count in operations.kinds.items())
+        figures = (str(n) for n in operations.to_json().values())
+        table.add_row(literal(ROWS[name]), *figures, literal(kinds))
+    note = "- common subexpressions are counted once; a square is a multiplication"
+    return Group(table, literal(note, "dim"))

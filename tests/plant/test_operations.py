@@ -1,0 +1,151 @@
+"""Operations are those of the function's own graph, and mean the same in any arithmetic."""
+
+import math
+from fractions import Fraction
+
+import casadi as ca
+import mpmath
+import numpy as np
+import pytest
+
+from flexctl.errors import ComputationError, InputError
+from flexctl.plant import count_operations, evaluate_in
+
+X = ca.SX.sym("x", 2)
+x, y = X[0], X[1]
+
+
+@pytest.mark.parametrize(
+    ("expression", "mul", "add", "kinds"),
+    [
+        (x * y, 1, 0, {}),
+        (x**2, 1, 0, {}),
+        (3.5 * x, 1, 0, {}),
+        (1 * x, 0, 0, {}),
+        (-1 * x, 0, 0, {"neg": 1}),
+        (x - y, 0, 1, {}),
+        (2 * x, 0, 1, {}),
+        (x / y + 1 / x, 0, 1, {"div": 1, "inv": 1}),
+        (ca.sin(x) * ca.cos(x), 1, 0, {"sin": 1, "cos": 1}),
+        (ca.sqrt(x) + x**2.5, 0, 1, {"sqrt": 1, "constpow": 1}),
+        (x, 0, 0, {}),
+    ],
+)
+def test_operations_are_counted_by_kind(expression, mul, add, kinds):
+    counted = count_operations(ca.Function("f", [X], [expression]))
+
+    assert counted.to_json() == {"mul": mul, "add": add, "other": sum(kinds.values())}
+    assert counted.kinds == kinds
+
+
+def test_a_function_of_functions_is_counted_through():
+    inner = ca.Function("inner", [X], [x * y + ca.sin(x)])
+    Z = ca.MX.sym("z", 2)
+    outer = ca.Function("outer", [Z], [inner(Z) * Z[0] + inner(2 * Z)])
+
+    # twice the inner's product, sum and sine; a product, a sum, two doublings outside
+    assert count_operations(outer).to_json() == {"mul": 3, "add": 5, "other": 2}
+
+
+def test_a_function_that_hides_its_operations_is_refused_in_words():
+    A, b = ca.MX.sym("A", 3, 3), ca.MX.sym("b", 3)
+    solver = ca.Function("solver", [A, b], [ca.solve(A, b, "ldl")])
+
+    with pytest.raises(ComputationError, match="solver cannot be written out"):
+        count_operations(solver)
+
+
+@pytest.mark.parametrize("size", [1, 4, 9])
+def test_factor_and_solve_cost_what_the_textbook_says(size):
+    # LDL': (n^3 - n)/6 sums in the factor besides those of D, n (n - 1) in both substitutions
+    M, b = ca.SX.sym("M", size, size), ca.SX.sym("b", size)
+    D, upper, order = ca.ldl(M, False)
+    function = ca.Function("f", [M, b], [ca.ldl_solve(b, D, upper, order)], {"cse": True})
+
+    wanted = (size**3 - size) // 6 + size * (size - 1)
+    assert count_operations(function).add == wanted
+
+
+EVERY = [
+    x * y - x / y + 3 * x,
+    ca.sqrt(x) + ca.exp(y) + ca.log(x) + 1 / y,
+    ca.sin(x) + ca.cos(y) + ca.tan(x) + ca.atan2(y, x) + ca.atan(y),
+    ca.asin(y) + ca.acos(y) + ca.sinh(x) + ca.cosh(y) + ca.tanh(x),
+    ca.fabs(-x) + ca.if_else(x > y, x, y) + ca.fmin(x, y) + ca.fmax(x, y),
+    x**2 + x**2.5 + x**y + 2 * y,
+    ca.if_else(ca.logic_and(x > y, x >= y), 1.5, y) + ca.if_else(ca.logic_or(x < y, x == y), x, 2),
+]
+
+
+@pytest.mark.parametrize(
+    "number", [float, np.float64, mpmath.mpf], ids=["float", "numpy", "mpmath"]
+)
+@pytest.mark.parametrize("expression", EVERY, ids=str)
+def test_any_arithmetic_gives_what_casadi_gives(expression, number):
+    function = ca.Function("f", [X], [expression])
+    at = [0.7, 0.3]
+
+    assert float(evaluate_in(function, [at], number)[0][0]) == pytest.approx(
+        float(function(at)), rel=4e-16
+    )
+
+
+def test_rational_numbers_are_exact():
+    function = ca.Function("f", [X], [3 * (x + y)])
+
+    assert evaluate_in(function, [[10**20, Fraction(1, 3)]], Fraction)[0][0] == 3 * 10**20 + 1
+
+
+def test_single_precision_rounds_every_operation():
+    # 1 + 2^-24 rounds to 1 in single precision, not in double
+    function = ca.Function("f", [X], [2 * (x + y)])
+    found = evaluate_in(function, [[1.0, 2.0**-24]], np.float32)[0]
+
+    assert found.dtype == np.float32
+    assert found[0] == 2
+    assert float(function([1.0, 2.0**-24])) == 2 + 2.0**-23
+
+
+def test_fifty_digits_are_carried_through():
+    with mpmath.workdps(50):
+        found = evaluate_in(ca.Function("f", [X], [ca.sin(x) / y]), [[1, 3]], mpmath.mpf)[0][0]
+        wanted = mpmath.sin(1) / 3
+
+        assert abs(found / wanted - 1) < mpmath.mpf(10) ** -49
+
+
+def test_results_keep_their_shape_and_structural_zeros():
+    matrix = ca.SX(2, 3)
+    matrix[0, 2], matrix[1, 0] = x, y
+    found = evaluate_in(ca.Function("f", [X], [matrix, X]), [[5.0, 7.0]], float)
+
+    np.testing.assert_array_equal(found[0], [[0, 0, 5], [7, 0, 0]])
+    np.testing.assert_array_equal(found[1], [5, 7])
+
+
+def test_matrix_arguments_are_read_by_row_and_column():
+    A = ca.SX.sym("A", 2, 3)
+    function = ca.Function("f", [A], [A[1, 0] - A[0, 2]])
+
+    assert evaluate_in(function, [np.arange(6.0).reshape(2, 3)], float)[0][0] == 3 - 2
+
+
+@pytest.mark.parametrize("arguments", [[[1.0, 2.0, 3.0]], [], [[1.0, 2.0], [1.0]]])
+def test_arguments_that_do_not_fit_are_refused(arguments):
+    with pytest.raises(InputError, match="wanted"):
+        evaluate_in(ca.Function("f", [X], [x + y]), arguments, float)
+
+
+def test_an_operation_without_a_form_elsewhere_is_named():
+    with pytest.raises(ComputationError, match="erf"):
+        evaluate_in(ca.Function("f", [X], [ca.erf(x)]), [[1.0, 2.0]], float)
+
+
+def test_the_mass_matrix_in_fifty_digits_is_that_of_the_plant(plant_of):
+    plant = plant_of("two-link")
+    q = np.linspace(-0.2, 0.3, plant.n)
+    with mpmath.workdps(50):
+        M = evaluate_in(plant.casadi_functions["mass_matrix"], [q], mpmath.mpf)[0].astype(float)
+
+    scale = np.sqrt(np.outer(M.diagonal(), M.diagonal()))
+    assert np.abs((plant.mass_matrix(q) - M) / scale).max() < 100 * math.ulp(1.0)
