@@ -11,7 +11,7 @@ import numpy as np
 
 from flexctl.beam import Shapes, gauss
 from flexctl.body.body import Body, Local, free_length
-from flexctl.body.fields import Field, product_integral
+from flexctl.body.fields import Field, product_integral, sparse
 from flexctl.body.foreshortening import shortening
 from flexctl.body.segment import Fields, Segment
 from flexctl.checks import Array
@@ -62,7 +62,7 @@ def lay_line(body: Body, local: Local) -> Line:
         i, delta = _AXES[direction], deltas[direction]
         fields[i] = points.moving(_Curve.of(shapes, points.xi), delta)
         deflection[direction] = end[i] = ca.dot(ca.DM(shapes.value(1.0)), delta)
-        slope[direction] = ca.dot(ca.DM(shapes.slope(1.0)), delta) / points.length
+        slope[direction] = points.over_length(shapes.slope(1.0).T, delta)
         strain += _bending_energy(body, direction, delta, points)
         # phi = axis x direction times the slope: the turn that tilts the axis towards it
         sign = 1 if (i - body.axis) % 3 == 1 else -1
@@ -129,7 +129,18 @@ class _Points:
     @cached_property
     def stretch(self) -> ca.SX:
         """l'/l [1/s]: a mass point's xi changes at the rate (1 - xi) l'/l."""
-        return self.slide / self.length
+        return self.slide * self.per_length
+
+    @cached_property
+    def per_length(self) -> ca.SX:
+        """1/l [1/m]: a number unless the line slides."""
+        return 1 / self.length
+
+    def over_length(self, numbers: Array, x: ca.SX) -> ca.SX:
+        """Numbers (k, n) times x (n, 1), divided by the length: into the numbers where it can be."""
+        if self.per_length.is_constant():
+            return (sparse(numbers) * self.per_length) @ x
+        return self.per_length * (sparse(numbers) @ x)
 
     def moving(self, curve: _Curve, coordinates: ca.SX) -> _Component:
         """Component value(xi) c of the position with its velocity and drift at fixed mass points.
@@ -220,7 +231,7 @@ def _along(body: Body, points: _Points, deltas: Mapping[str, ca.SX]) -> tuple[_C
     if not (body.link.foreshortening and body.planes):
         return slide, length
     table = shortening(tuple(body.planes.values()), xi)
-    amount = table.coordinates(tuple(deltas.values())) / length
+    amount = points.over_length(np.eye(len(table.tip)), table.coordinates(tuple(deltas.values())))
     curve = _Curve(value=table.shapes, slope=table.slopes, curvature=table.curvatures)
     return slide.plus(points.moving(curve, amount)), length + ca.dot(ca.DM(table.tip), amount)
 
