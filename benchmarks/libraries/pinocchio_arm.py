@@ -65,7 +65,7 @@ def pinocchio_arm(arm: Arm, segments: int = 1) -> SegmentedArm:
         joints.append(model.nv - 1)
         springs.append(0.0)
         model.appendBodyToJoint(own, _solid(link.hub), _hub_frame(link))
-        parent, placement = own, _add_line(model, own, link, springs, segments)
+        parent, placement = _add_line(model, own, link, springs, segments)
     model.appendBodyToJoint(parent, _solid(arm.payload), placement)
     model.armature[joints] = [link.joint_inertia for link in arm.links]
     tip = model.addFrame(pin.Frame("tip", parent, 0, placement, pin.FrameType.OP_FRAME))
@@ -102,14 +102,16 @@ def _rod(link: Link, axis: str, start: float, end: float) -> pin.Inertia:
     return pin.Inertia(mass, (start + end) / 2 * e, about)
 
 
-def _add_line(model: pin.Model, own: int, link: Link, springs: list, segments: int) -> pin.SE3:
-    """Append the link's line to joint `own`; return the tip frame in the last joint."""
+def _add_line(
+    model: pin.Model, own: int, link: Link, springs: list[float], segments: int
+) -> tuple[int, pin.SE3]:
+    """Append the link's line to joint `own`; return the last joint and the tip frame in it."""
     here = pin.SE3.Identity()
     dh = link.dh
     if link.joint == "prismatic":
         assert not link.flexible, "a sliding beam has no fixed segments"
         model.appendBodyToJoint(own, _rod(link, "z", -link.length, 0.0), here)
-        return _along("x", dh.a) * _twist(link)
+        return own, _along("x", dh.a) * _twist(link)
     if not link.flexible:
         if dh.a == 0 and dh.d != 0:  # lies on its own joint axis
             reach = np.copysign(link.length, dh.d)
@@ -117,11 +119,13 @@ def _add_line(model: pin.Model, own: int, link: Link, springs: list, segments: i
         else:
             rod = _rod(link, "x", 0.0, link.length)
             model.appendBodyToJoint(own, rod, _along("z", dh.d) * _twist(link))
-        return _along("z", dh.d) * _twist(link) * _along("x", dh.a)
+        return own, _along("z", dh.d) * _twist(link) * _along("x", dh.a)
     return _add_segments(model, own, link, springs, segments)
 
 
-def _add_segments(model: pin.Model, own: int, link: Link, springs: list, segments: int) -> pin.SE3:
+def _add_segments(
+    model: pin.Model, own: int, link: Link, springs: list[float], segments: int
+) -> tuple[int, pin.SE3]:
     h = link.length / segments
     hinges = (np.arange(segments) + 0.5) * h
     placement = _along("z", link.dh.d) * _twist(link)
@@ -135,4 +139,4 @@ def _add_segments(model: pin.Model, own: int, link: Link, springs: list, segment
             springs.append(rigidity / h)
         model.appendBodyToJoint(own, _rod(link, "x", 0.0, beyond - here), placement)
         placement = _along("x", beyond - here)
-    return placement
+    return own, placement
