@@ -77,7 +77,7 @@ def test_beam_with_setting_angle_loses_the_share_of_the_speed_that_lies_in_its_p
     found = squares("z", 5.0, twist=twist)[:2]
 
     assert np.sqrt(found + (5.0 * np.sin(twist)) ** 2) == pytest.approx(
-        [FIRST[5], SECOND[5]], abs=1e-4
+        [FIRST[5], SECOND[5]], rel=1e-4
     )
 
 

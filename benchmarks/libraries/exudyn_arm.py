@@ -1,0 +1,175 @@
+"""A planar arm in Exudyn: floating frames with the clamped-free modes of each link.
+
+Every link is an `ObjectFFRFreducedOrder` whose frame is clamped to its root.  Its nodes are
+Gauss-Lobatto points with their weights as masses, so that the inertia integrals are exact for the
+modes used; four nodes without mass around the tip carry its slope to the next joint.  This
+formulation bends linearly and has no foreshortening: it corresponds to `foreshortening = false`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import exudyn as exu
+import numpy as np
+import scipy.sparse
+from exudyn import itemInterface as items
+from exudyn.FEM import FEMinterface, ObjectFFRFreducedOrderInterface
+
+from flexctl.catalogue import Arm, Link
+
+Array = np.ndarray
+ROOTS = (1.875104068711961, 4.694091132974175, 7.854757438237613, 10.995540734875467)
+REACH = 0.05  # of the nodes around the tip, in lengths: only their directions matter
+
+
+def clamped_free(roots: Array, xi: Array) -> tuple[Array, Array]:
+    """Modes of a clamped-free line and their slopes at xi, each (modes, points)."""
+    b = np.asarray(roots)[:, None]
+    ratio = (np.cosh(b) + np.cos(b)) / (np.sinh(b) + np.sin(b))
+    z = b * xi
+    value = np.cosh(z) - np.cos(z) - ratio * (np.sinh(z) - np.sin(z))
+    slope = b * (np.sinh(z) + np.sin(z) - ratio * (np.cosh(z) - np.cos(z)))
+    return value, slope
+
+
+def lobatto(count: int) -> tuple[Array, Array]:
+    """Gauss-Lobatto points and weights on [0, 1]."""
+    legendre = np.polynomial.Legendre.basis(count - 1)
+    x = np.concatenate([[-1.0], legendre.deriv().roots().real, [1.0]])
+    return (x + 1) / 2, 1 / (count * (count - 1) * legendre(x) ** 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExudynArm:
+    """An assembled system.
+
+    Attributes
+    ----------
+    system
+        Exudyn's main system.
+    frames, modes
+        Sensors of every link's frame rotation and of its modal coordinates.
+    slopes
+        Slope of every link's tip per unit of its modal coordinates, (links, modes) [1/m].
+    tip
+        Sensor of the arm's tip.
+    """
+
+    system: exu.MainSystem
+    frames: list
+    modes: list
+    slopes: Array
+    tip: object
+
+    def run(self, torques: Array, time: float) -> tuple[Array, Array, Array]:
+        """Times, joint angles (times, links) and tip (times, 2) under torques (steps + 1, links)."""
+        steps = len(torques) - 1
+        self.system.variables["torques"], self.system.variables["rate"] = torques, steps / time
+        self.system.SolveDynamic(settings(steps, time))
+        frames = [self.system.GetSensorStoredData(s) for s in self.frames]
+        modes = [self.system.GetSensorStoredData(s)[:, 1:] for s in self.modes]
+        angles = np.array([f[:, -1] for f in frames]).T
+        ends = [a + m @ s for a, m, s in zip(angles.T, modes, self.slopes, strict=True)]
+        angles[:, 1:] -= np.array(ends[:-1]).T
+        tip = self.system.GetSensorStoredData(self.tip)[:, 1:3]
+        return frames[0][:, 0], angles, tip
+
+
+def settings(steps: int, time: float) -> exu.SimulationSettings:
+    """Generalised-alpha, index 2 (trapezoidal: undamped); a hundred samples of the solution."""
+    s = exu.SimulationSettings()
+    s.timeIntegration.numberOfSteps = steps
+    s.timeIntegration.endTime = time
+    s.timeIntegration.generalizedAlpha.spectralRadius = 0.9
+    s.timeIntegration.newton.useModifiedNewton = True
+    s.solutionSettings.writeSolutionToFile = False
+    s.solutionSettings.sensorsWritePeriod = time / 100
+    s.timeIntegration.verboseMode = 0
+    s.linearSolverType = exu.LinearSolverType.EXUdense
+    return s
+
+
+def exudyn_arm(arm: Arm, modes: int = 2) -> ExudynArm:
+    """Build a planar arm of flexible revolute links in its straight pose."""
+    mbs = exu.SystemContainer().AddSystem()
+    ground = mbs.AddObject(items.ObjectGround())
+    before = mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=ground))
+    frames, coordinates, slopes, start = [], [], [], 0.0
+    for j, link in enumerate(arm.links):
+        fem, slope = _modal_link(link, modes)
+        parts = ObjectFFRFreducedOrderInterface(
+            fem, rigidBodyNodeType="NodeType.RotationRotationVector"
+        ).AddObjectFFRFreducedOrder(mbs, positionRef=[start, 0, 0])
+        root = mbs.AddMarker(items.MarkerNodeRigid(nodeNumber=parts["nRigidBody"]))
+        mbs.AddObject(
+            items.GenericJoint(markerNumbers=[before, root], constrainedAxes=[1, 1, 1, 1, 1, 0])
+        )
+        for marker, sign in ((root, 1.0), (before, -1.0)):
+            mbs.AddLoad(
+                items.LoadTorqueVector(
+                    markerNumber=marker, loadVector=[0, 0, 1], loadVectorUserFunction=_load(j, sign)
+                )
+            )
+        count = len(fem.nodes["Position"])
+        before = mbs.AddMarker(
+            items.MarkerSuperElementRigid(
+                bodyNumber=parts["oFFRFreducedOrder"],
+                meshNodeNumbers=list(range(count - 4, count)),
+                weightingFactors=[0.25] * 4,
+            )
+        )
+        frames.append(_sensor(mbs, parts["nRigidBody"], exu.OutputVariableType.Rotation))
+        coordinates.append(_sensor(mbs, parts["nGenericODE2"], exu.OutputVariableType.Coordinates))
+        slopes.append(slope)
+        start += link.length
+    tip = mbs.AddSensor(
+        items.SensorMarker(
+            markerNumber=before,
+            outputVariableType=exu.OutputVariableType.Position,
+            storeInternal=True,
+            writeToFile=False,
+        )
+    )
+    mbs.Assemble()
+    return ExudynArm(system=mbs, frames=frames, modes=coordinates, slopes=np.array(slopes), tip=tip)
+
+
+def _load(joint: int, sign: float) -> object:
+    def torque(mbs: exu.MainSystem, t: float, load: list) -> list:
+        table = mbs.variables["torques"]
+        return [0.0, 0.0, sign * table[round(t * mbs.variables["rate"])][joint]]
+
+    return torque
+
+
+def _sensor(mbs: exu.MainSystem, node: int, kind: object) -> object:
+    return mbs.AddSensor(
+        items.SensorNode(
+            nodeNumber=node, outputVariableType=kind, storeInternal=True, writeToFile=False
+        )
+    )
+
+
+def _modal_link(link: Link, modes: int) -> tuple[FEMinterface, Array]:
+    """Nodes, masses, modes and stiffness of a link; slope of its tip per unit of each mode."""
+    length, roots = link.length, np.array(ROOTS[:modes])
+    xi, weights = lobatto(16 + 4 * modes)
+    line = np.outer(xi * length, [1, 0, 0])
+    around = REACH * length * np.array([[0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
+    positions = np.vstack([line, [length, 0, 0] + around])
+    masses = np.concatenate([link.mass_per_length * length * weights, np.zeros(4)])
+    value, _ = clamped_free(roots, np.append(xi, np.ones(4)))
+    slope = clamped_free(roots, np.ones(1))[1][:, 0] / length
+    basis = np.zeros((len(positions), 3, modes))
+    basis[:, 1] = value.T
+    basis[-4:, 0] = -np.outer(around[:, 1], slope)
+    Phi = basis.reshape(-1, modes)
+    inverse = np.linalg.pinv(Phi)
+    K = np.diag(link.EI["y"] / length**3 * roots**4)
+    fem = FEMinterface()
+    fem.nodes = {"Position": positions}
+    fem.massMatrix = scipy.sparse.csr_matrix(scipy.sparse.diags(np.repeat(masses, 3)))
+    fem.stiffnessMatrix = scipy.sparse.csr_matrix(inverse.T @ K @ inverse)
+    fem.modeBasis = {"matrix": Phi, "type": "NormalModes"}
+    return fem, slope
