@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import exudyn as exu
 import numpy as np
 import scipy.sparse
-from exudyn import itemInterface as items
+from exudyn import itemInterface as items  # noqa: N813
 from exudyn.FEM import FEMinterface, ObjectFFRFreducedOrderInterface
 
 from flexctl.catalogue import Arm, Link
 
 Array = np.ndarray
 ROOTS = (1.875104068711961, 4.694091132974175, 7.854757438237613, 10.995540734875467)
+ROOTS += (14.13716839104647, 17.278759532088237)
 REACH = 0.05  # of the nodes around the tip, in lengths: only their directions matter
 
 
@@ -52,6 +53,8 @@ class ExudynArm:
         Sensors of every link's frame rotation and of its modal coordinates.
     slopes
         Slope of every link's tip per unit of its modal coordinates, (links, modes) [1/m].
+    loads
+        Torques of every joint: on its link, and back on the link before.
     tip
         Sensor of the arm's tip.
     """
@@ -60,12 +63,24 @@ class ExudynArm:
     frames: list
     modes: list
     slopes: Array
+    loads: list
     tip: object
 
     def run(self, torques: Array, time: float) -> tuple[Array, Array, Array]:
-        """Times, joint angles (times, links) and tip (times, 2) under torques (steps + 1, links)."""
+        """Return times, joint angles (times, links) and tip (times, 2) of a run.
+
+        `torques` (steps + 1, links) act at the ends of the steps.
+        """
         steps = len(torques) - 1
-        self.system.variables["torques"], self.system.variables["rate"] = torques, steps / time
+        table, rate = torques.tolist(), steps / time
+
+        def set_torques(mbs: exu.MainSystem, t: float) -> bool:
+            for loads, value in zip(self.loads, table[round(t * rate)], strict=True):
+                for load, sign in zip(loads, (1.0, -1.0), strict=True):
+                    mbs.SetLoadParameter(load, "loadVector", [0.0, 0.0, sign * value])
+            return True
+
+        self.system.SetPreStepUserFunction(set_torques)
         self.system.SolveDynamic(settings(steps, time))
         frames = [self.system.GetSensorStoredData(s) for s in self.frames]
         modes = [self.system.GetSensorStoredData(s)[:, 1:] for s in self.modes]
@@ -77,16 +92,16 @@ class ExudynArm:
 
 
 def settings(steps: int, time: float) -> exu.SimulationSettings:
-    """Generalised-alpha, index 2 (trapezoidal: undamped); a hundred samples of the solution."""
+    """Generalised-alpha with little numerical damping; a hundred samples of the solution."""
     s = exu.SimulationSettings()
     s.timeIntegration.numberOfSteps = steps
     s.timeIntegration.endTime = time
     s.timeIntegration.generalizedAlpha.spectralRadius = 0.9
     s.timeIntegration.newton.useModifiedNewton = True
-    s.solutionSettings.writeSolutionToFile = False
-    s.solutionSettings.sensorsWritePeriod = time / 100
+    s.solution.file.write = False
+    s.solution.sensors.writePeriod = time / 100
     s.timeIntegration.verboseMode = 0
-    s.linearSolverType = exu.LinearSolverType.EXUdense
+    s.linearSolver.solverType = exu.LinearSolverType.EXUdense
     return s
 
 
@@ -95,8 +110,8 @@ def exudyn_arm(arm: Arm, modes: int = 2) -> ExudynArm:
     mbs = exu.SystemContainer().AddSystem()
     ground = mbs.AddObject(items.ObjectGround())
     before = mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=ground))
-    frames, coordinates, slopes, start = [], [], [], 0.0
-    for j, link in enumerate(arm.links):
+    frames, coordinates, slopes, loads, start = [], [], [], [], 0.0
+    for link in arm.links:
         fem, slope = _modal_link(link, modes)
         parts = ObjectFFRFreducedOrderInterface(
             fem, rigidBodyNodeType="NodeType.RotationRotationVector"
@@ -105,12 +120,7 @@ def exudyn_arm(arm: Arm, modes: int = 2) -> ExudynArm:
         mbs.AddObject(
             items.GenericJoint(markerNumbers=[before, root], constrainedAxes=[1, 1, 1, 1, 1, 0])
         )
-        for marker, sign in ((root, 1.0), (before, -1.0)):
-            mbs.AddLoad(
-                items.LoadTorqueVector(
-                    markerNumber=marker, loadVector=[0, 0, 1], loadVectorUserFunction=_load(j, sign)
-                )
-            )
+        loads.append([mbs.AddLoad(_torque(marker)) for marker in (root, before)])
         count = len(fem.nodes["Position"])
         before = mbs.AddMarker(
             items.MarkerSuperElementRigid(
@@ -132,15 +142,18 @@ def exudyn_arm(arm: Arm, modes: int = 2) -> ExudynArm:
         )
     )
     mbs.Assemble()
-    return ExudynArm(system=mbs, frames=frames, modes=coordinates, slopes=np.array(slopes), tip=tip)
+    return ExudynArm(
+        system=mbs,
+        frames=frames,
+        modes=coordinates,
+        slopes=np.array(slopes),
+        loads=loads,
+        tip=tip,
+    )
 
 
-def _load(joint: int, sign: float) -> object:
-    def torque(mbs: exu.MainSystem, t: float, load: list) -> list:
-        table = mbs.variables["torques"]
-        return [0.0, 0.0, sign * table[round(t * mbs.variables["rate"])][joint]]
-
-    return torque
+def _torque(marker: object) -> object:
+    return items.LoadTorqueVector(markerNumber=marker, loadVector=[0.0, 0.0, 0.0])
 
 
 def _sensor(mbs: exu.MainSystem, node: int, kind: object) -> object:
@@ -157,7 +170,7 @@ def _modal_link(link: Link, modes: int) -> tuple[FEMinterface, Array]:
     xi, weights = lobatto(16 + 4 * modes)
     line = np.outer(xi * length, [1, 0, 0])
     around = REACH * length * np.array([[0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
-    positions = np.vstack([line, [length, 0, 0] + around])
+    positions = np.vstack([line, np.array([length, 0, 0]) + around])
     masses = np.concatenate([link.mass_per_length * length * weights, np.zeros(4)])
     value, _ = clamped_free(roots, np.append(xi, np.ones(4)))
     slope = clamped_free(roots, np.ones(1))[1][:, 0] / length

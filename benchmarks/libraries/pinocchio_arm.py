@@ -7,6 +7,7 @@ EI/h in its middle: half a segment rigid at the root, N - 1 whole ones, half a o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -52,20 +53,21 @@ class SegmentedArm:
         return pin.updateFramePlacement(self.model, data, self.tip).translation.copy()
 
 
-def pinocchio_arm(arm: Arm, segments: int = 1) -> SegmentedArm:
-    """Build the model; `segments` elements per flexible link."""
+def pinocchio_arm(arm: Arm, segments: int | Sequence[int] = 1) -> SegmentedArm:
+    """Build the model; `segments` elements per link, one number for all or one for each."""
+    counts = [segments] * len(arm.links) if isinstance(segments, int | np.integer) else segments
     model = pin.Model()
     model.gravity.linear = np.array(arm.gravity)
     base = pin.exp3(np.array(arm.base.rotation_vector))
     parent, placement = 0, pin.SE3(base, np.array(arm.base.position))
     joints, springs = [], []
-    for link in arm.links:
+    for link, count in zip(arm.links, counts, strict=True):
         joint = pin.JointModelRZ() if link.joint == "revolute" else pin.JointModelPZ()
         own = model.addJoint(parent, joint, placement * _before(link), link.name)
         joints.append(model.nv - 1)
         springs.append(0.0)
         model.appendBodyToJoint(own, _solid(link.hub), _hub_frame(link))
-        parent, placement = _add_line(model, own, link, springs, segments)
+        parent, placement = _add_line(model, own, link, springs, count)
     model.appendBodyToJoint(parent, _solid(arm.payload), placement)
     model.armature[joints] = [link.joint_inertia for link in arm.links]
     tip = model.addFrame(pin.Frame("tip", parent, 0, placement, pin.FrameType.OP_FRAME))
