@@ -1,4 +1,7 @@
-"""Exudyn's floating-frame links move as ours without foreshortening (needs the extra `bench`)."""
+"""Exudyn's floating-frame links move as ours without foreshortening.
+
+Needs the extra `bench`, which `make test-all` installs.
+"""
 
 from pathlib import Path
 

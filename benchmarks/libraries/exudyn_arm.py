@@ -1,13 +1,14 @@
-"""A planar arm in Exudyn: floating frames with the clamped-free modes of each link.
+"""A planar arm in Exudyn: floating frames with shapes of each link.
 
 Every link is an `ObjectFFRFreducedOrder` whose frame is clamped to its root.  Its nodes are
 Gauss-Lobatto points with their weights as masses, so that the inertia integrals are exact for the
-modes used; four nodes without mass around the tip carry its slope to the next joint.  This
+shapes used; four nodes without mass around the tip carry its slope to the next joint.  This
 formulation bends linearly and has no foreshortening: it corresponds to `foreshortening = false`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import exudyn as exu
@@ -15,23 +16,41 @@ import numpy as np
 import scipy.sparse
 from exudyn import itemInterface as items  # noqa: N813
 from exudyn.FEM import FEMinterface, ObjectFFRFreducedOrderInterface
+from numpy.polynomial import Legendre, Polynomial
 
 from flexctl.catalogue import Arm, Link
 
 Array = np.ndarray
 ROOTS = (1.875104068711961, 4.694091132974175, 7.854757438237613, 10.995540734875467)
-ROOTS += (14.13716839104647, 17.278759532088237)
 REACH = 0.05  # of the nodes around the tip, in lengths: only their directions matter
 
 
-def clamped_free(roots: Array, xi: Array) -> tuple[Array, Array]:
-    """Modes of a clamped-free line and their slopes at xi, each (modes, points)."""
-    b = np.asarray(roots)[:, None]
-    ratio = (np.cosh(b) + np.cos(b)) / (np.sinh(b) + np.sin(b))
-    z = b * xi
-    value = np.cosh(z) - np.cos(z) - ratio * (np.sinh(z) - np.sin(z))
-    slope = b * (np.sinh(z) + np.sin(z) - ratio * (np.cosh(z) - np.cos(z)))
-    return value, slope
+def modes_of(count: int) -> Callable[[Array], tuple[Array, Array, Array]]:
+    """Clamped-free modes: shapes(xi) -> value, slope and curvature, each (count, points)."""
+
+    def shapes(xi: Array) -> tuple[Array, Array, Array]:
+        b = np.array(ROOTS[:count])[:, None]
+        ratio = (np.cosh(b) + np.cos(b)) / (np.sinh(b) + np.sin(b))
+        ch, sh, co, si = np.cosh(b * xi), np.sinh(b * xi), np.cos(b * xi), np.sin(b * xi)
+        value = ch - co - ratio * (sh - si)
+        slope = b * (sh + si - ratio * (ch - co))
+        return value, slope, b**2 * (ch + co - ratio * (sh + si))
+
+    return shapes
+
+
+def polynomials_of(count: int) -> Callable[[Array], tuple[Array, Array, Array]]:
+    """xi^2 times Legendre polynomials: fewer are needed where loads at the tip bend the link."""
+
+    def shapes(xi: Array) -> tuple[Array, Array, Array]:
+        legendre = (Legendre.basis(k, [0, 1]).convert(kind=Polynomial) for k in range(count))
+        basis = [Polynomial([0, 0, 1]) * f for f in legendre]
+        return tuple(np.array([(f.deriv(k) if k else f)(xi) for f in basis]) for k in range(3))
+
+    return shapes
+
+
+SHAPES = {"modes": modes_of, "polynomials": polynomials_of}
 
 
 def lobatto(count: int) -> tuple[Array, Array]:
@@ -105,14 +124,17 @@ def settings(steps: int, time: float) -> exu.SimulationSettings:
     return s
 
 
-def exudyn_arm(arm: Arm, modes: int = 2) -> ExudynArm:
-    """Build a planar arm of flexible revolute links in its straight pose."""
+def exudyn_arm(arm: Arm, order: int = 2, kind: str = "modes") -> ExudynArm:
+    """Build a planar arm of flexible revolute links in its straight pose.
+
+    `order` shapes per link of a `kind` in `SHAPES`.
+    """
     mbs = exu.SystemContainer().AddSystem()
     ground = mbs.AddObject(items.ObjectGround())
     before = mbs.AddMarker(items.MarkerBodyRigid(bodyNumber=ground))
     frames, coordinates, slopes, loads, start = [], [], [], [], 0.0
     for link in arm.links:
-        fem, slope = _modal_link(link, modes)
+        fem, slope = _modal_link(link, SHAPES[kind](order))
         parts = ObjectFFRFreducedOrderInterface(
             fem, rigidBodyNodeType="NodeType.RotationRotationVector"
         ).AddObjectFFRFreducedOrder(mbs, positionRef=[start, 0, 0])
@@ -164,22 +186,22 @@ def _sensor(mbs: exu.MainSystem, node: int, kind: object) -> object:
     )
 
 
-def _modal_link(link: Link, modes: int) -> tuple[FEMinterface, Array]:
-    """Nodes, masses, modes and stiffness of a link; slope of its tip per unit of each mode."""
-    length, roots = link.length, np.array(ROOTS[:modes])
-    xi, weights = lobatto(16 + 4 * modes)
+def _modal_link(link: Link, shapes: Callable) -> tuple[FEMinterface, Array]:
+    """Nodes, masses, shapes and stiffness of a link; slope of its tip per unit of each shape."""
+    length = link.length
+    xi, weights = lobatto(24)
     line = np.outer(xi * length, [1, 0, 0])
     around = REACH * length * np.array([[0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
     positions = np.vstack([line, np.array([length, 0, 0]) + around])
     masses = np.concatenate([link.mass_per_length * length * weights, np.zeros(4)])
-    value, _ = clamped_free(roots, np.append(xi, np.ones(4)))
-    slope = clamped_free(roots, np.ones(1))[1][:, 0] / length
-    basis = np.zeros((len(positions), 3, modes))
+    value, slope, curvature = shapes(np.append(xi, np.ones(4)))
+    slope, bent = slope[:, -1] / length, curvature[:, :-4]
+    basis = np.zeros((len(positions), 3, len(value)))
     basis[:, 1] = value.T
     basis[-4:, 0] = -np.outer(around[:, 1], slope)
-    Phi = basis.reshape(-1, modes)
+    Phi = basis.reshape(-1, len(value))
     inverse = np.linalg.pinv(Phi)
-    K = np.diag(link.EI["y"] / length**3 * roots**4)
+    K = link.EI["y"] / length**3 * (bent * weights) @ bent.T
     fem = FEMinterface()
     fem.nodes = {"Position": positions}
     fem.massMatrix = scipy.sparse.csr_matrix(scipy.sparse.diags(np.repeat(masses, 3)))
