@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.ready-bench
 # Wheels only: an install never needs a compiler, and says so when a wheel is missing.
 INSTALL := -m pip install --quiet --no-input --disable-pip-version-check --only-binary :all:
 DEMO := build/demo
@@ -25,7 +26,7 @@ demo: $(READY) ## compare gain sets of the RRP arm, also on a softer, heavier ar
 test: lint ## format check, lint, types, import arrows, quick tests
 	$(PY) -m pytest -n 2 -m "not slow"
 
-test-all: lint ## the same with the slow tests
+test-all: lint $(BENCH_READY) ## the same with the slow tests
 	$(PY) -m pytest -n 2
 
 check: test ## another word for test
@@ -40,13 +41,13 @@ format: $(READY) ## format the code and mend what the linter can mend
 	$(PY) -m ruff format .
 	$(PY) -m ruff check --fix .
 
-bench: $(READY) ## run every script in benchmarks/
+bench: $(BENCH_READY) ## run every script in benchmarks/, other libraries too
 	@for script in $(wildcard benchmarks/*.py); do echo "$$script"; $(PY) "$$script" || exit 1; done
 
 lock: ## resolve the dependencies afresh into constraints.txt
 	@rm -rf build/lock && mkdir -p build
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/python $(INSTALL) --editable '.[dev]'
+	build/lock/bin/python $(INSTALL) --editable '.[dev,bench]'
 	@{ echo "# Every version that the tests run with. Regenerate with: make lock"; \
 	   build/lock/bin/python -m pip freeze --exclude-editable; } > build/constraints.txt
 	@mv build/constraints.txt constraints.txt
@@ -62,4 +63,9 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once; takes a minute or two)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) $(INSTALL) --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(BENCH_READY): $(READY)
+	@echo "Adding the libraries that the benchmarks compare with"
+	@$(PY) $(INSTALL) --constraint constraints.txt --editable '.[dev,bench]'
 	@touch $@
