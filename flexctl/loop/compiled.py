@@ -1,4 +1,4 @@
-"""Runs in machine code: the C integrator with the compiled plant and law."""
+"""Runs in machine code: the integrators in C with the compiled plant and law."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ import ctypes as ct
 import functools
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.run import Run, RunFailure, Tolerance, why_out_of_range
+from flexctl.loop.integrators import Integrator
+from flexctl.loop.library import RUN, library
+from flexctl.loop.run import STEEPEST, Run, RunFailure, Tolerance, why_out_of_range, why_too_steep
 from flexctl.loop.schedule import Event
-from flexctl.plant import (
-    SIMULATION,
-    cached_library,
-    compile_functions,
-)
+from flexctl.plant import cached_library
 
-_SOURCE = Path(__file__).with_name("esdirk.c")
+_FOLDER = Path(__file__).parent
+_SOURCES = ("driver.c", "driver.h", "newton.c", "esdirk.c", "explicit.c", "midpoint.c", "rk4.c")
 _int, _double = ct.c_longlong, ct.c_double
 _doubles = ct.POINTER(ct.c_double)
 
@@ -40,20 +38,28 @@ class _Event(ct.Structure):
     _fields_ = (("time", _double), ("kind", _int), ("index", _int), ("phase", _double))
 
 
-_FUNCTIONS = ("inverse", "terms", "dissipation", "reference", "law", "law_jacobian")
+_FUNCTIONS = (
+    "inverse_dynamics",
+    "forward_dynamics",
+    "momentum",
+    "terms",
+    "dissipation",
+    "deflections",
+    "reference",
+    "law",
+    "law_jacobian",
+)
 
 
 class _Problem(ct.Structure):
     _fields_ = (
-        *((name, _int) for name in ("n", "m", "n_z", "held")),
+        *((name, _int) for name in ("method", "n", "m", "n_z", "held", "n_lines")),
         *((name, _Function) for name in _FUNCTIONS),
-        *((name, _double) for name in ("rtol", "atol_q", "atol_v", "sample_time")),
+        *((name, _double) for name in ("rtol", "atol_q", "atol_v")),
+        *((name, _double) for name in ("fixed_step", "sample_time", "steepest")),
         *((name, _int) for name in ("max_steps", "n_events", "n_samples")),
         ("events", ct.POINTER(_Event)),
-        ("sample_times", _doubles),
-        ("limit", _doubles),
-        ("lowest", _doubles),
-        ("highest", _doubles),
+        *((name, _doubles) for name in ("sample_times", "limit", "lowest", "highest")),
     )
 
 
@@ -68,32 +74,20 @@ class _Result(ct.Structure):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompiledLoop:
-    """Shared libraries of a closed loop: the integrator, the truth plant and the law."""
-
-    integrator: Path
-    plant: Path
-    law: Path
-    law_jacobian: Path
+def driver_library() -> Path | None:
+    """Library of the integrators, made or from the cache; None without a compiler."""
+    return cached_library(f"integrators {_source_text()}", _copy_sources)
 
 
-def compile_loop(loop: ClosedLoop) -> CompiledLoop | None:
-    """Compile what a run needs, or find it in the cache; None without a C compiler."""
-    plant = compile_functions(
-        f"simulation {loop.truth.content}",
-        lambda: [loop.truth.casadi_functions[name] for name in SIMULATION],
-    )
-    law = compile_functions(f"law {loop.content}", lambda: [loop.reference, loop.law])
-    jacobian = compile_functions(f"law_jacobian {loop.content}", lambda: [loop.law_jacobian])
-    integrator = cached_library("integrator", _copied_source)
-    if plant is None or law is None or jacobian is None or integrator is None:
-        return None
-    return CompiledLoop(integrator=integrator, plant=plant, law=law, law_jacobian=jacobian)
+@functools.cache
+def _source_text() -> str:
+    return "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SOURCES)
 
 
-def _copied_source(folder: Path) -> Path:
-    return Path(shutil.copy(_SOURCE, folder))
+def _copy_sources(folder: Path) -> Path:
+    for name in _SOURCES:
+        shutil.copy(_FOLDER / name, folder)
+    return folder / _SOURCES[0]
 
 
 @functools.cache
@@ -101,18 +95,21 @@ def _load(path: Path) -> ct.CDLL:
     return ct.CDLL(str(path))
 
 
+@functools.cache
 def _function(path: Path, name: str) -> _Function:
     """Return a CasADi function of a library with the sizes of its work arrays."""
-    library = _load(path)
+    loaded = _load(path)
     sizes = [_int() for _ in range(4)]
-    getattr(library, f"{name}_work")(*(ct.byref(size) for size in sizes))
-    address = ct.cast(getattr(library, name), ct.c_void_p)
+    getattr(loaded, f"{name}_work")(*(ct.byref(size) for size in sizes))
+    address = ct.cast(getattr(loaded, name), ct.c_void_p)
     return _Function(address, *(size.value for size in sizes))
 
 
 def run_compiled(
     loop: ClosedLoop,
-    compiled: CompiledLoop,
+    driver: Path,
+    method: Integrator,
+    step: float | None,
     events: Sequence[Event],
     times: Array,
     start: tuple[Array, Array, Array],
@@ -125,51 +122,62 @@ def run_compiled(
     out |= {"supplied": np.zeros(N), "dissipated": np.zeros(N), "saturated": np.zeros(m)}
     result = _Result(**{name: values.ctypes.data_as(_doubles) for name, values in out.items()})
     table = (_Event * len(events))(*((e.time, e.kind, e.index, e.phase) for e in events))
-    times = np.ascontiguousarray(times)
-    limit = np.ascontiguousarray(loop.torque_limit)
-    lowest, highest = loop.truth.valid_range
-    functions = {
-        "inverse": _function(compiled.plant, "inverse_dynamics"),
-        "terms": _function(compiled.plant, "terms"),
-        "dissipation": _function(compiled.plant, "dissipation"),
-        "reference": _function(compiled.law, "reference"),
-        "law": _function(compiled.law, "law"),
-        "law_jacobian": _function(compiled.law_jacobian, "law_jacobian"),
-    }
+    arrays = _contiguous(times, loop.torque_limit, *loop.truth.valid_range)
+    sample_times, limit, lowest, highest = (values.ctypes.data_as(_doubles) for values in arrays)
     problem = _Problem(
+        method=method.number,
         n=n,
         m=m,
         n_z=loop.controller.n_state,
+        n_lines=len(loop.truth.lines),
         held=int(loop.controller.sample_time is not None),
-        **functions,
+        **_functions(loop, (*RUN, *method.functions)),
         rtol=tolerance.relative,
         atol_q=tolerance.position,
         atol_v=tolerance.rate,
+        fixed_step=step or 0.0,
         sample_time=loop.controller.sample_time or 0.0,
-        max_steps=tolerance.max_steps,
+        steepest=STEEPEST,
+        max_steps=np.iinfo(np.int64).max if method.fixed else tolerance.max_steps,
         n_events=len(events),
         n_samples=N,
         events=table,
-        sample_times=times.ctypes.data_as(_doubles),
-        limit=limit.ctypes.data_as(_doubles),
-        lowest=lowest.ctypes.data_as(_doubles),
-        highest=highest.ctypes.data_as(_doubles),
+        sample_times=sample_times,
+        limit=limit,
+        lowest=lowest,
+        highest=highest,
     )
-    integrate = _load(compiled.integrator).flexctl_simulate
-    q0, v0, tau0 = (np.ascontiguousarray(values, dtype=float) for values in start)
-    status = integrate(
+    initial = _contiguous(*start)
+    status = _load(driver).flexctl_simulate(
         ct.byref(problem),
-        *(values.ctypes.data_as(_doubles) for values in (q0, v0, tau0)),
+        *(values.ctypes.data_as(_doubles) for values in initial),
         _double(tolerance.first_step),
         ct.byref(result),
     )
     if status:
-        why = _WHY.get(status) or why_out_of_range(loop.truth, result.index)
-        return RunFailure(time=result.time, why=why)
-    return Run(steps=result.steps, rejected=result.rejected, integrator=INTEGRATOR, **out)
+        return RunFailure(time=result.time, why=_why(loop, status, result.index))
+    counts = {name: getattr(result, name) for name in ("steps", "rejected", "evaluations")}
+    return Run(**counts, integrator=f"{method.words}, compiled C", **out)
 
 
-INTEGRATOR = "ARK4(3)6L[2]SA (ESDIRK) with error control, compiled C"
+def _contiguous(*arrays: Array) -> tuple[Array, ...]:
+    return tuple(np.ascontiguousarray(values, dtype=float) for values in arrays)
+
+
+def _functions(loop: ClosedLoop, names: Sequence[str]) -> dict[str, _Function]:
+    paths = {name: library(loop, name) for name in names}
+    return {name: _function(path, name) for name, path in paths.items() if path is not None}
+
+
+def _why(loop: ClosedLoop, status: int, index: int) -> str:
+    if status == _OUT_OF_RANGE:
+        return why_out_of_range(loop.truth, index)
+    if status == _TOO_STEEP:
+        return why_too_steep(loop.truth, index)
+    return _WHY[status]
+
+
+_OUT_OF_RANGE, _TOO_STEEP = 7, 8
 _WHY = {
     1: "there is not enough memory",
     2: "the motion grows without bound: no step is small enough to follow it",
@@ -177,4 +185,5 @@ _WHY = {
     4: "the motion grows without bound: the state is no longer finite",
     5: "the mass matrix or the iteration matrix is singular",
     6: "the accelerations at the start of a phase are not finite",
+    9: "Newton's method does not converge: the step is too long for this motion",
 }

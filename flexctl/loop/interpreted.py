@@ -11,12 +11,16 @@ import numpy as np
 import scipy.integrate
 
 from flexctl.checks import Array
+from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.run import Run, RunFailure, Tolerance, why_out_of_range
 from flexctl.loop.schedule import APPLY, SAMPLE, Event
 from flexctl.plant import Evaluator
 
-INTEGRATOR = "Radau IIA of order 5 (SciPy), functions in the CasADi virtual machine"
+_METHODS = {
+    "esdirk": ("Radau", "Radau IIA of order 5 (SciPy)"),
+    "explicit": ("DOP853", "Dormand-Prince 8(5,3) (SciPy)"),
+}
 
 
 class _Stretch:
@@ -61,12 +65,19 @@ class _Stretch:
 
 def run_interpreted(
     loop: ClosedLoop,
+    name: str,
     events: Sequence[Event],
     times: Array,
     start: tuple[Array, Array, Array],
     tolerance: Tolerance,
 ) -> Run | RunFailure:
     """Integrate a closed loop from `start` = (q0, v0, tau0), sampled at `times` (N,) [s]."""
+    if name not in _METHODS:
+        raise InputError(
+            f"integrator: {name} wanted a C compiler (see FLEXCTL_CC), came none; "
+            f"{', '.join(_METHODS)}, adams and bdf run without"
+        )
+    method, words = _METHODS[name]
     q0, v0, tau0 = start
     stretch = _Stretch(loop, np.array(tau0, dtype=float))
     n, m, n_z = stretch.n, stretch.m, stretch.n_z
@@ -80,7 +91,7 @@ def run_interpreted(
     )
     samples: dict[int, Array] = {}
     signals = _Signals(n, m, n_z, len(times))
-    steps = 0
+    steps = evaluations = 0
     lowest, highest = loop.truth.valid_range
     left = _range_left(lowest, highest)
     for event, following in itertools.pairwise(events):
@@ -96,7 +107,7 @@ def run_interpreted(
             stretch.rate,
             (event.time, following.time),
             x,
-            method="Radau",
+            method=method,
             rtol=tolerance.relative,
             atol=absolute,
             dense_output=True,
@@ -113,10 +124,13 @@ def run_interpreted(
         if not done.success or not np.isfinite(done.y[:, -1]).all():
             return RunFailure(time=float(done.t[-1]), why=str(done.message))
         steps += len(done.t) - 1
+        evaluations += done.nfev
         signals.fill(stretch, times, event.time, following.time, done.sol)
         x = done.y[:, -1].copy()
     saturated = signals.saturation(times, loop.torque_limit)
-    return Run(steps=steps, rejected=0, integrator=INTEGRATOR, saturated=saturated, **signals.all())
+    words = f"{words}, functions in the CasADi virtual machine"
+    counts = {"steps": steps, "rejected": 0, "evaluations": evaluations}
+    return Run(**counts, integrator=words, saturated=saturated, **signals.all())
 
 
 def _range_left(lowest: Array, highest: Array) -> Callable[[float, Array], float]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,10 +12,12 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError, RunError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.compiled import compile_loop, run_compiled
+from flexctl.loop.compiled import driver_library, run_compiled
+from flexctl.loop.integrators import AUTO, INTEGRATORS, check_request
 from flexctl.loop.interpreted import run_interpreted
 from flexctl.loop.run import Run, RunFailure, Tolerance
-from flexctl.loop.schedule import schedule
+from flexctl.loop.schedule import Event, schedule
+from flexctl.loop.stiffness import choose_integrator, local_poles, require_stable_step
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.plant import Plant, find_equilibrium
 
@@ -26,6 +30,8 @@ def simulate(
     times: Array | None = None,
     duration: float | None = None,
     tolerance: Tolerance | None = None,
+    integrator: str = AUTO,
+    step: float | None = None,
 ) -> Trajectory:
     """Simulate a closed loop from rest at the start of its reference.
 
@@ -38,7 +44,11 @@ def simulate(
     duration
         Length of the run [s]; the design's by default, or the last of `times` if later.
     tolerance
-        Error per step.
+        Error per step, of the integrators that control it.
+    integrator
+        One of `INTEGRATORS`, or ``auto``: the explicit one unless the loop is stiff.
+    step
+        Step [s] of an integrator with a fixed one.
 
     Returns
     -------
@@ -48,11 +58,12 @@ def simulate(
     Raises
     ------
     InputError
-        When the times do not ascend.
+        When the times do not ascend, the integrator is unknown, or its step missing or unstable.
     RunError
         When the run cannot be finished, as when the loop diverges: says when and why.
     """
     begun = time.perf_counter()
+    integrator, step = check_request(integrator, step, tolerance=tolerance is not None)
     tolerance = tolerance or Tolerance()
     duration = loop.duration if duration is None else duration
     times = np.linspace(0, duration, DEFAULT_SAMPLES) if times is None else np.asarray(times, float)
@@ -60,11 +71,7 @@ def simulate(
     duration = checks.positive("duration", max(duration, float(times[-1])))
     start = initial_state(loop)
     events = schedule(loop.controller, duration)
-    compiled = compile_loop(loop)
-    if compiled is None:
-        run = run_interpreted(loop, events, times, start, tolerance)
-    else:
-        run = run_compiled(loop, compiled, events, times, start, tolerance)
+    run = _integrate(loop, integrator, step, events, times, start, tolerance)
     if isinstance(run, RunFailure):
         raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
@@ -74,6 +81,33 @@ def simulate(
             why=run.why,
         )
     return _trajectory(loop, run, times, time.perf_counter() - begun)
+
+
+def _integrate(
+    loop: ClosedLoop,
+    name: str,
+    step: float | None,
+    events: Sequence[Event],
+    times: Array,
+    start: tuple[Array, Array, Array],
+    tolerance: Tolerance,
+) -> Run | RunFailure:
+    """Run the integrator of this name, or the one that suits the loop best."""
+    why = ""
+    if name == AUTO:
+        poles = local_poles(loop, start[0], 0.0)
+        name, why = choose_integrator(poles, events[-1].time, tolerance.relative)
+    method = INTEGRATORS[name]
+    if step is not None and name == "rk4":
+        require_stable_step(loop, step, start[0], events)
+    driver = driver_library()
+    if driver is None:
+        run = run_interpreted(loop, name, events, times, start, tolerance)
+    else:
+        run = run_compiled(loop, driver, method, step, events, times, start, tolerance)
+    if why and isinstance(run, Run):
+        return replace(run, integrator=f"{run.integrator} ({why})")
+    return run
 
 
 def initial_state(loop: ClosedLoop) -> tuple[Array, Array, Array]:
@@ -123,6 +157,8 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
         joints=truth.joints,
         saturated=run.saturated,
         steps=run.steps,
+        rejected=run.rejected,
+        evaluations=run.evaluations,
         wall_seconds=wall_seconds,
         integrator=run.integrator,
         assumptions=loop.assumptions,
