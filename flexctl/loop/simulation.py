@@ -15,6 +15,7 @@ from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.compiled import driver_library, run_compiled
 from flexctl.loop.integrators import AUTO, INTEGRATORS, check_request
 from flexctl.loop.interpreted import run_interpreted
+from flexctl.loop.multistep import run_multistep
 from flexctl.loop.run import Run, RunFailure, Tolerance
 from flexctl.loop.schedule import Event, schedule
 from flexctl.loop.stiffness import choose_integrator, local_poles, require_stable_step
@@ -101,7 +102,9 @@ def _integrate(
     if step is not None and name == "rk4":
         require_stable_step(loop, step, start[0], events)
     driver = driver_library()
-    if driver is None:
+    if method.number is None:
+        run = run_multistep(loop, name, method, events, times, start, tolerance)
+    elif driver is None:
         run = run_interpreted(loop, name, events, times, start, tolerance)
     else:
         run = run_compiled(loop, driver, method, step, events, times, start, tolerance)
