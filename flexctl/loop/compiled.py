@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as ct
 import functools
+import hashlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +14,22 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.integrators import Integrator
-from flexctl.loop.library import RUN, library
+from flexctl.loop.library import RUN, library, load
 from flexctl.loop.run import STEEPEST, Run, RunFailure, Tolerance, why_out_of_range, why_too_steep
 from flexctl.loop.schedule import Event
 from flexctl.plant import cached_library
 
 _FOLDER = Path(__file__).parent
-_SOURCES = ("driver.c", "driver.h", "newton.c", "esdirk.c", "explicit.c", "midpoint.c", "rk4.c")
+_SOURCES = (
+    "driver.c",  # the first includes the others
+    "driver.h",
+    "newton.c",
+    "esdirk.c",
+    "explicit.c",
+    "midpoint.c",
+    "rk4.c",
+    "columns.c",
+)
 _int, _double = ct.c_longlong, ct.c_double
 _doubles = ct.POINTER(ct.c_double)
 
@@ -74,14 +84,26 @@ class _Result(ct.Structure):
     )
 
 
+class _Table(ct.Structure):
+    _fields_ = (
+        ("n_in", _int),
+        ("n_out", _int),
+        ("rows_in", ct.POINTER(_int)),
+        ("rows_out", ct.POINTER(_int)),
+        ("in", ct.POINTER(_doubles)),
+        ("out", ct.POINTER(_doubles)),
+    )
+
+
 def driver_library() -> Path | None:
     """Library of the integrators, made or from the cache; None without a compiler."""
-    return cached_library(f"integrators {_source_text()}", _copy_sources)
+    return cached_library(f"integrators {_sources_digest()}", _copy_sources)
 
 
 @functools.cache
-def _source_text() -> str:
-    return "".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SOURCES)
+def _sources_digest() -> str:
+    text = b"".join((_FOLDER / name).read_bytes() for name in _SOURCES)
+    return hashlib.sha256(text).hexdigest()
 
 
 def _copy_sources(folder: Path) -> Path:
@@ -158,6 +180,44 @@ def run_compiled(
         return RunFailure(time=result.time, why=_why(loop, status, result.index))
     counts = {name: getattr(result, name) for name in ("steps", "rejected", "evaluations")}
     return Run(**counts, integrator=f"{method.words}, compiled C", **out)
+
+
+def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array]:
+    """Evaluate a function of a run at the columns of its arguments.
+
+    Parameters
+    ----------
+    loop
+        Loop, or truth plant in it, whose function it is.
+    name
+        Of the function; see `loop.library`.
+    signals
+        One array (., N) per argument.
+
+    Returns
+    -------
+    list
+        One array (., N) per result.
+    """
+    function, N = load(loop, name), signals[0].shape[1]
+    driver, path = driver_library(), library(loop, name)
+    if driver is None or path is None:
+        return [np.array(result) for result in function.map(N).call(list(signals))]
+    given = [np.asfortranarray(signal, dtype=float) for signal in signals]
+    rows = [function.numel_out(i) for i in range(function.n_out())]
+    results = [np.zeros((count, N), order="F") for count in rows]
+    table = _Table(
+        len(given),
+        len(results),
+        (_int * len(given))(*(len(signal) for signal in given)),
+        (_int * len(rows))(*rows),
+        (_doubles * len(given))(*(values.ctypes.data_as(_doubles) for values in given)),
+        (_doubles * len(rows))(*(values.ctypes.data_as(_doubles) for values in results)),
+    )
+    compiled = _function(path, name)
+    if _load(driver).flexctl_columns(ct.byref(compiled), ct.byref(table), _int(N)):
+        raise MemoryError
+    return results
 
 
 def _contiguous(*arrays: Array) -> tuple[Array, ...]:

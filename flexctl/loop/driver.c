@@ -318,3 +318,5 @@ int flexctl_simulate(const problem_t *p, const double *q0, const double *v0, con
   free(memory); free(s.arg); free(s.res); free(s.iw); free(s.pivot);
   return status;
 }
+
+#include "columns.c"

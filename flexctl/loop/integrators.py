@@ -62,7 +62,7 @@ INTEGRATORS: Mapping[str, Integrator] = {
 }
 
 
-def check_request(
+def check_integration(
     name: str, step: float | None, *, tolerance: bool, prefix: str = ""
 ) -> tuple[str, float | None]:
     """Return an integrator's name and its step [s], checked.

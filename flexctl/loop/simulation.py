@@ -12,8 +12,8 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError, RunError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.compiled import driver_library, run_compiled
-from flexctl.loop.integrators import AUTO, INTEGRATORS, check_request
+from flexctl.loop.compiled import driver_library, evaluate_columns, run_compiled
+from flexctl.loop.integrators import AUTO, INTEGRATORS, check_integration
 from flexctl.loop.interpreted import run_interpreted
 from flexctl.loop.multistep import run_multistep
 from flexctl.loop.run import Run, RunFailure, Tolerance
@@ -33,8 +33,9 @@ def simulate(
     tolerance: Tolerance | None = None,
     integrator: str = AUTO,
     step: float | None = None,
+    start: tuple[Array, Array] | None = None,
 ) -> Trajectory:
-    """Simulate a closed loop from rest at the start of its reference.
+    """Simulate a closed loop, by default from rest at the start of its reference.
 
     Parameters
     ----------
@@ -50,6 +51,8 @@ def simulate(
         One of `INTEGRATORS`, or ``auto``: the explicit one unless the loop is stiff.
     step
         Step [s] of an integrator with a fixed one.
+    start
+        Coordinates and rates of the truth plant at the start, (n,) each.
 
     Returns
     -------
@@ -64,15 +67,17 @@ def simulate(
         When the run cannot be finished, as when the loop diverges: says when and why.
     """
     begun = time.perf_counter()
-    integrator, step = check_request(integrator, step, tolerance=tolerance is not None)
+    integrator, step = check_integration(integrator, step, tolerance=tolerance is not None)
     tolerance = tolerance or Tolerance()
     duration = loop.duration if duration is None else duration
     times = np.linspace(0, duration, DEFAULT_SAMPLES) if times is None else np.asarray(times, float)
     _check_times(times)
     duration = checks.positive("duration", max(duration, float(times[-1])))
-    start = initial_state(loop)
+    q0, v0, tau0 = initial_state(loop)
+    if start is not None:
+        q0, v0 = (checks.shape("start", np.asarray(x, float), (loop.truth.n,)) for x in start)
     events = schedule(loop.controller, duration)
-    run = _integrate(loop, integrator, step, events, times, start, tolerance)
+    run = _integrate(loop, integrator, step, events, times, (q0, v0, tau0), tolerance)
     if isinstance(run, RunFailure):
         raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
@@ -132,9 +137,10 @@ def _words(plant: Plant) -> str:
 
 def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -> Trajectory:
     truth = loop.truth
-    desired, desired_rate, _ = loop.controller.reference.sample(times)
-    kinetic, strain, gravity = _over_time(truth, "energies", run.q, run.v)
-    deflection, slope = _over_time(truth, "deflections", run.q)
+    phase = np.zeros((1, len(times)))
+    _, desired, desired_rate, _ = evaluate_columns(loop, "reference", times[None, :], phase)
+    kinetic, strain, gravity = evaluate_columns(loop, "energies", run.q, run.v)
+    deflection, slope = evaluate_columns(loop, "deflections", run.q)
     lines = truth.lines
     return Trajectory(
         t=times,
@@ -144,8 +150,8 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
         tau=run.tau,
         desired=desired,
         desired_rate=desired_rate,
-        tip=_over_time(truth, "tip", run.q)[0],
-        desired_tip=_rigid_tip(truth, desired),
+        tip=evaluate_columns(loop, "tip", run.q)[0],
+        desired_tip=_rigid_tip(loop, desired),
         rest_tip=_rest_tip(loop),
         deflection=dict(zip(lines, deflection, strict=True)),
         slope=dict(zip(lines, slope, strict=True)),
@@ -168,20 +174,14 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
     )
 
 
-def _over_time(plant: Plant, name: str, *signals: Array) -> list[Array]:
-    """Evaluate a function of the plant at every sample (., N): one (., N) per result."""
-    function = plant.functions[name].function
-    results = function.map(signals[0].shape[1]).call([np.asarray(s) for s in signals])
-    return [np.array(result) for result in results]
-
-
-def _rigid_tip(plant: Plant, desired: Array) -> Array:
+def _rigid_tip(loop: ClosedLoop, desired: Array) -> Array:
     """Tip (3, N) of the rigid arm at the desired joints (m, N)."""
-    straight = np.zeros((plant.n - plant.m, desired.shape[1]))
-    return _over_time(plant, "tip", np.vstack([desired, straight]))[0]
+    straight = np.zeros((loop.truth.n - loop.truth.m, desired.shape[1]))
+    return evaluate_columns(loop, "tip", np.vstack([desired, straight]))[0]
 
 
 def _rest_tip(loop: ClosedLoop) -> Array:
     """Tip (3,) of the truth arm in equilibrium at the end of the reference."""
     truth = loop.truth
-    return truth.tip(find_equilibrium(truth, truth.straight(loop.controller.reference.final))[0])
+    at_rest = find_equilibrium(truth, truth.straight(loop.controller.reference.final))[0]
+    return evaluate_columns(loop, "tip", at_rest[:, None])[0][:, 0]
