@@ -103,8 +103,7 @@ def _failure(stretch: Stretch, done: Any) -> str | None:
     if done is None:
         return "the motion grows without bound: the state is no longer finite"
     if done.status == 1:
-        x = done.y_events[0][-1]
-        return stretch.why_beyond(x) or "the model ends"
+        return stretch.why_end(done.y_events[0][-1])
     if not done.success or not np.isfinite(done.y[:, -1]).all():
         return str(done.message)
     return None

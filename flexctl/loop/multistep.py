@@ -135,7 +135,7 @@ def run_multistep(
         grid = _grid(times, event.time, length, events[-1].time / _CHECKS)
         done = solver.integrate(x, p, grid)
         if done is None:
-            why = "SUNDIALS gives up after this time: the motion grows without bound, or too many steps"
+            why = "SUNDIALS gives up: the motion grows without bound, or takes too many steps"
             return RunFailure(time=event.time, why=why)
         states, steps, evaluations = done[0], steps + done[1], evaluations + done[2]
         for share, state in zip(grid, states.T, strict=True):
@@ -155,7 +155,7 @@ def run_multistep(
 
 
 def _grid(times: Array, begin: float, length: float, interval: float) -> tuple[float, ...]:
-    """Times of a stretch, as shares of it in (0, 1]: its samples, its end, and between them."""
+    """Return times of a stretch as shares of it in (0, 1]: its samples, its end, some between."""
     inside = times[(times > begin) & (times <= begin + length)]
     shares = [_share(t, begin, length) for t in inside]
     looks = np.arange(1, int(length / interval) + 1) * interval / length
@@ -169,5 +169,5 @@ def _share(t: float, begin: float, length: float) -> float:
 def _state_at(
     at: Mapping[float, Array], first: Array, begin: float, length: float, t: float
 ) -> Array:
-    """State of a stretch at one of the times of its grid, or at its begin."""
+    """Return the state of a stretch at one of the times of its grid, or at its begin."""
     return at.get(_share(t, begin, length), first)

@@ -81,11 +81,13 @@ class Stretch:
 
     def why_beyond(self, x: Array) -> str | None:
         """Say why the model has ended at this state; None where it has not."""
-        if self.room(x) > 0:
-            return None
+        return None if self.room(x) > 0 else self.why_end(x)
+
+    def why_end(self, x: Array) -> str:
+        """Say what of this state is nearest to where the model ends, or farthest beyond."""
         q, (lowest, highest) = x[: self.n], self.loop.truth.valid_range
         slopes, left = np.abs(self.slopes(x)), np.minimum(q - lowest, highest - q)
-        if slopes.max(initial=0.0) - STEEPEST >= -left.min():
+        if STEEPEST - slopes.max(initial=0.0) <= left.min():
             return why_too_steep(self.loop.truth, int(slopes.argmax()))
         return why_out_of_range(self.loop.truth, int(left.argmin()))
 

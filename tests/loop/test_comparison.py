@@ -95,12 +95,14 @@ def test_the_truth_is_the_files_or_two_modes_finer(make, rrp_arm):
     assert default_truth(make["single"](), choice) == BasisChoice(kind="modes", order=3)
 
 
-def test_designs_are_made_for_the_arm_as_modelled_and_judged_on_the_arm_as_it_is(make, designs):
+def test_designs_are_made_for_the_arm_as_modelled_and_judged_on_the_arm_as_it_is(make):
     arm = make["single"]()
+    # short, as the loop grows by itself on the other arm
+    design = named(make["design"]([0.0], [0.2], loop={"duration": 2.0}), "short")
     truth = apply_settings(arm, ["link1.EI=*0.95", "payload.mass=+5%"])
     choice = BasisChoice(kind="modes", order=2)
     known, other = (
-        compare(arm, designs[:1], truth_arm=t, truth_basis=choice, baseline=False).evaluations[0]
+        compare(arm, [design], truth_arm=t, truth_basis=choice, baseline=False).evaluations[0]
         for t in (arm, truth)
     )
     assert np.abs(known.tracking.joint_error_max[0]) < 1e-6
