@@ -14,7 +14,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.integrators import Integrator
-from flexctl.loop.library import RUN, library, load
+from flexctl.loop.library import RUN, build, external, library
 from flexctl.loop.run import STEEPEST, Run, RunFailure, Tolerance, why_out_of_range, why_too_steep
 from flexctl.loop.schedule import Event
 from flexctl.plant import cached_library
@@ -178,8 +178,13 @@ def run_compiled(
     )
     if status:
         return RunFailure(time=result.time, why=_why(loop, status, result.index))
-    counts = {name: getattr(result, name) for name in ("steps", "rejected", "evaluations")}
-    return Run(**counts, integrator=f"{method.words}, compiled C", **out)
+    return Run(
+        steps=result.steps,
+        rejected=result.rejected,
+        evaluations=result.evaluations,
+        integrator=f"{method.words}, compiled C",
+        **out,
+    )
 
 
 def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array]:
@@ -199,10 +204,10 @@ def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array
     list
         One array (., N) per result.
     """
-    function, N = load(loop, name), signals[0].shape[1]
-    driver, path = driver_library(), library(loop, name)
+    driver, path, N = driver_library(), library(loop, name), signals[0].shape[1]
     if driver is None or path is None:
-        return [np.array(result) for result in function.map(N).call(list(signals))]
+        return [np.array(result) for result in build(loop, name).map(N).call(list(signals))]
+    function = external(name, path)
     given = [np.asfortranarray(signal, dtype=float) for signal in signals]
     rows = [function.numel_out(i) for i in range(function.n_out())]
     results = [np.zeros((count, N), order="F") for count in rows]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from flexctl import checks
-from flexctl.catalogue import nearest
 from flexctl.errors import InputError
 
 
@@ -86,8 +85,7 @@ def check_integration(
     names = (AUTO, *INTEGRATORS)
     if name not in names:
         raise InputError(
-            f"{prefix}integrator: wanted one of {', '.join(names)} ({nearest(name, names)}), "
-            f"came {name!r}"
+            f"{prefix}integrator: wanted one of {', '.join(names)}, came {name!r}"
         )
     fixed = name != AUTO and INTEGRATORS[name].fixed
     if step is not None and not fixed:

@@ -65,9 +65,13 @@ def run_interpreted(
         steps, evaluations = steps + len(done.t) - 1, evaluations + done.nfev
         signals.fill(event.time, following.time, done.sol)
         x = done.y[:, -1].copy()
-    counts = {"steps": steps, "rejected": 0, "evaluations": evaluations}
-    words = f"{words}, functions in the CasADi virtual machine"
-    return Run(**counts, integrator=words, **signals.all())
+    return Run(
+        steps=steps,
+        rejected=0,
+        evaluations=evaluations,
+        integrator=f"{words}, functions in the CasADi virtual machine",
+        **signals.all(),
+    )
 
 
 def _absolute(stretch: Stretch, tolerance: Tolerance) -> Array:

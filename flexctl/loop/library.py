@@ -66,9 +66,10 @@ def library(loop: ClosedLoop, name: str) -> Path | None:
 def load(loop: ClosedLoop, name: str) -> ca.Function:
     """Return a function of a run to call from Python, compiled where a compiler is found."""
     path = library(loop, name)
-    return build(loop, name) if path is None else _external(name, path)
+    return build(loop, name) if path is None else external(name, path)
 
 
 @functools.cache
-def _external(name: str, path: Path) -> ca.Function:
+def external(name: str, path: Path) -> ca.Function:
+    """Return a function of a shared library; opened once."""
     return ca.external(name, str(path))

@@ -49,19 +49,17 @@ def rate_function(loop: ClosedLoop) -> ca.Function:
     return ca.Function("rate", [x, p, s], [length * ca.vertcat(v, a, z_rate, *powers)])
 
 
-def _load_rate(loop: ClosedLoop, *, with_jacobian: bool) -> tuple[ca.Function, str]:
-    """Return the rate, compiled with its Jacobian if asked, and what evaluates it, in words."""
+def _load_rate(loop: ClosedLoop) -> tuple[ca.Function, str]:
+    """Return the rate and what evaluates it, in words.
 
-    def functions() -> list[ca.Function]:
-        rate = rate_function(loop)
-        return [rate, rate.jacobian()] if with_jacobian else [rate]
-
-    name = "rate with jacobian" if with_jacobian else "rate"
-    path = compile_functions(f"{name} {loop.truth.content} {loop.content}", functions)
+    Of compiled functions finite differences give the Jacobian that BDF iterates with: it need not
+    be exact, and compiling it takes longer than most runs.
+    """
+    content = f"rate {loop.truth.content} {loop.content}"
+    path = compile_functions(content, lambda: [rate_function(loop)])
     if path is None:
         return rate_function(loop), "the CasADi virtual machine"
-    # CasADi wants derivatives in any case, though Adams methods here never ask for one
-    return ca.external("rate", str(path), {"enable_fd": not with_jacobian}), "compiled C"
+    return ca.external("rate", str(path), {"enable_fd": True}), "compiled C"
 
 
 class _Solver:
@@ -69,7 +67,7 @@ class _Solver:
 
     def __init__(self, loop: ClosedLoop, name: str, tolerance: Tolerance) -> None:
         n, n_z = loop.truth.n, loop.controller.n_state
-        rate, self.backend = _load_rate(loop, with_jacobian=name == "bdf")
+        rate, self.backend = _load_rate(loop)
         x, p, s = (ca.MX.sym("xps"[i], rate.numel_in(i)) for i in range(3))
         # CasADi takes one absolute tolerance: rates and energies enter divided by how much coarser
         # theirs is than that of positions

@@ -13,7 +13,7 @@ from flexctl.loop.library import load
 from flexctl.loop.schedule import Event
 
 # Above this many rad at this tolerance a loop is stiff: see `choose_integrator`.
-_STIFF, _AT_TOLERANCE = 12_000.0, 1e-9
+_STIFF, _AT_TOLERANCE = 12_000.0, 1e-10
 
 
 def local_poles(loop: ClosedLoop, q: Array, t: float) -> ComplexArray:
@@ -40,11 +40,12 @@ def choose_integrator(poles: ComplexArray, duration: float, relative: float) -> 
     """Choose explicit or esdirk by how far the fastest mode turns in a run, |lambda| T [rad].
 
     Stability makes the explicit method take |lambda| T / 5 steps however smooth the motion is;
-    the steps of esdirk follow the motion and grow as tolerance^(-1/4). At a tolerance of 1e-9 their
-    costs cross between 11 000 rad (a Canadarm of two modes, the RRP arm of two modes: explicit is
-    faster at equal error) and 17 000 rad (one link of four elements: esdirk takes a tenth of the
-    time), see benchmarks/integration.py. At looser tolerances the limit stays: below it the
-    explicit method takes 2400 steps at most, and is the more accurate.
+    the steps of esdirk follow the motion and grow as tolerance^(-1/4). At the default tolerance
+    their costs cross between 11 000 rad (a Canadarm and the RRP arm of two modes: explicit is
+    faster) and 17 000 rad (arms of two to four elements: esdirk takes half to a fifth of the
+    time), see benchmarks/integration.py; the limit then grows as those steps do. At looser
+    tolerances it stays: below it the explicit method takes 2400 steps at most, and is the more
+    accurate.
 
     Parameters
     ----------
