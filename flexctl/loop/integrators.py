@@ -84,9 +84,7 @@ def check_integration(
     """
     names = (AUTO, *INTEGRATORS)
     if name not in names:
-        raise InputError(
-            f"{prefix}integrator: wanted one of {', '.join(names)}, came {name!r}"
-        )
+        raise InputError(f"{prefix}integrator: wanted one of {', '.join(names)}, came {name!r}")
     fixed = name != AUTO and INTEGRATORS[name].fixed
     if step is not None and not fixed:
         takers = " or ".join(key for key, method in INTEGRATORS.items() if method.fixed)

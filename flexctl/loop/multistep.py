@@ -1,4 +1,7 @@
-"""Runs by SUNDIALS' multistep methods through CasADi, stretch by stretch between the events."""
+"""Runs by SUNDIALS' multistep methods through CasADi, stretch by stretch between the events.
+
+Source: [Hindmarsh05].
+"""
 
 from __future__ import annotations
 
