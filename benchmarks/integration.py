@@ -50,7 +50,7 @@ def canadarm() -> ClosedLoop:
         for length, mass in ((6.0, 140.0), (7.0, 85.0), (2.0, 95.0))
     ]
     facts = {"name": "canadarm", "summary": "of the benchmark", "source": "MS"}
-    arm = Arm.model_validate(facts | {"link": links})
+    arm = Arm.model_validate(facts | {"gravity": [0.0, 0.0, 0.0], "link": links})
     motion = {"kind": "cycloid", "from": [0.0] * 3, "to": [0.7, 0.5, -0.4], "duration": 9.0}
     gains = {"Gp": [2000.0, 500.0, 20.0], "Gv": [2000.0, 500.0, 20.0]}
     table = {"model": "canadarm", "method": "joint-pd", "reference": motion, "gains": gains}

@@ -177,7 +177,8 @@ def run_compiled(
         ct.byref(result),
     )
     if status:
-        return RunFailure(time=result.time, why=_why(loop, status, result.index))
+        why = _why(loop, status, result.index)
+        return RunFailure(time=result.time, why=why, exhausted=status == _TOO_MANY_STEPS)
     return Run(
         steps=result.steps,
         rejected=result.rejected,
@@ -242,7 +243,7 @@ def _why(loop: ClosedLoop, status: int, index: int) -> str:
     return _WHY[status]
 
 
-_OUT_OF_RANGE, _TOO_STEEP = 7, 8
+_TOO_MANY_STEPS, _OUT_OF_RANGE, _TOO_STEEP = 3, 7, 8
 _WHY = {
     1: "there is not enough memory",
     2: "the motion grows without bound: no step is small enough to follow it",

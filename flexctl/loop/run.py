@@ -66,7 +66,8 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFailure:
-    """A run that could not be finished: when [s] and why."""
+    """A run that could not be finished: when [s], why, and whether for want of steps only."""
 
     time: float
     why: str
+    exhausted: bool = False

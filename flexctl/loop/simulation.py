@@ -18,7 +18,12 @@ from flexctl.loop.interpreted import run_interpreted
 from flexctl.loop.multistep import run_multistep
 from flexctl.loop.run import Run, RunFailure, Tolerance
 from flexctl.loop.schedule import Event, schedule
-from flexctl.loop.stiffness import choose_integrator, local_poles, require_stable_step
+from flexctl.loop.stiffness import (
+    esdirk_budget,
+    fewest_explicit_steps,
+    local_poles,
+    require_stable_step,
+)
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.plant import Plant, find_equilibrium
 
@@ -48,7 +53,7 @@ def simulate(
     tolerance
         Error per step, of the integrators that control it.
     integrator
-        One of `INTEGRATORS`, or ``auto``: the explicit one unless the loop is stiff.
+        One of `INTEGRATORS`, or ``auto``: explicit, or esdirk if that takes far fewer steps.
     step
         Step [s] of an integrator with a fixed one.
     start
@@ -89,33 +94,51 @@ def simulate(
     return _trajectory(loop, run, times, time.perf_counter() - begun)
 
 
+_Start = tuple[Array, Array, Array]  # q0, v0, tau0
+
+
 def _integrate(
     loop: ClosedLoop,
     name: str,
     step: float | None,
     events: Sequence[Event],
     times: Array,
-    start: tuple[Array, Array, Array],
+    start: _Start,
     tolerance: Tolerance,
 ) -> Run | RunFailure:
     """Run the integrator of this name, or the one that suits the loop best."""
-    why = ""
     if name == AUTO:
-        poles = local_poles(loop, start[0], 0.0)
-        name, why = choose_integrator(poles, events[-1].time, tolerance.relative)
-    method = INTEGRATORS[name]
+        return _integrate_well(loop, events, times, start, tolerance)
+    method, driver = INTEGRATORS[name], driver_library()
+    if method.number is None:
+        return run_multistep(loop, name, method, events, times, start, tolerance)
+    if driver is None:
+        return run_interpreted(loop, name, events, times, start, tolerance)
     if step is not None and name == "rk4":
         require_stable_step(loop, step, start[0], events)
-    driver = driver_library()
-    if method.number is None:
-        run = run_multistep(loop, name, method, events, times, start, tolerance)
-    elif driver is None:
-        run = run_interpreted(loop, name, events, times, start, tolerance)
-    else:
-        run = run_compiled(loop, driver, method, step, events, times, start, tolerance)
-    if why and isinstance(run, Run):
-        return replace(run, integrator=f"{run.integrator} ({why})")
-    return run
+    return run_compiled(loop, driver, method, step, events, times, start, tolerance)
+
+
+def _integrate_well(
+    loop: ClosedLoop, events: Sequence[Event], times: Array, start: _Start, tolerance: Tolerance
+) -> Run | RunFailure:
+    """Run esdirk if it gets by with few enough steps, else the explicit method."""
+    fewest = fewest_explicit_steps(local_poles(loop, start[0], 0.0), events)
+    budget = min(esdirk_budget(fewest), tolerance.max_steps)
+    rest = (events, times, start)
+    why = f"chosen as the loop is not stiff: its fastest mode asks for {fewest} steps only"
+    if budget:
+        # SciPy's Radau, which stands in for esdirk without a compiler, cannot be limited
+        limited = tolerance if driver_library() is None else replace(tolerance, max_steps=budget)
+        trial = _integrate(loop, "esdirk", None, *rest, limited)
+        asked = f"its fastest mode asks the explicit method for {fewest} steps"
+        if isinstance(trial, Run):
+            return replace(trial, integrator=f"{trial.integrator} (chosen as {asked})")
+        if not trial.exhausted or budget == tolerance.max_steps:
+            return trial
+        why = f"chosen as {asked}, and esdirk for more than {budget}"
+    run = _integrate(loop, "explicit", None, *rest, tolerance)
+    return replace(run, integrator=f"{run.integrator} ({why})") if isinstance(run, Run) else run
 
 
 def initial_state(loop: ClosedLoop) -> tuple[Array, Array, Array]:

@@ -12,8 +12,9 @@ from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.library import load
 from flexctl.loop.schedule import Event
 
-# Above this many rad at this tolerance a loop is stiff: see `choose_integrator`.
-_STIFF, _AT_TOLERANCE = 12_000.0, 1e-10
+EASY_STEPS = 300  # so few steps of the explicit method that nothing else is worth a trial
+_TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured
+_ORDERS_APART = 3  # so many times its steps esdirk takes for the error of the explicit method
 
 
 def local_poles(loop: ClosedLoop, q: Array, t: float) -> ComplexArray:
@@ -36,37 +37,25 @@ def local_poles(loop: ClosedLoop, q: Array, t: float) -> ComplexArray:
     return np.linalg.eigvals(A).astype(complex)
 
 
-def choose_integrator(poles: ComplexArray, duration: float, relative: float) -> tuple[str, str]:
-    """Choose explicit or esdirk by how far the fastest mode turns in a run, |lambda| T [rad].
+def fewest_explicit_steps(poles: ComplexArray, events: Sequence[Event]) -> int:
+    """Count steps that the explicit method takes at least: a stretch needs one, stability more.
 
-    Stability makes the explicit method take |lambda| T / 5 steps however smooth the motion is;
-    the steps of esdirk follow the motion and grow as tolerance^(-1/4). At the default tolerance
-    their costs cross between 11 000 rad (a Canadarm and the RRP arm of two modes: explicit is
-    faster) and 17 000 rad (arms of two to four elements: esdirk takes half to a fifth of the
-    time), see benchmarks/integration.py; the limit then grows as those steps do. At looser
-    tolerances it stays: below it the explicit method takes 2400 steps at most, and is the more
-    accurate.
-
-    Parameters
-    ----------
-    poles
-        Of the loop at its start [rad/s].
-    duration
-        Of the run [s].
-    relative
-        Tolerance of the run [-].
-
-    Returns
-    -------
-    tuple
-        Name of the integrator, and why in words.
+    The fastest mode of `poles` [rad/s] turns |lambda| T in a run however smooth the motion is.
     """
-    turned = float(np.abs(poles).max()) * duration
-    limit = _STIFF * max(1.0, (_AT_TOLERANCE / relative) ** 0.25)
-    why = f"the fastest mode turns {turned:.2g} rad in the run, and {limit:.2g} is the limit"
-    if turned <= limit:
-        return "explicit", f"chosen as the loop is not stiff: {why}"
-    return "esdirk", f"chosen as the loop is stiff: {why}"
+    turned = float(np.abs(poles).max()) * (events[-1].time - events[0].time)
+    return max(int(np.ceil(turned / _TURN)), len(events) - 1)
+
+
+def esdirk_budget(fewest: int) -> int:
+    """Return the steps within which esdirk must finish to be better; 0: not worth a trial.
+
+    How many it takes depends on how the modes ring, which no eigenvalue tells: a run is tried. For
+    the explicit method's error it needs a tolerance some hundred times tighter, three times
+    the steps; a step of either costs about the same. So a third of the explicit method's fewest
+    steps is what it may take, and a trial in vain adds a third to the cost at most.
+    benchmarks/integration.py measures all that.
+    """
+    return 0 if fewest <= EASY_STEPS else fewest // _ORDERS_APART
 
 
 def amplification(z: ComplexArray) -> Array:
