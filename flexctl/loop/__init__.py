@@ -3,6 +3,7 @@
 from flexctl.loop.closed_loop import ClosedLoop, close_around, close_loop
 from flexctl.loop.comparison import Comparison, baseline_design, compare, default_truth
 from flexctl.loop.evaluation import Evaluation, Stability, evaluate
+from flexctl.loop.integrators import INTEGRATORS, check_integration
 from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, linearise_loop
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
 from flexctl.loop.measurement import Measurement, gauge_positions, make_measurement
@@ -12,6 +13,7 @@ from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.loop.verdict_json import plain
 
 __all__ = [
+    "INTEGRATORS",
     "ClosedLoop",
     "Comparison",
     "EnergyAccount",
@@ -23,6 +25,7 @@ __all__ = [
     "Tolerance",
     "Trajectory",
     "baseline_design",
+    "check_integration",
     "close_around",
     "close_loop",
     "compare",

@@ -1,27 +1,35 @@
-"""Runs in machine code: the C integrator with the compiled plant and law."""
+"""Runs in machine code: the integrators in C with the compiled plant and law."""
 
 from __future__ import annotations
 
 import ctypes as ct
 import functools
+import hashlib
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.run import Run, RunFailure, Tolerance, why_out_of_range
+from flexctl.loop.integrators import Integrator
+from flexctl.loop.library import RUN, build, external, library
+from flexctl.loop.run import STEEPEST, Run, RunFailure, Tolerance, why_out_of_range, why_too_steep
 from flexctl.loop.schedule import Event
-from flexctl.plant import (
-    SIMULATION,
-    cached_library,
-    compile_functions,
-)
+from flexctl.plant import cached_library
 
-_SOURCE = Path(__file__).with_name("esdirk.c")
+_FOLDER = Path(__file__).parent
+_SOURCES = (
+    "driver.c",  # the first includes the others
+    "driver.h",
+    "newton.c",
+    "esdirk.c",
+    "explicit.c",
+    "midpoint.c",
+    "rk4.c",
+    "columns.c",
+)
 _int, _double = ct.c_longlong, ct.c_double
 _doubles = ct.POINTER(ct.c_double)
 
@@ -40,20 +48,28 @@ class _Event(ct.Structure):
     _fields_ = (("time", _double), ("kind", _int), ("index", _int), ("phase", _double))
 
 
-_FUNCTIONS = ("inverse", "terms", "dissipation", "reference", "law", "law_jacobian")
+_FUNCTIONS = (
+    "inverse_dynamics",
+    "forward_dynamics",
+    "momentum",
+    "terms",
+    "dissipation",
+    "deflections",
+    "reference",
+    "law",
+    "law_jacobian",
+)
 
 
 class _Problem(ct.Structure):
     _fields_ = (
-        *((name, _int) for name in ("n", "m", "n_z", "held")),
+        *((name, _int) for name in ("method", "n", "m", "n_z", "held", "n_lines")),
         *((name, _Function) for name in _FUNCTIONS),
-        *((name, _double) for name in ("rtol", "atol_q", "atol_v", "sample_time")),
+        *((name, _double) for name in ("rtol", "atol_q", "atol_v")),
+        *((name, _double) for name in ("fixed_step", "sample_time", "steepest")),
         *((name, _int) for name in ("max_steps", "n_events", "n_samples")),
         ("events", ct.POINTER(_Event)),
-        ("sample_times", _doubles),
-        ("limit", _doubles),
-        ("lowest", _doubles),
-        ("highest", _doubles),
+        *((name, _doubles) for name in ("sample_times", "limit", "lowest", "highest")),
     )
 
 
@@ -68,32 +84,32 @@ class _Result(ct.Structure):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class CompiledLoop:
-    """Shared libraries of a closed loop: the integrator, the truth plant and the law."""
-
-    integrator: Path
-    plant: Path
-    law: Path
-    law_jacobian: Path
-
-
-def compile_loop(loop: ClosedLoop) -> CompiledLoop | None:
-    """Compile what a run needs, or find it in the cache; None without a C compiler."""
-    plant = compile_functions(
-        f"simulation {loop.truth.content}",
-        lambda: [loop.truth.casadi_functions[name] for name in SIMULATION],
+class _Table(ct.Structure):
+    _fields_ = (
+        ("n_in", _int),
+        ("n_out", _int),
+        ("rows_in", ct.POINTER(_int)),
+        ("rows_out", ct.POINTER(_int)),
+        ("in", ct.POINTER(_doubles)),
+        ("out", ct.POINTER(_doubles)),
     )
-    law = compile_functions(f"law {loop.content}", lambda: [loop.reference, loop.law])
-    jacobian = compile_functions(f"law_jacobian {loop.content}", lambda: [loop.law_jacobian])
-    integrator = cached_library("integrator", _copied_source)
-    if plant is None or law is None or jacobian is None or integrator is None:
-        return None
-    return CompiledLoop(integrator=integrator, plant=plant, law=law, law_jacobian=jacobian)
 
 
-def _copied_source(folder: Path) -> Path:
-    return Path(shutil.copy(_SOURCE, folder))
+def driver_library() -> Path | None:
+    """Library of the integrators, made or from the cache; None without a compiler."""
+    return cached_library(f"integrators {_sources_digest()}", _copy_sources)
+
+
+@functools.cache
+def _sources_digest() -> str:
+    text = b"".join((_FOLDER / name).read_bytes() for name in _SOURCES)
+    return hashlib.sha256(text).hexdigest()
+
+
+def _copy_sources(folder: Path) -> Path:
+    for name in _SOURCES:
+        shutil.copy(_FOLDER / name, folder)
+    return folder / _SOURCES[0]
 
 
 @functools.cache
@@ -101,18 +117,21 @@ def _load(path: Path) -> ct.CDLL:
     return ct.CDLL(str(path))
 
 
+@functools.cache
 def _function(path: Path, name: str) -> _Function:
     """Return a CasADi function of a library with the sizes of its work arrays."""
-    library = _load(path)
+    loaded = _load(path)
     sizes = [_int() for _ in range(4)]
-    getattr(library, f"{name}_work")(*(ct.byref(size) for size in sizes))
-    address = ct.cast(getattr(library, name), ct.c_void_p)
+    getattr(loaded, f"{name}_work")(*(ct.byref(size) for size in sizes))
+    address = ct.cast(getattr(loaded, name), ct.c_void_p)
     return _Function(address, *(size.value for size in sizes))
 
 
 def run_compiled(
     loop: ClosedLoop,
-    compiled: CompiledLoop,
+    driver: Path,
+    method: Integrator,
+    step: float | None,
     events: Sequence[Event],
     times: Array,
     start: tuple[Array, Array, Array],
@@ -125,51 +144,106 @@ def run_compiled(
     out |= {"supplied": np.zeros(N), "dissipated": np.zeros(N), "saturated": np.zeros(m)}
     result = _Result(**{name: values.ctypes.data_as(_doubles) for name, values in out.items()})
     table = (_Event * len(events))(*((e.time, e.kind, e.index, e.phase) for e in events))
-    times = np.ascontiguousarray(times)
-    limit = np.ascontiguousarray(loop.torque_limit)
-    lowest, highest = loop.truth.valid_range
-    functions = {
-        "inverse": _function(compiled.plant, "inverse_dynamics"),
-        "terms": _function(compiled.plant, "terms"),
-        "dissipation": _function(compiled.plant, "dissipation"),
-        "reference": _function(compiled.law, "reference"),
-        "law": _function(compiled.law, "law"),
-        "law_jacobian": _function(compiled.law_jacobian, "law_jacobian"),
-    }
+    arrays = _contiguous(times, loop.torque_limit, *loop.truth.valid_range)
+    sample_times, limit, lowest, highest = (values.ctypes.data_as(_doubles) for values in arrays)
     problem = _Problem(
+        method=method.number,
         n=n,
         m=m,
         n_z=loop.controller.n_state,
+        n_lines=len(loop.truth.lines),
         held=int(loop.controller.sample_time is not None),
-        **functions,
+        **_functions(loop, (*RUN, *method.functions)),
         rtol=tolerance.relative,
         atol_q=tolerance.position,
         atol_v=tolerance.rate,
+        fixed_step=step or 0.0,
         sample_time=loop.controller.sample_time or 0.0,
-        max_steps=tolerance.max_steps,
+        steepest=STEEPEST,
+        max_steps=np.iinfo(np.int64).max if method.fixed else tolerance.max_steps,
         n_events=len(events),
         n_samples=N,
         events=table,
-        sample_times=times.ctypes.data_as(_doubles),
-        limit=limit.ctypes.data_as(_doubles),
-        lowest=lowest.ctypes.data_as(_doubles),
-        highest=highest.ctypes.data_as(_doubles),
+        sample_times=sample_times,
+        limit=limit,
+        lowest=lowest,
+        highest=highest,
     )
-    integrate = _load(compiled.integrator).flexctl_simulate
-    q0, v0, tau0 = (np.ascontiguousarray(values, dtype=float) for values in start)
-    status = integrate(
+    initial = _contiguous(*start)
+    status = _load(driver).flexctl_simulate(
         ct.byref(problem),
-        *(values.ctypes.data_as(_doubles) for values in (q0, v0, tau0)),
+        *(values.ctypes.data_as(_doubles) for values in initial),
         _double(tolerance.first_step),
         ct.byref(result),
     )
     if status:
-        why = _WHY.get(status) or why_out_of_range(loop.truth, result.index)
-        return RunFailure(time=result.time, why=why)
-    return Run(steps=result.steps, rejected=result.rejected, integrator=INTEGRATOR, **out)
+        why = _why(loop, status, result.index)
+        return RunFailure(time=result.time, why=why, exhausted=status == _TOO_MANY_STEPS)
+    return Run(
+        steps=result.steps,
+        rejected=result.rejected,
+        evaluations=result.evaluations,
+        integrator=f"{method.words}, compiled C",
+        **out,
+    )
 
 
-INTEGRATOR = "ARK4(3)6L[2]SA (ESDIRK) with error control, compiled C"
+def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array]:
+    """Evaluate a function of a run at the columns of its arguments.
+
+    Parameters
+    ----------
+    loop
+        Loop, or truth plant in it, whose function it is.
+    name
+        Of the function; see `loop.library`.
+    signals
+        One array (., N) per argument.
+
+    Returns
+    -------
+    list
+        One array (., N) per result.
+    """
+    driver, path, N = driver_library(), library(loop, name), signals[0].shape[1]
+    if driver is None or path is None:
+        return [np.array(result) for result in build(loop, name).map(N).call(list(signals))]
+    function = external(name, path)
+    given = [np.asfortranarray(signal, dtype=float) for signal in signals]
+    rows = [function.numel_out(i) for i in range(function.n_out())]
+    results = [np.zeros((count, N), order="F") for count in rows]
+    table = _Table(
+        len(given),
+        len(results),
+        (_int * len(given))(*(len(signal) for signal in given)),
+        (_int * len(rows))(*rows),
+        (_doubles * len(given))(*(values.ctypes.data_as(_doubles) for values in given)),
+        (_doubles * len(rows))(*(values.ctypes.data_as(_doubles) for values in results)),
+    )
+    compiled = _function(path, name)
+    if _load(driver).flexctl_columns(ct.byref(compiled), ct.byref(table), _int(N)):
+        raise MemoryError
+    return results
+
+
+def _contiguous(*arrays: Array) -> tuple[Array, ...]:
+    return tuple(np.ascontiguousarray(values, dtype=float) for values in arrays)
+
+
+def _functions(loop: ClosedLoop, names: Sequence[str]) -> dict[str, _Function]:
+    paths = {name: library(loop, name) for name in names}
+    return {name: _function(path, name) for name, path in paths.items() if path is not None}
+
+
+def _why(loop: ClosedLoop, status: int, index: int) -> str:
+    if status == _OUT_OF_RANGE:
+        return why_out_of_range(loop.truth, index)
+    if status == _TOO_STEEP:
+        return why_too_steep(loop.truth, index)
+    return _WHY[status]
+
+
+_TOO_MANY_STEPS, _OUT_OF_RANGE, _TOO_STEEP = 3, 7, 8
 _WHY = {
     1: "there is not enough memory",
     2: "the motion grows without bound: no step is small enough to follow it",
@@ -177,4 +251,5 @@ _WHY = {
     4: "the motion grows without bound: the state is no longer finite",
     5: "the mass matrix or the iteration matrix is singular",
     6: "the accelerations at the start of a phase are not finite",
+    9: "Newton's method does not converge: the step is too long for this motion",
 }

@@ -16,6 +16,18 @@ def why_out_of_range(plant: Plant, index: int) -> str:
     return f"the deflection of {name.split('.')[0]} grows beyond its own length"
 
 
+STEEPEST = 0.5  # slope [rad] of a line beyond which the beam theory, linear in it, no longer holds
+
+
+def why_too_steep(plant: Plant, line: int) -> str:
+    """Say what it means that the end of an elastic line is steeper than `STEEPEST`."""
+    link = plant.lines[line].rsplit(".", 1)[0]
+    return (
+        f"{link} bends beyond the theory: the slope of its tip exceeds {STEEPEST:g} rad (too soft, "
+        "too fast, or foreshortening left out)"
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:
     """Error per step: relative [-], and absolute of positions [m, rad] and rates [m/s, rad/s]."""
@@ -48,12 +60,14 @@ class Run:
     saturated: Array
     steps: int
     rejected: int
+    evaluations: int
     integrator: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunFailure:
-    """A run that could not be finished: when [s] and why."""
+    """A run that could not be finished: when [s], why, and whether for want of steps only."""
 
     time: float
     why: str
+    exhausted: bool = False

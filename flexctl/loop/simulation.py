@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,10 +12,18 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError, RunError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.compiled import compile_loop, run_compiled
+from flexctl.loop.compiled import driver_library, evaluate_columns, run_compiled
+from flexctl.loop.integrators import AUTO, INTEGRATORS, check_integration
 from flexctl.loop.interpreted import run_interpreted
+from flexctl.loop.multistep import run_multistep
 from flexctl.loop.run import Run, RunFailure, Tolerance
-from flexctl.loop.schedule import schedule
+from flexctl.loop.schedule import Event, schedule
+from flexctl.loop.stiffness import (
+    esdirk_budget,
+    fewest_explicit_steps,
+    local_poles,
+    require_stable_step,
+)
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.plant import Plant, find_equilibrium
 
@@ -26,8 +36,11 @@ def simulate(
     times: Array | None = None,
     duration: float | None = None,
     tolerance: Tolerance | None = None,
+    integrator: str = AUTO,
+    step: float | None = None,
+    start: tuple[Array, Array] | None = None,
 ) -> Trajectory:
-    """Simulate a closed loop from rest at the start of its reference.
+    """Simulate a closed loop, by default from rest at the start of its reference.
 
     Parameters
     ----------
@@ -38,7 +51,13 @@ def simulate(
     duration
         Length of the run [s]; the design's by default, or the last of `times` if later.
     tolerance
-        Error per step.
+        Error per step, of the integrators that control it.
+    integrator
+        One of `INTEGRATORS`, or ``auto``: explicit, or esdirk if that takes far fewer steps.
+    step
+        Step [s] of an integrator with a fixed one.
+    start
+        Coordinates and rates of the truth plant at the start, (n,) each.
 
     Returns
     -------
@@ -48,23 +67,22 @@ def simulate(
     Raises
     ------
     InputError
-        When the times do not ascend.
+        When the times do not ascend, the integrator is unknown, or its step missing or unstable.
     RunError
         When the run cannot be finished, as when the loop diverges: says when and why.
     """
     begun = time.perf_counter()
+    integrator, step = check_integration(integrator, step, tolerance=tolerance is not None)
     tolerance = tolerance or Tolerance()
     duration = loop.duration if duration is None else duration
     times = np.linspace(0, duration, DEFAULT_SAMPLES) if times is None else np.asarray(times, float)
     _check_times(times)
     duration = checks.positive("duration", max(duration, float(times[-1])))
-    start = initial_state(loop)
+    q0, v0, tau0 = initial_state(loop)
+    if start is not None:
+        q0, v0 = (checks.shape("start", np.asarray(x, float), (loop.truth.n,)) for x in start)
     events = schedule(loop.controller, duration)
-    compiled = compile_loop(loop)
-    if compiled is None:
-        run = run_interpreted(loop, events, times, start, tolerance)
-    else:
-        run = run_compiled(loop, compiled, events, times, start, tolerance)
+    run = _integrate(loop, integrator, step, events, times, (q0, v0, tau0), tolerance)
     if isinstance(run, RunFailure):
         raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
@@ -74,6 +92,53 @@ def simulate(
             why=run.why,
         )
     return _trajectory(loop, run, times, time.perf_counter() - begun)
+
+
+_Start = tuple[Array, Array, Array]  # q0, v0, tau0
+
+
+def _integrate(
+    loop: ClosedLoop,
+    name: str,
+    step: float | None,
+    events: Sequence[Event],
+    times: Array,
+    start: _Start,
+    tolerance: Tolerance,
+) -> Run | RunFailure:
+    """Run the integrator of this name, or the one that suits the loop best."""
+    if name == AUTO:
+        return _integrate_well(loop, events, times, start, tolerance)
+    method, driver = INTEGRATORS[name], driver_library()
+    if method.number is None:
+        return run_multistep(loop, name, method, events, times, start, tolerance)
+    if driver is None:
+        return run_interpreted(loop, name, events, times, start, tolerance)
+    if step is not None and name == "rk4":
+        require_stable_step(loop, step, start[0], events)
+    return run_compiled(loop, driver, method, step, events, times, start, tolerance)
+
+
+def _integrate_well(
+    loop: ClosedLoop, events: Sequence[Event], times: Array, start: _Start, tolerance: Tolerance
+) -> Run | RunFailure:
+    """Run esdirk if it gets by with few enough steps, else the explicit method."""
+    fewest = fewest_explicit_steps(local_poles(loop, start[0], 0.0), events)
+    budget = min(esdirk_budget(fewest), tolerance.max_steps)
+    rest = (events, times, start)
+    why = f"chosen as the loop is not stiff: its fastest mode asks for {fewest} steps only"
+    if budget:
+        # SciPy's Radau, which stands in for esdirk without a compiler, cannot be limited
+        limited = tolerance if driver_library() is None else replace(tolerance, max_steps=budget)
+        trial = _integrate(loop, "esdirk", None, *rest, limited)
+        asked = f"its fastest mode asks the explicit method for {fewest} steps"
+        if isinstance(trial, Run):
+            return replace(trial, integrator=f"{trial.integrator} (chosen as {asked})")
+        if not trial.exhausted or budget == tolerance.max_steps:
+            return trial
+        why = f"chosen as {asked}, and esdirk for more than {budget}"
+    run = _integrate(loop, "explicit", None, *rest, tolerance)
+    return replace(run, integrator=f"{run.integrator} ({why})") if isinstance(run, Run) else run
 
 
 def initial_state(loop: ClosedLoop) -> tuple[Array, Array, Array]:
@@ -95,9 +160,10 @@ def _words(plant: Plant) -> str:
 
 def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -> Trajectory:
     truth = loop.truth
-    desired, desired_rate, _ = loop.controller.reference.sample(times)
-    kinetic, strain, gravity = _over_time(truth, "energies", run.q, run.v)
-    deflection, slope = _over_time(truth, "deflections", run.q)
+    phase = np.zeros((1, len(times)))
+    _, desired, desired_rate, _ = evaluate_columns(loop, "reference", times[None, :], phase)
+    kinetic, strain, gravity = evaluate_columns(loop, "energies", run.q, run.v)
+    deflection, slope = evaluate_columns(loop, "deflections", run.q)
     lines = truth.lines
     return Trajectory(
         t=times,
@@ -107,8 +173,8 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
         tau=run.tau,
         desired=desired,
         desired_rate=desired_rate,
-        tip=_over_time(truth, "tip", run.q)[0],
-        desired_tip=_rigid_tip(truth, desired),
+        tip=evaluate_columns(loop, "tip", run.q)[0],
+        desired_tip=_rigid_tip(loop, desired),
         rest_tip=_rest_tip(loop),
         deflection=dict(zip(lines, deflection, strict=True)),
         slope=dict(zip(lines, slope, strict=True)),
@@ -123,26 +189,22 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
         joints=truth.joints,
         saturated=run.saturated,
         steps=run.steps,
+        rejected=run.rejected,
+        evaluations=run.evaluations,
         wall_seconds=wall_seconds,
         integrator=run.integrator,
         assumptions=loop.assumptions,
     )
 
 
-def _over_time(plant: Plant, name: str, *signals: Array) -> list[Array]:
-    """Evaluate a function of the plant at every sample (., N): one (., N) per result."""
-    function = plant.functions[name].function
-    results = function.map(signals[0].shape[1]).call([np.asarray(s) for s in signals])
-    return [np.array(result) for result in results]
-
-
-def _rigid_tip(plant: Plant, desired: Array) -> Array:
+def _rigid_tip(loop: ClosedLoop, desired: Array) -> Array:
     """Tip (3, N) of the rigid arm at the desired joints (m, N)."""
-    straight = np.zeros((plant.n - plant.m, desired.shape[1]))
-    return _over_time(plant, "tip", np.vstack([desired, straight]))[0]
+    straight = np.zeros((loop.truth.n - loop.truth.m, desired.shape[1]))
+    return evaluate_columns(loop, "tip", np.vstack([desired, straight]))[0]
 
 
 def _rest_tip(loop: ClosedLoop) -> Array:
     """Tip (3,) of the truth arm in equilibrium at the end of the reference."""
     truth = loop.truth
-    return truth.tip(find_equilibrium(truth, truth.straight(loop.controller.reference.final))[0])
+    at_rest = find_equilibrium(truth, truth.straight(loop.controller.reference.final))[0]
+    return evaluate_columns(loop, "tip", at_rest[:, None])[0][:, 0]

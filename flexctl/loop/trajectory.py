@@ -64,8 +64,9 @@ class Trajectory:
         Names of the rows of q and of tau.
     saturated
         Time spent at the torque limit by joint [s], (m,).
-    steps, wall_seconds, integrator
-        Cost of the run and how it was integrated.
+    steps, rejected, evaluations, wall_seconds, integrator
+        Cost of the run - steps taken and given up, evaluations of the dynamics - and how it was
+        integrated.
     assumptions
         What the result rests on, in sentences.
     """
@@ -87,6 +88,8 @@ class Trajectory:
     joints: tuple[str, ...]
     saturated: Array
     steps: int
+    rejected: int
+    evaluations: int
     wall_seconds: float
     integrator: str
     assumptions: tuple[str, ...]

@@ -17,7 +17,7 @@ import click
 
 from flexctl import __version__
 from flexctl.errors import FlexctlError, InputError
-from flexctl.view.options import ARM, BASIS, OUTPUT, PLOT, TRUTH, Asked, options
+from flexctl.view.options import ARM, BASIS, INTEGRATION, OUTPUT, PLOT, TRUTH, Asked, options
 
 DONE, NOT_MET, BAD_INPUT, FAILED, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
@@ -66,7 +66,7 @@ def inspect(model: str, pose: str, **given: Any) -> int:
 @click.option("--at", default="", metavar="T1,T2,...", help="Sample times [s]; default 11.")
 @click.option("--duration", type=float, help="Length of the run [s]; default the design's.")
 @click.option("--animate", type=click.Path(path_type=Path), help="Film of the run: .gif or .mp4.")
-@options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
+@options(INTEGRATION, BASIS, TRUTH, ARM, OUTPUT, PLOT)
 def simulate(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     model: str,
     design: str,

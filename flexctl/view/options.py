@@ -64,6 +64,18 @@ ARM = (
     ),
     click.option("--damping", type=float, metavar="Z", help="Damping ratio of all links."),
 )
+INTEGRATION = (
+    click.option(
+        "--integrator",
+        default="auto",
+        metavar="NAME",
+        help="auto, explicit, esdirk, adams, bdf, or with a fixed step midpoint, rk4.",
+    ),
+    click.option("--step", type=float, metavar="H", help="Step [s] of midpoint or rk4."),
+    click.option(
+        "--tolerance", type=float, metavar="R", help="Relative error per step; default 1e-10."
+    ),
+)
 
 
 def options(*groups: tuple[Callable[..., Any], ...]) -> Callable[[Any], Any]:
@@ -93,6 +105,8 @@ class Asked:
         Changes of both arms, and of the truth arm alone.
     foreshortening, damping
         Of all links; None leaves them as the file says.
+    integrator, step, tolerance
+        How a run is integrated: by name, with which step [s] or relative error per step.
     """
 
     json: bool = False
@@ -109,6 +123,9 @@ class Asked:
     truth_set: tuple[str, ...] = ()
     foreshortening: bool | None = None
     damping: float | None = None
+    integrator: str = "auto"
+    step: float | None = None
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse modes and elements together."""

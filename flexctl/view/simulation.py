@@ -13,7 +13,14 @@ from flexctl import __version__, checks
 from flexctl.catalogue import load_design
 from flexctl.design import design_controller
 from flexctl.errors import InputError
-from flexctl.loop import ClosedLoop, Trajectory, close_loop, simulate
+from flexctl.loop import (
+    ClosedLoop,
+    Tolerance,
+    Trajectory,
+    check_integration,
+    close_loop,
+    simulate,
+)
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.request import (
@@ -34,6 +41,7 @@ Array = NDArray[np.float64]
 
 N_SAMPLES = 11  # printed unless --at says otherwise
 N_KEPT = 1001  # times of a run that are kept for files and figures
+LEAST_TOLERANCE, MOST_TOLERANCE = 1e-13, 1e-2  # round-off; nothing of a motion is right beyond
 
 
 def simulate_design(
@@ -47,11 +55,18 @@ def simulate_design(
 
         check_film(animate)
     samples = read_numbers("--at", at)
+    tolerance = _integration(asked)
     loop = _close(asked, model, design)
     times, wanted = run_times(loop.duration, samples, duration)
     with progress() as say:
         say(f"simulating {design} on {model}")
-        run = simulate(loop, times=times)
+        run = simulate(
+            loop,
+            times=times,
+            tolerance=tolerance,
+            integrator=asked.integrator,
+            step=asked.step,
+        )
         if animate:
             say("drawing the film")
             _animate(loop, run, animate)
@@ -73,6 +88,20 @@ def simulate_design(
             ".csv": lambda path: write_csv(path, run),
         },
     )
+
+
+def _integration(asked: Asked) -> Tolerance | None:
+    """Check how a run shall be integrated, and return its tolerance; None for the default."""
+    wanted = asked.tolerance is not None
+    check_integration(asked.integrator, asked.step, tolerance=wanted, prefix="--")
+    if asked.tolerance is None:
+        return None
+    if not LEAST_TOLERANCE <= asked.tolerance <= MOST_TOLERANCE:
+        raise InputError(
+            f"--tolerance: wanted a number in {LEAST_TOLERANCE:g} .. {MOST_TOLERANCE:g}, "
+            f"came {asked.tolerance:g}"
+        )
+    return Tolerance.of(asked.tolerance)
 
 
 def run_times(
@@ -118,6 +147,8 @@ def simulation_json(
         "samples": [_sample(run, int(k)) for k in np.searchsorted(run.t, times)],
         "energy": _energy(run),
         "steps": run.steps,
+        "rejected": run.rejected,
+        "evaluations": run.evaluations,
         "wall_seconds": run.wall_seconds,
         "saturated_seconds": run.saturated,
         "integrator": run.integrator,

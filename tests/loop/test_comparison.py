@@ -22,10 +22,10 @@ def designs(make):
     build = make["design"]
     pd = {"Gp": [20.0], "Gv": [6.0]}
     return [
-        named(build([0.0], [1.0], loop=loop), "ringing"),
-        named(build([0.0], [1.0], loop=loop, second_loop=second), "damped"),
-        named(build([0.0], [1.0], "joint-pd", gains=pd, loop=slow), "too slow"),
-        named(build([0.0], [1.0], gains={"Gp": [1.0], "Gv": [1.0], "Gi": [5.0]}), "impossible"),
+        named(build([0.0], [0.6], loop=loop), "ringing"),
+        named(build([0.0], [0.6], loop=loop, second_loop=second), "damped"),
+        named(build([0.0], [0.6], "joint-pd", gains=pd, loop=slow), "too slow"),
+        named(build([0.0], [0.6], gains={"Gp": [1.0], "Gv": [1.0], "Gi": [5.0]}), "impossible"),
     ]
 
 
@@ -46,7 +46,7 @@ def test_every_design_and_the_baseline_get_a_verdict(comparison):
 def test_only_what_holds_the_arm_is_ranked(comparison):
     assert set(comparison.ranking) == {"ringing", "damped", "joint-pd"}
     by_name = {evaluation.name: evaluation for evaluation in comparison.evaluations}
-    assert "grows beyond its own length" in by_name["too slow"].failed
+    assert "bends beyond the theory" in by_name["too slow"].failed
     assert by_name["too slow"].stability.stable is False
     assert "Gi" in by_name["impossible"].failed
     assert "too slow" in comparison.verdict
@@ -95,12 +95,14 @@ def test_the_truth_is_the_files_or_two_modes_finer(make, rrp_arm):
     assert default_truth(make["single"](), choice) == BasisChoice(kind="modes", order=3)
 
 
-def test_designs_are_made_for_the_arm_as_modelled_and_judged_on_the_arm_as_it_is(make, designs):
+def test_designs_are_made_for_the_arm_as_modelled_and_judged_on_the_arm_as_it_is(make):
     arm = make["single"]()
+    # short, as the loop grows by itself on the other arm
+    design = named(make["design"]([0.0], [0.2], loop={"duration": 2.0}), "short")
     truth = apply_settings(arm, ["link1.EI=*0.95", "payload.mass=+5%"])
     choice = BasisChoice(kind="modes", order=2)
     known, other = (
-        compare(arm, designs[:1], truth_arm=t, truth_basis=choice, baseline=False).evaluations[0]
+        compare(arm, [design], truth_arm=t, truth_basis=choice, baseline=False).evaluations[0]
         for t in (arm, truth)
     )
     assert np.abs(known.tracking.joint_error_max[0]) < 1e-6

@@ -1,0 +1,322 @@
+/* Driver of a run: events, steps, samples, energy account, and where the model ends.
+
+   The equations are M(q) a + n(q, v) = B tau, with the terms and the joint torques tau from
+   compiled CasADi functions. A run is a list of events: a change of phase, a sample of the law, a
+   held torque taking effect. Between events the right-hand side is smooth, and one of the methods
+   included below steps from one to the next. */
+
+#include "driver.h"
+
+static void run_function(state_t *s, const function_t *f) {
+  f->call(s->arg, s->res, s->iw, s->w, 0);
+}
+
+static void evaluate_reference(state_t *s, double t) {
+  s->arg[0] = &t;
+  s->arg[1] = &s->phase;
+  s->res[0] = s->s_ref;
+  for (int i = 0; i < 3; i++) s->res[1 + i] = s->s_ref + 1 + i * s->m;
+  run_function(s, &s->p->reference);
+}
+
+static void set_law_arguments(state_t *s, const double *y) {
+  s->arg[0] = s->s_ref;
+  s->arg[1] = y + 2 * s->n;
+  for (int i = 0; i < 3; i++) s->arg[2 + i] = s->s_ref + 1 + i * s->m;
+  s->arg[5] = y;
+  s->arg[6] = y + s->n;
+}
+
+/* Torques and integral rates; the reference must have been evaluated at this time. */
+static void evaluate_law(state_t *s, const double *y, double *tau) {
+  set_law_arguments(s, y);
+  s->res[0] = tau;
+  s->res[1] = s->z_rate;
+  run_function(s, &s->p->law);
+}
+
+/* The torques that act: the law's, or those held since a sample took effect. */
+static void evaluate_torque(state_t *s, const double *y) {
+  if (s->p->held) memcpy(s->tau, s->held_tau, s->m * sizeof(double));
+  else evaluate_law(s, y, s->tau);
+}
+
+/* Write v, z' and the powers into the rate k of a state y whose torques have been evaluated. */
+static void complete_rate(state_t *s, const double *y, double *k) {
+  const casadi_int n = s->n, n_z = s->n_z;
+  const double *v = y + n;
+  double *power = k + 2 * n + n_z;
+  memcpy(k, v, n * sizeof(double));
+  if (!s->p->held) memcpy(k + 2 * n, s->z_rate, n_z * sizeof(double));
+  power[0] = 0;
+  for (casadi_int j = 0; j < s->m; j++) power[0] += s->tau[j] * v[j];
+  s->arg[0] = y;
+  s->arg[1] = v;
+  s->res[0] = power + 1;
+  run_function(s, &s->p->dissipation);
+}
+
+/* k = dy/dt by forward dynamics. */
+static void rate(state_t *s, double t, const double *y, double *k) {
+  if (!s->p->held) evaluate_reference(s, t);
+  evaluate_torque(s, y);
+  s->arg[0] = y;
+  s->arg[1] = y + s->n;
+  s->arg[2] = s->tau;
+  s->res[0] = k + s->n;
+  run_function(s, &s->p->forward);
+  complete_rate(s, y, k);
+  s->r->evaluations++;
+}
+
+static int begin_with_rate(state_t *s, double t) {
+  rate(s, t, s->y0, s->k[0]);
+  return OK;
+}
+
+/* y += h sum of row[j] k[j] over the first `count` rates. */
+static void add_rates(const state_t *s, double h, const double *row, int count, double *y) {
+  for (int j = 0; j < count; j++) {
+    const double c = h * row[j], *k = s->k[j];
+    if (c != 0)
+      for (casadi_int i = 0; i < s->size; i++) y[i] += c * k[i];
+  }
+}
+
+/* The state of a stage, y = y0 + h sum of row[j] k[j]. */
+static void combine(const state_t *s, double h, const double *row, int count, double *y) {
+  memcpy(y, s->y0, s->size * sizeof(double));
+  add_rates(s, h, row, count, y);
+}
+
+/* What two methods differ by, y = h sum of row[j] k[j]. */
+static void difference(const state_t *s, double h, const double *row, int count, double *y) {
+  memset(y, 0, s->size * sizeof(double));
+  add_rates(s, h, row, count, y);
+}
+
+static double weight_q(const state_t *s, double q) { return s->p->atol_q + s->p->rtol * fabs(q); }
+static double weight_v(const state_t *s, double v) { return s->p->atol_v + s->p->rtol * fabs(v); }
+
+/* Sum of squares of position and rate errors e = [e_q; e_v] in units of the tolerance at y. */
+static double squares(const state_t *s, const double *e, const double *y) {
+  double sum = 0;
+  for (casadi_int i = 0; i < s->n; i++) {
+    const double x = e[i] / weight_q(s, y[i]), z = e[s->n + i] / weight_v(s, y[s->n + i]);
+    sum += x * x + z * z;
+  }
+  return sum;
+}
+
+static double norm(const state_t *s, const double *e, const double *y) {
+  return sqrt(squares(s, e, y) / (2 * s->n));
+}
+
+/* Between the ends of a step: quintic Hermite interpolation of q from q, v, a; v and a are its
+   derivatives. The other states by cubic Hermite interpolation. */
+static void hermite(state_t *s, double t, double h, double x, double *y, double *a) {
+  (void)t;
+  const casadi_int n = s->n;
+  const double *y0 = s->y0, *y1 = s->y1, *k0 = s->k[0], *k1 = s->k[s->method->last];
+  for (casadi_int i = 0; i < n; i++) {
+    const double c1 = h * y0[n + i], c2 = h * h * k0[n + i] / 2;
+    const double p = y1[i] - y0[i] - c1 - c2, r = h * y1[n + i] - c1 - 2 * c2;
+    const double u = h * h * k1[n + i] - 2 * c2;
+    const double c3 = 10 * p - 4 * r + u / 2, c4 = -15 * p + 7 * r - u, c5 = 6 * p - 3 * r + u / 2;
+    y[i] = y0[i] + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * c5))));
+    y[n + i] = (c1 + x * (2 * c2 + x * (3 * c3 + x * (4 * c4 + x * 5 * c5)))) / h;
+    a[i] = (2 * c2 + x * (6 * c3 + x * (12 * c4 + x * 20 * c5))) / (h * h);
+  }
+  for (casadi_int i = 2 * n; i < s->size; i++) {
+    const double rise = y1[i] - y0[i];
+    y[i] = y0[i] + x * (h * k0[i] + x * (3 * rise - h * (2 * k0[i] + k1[i]) +
+                                         x * (h * (k0[i] + k1[i]) - 2 * rise)));
+  }
+}
+
+#include "newton.c"
+#include "esdirk.c"
+#include "explicit.c"
+#include "midpoint.c"
+#include "rk4.c"
+
+static const method_t *const METHODS[] = {&ESDIRK, &EXPLICIT, &MIDPOINT, &RK4};
+
+static void take_sample(state_t *s, casadi_int sample, double t, double h, double x) {
+  result_t *r = s->r;
+  const casadi_int n = s->n, m = s->m;
+  double *y = s->y_star;
+  s->method->interpolate(s, t, h, x, y, r->a + sample * n);
+  memcpy(r->q + sample * n, y, n * sizeof(double));
+  memcpy(r->v + sample * n, y + n, n * sizeof(double));
+  if (s->p->held) memcpy(r->tau + sample * m, s->held_tau, m * sizeof(double));
+  else {
+    evaluate_reference(s, t + x * h);
+    evaluate_law(s, y, r->tau + sample * m);
+  }
+  r->supplied[sample] = y[2 * n + s->n_z];
+  r->dissipated[sample] = y[2 * n + s->n_z + 1];
+}
+
+/* Samples from the step that ends `now`, the first of them number *sample. */
+static void take_samples(state_t *s, double t, double h, double now, casadi_int *sample) {
+  const problem_t *p = s->p;
+  if (*sample >= p->n_samples || p->sample_times[*sample] > now) return;
+  if (s->method->prepare) s->method->prepare(s, t, h);
+  for (; *sample < p->n_samples && p->sample_times[*sample] <= now; (*sample)++)
+    take_sample(s, *sample, t, h, (p->sample_times[*sample] - t) / h);
+}
+
+static void count_saturation(state_t *s, double h) {
+  for (casadi_int j = 0; j < s->m; j++)
+    if (fabs(s->tau[j]) >= s->p->limit[j] * (1 - 1e-12)) s->r->saturated[j] += h;
+}
+
+#define FASTEST 1e9 /* no joint and no deflection moves at this rate [rad/s, m/s] and means it */
+
+/* Whether the model still holds at y0: coordinates in their range, links not too steep. */
+static int check_range(state_t *s) {
+  const problem_t *p = s->p;
+  const double *q = s->y0, *v = s->y0 + s->n;
+  for (casadi_int j = 0; j < s->n; j++) {
+    if (q[j] <= p->lowest[j] || q[j] > p->highest[j]) return s->r->index = j, OUT_OF_RANGE;
+    if (!(fabs(v[j]) < FASTEST && isfinite(q[j]))) return NOT_FINITE;
+  }
+  if (!p->n_lines) return OK;
+  s->arg[0] = q;
+  s->res[0] = s->slopes + p->n_lines;
+  s->res[1] = s->slopes;
+  run_function(s, &p->deflections);
+  for (casadi_int j = 0; j < p->n_lines; j++)
+    if (fabs(s->slopes[j]) > p->steepest) return s->r->index = j, TOO_STEEP;
+  return OK;
+}
+
+/* The next step: what the error allows, or an equal part of what is left, not above the fixed. */
+static double next_step(const state_t *s, double wanted, double left, double length) {
+  if (!s->method->order) return left / fmax(1, ceil(left / s->p->fixed_step - 1e-6));
+  return left - wanted < 1e-9 * length ? left : wanted;
+}
+
+/* Integrate one smooth stretch from t to end; h is the step to try and is carried on. */
+static int stretch(state_t *s, double t, double end, double *h_next, casadi_int *sample) {
+  const problem_t *p = s->p;
+  const method_t *method = s->method;
+  const double length = end - t;
+  int last_failed = 0;
+  while (t < end) {
+    const double h = next_step(s, *h_next, end - t, length);
+    s->r->time = t;
+    if (h < 1e-14 * fmax(fabs(t), 1e-3)) return STEP_TOO_SMALL;
+    if (s->r->steps + s->r->rejected >= p->max_steps) return TOO_MANY_STEPS;
+    const double error = method->step(s, t, h);
+    if (!(error >= 0 && error <= 1)) { /* Newton failed, too inaccurate, or not a number */
+      if (!method->order) return error < 0 ? NO_CONVERGENCE : NOT_FINITE;
+      s->r->rejected++;
+      last_failed = 1;
+      *h_next = h * (error > 1 ? fmax(0.2, 0.9 * pow(error, -1.0 / method->order)) : 0.25);
+      continue;
+    }
+    const double now = h == end - t ? end : t + h;
+    count_saturation(s, h);
+    take_samples(s, t, h, now, sample);
+    memcpy(s->y0, s->y1, s->size * sizeof(double));
+    memcpy(s->k[0], s->k[method->last], s->size * sizeof(double));
+    s->r->steps++;
+    s->r->smallest_step = fmin(s->r->smallest_step, h);
+    s->r->time = t = now;
+    const int status = check_range(s);
+    if (status) return status;
+    if (method->order)
+      *h_next = h * fmin(last_failed ? 1 : 4, 0.9 * pow(fmax(error, 1e-6), -1.0 / method->order));
+    last_failed = 0;
+  }
+  return OK;
+}
+
+static void handle_event(state_t *s, const event_t *e) {
+  const casadi_int m = s->m;
+  s->phase = e->phase;
+  if (e->kind == 1) {
+    evaluate_reference(s, e->time);
+    evaluate_law(s, s->y0, s->samples + e->index * m);
+    for (casadi_int i = 0; i < s->n_z; i++) s->y0[2 * s->n + i] += s->p->sample_time * s->z_rate[i];
+  } else if (e->kind == 2) {
+    memcpy(s->held_tau, s->samples + e->index * m, m * sizeof(double));
+  }
+}
+
+static int begin(state_t *s, double t) {
+  s->r->time = t;
+  s->fresh = 0;
+  const int status = s->method->begin(s, t);
+  for (casadi_int i = 0; i < s->size && !status; i++)
+    if (!isfinite(s->k[0][i])) return NO_START;
+  return status;
+}
+
+static int run(state_t *s, double first_step) {
+  const problem_t *p = s->p;
+  casadi_int sample = 0;
+  double h = first_step;
+  int status = check_range(s);
+  for (casadi_int e = 0; e + 1 < p->n_events && !status; e++) {
+    handle_event(s, &p->events[e]);
+    const double t = p->events[e].time, end = p->events[e + 1].time;
+    if (end <= t) continue;
+    status = begin(s, t);
+    if (!status) status = stretch(s, t, end, &h, &sample);
+    if (!p->held) h = fmin(h, first_step); /* a new phase begins with a jump of the torque */
+  }
+  return status;
+}
+
+/* Integrate a run. q0, v0 (n,) and tau0 (m,) are the start; returns a status as in the enum. */
+int flexctl_simulate(const problem_t *p, const double *q0, const double *v0, const double *tau0,
+                     double first_step, result_t *r) {
+  const casadi_int n = p->n, m = p->m, n_z = p->n_z, size = 2 * n + n_z + 2;
+  const function_t *all[] = {&p->inverse, &p->forward, &p->momentum, &p->terms, &p->dissipation,
+                             &p->deflections, &p->reference, &p->law, &p->law_jacobian};
+  casadi_int n_arg = 8, n_res = 8, n_iw = 1, n_w = 1, n_held = 0;
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    if (!all[i]->call) continue;
+    n_arg = all[i]->n_arg > n_arg ? all[i]->n_arg : n_arg;
+    n_res = all[i]->n_res > n_res ? all[i]->n_res : n_res;
+    n_iw = all[i]->n_iw > n_iw ? all[i]->n_iw : n_iw;
+    n_w = all[i]->n_w > n_w ? all[i]->n_w : n_w;
+  }
+  for (casadi_int e = 0; e < p->n_events; e++)
+    if (p->events[e].index + 1 > n_held) n_held = p->events[e].index + 1;
+  const casadi_int doubles = n_w + (4 + MOST_RATES + DENSE) * size + (2 + n_held) * m + 1 + 3 * m +
+                             n_z + 2 * p->n_lines + 4 * n * n + 2 * m * n + 3 * n;
+  state_t s = {.p = p, .method = METHODS[p->method], .r = r, .n = n, .m = m, .n_z = n_z};
+  s.size = size;
+  double *memory = calloc(doubles, sizeof(double));
+  s.arg = calloc(n_arg, sizeof *s.arg);
+  s.res = calloc(n_res, sizeof *s.res);
+  s.iw = calloc(n_iw, sizeof *s.iw);
+  s.pivot = calloc(n, sizeof *s.pivot);
+  int status = NO_MEMORY;
+  if (memory && s.arg && s.res && s.iw && s.pivot) {
+    double *next = memory;
+#define TAKE(field, count) (s.field = next, next += (count))
+    TAKE(w, n_w);
+    for (int i = 0; i < MOST_RATES; i++) TAKE(k[i], size);
+    for (int i = 0; i < DENSE; i++) TAKE(dense[i], size);
+    TAKE(y0, size); TAKE(y1, size); TAKE(y_star, size); TAKE(error, size);
+    TAKE(tau, m); TAKE(held_tau, m); TAKE(samples, n_held * m);
+    TAKE(s_ref, 1 + 3 * m); TAKE(z_rate, n_z); TAKE(slopes, 2 * p->n_lines);
+    TAKE(M, n * n); TAKE(D, n * n); TAKE(K, n * n); TAKE(N, n * n);
+    TAKE(Jq, m * n); TAKE(Jv, m * n); TAKE(f, n); TAKE(delta, n); TAKE(p0, n);
+#undef TAKE
+    memcpy(s.y0, q0, n * sizeof(double));
+    memcpy(s.y0 + n, v0, n * sizeof(double));
+    memcpy(s.held_tau, tau0, m * sizeof(double));
+    r->smallest_step = INFINITY;
+    status = run(&s, first_step);
+  }
+  free(memory); free(s.arg); free(s.res); free(s.iw); free(s.pivot);
+  return status;
+}
+
+#include "columns.c"

@@ -1,0 +1,102 @@
+/* Closed loop of a flexible arm: what the driver of a run and its methods share.
+
+   The state of a run is y = [q; v; z; supplied; dissipated], of `size` entries: n coordinates, n
+   rates, the integral states of the law, and the energies [J] that the torques gave and the damping
+   took. Its rate is k = [v; a; z'; tau'v; v'Dv]. A method makes one step from y0, whose rate is
+   k[0], to y1, whose rate is k[last]; everything else is the driver's. */
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef long long casadi_int;
+typedef int (*casadi_function)(const double **, double **, casadi_int *, double *, int);
+
+typedef struct {
+  casadi_function call; /* NULL where the method does not need it */
+  casadi_int n_arg, n_res, n_iw, n_w;
+} function_t;
+
+typedef struct {
+  double time;
+  casadi_int kind;  /* 0 phase, 1 sample the law, 2 apply a sampled torque */
+  casadi_int index; /* of the sample */
+  double phase;     /* from here on */
+} event_t;
+
+typedef struct {
+  casadi_int method;             /* 0 esdirk, 1 explicit, 2 midpoint, 3 rk4 */
+  casadi_int n, m, n_z, held;    /* coordinates, joints, integral states, law sampled and held */
+  casadi_int n_lines;            /* elastic lines */
+  function_t inverse;            /* (q, v, a) -> M a + n */
+  function_t forward;            /* (q, v, tau) -> a */
+  function_t momentum;           /* (q, v) -> dT/dv, d(T - V)/dq - D v */
+  function_t terms;              /* q -> M, D, K */
+  function_t dissipation;        /* (q, v) -> v'Dv */
+  function_t deflections;        /* q -> deflections, slopes at the ends of the lines */
+  function_t reference;          /* (t, phase) -> s, q_d, v_d, a_d */
+  function_t law;                /* (s, z, q_d, v_d, a_d, q, v) -> tau, z' */
+  function_t law_jacobian;       /* likewise -> dtau/dq, dtau/dv */
+  double rtol, atol_q, atol_v;
+  double fixed_step;             /* of the methods without error control */
+  double sample_time;
+  double steepest;               /* slope beyond which a line leaves the theory */
+  casadi_int max_steps, n_events, n_samples;
+  const event_t *events;         /* the last one ends the run */
+  const double *sample_times;    /* (n_samples,) ascending, within the run */
+  const double *limit;           /* (m,) torque limits, to count saturation */
+  const double *lowest, *highest; /* (n,) coordinates between which the model holds */
+} problem_t;
+
+typedef struct {
+  double *q, *v, *a;             /* (n, n_samples) by columns */
+  double *tau;                   /* (m, n_samples) */
+  double *supplied, *dissipated; /* (n_samples,) */
+  double *saturated;             /* (m,) seconds at the torque limit */
+  casadi_int steps, rejected, evaluations;
+  double time;                   /* where the run ended or failed */
+  double smallest_step;
+  casadi_int index;              /* of the coordinate or line that left its range */
+} result_t;
+
+enum { OK = 0, NO_MEMORY = 1, STEP_TOO_SMALL = 2, TOO_MANY_STEPS = 3, NOT_FINITE = 4,
+       SINGULAR = 5, NO_START = 6, OUT_OF_RANGE = 7, TOO_STEEP = 8, NO_CONVERGENCE = 9 };
+
+#define MOST_RATES 16 /* stages of the longest method, with those of its dense output */
+#define DENSE 7       /* coefficients of the dense output of that method */
+
+typedef struct state state_t;
+
+typedef struct {
+  int rates; /* how many of the k are used */
+  int last;  /* which of them belongs to the end of the step */
+  int order; /* the error of a step falls as h^order; 0 for a fixed step */
+  /* A smooth stretch begins: find the rate k[0] of y0. Returns a status. */
+  int (*begin)(state_t *s, double t);
+  /* From y0 to y1; returns the error in units of the tolerance, negative where there is no y1. */
+  double (*step)(state_t *s, double t, double h);
+  /* Called once in a step that contains samples, before the first; may be NULL. */
+  void (*prepare)(state_t *s, double t, double h);
+  /* State y and accelerations a at t + x h, 0 <= x <= 1. */
+  void (*interpolate)(state_t *s, double t, double h, double x, double *y, double *a);
+} method_t;
+
+struct state {
+  const problem_t *p;
+  const method_t *method;
+  result_t *r;
+  casadi_int n, m, n_z, size;
+  const double **arg; /* arguments, results and work arrays of CasADi functions */
+  double **res;
+  casadi_int *iw;
+  double *w;
+  double *y0, *y1, *k[MOST_RATES], *dense[DENSE];
+  double *y_star, *error;              /* (size,) */
+  double *tau, *held_tau, *samples;    /* torques now, held, and sampled */
+  double *s_ref, *z_rate, *slopes;     /* s, q_d, v_d, a_d; integral rates; of the lines */
+  double *M, *D, *K, *Jq, *Jv, *N;     /* iteration matrix N and its parts, for implicit methods */
+  double *f, *delta, *p0;              /* (n,) residual, Newton step, momentum */
+  casadi_int *pivot;
+  double phase;
+  int fresh;                           /* M, D, K, Jq, Jv are those of y0 */
+};

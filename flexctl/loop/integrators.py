@@ -1,0 +1,101 @@
+"""The integrators of a run, by name, and what may be asked of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from flexctl import checks
+from flexctl.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Integrator:
+    """A method of integration.
+
+    Attributes
+    ----------
+    words
+        What it is, for a person.
+    number
+        Of the method in driver.c; None where SUNDIALS runs it.
+    fixed
+        Whether it takes a step from the user and has no error control.
+    functions
+        Functions it asks for beside those of every run; see `loop.library`.
+    """
+
+    words: str
+    number: int | None = None
+    fixed: bool = False
+    functions: tuple[str, ...] = ()
+
+
+AUTO = "auto"
+_NEWTON = ("terms", "law_jacobian")
+INTEGRATORS: Mapping[str, Integrator] = {
+    "esdirk": Integrator(
+        words="ARK4(3)6L[2]SA (ESDIRK) with error control",
+        number=0,
+        functions=("inverse_dynamics", *_NEWTON),
+    ),
+    "explicit": Integrator(
+        words="Dormand-Prince 8(5,3) with error control",
+        number=1,
+        functions=("forward_dynamics",),
+    ),
+    "midpoint": Integrator(
+        words="implicit midpoint rule (symplectic), fixed step",
+        number=2,
+        fixed=True,
+        functions=("forward_dynamics", "momentum", *_NEWTON),
+    ),
+    "rk4": Integrator(
+        words="classical Runge-Kutta method of order 4, fixed step",
+        number=3,
+        fixed=True,
+        functions=("forward_dynamics",),
+    ),
+    "adams": Integrator(words="Adams methods of variable order (SUNDIALS) with error control"),
+    "bdf": Integrator(words="BDF methods of variable order (SUNDIALS) with error control"),
+}
+
+
+def check_integration(
+    name: str, step: float | None, *, tolerance: bool, prefix: str = ""
+) -> tuple[str, float | None]:
+    """Return an integrator's name and its step [s], checked.
+
+    Parameters
+    ----------
+    name
+        ``auto`` or one of `INTEGRATORS`.
+    step
+        Of an integrator with a fixed step, which needs one; others take none.
+    tolerance
+        Whether a tolerance is asked for, which an integrator with a fixed step cannot keep.
+    prefix
+        Of the option in a refusal, such as ``--``.
+
+    Raises
+    ------
+    InputError
+        Naming what was wanted and what came.
+    """
+    names = (AUTO, *INTEGRATORS)
+    if name not in names:
+        raise InputError(f"{prefix}integrator: wanted one of {', '.join(names)}, came {name!r}")
+    fixed = name != AUTO and INTEGRATORS[name].fixed
+    if step is not None and not fixed:
+        takers = " or ".join(key for key, method in INTEGRATORS.items() if method.fixed)
+        raise InputError(
+            f"{prefix}step: wanted none, as {name} finds its own steps (a fixed one goes with "
+            f"{prefix}integrator {takers}), came {step:g}"
+        )
+    if fixed and step is None:
+        raise InputError(f"{prefix}step: wanted the step [s] of {name}, came none")
+    if fixed and tolerance:
+        raise InputError(
+            f"{prefix}tolerance: wanted none, as {name} has a fixed step and no error control"
+        )
+    return name, None if step is None else checks.positive(f"{prefix}step", step)

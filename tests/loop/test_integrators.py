@@ -1,0 +1,373 @@
+"""The integrators: their orders, what they keep, what they refuse, and that they all agree."""
+
+import numpy as np
+import pytest
+
+from flexctl.catalogue import Design
+from flexctl.errors import InputError, RunError
+from flexctl.loop import Tolerance, simulate
+from flexctl.loop.stiffness import stable_step
+from flexctl.plant import find_compiler
+
+needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="an integrator in C")
+
+# a law that is sampled once and acts after the run: the arm moves freely under no torque
+NEVER = {"sample_time": 1000.0, "delay": 999.0, "duration": 10.0}
+
+
+@pytest.fixture(scope="module")
+def free_arm(make):
+    """A planar arm of two flexible links without damping, moving freely."""
+    design = make["design"]([0.3, 0.5], [0.3, 0.5], "joint-pd", kind="setpoint", loop=NEVER)
+    return make["close"](make["two-link"](EI=4.0), design, order=1)
+
+
+@pytest.fixture(scope="module")
+def moving():
+    """Start with turning joints and bent links."""
+    v = np.array([0.9, -1.1, 0.05, -0.08])
+    return np.array([0.3, 0.5, 0.01, -0.015]), v
+
+
+@pytest.fixture(scope="module")
+def free_run(free_arm, moving):
+    """free_run(integrator, ...): free motion sampled at 11 times of 1 s unless told."""
+
+    def run(integrator, times=None, **how):
+        times = np.linspace(0, 1, 11) if times is None else times
+        return simulate(
+            free_arm, times=times, duration=times[-1], integrator=integrator, start=moving, **how
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def exact(free_run):
+    """Free motion to round-off."""
+    return free_run("explicit", tolerance=Tolerance.of(1e-13))
+
+
+def off_by(run, exact):
+    """Largest error of coordinates and rates, each in units of its own size."""
+    return max(
+        np.abs(getattr(run, x) - getattr(exact, x)).max() / np.abs(getattr(exact, x)).max()
+        for x in "qv"
+    )
+
+
+def order(sizes, errors):
+    """Exponent p of errors ~ sizes^p."""
+    return np.polyfit(np.log(sizes), np.log(errors), deg=1)[0]
+
+
+# The fastest mode has 46 rad/s: from a twentieth of a radian per step, where the next term of the
+# error is small, to a hundredth, where that of rk4 is 1e-9, well above round-off.
+FIXED = {"rk4": (4, [1e-3, 5e-4, 2.5e-4]), "midpoint": (2, [1e-3, 5e-4, 2.5e-4])}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", FIXED)
+def test_a_fixed_step_converges_at_its_order(free_run, exact, name):
+    p, steps = FIXED[name]
+    errors = [off_by(free_run(name, step=h), exact) for h in steps]
+    assert order(steps, errors) == pytest.approx(p, abs=0.15), errors
+
+
+# Tolerances from where accuracy, not stability or the start of the run, sets the steps, down to
+# errors of 1e-11, well above round-off. The steps then grow as tolerance^(-1/p).
+ADAPTIVE = {"esdirk": (4, [1e-6, 1e-8, 1e-10]), "explicit": (8, [1e-9, 1e-11, 1e-13])}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ADAPTIVE)
+def test_steps_grow_with_the_tolerance_as_the_order_says(free_run, name):
+    p, relative = ADAPTIVE[name]
+    steps = [free_run(name, tolerance=Tolerance.of(r)).steps for r in relative]
+    assert order(relative, steps) == pytest.approx(-1 / p, rel=0.3), steps
+
+
+@pytest.mark.parametrize("name", ["esdirk", "explicit", "adams", "bdf"])
+def test_errors_follow_the_tolerance(free_run, exact, name):
+    relative = np.array([1e-6, 1e-8, 1e-10])
+    errors = [off_by(free_run(name, tolerance=Tolerance.of(r)), exact) for r in relative]
+    assert 0.6 < order(relative, errors) < 1.4, errors
+    assert errors[-1] < 1e-6
+
+
+@needs_compiler
+@pytest.mark.parametrize(("name", "bound"), [("explicit", 3e-9), ("rk4", 3e-6), ("midpoint", 1e-3)])
+def test_dense_output_is_as_accurate_as_the_steps(free_run, exact, name, bound):
+    how = {"tolerance": Tolerance.of(1e-10)} if name == "explicit" else {"step": 5e-4}
+    times = np.unique(np.concatenate([exact.t, np.random.default_rng(1).uniform(0, 1, 500)]))
+    fine = free_run("explicit", times=times, tolerance=Tolerance.of(1e-13))
+    run = free_run(name, times=times, **how)
+    assert off_by(run, fine) < bound
+    assert np.abs(run.a - fine.a).max() < 30 * bound * np.abs(fine.a).max()
+
+
+# by default, and of the method of lower order at the tolerance that it needs for as much
+@pytest.mark.parametrize(("name", "tolerance"), [("auto", None), ("esdirk", Tolerance.of(1e-12))])
+def test_free_motion_keeps_its_energy(free_run, name, tolerance):
+    run = free_run(name, times=np.linspace(0, 10, 101), tolerance=tolerance)
+    assert np.abs(run.energy.residual).max() < 1e-9 * run.energy.scale
+    assert not run.energy.supplied.any()
+
+
+@pytest.mark.parametrize("name", ["explicit", "esdirk", "adams"])
+def test_free_motion_keeps_its_momentum_about_the_base(free_arm, free_run, name):
+    run = free_run(name, times=np.linspace(0, 10, 21), tolerance=Tolerance.of(1e-11))
+    momentum = axis_momentum(free_arm, run)
+    np.testing.assert_allclose(momentum, momentum[0], rtol=1e-8)
+
+
+def axis_momentum(loop, run):
+    """Angular momentum (N,) about the axis of the first joint: the first of M v."""
+    return np.array(
+        [loop.truth.mass_matrix(q)[0] @ v for q, v in zip(run.q.T, run.v.T, strict=True)]
+    )
+
+
+@needs_compiler
+def test_the_midpoint_rule_keeps_energy_bounded_and_momentum_exactly(free_arm, free_run):
+    # 100 s: the error swings, but in the last tenth of the run no wider than in the first
+    at_steps = np.arange(0, 100.0005, 0.04)
+    run = free_run("midpoint", times=at_steps, step=2e-3)
+    error = np.abs(run.energy.residual) / run.energy.scale
+    tenth = len(error) // 10
+    assert error[-tenth:].max() < 1.5 * error[:tenth].max()
+    assert 1e-7 < error.max() < 2e-2
+    momentum = axis_momentum(free_arm, run)
+    np.testing.assert_allclose(momentum, momentum[0], rtol=1e-10)
+
+
+@needs_compiler
+def test_rk4_does_lose_energy_where_the_midpoint_rule_does_not(free_run):
+    # the same run as above: what the test of the midpoint rule tells apart
+    run = free_run("rk4", times=np.arange(0, 100.0005, 0.04), step=1.5e-3)
+    error = np.abs(run.energy.residual) / run.energy.scale
+    tenth = len(error) // 10
+    assert error[-tenth:].max() > 5 * error[:tenth].max()
+
+
+@pytest.fixture(scope="module")
+def eventful(two_link_loop):
+    """A law with integral action, sampled every 20 ms, which acts 13 ms late, under gravity."""
+    loop = {"sample_time": 0.02, "delay": 0.013, "duration": 0.6}
+    gains = {"Gp": [40.0, 20.0], "Gv": [4.0, 2.0], "Gi": [9.0]}
+    return two_link_loop("joint-pd", gains=gains, duration=0.3, loop=loop)
+
+
+@pytest.fixture(scope="module")
+def eventful_run(eventful):
+    times = np.linspace(0, 0.6, 37)
+    return simulate(eventful, times=times, tolerance=Tolerance.of(1e-12), integrator="explicit")
+
+
+HOW = {
+    "esdirk": ({"tolerance": Tolerance.of(1e-10)}, 1e-6),
+    "adams": ({"tolerance": Tolerance.of(1e-9)}, 1e-6),
+    "bdf": ({"tolerance": Tolerance.of(1e-9)}, 1e-5),
+    "auto": ({}, 1e-7),
+    "rk4": ({"step": 2e-4}, 1e-6),
+    "midpoint": ({"step": 1e-4}, 1e-4),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", HOW)
+def test_all_integrators_agree_on_a_sampled_law_with_delay(eventful, eventful_run, name):
+    how, bound = HOW[name]
+    run = simulate(eventful, times=eventful_run.t, integrator=name, **how)
+    assert off_by(run, eventful_run) < bound
+    scale = np.abs(eventful_run.tau).max()
+    np.testing.assert_allclose(run.tau, eventful_run.tau, atol=30 * bound * scale)
+    for part in ("supplied", "dissipated", "kinetic"):
+        ours, theirs = getattr(run.energy, part), getattr(eventful_run.energy, part)
+        np.testing.assert_allclose(ours, theirs, atol=30 * bound * eventful_run.energy.scale)
+
+
+@pytest.mark.parametrize("name", ["explicit", "adams"])
+def test_integrators_agree_without_a_compiler(eventful, eventful_run, monkeypatch, name):
+    monkeypatch.setenv("FLEXCTL_CC", "none")
+    times = eventful_run.t[:7]
+    run = simulate(
+        eventful, times=times, duration=0.1, integrator=name, tolerance=Tolerance.of(1e-8)
+    )
+    assert "virtual machine" in run.integrator
+    np.testing.assert_allclose(run.q, eventful_run.q[:, :7], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["rk4", "midpoint"])
+def test_integrators_in_c_need_a_compiler(free_run, monkeypatch, name):
+    monkeypatch.setenv("FLEXCTL_CC", "none")
+    with pytest.raises(InputError, match="wanted a C compiler"):
+        free_run(name, step=1e-4)
+
+
+def test_a_run_tells_its_integrator_and_its_cost(free_run):
+    run = free_run("auto")
+    assert "not stiff" in run.integrator
+    assert run.evaluations > run.steps > 0
+
+
+@pytest.fixture(scope="module")
+def stiff_loop(make):
+    """A stiff undamped link that moves slowly."""
+    design = make["design"]([0.0], [0.1], "joint-pd", duration=2.0, loop={"duration": 2.2})
+    return make["close"](make["single"](EI=4e3, damping=0.0), design, order=3)
+
+
+@needs_compiler
+def test_auto_takes_esdirk_where_the_motion_is_slow_for_the_modes(stiff_loop):
+    run = simulate(stiff_loop)
+    explicit = simulate(stiff_loop, integrator="explicit")
+    assert "ESDIRK" in run.integrator
+    assert run.steps < explicit.steps / 3
+    assert off_by(run, explicit) < 1e-6
+
+
+@needs_compiler
+def test_auto_takes_the_explicit_method_where_fast_modes_ring(stiff_loop):
+    start = np.array([0.0, 1e-3, 1e-3, 1e-3]), np.zeros(4)
+    run = simulate(stiff_loop, start=start)
+    assert "Dormand-Prince" in run.integrator
+    assert "esdirk for more than" in run.integrator
+
+
+@pytest.mark.parametrize(
+    ("pole", "limit"), [(1j, 2 * np.sqrt(2)), (-1.0, 2.785293563), (0.3 + 1j, 2 * np.sqrt(2))]
+)
+def test_the_stable_step_of_rk4_is_where_its_region_ends(pole, limit):
+    found = stable_step(np.array([0.0, pole, np.conj(pole)], dtype=complex))
+    assert limit - 2e-3 < found * abs(np.minimum(np.real(pole), 0) + 1j * np.imag(pole)) <= limit
+
+
+@pytest.mark.parametrize("pole", [0.0, 5.0])
+def test_what_grows_or_drifts_by_itself_sets_no_step(pole):
+    assert stable_step(np.array([pole], dtype=complex)) == np.inf
+
+
+@needs_compiler
+def test_an_unstable_step_is_refused_with_one_that_does(free_run):
+    with pytest.raises(
+        InputError, match=r"step: wanted at most .* s, as rk4 is unstable"
+    ) as refusal:
+        free_run("rk4", step=0.1)
+    offered = float(str(refusal.value).split("at most ")[1].split(" s")[0])
+    with pytest.raises(InputError):
+        free_run("rk4", step=1.15 * offered)  # it is rounded to two digits
+    assert np.isfinite(free_run("rk4", step=offered).q).all()
+
+
+@needs_compiler
+def test_an_unstable_loop_is_no_reason_to_refuse_a_step(make):
+    # the law is sampled too slowly and diverges: the run shows it
+    sampling = {"sample_time": 0.25, "duration": 5.0}
+    gains = {"Gp": [20.0], "Gv": [6.0]}
+    design = make["design"]([0.0], [1.0], "joint-pd", gains=gains, loop=sampling)
+    loop = make["close"](make["rigid-link"](), design)
+    run = simulate(loop, integrator="rk4", step=0.01)
+    assert np.abs(run.q).max() > 10
+
+
+@needs_compiler
+def test_a_step_too_long_for_newton_is_a_clear_error(free_arm, moving):
+    q, v = moving
+    with pytest.raises(RunError, match="Newton's method does not converge: the step is too long"):
+        simulate(free_arm, integrator="midpoint", step=0.5, start=(q, 50 * v))
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"integrator": "rk5"}, r"integrator: wanted one of auto, .*rk4.*came 'rk5'"),
+        ({"integrator": "rk4"}, r"step: wanted the step \[s\] of rk4, came none"),
+        ({"step": 1e-3}, "step: wanted none, as auto finds its own steps"),
+        ({"integrator": "adams", "step": 1e-3}, "step: wanted none, as adams finds"),
+        ({"integrator": "midpoint", "step": 0.0}, "step: wanted .* above 0"),
+        (
+            {"integrator": "rk4", "step": 1e-3, "tolerance": Tolerance.of(1e-6)},
+            "tolerance: wanted none, as rk4 has a fixed step",
+        ),
+    ],
+)
+def test_requests_that_do_not_fit_are_refused(free_arm, given, match):
+    with pytest.raises(InputError, match=match):
+        simulate(free_arm, **given)
+
+
+@pytest.fixture(scope="module")
+def soft_arm(make):
+    """One link that bends by more than the theory allows soon after it is set off."""
+    arm = make["single"](EI=2.0, damping=0.0)
+    design = make["design"]([0.0], [1.0], "joint-pd", gains={"Gp": [30.0], "Gv": [6.0]})
+    return make["close"](arm, design, order=1)
+
+
+@pytest.fixture(scope="module")
+def end_of_theory(soft_arm):
+    """When the slope of the soft link reaches 0.5 rad [s], to the short steps of this tolerance."""
+    with pytest.raises(RunError) as failed:
+        simulate(soft_arm, integrator="explicit", tolerance=Tolerance.of(1e-13))
+    return failed.value.time
+
+
+def test_the_slope_at_the_end_of_the_theory_is_half_a_radian(soft_arm, end_of_theory):
+    run = simulate(soft_arm, times=np.array([0.99 * end_of_theory]), duration=0.99 * end_of_theory)
+    assert 0.45 < abs(run.slope["link1.y"][0]) < 0.5
+
+
+@pytest.mark.parametrize("compiler", ["", "none"])
+@pytest.mark.parametrize("name", ["explicit", "esdirk", "adams", "bdf"])
+def test_a_link_that_bends_beyond_the_theory_ends_the_run(
+    soft_arm, end_of_theory, monkeypatch, name, compiler
+):
+    monkeypatch.setenv("FLEXCTL_CC", compiler)
+    with pytest.raises(RunError, match=r"t = 0\.\d+ s: link1 bends beyond the theory") as failed:
+        simulate(soft_arm, integrator=name, tolerance=Tolerance.of(1e-7))
+    assert failed.value.time == pytest.approx(end_of_theory, abs=0.02)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["rk4", "midpoint"])
+def test_with_a_fixed_step_too(soft_arm, end_of_theory, name):
+    with pytest.raises(RunError, match="link1 bends beyond the theory") as failed:
+        simulate(soft_arm, integrator=name, step=5e-4)
+    assert failed.value.time == pytest.approx(end_of_theory, abs=1e-3)
+
+
+@pytest.fixture(scope="module")
+def spin_up(make, tmp_path_factory):
+    """spin_up(foreshortening): the beam of [Kane87] that is brought to 6 rad/s in 15 s."""
+    T, t = 15.0, np.linspace(0, 15, 151)
+    angle = 6 / T * (t**2 / 2 + (T / 2 / np.pi) ** 2 * (np.cos(2 * np.pi * t / T) - 1))
+    folder = tmp_path_factory.mktemp("spin-up")
+    np.savetxt(folder / "spin.csv", np.c_[t, angle], "%.17g", ",", header="t,joint1", comments="")
+
+    def loop(foreshortening):
+        link = {"joint": "revolute", "length": 10.0, "mass_per_length": 1.2, "EI": {"y": 1.4e4}}
+        arm = make["arm"]([link | {"foreshortening": foreshortening}])
+        table = make["design"]([0.0], [1.0]).table()
+        reference = {"kind": "csv", "file": "spin.csv"}
+        design = Design.model_validate(
+            table | {"reference": reference, "loop": {"duration": 15.5}, "name": "spin-up"}
+        )
+        return make["close"](arm, design.model_copy(update={"path": folder / "design.toml"}))
+
+    return loop
+
+
+def test_a_beam_spun_up_without_foreshortening_ends_in_a_clear_error(spin_up):
+    # faster than its first clamped frequency of 3.8 rad/s, which it passes at 8.5 s, nothing holds
+    # the beam without the stiffening that foreshortening brings
+    with pytest.raises(RunError, match="link1 bends beyond the theory") as failed:
+        simulate(spin_up(False), duration=14.9)
+    assert 8.0 < failed.value.time < 9.5
+
+
+def test_a_beam_spun_up_with_foreshortening_bends_as_published(spin_up):
+    run = simulate(spin_up(True), duration=14.9)
+    tip = run.deflection["link1.y"]
+    assert tip.min() == pytest.approx(-0.574, rel=0.01)
+    assert run.t[tip.argmin()] == pytest.approx(6.8, abs=0.15)
