@@ -137,7 +137,7 @@ class _Points:
         return 1 / self.length
 
     def over_length(self, numbers: Array, x: ca.SX) -> ca.SX:
-        """Numbers (k, n) times x (n, 1), divided by the length: into the numbers where it can be."""
+        """Numbers (k, n) times x (n, 1) over the length, which goes into them if it is one."""
         if self.per_length.is_constant():
             return (sparse(numbers) * self.per_length) @ x
         return self.per_length * (sparse(numbers) @ x)

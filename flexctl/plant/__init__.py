@@ -10,13 +10,11 @@ from flexctl.plant.compilation import (
     compile_functions,
     find_compiler,
 )
-from flexctl.plant.functions import SIMULATION
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
 from flexctl.plant.operations import Operations, count_operations
 from flexctl.plant.plant import Plant, assemble_plant
 
 __all__ = [
-    "SIMULATION",
     "Evaluator",
     "Instructions",
     "LinearPlant",

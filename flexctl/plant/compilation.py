@@ -26,7 +26,7 @@ from flexctl.errors import ComputationError, InputError
 
 # Bytes of C beyond which a level of optimisation costs more time than runs will ever gain: the
 # compiler's register allocation grows faster than one long function does.
-_LEVELS = ((100_000, "-O2"), (600_000, "-O1"))
+_LEVELS = ((100_000, "-O2"), (250_000, "-O1"))
 
 
 def find_compiler() -> str | None:

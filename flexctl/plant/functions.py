@@ -26,7 +26,6 @@ LINEARISATION = (
     "line_tips_jacobian",
     "deflections_jacobian",
 )
-SIMULATION = ("inverse_dynamics", "forward_dynamics", "terms", "dissipation")
 DERIVATIVES = ("derivatives", "derivatives_at_rest")
 MATRICES = {
     *DERIVATIVES,
