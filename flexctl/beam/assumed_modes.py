@@ -1,6 +1,7 @@
 """Assumed modes: the exact shapes of a clamped line with a load at its tip."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,14 @@ class AssumedModes:
 
     def shapes(self, tip: TipLoad | None = None) -> Shapes:
         """Return the modes for this load at the tip; without one the tip is free."""
-        tip = tip or TipLoad()
-        beta = clamped_mass_roots(self.order, tip)
-        return _normalised(ModeShapes(beta=beta, amplitudes=_amplitudes(beta, tip)))
+        return _modes(self.order, tip or TipLoad())
+
+
+@lru_cache(maxsize=256)
+def _modes(order: int, tip: TipLoad) -> Shapes:
+    """Find the modes once: the links of an arm, design and truth alike, often share them."""
+    beta = clamped_mass_roots(order, tip)
+    return _normalised(ModeShapes(beta=beta, amplitudes=_amplitudes(beta, tip)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

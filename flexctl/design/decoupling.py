@@ -60,7 +60,7 @@ def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
     the inverse dynamics: the same as with the Schur complement, without forming an inverse.
     """
     m, e = plant.m, plant.equations
-    symbols = [e.energies.q, e.energies.v, e.a]
+    symbols = [e.q, e.v, e.a]
     n_f = plant.n - m
     values = [signals.q, signals.v]
     M, force = ca.substitute(

@@ -21,7 +21,7 @@ def joint_pd_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> L
     signals = law_signals(plant, integral=Gi is not None)
     Gp, Gv = (ca.DM(per_joint(g, m)) for g in (design.joint_gains.Gp, design.joint_gains.Gv))
     straight = ca.vertcat(signals.q_d, ca.SX.zeros(plant.n - m))
-    gravity = ca.substitute(plant.equations.c, plant.equations.energies.q, straight)[:m]
+    gravity = ca.substitute(plant.equations.c, plant.equations.q, straight)[:m]
     tau = gravity - Gp * signals.error - Gv * signals.error_rate
     if Gi is not None:
         tau -= ca.DM(Gi) * signals.z

@@ -18,8 +18,6 @@ class Energies:
 
     Attributes
     ----------
-    q, v
-        Coordinates [rad, m] and their rates; symbols (n, 1).
     kinetic, strain, gravity
         T(q, v), V_strain(q), V_gravity(q) [J]; scalars.
     D
@@ -34,8 +32,6 @@ class Energies:
         Deflection [m] and slope [-] at every flexible line's end, by ``link.direction``; scalars.
     """
 
-    q: ca.SX
-    v: ca.SX
     kinetic: ca.SX
     strain: ca.SX
     gravity: ca.SX
@@ -47,14 +43,12 @@ class Energies:
     slopes: Mapping[str, ca.SX]
 
 
-def chain_energies(arm: Arm, bodies: Sequence[Body]) -> Energies:
+def chain_energies(arm: Arm, bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Energies:
     """Compose the bodies' energies into those of the arm.
 
-    Coordinates are q = [joint variables; elastic coordinates, body by body].
+    Coordinates are q = [joint variables; elastic coordinates, body by body], v their rates (n, 1).
     """
     n_joints = len(bodies)
-    n = n_joints + sum(len(body.coordinates) for body in bodies)
-    q, v = ca.SX.sym("q", n), ca.SX.sym("v", n)
     R, p = base_pose(arm)
     g = ca.SX(ca.DM(arm.gravity))
     twist = (ca.SX.zeros(3), ca.SX.zeros(3))
@@ -81,8 +75,6 @@ def chain_energies(arm: Arm, bodies: Sequence[Body]) -> Energies:
     kinetic += payload_energy(arm.payload, *twist)
     gravity -= arm.payload.mass * ca.dot(g, p + R @ ca.SX(ca.DM(arm.payload.com)))
     return Energies(
-        q=q,
-        v=v,
         kinetic=kinetic,
         strain=strain,
         gravity=gravity,

@@ -6,6 +6,7 @@ are gradients of scalar sums along the chain; what the kinetic energy gives is a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -45,18 +46,27 @@ class Equations:
 
     Attributes
     ----------
-    energies
-        Energies of the arm in q and v.
-    engine
-        What gives the kinetic terms.
+    q, v
+        Coordinates [rad, m] and their rates (n, 1); symbols.
     a, tau
         Accelerations (n, 1) and joint torques (m, 1); symbols.
+    engine
+        What gives the kinetic terms.
+    sum_up
+        Makes the energies of the arm in q and v, when they are first asked for.
     """
 
-    energies: Energies
-    engine: Engine
+    q: ca.SX
+    v: ca.SX
     a: ca.SX
     tau: ca.SX
+    engine: Engine
+    sum_up: Callable[[], Energies]
+
+    @cached_property
+    def energies(self) -> Energies:
+        """Energies and kinematics of the arm."""
+        return self.sum_up()
 
     @cached_property
     def M(self) -> ca.SX:
@@ -81,12 +91,12 @@ class Equations:
     @cached_property
     def c(self) -> ca.SX:
         """Gravity forces dV_gravity/dq (n, 1)."""
-        return ca.gradient(self.energies.gravity, self.energies.q)
+        return ca.gradient(self.energies.gravity, self.q)
 
     @cached_property
     def k(self) -> ca.SX:
         """Elastic forces dV_strain/dq (n, 1), also on the row of a sliding link's joint."""
-        return ca.gradient(self.energies.strain, self.energies.q)
+        return ca.gradient(self.energies.strain, self.q)
 
     @property
     def D(self) -> ca.SX:
@@ -96,7 +106,7 @@ class Equations:
     @cached_property
     def tangent_stiffness(self) -> ca.SX:
         """d(c + k)/dq (n, n)."""
-        return ca.jacobian(self.c + self.k, self.energies.q)
+        return ca.jacobian(self.c + self.k, self.q)
 
     @cached_property
     def derivatives(self) -> tuple[ca.SX, ca.SX, ca.SX]:
@@ -105,9 +115,8 @@ class Equations:
         From the inverse dynamics f(q, v, a) = B tau: da/dq = -M^-1 df/dq and likewise, which costs
         a fraction of differentiating the forward dynamics.
         """
-        q, v = self.energies.q, self.energies.v
-        slopes = ca.substitute(ca.jacobian(self.inverse, ca.vertcat(q, v)), self.a, self.forward)
-        n = q.shape[0]
+        by_state = ca.jacobian(self.inverse, ca.vertcat(self.q, self.v))
+        slopes, n = ca.substitute(by_state, self.a, self.forward), self.q.shape[0]
         return self._solved(slopes[:, :n]), self._solved(slopes[:, n:]), self._solved(-self._B)
 
     @cached_property
@@ -117,7 +126,7 @@ class Equations:
 
     @property
     def _B(self) -> ca.SX:
-        return ca.SX.eye(self.energies.q.shape[0])[:, : self.tau.shape[0]]
+        return ca.SX.eye(self.q.shape[0])[:, : self.tau.shape[0]]
 
     @cached_property
     def _mass(self) -> Elimination:

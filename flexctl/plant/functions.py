@@ -65,7 +65,7 @@ class PlantFunctions(Mapping[str, ca.Function]):
 
 
 def _of_q(expression: Callable[[Equations], ca.SX]) -> Callable[[Equations], Parts]:
-    return lambda e: ([e.energies.q], [expression(e)])
+    return lambda e: ([e.q], [expression(e)])
 
 
 def _tips(e: Equations) -> ca.SX:
@@ -82,33 +82,33 @@ def _slopes(e: Equations) -> ca.SX:
 
 def _energies(e: Equations) -> Parts:
     E = e.energies
-    return [E.q, E.v], [E.kinetic, E.strain, E.gravity]
+    return [e.q, e.v], [E.kinetic, E.strain, E.gravity]
 
 
 def _dissipation(e: Equations) -> Parts:
-    v = e.energies.v
-    return [e.energies.q, v], [ca.dot(v, e.D @ v)]
+    v = e.v
+    return [e.q, v], [ca.dot(v, e.D @ v)]
 
 
 _PARTS: dict[str, Callable[[Equations], Parts]] = {
     "mass_matrix": _of_q(lambda e: e.M),
-    "bias": lambda e: ([e.energies.q, e.energies.v], [e.h]),
+    "bias": lambda e: ([e.q, e.v], [e.h]),
     "gravity": _of_q(lambda e: e.c),
     "elastic_force": _of_q(lambda e: e.k),
     "damping": _of_q(lambda e: e.D),
     "tangent_stiffness": _of_q(lambda e: e.tangent_stiffness),
-    "elastic_stiffness": _of_q(lambda e: ca.jacobian(e.k, e.energies.q)),
-    "inverse_dynamics": lambda e: ([e.energies.q, e.energies.v, e.a], [e.inverse]),
-    "forward_dynamics": lambda e: ([e.energies.q, e.energies.v, e.tau], [e.forward]),
-    "derivatives": lambda e: ([e.energies.q, e.energies.v, e.tau], [*e.derivatives]),
-    "derivatives_at_rest": lambda e: ([e.energies.q], [*e.derivatives_at_rest]),
+    "elastic_stiffness": _of_q(lambda e: ca.jacobian(e.k, e.q)),
+    "inverse_dynamics": lambda e: ([e.q, e.v, e.a], [e.inverse]),
+    "forward_dynamics": lambda e: ([e.q, e.v, e.tau], [e.forward]),
+    "derivatives": lambda e: ([e.q, e.v, e.tau], [*e.derivatives]),
+    "derivatives_at_rest": lambda e: ([e.q], [*e.derivatives_at_rest]),
     "energies": _energies,
     "tip": _of_q(lambda e: e.energies.tip),
-    "tip_jacobian": _of_q(lambda e: ca.jacobian(e.energies.tip, e.energies.q)),
+    "tip_jacobian": _of_q(lambda e: ca.jacobian(e.energies.tip, e.q)),
     "line_tips": _of_q(_tips),
-    "line_tips_jacobian": _of_q(lambda e: ca.jacobian(ca.vec(_tips(e)), e.energies.q)),
-    "deflections": lambda e: ([e.energies.q], [_deflections(e), _slopes(e)]),
-    "deflections_jacobian": _of_q(lambda e: ca.jacobian(_deflections(e), e.energies.q)),
-    "terms": lambda e: ([e.energies.q], [e.M, e.D, e.tangent_stiffness]),
+    "line_tips_jacobian": _of_q(lambda e: ca.jacobian(ca.vec(_tips(e)), e.q)),
+    "deflections": lambda e: ([e.q], [_deflections(e), _slopes(e)]),
+    "deflections_jacobian": _of_q(lambda e: ca.jacobian(_deflections(e), e.q)),
+    "terms": lambda e: ([e.q], [e.M, e.D, e.tangent_stiffness]),
     "dissipation": _dissipation,
 }

@@ -18,30 +18,32 @@ from flexctl.plant.energies import Energies
 
 @dataclass(frozen=True, kw_only=True)
 class Lagrange:
-    """Lagrange's equations of an arm with these energies; `coordinates` are the names of q."""
+    """Lagrange's equations of an arm with these energies in q, v; `coordinates` are names of q."""
 
     energies: Energies
+    q: ca.SX
+    v: ca.SX
     coordinates: Sequence[str]
 
     @cached_property
     def _momentum(self) -> ca.SX:
-        return ca.gradient(self.energies.kinetic, self.energies.v)
+        return ca.gradient(self.energies.kinetic, self.v)
 
     @cached_property
     def _centrifugal(self) -> ca.SX:
-        return ca.gradient(self.energies.kinetic, self.energies.q)
+        return ca.gradient(self.energies.kinetic, self.q)
 
     def mass_matrix(self) -> ca.SX:
         """M = d2T/dv2 (n, n)."""
-        return ca.jacobian(self._momentum, self.energies.v)
+        return ca.jacobian(self._momentum, self.v)
 
     def bias(self) -> ca.SX:
         """Coriolis and centrifugal forces (dM/dt) v - dT/dq (n, 1)."""
-        return ca.jtimes(self._momentum, self.energies.q, self.energies.v) - self._centrifugal
+        return ca.jtimes(self._momentum, self.q, self.v) - self._centrifugal
 
     def inverse_dynamics(self, a: ca.SX) -> ca.SX:
         """d(dT/dv)/dt - dT/dq + c + k + D v (n, 1)."""
-        q, v = self.energies.q, self.energies.v
+        q, v = self.q, self.v
         rate = ca.jtimes(self._momentum, ca.vertcat(q, v), ca.vertcat(v, a))
         potential = ca.gradient(self.energies.gravity + self.energies.strain, q)
         return rate - self._centrifugal + potential + self.energies.D @ v

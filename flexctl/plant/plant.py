@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import casadi as ca
@@ -17,8 +17,8 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints, joint_range
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
-from flexctl.plant.energies import Energies, chain_energies
-from flexctl.plant.equations import Engine, Equations
+from flexctl.plant.energies import chain_energies
+from flexctl.plant.equations import Equations
 from flexctl.plant.functions import (
     DERIVATIVES,
     DYNAMICS,
@@ -122,18 +122,15 @@ class Plant:
     @cached_property
     def equations(self) -> Equations:
         """The terms of the equations of motion as CasADi SX expressions."""
-        energies = chain_energies(self.arm, self.bodies)
-        return Equations(
-            energies=energies,
-            engine=self._engine(energies),
-            a=ca.SX.sym("a", self.n),
-            tau=ca.SX.sym("tau", self.m),
+        q, v = ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)
+        sum_up = cache(lambda: chain_energies(self.arm, self.bodies, q, v))
+        engine = (
+            Recursion(arm=self.arm, bodies=self.bodies, q=q, v=v)
+            if self.engine == "recursion"
+            else Lagrange(energies=sum_up(), q=q, v=v, coordinates=self.coordinates)
         )
-
-    def _engine(self, energies: Energies) -> Engine:
-        if self.engine == "lagrange":
-            return Lagrange(energies=energies, coordinates=self.coordinates)
-        return Recursion(arm=self.arm, bodies=self.bodies, q=energies.q, v=energies.v)
+        a, tau = ca.SX.sym("a", self.n), ca.SX.sym("tau", self.m)
+        return Equations(q=q, v=v, a=a, tau=tau, engine=engine, sum_up=sum_up)
 
     @cached_property
     def casadi_functions(self) -> Mapping[str, ca.Function]:

@@ -87,12 +87,13 @@ def judged(rrp_arm, other_arm, design):
     )
 
 
-def test_a_softer_and_heavier_arm_gets_an_honest_verdict(rrp_arm, other_arm):
-    assert_honest(judged(rrp_arm, other_arm, "rrp-stiff"), "rrp-stiff")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("design", ["rrp-gentle", "rrp-stiff-decoupling"])
+@pytest.mark.parametrize(
+    "design",
+    [
+        "rrp-stiff",
+        *(pytest.param(d, marks=pytest.mark.slow) for d in ("rrp-gentle", "rrp-stiff-decoupling")),
+    ],
+)
 def test_a_softer_and_heavier_arm_gets_an_honest_verdict(rrp_arm, other_arm, design):
     assert_honest(judged(rrp_arm, other_arm, design), design)
 
