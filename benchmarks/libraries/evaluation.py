@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
-import casadi as ca
+import c_loop
 import mujoco
 import numpy as np
 import pinocchio as pin
 
 from flexctl.plant import Plant
-from flexctl.plant.compilation import find_compiler
 
 from .pinocchio_arm import SegmentedArm
 
 Array = np.ndarray
-LOOP = Path(__file__).with_name("loop.c")
 
 
 def seconds_per_call(call: Callable[[], object], count: int = 3000) -> float:
@@ -36,21 +30,7 @@ def seconds_per_call(call: Callable[[], object], count: int = 3000) -> float:
 
 def time_flexctl(plant: Plant) -> float:
     """Time of the compiled forward dynamics in a loop of C."""
-    rng = np.random.default_rng(1)
-    arrays = [rng.normal(size=k) * s for k, s in ((plant.n, 0.01), (plant.n, 0.1), (plant.m, 1.0))]
-    arrays.append(np.zeros(plant.n))
-    pointers = [x.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for x in arrays]
-    with tempfile.TemporaryDirectory() as folder:
-        generator = ca.CodeGenerator("functions.c", {"with_header": False})
-        generator.add(plant.casadi_functions["forward_dynamics"])
-        generator.generate(f"{folder}/")
-        library = Path(folder) / "loop.so"
-        sources = [str(Path(folder) / "functions.c"), str(LOOP)]
-        command = [find_compiler() or "cc", "-O3", "-fPIC", "-shared", "-o", str(library)]
-        subprocess.run([*command, *sources, "-lm"], check=True)
-        timed = ctypes.CDLL(str(library)).seconds_per_call
-        timed.restype = ctypes.c_double
-        return min(timed(*pointers, plant.n, ctypes.c_long(20_000)) for _ in range(5))
+    return c_loop.seconds_per_call(plant.casadi_functions["forward_dynamics"])
 
 
 def time_pinocchio(arm: SegmentedArm) -> float:
