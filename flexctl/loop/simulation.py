@@ -86,8 +86,7 @@ def simulate(
     if isinstance(run, RunFailure):
         raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
-            f"t = {run.time:.4g} s: {run.why}; see the eigenvalues along the motion (flexctl "
-            "compare) and change the gains",
+            f"t = {run.time:.4g} s: {run.why}; {_way_out(loop)}",
             time=run.time,
             why=run.why,
         )
@@ -152,6 +151,13 @@ def _check_times(times: Array) -> None:
     rising = times.ndim == 1 and len(times) > 0 and (np.diff(times) >= 0).all()
     if not (rising and np.isfinite(times).all() and times[0] >= 0):
         raise InputError("times: wanted finite, ascending times from 0 on [s], came others")
+
+
+def _way_out(loop: ClosedLoop) -> str:
+    """Say what to try after a run that could not be finished."""
+    if loop.controller.design.method == "feedforward":
+        return "its torques are open loop: make the motion slower or the links stiffer"
+    return "see the eigenvalues along the motion (flexctl compare) and change the gains"
 
 
 def _words(plant: Plant) -> str:

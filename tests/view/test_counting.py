@@ -1,8 +1,13 @@
 """`flexctl count`: its contract, and that its numbers are those of the arm that was asked for."""
 
 import json
+from functools import cache
 
+import numpy as np
 import pytest
+
+from flexctl.catalogue import Arm, BasisChoice, load_model
+from flexctl.plant import assemble_plant, count_operations
 
 KEYS = {
     "model",
@@ -110,3 +115,42 @@ def test_an_unknown_engine_is_refused(flexctl):
 
     assert (said.status, said.out) == (2, "")
     assert "recursion" in said.err
+
+
+@pytest.fixture(scope="module")
+def operations():
+    """operations(n): forward dynamics and mass matrix of n planar links, two modes each."""
+
+    def of(n_links):
+        table = load_model("mohan-saha-canadarm").model_dump(by_alias=True, exclude_unset=True)
+        links = table["link"]
+        table["link"] = [links[i % 3] | {"name": f"link{i + 1}"} for i in range(n_links)]
+        arm = Arm.model_validate(table)
+        functions = assemble_plant(arm, BasisChoice(kind="modes", order=2)).casadi_functions
+        return [count_operations(functions[name]) for name in ("forward_dynamics", "mass_matrix")]
+
+    return cache(of)
+
+
+def test_the_planar_canadarm_takes_half_of_five_hundred_multiplications(operations):
+    forward, _ = operations(3)
+
+    assert forward.mul <= 250
+    assert forward.add <= 205
+
+
+@pytest.mark.parametrize("n", [3, 6, 12])
+def test_every_further_link_costs_the_same_in_forward_dynamics(operations, n):
+    growth = [operations(k + 3)[0] for k in (n, n + 3)]
+    before = [operations(k)[0] for k in (n, n + 3)]
+    steps = [after.mul - less.mul for after, less in zip(growth, before, strict=True)]
+
+    assert steps[0] == steps[1]
+    assert steps[0] <= 3 * 125
+
+
+def test_the_mass_matrix_grows_with_the_square_of_the_links(operations):
+    # third differences over equal steps vanish: from 6 links on, past what folds away at the base
+    counts = np.array([operations(n)[1].mul for n in (6, 9, 12, 15, 18)])
+
+    assert (np.diff(counts, 3) == 0).all()

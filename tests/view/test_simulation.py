@@ -127,3 +127,43 @@ def test_a_person_reads_a_table(flexctl):
 
     assert "tip error" in said.out
     assert "account off by" in said.out
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("explicit", ()),
+        ("esdirk", ()),
+        ("adams", ("--duration", "0.3")),
+        ("bdf", ("--duration", "0.3")),
+        ("midpoint", ("--step", "1e-3")),
+        ("rk4", ("--step", "1e-4")),
+    ],
+)
+def test_the_integrator_can_be_named_and_is_said(simulate, name, words):
+    found = simulate("--integrator", name, *words, "--at", "0.25")
+    alone = simulate("--at", "0.25")
+
+    assert found["steps"] > 0
+    assert found["evaluations"] >= found["steps"]
+    assert found["samples"][0]["joint"] == pytest.approx(alone["samples"][0]["joint"], abs=1e-5)
+    assert found["integrator"] != alone["integrator"] or name == "explicit"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--integrator", "rk45"), "integrator"),
+        (("--integrator", "rk4"), "step"),
+        (("--integrator", "rk4", "--step", "0.5"), "unstable"),
+        (("--integrator", "esdirk", "--step", "1e-3"), "step"),
+        (("--integrator", "midpoint", "--step", "1e-3", "--tolerance", "1e-6"), "tolerance"),
+        (("--tolerance", "-1"), "tolerance"),
+    ],
+)
+def test_an_integrator_that_cannot_be_is_refused_in_one_line(flexctl, words, said):
+    found = flexctl("simulate", *QUICK, *words)
+
+    assert found.status == 2
+    assert said in found.err
+    assert found.err.count("\n") == 1
