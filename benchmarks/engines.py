@@ -97,9 +97,10 @@ def show_linearisation() -> None:
         count, time = operation_count(forward), seconds(forward)
         print(f"{name}: forward dynamics {count} operations, {1e9 * time:.0f} ns")
         for derivative in ("derivatives_at_rest", "derivatives"):
-            more = operation_count(functions[derivative]) / count
-            longer = seconds(functions[derivative]) / time
-            print(f"    {derivative:20s} {more:5.1f} x operations {longer:5.1f} x time")
+            more = operation_count(functions[derivative])
+            known = more <= MOST_TIMED
+            longer = f"{seconds(functions[derivative]) / time:5.1f} x time" if known else ""
+            print(f"    {derivative:20s} {more / count:5.1f} x operations {longer}", flush=True)
 
 
 def plot(operations: Table, times: Table, path: str) -> None:

@@ -12,8 +12,8 @@ int WORK(FUNCTION)(casadi_int* args, casadi_int* ress, casadi_int* iws, casadi_i
 double seconds_per_call(double* q, double* v, double* x, double* result, int n, long count) {
   casadi_int args, ress, iws, ws;
   WORK(FUNCTION)(&args, &ress, &iws, &ws);
-  const double** arg = malloc(args * sizeof(double*));
-  double** res = malloc(ress * sizeof(double*));
+  const double** arg = calloc(args + 3, sizeof(double*));
+  double** res = calloc(ress + 1, sizeof(double*));
   casadi_int* iw = malloc((iws + 1) * sizeof(casadi_int));
   double* w = malloc((ws + 1) * sizeof(double));
   struct timespec start, end;
