@@ -172,13 +172,13 @@ class _Equations:
         )
 
     def _force(self) -> ca.SX:
-        """W x (w x S) + 2 w x P + int u' dm."""
+        """Force w x (w x S) + 2 w x P + int u' dm, w the angular velocity."""
         w, segment = self.omega, self.segment
         centripetal = ca.cross(w, ca.cross(w, segment.moment))
         return centripetal + 2 * ca.cross(w, segment.momentum) + segment.integrals(segment.drift)
 
     def _moment(self) -> ca.SX:
-        """W x I w + int r x (2 w x u + u') dm."""
+        """Moment w x I w + int r x (2 w x u + u') dm."""
         w, segment = self.omega, self.segment
         Q, r, b = segment.circulation, segment.position, segment.drift
         gyroscopic, own = [], []

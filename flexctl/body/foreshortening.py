@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.beam import Shapes
-from flexctl.body.fields import NEGLIGIBLE, sparse
+from flexctl.body.fields import NEGLIGIBLE
 from flexctl.checks import Array
 
 Pair = tuple[int, int, int]
@@ -50,7 +50,7 @@ class Shortening:
         found, before = [], ca.SX(0)
         for panel in self.panels:
             products = [deltas[plane][i] * deltas[plane][j] for plane, i, j in panel.pairs]
-            found.append(sparse(panel.mix) @ ca.vertcat(before, *products))
+            found.append(ca.sparsify(ca.DM(panel.mix)) @ ca.vertcat(before, *products))
             before = before + ca.dot(ca.DM(panel.total), ca.vertcat(*products))
         return ca.vertcat(*found)
 
@@ -137,24 +137,32 @@ def _panel(planes: Sequence[Shapes], pairs: list[Pair], left: float, right: floa
     """Choose coordinates for a piece of the line, on which one and the running integrals act."""
     first = int(left == 0)  # nothing is shortened before the first
     mix = inverse = np.eye(1 + len(pairs))[first:]
-    P, sigma = _spanned(planes, pairs, left, right)
+    sizes, P, sigma = _spanned(planes, pairs, left, right)
     if _WORTH * len(sigma) < len(mix):
-        mix, inverse = (P * sigma).T @ mix, (P / sigma).T @ inverse
+        mix, inverse = (
+            (P * sigma).T @ (sizes[:, None] * mix),
+            (P / sigma).T @ (inverse / sizes[:, None]),
+        )
     total = _products(planes, tuple(pairs), left, np.array([right]))[0][:, 0]
     return _Panel(left=left, right=right, pairs=tuple(pairs), mix=mix, inverse=inverse, total=total)
 
 
 def _spanned(
     planes: Sequence[Shapes], pairs: list[Pair], left: float, right: float
-) -> tuple[Array, Array]:
-    """Left singular vectors and values of the shapes on a piece: (n, rank), (rank,)."""
+) -> tuple[Array, Array, Array]:
+    """Sizes of the shapes on a piece (n,), and singular vectors and values of the shapes over them.
+
+    Of equal size, so that what is small of all is small of each: (n, rank), (rank,).
+    """
     xi, weights = max((shapes.quadrature() for shapes in planes), key=lambda rule: len(rule[0]))
     inside = (xi > left) & (xi < right)
     running = _products(planes, tuple(pairs), left, xi[inside])[0]
     table = running if left == 0 else np.vstack([np.ones((1, inside.sum())), running])
-    P, sigma, _ = np.linalg.svd(table * np.sqrt(weights[inside]), full_matrices=False)
+    table = table * np.sqrt(weights[inside])
+    sizes = np.linalg.norm(table, axis=1)
+    P, sigma, _ = np.linalg.svd(table / sizes[:, None], full_matrices=False)
     kept = sigma > _RANK * sigma[0]
-    return P[:, kept], sigma[kept]
+    return sizes, P[:, kept], sigma[kept]
 
 
 def _products(

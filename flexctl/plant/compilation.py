@@ -182,22 +182,38 @@ def _shape(size: tuple[int, int], matrix: bool) -> tuple[int, ...]:
     return size if matrix or size[1] != 1 else (size[0],)
 
 
+class _OnDemand(dict[str, Evaluator]):
+    """Evaluators by name, each made when it is first asked for."""
+
+    def __init__(self, make: Callable[[str], Evaluator]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> Evaluator:
+        self[name] = self._make(name)
+        return self[name]
+
+
 def load_evaluators(
     content: str,
     names: Sequence[str],
-    build: Callable[[], Mapping[str, ca.Function]],
+    functions: Mapping[str, ca.Function],
     *,
     matrices: Collection[str] = (),
     interpreted: bool = False,
-) -> dict[str, Evaluator]:
-    """Make evaluators of the named functions: compiled where a compiler is found.
+) -> Mapping[str, Evaluator]:
+    """Make evaluators of the named functions, when first asked for.
 
+    Where a compiler is found they share one library; else each function is built alone.
     `matrices` names those whose results stay matrices even with a single column.
     """
-    key = f"{' '.join(names)} {content}"
-    library = None if interpreted else compile_functions(key, lambda: list(build().values()))
-    if library is None:
-        found = build()
-    else:
-        found = {name: ca.external(name, str(library)) for name in names}
-    return {name: Evaluator(found[name], matrix=name in matrices) for name in names}
+    library = None
+    if not interpreted:
+        key = f"{' '.join(names)} {content}"
+        library = compile_functions(key, lambda: [functions[name] for name in names])
+
+    def make(name: str) -> Evaluator:
+        found = functions[name] if library is None else ca.external(name, str(library))
+        return Evaluator(found, matrix=name in matrices)
+
+    return _OnDemand(make)

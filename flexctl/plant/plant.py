@@ -156,12 +156,12 @@ class Plant:
         return self._evaluators(("bias",))["bias"]
 
     def _evaluators(self, names: tuple[str, ...]) -> Mapping[str, Evaluator]:
-        def build() -> dict[str, ca.Function]:
-            functions = self.casadi_functions
-            return {name: functions[name] for name in names}
-
         return load_evaluators(
-            self.content, names, build, matrices=MATRICES, interpreted=self.interpreted
+            self.content,
+            names,
+            self.casadi_functions,
+            matrices=MATRICES,
+            interpreted=self.interpreted,
         )
 
     @property
@@ -215,18 +215,22 @@ class Plant:
             satisfy the equations of motion.
         """
         a = np.asarray(self._forward(q, v, tau))
-        wanted = self.B @ np.asarray(tau, dtype=float)
-        rest = self.inverse_dynamics(q, v, np.zeros(self.n))
-        scale = np.linalg.norm(wanted) + np.linalg.norm(rest)
         if np.all(np.isfinite(a)):
+            wanted = self.B @ np.asarray(tau, dtype=float)
             off = np.linalg.norm(self.inverse_dynamics(q, v, a) - wanted)
-            if off <= _WORST_RESIDUAL * scale:
+            if off <= _WORST_RESIDUAL * (np.linalg.norm(wanted) + self._largest_force(q, v)):
                 return a
         self.require_inertia(q)
         raise ComputationError(
             f"the accelerations at q = {np.array2string(np.asarray(q), precision=4)} cannot be "
             "found: the mass matrix is too ill-conditioned"
         )
+
+    def _largest_force(self, q: Array, v: Array) -> float:
+        """Size of the forces that act in a state, even where they balance each other."""
+        c, k = self.gravity(q), self.elastic_force(q)
+        rest = self.inverse_dynamics(q, v, np.zeros(self.n)) - c - k
+        return float(np.linalg.norm(c) + np.linalg.norm(k) + np.linalg.norm(rest))
 
     def require_inertia(self, q: Array) -> None:
         """Refuse a pose in which some motion moves no mass.

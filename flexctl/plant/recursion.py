@@ -52,7 +52,7 @@ class Recursion:
 
     @cached_property
     def _payload_wrench(self) -> ca.SX:
-        """W x p of the payload's momenta p = I [0; w] (6, 1), its origin momentarily at rest."""
+        """Wrench w x p (6, 1) of the payload's momenta p = I [0; w], its origin at rest."""
         omega = self._sweep.tip_rate
         p = self._payload @ ca.vertcat(ca.SX.zeros(3), omega)
         return ca.vertcat(ca.cross(omega, p[:3]), ca.cross(omega, p[3:]))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from flexctl.beam import AssumedModes, HermiteElements
+from flexctl.beam import AssumedModes, HermiteElements, TipLoad, gauss
 from flexctl.body.fields import Field, integral, product_integral, sparse
 from flexctl.body.foreshortening import shortening
 
@@ -73,3 +73,23 @@ def test_round_off_becomes_structural_zero_and_numbers_stay():
 
     assert found.nnz() == 2
     assert np.array(found) == pytest.approx(np.array([[1.0, 0.0], [1e-9, 0.0]]), abs=0)
+
+
+@pytest.mark.parametrize("order", [8, 12, 20])
+def test_foreshortening_of_many_modes_keeps_its_digits_in_few_coordinates(order):
+    loads = (TipLoad(), TipLoad(mass=2.0, inertia=0.3, offset=0.4))
+    planes = [AssumedModes(order).shapes(load) for load in loads]
+    ends = np.array([0.13, 0.5, 0.77, 1.0])
+    table = shortening(planes, ends)
+    rng = np.random.default_rng(order)
+    bent = [rng.normal(size=order) / np.arange(1, order + 1) ** 2 for _ in planes]
+    symbols = [ca.SX(ca.DM(d)) for d in bent]
+    found = np.array(ca.DM(ca.evalf(table.coordinates(symbols))))[:, 0]
+    xi, weights = gauss(200)
+
+    def square(end):
+        slopes = [d @ shapes.slope(end * xi) for d, shapes in zip(bent, planes, strict=True)]
+        return end * sum(weights @ slope**2 for slope in slopes)
+
+    assert len(found) < order * (order + 1) / 2
+    assert found @ table.shapes == pytest.approx([-square(end) / 2 for end in ends], rel=1e-12)

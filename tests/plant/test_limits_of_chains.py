@@ -122,3 +122,14 @@ def test_derivatives_at_rest_are_those_of_the_linear_model(build):
     assert a_q == pytest.approx(linear.A_state[n:, :n], rel=1e-9, abs=1e-6)
     assert a_v == pytest.approx(linear.A_state[n:, n:], rel=1e-9, abs=1e-9)
     assert a_tau == pytest.approx(linear.B_state[n:], rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_links", [1, 3])
+def test_an_arm_that_hangs_in_equilibrium_stays_there(plant_of, n_links):
+    # all forces cancel: what is left is round-off, and no reason to distrust the mass matrix
+    payload = {"mass": 0.4, "com": [0.05, 0.03, 0.0]}
+    plant = plant_of([BEAM] * n_links, gravity=(9.81, 0.0, 0.0), payload=payload)
+    q0 = plant.linearise({"joint1": 0.1}).q0
+    tau = plant.inverse_dynamics(q0, 0 * q0, 0 * q0)[: plant.m]
+
+    assert np.abs(plant.forward_dynamics(q0, 0 * q0, tau)).max() < 1e-8
