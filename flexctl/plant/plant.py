@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from flexctl import checks
 from flexctl.body import Body
 from flexctl.catalogue import Arm, BasisChoice, nearest
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, InputError
+from flexctl.errors import InputError
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints, joint_range
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
 from flexctl.plant.energies import chain_energies
@@ -26,14 +26,13 @@ from flexctl.plant.functions import (
     MATRICES,
     PlantFunctions,
 )
+from flexctl.plant.inertia import require_balance
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.plant.recursion import Recursion
 
 EngineName = Literal["recursion", "lagrange"]
 
-_WORST_RESIDUAL = 1e-6  # of the equations of motion, beside the forces in them
-_SMALLEST_INERTIA = 1e-13  # eigenvalue of the mass matrix scaled to a unit diagonal
 _WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of the physics
 
 
@@ -215,49 +214,8 @@ class Plant:
             satisfy the equations of motion.
         """
         a = np.asarray(self._forward(q, v, tau))
-        if np.all(np.isfinite(a)):
-            wanted = self.B @ np.asarray(tau, dtype=float)
-            off = np.linalg.norm(self.inverse_dynamics(q, v, a) - wanted)
-            if off <= _WORST_RESIDUAL * (np.linalg.norm(wanted) + self._largest_force(q, v)):
-                return a
-        self.require_inertia(q)
-        raise ComputationError(
-            f"the accelerations at q = {np.array2string(np.asarray(q), precision=4)} cannot be "
-            "found: the mass matrix is too ill-conditioned"
-        )
-
-    def _largest_force(self, q: Array, v: Array) -> float:
-        """Size of the forces that act in a state, even where they balance each other."""
-        c, k = self.gravity(q), self.elastic_force(q)
-        rest = self.inverse_dynamics(q, v, np.zeros(self.n)) - c - k
-        return float(np.linalg.norm(c) + np.linalg.norm(k) + np.linalg.norm(rest))
-
-    def require_inertia(self, q: Array) -> None:
-        """Refuse a pose in which some motion moves no mass.
-
-        Raises
-        ------
-        ComputationError
-            When the mass matrix is not positive definite beyond round-off, whatever the units of
-            the coordinates; names those that move nothing.
-        """
-        M = self.mass_matrix(q)
-        diagonal = np.diag(M)
-        if not np.isfinite(M).all() or (diagonal <= 0).any():
-            raise self._no_inertia([int(np.argmin(diagonal))], q)
-        scale = 1 / np.sqrt(diagonal)
-        values, vectors = np.linalg.eigh(scale[:, None] * M * scale)
-        if values[0] <= _SMALLEST_INERTIA:
-            share = np.abs(vectors[:, 0])
-            raise self._no_inertia(np.flatnonzero(share > 0.3 * share.max()).tolist(), q)
-
-    def _no_inertia(self, rows: Sequence[int], q: Array) -> ComputationError:
-        names = " and ".join(self.coordinates[i] for i in rows)
-        return ComputationError(
-            f"{self.arm.name}: the mass matrix is singular at joints "
-            f"{np.array2string(np.asarray(q)[: self.m], precision=4)}: {names} can move without "
-            "moving any mass; give a link, hub, joint or the payload an inertia"
-        )
+        require_balance(self, q, v, tau, a)
+        return a
 
     @cached_property
     def _derivatives(self) -> Mapping[str, Evaluator]:
