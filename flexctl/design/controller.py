@@ -118,6 +118,13 @@ def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion
             )
 
 
+def _for_another_arm(arm: Arm, design: Design) -> tuple[str, ...]:
+    """Say it where a design was made for another arm than it is tried on."""
+    if design.model in {arm.name, arm.path.stem if arm.path else None}:
+        return ()
+    return (f"{design.name} was made for {design.model}, not for {arm.name}",)
+
+
 _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
     "decoupling": decoupling_law,
     "joint-pd": joint_pd_law,
@@ -157,5 +164,5 @@ def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None
         n_state=parts.n_state,
         torque_limit=torque_limits(arm),
         feedback=parts.feedback,
-        assumptions=parts.assumptions,
+        assumptions=(*parts.assumptions, *_for_another_arm(arm, design)),
     )

@@ -10,6 +10,7 @@ from flexctl.plant.compilation import (
     compile_functions,
     find_compiler,
 )
+from flexctl.plant.inertia import require_inertia
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
 from flexctl.plant.operations import Operations, count_operations
 from flexctl.plant.plant import Plant, assemble_plant
@@ -33,5 +34,6 @@ __all__ = [
     "find_equilibrium",
     "joint_range",
     "linearise",
+    "require_inertia",
     "tip_load",
 ]

@@ -13,6 +13,8 @@ import casadi as ca
 
 from flexctl.errors import ComputationError
 
+_MOST_UNKNOWNS = 150  # their cube sixth is half a million operations
+
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
@@ -77,6 +79,11 @@ def eliminate(A: ca.SX, pivots: Mapping[int, str]) -> Elimination:
     ComputationError
         When a pivot is identically zero: nothing resists that unknown.
     """
+    if len(pivots) > _MOST_UNKNOWNS:
+        raise ComputationError(
+            f"forward dynamics: {len(pivots)} coordinates in one link are more than the "
+            f"{_MOST_UNKNOWNS} whose elimination can be written out; take fewer modes or elements"
+        )
     n = A.shape[0]
     a = [[A[i, j] for j in range(n)] for i in range(n)]
     left, steps = list(range(n)), []

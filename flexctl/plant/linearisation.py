@@ -14,6 +14,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 from flexctl.plant.assembly import check_joints
+from flexctl.plant.inertia import require_inertia
 
 if TYPE_CHECKING:
     from flexctl.plant.plant import Plant
@@ -124,11 +125,13 @@ def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> 
     Raises
     ------
     ComputationError
-        When no equilibrium is found: the arm buckles or the links are too soft for gravity.
+        When no equilibrium is found (the arm buckles or the links are too soft for gravity), or
+        when some motion moves no mass.
     """
     start = pose if isinstance(pose, np.ndarray) else plant.pose(pose)
     check_joints(plant.arm, start[: plant.m])
     q0, tau0 = find_equilibrium(plant, start)
+    require_inertia(plant, q0)
     K = plant.tangent_stiffness(q0)
     return LinearPlant(
         q0=q0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import casadi as ca
 import numpy as np
@@ -213,6 +213,8 @@ class Plant:
             When the mass matrix is singular at q, or so nearly that the accelerations do not
             satisfy the equations of motion.
         """
+        for name, values in {"q": q, "v": v, "tau": tau}.items():
+            checks.finite(name, values)
         a = np.asarray(self._forward(q, v, tau))
         require_balance(self, q, v, tau, a)
         return a
@@ -320,6 +322,15 @@ def assemble_plant(
         "recursion", or "lagrange" to check it by.
     interpreted
         Do not compile, although a compiler is found: see `Plant`.
+
+    Raises
+    ------
+    InputError
+        When there is no such engine, or the basis does not fit a link.
     """
+    if engine not in get_args(EngineName):
+        raise InputError(
+            f"engine: wanted one of {', '.join(get_args(EngineName))}, came {engine!r}"
+        )
     bodies = assemble_bodies(arm, basis)
     return Plant(arm=arm, basis=basis, bodies=bodies, engine=engine, interpreted=interpreted)

@@ -64,7 +64,7 @@ def plot_deflections(canvas: Canvas, curves: Sequence[Curve]) -> None:
     for axes, line in zip(_panels(canvas, len(lines), curves), lines, strict=True):
         _lines(axes, curves, lambda run, line=line: 1e3 * run.deflection[line])
         link, plane = line.rsplit(".", 1)
-        axes.set_title(f"{link}: tip deflection along {plane}")
+        axes.set_title(f"{link}: tip along {plane}")
         axes.set_ylabel("mm")
 
 
@@ -81,9 +81,12 @@ def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:
     axes.margins(x=0)
     plain_log(axes)
     axes.set_ylim(bottom=_lowest(curves))
-    _mark_band(axes, curves[0].band)
     _mark_end(axes, curves)
-    axes.set_title("Tip error; after the motion from rest (thick: largest to come)")
+    if any(motion_end(curve.run) < curve.run.t[-1] for curve in curves):
+        _mark_band(axes, curves[0].band)
+        axes.set_title("Tip error; after the motion from rest (thick: largest to come)")
+    else:
+        axes.set_title("Tip error, on the way")
     axes.set_ylabel("mm")
     axes.set_xlabel("time [s]")
 
