@@ -10,10 +10,10 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.errors import InputError, RunError
+from flexctl.errors import ComputationError, InputError, RunError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.compiled import driver_library, evaluate_columns, run_compiled
-from flexctl.loop.integrators import AUTO, INTEGRATORS, check_integration
+from flexctl.loop.integrators import AUTO, BALANCE, INTEGRATORS, check_integration
 from flexctl.loop.interpreted import run_interpreted
 from flexctl.loop.multistep import run_multistep
 from flexctl.loop.run import Run, RunFailure, Tolerance
@@ -22,6 +22,7 @@ from flexctl.loop.stiffness import (
     esdirk_budget,
     fewest_explicit_steps,
     local_poles,
+    moments,
     require_stable_step,
 )
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
@@ -70,6 +71,8 @@ def simulate(
         When the times do not ascend, the integrator is unknown, or its step missing or unstable.
     RunError
         When the run cannot be finished, as when the loop diverges: says when and why.
+    ComputationError
+        When the energy account does not close, so that the run cannot be trusted.
     """
     begun = time.perf_counter()
     integrator, step = check_integration(integrator, step, tolerance=tolerance is not None)
@@ -90,7 +93,9 @@ def simulate(
             time=run.time,
             why=run.why,
         )
-    return _trajectory(loop, run, times, time.perf_counter() - begun)
+    trajectory = _trajectory(loop, run, times, time.perf_counter() - begun)
+    _require_balance(loop, trajectory, integrator)
+    return trajectory
 
 
 _Start = tuple[Array, Array, Array]  # q0, v0, tau0
@@ -114,7 +119,7 @@ def _integrate(
     if driver is None:
         return run_interpreted(loop, name, events, times, start, tolerance)
     if step is not None and name == "rk4":
-        require_stable_step(loop, step, start[0], events)
+        require_stable_step(loop, step, start[:2], events)
     return run_compiled(loop, driver, method, step, events, times, start, tolerance)
 
 
@@ -122,7 +127,8 @@ def _integrate_well(
     loop: ClosedLoop, events: Sequence[Event], times: Array, start: _Start, tolerance: Tolerance
 ) -> Run | RunFailure:
     """Run esdirk if it gets by with few enough steps, else the explicit method."""
-    fewest = fewest_explicit_steps(local_poles(loop, start[0], 0.0), events)
+    poles = [local_poles(loop, at.q, at.t, at.phase) for at in moments(loop, start[:2], events)]
+    fewest = fewest_explicit_steps(np.concatenate(poles), events)
     budget = min(esdirk_budget(fewest), tolerance.max_steps)
     rest = (events, times, start)
     why = f"chosen as the loop is not stiff: its fastest mode asks for {fewest} steps only"
@@ -158,6 +164,19 @@ def _way_out(loop: ClosedLoop) -> str:
     if loop.controller.design.method == "feedforward":
         return "its torques are open loop: make the motion slower or the links stiffer"
     return "see the eigenvalues along the motion (flexctl compare) and change the gains"
+
+
+def _require_balance(loop: ClosedLoop, trajectory: Trajectory, name: str) -> None:
+    """Refuse a run whose energy account does not close: it is no answer."""
+    off, method = trajectory.energy.imbalance, INTEGRATORS.get(name)
+    if off > (BALANCE if method is None else method.worst_imbalance):
+        fixed = method is not None and method.fixed
+        remedy = "take a smaller step" if fixed else "ask for a smaller tolerance"
+        raise ComputationError(
+            f"{loop.controller.design.name} on {_words(loop.truth)}: the energy account is off by "
+            f"{off:.3g} of the largest energy: the run cannot be trusted; {remedy} or another "
+            "integrator"
+        )
 
 
 def _words(plant: Plant) -> str:
