@@ -19,8 +19,10 @@ from flexctl.loop.multistep import run_multistep
 from flexctl.loop.run import Run, RunFailure, Tolerance
 from flexctl.loop.schedule import Event, schedule
 from flexctl.loop.stiffness import (
+    EASY_STEPS,
+    count_stretches,
+    count_turns,
     esdirk_budget,
-    fewest_explicit_steps,
     local_poles,
     moments,
     require_stable_step,
@@ -29,6 +31,7 @@ from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.plant import Plant, find_equilibrium
 
 DEFAULT_SAMPLES = 1001
+_MOST_STEPS = 1e8  # of a fixed step: minutes of the smallest arm
 
 
 def simulate(
@@ -81,6 +84,7 @@ def simulate(
     times = np.linspace(0, duration, DEFAULT_SAMPLES) if times is None else np.asarray(times, float)
     _check_times(times)
     duration = checks.positive("duration", max(duration, float(times[-1])))
+    _check_steps(step, duration)
     q0, v0, tau0 = initial_state(loop)
     if start is not None:
         q0, v0 = (checks.shape("start", np.asarray(x, float), (loop.truth.n,)) for x in start)
@@ -89,7 +93,7 @@ def simulate(
     if isinstance(run, RunFailure):
         raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
-            f"t = {run.time:.4g} s: {run.why}; {_way_out(loop)}",
+            f"t = {run.time:.4g} s: {run.why}; {run.remedy or _way_out(loop)}",
             time=run.time,
             why=run.why,
         )
@@ -128,15 +132,17 @@ def _integrate_well(
 ) -> Run | RunFailure:
     """Run esdirk if it gets by with few enough steps, else the explicit method."""
     poles = [local_poles(loop, at.q, at.t, at.phase) for at in moments(loop, start[:2], events)]
-    fewest = fewest_explicit_steps(np.concatenate(poles), events)
-    budget = min(esdirk_budget(fewest), tolerance.max_steps)
+    turned, stretches = count_turns(np.concatenate(poles), events), count_stretches(events)
+    budget = min(esdirk_budget(turned, stretches), tolerance.max_steps)
     rest = (events, times, start)
-    why = f"chosen as the loop is not stiff: its fastest mode asks for {fewest} steps only"
+    why = f"chosen as the loop is not stiff: its fastest mode asks for {turned} steps only"
+    if turned > EASY_STEPS:
+        why = f"chosen as its fastest mode asks for {turned} steps, its events for {stretches}"
     if budget:
         # SciPy's Radau, which stands in for esdirk without a compiler, cannot be limited
         limited = tolerance if driver_library() is None else replace(tolerance, max_steps=budget)
         trial = _integrate(loop, "esdirk", None, *rest, limited)
-        asked = f"its fastest mode asks the explicit method for {fewest} steps"
+        asked = f"its fastest mode asks the explicit method for {turned} steps"
         if isinstance(trial, Run):
             return replace(trial, integrator=f"{trial.integrator} (chosen as {asked})")
         if not trial.exhausted or budget == tolerance.max_steps:
@@ -157,6 +163,14 @@ def _check_times(times: Array) -> None:
     rising = times.ndim == 1 and len(times) > 0 and (np.diff(times) >= 0).all()
     if not (rising and np.isfinite(times).all() and times[0] >= 0):
         raise InputError("times: wanted finite, ascending times from 0 on [s], came others")
+
+
+def _check_steps(step: float | None, duration: float) -> None:
+    if step is not None and duration / step > _MOST_STEPS:
+        raise InputError(
+            f"step: wanted at least {duration / _MOST_STEPS:g} s, for {_MOST_STEPS:.0e} steps in "
+            f"{duration:g} s, came {step:g}"
+        )
 
 
 def _way_out(loop: ClosedLoop) -> str:

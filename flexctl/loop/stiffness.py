@@ -102,25 +102,30 @@ def _poles(by_q: Array, by_v: Array) -> ComplexArray:
     return np.linalg.eigvals(A).astype(complex)
 
 
-def fewest_explicit_steps(poles: ComplexArray, events: Sequence[Event]) -> int:
-    """Count steps that the explicit method takes at least: a stretch needs one, stability more.
+def count_turns(poles: ComplexArray, events: Sequence[Event]) -> int:
+    """Count steps that stability asks of the explicit method, however smooth the motion is.
 
-    The fastest mode of `poles` [rad/s] turns |lambda| T in a run however smooth the motion is.
+    The fastest mode of `poles` [rad/s] turns |lambda| T in a run.
     """
-    turned = float(np.abs(poles).max()) * (events[-1].time - events[0].time)
-    return max(int(np.ceil(turned / _TURN)), len(events) - 1)
+    return int(np.ceil(float(np.abs(poles).max()) * (events[-1].time - events[0].time) / _TURN))
 
 
-def esdirk_budget(fewest: int) -> int:
+def count_stretches(events: Sequence[Event]) -> int:
+    """Count the smooth stretches between events, each of which takes a step of any method."""
+    return int((np.diff([event.time for event in events]) > 0).sum())
+
+
+def esdirk_budget(turned: int, stretches: int) -> int:
     """Return the steps within which esdirk must finish to be better; 0: not worth a trial.
 
     How many it takes depends on how the modes ring, which no eigenvalue tells: a run is tried. For
     the explicit method's error it needs a tolerance some hundred times tighter, three times
     the steps; a step of either costs about the same. So a third of the explicit method's fewest
-    steps is what it may take, and a trial in vain adds a third to the cost at most.
-    benchmarks/integration.py measures all that.
+    steps is what it may take, and a trial in vain adds a third to the cost at most. Where events
+    alone take that many, it cannot win. benchmarks/integration.py measures all that.
     """
-    return 0 if fewest <= EASY_STEPS else fewest // _ORDERS_APART
+    budget = max(turned, stretches) // _ORDERS_APART
+    return budget if turned > EASY_STEPS and budget > stretches else 0
 
 
 def amplification(z: ComplexArray) -> Array:
@@ -163,8 +168,8 @@ def require_stable_step(
         fastest = float(np.abs(spectra[worst]).max())
         raise InputError(
             f"step: wanted at most {_round_down(most):g} s, as rk4 is unstable on this "
-            f"loop soon above (its fastest mode has {fastest:.4g} rad/s), came {step:g}; esdirk takes "
-            "larger ones, and midpoint as long as its iteration converges"
+            f"loop soon above (its fastest mode has {fastest:.4g} rad/s), came {step:g}; esdirk "
+            "takes larger ones, and midpoint as long as its iteration converges"
         )
 
 
