@@ -19,7 +19,7 @@ class EnergyAccount:
     """Energies along a run [J], each (N,): kinetic + strain + potential = supplied - dissipated.
 
     Kinetic, strain and potential energy are absolute; `residual` compares what they gained since
-    the start with supplied - dissipated, and an exact run keeps it at zero.
+    the first sample with supplied - dissipated, and an exact run keeps it at zero.
     """
 
     kinetic: Array
@@ -31,8 +31,8 @@ class EnergyAccount:
     @property
     def residual(self) -> Array:
         """What the account is off by [J], (N,)."""
-        gained = self.kinetic + self.strain + self.potential
-        return gained - gained[0] - self.supplied + self.dissipated
+        left = self.kinetic + self.strain + self.potential - self.supplied + self.dissipated
+        return left - left[0]
 
     @property
     def scale(self) -> float:
