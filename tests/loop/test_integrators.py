@@ -8,8 +8,9 @@ from flexctl.design import design_controller
 from flexctl.errors import ComputationError, InputError, RunError
 from flexctl.loop import Tolerance, close_loop, simulate
 from flexctl.loop.linear import linearise_loop
+from flexctl.loop.schedule import APPLY, SAMPLE, schedule
 from flexctl.loop.simulation import initial_state
-from flexctl.loop.stiffness import Moment, poles_in_motion, stable_step
+from flexctl.loop.stiffness import Moment, esdirk_budget, poles_in_motion, stable_step
 from flexctl.plant import find_compiler
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="an integrator in C")
@@ -98,15 +99,33 @@ def test_errors_follow_the_tolerance(free_run, exact, name):
     assert errors[-1] < 1e-6
 
 
+# method, how, bounds of q and v, and of a: that of the plant where the state is, but for esdirk
+DENSE = {
+    "explicit": ({"tolerance": Tolerance.of(1e-10)}, 3e-9, 3e-8),
+    "esdirk": ({"tolerance": Tolerance.of(1e-10)}, 1e-6, 1e-5),
+    "rk4": ({"step": 5e-4}, 3e-6, 3e-6),
+    "midpoint": ({"step": 5e-4}, 1e-3, 2e-3),
+}
+
+
 @needs_compiler
-@pytest.mark.parametrize(("name", "bound"), [("explicit", 3e-9), ("rk4", 3e-6), ("midpoint", 1e-3)])
-def test_dense_output_is_as_accurate_as_the_steps(free_run, exact, name, bound):
-    how = {"tolerance": Tolerance.of(1e-10)} if name == "explicit" else {"step": 5e-4}
+@pytest.mark.parametrize("name", DENSE)
+def test_dense_output_is_as_accurate_as_the_steps(free_run, exact, name):
+    how, bound, bound_a = DENSE[name]
     times = np.unique(np.concatenate([exact.t, np.random.default_rng(1).uniform(0, 1, 500)]))
     fine = free_run("explicit", times=times, tolerance=Tolerance.of(1e-13))
     run = free_run(name, times=times, **how)
     assert off_by(run, fine) < bound
-    assert np.abs(run.a - fine.a).max() < 30 * bound * np.abs(fine.a).max()
+    assert np.abs(run.a - fine.a).max() < bound_a * np.abs(fine.a).max()
+
+
+@needs_compiler
+def test_accelerations_between_long_steps_are_of_the_order_of_the_method(free_run):
+    times = np.linspace(0, 1, 333)
+    fine = free_run("explicit", times=times, tolerance=Tolerance.of(1e-13))
+    steps = [1e-3, 5e-4, 2.5e-4]
+    errors = [np.abs(free_run("midpoint", times=times, step=h).a - fine.a).max() for h in steps]
+    assert order(steps, errors) == pytest.approx(2, abs=0.15), errors
 
 
 # by default, and of the method of lower order at the tolerance that it needs for as much
@@ -206,6 +225,52 @@ def test_integrators_in_c_need_a_compiler(free_run, monkeypatch, name):
     monkeypatch.setenv("FLEXCTL_CC", "none")
     with pytest.raises(InputError, match="wanted a C compiler"):
         free_run(name, step=1e-4)
+
+
+@pytest.mark.parametrize("compiler", ["", "none"])
+def test_a_run_whose_length_is_no_round_number_of_samples_ends_where_it_should(
+    make, monkeypatch, compiler
+):
+    # the last torque would act 7e-15 s before the end: no step is that short
+    monkeypatch.setenv("FLEXCTL_CC", compiler)
+    T = 103 / 3
+    loop = {"duration": T, "sample_time": T / 70, "delay": T / 70}
+    design = make["design"]([0.0], [0.1], "joint-pd", gains={"Gp": [0.1], "Gv": [0.2]}, loop=loop)
+    run = simulate(make["close"](make["rigid-link"](), design), integrator="explicit")
+    assert run.t[-1] == T
+
+
+@pytest.mark.parametrize(("duration", "share"), [(103 / 3, 70), (1000.1, 10001), (2000 / 3, 2000)])
+def test_events_are_apart_or_at_once(make, duration, share):
+    period = duration / share
+    loop = {"duration": duration, "sample_time": period, "delay": period}
+    design = make["design"]([0.0], [0.1], "joint-pd", gains={"Gp": [0.1], "Gv": [0.2]}, loop=loop)
+    controller = design_controller(make["rigid-link"](), design)
+    events = schedule(controller, duration)
+    gaps = np.diff([event.time for event in events])
+    assert ((gaps == 0) | (gaps > 1e-9 * duration)).all()
+    kinds = [event.kind for event in events]
+    assert (kinds.count(SAMPLE), kinds.count(APPLY)) == (share, share - 1)
+    assert events[-1].time == duration
+
+
+@needs_compiler
+def test_auto_does_not_try_esdirk_where_samples_set_the_steps(make):
+    # 2200 samples without delay are 4401 events, yet 2200 stretches and a few more
+    loop = {"duration": 2.2, "sample_time": 1e-3}
+    design = make["design"]([0.0], [0.1], "joint-pd", duration=2.0, loop=loop)
+    run = simulate(make["close"](make["single"](EI=4e3, damping=0.0), design, order=3))
+    assert "Dormand-Prince" in run.integrator
+    assert "its events for 220" in run.integrator
+    assert "esdirk" not in run.integrator
+
+
+@pytest.mark.parametrize(
+    ("turned", "stretches", "budget"),
+    [(2000, 3, 0), (9000, 3, 3000), (9000, 2999, 2999 + 1), (9000, 3000, 0), (3000, 20000, 0)],
+)
+def test_esdirk_is_tried_where_it_can_win(turned, stretches, budget):
+    assert esdirk_budget(turned, stretches) == budget
 
 
 def test_a_run_tells_its_integrator_and_its_cost(free_run):
@@ -327,7 +392,8 @@ def test_an_unstable_loop_is_no_reason_to_refuse_a_step(make):
 @needs_compiler
 def test_a_step_too_long_for_newton_is_a_clear_error(free_arm, moving):
     q, v = moving
-    with pytest.raises(RunError, match="Newton's method does not converge: the step is too long"):
+    wanted = "Newton's method does not converge: the step is too long .* take a smaller one"
+    with pytest.raises(RunError, match=wanted):
         simulate(free_arm, integrator="midpoint", step=0.5, start=(q, 50 * v))
 
 
@@ -339,6 +405,7 @@ def test_a_step_too_long_for_newton_is_a_clear_error(free_arm, moving):
         ({"step": 1e-3}, "step: wanted none, as auto finds its own steps"),
         ({"integrator": "adams", "step": 1e-3}, "step: wanted none, as adams finds"),
         ({"integrator": "midpoint", "step": 0.0}, "step: wanted .* above 0"),
+        ({"integrator": "midpoint", "step": 1e-9}, r"step: wanted at least 1e-07 s, .* came 1e-09"),
         (
             {"integrator": "rk4", "step": 1e-3, "tolerance": Tolerance.of(1e-6)},
             "tolerance: wanted none, as rk4 has a fixed step",
