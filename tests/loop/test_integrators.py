@@ -231,7 +231,7 @@ def test_integrators_in_c_need_a_compiler(free_run, monkeypatch, name):
 def test_a_run_whose_length_is_no_round_number_of_samples_ends_where_it_should(
     make, monkeypatch, compiler
 ):
-    # the last torque would act 7e-15 s before the end: no step is that short
+    # the last torque would act a round-off before the end: no step is that short
     monkeypatch.setenv("FLEXCTL_CC", compiler)
     T = 103 / 3
     loop = {"duration": T, "sample_time": T / 70, "delay": T / 70}
@@ -367,7 +367,7 @@ def test_poles_in_motion_are_those_of_the_linear_loop_in_an_equilibrium(two_link
 
 @needs_compiler
 def test_a_run_that_loses_its_energy_is_no_answer(free_run):
-    # stable, but each radian of the fastest mode in a tenth of the steps that it wants
+    # stable, but too long to be accurate for a hundred seconds
     with pytest.raises(ComputationError, match=r"energy account is off by .* take a smaller step"):
         free_run("rk4", times=np.linspace(0, 100, 11), step=0.7 * offered_free_step(free_run))
 
