@@ -33,14 +33,16 @@ class Moment:
 def moments(loop: ClosedLoop, start: tuple[Array, Array], events: Sequence[Event]) -> list[Moment]:
     """Return the start (q0, v0) of a run, points along its reference, and the second loop at work.
 
-    Points that the run does not reach are left out.
+    Points that the run does not reach, or where the model ends, are left out.
     """
     last, motion = events[-1].time, loop.controller.reference
     times = np.linspace(0.0, min(motion.duration, last), _POINTS)[1:]
     later = [_on_reference(loop, float(t), 0.0) for t in times]
     if loop.controller.feedback is not None and last > motion.duration:
         later.append(_on_reference(loop, min(motion.duration + loop.controller.blend, last), 2.0))
-    return [Moment(t=0.0, phase=0.0, q=start[0], v=start[1]), *later]
+    lowest, highest = loop.truth.valid_range
+    within = [at for at in later if ((lowest < at.q) & (at.q <= highest)).all()]
+    return [Moment(t=0.0, phase=0.0, q=start[0], v=start[1]), *within]
 
 
 def _on_reference(loop: ClosedLoop, t: float, phase: float) -> Moment:

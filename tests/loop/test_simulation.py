@@ -1,11 +1,12 @@
 """Runs: against SciPy's DOP853 on forward dynamics with the law called in Python."""
 
+import ctypes
+
 import numpy as np
 import pytest
 
-from flexctl.errors import InputError
-from flexctl.loop import Tolerance, simulate
-from flexctl.loop.compiled import evaluate_columns
+from flexctl.errors import ComputationError, InputError
+from flexctl.loop import Tolerance, compiled, simulate
 from flexctl.plant import find_compiler
 
 FINE = Tolerance.of(1e-10)
@@ -87,16 +88,16 @@ def test_a_run_without_a_compiler_agrees_with_scipy(loop_of, witness, monkeypatc
 @pytest.mark.parametrize("name", ["second loop", "joint-pd"])
 def test_compiled_and_interpreted_runs_agree_in_every_signal(loop_of, monkeypatch, name):
     times, tolerance = np.linspace(0, 0.7, 36), Tolerance.of(1e-8)
-    compiled = simulate(loop_of(name), times=times, tolerance=tolerance)
+    fast = simulate(loop_of(name), times=times, tolerance=tolerance)
     monkeypatch.setenv("FLEXCTL_CC", "none")
     other = simulate(loop_of(name), times=times, tolerance=tolerance)
-    assert "compiled" in compiled.integrator
+    assert "compiled" in fast.integrator
     for signal in ("q", "v", "a", "tau", "tip", "desired_tip"):
-        ours, theirs = getattr(compiled, signal), getattr(other, signal)
+        ours, theirs = getattr(fast, signal), getattr(other, signal)
         np.testing.assert_allclose(ours, theirs, atol=2e-4 * np.abs(theirs).max(), err_msg=signal)
     for part in ("kinetic", "strain", "potential", "supplied", "dissipated"):
-        ours, theirs = getattr(compiled.energy, part), getattr(other.energy, part)
-        scale = compiled.energy.scale
+        ours, theirs = getattr(fast.energy, part), getattr(other.energy, part)
+        scale = fast.energy.scale
         np.testing.assert_allclose(ours, theirs, atol=1e-5 * scale, err_msg=part)
 
 
@@ -145,7 +146,15 @@ def test_an_arm_held_still_has_a_closed_account(make):
 def test_columns_that_do_not_fit_the_function_are_refused(loop_of):
     loop = loop_of("decoupling")
     with pytest.raises(InputError, match=r"argument 2 of energies: wanted shape \(4, 3\), came"):
-        evaluate_columns(loop, "energies", np.zeros((4, 3)), np.zeros((3, 3)))
+        compiled.evaluate_columns(loop, "energies", np.zeros((4, 3)), np.zeros((3, 3)))
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="no C compiler, no driver in C")
+def test_a_driver_of_other_structures_is_refused(monkeypatch):
+    path = compiled.driver_library()
+    monkeypatch.setattr(compiled, "_Result", ctypes.c_double)
+    with pytest.raises(ComputationError, match=r"wanted structures of \[\d+, 8\] bytes"):
+        compiled._load_driver.__wrapped__(path)
 
 
 def test_supplied_energy_is_the_work_of_the_torques(loop_of):
