@@ -11,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from flexctl import checks
 from flexctl.checks import Array
+from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.integrators import Integrator
 from flexctl.loop.library import RUN, build, external, library
@@ -79,7 +81,6 @@ class _Result(ct.Structure):
         *((name, _doubles) for name in ("supplied", "dissipated", "saturated")),
         *((name, _int) for name in ("steps", "rejected", "evaluations")),
         ("time", _double),
-        ("smallest_step", _double),
         ("index", _int),
     )
 
@@ -115,6 +116,20 @@ def _copy_sources(folder: Path) -> Path:
 @functools.cache
 def _load(path: Path) -> ct.CDLL:
     return ct.CDLL(str(path))
+
+
+@functools.cache
+def _load_driver(path: Path) -> ct.CDLL:
+    """Open the integrators, once their structures are seen to be as large as those here."""
+    loaded, sizes = _load(path), [_int(), _int()]
+    loaded.flexctl_sizes(*(ct.byref(size) for size in sizes))
+    theirs, ours = [size.value for size in sizes], [ct.sizeof(_Problem), ct.sizeof(_Result)]
+    if theirs != ours:
+        raise ComputationError(
+            f"{path}: wanted structures of {ours} bytes, as in compiled.py, came {theirs}: "
+            "driver.h and its copy there differ"
+        )
+    return loaded
 
 
 @functools.cache
@@ -170,7 +185,7 @@ def run_compiled(
         highest=highest,
     )
     initial = _contiguous(*start)
-    status = _load(driver).flexctl_simulate(
+    status = _load_driver(driver).flexctl_simulate(
         ct.byref(problem),
         *(values.ctypes.data_as(_doubles) for values in initial),
         _double(tolerance.first_step),
@@ -178,7 +193,9 @@ def run_compiled(
     )
     if status:
         why = _why(loop, status, result.index)
-        return RunFailure(time=result.time, why=why, exhausted=status == _TOO_MANY_STEPS)
+        remedy = "take a smaller one or another integrator" if status == _NO_CONVERGENCE else ""
+        exhausted = status == _TOO_MANY_STEPS
+        return RunFailure(time=result.time, why=why, exhausted=exhausted, remedy=remedy)
     return Run(
         steps=result.steps,
         rejected=result.rejected,
@@ -204,12 +221,21 @@ def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array
     -------
     list
         One array (., N) per result.
+
+    Raises
+    ------
+    ValueError
+        When the arguments have other rows than the function's, or are more or fewer.
     """
     driver, path, N = driver_library(), library(loop, name), signals[0].shape[1]
     if driver is None or path is None:
         return [np.array(result) for result in build(loop, name).map(N).call(list(signals))]
     function = external(name, path)
-    given = [np.asfortranarray(signal, dtype=float) for signal in signals]
+    wanted = [(function.numel_in(i), N) for i in range(function.n_in())]
+    given = [
+        np.asfortranarray(checks.shape(f"argument {i + 1} of {name}", signal, shape), dtype=float)
+        for i, (signal, shape) in enumerate(zip(signals, wanted, strict=True))
+    ]
     rows = [function.numel_out(i) for i in range(function.n_out())]
     results = [np.zeros((count, N), order="F") for count in rows]
     table = _Table(
@@ -221,7 +247,7 @@ def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array
         (_doubles * len(rows))(*(values.ctypes.data_as(_doubles) for values in results)),
     )
     compiled = _function(path, name)
-    if _load(driver).flexctl_columns(ct.byref(compiled), ct.byref(table), _int(N)):
+    if _load_driver(driver).flexctl_columns(ct.byref(compiled), ct.byref(table), _int(N)):
         raise MemoryError
     return results
 
@@ -243,7 +269,7 @@ def _why(loop: ClosedLoop, status: int, index: int) -> str:
     return _WHY[status]
 
 
-_TOO_MANY_STEPS, _OUT_OF_RANGE, _TOO_STEEP = 3, 7, 8
+_TOO_MANY_STEPS, _OUT_OF_RANGE, _TOO_STEEP, _NO_CONVERGENCE = 3, 7, 8, 9
 _WHY = {
     1: "there is not enough memory",
     2: "the motion grows without bound: no step is small enough to follow it",

@@ -112,10 +112,9 @@ static double norm(const state_t *s, const double *e, const double *y) {
   return sqrt(squares(s, e, y) / (2 * s->n));
 }
 
-/* Between the ends of a step: quintic Hermite interpolation of q from q, v, a; v and a are its
-   derivatives. The other states by cubic Hermite interpolation. */
-static void hermite(state_t *s, double t, double h, double x, double *y, double *a) {
-  (void)t;
+/* Between the ends of a step: quintic Hermite interpolation of q from q, v, a; v is its derivative.
+   The other states by cubic Hermite interpolation. */
+static void hermite(state_t *s, double h, double x, double *y) {
   const casadi_int n = s->n;
   const double *y0 = s->y0, *y1 = s->y1, *k0 = s->k[0], *k1 = s->k[s->method->last];
   for (casadi_int i = 0; i < n; i++) {
@@ -125,7 +124,6 @@ static void hermite(state_t *s, double t, double h, double x, double *y, double 
     const double c3 = 10 * p - 4 * r + u / 2, c4 = -15 * p + 7 * r - u, c5 = 6 * p - 3 * r + u / 2;
     y[i] = y0[i] + x * (c1 + x * (c2 + x * (c3 + x * (c4 + x * c5))));
     y[n + i] = (c1 + x * (2 * c2 + x * (3 * c3 + x * (4 * c4 + x * 5 * c5)))) / h;
-    a[i] = (2 * c2 + x * (6 * c3 + x * (12 * c4 + x * 20 * c5))) / (h * h);
   }
   for (casadi_int i = 2 * n; i < s->size; i++) {
     const double rise = y1[i] - y0[i];
@@ -142,11 +140,31 @@ static void hermite(state_t *s, double t, double h, double x, double *y, double 
 
 static const method_t *const METHODS[] = {&ESDIRK, &EXPLICIT, &MIDPOINT, &RK4};
 
+/* Accelerations of a sample y: the plant's. A method without forward dynamics takes the derivative
+   of the cubic Hermite interpolation of v from v, a, as the second one of q magnifies round-off. */
+static void sample_acceleration(state_t *s, double h, double x, const double *y, const double *tau,
+                                double *a) {
+  const casadi_int n = s->n;
+  const double *v0 = s->y0 + n, *v1 = s->y1 + n;
+  const double *a0 = s->k[0] + n, *a1 = s->k[s->method->last] + n;
+  if (s->p->forward.call) {
+    s->arg[0] = y;
+    s->arg[1] = y + n;
+    s->arg[2] = tau;
+    s->res[0] = a;
+    run_function(s, &s->p->forward);
+    return;
+  }
+  for (casadi_int i = 0; i < n; i++)
+    a[i] = 6 * x * (1 - x) * (v1[i] - v0[i]) / h + (1 - x) * (1 - 3 * x) * a0[i] +
+           x * (3 * x - 2) * a1[i];
+}
+
 static void take_sample(state_t *s, casadi_int sample, double t, double h, double x) {
   result_t *r = s->r;
   const casadi_int n = s->n, m = s->m;
   double *y = s->y_star;
-  s->method->interpolate(s, t, h, x, y, r->a + sample * n);
+  s->method->interpolate(s, h, x, y);
   memcpy(r->q + sample * n, y, n * sizeof(double));
   memcpy(r->v + sample * n, y + n, n * sizeof(double));
   if (s->p->held) memcpy(r->tau + sample * m, s->held_tau, m * sizeof(double));
@@ -154,6 +172,7 @@ static void take_sample(state_t *s, casadi_int sample, double t, double h, doubl
     evaluate_reference(s, t + x * h);
     evaluate_law(s, y, r->tau + sample * m);
   }
+  sample_acceleration(s, h, x, y, r->tau + sample * m, r->a + sample * n);
   r->supplied[sample] = y[2 * n + s->n_z];
   r->dissipated[sample] = y[2 * n + s->n_z + 1];
 }
@@ -223,7 +242,6 @@ static int stretch(state_t *s, double t, double end, double *h_next, casadi_int 
     memcpy(s->y0, s->y1, s->size * sizeof(double));
     memcpy(s->k[0], s->k[method->last], s->size * sizeof(double));
     s->r->steps++;
-    s->r->smallest_step = fmin(s->r->smallest_step, h);
     s->r->time = t = now;
     const int status = check_range(s);
     if (status) return status;
@@ -312,11 +330,16 @@ int flexctl_simulate(const problem_t *p, const double *q0, const double *v0, con
     memcpy(s.y0, q0, n * sizeof(double));
     memcpy(s.y0 + n, v0, n * sizeof(double));
     memcpy(s.held_tau, tau0, m * sizeof(double));
-    r->smallest_step = INFINITY;
     status = run(&s, first_step);
   }
   free(memory); free(s.arg); free(s.res); free(s.iw); free(s.pivot);
   return status;
+}
+
+/* What the caller's copies of the two structures must measure. */
+void flexctl_sizes(casadi_int *problem, casadi_int *result) {
+  *problem = sizeof(problem_t);
+  *result = sizeof(result_t);
 }
 
 #include "columns.c"

@@ -55,7 +55,6 @@ typedef struct {
   double *saturated;             /* (m,) seconds at the torque limit */
   casadi_int steps, rejected, evaluations;
   double time;                   /* where the run ended or failed */
-  double smallest_step;
   casadi_int index;              /* of the coordinate or line that left its range */
 } result_t;
 
@@ -77,8 +76,8 @@ typedef struct {
   double (*step)(state_t *s, double t, double h);
   /* Called once in a step that contains samples, before the first; may be NULL. */
   void (*prepare)(state_t *s, double t, double h);
-  /* State y and accelerations a at t + x h, 0 <= x <= 1. */
-  void (*interpolate)(state_t *s, double t, double h, double x, double *y, double *a);
+  /* State y at the share x of a step, 0 <= x <= 1. */
+  void (*interpolate)(state_t *s, double h, double x, double *y);
 } method_t;
 
 struct state {

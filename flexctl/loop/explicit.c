@@ -100,15 +100,14 @@ static void prepare_explicit(state_t *s, double t, double h) {
   for (int j = 0; j < 4; j++) difference(s, h, DP_DENSE[j], 16, s->dense[3 + j]);
 }
 
-/* y = y0 + x (d0 + (1 - x) (d1 + x (d2 + (1 - x) (d3 + ...)))); a is that of y. */
-static void interpolate_explicit(state_t *s, double t, double h, double x, double *y, double *a) {
+/* y = y0 + x (d0 + (1 - x) (d1 + x (d2 + (1 - x) (d3 + ...)))) */
+static void interpolate_explicit(state_t *s, double h, double x, double *y) {
+  (void)h;
   for (casadi_int i = 0; i < s->size; i++) {
     double sum = 0;
     for (int j = DENSE - 1; j >= 0; j--) sum = (sum + s->dense[j][i]) * (j % 2 ? 1 - x : x);
     y[i] = s->y0[i] + sum;
   }
-  rate(s, t + x * h, y, s->error);
-  memcpy(a, s->error + s->n, s->n * sizeof(double));
 }
 
 static const method_t EXPLICIT = {.rates = 16, .last = STAGES, .order = 8,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.run import Run, RunFailure, Tolerance
-from flexctl.loop.schedule import APPLY, SAMPLE, Event
+from flexctl.loop.schedule import Event
 from flexctl.loop.stretch import Signals, Stretch
 
 _METHODS = {
@@ -46,25 +45,18 @@ def run_interpreted(
     method, words = _METHODS[name]
     stretch = Stretch(loop, start[2])
     signals = Signals(stretch, times)
-    x, samples = stretch.state(*start[:2]), {}
+    x = stretch.state(*start[:2])
     options = {"method": method, "rtol": tolerance.relative, "atol": _absolute(stretch, tolerance)}
     steps = evaluations = 0
     if why := stretch.why_beyond(x):
         return RunFailure(time=events[0].time, why=why)
-    for event, following in itertools.pairwise(events):
-        stretch.phase = event.phase
-        if event.kind == SAMPLE:
-            samples[event.index], x = stretch.sample(event.time, x)
-        elif event.kind == APPLY:
-            stretch.torque = samples[event.index]
-        if following.time <= event.time:
-            continue
-        done = _solve(stretch, (event.time, following.time), x, options)
+    for span in stretch.spans(events, x):
+        done = _solve(stretch, span, x, options)
         if why := _failure(stretch, done):
-            return RunFailure(time=event.time if done is None else float(done.t[-1]), why=why)
+            return RunFailure(time=span[0] if done is None else float(done.t[-1]), why=why)
         steps, evaluations = steps + len(done.t) - 1, evaluations + done.nfev
-        signals.fill(event.time, following.time, done.sol)
-        x = done.y[:, -1].copy()
+        signals.fill(*span, done.sol)
+        x[:] = done.y[:, -1]
     return Run(
         steps=steps,
         rejected=0,

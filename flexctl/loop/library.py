@@ -14,14 +14,6 @@ from flexctl.plant import Plant, compile_functions
 RUN = ("reference", "law", "dissipation", "deflections")  # what every run asks for
 
 
-def forward_dynamics(plant: Plant) -> ca.Function:
-    """CasADi function (q, v, tau) -> a of a plant: the engine's own, where it has one."""
-    functions = plant.casadi_functions
-    if "forward_dynamics" in functions:
-        return functions["forward_dynamics"]
-    return plant.forward_dynamics_function
-
-
 def momentum(plant: Plant) -> ca.Function:
     """CasADi function (q, v) -> momenta dT/dv and forces d(T - V)/dq - D v but the torques'.
 
@@ -42,18 +34,14 @@ _OF_LOOP: Mapping[str, Callable[[ClosedLoop], ca.Function]] = {
     "law": lambda loop: loop.law,
     "law_jacobian": lambda loop: loop.law_jacobian,
 }
-_OF_PLANT: Mapping[str, Callable[[Plant], ca.Function]] = {
-    "forward_dynamics": forward_dynamics,
-    "momentum": momentum,
-}
 
 
 def build(loop: ClosedLoop, name: str) -> ca.Function:
     """Make a function of a run, symbolically: for the compiler, or for the virtual machine."""
     if name in _OF_LOOP:
         return _OF_LOOP[name](loop)
-    if name in _OF_PLANT:
-        return _OF_PLANT[name](loop.truth)
+    if name == "momentum":
+        return momentum(loop.truth)
     return loop.truth.casadi_functions[name]
 
 

@@ -9,7 +9,10 @@
    F = B tau - D w at the midpoint: the midpoint rule of (q, p), since p_m = (p0 + p1)/2. It is of
    order 2, symmetric, and symplectic: without damping and torques the energy stays within O(h^2) of
    its start for very long times, and the momentum about an axis of symmetry is kept to round-off.
-   Stable for any step; undamped modes with omega h > 2 keep their energy but not their frequency.
+   No mode of a linear plant limits the step, but those with omega h > 2 keep their energy and not
+   their frequency. What does limit it is Newton's method, whose matrix leaves out the derivatives of
+   M and of the velocity's forces: it diverges at long steps of an arm that turns fast, and earlier
+   under a law that cancels those forces. The run then ends in words.
    Source: [MarsdenWest01], section 2.3. */
 
 /* p = dT/dv and force = d(T - V)/dq - D v of a state y. */
@@ -86,7 +89,7 @@ static double step_midpoint(state_t *s, double t, double h) {
   return 0;
 }
 
-/* Accelerations at both ends, which only samples want. */
+/* Rates at both ends, between which samples are interpolated. */
 static void prepare_midpoint(state_t *s, double t, double h) {
   rate(s, t, s->y0, s->k[0]);
   rate(s, t + h, s->y1, s->k[1]);

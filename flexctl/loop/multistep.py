@@ -6,7 +6,6 @@ Source: [Hindmarsh05].
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.integrators import Integrator
 from flexctl.loop.library import build
 from flexctl.loop.run import Run, RunFailure, Tolerance
-from flexctl.loop.schedule import APPLY, SAMPLE, Event
+from flexctl.loop.schedule import Event
 from flexctl.loop.stretch import Signals, Stretch
 from flexctl.plant import compile_functions
 
@@ -119,33 +118,26 @@ def run_multistep(
     """Integrate a closed loop from `start` = (q0, v0, tau0), sampled at `times` (N,) [s]."""
     stretch, solver = Stretch(loop, start[2]), _Solver(loop, name, tolerance)
     signals = Signals(stretch, times)
-    x, samples = stretch.state(*start[:2]), {}
+    x = stretch.state(*start[:2])
     steps = evaluations = 0
     if why := stretch.why_beyond(x):
         return RunFailure(time=events[0].time, why=why)
-    for event, following in itertools.pairwise(events):
-        stretch.phase = event.phase
-        if event.kind == SAMPLE:
-            samples[event.index], x = stretch.sample(event.time, x)
-        elif event.kind == APPLY:
-            stretch.torque = samples[event.index]
-        length = following.time - event.time
-        if length <= 0:
-            continue
-        p = np.array([event.phase, event.time, length, *stretch.torque])
-        grid = _grid(times, event.time, length, events[-1].time / _CHECKS)
+    for begin, end in stretch.spans(events, x):
+        length = end - begin
+        p = np.array([stretch.phase, begin, length, *stretch.torque])
+        grid = _grid(times, begin, length, events[-1].time / _CHECKS)
         done = solver.integrate(x, p, grid)
         if done is None:
             why = "SUNDIALS gives up: the motion grows without bound, or takes too many steps"
-            return RunFailure(time=event.time, why=why)
+            return RunFailure(time=begin, why=why)
         states, steps, evaluations = done[0], steps + done[1], evaluations + done[2]
         for share, state in zip(grid, states.T, strict=True):
             if why := stretch.why_beyond(state):
-                return RunFailure(time=event.time + share * length, why=why)
+                return RunFailure(time=begin + share * length, why=why)
         at = dict(zip(grid, states.T, strict=True))
-        solution = functools.partial(_state_at, at, x, event.time, length)
-        signals.fill(event.time, following.time, solution)
-        x = states[:, -1].copy()
+        solution = functools.partial(_state_at, at, x.copy(), begin, length)
+        signals.fill(begin, end, solution)
+        x[:] = states[:, -1]
     return Run(
         steps=steps,
         rejected=0,

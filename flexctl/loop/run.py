@@ -66,8 +66,12 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFailure:
-    """A run that could not be finished: when [s], why, and whether for want of steps only."""
+    """A run that could not be finished: when [s], why, and whether for want of steps only.
+
+    `remedy` says what to try where the integrator, not the loop, is to blame.
+    """
 
     time: float
     why: str
     exhausted: bool = False
+    remedy: str = ""

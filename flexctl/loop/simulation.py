@@ -10,24 +10,28 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.errors import InputError, RunError
+from flexctl.errors import ComputationError, InputError, RunError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.compiled import driver_library, evaluate_columns, run_compiled
-from flexctl.loop.integrators import AUTO, INTEGRATORS, check_integration
+from flexctl.loop.integrators import AUTO, BALANCE, INTEGRATORS, check_integration
 from flexctl.loop.interpreted import run_interpreted
 from flexctl.loop.multistep import run_multistep
 from flexctl.loop.run import Run, RunFailure, Tolerance
 from flexctl.loop.schedule import Event, schedule
 from flexctl.loop.stiffness import (
+    EASY_STEPS,
+    count_stretches,
+    count_turns,
     esdirk_budget,
-    fewest_explicit_steps,
     local_poles,
+    moments,
     require_stable_step,
 )
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.plant import Plant, find_equilibrium
 
 DEFAULT_SAMPLES = 1001
+_MOST_STEPS = 1e8  # of a fixed step: minutes of the smallest arm
 
 
 def simulate(
@@ -70,6 +74,8 @@ def simulate(
         When the times do not ascend, the integrator is unknown, or its step missing or unstable.
     RunError
         When the run cannot be finished, as when the loop diverges: says when and why.
+    ComputationError
+        When the energy account does not close, so that the run cannot be trusted.
     """
     begun = time.perf_counter()
     integrator, step = check_integration(integrator, step, tolerance=tolerance is not None)
@@ -78,6 +84,7 @@ def simulate(
     times = np.linspace(0, duration, DEFAULT_SAMPLES) if times is None else np.asarray(times, float)
     _check_times(times)
     duration = checks.positive("duration", max(duration, float(times[-1])))
+    _check_steps(step, duration)
     q0, v0, tau0 = initial_state(loop)
     if start is not None:
         q0, v0 = (checks.shape("start", np.asarray(x, float), (loop.truth.n,)) for x in start)
@@ -86,11 +93,13 @@ def simulate(
     if isinstance(run, RunFailure):
         raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
-            f"t = {run.time:.4g} s: {run.why}; {_way_out(loop)}",
+            f"t = {run.time:.4g} s: {run.why}; {run.remedy or _way_out(loop)}",
             time=run.time,
             why=run.why,
         )
-    return _trajectory(loop, run, times, time.perf_counter() - begun)
+    trajectory = _trajectory(loop, run, times, time.perf_counter() - begun)
+    _require_balance(loop, trajectory, integrator)
+    return trajectory
 
 
 _Start = tuple[Array, Array, Array]  # q0, v0, tau0
@@ -114,7 +123,7 @@ def _integrate(
     if driver is None:
         return run_interpreted(loop, name, events, times, start, tolerance)
     if step is not None and name == "rk4":
-        require_stable_step(loop, step, start[0], events)
+        require_stable_step(loop, step, start[:2], events)
     return run_compiled(loop, driver, method, step, events, times, start, tolerance)
 
 
@@ -122,15 +131,18 @@ def _integrate_well(
     loop: ClosedLoop, events: Sequence[Event], times: Array, start: _Start, tolerance: Tolerance
 ) -> Run | RunFailure:
     """Run esdirk if it gets by with few enough steps, else the explicit method."""
-    fewest = fewest_explicit_steps(local_poles(loop, start[0], 0.0), events)
-    budget = min(esdirk_budget(fewest), tolerance.max_steps)
+    poles = [local_poles(loop, at.q, at.t, at.phase) for at in moments(loop, start[:2], events)]
+    turned, stretches = count_turns(np.concatenate(poles), events), count_stretches(events)
+    budget = min(esdirk_budget(turned, stretches), tolerance.max_steps)
     rest = (events, times, start)
-    why = f"chosen as the loop is not stiff: its fastest mode asks for {fewest} steps only"
+    why = f"chosen as the loop is not stiff: its fastest mode asks for {turned} steps only"
+    if turned > EASY_STEPS:
+        why = f"chosen as its fastest mode asks for {turned} steps, its events for {stretches}"
     if budget:
         # SciPy's Radau, which stands in for esdirk without a compiler, cannot be limited
         limited = tolerance if driver_library() is None else replace(tolerance, max_steps=budget)
         trial = _integrate(loop, "esdirk", None, *rest, limited)
-        asked = f"its fastest mode asks the explicit method for {fewest} steps"
+        asked = f"its fastest mode asks the explicit method for {turned} steps"
         if isinstance(trial, Run):
             return replace(trial, integrator=f"{trial.integrator} (chosen as {asked})")
         if not trial.exhausted or budget == tolerance.max_steps:
@@ -153,11 +165,32 @@ def _check_times(times: Array) -> None:
         raise InputError("times: wanted finite, ascending times from 0 on [s], came others")
 
 
+def _check_steps(step: float | None, duration: float) -> None:
+    if step is not None and duration / step > _MOST_STEPS:
+        raise InputError(
+            f"step: wanted at least {duration / _MOST_STEPS:g} s, for {_MOST_STEPS:.0e} steps in "
+            f"{duration:g} s, came {step:g}"
+        )
+
+
 def _way_out(loop: ClosedLoop) -> str:
     """Say what to try after a run that could not be finished."""
     if loop.controller.design.method == "feedforward":
         return "its torques are open loop: make the motion slower or the links stiffer"
     return "see the eigenvalues along the motion (flexctl compare) and change the gains"
+
+
+def _require_balance(loop: ClosedLoop, trajectory: Trajectory, name: str) -> None:
+    """Refuse a run whose energy account does not close: it is no answer."""
+    off, method = trajectory.energy.imbalance, INTEGRATORS.get(name)
+    if off > (BALANCE if method is None else method.worst_imbalance):
+        fixed = method is not None and method.fixed
+        remedy = "take a smaller step" if fixed else "ask for a smaller tolerance"
+        raise ComputationError(
+            f"{loop.controller.design.name} on {_words(loop.truth)}: the energy account is off by "
+            f"{off:.3g} of the largest energy: the run cannot be trusted; {remedy} or another "
+            "integrator"
+        )
 
 
 def _words(plant: Plant) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,48 +15,119 @@ from flexctl.loop.schedule import Event
 
 EASY_STEPS = 2000  # so few steps of the explicit method take a tenth of a second at most
 _TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured
+_POINTS = 9  # of the reference, its ends among them, at which a loop is linearised
+_MARGIN = 0.9  # of the stability limit: modes between the points may be a little faster
 _ORDERS_APART = 3  # so many times its steps esdirk takes for the error of the explicit method
 
 
-def local_poles(loop: ClosedLoop, q: Array, t: float) -> ComplexArray:
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """A moment of a run to linearise at: time [s], phase, coordinates and rates (n,)."""
+
+    t: float
+    phase: float
+    q: Array
+    v: Array
+
+
+def moments(loop: ClosedLoop, start: tuple[Array, Array], events: Sequence[Event]) -> list[Moment]:
+    """Return the start (q0, v0) of a run, points along its reference, and the second loop at work.
+
+    Points that the run does not reach, or where the model ends, are left out.
+    """
+    last, motion = events[-1].time, loop.controller.reference
+    times = np.linspace(0.0, min(motion.duration, last), _POINTS)[1:]
+    later = [_on_reference(loop, float(t), 0.0) for t in times]
+    if loop.controller.feedback is not None and last > motion.duration:
+        later.append(_on_reference(loop, min(motion.duration + loop.controller.blend, last), 2.0))
+    lowest, highest = loop.truth.valid_range
+    within = [at for at in later if ((lowest < at.q) & (at.q <= highest)).all()]
+    return [Moment(t=0.0, phase=0.0, q=start[0], v=start[1]), *within]
+
+
+def _on_reference(loop: ClosedLoop, t: float, phase: float) -> Moment:
+    """Joints where the reference has them at time t, links straight."""
+    _, q_d, v_d, _ = load(loop, "reference")(t, phase)
+    v = np.zeros(loop.truth.n)
+    v[: loop.truth.m] = np.array(v_d).ravel()
+    return Moment(t=t, phase=phase, q=loop.truth.straight(np.array(q_d).ravel()), v=v)
+
+
+def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> ComplexArray:
     """Eigenvalues [rad/s] of the motion between two events, at rest at q, joints free.
 
     Of M a + (D - B dtau/dv) v + (K - B dtau/dq) q = 0 with the derivatives of the law at time t of
-    the gross motion; a law that is sampled holds its torque between two events and has none. The
+    this phase; a law that is sampled holds its torque between two events and has none. The
     integral states, which are slow, are held.
     """
-    n, m = loop.truth.n, loop.truth.m
+    m, v = loop.truth.m, np.zeros(loop.truth.n)
     M, D, K = (np.array(part) for part in load(loop, "terms")(q))
-    if loop.controller.sample_time is None:
-        share, *desired = load(loop, "reference")(t, 0.0)
-        none = np.zeros((loop.controller.n_state, 1))
-        by_q, by_v = load(loop, "law_jacobian")(share, none, *desired, q, np.zeros(n))
-        K[:m] -= np.array(by_q)
-        D[:m] -= np.array(by_v)
-    inverse = np.linalg.solve(M, np.hstack([K, D]))
-    A = np.block([[np.zeros((n, n)), np.eye(n)], [-inverse[:, :n], -inverse[:, n:]]])
+    by_q, by_v = _law_slopes(loop, Moment(t=t, phase=phase, q=q, v=v))
+    K[:m] -= by_q
+    D[:m] -= by_v
+    return _poles(-np.linalg.solve(M, K), -np.linalg.solve(M, D))
+
+
+def poles_in_motion(loop: ClosedLoop, moment: Moment) -> ComplexArray:
+    """Eigenvalues [rad/s] of the same about a state that moves, with the torques of the law.
+
+    Exact, so with what `local_poles` leaves out: a link that turns fast is stiffer. The functions
+    take longer to make, so that only a step that must be stable is worth them.
+    """
+    q, v = moment.q, moment.v
+    tau = load(loop, "law")(*_law_arguments(loop, moment))[0]
+    derivatives = loop.truth.casadi_functions["derivatives"](q, v, tau)
+    by_q, by_v, by_tau = (np.array(part) for part in derivatives)
+    law_by_q, law_by_v = _law_slopes(loop, moment)
+    return _poles(by_q + by_tau @ law_by_q, by_v + by_tau @ law_by_v)
+
+
+def _law_arguments(loop: ClosedLoop, moment: Moment) -> list[Array]:
+    share, *desired = load(loop, "reference")(moment.t, moment.phase)
+    given = [share, np.zeros((loop.controller.n_state, 1)), *desired]
+    return [*(np.array(value) for value in given), moment.q, moment.v]
+
+
+def _law_slopes(loop: ClosedLoop, moment: Moment) -> tuple[Array, Array]:
+    """dtau/dq and dtau/dv (m, n) between two events: none of a torque that is held."""
+    if loop.controller.sample_time is not None:
+        none = np.zeros((loop.truth.m, loop.truth.n))
+        return none, none
+    by_q, by_v = load(loop, "law_jacobian")(*_law_arguments(loop, moment))
+    return np.array(by_q), np.array(by_v)
+
+
+def _poles(by_q: Array, by_v: Array) -> ComplexArray:
+    """Eigenvalues of a = by_q q + by_v v."""
+    n = len(by_q)
+    A = np.block([[np.zeros((n, n)), np.eye(n)], [by_q, by_v]])
     return np.linalg.eigvals(A).astype(complex)
 
 
-def fewest_explicit_steps(poles: ComplexArray, events: Sequence[Event]) -> int:
-    """Count steps that the explicit method takes at least: a stretch needs one, stability more.
+def count_turns(poles: ComplexArray, events: Sequence[Event]) -> int:
+    """Count steps that stability asks of the explicit method, however smooth the motion is.
 
-    The fastest mode of `poles` [rad/s] turns |lambda| T in a run however smooth the motion is.
+    The fastest mode of `poles` [rad/s] turns |lambda| T in a run.
     """
-    turned = float(np.abs(poles).max()) * (events[-1].time - events[0].time)
-    return max(int(np.ceil(turned / _TURN)), len(events) - 1)
+    return int(np.ceil(float(np.abs(poles).max()) * (events[-1].time - events[0].time) / _TURN))
 
 
-def esdirk_budget(fewest: int) -> int:
+def count_stretches(events: Sequence[Event]) -> int:
+    """Count the smooth stretches between events, each of which takes a step of any method."""
+    return int((np.diff([event.time for event in events]) > 0).sum())
+
+
+def esdirk_budget(turned: int, stretches: int) -> int:
     """Return the steps within which esdirk must finish to be better; 0: not worth a trial.
 
     How many it takes depends on how the modes ring, which no eigenvalue tells: a run is tried. For
     the explicit method's error it needs a tolerance some hundred times tighter, three times
     the steps; a step of either costs about the same. So a third of the explicit method's fewest
-    steps is what it may take, and a trial in vain adds a third to the cost at most.
-    benchmarks/integration.py measures all that.
+    steps is what it may take, and a trial in vain adds a third to the cost at most. Where events
+    alone take that many, it cannot win. benchmarks/integration.py measures all that.
     """
-    return 0 if fewest <= EASY_STEPS else fewest // _ORDERS_APART
+    budget = max(turned, stretches) // _ORDERS_APART
+    return budget if turned > EASY_STEPS and budget > stretches else 0
 
 
 def amplification(z: ComplexArray) -> Array:
@@ -80,9 +152,9 @@ def stable_step(poles: ComplexArray) -> float:
 
 
 def require_stable_step(
-    loop: ClosedLoop, step: float, start: Array, events: Sequence[Event]
+    loop: ClosedLoop, step: float, start: tuple[Array, Array], events: Sequence[Event]
 ) -> None:
-    """Refuse a step of rk4 that is unstable at the start, the middle or the end of the motion.
+    """Refuse a step of rk4 that is unstable, or nearly so, at one of the `moments` of a run.
 
     Raises
     ------
@@ -90,27 +162,17 @@ def require_stable_step(
         With the fastest mode and the step that would do.
     """
     longest = max(np.diff([event.time for event in events]), default=step)
-    worst, fastest = np.inf, 0.0
-    for t, q in _poses(loop, start):
-        poles = local_poles(loop, q, t)
-        found = stable_step(poles)
-        if found < worst:
-            worst, fastest = found, float(np.abs(poles).max())
-    if min(step, longest) > worst:
+    spectra = [poles_in_motion(loop, moment) for moment in moments(loop, start, events)]
+    limits = [stable_step(poles) for poles in spectra]
+    worst = int(np.argmin(limits))
+    most = _MARGIN * limits[worst]
+    if min(step, longest) > most:
+        fastest = float(np.abs(spectra[worst]).max())
         raise InputError(
-            f"step: wanted at most {_round_down(worst):g} s, as rk4 is unstable on this "
-            f"loop above (its fastest mode has {fastest:.4g} rad/s), came {step:g}; esdirk or "
-            "midpoint take larger ones"
+            f"step: wanted at most {_round_down(most):g} s, as rk4 is unstable on this "
+            f"loop soon above (its fastest mode has {fastest:.4g} rad/s), came {step:g}; esdirk "
+            "takes larger ones, and midpoint as long as its iteration converges"
         )
-
-
-def _poses(loop: ClosedLoop, start: Array) -> list[tuple[float, Array]]:
-    """Time and coordinates at the start of the motion, in its middle and at its end."""
-    motion = loop.controller.reference
-    times = np.array([motion.duration / 2, motion.duration])
-    desired = motion.sample(times)[0].T
-    later = [(float(t), loop.truth.straight(q)) for t, q in zip(times, desired, strict=True)]
-    return [(0.0, start), *later]
 
 
 def _round_down(value: float) -> float:

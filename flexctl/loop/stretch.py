@@ -5,7 +5,8 @@ For the integrators of SciPy and SUNDIALS; those in C do the same in driver.c.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.library import load
 from flexctl.loop.run import STEEPEST, why_out_of_range, why_too_steep
+from flexctl.loop.schedule import APPLY, SAMPLE, Event
 from flexctl.plant import Evaluator
 
 
@@ -53,6 +55,21 @@ class Stretch:
         tau, z_rate = self.law(t, x)
         moved[2 * n : 2 * n + self.n_z] += (self.loop.controller.sample_time or 0.0) * z_rate
         return tau, moved
+
+    def spans(self, events: Sequence[Event], x: Array) -> Iterator[tuple[float, float]]:
+        """Walk the events of a run, yielding begin and end [s] of each smooth stretch.
+
+        The caller brings the state x to the end of a stretch in place; its integrals jump here.
+        """
+        samples: dict[int, Array] = {}
+        for event, following in itertools.pairwise(events):
+            self.phase = event.phase
+            if event.kind == SAMPLE:
+                samples[event.index], x[:] = self.sample(event.time, x)
+            elif event.kind == APPLY:
+                self.torque = samples[event.index]
+            if following.time > event.time:
+                yield event.time, following.time
 
     def accelerations(self, t: float, x: Array) -> tuple[Array, Array, Array]:
         """Return a (n,), torques (m,) and integral rates (n_z,) at time t."""

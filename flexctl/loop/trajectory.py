@@ -10,13 +10,16 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 
+_ROUND_OFF = 1e-11  # of an energy: an arm held still moves none to compare with
+_NOTHING = 1e-15  # J
+
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyAccount:
     """Energies along a run [J], each (N,): kinetic + strain + potential = supplied - dissipated.
 
     Kinetic, strain and potential energy are absolute; `residual` compares what they gained since
-    the start with supplied - dissipated, and an exact run keeps it at zero.
+    the first sample with supplied - dissipated, and an exact run keeps it at zero.
     """
 
     kinetic: Array
@@ -28,14 +31,22 @@ class EnergyAccount:
     @property
     def residual(self) -> Array:
         """What the account is off by [J], (N,)."""
-        gained = self.kinetic + self.strain + self.potential
-        return gained - gained[0] - self.supplied + self.dissipated
+        left = self.kinetic + self.strain + self.potential - self.supplied + self.dissipated
+        return left - left[0]
 
     @property
     def scale(self) -> float:
         """Largest energy that moved in the run [J], to compare the residual with."""
         parts = (self.kinetic, self.strain, np.ptp(self.potential), self.supplied, self.dissipated)
         return max(float(np.abs(part).max(initial=0.0)) for part in parts)
+
+    @property
+    def imbalance(self) -> float:
+        """Largest residual in units of `scale`; 0 where it is round-off of the energies."""
+        worst = float(np.abs(self.residual).max(initial=0.0))
+        sizes = [np.abs(part).max() for part in (self.kinetic, self.strain, self.potential)]
+        round_off = _ROUND_OFF * max(sizes) + _NOTHING
+        return worst / self.scale if worst > round_off else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
