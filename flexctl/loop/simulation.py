@@ -28,7 +28,7 @@ from flexctl.loop.stiffness import (
     require_stable_step,
 )
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
-from flexctl.plant import Plant, find_equilibrium
+from flexctl.plant import Plant, find_equilibrium, require_inertia
 
 DEFAULT_SAMPLES = 1001
 _MOST_STEPS = 1e8  # of a fixed step: minutes of the smallest arm
@@ -75,7 +75,8 @@ def simulate(
     RunError
         When the run cannot be finished, as when the loop diverges: says when and why.
     ComputationError
-        When the energy account does not close, so that the run cannot be trusted.
+        When the energy account does not close, so that the run cannot be trusted, or when some
+        motion of the arm moves no mass.
     """
     begun = time.perf_counter()
     integrator, step = check_integration(integrator, step, tolerance=tolerance is not None)
@@ -86,6 +87,7 @@ def simulate(
     duration = checks.positive("duration", max(duration, float(times[-1])))
     _check_steps(step, duration)
     q0, v0, tau0 = initial_state(loop)
+    require_inertia(loop.truth, q0)
     if start is not None:
         q0, v0 = (checks.shape("start", np.asarray(x, float), (loop.truth.n,)) for x in start)
     events = schedule(loop.controller, duration)
