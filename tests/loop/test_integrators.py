@@ -372,6 +372,15 @@ def test_a_run_that_loses_its_energy_is_no_answer(free_run):
         free_run("rk4", times=np.linspace(0, 100, 11), step=0.7 * offered_free_step(free_run))
 
 
+@needs_compiler
+def test_the_midpoint_rule_may_be_off_by_a_tenth_of_the_energy(free_run):
+    times = np.linspace(0, 10, 1001)
+    # one radian of the fastest mode in a step, and two
+    assert 1e-3 < free_run("midpoint", times=times, step=0.02).energy.imbalance < 0.1
+    with pytest.raises(ComputationError, match=r"energy account is off by .* take a smaller step"):
+        free_run("midpoint", times=times, step=0.04)
+
+
 def offered_free_step(free_run):
     with pytest.raises(InputError) as refusal:
         free_run("rk4", step=10.0)
