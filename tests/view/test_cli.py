@@ -164,7 +164,9 @@ def test_an_interrupt_names_what_was_written_before(flexctl, monkeypatch, tmp_pa
 
 
 def test_an_interrupted_process_says_so_in_one_line_and_ends_with_130():
+    # a child of a background job inherits that interrupts are ignored, which a terminal's does not
     code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, time, flexctl.view.inspection as room; from flexctl.view.cli import run\n"
         "room.inspect_model = lambda *_: (print('running', flush=True), time.sleep(30))\n"
         "sys.exit(run(['inspect', 'single-link-hub']))"
