@@ -13,7 +13,7 @@ from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.library import load
 from flexctl.loop.schedule import Event
 
-EASY_STEPS = 2000  # so few steps of the explicit method take a tenth of a second at most
+EASY_STEPS = 2500  # so few steps of the explicit method take a tenth of a second at most
 _TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured
 _POINTS = 9  # of the reference, its ends among them, at which a loop is linearised
 _MARGIN = 0.9  # of the stability limit: modes between the points may be a little faster

@@ -259,7 +259,7 @@ def test_auto_does_not_try_esdirk_where_samples_set_the_steps(make):
     # 2200 samples without delay are 4401 events, yet 2200 stretches and a few more
     loop = {"duration": 2.2, "sample_time": 1e-3}
     design = make["design"]([0.0], [0.1], "joint-pd", duration=2.0, loop=loop)
-    run = simulate(make["close"](make["single"](EI=4e3, damping=0.0), design, order=3))
+    run = simulate(make["close"](make["single"](EI=6.5e3, damping=0.0), design, order=3))
     assert "Dormand-Prince" in run.integrator
     assert "its events for 220" in run.integrator
     assert "esdirk" not in run.integrator
@@ -283,7 +283,7 @@ def test_a_run_tells_its_integrator_and_its_cost(free_run):
 def stiff_loop(make):
     """A stiff undamped link that moves slowly."""
     design = make["design"]([0.0], [0.1], "joint-pd", duration=2.0, loop={"duration": 2.2})
-    return make["close"](make["single"](EI=4e3, damping=0.0), design, order=3)
+    return make["close"](make["single"](EI=6.5e3, damping=0.0), design, order=3)
 
 
 @needs_compiler
