@@ -179,7 +179,7 @@ def _way_out(loop: ClosedLoop) -> str:
     """Say what to try after a run that could not be finished."""
     if loop.controller.design.method == "feedforward":
         return "its torques are open loop: make the motion slower or the links stiffer"
-    return "see the eigenvalues along the motion (flexctl compare) and change the gains"
+    return "see its eigenvalues (flexctl compare); change the gains, the motion or the arm"
 
 
 def _require_balance(loop: ClosedLoop, trajectory: Trajectory, name: str) -> None:
