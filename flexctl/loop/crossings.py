@@ -56,8 +56,9 @@ class Crossing:
 class _Root:
     sigma: float
     value: complex
-    touching: bool
-    upward: bool
+    touching: bool = False
+    upward: bool = False
+    flat: bool = False
 
 
 def verify(pencil: Pencil, sigmas: Sequence[float]) -> tuple[Crossing, ...]:
@@ -114,7 +115,7 @@ def _newton(pencil: Pencil, start: float, value: complex) -> _Root | None:
         sigma, value, before = sigma + step, value + slope * step, abs(step)
     else:
         return None
-    return _Root(sigma=sigma, value=value, touching=False, upward=slope.real > 0)
+    return _Root(sigma=sigma, value=value, upward=slope.real > 0)
 
 
 def _stands(value: complex) -> bool:
@@ -130,10 +131,10 @@ def _beside(pencil: Pencil, sigma: float, value: complex) -> _Root:
     low, high = sigma * (1 - _ASIDE), sigma * (1 + _ASIDE)
     left, right = real_part(low), real_part(high)
     if left * right >= 0:
-        return _Root(sigma=sigma, value=value, touching=True, upward=False)
+        return _Root(sigma=sigma, value=value, touching=True, flat=True)
     sigma = float(scipy.optimize.brentq(real_part, low, high, xtol=1e-15 * sigma, rtol=1e-14))  # pyright: ignore[reportArgumentType]
     value = _nearest(pencil, sigma, value)[0]
-    return _Root(sigma=sigma, value=value, touching=False, upward=right > 0)
+    return _Root(sigma=sigma, value=value, upward=right > 0, flat=True)
 
 
 def _distinct(roots: Sequence[_Root]) -> list[_Root]:
@@ -146,7 +147,7 @@ def _distinct(roots: Sequence[_Root]) -> list[_Root]:
 
 
 def _same(a: _Root, b: _Root) -> bool:
-    near = 1e-4 if a.touching and b.touching else _SAME  # a touch is known to sqrt(round-off)
+    near = _ASIDE if a.flat and b.flat else _SAME  # judged by the same two sides
     gap = abs(abs(a.value.imag) - abs(b.value.imag))
     return abs(a.sigma - b.sigma) <= near * b.sigma and gap <= near * max(abs(b.value), gap)
 
