@@ -17,6 +17,7 @@ FLAT = 1e-5  # |sigma dRe/dsigma| / |lambda| below which a tangent says nothing
 ROUND_OFF = 50 * np.finfo(float).eps  # of an eigenvalue, relative to the largest
 _NEAR = 1e-2  # relative: a root that is further from its candidate belongs to another one
 _ASIDE = 1e-3  # relative distance at which the sides of a flat root are looked at
+_SETTLED = 1e-7  # relative step below which one that does not shrink is round-off
 _SAME = 1e-6  # relative distance of sigma and frequency of one root found twice
 
 
@@ -108,10 +109,10 @@ def _newton(pencil: Pencil, start: float, value: complex) -> _Root | None:
         step = -value.real / slope.real if slope.real else np.inf
         if abs(sigma + step - start) > _NEAR * start:
             return None
-        if abs(step) <= 1e-15 * sigma or (abs(step) <= 1e-11 * sigma and abs(step) >= before / 2):
-            break  # round-off: the step no longer shrinks
         if sigma * abs(slope.real) <= FLAT * abs(value) and _stands(value):
             return _beside(pencil, sigma, value)
+        if abs(step) <= 1e-15 * sigma or (abs(step) <= _SETTLED * sigma and abs(step) > before / 2):
+            break  # round-off: the step no longer shrinks
         sigma, value, before = sigma + step, value + slope * step, abs(step)
     else:
         return None

@@ -90,15 +90,6 @@ def grid_crossings(pencil, low=1e-3, high=1e3, n=3001):
     ]
 
 
-def as_polynomial(pencil):
-    """Return the same loop, rows mixed and sigma A added, so that no structure is left to see."""
-    s, n = pencil.slow, pencil.size
-    rows = np.eye(n)
-    rows[:s, s:] = np.random.default_rng(0).normal(size=(s, n - s))
-    (A,) = pencil.A
-    return replace(pencil, E=tuple(rows @ E for E in pencil.E), A=(rows @ A,))
-
-
 # ---- the map
 
 
@@ -254,3 +245,186 @@ def test_random_polynomial_loops_do_too(seed):
     found = [c for c in find_crossings(pencil) if 1e-3 < c.sigma < 1e3]
     assert [c.change for c in found] == [change for _, change in wanted]
     np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in wanted], rtol=1e-8)
+
+
+def arm_by_its_tips(damping, n, seed):
+    """PD of link angles that flexible modes of 5 to 1e4 rad/s carry along: loses and regains.
+
+    M [q; w]'' + [0; D w' + K w] = [u; 0], w = sigma^2 z, u by q + C w, x = [q + C w; its rate],
+    fast states z and sigma z'.
+    """
+    r, rng = 2, np.random.default_rng(seed)
+    L, C = rng.normal(size=(r + n, r + n)), rng.normal(size=(r, n))
+    H = np.linalg.inv(np.eye(r + n) + L @ L.T / (r + n))
+    w = np.geomspace(5, 1e4, n)
+    acceleration = np.hstack([
+        -H[:, :r] * 9, -H[:, :r] * 6, -H[:, r:] * w**2, -H[:, r:] * (2 * damping * w)
+    ])  # fmt: skip
+    slow, fast = np.eye(r, 2 * r + 2 * n, r), np.eye(n, 2 * r + 2 * n, 2 * r + n)
+    above, below = acceleration[:r] + C @ acceleration[r:], acceleration[r:]
+    return separated(np.vstack([slow, above, fast, below]), slow=2 * r)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("damping", [1e-2, 1e-5])
+def test_lightly_damped_arms_lose_and_regain_stability_where_a_grid_sees_it(damping, seed):
+    pencil = arm_by_its_tips(damping, n=5, seed=seed)
+    wanted = grid_crossings(pencil, 1e-6, 1e6, 4001)
+    found = find_crossings(pencil)
+    assert len(found) > 1
+    assert [c.change for c in found] == [change for _, change in wanted]
+    np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in wanted], rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", [5, 7])
+def test_rows_mixed_by_a_regular_matrix_change_nothing(seed):
+    pencil = random_loop(4, 6, seed)
+    (A,) = pencil.A
+    mixed = replace(pencil, E=tuple(np.diag(np.arange(1.0, 11)) @ E for E in pencil.E))
+    mixed = replace(mixed, A=(np.diag(np.arange(1.0, 11)) @ A,))
+    found, wanted = find_crossings(mixed), find_crossings(pencil)
+    np.testing.assert_allclose([c.sigma for c in found], [c.sigma for c in wanted], rtol=1e-10)
+
+
+@pytest.mark.parametrize("seed", [5, 7, 10])
+def test_the_polynomial_problem_agrees_with_the_reduced_one(seed):
+    # (1 + sigma) E x' = (1 + sigma) A x has the same eigenvalues and is quadratic in form
+    pencil = random_loop(4, 6, seed)
+    (A,), (slow, fast) = pencil.A, pencil.E
+    twice = Pencil(slow=4, E=(slow, slow + fast, fast), A=(A, A))
+    assert not twice.separated
+    assert problem_size(twice) > problem_size(pencil)
+    found, wanted = find_crossings(twice), find_crossings(pencil)
+    assert len(found) == len(wanted) > 0
+    np.testing.assert_allclose([c.sigma for c in found], [c.sigma for c in wanted], rtol=1e-10)
+    np.testing.assert_allclose(
+        [c.frequency for c in found], [c.frequency for c in wanted], rtol=1e-10
+    )
+
+
+def test_the_whole_map_serves_where_a_subsystem_alone_is_undamped():
+    # sigma^2 z'' + z = u + x': the coupling damps (or drives) what has no damping of its own
+    A = np.array([[0.0, 1, 0, 0], [-1, -1, 0, 0.8], [0, 0, 0, 1], [0.3, 1, -1, 0]])
+    pencil = separated(A, slow=2)
+    assert problem_size(pencil) == 6
+    wanted = grid_crossings(pencil)
+    found = find_crossings(pencil)
+    assert [c.change for c in found] == [change for _, change in wanted]
+    np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in wanted], rtol=1e-8)
+
+
+# ---- bounds
+
+
+@pytest.mark.parametrize("seed", [5, 6, 7, 8, 9])
+def test_bisection_finds_the_smallest_bound(seed):
+    pencil = random_loop(4, 6, seed)
+    wanted = smallest_bound(pencil)
+    found = bisect_bound(pencil, 1e-3, 1e3)
+    assert found.sigma == pytest.approx(wanted.sigma, rel=1e-10)
+    assert found.destabilising
+
+
+def test_bisection_is_silent_below_the_bound():
+    assert bisect_bound(through_lag(), 1e-3, 0.999 * Kv / Kp) is None
+
+
+def test_bisection_misses_a_band_between_its_points_that_the_exact_problem_finds():
+    band = regular(-0.9999, 2.0, -1.0)  # unstable within 0.01 of sigma = 1
+    assert smallest_bound(band).sigma == pytest.approx(0.99, rel=1e-9)
+    assert bisect_bound(band, 0.1234, 10.0, per_decade=5) is None
+
+
+def test_limits_are_those_of_the_loop():
+    pencil = random_loop(3, 4, seed=1)
+    values = poles(pencil, 1e-7)
+    values = values[np.abs(values).argsort()]
+    np.testing.assert_allclose(
+        np.sort_complex(values[:3]), np.sort_complex(slow_poles(pencil)), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        np.sort_complex(1e-7 * values[3:]), np.sort_complex(fast_poles(pencil)), rtol=1e-5
+    )
+
+
+def test_a_loop_that_keeps_its_stability_has_no_bound():
+    pencil = separated(np.array([[-1.0, 0.5], [-0.5, -1.0]]), slow=1)
+    assert smallest_bound(pencil) is None
+    assert stable_ranges(pencil) == ((0.0, np.inf),)
+    assert stable(pencil, 1.0) is True
+
+
+UNDAMPED = np.array([[0.0, 1, 0, 0], [-2, 0, 1, 0], [0, 0, 0, 1], [1, 0, -1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("A", "words"),
+    [
+        (np.diag([0.5, -1.0]), r"an unstable slow subsystem, eigenvalue 0.5"),
+        (np.diag([-0.5, 2.0]), r"an unstable fast subsystem, eigenvalue 2"),
+        (np.array([[-1.0, 1], [1, 0]]), r"no slow subsystem: the fast one has an eigenvalue 0"),
+        (through_oscillator(0.0).A[0], r"a marginal fast subsystem, eigenvalue 0 \+- 1j"),
+        (UNDAMPED, r"marginal for every sigma, eigenvalue .*j"),
+        (np.diag([0.0, -1.0]), r"marginal for every sigma, eigenvalue 0"),
+    ],
+)
+def test_what_stands_in_the_way_of_a_bound_is_said(A, words):
+    with pytest.raises(DesignError, match=words):
+        smallest_bound(separated(A, slow=len(A) // 2))
+
+
+@pytest.mark.parametrize(
+    ("A", "words"),
+    [
+        (UNDAMPED, "marginal for every sigma"),
+        (np.diag([0.0, -3.0, 2.0, -2.0]), "marginal for every sigma"),
+        (np.diag([-1.0, -3.0, 2.0, -2.0]), "add up to zero for every sigma"),
+    ],
+)
+def test_a_map_that_vanishes_everywhere_is_refused(A, words):
+    with pytest.raises(DesignError, match=words):
+        find_crossings(separated(A, slow=2))
+
+
+def test_bisection_starts_from_a_stable_loop():
+    with pytest.raises(DesignError, match="stable at 1, came eigenvalue"):
+        bisect_bound(through_lag(), 1.0, 2.0)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (2.0, 1.0), (0.0, 1.0), (-1.0, 1.0)])
+def test_a_range_that_is_none_is_refused(low, high):
+    with pytest.raises(InputError, match="wanted"):
+        bisect_bound(through_lag(), low, high)
+
+
+def test_a_crossing_that_is_missed_is_noticed(monkeypatch):
+    monkeypatch.setattr(module, "candidates", lambda pencil: candidates(pencil)[[0, 2]])
+    with pytest.raises(ComputationError, match="wanted 4 unstable eigenvalues at sigma"):
+        find_crossings(regular(-6.0, 11.0, -6.0, 1.0))
+
+
+def test_a_loop_too_large_is_sent_to_bisection(monkeypatch):
+    monkeypatch.setattr(module, "LARGEST", 1)
+    with pytest.raises(InputError, match="at most 1 unknowns, came 2; bisect_bound"):
+        find_crossings(through_lag())
+
+
+EYE, NONE = np.eye(2), np.zeros((2, 2))
+
+
+@pytest.mark.parametrize(
+    ("E", "A", "slow", "words"),
+    [
+        ((EYE,), (), 2, "a coefficient of E and of A"),
+        ((EYE,), (EYE,), 0, "1 to 2 states, came 0"),
+        ((EYE,), (EYE,), 3, "1 to 2 states, came 3"),
+        ((EYE,), (EYE,), 1, "zeros outside the slow block"),
+        ((NONE,), (EYE,), 2, "a regular slow block"),
+        ((np.diag([1.0, 0.0]),), (EYE,), 1, "a regular fast block"),
+        ((np.diag([1.0, 0.0]), NONE), (EYE,), 1, "a regular fast block"),
+        ((EYE,), (EYE, np.eye(3)), 2, r"A\[1\]: wanted shape"),
+    ],
+)
+def test_a_pencil_of_another_form_is_refused(E, A, slow, words):
+    with pytest.raises(InputError, match=words):
+        Pencil(slow=slow, E=E, A=A)
