@@ -86,8 +86,9 @@ def _roots_near(pencil: Pencil, sigma: float) -> list[_Root]:
 
 def _upper_half(pencil: Pencil, sigma: float) -> tuple[ComplexArray, ComplexArray]:
     """Eigenvalues with Im >= 0 and their derivatives w'M' v / w'v, M = E^-1 A, by sigma."""
-    values, W, V = scipy.linalg.eig(pencil.matrix(sigma), left=True, right=True)
-    keep = values.imag >= 0
+    solved = scipy.linalg.eig(pencil.matrix(sigma), left=True, right=True)
+    values, W, V = (np.asarray(part) for part in solved)
+    keep = np.imag(values) >= 0
     W, V = W[:, keep].conj(), V[:, keep]
     with np.errstate(divide="ignore", invalid="ignore"):  # a defective eigenvalue has none
         slopes = np.sum(W * (pencil.slope(sigma) @ V), axis=0) / np.sum(W * V, axis=0)

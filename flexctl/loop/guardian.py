@@ -130,8 +130,9 @@ def _abscissa(pencil: Pencil, sigma: float) -> float:
 
 def _narrow(pencil: Pencil, low: float, high: float) -> Crossing:
     """Crossing between a stable and an unstable loop."""
-    sigma = scipy.optimize.bisect(lambda at: _abscissa(pencil, at), low, high, rtol=1e-9)
-    found = verify(pencil, [float(sigma)])  # pyright: ignore[reportArgumentType]
+    root = scipy.optimize.bisect(lambda at: _abscissa(pencil, at), low, high, xtol=1e-9 * low)
+    sigma = float(root)  # pyright: ignore[reportArgumentType]
+    found = verify(pencil, [sigma])
     if not found:
         what = f"an eigenvalue on the axis at sigma = {sigma:.6g}"
         raise ComputationError(f"bound: wanted {what}, came none")
