@@ -17,7 +17,6 @@ from flexctl.design.lqr import StateFeedback, design_lqr
 from flexctl.design.reference import ReferenceMotion
 from flexctl.design.singular_perturbation import (
     TwoTimeScales,
-    fast_positions,
     separate_time_scales,
 )
 from flexctl.errors import DesignError, InputError
@@ -203,7 +202,7 @@ def _given_gains(plant: Plant, loop: FastLoop, scales: TwoTimeScales, label: str
 
 
 def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
-    """What one unit of each fast position (n_z,) of the file is in the plant's coordinates."""
+    """Give the size (n_z,), in the plant's coordinates, of one unit of each fast position."""
     units = [np.ones(len(plant.rotors))]
     for body in plant.bodies:
         for shapes in body.planes.values():

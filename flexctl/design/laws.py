@@ -94,7 +94,7 @@ def rigid_torque(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
 
 
 def rigid_forces(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Forces (n, 1) on all coordinates that keep the arm straight at joint motion q, v, a (m, 1)."""
+    """Give the forces (n, 1) that keep the arm straight at joint motion q, v, a (m, 1)."""
     S = _strain_free(plant)
     return plant.casadi_functions["inverse_dynamics"](S @ q, S @ v, S @ a)
 

@@ -123,9 +123,9 @@ class TwoTimeScales:
 
     @property
     def A_f(self) -> Array:
-        """(2 n_z, 2 n_z) of x_f = [k_c (z - z_qs); its rate in fast time]; (67) of [SM02] corrected.
+        """State matrix (2 n_z, 2 n_z) of [k_c (z - z_qs); its rate in fast time].
 
-        Of the arm with flexible joints its springs' rows hold -(H11 + J^-1) K_s / k_c and
+        It is (67) of [SM02], corrected: springs' rows hold -(H11 + J^-1) K_s / k_c and
         + H12 K_w / k_c, because the links accelerate too.
         """
         return self._state(self.H_f @ self.K_z / self.k_c, self.mu * self.H_f @ self.D_z)
