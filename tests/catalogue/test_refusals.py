@@ -104,9 +104,13 @@ solver = "slycot"
 
 DESIGN_CASES = [
     ("[basis]", "[base]", "base: wanted a known key (nearest: basis), came base"),
-    ('"decoupling"', '"composite"', "method: wanted one of decoupling, joint-pd, feedforward (oth"),
-    ('"decoupling"', '"decupling"', "method: wanted one of 'decoupling', 'joint-pd' or 'feedforw"),
-    ('"decoupling"', "[1]", "method: wanted one of 'decoupling', 'joint-pd' or 'feedforward', ca"),
+    ('"decoupling"', '"composite"', "method: wanted one of decoupling, joint-pd, feedforward, tor"),
+    (
+        '"decoupling"',
+        '"decupling"',
+        "method: wanted one of 'decoupling', 'joint-pd', 'feedforward'",
+    ),
+    ('"decoupling"', "[1]", "method: wanted one of 'decoupling', 'joint-pd', 'feedforward' or '"),
     ('"decoupling"', '"feedforward"', "gains: wanted no such table, as method is feedforward, ca"),
     (GAINS, "", "gains: wanted a value, came nothing"),
     (
@@ -120,11 +124,29 @@ DESIGN_CASES = [
         "order = 2\ndrop_above = 1.0",
         "basis.drop_above: wanted no such key (it belongs",
     ),
+    ('"cycloid"', '"bang"', "reference.kind: wanted one of 'cycloid', 'quintic', 'setpoint', 'csv"),
+    (
+        f'"cycloid"\n{FROM}\n{TO}',
+        f'"bang-bang"\n{FROM}',
+        "reference.to: wanted a value (or torque instead), came nothing",
+    ),
     (
         '"cycloid"',
-        '"bang-bang"',
-        "reference.kind: wanted one of cycloid, quintic, setpoint, csv, spin-up (others are not",
+        '"bang-bang"\ntorque = [1, 1, 0]',
+        "reference.torque: wanted no such key, as there is a to, came [1.0, 1.0, 0.0]",
     ),
+    (
+        f'"cycloid"\n{FROM}\n{TO}',
+        f'"bang-bang"\n{FROM}\ntorque = 0.2',
+        "reference.torque: wanted 3 numbers, as many as in from, came [0.2]",
+    ),
+    (
+        f'"cycloid"\n{FROM}\n{TO}',
+        f'"bang-bang"\n{FROM}\ntorque = [1, 1, 0]',
+        "reference.torque: wanted no such key (a motion instead), as method is not torque, came [1",
+    ),
+    ('"decoupling"', '"torque"', "reference.torque: wanted a value, as method is torque, came not"),
+    (TO, f"{TO}\ntorque = [1, 1, 0]", "reference.torque: wanted no such key, as kind is cycloid"),
     (
         'kind = "cycloid"',
         'kind = "setpoint"\nfile = "x.csv"',
