@@ -1,6 +1,16 @@
 """The files users write, models and designs: schema, lookup, settings and what is refused."""
 
-from flexctl.catalogue.arm import DH, PLANES, Arm, Base, Limits, Link, RigidBody, TipLoadChoice
+from flexctl.catalogue.arm import (
+    DH,
+    PLANES,
+    Arm,
+    Base,
+    FlexibleJoint,
+    Limits,
+    Link,
+    RigidBody,
+    TipLoadChoice,
+)
 from flexctl.catalogue.design import (
     METHODS,
     REFERENCES,
@@ -39,6 +49,7 @@ __all__ = [
     "Design",
     "Entry",
     "Expectation",
+    "FlexibleJoint",
     "Gains",
     "Limits",
     "Link",

@@ -98,6 +98,32 @@ class Limits(Record):
         return self
 
 
+class FlexibleJoint(Record):
+    """A rotor that drives its joint through a gear and a spring.
+
+    The rotor's angle counts behind the gear, so that it equals the joint's while the spring is
+    slack; the actuator's torque acts on it and counts behind the gear too.
+
+    `rotor_inertia` I_r [kg m^2] before the gear, whose ratio is `gear` [-, rad/m if the joint
+    slides]; `stiffness` k_s [N m/rad or N/m] and `damping` [N m s/rad or N s/m] of the spring.
+    Kinetic energy 1/2 J rate^2 with J = gear^2 I_r: of the rotor's own spin alone, [SM02]
+    assumption VI. If it is `carried`, 1/2 I_r (w + gear rate)^2 with w the absolute angular
+    velocity, about the joint's axis, of the link that carries the motor. Its mass and the inertia
+    about other axes belong to that link.
+    """
+
+    rotor_inertia: Positive
+    gear: Positive = 1.0
+    stiffness: Positive
+    damping: NonNegative = 0.0
+    carried: Flag = False
+
+    @property
+    def inertia(self) -> float:
+        """J = gear^2 I_r, the rotor's inertia behind the gear [kg m^2 or kg]."""
+        return self.gear**2 * self.rotor_inertia
+
+
 class Link(Record):
     """One link and the joint before it.
 
@@ -117,6 +143,7 @@ class Link(Record):
     foreshortening: Flag = True
     hub: RigidBody = RigidBody()
     joint_inertia: NonNegative = 0.0
+    flexible_joint: FlexibleJoint | None = None
     tip_load: TipLoadChoice | None = None
     limits: Limits = Limits()
 
@@ -149,14 +176,6 @@ class Link(Record):
             return self.total_length or 0.0
         return self.written_length or abs(self.written_dh.a) or abs(self.written_dh.d)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_later_keys(cls, table: object) -> object:
-        if isinstance(table, dict) and "flexible_joint" in table:
-            wanted = "no such key (flexible joints are not supported by this version)"
-            raise RefusalError("flexible_joint", wanted=wanted, came=table["flexible_joint"])
-        return table
-
     @model_validator(mode="after")
     def _check(self) -> Self:
         _check_planes(self)
@@ -188,8 +207,13 @@ class Arm(FileRecord):
         return tuple(f"joint{i + 1}" for i in range(len(self.links)))
 
     @property
+    def rotors(self) -> tuple[int, ...]:
+        """Indices of the joints that a rotor drives through a spring."""
+        return tuple(j for j, link in enumerate(self.links) if link.flexible_joint)
+
+    @property
     def rigid(self) -> "Arm":
-        """The same arm with links that do not bend."""
+        """The same arm with links that do not bend; its joints stay as they are."""
         return self.model_copy(update={"links": tuple(link.rigid for link in self.links)})
 
     @model_validator(mode="before")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import casadi as ca
 import numpy as np
 
@@ -10,18 +12,29 @@ from flexctl.checks import Array
 from flexctl.design.laws import LawParts, Signals, integral_gain, law_signals, per_joint
 from flexctl.design.lqr import StateFeedback
 from flexctl.design.reference import ReferenceMotion
-from flexctl.design.second_loop import decoupled_model, design_second_loop
+from flexctl.design.second_loop import decoupled_model, design_second_loop, passive_rows
 from flexctl.errors import DesignError
 from flexctl.plant import LinearPlant, Plant, linearise
 
+_KNOWN = "the controller knows mass, gravity, stiffness and damping of its design plant"
+_ROTORS = (
+    "of flexible joints it decouples the rotors, on which the torques act: the links follow "
+    "through the springs, which the gross motion leaves undamped"
+)
+
 
 def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
-    """Torques that turn the joints into double integrators, whatever the links do.
+    """Torques that turn what they act on into double integrators, whatever the rest does.
 
     tau = (M_rr - M_rf M_ff^-1 M_fr) u + n_r - M_rf M_ff^-1 n_f,  n = h + c + k + D v,
     u = a_d - Gv e' - Gp e - Gi int(e) in the gross motion, so that e'' + Gv e' + Gp e = 0; after
     it u = -G [e; q_f - q_f0; e'; q_f'] if there is a second loop. n holds the 1/2 q_f'(dK/dl)q_f
     of a sliding link and the plant's own damping. Source: [TG95], (31)-(37).
+
+    The torques act on r: on rigid joints and on the rotors of flexible ones. Of a flexible joint
+    the link's angle belongs to f, with the elastic coordinates: through a spring it cannot be given
+    an acceleration at once. Rotors then follow the reference exactly, and links behind them as the
+    springs let them, until the second loop damps what is left.
 
     Raises
     ------
@@ -38,44 +51,42 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     linear = linearise(plant, plant.straight(reference.final))
     feedback = None
     if design.second_loop:
-        feedback = design_second_loop(linear, m, design.second_loop)
+        feedback = design_second_loop(linear, plant.drives, design.second_loop)
         if Gi is not None:
-            _require_stable_integral(linear, feedback, Gi)
-        u = (1 - signals.s) * u + signals.s * _second(signals, feedback, linear, m)
+            _require_stable_integral(linear, plant.drives, feedback, Gi)
+        u = (1 - signals.s) * u + signals.s * _second(signals, feedback, linear)
     tau = decoupling_torque(plant, signals, u - integral)
     return LawParts(
         law=signals.law(tau),
         n_state=signals.z.numel(),
         feedback=feedback,
-        assumptions=(
-            "the controller knows mass, gravity, stiffness and damping of its design plant",
-        ),
+        assumptions=(_KNOWN, *([_ROTORS] if plant.rotors else [])),
     )
 
 
 def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
-    """Joint torques (m, 1) that give the joints the accelerations u (m, 1) [rad/s^2, m/s^2].
+    """Torques (m, 1) that give what they act on the accelerations u (m, 1) [rad/s^2, m/s^2].
 
-    The links then accelerate by M_ff a_f = -(M_fr u + n_f), and the torque is the joint rows of
+    The rest then accelerates by M_ff a_f = -(M_fr u + n_f), and the torque is the driven rows of
     the inverse dynamics: the same as with the Schur complement, without forming an inverse.
     """
-    m, e = plant.m, plant.equations
+    e, r, f = plant.equations, list(plant.drives), list(passive_rows(plant.n, plant.drives))
     symbols = [e.q, e.v, e.a]
-    n_f = plant.n - m
     values = [signals.q, signals.v]
     M, force = ca.substitute(
         [e.M, ca.substitute(e.inverse, e.a, ca.SX.zeros(plant.n))], symbols[:2], values
     )
-    if n_f == 0:
+    if not f:
         return M @ u + force
-    D, LT, order = ca.ldl(M[m:, m:])
-    a_f = -ca.ldl_solve(M[m:, :m] @ u + force[m:], D, LT, order)
-    return M[:m, :m] @ u + M[:m, m:] @ a_f + force[:m]
+    D, LT, order = ca.ldl(M[f, f])
+    a_f = -ca.ldl_solve(M[f, r] @ u + force[f], D, LT, order)
+    return M[r, r] @ u + M[r, f] @ a_f + force[r]
 
 
-def _second(signals: Signals, feedback: StateFeedback, linear: LinearPlant, m: int) -> ca.SX:
-    deflection = signals.q[m:] - ca.DM(linear.q0[m:])
-    state = ca.vertcat(signals.error, deflection, signals.error_rate, signals.v[m:])
+def _second(signals: Signals, feedback: StateFeedback, linear: LinearPlant) -> ca.SX:
+    """Feedback to the equilibrium at the end, in which rotors bear the weight of bent links too."""
+    order = [*signals.drives, *passive_rows(len(linear.q0), signals.drives)]
+    state = ca.vertcat(signals.q[order] - ca.DM(linear.q0[order]), signals.v[order])
     return -ca.DM(feedback.gain) @ state
 
 
@@ -89,10 +100,12 @@ def _require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:
     )
 
 
-def _require_stable_integral(linear: LinearPlant, feedback: StateFeedback, Gi: Array) -> None:
+def _require_stable_integral(
+    linear: LinearPlant, drives: Sequence[int], feedback: StateFeedback, Gi: Array
+) -> None:
     """Check that the second loop, designed without the integral, stays stable with it."""
     m = len(Gi)
-    A, B = decoupled_model(linear, m)
+    A, B = decoupled_model(linear, drives)
     n = len(A)
     closed = np.zeros((n + m, n + m))
     closed[:n, :n] = A - B @ feedback.gain

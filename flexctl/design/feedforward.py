@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flexctl.catalogue import BasisChoice, Design
-from flexctl.design.laws import LawParts, law_signals
+from flexctl.design.laws import LawParts, law_signals, rigid_torque
 from flexctl.design.reference import ReferenceMotion
 from flexctl.plant import Plant, assemble_plant
 
@@ -11,15 +11,14 @@ from flexctl.plant import Plant, assemble_plant
 def feedforward_law(plant: Plant, _design: Design, _reference: ReferenceMotion) -> LawParts:
     """Make the law tau = M_r(q_d) a_d + h_r(q_d, v_d) + c_r(q_d) of the rigid arm.
 
-    The rigid arm is the same arm (masses, hubs, joint inertias, payload, gravity) with links that
-    do not bend. Nothing is fed back, so joints that have left the reference stay off it.
-    Source: [MS], section 7.1.
+    The rigid arm is the same arm (masses, hubs, inertias of joints and rotors, payload, gravity)
+    with links and joints that do not give way. Nothing is fed back, so joints that have left the
+    reference stay off it. Source: [MS], section 7.1.
     """
     rigid = assemble_plant(plant.arm.rigid, BasisChoice(), interpreted=True)
     signals = law_signals(plant, integral=False)
-    inverse = rigid.casadi_functions["inverse_dynamics"]
     return LawParts(
-        law=signals.law(inverse(signals.q_d, signals.v_d, signals.a_d)),
+        law=signals.law(rigid_torque(rigid, signals.q_d, signals.v_d, signals.a_d)),
         n_state=0,
         assumptions=(
             "open loop: the torques are those of the rigid arm along the reference, and nothing is "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
@@ -26,7 +26,12 @@ class LawParts:
 
 @dataclass(frozen=True, kw_only=True)
 class Signals:
-    """Symbols of a law: share s, integral z, desired q_d, v_d, a_d (m, 1), measured q, v (n, 1)."""
+    """Symbols of a law: share s, integral z, desired q_d, v_d, a_d (m, 1), measured q, v (n, 1).
+
+    `driven` are position, rate and acceleration (m, 1) desired of what the torques act on: of the
+    joints themselves, or of the rotors that drive them. `error` and `error_rate` are those of the
+    same, as measured: collocated with the torques.
+    """
 
     s: ca.SX
     z: ca.SX
@@ -35,13 +40,18 @@ class Signals:
     a_d: ca.SX
     q: ca.SX
     v: ca.SX
-    error: ca.SX = field(init=False)
-    error_rate: ca.SX = field(init=False)
+    driven: tuple[ca.SX, ca.SX, ca.SX]
+    drives: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        m = self.q_d.shape[0]
-        object.__setattr__(self, "error", self.q[:m] - self.q_d)
-        object.__setattr__(self, "error_rate", self.v[:m] - self.v_d)
+    @property
+    def error(self) -> ca.SX:
+        """Position error (m, 1) [rad or m] of what the torques act on."""
+        return self.q[list(self.drives)] - self.driven[0]
+
+    @property
+    def error_rate(self) -> ca.SX:
+        """Rate of `error` (m, 1)."""
+        return self.v[list(self.drives)] - self.driven[1]
 
     def law(self, tau: ca.SX) -> ca.Function:
         """Make the law that gives `tau` (m, 1) and integrates the joint error."""
@@ -53,15 +63,53 @@ class Signals:
 def law_signals(plant: Plant, *, integral: bool) -> Signals:
     """Fresh symbols for a law on a plant, with one integral state per joint or none."""
     m = plant.m
+    q_d, v_d, a_d = (ca.SX.sym(name, m) for name in ("q_d", "v_d", "a_d"))
     return Signals(
         s=ca.SX.sym("s"),
         z=ca.SX.sym("z", m if integral else 0),
-        q_d=ca.SX.sym("q_d", m),
-        v_d=ca.SX.sym("v_d", m),
-        a_d=ca.SX.sym("a_d", m),
+        q_d=q_d,
+        v_d=v_d,
+        a_d=a_d,
         q=ca.SX.sym("q", plant.n),
         v=ca.SX.sym("v", plant.n),
+        driven=_driven_motion(plant, q_d, v_d, a_d),
+        drives=plant.drives,
     )
+
+
+def straight_arm(plant: Plant, joints: ca.SX) -> ca.SX:
+    """Coordinates (n, 1) at joint variables (m, 1), nothing strained: `Plant.straight`."""
+    return ca.densify(ca.SX(ca.sparsify(ca.DM(plant.straight(np.eye(plant.m))))) @ joints)
+
+
+def rigid_torque(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
+    """Torques (m, 1) that move the arm as if it were rigid, by joint motion q, v, a (m, 1).
+
+    S' f(S q, S v, S a) with the inverse dynamics f and the motions S that strain nothing: what
+    holds links and springs straight does no work in these.
+    """
+    S = ca.SX(ca.sparsify(ca.DM(plant.straight(np.eye(plant.m)))))
+    return S.T @ plant.casadi_functions["inverse_dynamics"](S @ q, S @ v, S @ a)
+
+
+def gravity_torque(plant: Plant, joints: ca.SX) -> ca.SX:
+    """Torques (m, 1) that hold the undeflected arm at joint variables (m, 1)."""
+    e = plant.equations
+    return ca.substitute(e.c, e.q, straight_arm(plant, joints))[: plant.m]
+
+
+def _driven_motion(plant: Plant, q_d: ca.SX, v_d: ca.SX, a_d: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Motion (m, 1) of what the torques act on, when the joints move as desired.
+
+    A rotor runs ahead of its joint by what the spring gives way under gravity, c_r / k_s.
+    """
+    springs = [link.flexible_joint for link in plant.arm.links]
+    if not any(springs) or not any(plant.arm.gravity):
+        return q_d, v_d, a_d
+    compliance = ca.SX(ca.DM([1 / spring.stiffness if spring else 0.0 for spring in springs]))
+    position = q_d + compliance * gravity_torque(plant, q_d)
+    rate = ca.jtimes(position, q_d, v_d)
+    return position, rate, ca.jtimes(rate, ca.vertcat(q_d, v_d), ca.vertcat(v_d, a_d))
 
 
 def per_joint(values: Sequence[float], n_joints: int) -> Array:

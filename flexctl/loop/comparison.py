@@ -149,8 +149,9 @@ def baseline_design(arm: Arm, design: Design) -> Design:
     """
     check_design(arm, design)
     plant = assemble_plant(arm, design.basis, interpreted=True)
-    m = plant.m
-    inertia = np.diag(plant.mass_matrix(plant.straight(make_reference(design).final)))[:m]
+    m, S = plant.m, plant.straight(np.eye(plant.m))
+    M = plant.mass_matrix(plant.straight(make_reference(design).final))
+    inertia = np.diag(S.T @ M @ S)
     scale = np.ones(m) if design.method == BASELINE else inertia
     table = design.table()
     table.pop("second_loop", None)

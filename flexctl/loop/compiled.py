@@ -71,7 +71,9 @@ class _Problem(ct.Structure):
         *((name, _double) for name in ("fixed_step", "sample_time", "steepest")),
         *((name, _int) for name in ("max_steps", "n_events", "n_samples")),
         ("events", ct.POINTER(_Event)),
-        *((name, _doubles) for name in ("sample_times", "limit", "lowest", "highest")),
+        *((name, _doubles) for name in ("sample_times", "limit")),
+        ("drives", ct.POINTER(_int)),
+        *((name, _doubles) for name in ("lowest", "highest")),
     )
 
 
@@ -181,6 +183,7 @@ def run_compiled(
         events=table,
         sample_times=sample_times,
         limit=limit,
+        drives=(_int * m)(*loop.truth.drives),
         lowest=lowest,
         highest=highest,
     )

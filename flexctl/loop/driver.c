@@ -49,7 +49,7 @@ static void complete_rate(state_t *s, const double *y, double *k) {
   memcpy(k, v, n * sizeof(double));
   if (!s->p->held) memcpy(k + 2 * n, s->z_rate, n_z * sizeof(double));
   power[0] = 0;
-  for (casadi_int j = 0; j < s->m; j++) power[0] += s->tau[j] * v[j];
+  for (casadi_int j = 0; j < s->m; j++) power[0] += s->tau[j] * v[s->p->drives[j]];
   s->arg[0] = y;
   s->arg[1] = v;
   s->res[0] = power + 1;

@@ -45,6 +45,7 @@ typedef struct {
   const event_t *events;         /* the last one ends the run */
   const double *sample_times;    /* (n_samples,) ascending, within the run */
   const double *limit;           /* (m,) torque limits, to count saturation */
+  const casadi_int *drives;      /* (m,) coordinate on which each torque acts */
   const double *lowest, *highest; /* (n,) coordinates between which the model holds */
 } problem_t;
 

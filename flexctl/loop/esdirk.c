@@ -28,7 +28,7 @@ static void residual(state_t *s, const double *y, const double *a) {
   s->arg[2] = a;
   s->res[0] = s->f;
   run_function(s, &s->p->inverse);
-  for (casadi_int j = 0; j < s->m; j++) s->f[j] -= s->tau[j];
+  for (casadi_int j = 0; j < s->m; j++) s->f[s->p->drives[j]] -= s->tau[j];
   s->r->evaluations++;
 }
 

@@ -39,13 +39,21 @@ class LinearLoop:
     sample_time: float | None
     delay: float
 
+    @property
+    def integrated(self) -> Array:
+        """E (m, 2n): what the integral states sum up, positions of what the torques act on."""
+        m = self.plant.B.shape[1]
+        return np.hstack(
+            [self.plant.B.T, np.zeros((m, len(self.plant.A_state) - len(self.plant.B)))]
+        )
+
     @cached_property
     def A(self) -> Array:
         """Open loop with the integrators, [x; z], (2n + n_z, 2n + n_z)."""
         n, n_z = len(self.plant.A_state), self.integral_gain.shape[1]
         A = np.zeros((n + n_z, n + n_z))
         A[:n, :n] = self.plant.A_state
-        A[n:, :n_z] = np.eye(n_z)
+        A[n:, :n] = self.integrated[:n_z]
         return A
 
     @cached_property
@@ -95,7 +103,7 @@ def sampled_loop(loop: LinearLoop, period: float, delay: float = 0.0) -> Array:
     N = n + n_z + late * m
     step = np.zeros((N, N))
     step[:n, :n] = Phi
-    step[n : n + n_z, :n_z] = period * np.eye(n_z)
+    step[n : n + n_z, :n] = period * loop.integrated[:n_z]
     step[n : n + n_z, n : n + n_z] = np.eye(n_z)
     law = np.hstack([loop.feedback, loop.integral_gain, np.zeros((m, late * m))])
     inputs = [law] + [np.eye(N)[n + n_z + k * m :][:m] for k in range(late)]

@@ -117,8 +117,7 @@ def _continuous_response(loop: LinearLoop) -> Response:
     n, m = p.B.shape
     n_z = loop.integral_gain.shape[1]
     by_q, by_v = loop.feedback[:, :n], loop.feedback[:, n:]
-    by_integral = np.zeros((m, n))
-    by_integral[:, :n_z] = loop.integral_gain
+    by_integral = loop.integral_gain @ loop.integrated[:n_z, :n]
 
     def response(w: Array) -> ComplexArray:
         s = 1j * np.atleast_1d(w)[:, None, None]

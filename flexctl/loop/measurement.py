@@ -84,8 +84,8 @@ def make_measurement(
     alike = design.coordinates == truth.coordinates and _same_shapes(design, truth)
     if positions is None and alike:
         return Measurement(function=ca.Function("measure", [q, v], [q, v]), gauges={})
-    m, start = truth.m, truth.m
-    parts, gauges = [q[:m]], {}
+    start = truth.rigid
+    parts, gauges = [q[:start]], {}
     for j, (seen, real) in enumerate(zip(design.bodies, truth.bodies, strict=True)):
         for direction, shapes in seen.planes.items():
             line = f"{seen.link.name}.{direction}"

@@ -37,7 +37,7 @@ static double correct_midpoint(state_t *s, double h, double *y, double *p, doubl
   const casadi_int n = s->n;
   double largest = 0;
   momentum(s, y, p, force);
-  for (casadi_int j = 0; j < s->m; j++) force[j] += s->tau[j];
+  for (casadi_int j = 0; j < s->m; j++) force[s->p->drives[j]] += s->tau[j];
   for (casadi_int i = 0; i < n; i++) s->delta[i] = s->p0[i] + h / 2 * force[i] - p[i];
   solve(s, s->delta);
   for (casadi_int i = 0; i < n; i++) {

@@ -47,7 +47,7 @@ def rate_function(loop: ClosedLoop) -> ca.Function:
         desired = build(loop, "reference")(begin + s * length, phase)
         tau, z_rate = build(loop, "law")(desired[0], z, *desired[1:], q, v)
     a = build(loop, "forward_dynamics")(q, v, tau)
-    powers = [ca.dot(tau, v[:m]), build(loop, "dissipation")(q, v)]
+    powers = [ca.dot(tau, v[list(loop.truth.drives)]), build(loop, "dissipation")(q, v)]
     return ca.Function("rate", [x, p, s], [length * ca.vertcat(v, a, z_rate, *powers)])
 
 

@@ -28,7 +28,7 @@ static int factor(state_t *s, double c) {
   if (!s->p->held)
     for (casadi_int j = 0; j < n; j++)
       for (casadi_int i = 0; i < m; i++)
-        N[i + n * j] -= c * (s->Jv[i + m * j] + c * s->Jq[i + m * j]);
+        N[s->p->drives[i] + n * j] -= c * (s->Jv[i + m * j] + c * s->Jq[i + m * j]);
   for (casadi_int k = 0; k < n; k++) {
     casadi_int best = k;
     for (casadi_int i = k + 1; i < n; i++)

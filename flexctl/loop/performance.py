@@ -37,7 +37,8 @@ class Residual:
 class Effort:
     """Torques: peak and rms (m,) [N m or N], seconds at the limit (m,), and energy [J].
 
-    The energy is the integral of the sum of |tau_j v_j| over the run.
+    The energy is the integral of the sum of |tau_j v_j| over the run, v_j the rate of what the
+    torque acts on.
     """
 
     peak: Array
@@ -98,7 +99,7 @@ def _crossing(t: Array, error: Array, k: int, band: float) -> float:
 
 def judge_effort(run: Trajectory) -> Effort:
     """Judge the torques of a whole run."""
-    power = np.abs(run.tau * run.v[: len(run.tau)]).sum(axis=0)
+    power = np.abs(run.tau * run.v[list(run.drives)]).sum(axis=0)
     return Effort(
         peak=np.abs(run.tau).max(axis=1),
         rms=np.array([_rms(row, run.t) for row in run.tau]),

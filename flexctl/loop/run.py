@@ -11,7 +11,7 @@ from flexctl.plant import Plant
 def why_out_of_range(plant: Plant, index: int) -> str:
     """Say what it means that a coordinate left the range in which the model holds."""
     name = plant.coordinates[index]
-    if index < plant.m:
+    if index < plant.rigid:
         return f"{name} leaves its beam: the free length must lie within it"
     return f"the deflection of {name.split('.')[0]} grows beyond its own length"
 

@@ -230,6 +230,7 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
         ),
         coordinates=truth.coordinates,
         joints=truth.joints,
+        drives=truth.drives,
         saturated=run.saturated,
         steps=run.steps,
         rejected=run.rejected,
@@ -243,8 +244,7 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
 
 def _rigid_tip(loop: ClosedLoop, desired: Array) -> Array:
     """Tip (3, N) of the rigid arm at the desired joints (m, N)."""
-    straight = np.zeros((loop.truth.n - loop.truth.m, desired.shape[1]))
-    return evaluate_columns(loop, "tip", np.vstack([desired, straight]))[0]
+    return evaluate_columns(loop, "tip", loop.truth.straight(desired))[0]
 
 
 def _rest_tip(loop: ClosedLoop) -> Array:

@@ -48,9 +48,8 @@ def moments(loop: ClosedLoop, start: tuple[Array, Array], events: Sequence[Event
 def _on_reference(loop: ClosedLoop, t: float, phase: float) -> Moment:
     """Joints where the reference has them at time t, links straight."""
     _, q_d, v_d, _ = load(loop, "reference")(t, phase)
-    v = np.zeros(loop.truth.n)
-    v[: loop.truth.m] = np.array(v_d).ravel()
-    return Moment(t=t, phase=phase, q=loop.truth.straight(np.array(q_d).ravel()), v=v)
+    q, v = (loop.truth.straight(np.array(x).ravel()) for x in (q_d, v_d))
+    return Moment(t=t, phase=phase, q=q, v=v)
 
 
 def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> ComplexArray:
@@ -60,11 +59,11 @@ def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> Com
     this phase; a law that is sampled holds its torque between two events and has none. The
     integral states, which are slow, are held.
     """
-    m, v = loop.truth.m, np.zeros(loop.truth.n)
+    drives, v = list(loop.truth.drives), np.zeros(loop.truth.n)
     M, D, K = (np.array(part) for part in load(loop, "terms")(q))
     by_q, by_v = _law_slopes(loop, Moment(t=t, phase=phase, q=q, v=v))
-    K[:m] -= by_q
-    D[:m] -= by_v
+    K[drives] -= by_q
+    D[drives] -= by_v
     return _poles(-np.linalg.solve(M, K), -np.linalg.solve(M, D))
 
 

@@ -82,7 +82,10 @@ class Stretch:
         n = self.n
         q, v = x[:n], x[n : 2 * n]
         a, tau, z_rate = self.accelerations(t, x)
-        power = [tau @ v[: self.m], float(np.asarray(self._dissipation(q, v))[0])]
+        power = [
+            tau @ v[list(self.loop.truth.drives)],
+            float(np.asarray(self._dissipation(q, v))[0]),
+        ]
         return np.concatenate([v, a, z_rate, power])
 
     def slopes(self, x: Array) -> Array:

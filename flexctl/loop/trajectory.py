@@ -73,6 +73,8 @@ class Trajectory:
         The energy account.
     coordinates, joints
         Names of the rows of q and of tau.
+    drives
+        Row of q on which each torque acts (m,): a joint, or the rotor that drives it.
     saturated
         Time spent at the torque limit by joint [s], (m,).
     steps, rejected, evaluations, wall_seconds, integrator
@@ -99,6 +101,7 @@ class Trajectory:
     energy: EnergyAccount
     coordinates: tuple[str, ...]
     joints: tuple[str, ...]
+    drives: tuple[int, ...]
     saturated: Array
     steps: int
     rejected: int
@@ -123,6 +126,12 @@ class Trajectory:
     def joint_error(self) -> Array:
         """Return q - q_d of the joints (m, N) [rad or m]."""
         return self.q[: len(self.joints)] - self.desired
+
+    @property
+    def rotors(self) -> dict[str, int]:
+        """Rows of q that are rotor angles, by name."""
+        found = [row for row in self.drives if row >= len(self.joints)]
+        return {self.coordinates[row]: row for row in found}
 
     @property
     def tip_error(self) -> Array:

@@ -16,6 +16,7 @@ from flexctl.body import (
     local_coordinates,
     tip_turns,
 )
+from flexctl.plant.flexible_joint import SprungJoint, make_sprung_joints
 from flexctl.plant.transmission import Transmission, transmission
 
 AXIS = 5  # of a revolute joint among [A; w']: the z component of w'
@@ -35,6 +36,10 @@ class Stage:
         Its equations of motion.
     joint_drift
         w_tip x z rate of a revolute joint: what its rate adds to w' (3, 1) [rad/s^2].
+    rotor
+        What drives the joint through a spring; None of a rigid joint.
+    carrier_rate
+        Angular velocity w of the tip before the joint, in the axes of the body (3, 1) [rad/s].
     """
 
     body: Body
@@ -43,6 +48,8 @@ class Stage:
     before: Transmission
     dynamics: BodyDynamics
     joint_drift: ca.SX
+    rotor: SprungJoint | None
+    carrier_rate: ca.SX
 
     @property
     def size(self) -> int:
@@ -103,15 +110,17 @@ def sweep(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Sweep:
     bodies
         Links with their shapes, from the base outwards.
     q, v
-        Coordinates, joint variables first, and their rates (n, 1).
+        Coordinates, joint variables and rotor angles first, and their rates (n, 1).
     """
-    stages, turns, omega, row = [], (), ca.SX.zeros(3), len(bodies)
+    sprung = make_sprung_joints(bodies, q, v)
+    stages, turns, omega, row = [], (), ca.SX.zeros(3), len(bodies) + len(sprung)
     for j, body in enumerate(bodies):
         elastic = slice(row, row + len(body.coordinates))
         row = elastic.stop
         before = transmission([*turns, joint_turn(body, q[j])])
         spin = ca.vertcat(0, 0, 0 if body.sliding else v[j])
-        omega = before.into(omega) + spin
+        carrier_rate = before.into(omega)
+        omega = carrier_rate + spin
         e, e_rate = (local_coordinates(body, x[j], rows(x, elastic)) for x in (q, v))
         dynamics = evaluate_body(body_dynamics(body), e, e_rate, omega)
         stage = Stage(
@@ -121,6 +130,8 @@ def sweep(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Sweep:
             before=before,
             dynamics=dynamics,
             joint_drift=ca.cross(omega, spin),
+            rotor=sprung.get(j),
+            carrier_rate=carrier_rate,
         )
         stages.append(stage)
         turns, omega = tip_turns(body, dynamics.bending), omega + dynamics.bending_rate

@@ -10,6 +10,7 @@ import casadi as ca
 from flexctl.body import Body, Local, cross_joint, damping_matrix, joint_turn, move_body
 from flexctl.catalogue import Arm
 from flexctl.plant.base import base_pose, payload_energy
+from flexctl.plant.flexible_joint import joint_damping, make_sprung_joints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class Energies:
     kinetic, strain, gravity
         T(q, v), V_strain(q), V_gravity(q) [J]; scalars.
     D
-        Damping matrix (n, n) of the elastic coordinates, zero on joint rows.
+        Damping matrix (n, n) of the springs at the joints and of the elastic coordinates.
     tip
         Payload-side tip of the arm in the base frame (3, 1) [m].
     tip_rotation
@@ -46,20 +47,24 @@ class Energies:
 def chain_energies(arm: Arm, bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Energies:
     """Compose the bodies' energies into those of the arm.
 
-    Coordinates are q = [joint variables; elastic coordinates, body by body], v their rates (n, 1).
+    Coordinates are q = [joint variables; rotor angles; elastic coordinates, body by body], v their
+    rates (n, 1).
     """
-    n_joints = len(bodies)
+    sprung = make_sprung_joints(bodies, q, v)
     R, p = base_pose(arm)
     g = ca.SX(ca.DM(arm.gravity))
     twist = (ca.SX.zeros(3), ca.SX.zeros(3))
     kinetic = strain = gravity = ca.SX(0)
-    damping = [ca.SX(n_joints, n_joints)]
+    damping = [joint_damping(bodies)]
     line_tips, deflections, slopes = {}, {}, {}
-    start = n_joints
+    start = len(bodies) + len(arm.rotors)
     for j, body in enumerate(bodies):
         elastic = slice(start, start + len(body.coordinates))
         start = elastic.stop
         local = Local(joint=q[j], elastic=q[elastic], joint_rate=v[j], elastic_rate=v[elastic])
+        if joint := sprung.get(j):
+            kinetic += joint.kinetic(twist[1][2])
+            strain += joint.strain
         R = R @ joint_turn(body, q[j]).matrix
         motion = move_body(body, local, cross_joint(body, local, twist))
         kinetic += motion.kinetic + _joint_spin(body, v[j])

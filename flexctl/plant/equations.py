@@ -50,6 +50,8 @@ class Equations:
         Coordinates [rad, m] and their rates (n, 1); symbols.
     a, tau
         Accelerations (n, 1) and joint torques (m, 1); symbols.
+    B
+        Input matrix (n, m): on which coordinates the torques act.
     engine
         What gives the kinetic terms.
     sum_up
@@ -60,6 +62,7 @@ class Equations:
     v: ca.SX
     a: ca.SX
     tau: ca.SX
+    B: ca.SX
     engine: Engine
     sum_up: Callable[[], Energies]
 
@@ -117,16 +120,12 @@ class Equations:
         """
         by_state = ca.jacobian(self.inverse, ca.vertcat(self.q, self.v))
         slopes, n = ca.substitute(by_state, self.a, self.forward), self.q.shape[0]
-        return self._solved(slopes[:, :n]), self._solved(slopes[:, n:]), self._solved(-self._B)
+        return self._solved(slopes[:, :n]), self._solved(slopes[:, n:]), self._solved(-self.B)
 
     @cached_property
     def derivatives_at_rest(self) -> tuple[ca.SX, ca.SX, ca.SX]:
         """The same in an equilibrium: -M^-1 d(c + k)/dq, -M^-1 D and M^-1 B."""
-        return self._solved(self.tangent_stiffness), self._solved(self.D), self._solved(-self._B)
-
-    @property
-    def _B(self) -> ca.SX:
-        return ca.SX.eye(self.q.shape[0])[:, : self.tau.shape[0]]
+        return self._solved(self.tangent_stiffness), self._solved(self.D), self._solved(-self.B)
 
     @cached_property
     def _mass(self) -> Elimination:

@@ -18,12 +18,16 @@ from flexctl.plant.energies import Energies
 
 @dataclass(frozen=True, kw_only=True)
 class Lagrange:
-    """Lagrange's equations of an arm with these energies in q, v; `coordinates` are names of q."""
+    """Lagrange's equations of an arm with these energies in q, v.
+
+    `coordinates` are the names of q, `B` (n, m) says on which of them the torques act.
+    """
 
     energies: Energies
     q: ca.SX
     v: ca.SX
     coordinates: Sequence[str]
+    B: ca.SX
 
     @cached_property
     def _momentum(self) -> ca.SX:
@@ -50,8 +54,7 @@ class Lagrange:
 
     def forward_dynamics(self, tau: ca.SX) -> ca.SX:
         """Accelerations (n, 1) under torques tau (m, 1): M a = B tau - h - c - k - D v by LDL'."""
-        n, m = len(self.coordinates), tau.shape[0]
-        force = self.inverse_dynamics(ca.SX.zeros(n))
-        force[:m] -= tau
+        n = len(self.coordinates)
+        force = self.inverse_dynamics(ca.SX.zeros(n)) - self.B @ tau
         system = eliminate(ca.densify(self.mass_matrix()), dict(enumerate(self.coordinates)))
         return system.solve(system.reduce(force), ca.SX.zeros(n))

@@ -37,7 +37,7 @@ class LinearPlant:
     M, D, K, B
         (n, n), (n, n), (n, n), (n, m).
     K_elastic
-        Part of K that the links' own stiffness gives, (n, n); the rest is gravity's.
+        Part of K that the stiffness of links and joints gives, (n, n); the rest is gravity's.
     outputs
         Output matrix (p, 2n).
     coordinates, actuators, output_names
@@ -120,7 +120,7 @@ def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> 
         Any plant.
     pose
         Named coordinates, or q (n,). The joints stay where they are put; the elastic coordinates
-        start there and are moved to equilibrium under gravity.
+        start there and are moved to equilibrium under gravity, and rotors wind up their springs.
 
     Raises
     ------
@@ -149,21 +149,22 @@ def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> 
 
 
 def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
-    """Elastic coordinates at rest under gravity, joints held; returns q0 (n,) and tau0 (m,).
+    """Coordinates at rest under gravity, joints held; returns q0 (n,) and tau0 (m,).
 
-    Newton's method on c_f(q) + k_f(q) = 0 with the exact tangent stiffness.
+    Newton's method on c_f(q) + k_f(q) = 0 with the exact tangent stiffness, springs slack; then
+    k_s (alpha - theta) is the torque that holds the joint.
     """
-    m = plant.m
+    m, f = plant.m, plant.rigid
     q = np.array(start, dtype=float)
     if not any(plant.arm.gravity):
-        q[m:] = 0.0
-        return q, np.zeros(m)
+        return plant.straight(q[:m]), np.zeros(m)
+    q[:f] = plant.straight(q[:m])[:f]
     for _ in range(_MAX_ITERATIONS):
         force, K = plant.gravity(q) + plant.elastic_force(q), plant.tangent_stiffness(q)
-        if (np.abs(force[m:]) <= _round_off(plant, q, K)[m:]).all():
-            _require_stable_links(plant, K[m:, m:])
-            return q, force[:m]
-        q[m:] += np.linalg.solve(K[m:, m:], -force[m:])
+        if (np.abs(force[f:]) <= _round_off(plant, q, K)[f:]).all():
+            _require_stable_arm(plant, K)
+            return _wound_up(plant, q, force[:m]), force[:m]
+        q[f:] += np.linalg.solve(K[f:, f:], -force[f:])
         if not np.isfinite(q).all():
             break
     raise ComputationError(
@@ -172,18 +173,31 @@ def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
     )
 
 
-def _require_stable_links(plant: Plant, K: Array) -> None:
-    """Refuse an equilibrium from which the links would fall: they buckle under their load."""
-    if len(K) and scipy.linalg.eigvalsh((K + K.T) / 2)[0] <= 0:
+def _wound_up(plant: Plant, q: Array, torque: Array) -> Array:
+    """Coordinates (n,) with the rotors where their springs give the joints the torques (m,)."""
+    wound = q.copy()
+    for j, drive in enumerate(plant.drives):
+        spring = plant.arm.links[j].flexible_joint
+        if spring is not None:
+            wound[drive] += torque[j] / spring.stiffness
+    return wound
+
+
+def _require_stable_arm(plant: Plant, K: Array) -> None:
+    """Refuse an equilibrium from which the arm would fall, its rotors and rigid joints held."""
+    passive = np.setdiff1d(np.arange(plant.n), plant.drives)
+    held = K[np.ix_(passive, passive)]
+    if len(held) and scipy.linalg.eigvalsh((held + held.T) / 2)[0] <= 0:
         raise ComputationError(
-            f"{plant.arm.name}: the links buckle under gravity at this pose: the straight arm is "
-            "no stable equilibrium; check EI and gravity"
+            f"{plant.arm.name}: links or springs buckle under gravity at this pose: the straight "
+            "arm is no stable equilibrium; check EI, the joints' stiffness and gravity"
         )
 
 
 def _round_off(plant: Plant, q: Array, K: Array) -> Array:
     """Force (n,) that round-off alone can leave in every row: stiff meshes cancel large terms."""
-    summed = np.abs(K[:, plant.m :]) @ np.abs(q[plant.m :]) + np.abs(plant.gravity(q))
+    f = plant.rigid
+    summed = np.abs(K[:, f:]) @ np.abs(q[f:]) + np.abs(plant.gravity(q))
     return 32 * np.finfo(float).eps * summed
 
 

@@ -40,8 +40,9 @@ _WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of
 class Plant:
     """Equations of motion M(q) a + h(q, v) + c(q) + k(q) + D(q) v = B tau of one arm.
 
-    q = [joint variables; elastic coordinates] has n entries, tau one per joint (m).  Numeric
-    methods take and return arrays: q, v, a (n,), tau (m,); SI units, radians.
+    q = [joint variables; rotor angles; elastic coordinates] has n entries, tau one per joint (m); a
+    joint with a rotor is driven by it through a spring.  Numeric methods take and return arrays:
+    q, v, a (n,), tau (m,); SI units, radians.
 
     Attributes
     ----------
@@ -72,7 +73,24 @@ class Plant:
     @cached_property
     def coordinates(self) -> tuple[str, ...]:
         """Names of all entries of q."""
-        return self.joints + tuple(name for body in self.bodies for name in body.coordinates)
+        elastic = (name for body in self.bodies for name in body.coordinates)
+        return (*self.joints, *self.rotors, *elastic)
+
+    @cached_property
+    def rotors(self) -> tuple[str, ...]:
+        """Names of the rotor angles, of flexible joints only: rotor2 drives joint2."""
+        return tuple(f"rotor{j + 1}" for j in self.arm.rotors)
+
+    @cached_property
+    def drives(self) -> tuple[int, ...]:
+        """Entry of q on which each torque acts (m,): the joint's own, or its rotor's."""
+        rotor_of = {j: self.m + k for k, j in enumerate(self.arm.rotors)}
+        return tuple(rotor_of.get(j, j) for j in range(self.m))
+
+    @property
+    def rigid(self) -> int:
+        """Number of entries of q before the elastic ones: joint variables and rotor angles."""
+        return self.m + len(self.rotors)
 
     @property
     def n(self) -> int:
@@ -86,8 +104,8 @@ class Plant:
 
     @cached_property
     def B(self) -> Array:
-        """Input matrix (n, m): torques act on the joint rows only, the links being clamped."""
-        return np.eye(self.n, self.m)
+        """Input matrix (n, m): torques act on joints or their rotors, the links being clamped."""
+        return np.eye(self.n)[:, self.drives]
 
     @cached_property
     def valid_range(self) -> tuple[Array, Array]:
@@ -105,8 +123,9 @@ class Plant:
             for shapes in body.planes.values()
             for power in shapes.power
         ]
-        joints = lowest + 1e-3 * beam, highest + 1e-2 * beam
-        return np.append(joints[0], -np.array(far)), np.append(joints[1], far)
+        rotors = np.full(len(self.rotors), np.inf)
+        above = np.concatenate([highest + 1e-2 * beam, rotors, far])
+        return np.concatenate([lowest + 1e-3 * beam, -rotors, -np.array(far)]), above
 
     @cached_property
     def backend(self) -> str:
@@ -122,14 +141,15 @@ class Plant:
     def equations(self) -> Equations:
         """The terms of the equations of motion as CasADi SX expressions."""
         q, v = ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)
+        B = ca.SX(ca.sparsify(ca.DM(self.B)))
         sum_up = cache(lambda: chain_energies(self.arm, self.bodies, q, v))
         engine = (
             Recursion(arm=self.arm, bodies=self.bodies, q=q, v=v)
             if self.engine == "recursion"
-            else Lagrange(energies=sum_up(), q=q, v=v, coordinates=self.coordinates)
+            else Lagrange(energies=sum_up(), q=q, v=v, coordinates=self.coordinates, B=B)
         )
         a, tau = ca.SX.sym("a", self.n), ca.SX.sym("tau", self.m)
-        return Equations(q=q, v=v, a=a, tau=tau, engine=engine, sum_up=sum_up)
+        return Equations(q=q, v=v, a=a, tau=tau, B=B, engine=engine, sum_up=sum_up)
 
     @cached_property
     def casadi_functions(self) -> Mapping[str, ca.Function]:
@@ -201,7 +221,7 @@ class Plant:
         return self._one("elastic_stiffness", q)
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
-        """Generalised forces M a + h + c + k + D v, (n,); their joint rows are torques."""
+        """Generalised forces M a + h + c + k + D v, (n,); their rows `drives` are torques."""
         return self._one("inverse_dynamics", q, v, a)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
@@ -275,26 +295,37 @@ class Plant:
     def pose(self, given: Mapping[str, float] | None = None) -> Array:
         """Coordinates q (n,) from named values; joints not named rest at `default_joints`.
 
+        Rotors that are not named stand where their springs are slack.
+
         Raises
         ------
         InputError
             When a name is no coordinate, or a sliding link's free length is impossible.
         """
         given = dict(given or {})
-        q = np.concatenate([default_joints(self.arm), np.zeros(self.n - self.m)])
         for name, value in given.items():
             if name not in self.coordinates:
                 raise InputError(
                     f"pose.{name}: wanted a coordinate of {self.arm.name} "
                     f"({nearest(name, self.coordinates)}), came {name!r}"
                 )
-            q[self.coordinates.index(name)] = checks.finite(f"pose.{name}", value)
+            given[name] = checks.finite(f"pose.{name}", value)
+        joints = zip(self.joints, default_joints(self.arm), strict=True)
+        q = self.straight(np.array([given.get(name, value) for name, value in joints]))
+        for name, value in given.items():
+            q[self.coordinates.index(name)] = value
         check_joints(self.arm, q[: self.m])
         return q
 
     def straight(self, joints: Array) -> Array:
-        """Coordinates q (n,) with the given joint variables (m,) and undeflected links."""
-        return np.concatenate([joints, np.zeros(self.n - self.m)])
+        """Coordinates q (n,) at the given joint variables (m,), nothing strained.
+
+        Links are undeflected and springs slack, the rotors at their joints' values. Several poses
+        (m, N) give (n, N).
+        """
+        joints = np.asarray(joints, dtype=float)
+        elastic = np.zeros((self.n - self.rigid, *joints.shape[1:]))
+        return np.concatenate([joints, joints[list(self.arm.rotors)], elastic])
 
     def linearise(self, pose: Mapping[str, float] | Array | None = None) -> LinearPlant:
         """Linear model about the equilibrium at a pose: see `flexctl.plant.linearise`."""

@@ -22,6 +22,7 @@ from flexctl.catalogue import Arm
 from flexctl.plant.base import base_pose, payload_inertia
 from flexctl.plant.chain import AXIS, Stage, Sweep, rows, sweep
 from flexctl.plant.elimination import Elimination, Hinge, eliminate, release_hinge
+from flexctl.plant.flexible_joint import SprungJoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,18 +70,23 @@ class Recursion:
         inertia, wrench = tip.inertia_out(self._payload), tip.wrench_out(self._payload_wrench)
         solved: list[_Articulated] = []
         for stage in reversed(self._sweep.stages):
-            body = _articulate(stage, inertia, wrench, tau[stage.joint])
+            torque = tau[stage.joint]
+            body = _articulate(stage, inertia, wrench, _joint_torque(stage, torque))
             solved.insert(0, body)
             drift = ca.vertcat(ca.SX.zeros(3), stage.joint_drift)
+            felt = body.wrench + body.inertia @ drift + _rotor_wrench(stage, torque)
             inertia = stage.before.inertia_out(body.inertia)
-            wrench = stage.before.wrench_out(body.wrench + body.inertia @ drift)
-        return self._accelerations(solved)
+            wrench = stage.before.wrench_out(felt)
+        return self._accelerations(solved, tau)
 
-    def _accelerations(self, solved: Sequence[_Articulated]) -> ca.SX:
+    def _accelerations(self, solved: Sequence[_Articulated], tau: ca.SX) -> ca.SX:
         """Sweep of the accelerations (n, 1), outwards."""
         a, A, turning = ca.SX.zeros(self._n), self._base, ca.SX.zeros(3)
         for stage, body in zip(self._sweep.stages, solved, strict=True):
-            A, turning = stage.before.into(A), stage.before.into(turning) + stage.joint_drift
+            A, turning = stage.before.into(A), stage.before.into(turning)
+            if stage.rotor:
+                a[stage.rotor.row] = stage.rotor.acceleration(tau[stage.joint], turning[2])
+            turning += stage.joint_drift
             x = ca.vertcat(A, turning, ca.SX.zeros(stage.size - 6))
             if body.hinge is not None:
                 a[stage.joint], x[AXIS] = body.hinge.turn(body.drive, x)
@@ -103,17 +109,21 @@ class Recursion:
     def _forces(self, a: ca.SX, base: ca.SX, *, elastic: bool) -> ca.SX:
         """Generalised forces (n, 1) that give `a` when the base accelerates (3, 1)."""
         sweep, f = self._sweep, ca.SX.zeros(self._n)
-        accelerations, A, turning = [], base, ca.SX.zeros(3)
+        accelerations, carried, A, turning = [], [], base, ca.SX.zeros(3)
         for stage in sweep.stages:
             spin = ca.vertcat(0, 0, 0 if stage.body.sliding else a[stage.joint])
-            A, turning = stage.before.into(A), stage.before.into(turning) + stage.joint_drift + spin
+            A, turning = stage.before.into(A), stage.before.into(turning)
+            carried.append(_rotor_force(stage, a, turning[2], f))
+            turning += stage.joint_drift + spin
             local = local_coordinates(stage.body, a[stage.joint], rows(a, stage.elastic))
             accelerations.append(ca.vertcat(A, turning, local))
             moved = stage.dynamics.tip @ accelerations[-1] + stage.dynamics.drift
             A, turning = moved[:3], moved[3:]
         inertial = self._payload @ ca.vertcat(sweep.tip.into(A), sweep.tip.into(turning))
         wrench = sweep.tip.wrench_out(inertial + self._payload_wrench)
-        for stage, x in zip(reversed(sweep.stages), reversed(accelerations), strict=True):
+        for stage, x, rotor in reversed(
+            list(zip(sweep.stages, accelerations, carried, strict=True))
+        ):
             body = stage.dynamics
             F = body.M @ x + body.bias + body.tip.T @ wrench
             if elastic:
@@ -121,7 +131,10 @@ class Recursion:
             for row, index in stage.rows.items():
                 f[index] = F[row]
             f[stage.joint] += stage.hinge_inertia * a[stage.joint]
-            wrench = stage.before.wrench_out(F[:6])
+            if elastic and stage.rotor:
+                f[stage.joint] -= stage.rotor.torque
+                f[stage.rotor.row] += stage.rotor.torque
+            wrench = stage.before.wrench_out(F[:6] + rotor)
         return f
 
     def mass_matrix(self) -> ca.SX:
@@ -133,8 +146,11 @@ class Recursion:
             own, entries = list(stage.rows), list(stage.rows.values())
             M[entries, entries] = composite[own, own]
             M[stage.joint, stage.joint] += stage.hinge_inertia
-            inertia = stage.before.inertia_out(composite[:6, :6])
-            F = stage.before.wrench_out(composite[:6, own])
+            felt, F = composite[:6, :6], composite[:6, own]
+            if stage.rotor:
+                entries.append(stage.rotor.row)
+                felt, F = _carry_rotor(stage.rotor, felt, F, M)
+            inertia, F = stage.before.inertia_out(felt), stage.before.wrench_out(F)
             for ancestor in reversed(stages[:j]):
                 moved = ancestor.dynamics.tip.T @ F
                 others = list(ancestor.rows.values())
@@ -193,6 +209,51 @@ def _articulate(stage: Stage, inertia: ca.SX, wrench: ca.SX, torque: ca.SX) -> _
         inertia=hinge.inertia,
         wrench=hinge.wrench(acting, torque),
     )
+
+
+def _joint_torque(stage: Stage, torque: ca.SX) -> ca.SX:
+    """Torque on the joint: the actuator's, or the spring's where a rotor stands between them."""
+    return stage.rotor.torque if stage.rotor else torque
+
+
+def _rotor_wrench(stage: Stage, torque: ca.SX) -> ca.SX:
+    """Wrench (6, 1) that the carrier feels of a carried rotor under the actuator's torque.
+
+    The rotor's momentum changes by what torque and spring leave, p' = (tau - spring torque)/G,
+    however the carrier accelerates: it adds no inertia about the axis.
+    """
+    rotor = stage.rotor
+    if rotor is None or not rotor.data.carried:
+        return ca.SX.zeros(6)
+    moment = rotor.gyroscopic(stage.carrier_rate)
+    moment[2] += (torque - rotor.torque) / rotor.data.gear
+    return ca.vertcat(ca.SX.zeros(3), moment)
+
+
+def _rotor_force(stage: Stage, a: ca.SX, turning: ca.SX, f: ca.SX) -> ca.SX:
+    """Write a rotor's inertial force into its row of f; return what its carrier feels (6, 1)."""
+    rotor = stage.rotor
+    if rotor is None:
+        return ca.SX.zeros(6)
+    f[rotor.row] = rotor.force(a[rotor.row], turning)
+    if not rotor.data.carried:
+        return ca.SX.zeros(6)
+    moment = rotor.gyroscopic(stage.carrier_rate)
+    moment[2] += rotor.momentum_rate(a[rotor.row], turning)
+    return ca.vertcat(ca.SX.zeros(3), moment)
+
+
+def _carry_rotor(rotor: SprungJoint, inertia: ca.SX, F: ca.SX, M: ca.SX) -> tuple[ca.SX, ca.SX]:
+    """Add a rotor to its own entry of M, to the inertia (6, 6) of its carrier and to the wrenches.
+
+    A unit of its acceleration gives the carrier the moment G I_r about the axis, if it is carried.
+    """
+    M[rotor.row, rotor.row] = rotor.data.inertia
+    column, felt = ca.SX.zeros(6), ca.SX(inertia)
+    if rotor.data.carried:
+        column[AXIS] = rotor.data.gear * rotor.data.rotor_inertia
+        felt[AXIS, AXIS] += rotor.data.rotor_inertia
+    return felt, ca.horzcat(F, column)
 
 
 def _congruence(G: ca.SX, inertia: ca.SX) -> ca.SX:

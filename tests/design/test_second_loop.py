@@ -32,7 +32,7 @@ def linear_of(make, plant_of):
 @pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (0.0, 3.0, -9.81)])
 def test_the_model_is_the_linear_arm_under_joint_accelerations(linear_of, gravity):
     linear = linear_of(gravity=gravity)
-    A, B = decoupled_model(linear, 3)
+    A, B = decoupled_model(linear, range(3))
     n = len(linear.M)
     rng = np.random.default_rng(1)
     x, u = rng.normal(size=2 * n), rng.normal(size=3)
@@ -53,7 +53,9 @@ def test_weights_are_energies(make, plant_of, random_state):
     q, v = random_state(plant, 3)
     q[:3], v[:3] = FINAL, 0
     linear = linearise(plant, np.concatenate([FINAL, np.zeros(plant.n - 3)]))
-    Q = state_weight(linear, 3, second_loop(make["weights"], strain_energy=2.0, joint_rate=5.0))
+    Q = state_weight(
+        linear, range(3), second_loop(make["weights"], strain_energy=2.0, joint_rate=5.0)
+    )
     straight = np.concatenate([FINAL, np.zeros(plant.n - 3)])
     e, rate = np.array([0.1, -0.2, 0.3]), np.array([1.0, 2.0, -0.5])
     x = np.concatenate([e, q[3:], rate, v[3:]])
@@ -66,9 +68,9 @@ def test_weights_are_energies(make, plant_of, random_state):
 @pytest.mark.parametrize(("kind", "order"), BASES)
 def test_the_gain_solves_the_unscaled_riccati_equation(linear_of, make, kind, order):
     linear, second = linear_of(kind, order), second_loop(make["weights"])
-    A, B = decoupled_model(linear, 3)
-    result = design_second_loop(linear, 3, second)
-    P, Q, R = result.cost, state_weight(linear, 3, second), 1e-4 * np.eye(3)
+    A, B = decoupled_model(linear, range(3))
+    result = design_second_loop(linear, range(3), second)
+    P, Q, R = result.cost, state_weight(linear, range(3), second), 1e-4 * np.eye(3)
     np.testing.assert_array_equal(P, P.T)
     terms = np.array([A.T @ P + P @ A, -result.gain.T @ R @ result.gain, Q])
     # entry by entry in units of the diagonal, as entries differ by ten orders of magnitude
@@ -81,8 +83,8 @@ def test_the_gain_solves_the_unscaled_riccati_equation(linear_of, make, kind, or
 @pytest.mark.parametrize(("kind", "order"), BASES)
 def test_its_poles_are_those_of_the_model_under_its_gain(linear_of, make, kind, order):
     linear = linear_of(kind, order)
-    A, B = decoupled_model(linear, 3)
-    result = design_second_loop(linear, 3, second_loop(make["weights"]))
+    A, B = decoupled_model(linear, range(3))
+    result = design_second_loop(linear, range(3), second_loop(make["weights"]))
     found = np.linalg.eigvals(A - B @ result.gain)
     assert found.real.max() < 0
     assert found.real.max() == pytest.approx(result.poles.real.max(), rel=1e-6)
@@ -91,7 +93,9 @@ def test_its_poles_are_those_of_the_model_under_its_gain(linear_of, make, kind, 
 def test_solvers_agree_on_a_fine_mesh(linear_of, make):
     linear = linear_of("elements", 3)
     gains = [
-        design_second_loop(linear, 3, SecondLoop(weights=make["weights"], solver=solver)).gain
+        design_second_loop(
+            linear, range(3), SecondLoop(weights=make["weights"], solver=solver)
+        ).gain
         for solver in ("scipy", "slycot")
     ]
     scale = np.abs(gains[0]).max(axis=0)
@@ -103,7 +107,7 @@ def test_weights_mean_the_same_in_modes_and_elements(make, plant_of):
     arm, costs, poles = make["single"](), [], []
     for kind, order in (("modes", 8), ("elements", 6)):
         linear = linearise(plant_of(arm, kind, order), None)
-        result = design_second_loop(linear, 1, second_loop(make["weights"]))
+        result = design_second_loop(linear, range(1), second_loop(make["weights"]))
         costs.append(result.cost[0, 0])
         poles.append(np.sort_complex(result.poles[np.abs(result.poles) < 250]))
     assert costs[0] == pytest.approx(costs[1], rel=2e-3)
@@ -115,7 +119,7 @@ def test_modes_of_the_two_bases_converge_towards_each_other(make, plant_of):
     arm, cost = make["single"](), {}
     for basis in (("modes", 1), ("modes", 3), ("modes", 9), ("elements", 6)):
         linear = linearise(plant_of(arm, *basis), None)
-        cost[basis] = design_second_loop(linear, 1, second_loop(make["weights"])).cost[0, 0]
+        cost[basis] = design_second_loop(linear, range(1), second_loop(make["weights"])).cost[0, 0]
     error = [abs(cost["modes", n] / cost["elements", 6] - 1) for n in (1, 3, 9)]
     assert error[0] > 3 * error[1] > 9 * error[2]
 
