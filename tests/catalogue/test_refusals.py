@@ -55,7 +55,7 @@ MODEL_CASES = [
     ("[0.1, 0.1, 0.1]", "[0.1, 0.1]", "link[2].hub.inertia: wanted 3 numbers, came [0.1, 0.1]"),
     ("= 0.35", "= -0.35", "link[1].joint_inertia: wanted at least 0, came -0.35"),
     ("joint3 = 0.5", "joint4 = 0.5", "link[2].tip_load.reference_pose.joint4: wanted a joint (one"),
-    ('["M", "J"]', '["M", "K"]', "link[2].tip_load.include[2]: wanted one of 'M', 'J' or 'D'"),
+    ('["M", "J"]', '["M", "K"]', "link[2].tip_load.include[2]: wanted one of 'M', 'J', 'D' or '"),
     ("[-3.1, 3.2]", "[3.2, -3.1]", "link[2].limits.position: wanted [lowest, highest], came [3.2"),
     ("[-3.1, 3.2]", "[3.2]", "link[2].limits.position: wanted 2 numbers, came [3.2]"),
     ("torque = 50.0", "torque = 0", "link[2].limits.torque: wanted more than 0, came 0"),

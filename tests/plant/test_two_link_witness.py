@@ -23,17 +23,38 @@ TWO = {"length": 0.41, "rho": 0.23, "EI": 0.9, "damping_ratio": 0.07}
 TWO |= {"hub_mass": 0.6, "hub_inertia": 0.017, "joint_inertia": 0.025}
 LOAD = {"payload_mass": 0.13, "payload_inertia": 0.0021, "theta_2": 0.9}
 
+ROTOR = {"rotor": (0.02, 1.0, 100.0, 0.0, False)}
+SOFT = {"rotor": (0.003, 2.5, 14.0, 0.06, False)}
+CARRIED = {"rotor": (0.0008, 6.0, 21.0, 0.09, True)}
+
 ARMS = {
     "sm-rigid-joints": TwoLink(
         first=Link(**SM, joint_inertia=0.02), second=Link(**SM, joint_inertia=0.02), **SM_LOAD
     ),
     "random-rigid-joints": TwoLink(first=Link(**ONE), second=Link(**TWO), **LOAD, include="MJD"),
     "random-unloaded-shapes": TwoLink(first=Link(**ONE), second=Link(**TWO), **LOAD),
+    "sm": TwoLink(
+        first=Link(**SM, **ROTOR), second=Link(**SM, **ROTOR), **SM_LOAD | {"include": "MJDR"}
+    ),
+    "random-flexible-joints": TwoLink(
+        first=Link(**ONE, **CARRIED), second=Link(**TWO, **SOFT), **LOAD, include="MR"
+    ),
+    "random-carried-rotor": TwoLink(
+        first=Link(**ONE, **SOFT), second=Link(**TWO, **CARRIED), **LOAD, include="MJDR"
+    ),
+    "one-flexible-joint": TwoLink(
+        first=Link(**ONE), second=Link(**TWO, **CARRIED), **LOAD, include="MJ"
+    ),
+    "rigid-drive-in-the-shapes": TwoLink(
+        first=Link(**ONE), second=Link(**TWO), **LOAD, include="JR"
+    ),
 }
 
 
 def table_of(link, arm):
     """A link's table as a model file holds it."""
+    keys = ("rotor_inertia", "gear", "stiffness", "damping", "carried")
+    rotor = dict(zip(keys, link.rotor, strict=True)) if link.rotor else None
     load = {"reference_pose": {"joint2": arm.theta_2}, "include": list(arm.include)}
     return {
         "joint": "revolute",
@@ -45,7 +66,7 @@ def table_of(link, arm):
         "hub": {"mass": link.hub_mass, "inertia": [0.0, 0.0, link.hub_inertia]},
         "joint_inertia": link.joint_inertia,
         "tip_load": load,
-    }
+    } | ({"flexible_joint": rotor} if rotor else {})
 
 
 @pytest.fixture(scope="module")
