@@ -11,16 +11,14 @@ from flexctl.catalogue.arm import (
     RigidBody,
     TipLoadChoice,
 )
+from flexctl.catalogue.composite import FastLoop, FastWeights, SlowAngle, SlowLoop
 from flexctl.catalogue.design import (
     METHODS,
     REFERENCES,
-    Blend,
     Design,
     Gains,
     Loop,
     Reference,
-    SecondLoop,
-    Weights,
 )
 from flexctl.catalogue.fit import check_design
 from flexctl.catalogue.lookup import (
@@ -35,6 +33,7 @@ from flexctl.catalogue.lookup import (
 from flexctl.catalogue.record import BasisChoice, Expectation
 from flexctl.catalogue.refusals import nearest
 from flexctl.catalogue.samples import Samples, load_samples
+from flexctl.catalogue.second_loop import Blend, SecondLoop, Weights
 from flexctl.catalogue.settings import apply_settings, with_options
 
 __all__ = [
@@ -49,6 +48,8 @@ __all__ = [
     "Design",
     "Entry",
     "Expectation",
+    "FastLoop",
+    "FastWeights",
     "FlexibleJoint",
     "Gains",
     "Limits",
@@ -58,6 +59,8 @@ __all__ = [
     "RigidBody",
     "Samples",
     "SecondLoop",
+    "SlowAngle",
+    "SlowLoop",
     "TipLoadChoice",
     "Weights",
     "apply_settings",
