@@ -158,15 +158,32 @@ def test_bound_of_an_oscillator_is_that_of_routh(damping):
     assert found.residual < 1e-12
 
 
+def times_one_plus_sigma(pencil):
+    """(1 + sigma) E x' = (1 + sigma) A x: the same eigenvalues, a quadratic problem in form."""
+    (A,), (slow, fast) = pencil.A, pencil.E
+    return replace(pencil, E=(slow, slow + fast, fast), A=(A, A))
+
+
 @pytest.mark.parametrize("unit", [1e-8, 1e-3, 1e4, 1e8])
-def test_units_of_the_states_and_of_time_do_not_matter(unit):
+@pytest.mark.parametrize("form", [lambda pencil: pencil, times_one_plus_sigma])
+def test_units_of_the_states_and_of_time_do_not_matter(form, unit):
     pencil = through_oscillator(0.05)
     D = np.array([1.0, unit, np.sqrt(unit), 1 / unit])
     A = pencil.A[0] * D[:, None] / D
     A[2:] *= unit  # fast rows: sigma in another unit
-    found, wanted = smallest_bound(separated(A, 2)), smallest_bound(pencil)
+    found, wanted = smallest_bound(form(separated(A, 2))), smallest_bound(pencil)
     assert found.sigma == pytest.approx(unit * wanted.sigma, rel=1e-10)
     assert found.frequency == pytest.approx(wanted.frequency, rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", [5, 7, 10, 11])
+@pytest.mark.parametrize("form", [lambda pencil: pencil, times_one_plus_sigma])
+def test_candidates_keep_their_digits_in_any_units_of_the_states(form, seed):
+    pencil = random_loop(4, 6, seed)
+    D = 10.0 ** np.random.default_rng(seed).uniform(-4, 4, pencil.size)
+    found = candidates(form(separated(pencil.A[0] * D[:, None] / D, 4)))
+    wanted = np.array([c.sigma for c in find_crossings(pencil)])
+    assert np.abs(found[:, None] / wanted - 1).min(axis=0).max() < 1e-11
 
 
 def test_all_crossings_of_a_loop_that_restabilises():
@@ -288,10 +305,8 @@ def test_rows_mixed_by_a_regular_matrix_change_nothing(seed):
 
 @pytest.mark.parametrize("seed", [5, 7, 10])
 def test_the_polynomial_problem_agrees_with_the_reduced_one(seed):
-    # (1 + sigma) E x' = (1 + sigma) A x has the same eigenvalues and is quadratic in form
     pencil = random_loop(4, 6, seed)
-    (A,), (slow, fast) = pencil.A, pencil.E
-    twice = Pencil(slow=4, E=(slow, slow + fast, fast), A=(A, A))
+    twice = times_one_plus_sigma(pencil)
     assert not twice.separated
     assert problem_size(twice) > problem_size(pencil)
     found, wanted = find_crossings(twice), find_crossings(pencil)
