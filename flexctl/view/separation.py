@@ -8,7 +8,7 @@ import numpy as np
 
 from flexctl.catalogue import load_design
 from flexctl.loop import Separation, find_separation
-from flexctl.loop.separation import FixedDamping
+from flexctl.loop.softening import FixedDamping
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.request import basis_words, design_basis, load_arm, truth_arm, truth_basis
@@ -52,11 +52,15 @@ def verdict(found: Separation) -> str:
         return f"{name}: no stiffness makes the loop stable {where}: {worst.why}."
     if not worst.s_star:
         return f"{name}: the loop is stable at every stiffness."
-    crossing = f"{worst.what} at {worst.frequency:.4g} rad/s becomes unstable"
+    if not np.isfinite(worst.frequency):
+        down = f"stable down to {worst.s_star:.4g} of the arm's stiffness"
+        return f"{name}: {down}; softer: {worst.what}."
+    crossing = f"{worst.what or 'a mode'} at {worst.frequency:.4g} rad/s becomes unstable"
     if worst.s_star >= 1:
         return (
             f"{name}: unstable although both subsystems are stable: it would take more than "
-            f"{worst.s_star:.4g} times the stiffness to separate the time scales ({crossing} {where})."
+            f"{worst.s_star:.4g} times the stiffness to separate the time scales ({crossing} "
+            f"{where})."
         )
     return (
         f"{name}: stable down to {worst.s_star:.4g} of the arm's stiffness; there {crossing} "
@@ -77,7 +81,7 @@ def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
     table = plain_table(title, "", "", "")
     for label, value, unit in (
         ("stiffness factor s* where stability is lost", _number(worst.s_star), "of the arm's"),
-        ("mu* (mu of the arm)", f"{_number(worst.sigma * found.mu)} ({found.mu:.4g})", ""),
+        ("mu* (mu of the arm)", f"{_number(found.mu_star)} ({found.mu:.4g})", ""),
         ("what crosses there", worst.what or "nothing", ""),
         ("at", _number(worst.frequency), "rad/s"),
         ("worst pose", f"t = {worst.t:.3g}", "s"),

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from flexctl.loop import Separation
-from flexctl.loop.pencil import fast_poles, poles, slow_poles
+from flexctl.loop.separation import Spectra
 from flexctl.view.style import (
     BAD,
     GOOD,
@@ -21,9 +21,6 @@ from flexctl.view.style import (
 )
 
 Array = NDArray[np.float64]
-
-_POINTS = 500
-_BEYOND = 30.0  # how much of the stiffness is drawn beyond the bound and the arm itself
 
 
 def plot_separation(found: Separation) -> Figure:
@@ -43,35 +40,30 @@ def _drawn(found: Separation) -> Figure:
     frequency = figure.add_subplot(grid[0, 0])
     damping = figure.add_subplot(grid[1, 0], sharex=frequency)
     path, orders = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
-    s = _range(found)
-    values = np.array([poles(found.pencil, 1 / np.sqrt(x)) for x in s])
-    _frequencies(frequency, found, s, values)
+    spectra = found.spectra
+    s = np.repeat(spectra.s, [len(values) for values in spectra.poles])
+    values = np.concatenate(spectra.poles)
+    _frequencies(frequency, spectra, s, values)
     _damping(damping, s, values)
-    _mark(frequency, found, s, named=True)
-    _mark(damping, found, s, named=False)
+    _mark(frequency, found, named=True)
+    _mark(damping, found, named=False)
     _over_path(path, found)
     _over_orders(orders, found)
     return figure
 
 
-def _range(found: Separation) -> Array:
-    """Stiffness factors from well below the bound to well above it and the arm's own."""
-    bound = max(b.s_star for b in found.path) or 1.0
-    return np.geomspace(min(1.0, bound) / _BEYOND, max(1.0, bound) * _BEYOND, _POINTS)
-
-
-def _frequencies(axes: Axes, found: Separation, s: Array, values: NDArray[np.complex128]) -> None:
+def _frequencies(axes: Axes, spectra: Spectra, s: Array, values: NDArray[np.complex128]) -> None:
     axes.set_xscale("log")
     plain_log(axes)
     axes.xaxis.set_major_formatter(plain_numbers())
     style = {"linestyle": "--", "linewidth": 1.1, "zorder": 4}
-    slow, fast = (np.abs(part) for part in (slow_poles(found.pencil), fast_poles(found.pencil)))
+    slow, fast = np.abs(spectra.slow), np.abs(spectra.fast)
     for k, size in enumerate(np.unique(slow.round(6))):
         label = "slow subsystem" if k == 0 else None
         axes.axhline(size, color=PALETTE[4], label=label, **style)
     for k, size in enumerate(np.unique(fast.round(6))):
         label = "fast subsystem" if k == 0 else None
-        axes.plot(s, size * np.sqrt(s), color=PALETTE[5], label=label, **style)
+        axes.plot(spectra.s, size * np.sqrt(spectra.s), color=PALETTE[5], label=label, **style)
     _dots(axes, s, np.abs(values), values.real > 0)
     axes.set_ylabel("|eigenvalue| [rad/s]")
     axes.set_title("Eigenvalues of the whole loop over stiffness")
@@ -91,15 +83,14 @@ def _damping(axes: Axes, s: Array, values: NDArray[np.complex128]) -> None:
 
 
 def _dots(axes: Axes, s: Array, heights: Array, unstable: NDArray[np.bool_]) -> None:
-    x = np.broadcast_to(s[:, None], heights.shape)
     style = {"linestyle": "none", "marker": ".", "markersize": 2.0, "rasterized": True}
-    axes.plot(x[~unstable], heights[~unstable], color="#30363D", label="stable", **style)
-    axes.plot(x[unstable], heights[unstable], color=BAD, label="unstable", **style)
+    axes.plot(s[~unstable], heights[~unstable], color="#30363D", label="stable", **style)
+    axes.plot(s[unstable], heights[unstable], color=BAD, label="unstable", **style)
 
 
-def _mark(axes: Axes, found: Separation, s: Array, *, named: bool) -> None:
+def _mark(axes: Axes, found: Separation, *, named: bool) -> None:
     """Shade where the loop is unstable; mark the bound at this pose and the arm itself."""
-    ranges = found.ranges or ()
+    s, ranges = found.spectra.s, found.spectra.ranges or ((0.0, np.inf),)
     edges = [s[0], *(edge for pair in ranges for edge in pair), s[-1]]
     for low, high in zip(edges[::2], edges[1::2], strict=True):
         left, right = np.clip([low, high], s[0], s[-1])
