@@ -63,8 +63,8 @@ class Bound:
     exact
         Whether the guardian map gave it; else a bracket, which may miss a narrow band.
     what
-        Slow or fast state with the largest part in what crosses, such as ``slow joint1``; empty
-        where nothing does, or where it is not known.
+        Slow joint, spring or line with the largest part in what crosses; empty where nothing does,
+        or where it is not known.
     why
         Which subsystem is not stable; empty where both are.
     """
@@ -390,7 +390,9 @@ class _Study:
         _require_stable_subsystems(truth, path)
         worst = max(path, key=lambda bound: bound.s_star)
         orders = []
-        for order in sorted({*LADDER, self.basis.order}):
+        design = self.controller.plant.basis.order  # a coarser truth is none
+        ladder = {order for order in LADDER if order >= design}
+        for order in sorted({*ladder, self.basis.order}):
             self.say(f"bounds on {order} {self.basis.kind}")
             loop = truth if order == self.basis.order else self.close(order)
             bounds = [self._bound(loop, t) for t in (worst.t, self.times[-1])]
@@ -415,7 +417,7 @@ class _Study:
             s_star=1 / found.sigma**2,
             frequency=found.frequency,
             exact=exact,
-            what=_state_names(loop)[_largest_part(pencil, found)],
+            what=_largest_part(loop, pencil, found),
         )
 
     def bracketed(self, why: str) -> tuple[list[Bound], list[Bound], Spectra]:
@@ -483,25 +485,30 @@ class _Study:
         )
 
 
+def _largest_part(loop: ClosedLoop, pencil: Pencil, crossing: Crossing) -> str:
+    """Name what has the largest participation, a sum of |w_k v_k|, in the crossing eigenvalue."""
+    solved = scipy.linalg.eig(pencil.matrix(crossing.sigma), left=True, right=True)
+    values, W, V = (np.asarray(part) for part in solved)
+    k = int(np.abs(values - 1j * crossing.frequency).argmin())
+    shares: dict[str, float] = {}
+    for name, share in zip(_state_names(loop), np.abs(W[:, k] * V[:, k]), strict=True):
+        shares[name] = shares.get(name, 0.0) + float(share)
+    return max(shares, key=lambda name: shares[name])
+
+
 def _state_names(loop: ClosedLoop) -> list[str]:
-    """Names of the states y, y', zeta, eta, as a reader is told them."""
+    """Name what the states y, y', zeta, eta belong to, as a reader is told it."""
     truth, design = loop.truth, loop.controller.design
     rows = range(truth.m) if design.slow_angle == "link" else truth.drives
-    slow = [f"slow {truth.coordinates[row]}" for row in rows]
-    fast = [f"fast {_fast_name(name)}" for name in truth.coordinates[truth.m :]]
+    slow = [f"slow motion of {truth.coordinates[row]}" for row in rows]
+    fast = [_fast_name(name) for name in truth.coordinates[truth.m :]]
     return [*slow, *slow, *fast, *fast]
 
 
 def _fast_name(name: str) -> str:
-    return name.replace("rotor", "wind-up at joint") if name.startswith("rotor") else name
-
-
-def _largest_part(pencil: Pencil, crossing: Crossing) -> int:
-    """State with the largest participation |w_k v_k| in the eigenvalue that crosses."""
-    solved = scipy.linalg.eig(pencil.matrix(crossing.sigma), left=True, right=True)
-    values, W, V = (np.asarray(part) for part in solved)
-    k = int(np.abs(values - 1j * crossing.frequency).argmin())
-    return int(np.abs(W[:, k] * V[:, k]).argmax())
+    if name.startswith("rotor"):
+        return name.replace("rotor", "wind-up of joint")
+    return f"bending of {'.'.join(name.split('.')[:2])}"
 
 
 def _require_stable_subsystems(loop: ClosedLoop, path: Sequence[Bound]) -> None:
