@@ -11,6 +11,7 @@ from flexctl.catalogue.arm import (
     RigidBody,
     TipLoadChoice,
 )
+from flexctl.catalogue.composite import FastLoop, FastWeights, SlowAngle, SlowLoop
 from flexctl.catalogue.design import (
     METHODS,
     REFERENCES,
@@ -49,6 +50,8 @@ __all__ = [
     "Design",
     "Entry",
     "Expectation",
+    "FastLoop",
+    "FastWeights",
     "FlexibleJoint",
     "Gains",
     "Limits",
@@ -58,6 +61,8 @@ __all__ = [
     "RigidBody",
     "Samples",
     "SecondLoop",
+    "SlowAngle",
+    "SlowLoop",
     "TipLoadChoice",
     "Weights",
     "apply_settings",

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from annotated_types import Ge, Lt, MinLen
 from pydantic import BeforeValidator, Field, model_validator
 
+from flexctl.catalogue.composite import FastLoop, SlowAngle, SlowLoop
 from flexctl.catalogue.record import (
     NOTHING,
     BasisChoice,
@@ -22,9 +23,9 @@ from flexctl.catalogue.record import (
 )
 from flexctl.errors import InputError
 
-METHODS = ("decoupling", "joint-pd", "feedforward")
+METHODS = ("decoupling", "composite", "joint-pd", "feedforward")
 REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up")
-_LATER = ("composite", "bang-bang")  # in the contract of files, not made yet
+_LATER = ("bang-bang",)  # in the contract of files, not made yet
 
 
 def _one_of(known: tuple[str, ...], value: object) -> object:
@@ -52,7 +53,7 @@ def _hard_switch(value: object) -> object:
 
 
 Method = Annotated[
-    Literal["decoupling", "joint-pd", "feedforward"],
+    Literal["decoupling", "composite", "joint-pd", "feedforward"],
     BeforeValidator(lambda v: _one_of(METHODS, v)),
 ]
 ReferenceKind = Annotated[
@@ -92,6 +93,13 @@ class Reference(Record):
         """Duration of every joint's motion (m,) [s]; 0 where none is written."""
         joints, given = len(self.from_ or ()), self.duration or (0.0,)
         return given * joints if len(given) == 1 else given
+
+    @property
+    def straight(self) -> bool:
+        """Whether it is known beforehand that the joints go straight from start to end."""
+        ways = zip(self.from_ or (), self.to or (), self.durations, strict=False)
+        times = {T for start, end, T in ways if start != end}
+        return self.kind in {"cycloid", "quintic"} and len(times) == 1
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -215,6 +223,8 @@ class Design(FileRecord):
     reference: Reference
     gains: Gains | None = None  # only an open loop has none
     second_loop: SecondLoop | None = None
+    slow_loop: SlowLoop | None = None
+    fast_loop: FastLoop | None = None
     loop: Loop = Loop()
     expect: Expectations = Field(default_factory=dict)
 
@@ -231,6 +241,11 @@ class Design(FileRecord):
         return self.gains
 
     @property
+    def slow_angle(self) -> SlowAngle:
+        """Which angle of a flexible joint the slow law of composite control measures."""
+        return (self.slow_loop or SlowLoop()).angle
+
+    @property
     def reference_file(self) -> Path | None:
         """Path of the csv reference, None for the other kinds."""
         if self.reference.file is None:
@@ -245,6 +260,7 @@ class Design(FileRecord):
         self._check_gains()
         if self.second_loop:
             self._check_second_loop(self.second_loop)
+        self._check_composite()
         if self.open_loop and self.loop.strain_gauges is not None:
             wanted = f"no such key, as method {self.method} measures nothing"
             raise RefusalError("loop.strain_gauges", wanted=wanted, came=self.loop.strain_gauges)
@@ -256,6 +272,19 @@ class Design(FileRecord):
             raise RefusalError("gains", wanted=wanted, came=self.gains.table())
         if not self.open_loop and self.gains is None:
             raise RefusalError("gains", wanted="a value", came=NOTHING)
+
+    def _check_composite(self) -> None:
+        if self.method != "composite":
+            for key, table in (("slow_loop", self.slow_loop), ("fast_loop", self.fast_loop)):
+                if table is not None:
+                    wanted = "no such table, as method is not composite"
+                    raise RefusalError(key, wanted=wanted, came=table.table())
+        elif self.gains and self.gains.Gi is not None:
+            wanted = "no such key, as method is composite"
+            raise RefusalError("gains.Gi", wanted=wanted, came=self.gains.Gi)
+        elif self.fast_loop and self.fast_loop.schedule and not self.reference.straight:
+            wanted = "no such key, as the reference is not one straight way in joint space"
+            raise RefusalError("fast_loop.schedule", wanted=wanted, came=self.fast_loop.schedule)
 
     def _check_second_loop(self, second: SecondLoop) -> None:
         if self.method != "decoupling":

@@ -12,7 +12,9 @@ import numpy as np
 from flexctl import checks
 from flexctl.catalogue import Arm, BasisChoice, Design, check_design
 from flexctl.checks import Array
+from flexctl.design.composite import composite_law
 from flexctl.design.decoupling import decoupling_law
+from flexctl.design.fast_loop import FastFeedback
 from flexctl.design.feedforward import feedforward_law
 from flexctl.design.joint_pd import joint_pd_law
 from flexctl.design.laws import LawParts
@@ -44,6 +46,8 @@ class Controller:
         Largest torque per joint (m,) [N m or N]; infinite where the arm has none.
     feedback
         The second loop with its evidence; None without one.
+    fast
+        The fast loop of composite control with its evidence, which always acts; None without one.
     assumptions
         What the design rests on, in sentences.
     """
@@ -55,6 +59,7 @@ class Controller:
     n_state: int
     torque_limit: Array
     feedback: StateFeedback | None
+    fast: FastFeedback | None
     assumptions: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -127,6 +132,7 @@ def _for_another_arm(arm: Arm, design: Design) -> tuple[str, ...]:
 
 _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
     "decoupling": decoupling_law,
+    "composite": composite_law,
     "joint-pd": joint_pd_law,
     "feedforward": feedforward_law,
 }
@@ -164,5 +170,6 @@ def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None
         n_state=parts.n_state,
         torque_limit=torque_limits(arm),
         feedback=parts.feedback,
+        fast=parts.fast,
         assumptions=(*parts.assumptions, *_for_another_arm(arm, design)),
     )
