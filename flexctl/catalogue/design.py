@@ -1,7 +1,7 @@
 """Schema of designs/*.toml: a controller, its reference motion and how its loop is judged."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from annotated_types import Ge, Lt, MinLen
 from pydantic import BeforeValidator, Field, model_validator
@@ -23,18 +23,6 @@ from flexctl.catalogue.record import (
 )
 from flexctl.errors import InputError
 
-METHODS = ("decoupling", "composite", "joint-pd", "feedforward")
-REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up")
-_LATER = ("bang-bang",)  # in the contract of files, not made yet
-
-
-def _one_of(known: tuple[str, ...], value: object) -> object:
-    """Refuse a word of the contract that this version cannot do, and say what it can."""
-    if value in _LATER:
-        wanted = f"one of {', '.join(known)} (others are not supported by this version)"
-        raise RefusalError("", wanted=wanted, came=value)
-    return value
-
 
 def _state_only(value: object) -> object:
     if isinstance(value, list):
@@ -52,25 +40,23 @@ def _hard_switch(value: object) -> object:
     raise RefusalError("", wanted='"end" or { blend = seconds }', came=value)
 
 
-Method = Annotated[
-    Literal["decoupling", "composite", "joint-pd", "feedforward"],
-    BeforeValidator(lambda v: _one_of(METHODS, v)),
-]
-ReferenceKind = Annotated[
-    Literal["cycloid", "quintic", "setpoint", "csv", "spin-up"],
-    BeforeValidator(lambda v: _one_of(REFERENCES, v)),
-]
+Method = Literal["decoupling", "composite", "joint-pd", "feedforward", "torque"]
+METHODS: tuple[str, ...] = get_args(Method)
+ReferenceKind = Literal["cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang"]
+REFERENCES: tuple[str, ...] = get_args(ReferenceKind)
 Positives = Annotated[tuple[Positive, ...], MinLen(1), BeforeValidator(as_array)]
 IntegralGain = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
 Inside = Annotated[Number, Ge(0), Lt(1)]
 
 
 class Reference(Record):
-    """Motion that the joints shall make.
+    """Motion that the joints shall make, or torques that shall act on them.
 
     `from_` and `to` give each joint's start and end [rad or m], `duration` [s] the time between:
     one for all joints, or one per joint, which then rests from its own end on.
     A spin-up brings each joint from rest to `rate` [rad/s or m/s] within `duration` and never ends.
+    A bang-bang has constant accelerations, turned round at half the duration, or with `torque`
+    [N m or N] instead of `to` constant torques; after the duration there are none.
     A setpoint jumps at time 0 and counts as arrived after `duration`, at once if there is none.
     A csv file has the columns t, joint1, joint2, ...; its path is relative to the folder of the
     design.
@@ -80,13 +66,17 @@ class Reference(Record):
     from_: Numbers | None = Field(alias="from", default=None)
     to: Numbers | None = None
     rate: Numbers | None = None
+    torque: Numbers | None = None
     duration: Positives | None = None
     file: Text | None = None
 
     @property
     def rests(self) -> bool:
-        """Whether the motion comes to rest: all do but a spin-up to a rate other than zero."""
-        return self.kind != "spin-up" or not any(self.rate or ())
+        """Whether the motion comes to rest: all do but a spin-up to a rate other than zero.
+
+        What torques move is not known to rest.
+        """
+        return self.torque is None and (self.kind != "spin-up" or not any(self.rate or ()))
 
     @property
     def durations(self) -> tuple[float, ...]:
@@ -107,6 +97,7 @@ class Reference(Record):
             "from": self.from_,
             "to": self.to,
             "rate": self.rate,
+            "torque": self.torque,
             "duration": self.duration,
             "file": self.file,
         }
@@ -116,13 +107,21 @@ class Reference(Record):
         for key, value in given.items():
             if key not in _KNOWN[self.kind] and value is not None:
                 raise RefusalError(key, wanted=f"no such key, as kind is {self.kind}", came=value)
+        if self.kind == "bang-bang":
+            self._check_bang_bang()
         joints = len(self.from_ or ())
         as_many = f"{joints} number{'s' * (joints != 1)}, as many as in from"
-        for key, values in (("to", self.to), ("rate", self.rate)):
+        for key, values in (("to", self.to), ("rate", self.rate), ("torque", self.torque)):
             if values and len(values) != joints:
                 raise RefusalError(key, wanted=as_many, came=values)
         self._check_duration(as_many)
         return self
+
+    def _check_bang_bang(self) -> None:
+        if self.to is None and self.torque is None:
+            raise RefusalError("to", wanted="a value (or torque instead)", came=NOTHING)
+        if self.to is not None and self.torque is not None:
+            raise RefusalError("torque", wanted="no such key, as there is a to", came=self.torque)
 
     def _check_duration(self, as_many: str) -> None:
         joints, count = len(self.from_ or ()), len(self.duration or (0.0,))
@@ -138,8 +137,12 @@ _NEEDED = {
     "setpoint": ("from", "to"),
     "csv": ("file",),
     "spin-up": ("from", "rate", "duration"),
+    "bang-bang": ("from", "duration"),
 }
-_KNOWN = _NEEDED | {"setpoint": ("from", "to", "duration")}
+_KNOWN = _NEEDED | {
+    "setpoint": ("from", "to", "duration"),
+    "bang-bang": ("from", "to", "torque", "duration"),
+}
 
 
 class Gains(Record):
@@ -231,7 +234,7 @@ class Design(FileRecord):
     @property
     def open_loop(self) -> bool:
         """Whether the torques follow from the reference alone and nothing is measured."""
-        return self.method == "feedforward"
+        return self.method in ("feedforward", "torque")
 
     @property
     def joint_gains(self) -> Gains:
@@ -257,6 +260,7 @@ class Design(FileRecord):
         if self.basis.drop_above is not None:
             wanted = "no such key (it belongs to [truth] of a model)"
             raise RefusalError("basis.drop_above", wanted=wanted, came=self.basis.drop_above)
+        self._check_torque()
         self._check_gains()
         if self.second_loop:
             self._check_second_loop(self.second_loop)
@@ -265,6 +269,17 @@ class Design(FileRecord):
             wanted = f"no such key, as method {self.method} measures nothing"
             raise RefusalError("loop.strain_gauges", wanted=wanted, came=self.loop.strain_gauges)
         return self
+
+    def _check_torque(self) -> None:
+        """Torques can only be applied, and where they shall be applied they must be given."""
+        given = self.reference.torque
+        if self.method == "torque" and given is None:
+            raise RefusalError(
+                "reference.torque", wanted="a value, as method is torque", came=NOTHING
+            )
+        if self.method != "torque" and given is not None:
+            wanted = "no such key (a motion instead), as method is not torque"
+            raise RefusalError("reference.torque", wanted=wanted, came=given)
 
     def _check_gains(self) -> None:
         if self.open_loop and self.gains is not None:

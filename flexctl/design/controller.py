@@ -20,6 +20,7 @@ from flexctl.design.joint_pd import joint_pd_law
 from flexctl.design.laws import LawParts
 from flexctl.design.lqr import StateFeedback
 from flexctl.design.reference import ReferenceMotion, make_reference
+from flexctl.design.torque import torque_law
 from flexctl.errors import DesignError, InputError
 from flexctl.plant import Plant, assemble_plant
 
@@ -135,6 +136,7 @@ _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
     "composite": composite_law,
     "joint-pd": joint_pd_law,
     "feedforward": feedforward_law,
+    "torque": torque_law,
 }
 
 

@@ -171,7 +171,7 @@ def _sample(run: Trajectory, k: int) -> dict[str, Any]:
         "rotor": run.q[list(run.rotors.values()), k],
         "link_tip": link_tip,
         "tip": run.tip[:, k],
-        "tip_error": run.tip_error[k],
+        "tip_error": run.tip_error[k] if run.tracks else None,
         "tau": run.tau[:, k],
     }
 
@@ -225,7 +225,7 @@ def _table(
         tips = [1e3 * w for planes in sample["link_tip"].values() for w in planes.values()]
         table.add_row(
             f"{sample['t']:g}",
-            number(1e3 * sample["tip_error"], 3),
+            "-" if sample["tip_error"] is None else number(1e3 * sample["tip_error"], 3),
             *(number(value) for value in sample["joint"]),
             *(number(1e3 * value, 3) for value in _wound(sample, sprung)),
             *(number(value, 3) for value in (*tips, *sample["tau"])),

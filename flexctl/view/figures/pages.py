@@ -16,6 +16,7 @@ from flexctl.view.figures.curves import (
     Curve,
     plot_deflections,
     plot_joint_errors,
+    plot_joints,
     plot_tip_error,
     plot_torques,
     plot_wind_up,
@@ -52,7 +53,10 @@ def plot_simulation(loop: ClosedLoop, run: Trajectory) -> Figure:
         left, right = split(figure, 1, 2, width_ratios=(1, 1.15))
         stills, error = split(left, 2, 1, height_ratios=(1.5, 1))
         plot_stills(stills, loop.truth, run, motion_end(run))
-        plot_tip_error(error, [curve])
+        if run.tracks:
+            plot_tip_error(error, [curve])
+        else:
+            plot_joints(error, [curve], arm)
         _plot_signals(right, [curve], arm)
         return figure
 
@@ -122,9 +126,11 @@ def _all_axes(canvas: Canvas) -> list[Any]:
 
 def _plot_signals(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
     flexible, sprung = bool(curves[0].run.deflection), bool(curves[0].run.rotors)
-    heights = [1.0, *[1.0] * sprung, *[1.7] * flexible, 1.0]
+    tracks = curves[0].run.tracks
+    heights = [1.0] * tracks + [1.0] * sprung + [1.7] * flexible + [1.0]
     parts = iter(split(canvas, len(heights), 1, height_ratios=heights))
-    plot_joint_errors(next(parts), curves, arm)
+    if tracks:
+        plot_joint_errors(next(parts), curves, arm)
     if sprung:
         plot_wind_up(next(parts), curves, arm)
     if flexible:
