@@ -15,13 +15,10 @@ from flexctl.catalogue.composite import FastLoop, FastWeights, SlowAngle, SlowLo
 from flexctl.catalogue.design import (
     METHODS,
     REFERENCES,
-    Blend,
     Design,
     Gains,
     Loop,
     Reference,
-    SecondLoop,
-    Weights,
 )
 from flexctl.catalogue.fit import check_design
 from flexctl.catalogue.lookup import (
@@ -36,6 +33,7 @@ from flexctl.catalogue.lookup import (
 from flexctl.catalogue.record import BasisChoice, Expectation
 from flexctl.catalogue.refusals import nearest
 from flexctl.catalogue.samples import Samples, load_samples
+from flexctl.catalogue.second_loop import Blend, SecondLoop, Weights
 from flexctl.catalogue.settings import apply_settings, with_options
 
 __all__ = [

@@ -21,6 +21,7 @@ from flexctl.catalogue.record import (
     Text,
     as_array,
 )
+from flexctl.catalogue.second_loop import SecondLoop
 from flexctl.errors import InputError
 
 
@@ -29,15 +30,6 @@ def _state_only(value: object) -> object:
         wanted = '"state" (instruments are not supported by this version)'
         raise RefusalError("", wanted=wanted, came=value)
     return value
-
-
-def _hard_switch(value: object) -> object:
-    """Read "end" as no blend: the second loop takes over at the end of the gross motion."""
-    if isinstance(value, dict):
-        return value
-    if value is None or value == "end":  # None: a record read again
-        return None
-    raise RefusalError("", wanted='"end" or { blend = seconds }', came=value)
 
 
 Method = Literal["decoupling", "composite", "joint-pd", "feedforward", "torque"]
@@ -89,7 +81,7 @@ class Reference(Record):
         """Whether it is known beforehand that the joints go straight from start to end."""
         ways = zip(self.from_ or (), self.to or (), self.durations, strict=False)
         times = {T for start, end, T in ways if start != end}
-        return self.kind in {"cycloid", "quintic"} and len(times) == 1
+        return self.kind in {"cycloid", "quintic", "bang-bang"} and len(times) == 1
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -161,36 +153,6 @@ class Gains(Record):
         if self.Gi and any(self.Gi) and not all(self.Gi):
             raise RefusalError("Gi", wanted="all above 0, or none", came=self.Gi)
         return self
-
-
-class Weights(Record):
-    """Weights of the second loop's cost, in terms that mean the same in every basis."""
-
-    joint_error: NonNegative = 0.0
-    joint_rate: NonNegative = 0.0
-    strain_energy: NonNegative = 0.0
-    kinetic_energy: NonNegative = 0.0
-    effort: Positive
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if not any((self.joint_error, self.joint_rate, self.strain_energy, self.kinetic_energy)):
-            raise RefusalError("joint_error", wanted="one weight beside effort above 0", came=0)
-        return self
-
-
-class Blend(Record):
-    """Fade the second loop in over `blend` [s] from the end of the gross motion."""
-
-    blend: Positive
-
-
-class SecondLoop(Record):
-    """LQR loop about the decoupled arm; `switch` is None where it starts at once at the end."""
-
-    weights: Weights
-    switch: Annotated[Blend | None, BeforeValidator(_hard_switch)] = None
-    solver: Literal["scipy", "slycot"] = "scipy"
 
 
 class Loop(Record):
@@ -294,7 +256,7 @@ class Design(FileRecord):
                 if table is not None:
                     wanted = "no such table, as method is not composite"
                     raise RefusalError(key, wanted=wanted, came=table.table())
-        elif self.gains and self.gains.Gi is not None:
+        elif self.gains and any(self.gains.Gi or ()):
             wanted = "no such key, as method is composite"
             raise RefusalError("gains.Gi", wanted=wanted, came=self.gains.Gi)
         elif self.fast_loop and self.fast_loop.schedule and not self.reference.straight:

@@ -105,10 +105,15 @@ DESIGN_CASES = [
     ("[basis]", "[base]", "base: wanted a known key (nearest: basis), came base"),
     (
         '"decoupling"',
+        '"composite"',
+        "second_loop: wanted no such table, as method is not decoupling",
+    ),
+    (
+        '"decoupling"',
         '"decupling"',
         "method: wanted one of 'decoupling', 'composite', 'joint-pd'",
     ),
-    ('"decoupling"', "[1]", "method: wanted one of 'decoupling', 'composite', 'joint-pd', 'fe"),
+    ('"decoupling"', "[1]", "method: wanted one of 'decoupling', 'composite', 'joint-pd', 'feed"),
     ('"decoupling"', '"feedforward"', "gains: wanted no such table, as method is feedforward, ca"),
     (GAINS, "", "gains: wanted a value, came nothing"),
     (
