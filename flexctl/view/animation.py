@@ -58,7 +58,7 @@ def _scene(figure: Figure, loop: ClosedLoop, run: Trajectory) -> Callable[[int],
     factor = exaggeration(run, skeleton)
     left, right = split(figure, 1, 2, width_ratios=(1.2, 1))
     poses = [run.q[:, k] for k in still_times(run, motion_end(run))]
-    picture = ArmAxes(left, skeleton, poses)
+    picture = ArmAxes(left, skeleton, poses, [run.tip])
     now = _error_panel(right.subplots(), run)
     scale = "to scale" if factor == 1 else f"{factor:g} times enlarged"
     slow = N_FRAMES / RATE / max(float(run.t[-1]), 1e-9)

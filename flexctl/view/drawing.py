@@ -40,15 +40,15 @@ class Skeleton:
         CasADi function (q, d) -> derivative of these points along a direction d (n,).
     hidden
         CasADi function q -> (3, 2 s): ends of the part of every sliding beam inside its hub.
-    n_coordinates, n_joints
-        Sizes of q.
+    n_coordinates, n_rigid
+        Sizes of q, and of what comes before its elastic part: joints and rotors.
     """
 
     function: ca.Function
     derivative: ca.Function
     hidden: ca.Function
     n_coordinates: int
-    n_joints: int
+    n_rigid: int
 
     def lines(self, q: Array, exaggeration: float = 1.0) -> list[Array]:
         """Return points (3, k) [m] of every link, elastic coordinates times `exaggeration`."""
@@ -64,7 +64,7 @@ class Skeleton:
         return [ends[:, k : k + 2] for k in range(0, ends.shape[1], 2)]
 
     def _scaled(self, q: Array, exaggeration: float) -> Array:
-        scale = np.where(np.arange(self.n_coordinates) < self.n_joints, 1.0, exaggeration)
+        scale = np.where(np.arange(self.n_coordinates) < self.n_rigid, 1.0, exaggeration)
         return np.asarray(q) * scale
 
 
@@ -74,7 +74,7 @@ def make_skeleton(plant: Plant) -> Skeleton:
     base = plant.arm.base
     R = ca.SX(ca.DM(Rotation.from_rotvec(base.rotation_vector).as_matrix()))
     p = ca.SX(ca.DM(base.position))
-    lines, hidden, start = [], [], plant.m
+    lines, hidden, start = [], [], plant.rigid
     for j, body in enumerate(plant.bodies):
         elastic = q[start : start + len(body.coordinates)]
         start += len(body.coordinates)
@@ -92,7 +92,7 @@ def make_skeleton(plant: Plant) -> Skeleton:
         derivative=ca.Function("derivative", [q, d], [ca.densify(line) for line in moved]),
         hidden=ca.Function("hidden", [q], [ca.densify(inside)]),
         n_coordinates=plant.n,
-        n_joints=plant.m,
+        n_rigid=plant.rigid,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from flexctl.beam import BASES, TipLoad, assemble_matrices
 from flexctl.catalogue import Arm, BasisChoice
 from flexctl.plant import LinearPlant, Plant, assemble_plant, backend, default_joints, tip_load
+from flexctl.view.inspection_table import inspection_table
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
-from flexctl.view.request import basis_words, describe_basis, design_basis, load_arm, read_pose
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from flexctl.view.request import describe_basis, design_basis, load_arm, read_pose
 
 Array = NDArray[np.float64]
 ByPlane = dict[str, dict[str, Any]]
@@ -33,28 +31,46 @@ class Inspection:
     linear: LinearPlant
 
     @property
-    def locked(self) -> NDArray[np.bool_]:
-        """Mask (n,) of the coordinates that move when all joints are held."""
-        return np.arange(self.plant.n) >= self.plant.m
-
-    @property
     def frequencies_locked(self) -> Array:
-        """Natural frequencies with all joints held [rad/s], ascending."""
-        return self.linear.frequencies(self.locked)
+        """Natural frequencies with all joints and rotors held [rad/s], ascending."""
+        return self.linear.frequencies(np.arange(self.plant.n) >= self.plant.rigid)
 
     @property
     def frequencies_free(self) -> Array:
-        """Natural frequencies with all joints free [rad/s], ascending, without rigid motions."""
+        """Natural frequencies with joints free and rotors held [rad/s], ascending.
+
+        Without the rigid motions, one per joint that no spring holds to its rotor.
+        """
+        m, rows = self.plant.m, np.arange(self.plant.n)
+        turning = (rows < m) | (rows >= self.plant.rigid)
+        return self.linear.frequencies(turning)[m - len(self.plant.rotors) :]
+
+    @property
+    def frequencies_rotor_free(self) -> Array:
+        """Natural frequencies with joints and rotors free [rad/s], ascending, no rigid motions."""
         return self.linear.frequencies()[self.plant.m :]
 
+    @property
+    def braked(self) -> NDArray[np.bool_]:
+        """Mask (n,) of the coordinates that move when all motors are held."""
+        return np.isin(np.arange(self.plant.n), self.plant.drives, invert=True)
+
+    @property
+    def frequencies_braked(self) -> Array:
+        """Natural frequencies with all motors held [rad/s], ascending: those of `mode_shapes`."""
+        return self.linear.frequencies(self.braked)
+
     def mode_shapes(self, count: int) -> Array:
-        """Return the lowest modes with joints held, (n, up to count), largest entry 1."""
-        free = np.ix_(*2 * [np.flatnonzero(self.locked)])
-        if not self.locked.any():
+        """Return the lowest modes with motors held, (n, up to count), largest entry 1.
+
+        A motor holds its rotor, or where there is none the joint.
+        """
+        free = np.ix_(*2 * [np.flatnonzero(self.braked)])
+        if not self.braked.any():
             return np.zeros((self.plant.n, 0))
         modes = scipy.linalg.eigh(self.linear.K[free], self.linear.M[free])[1][:, :count]
         shapes = np.zeros((self.plant.n, modes.shape[1]))
-        shapes[self.locked] = modes / np.abs(modes).max(axis=0)
+        shapes[self.braked] = modes / np.abs(modes).max(axis=0)
         return shapes
 
 
@@ -70,7 +86,7 @@ def inspect_model(asked: Asked, model: str, pose: str) -> Result:
 
         return plot_inspection(found, answer)
 
-    return Result(answer=answer, table=lambda: _table(answer), figure=figure)
+    return Result(answer=answer, table=lambda: inspection_table(answer), figure=figure)
 
 
 def inspect_arm(arm: Arm, basis: BasisChoice, pose: Mapping[str, float]) -> Inspection:
@@ -86,7 +102,7 @@ def inspect_arm(arm: Arm, basis: BasisChoice, pose: Mapping[str, float]) -> Insp
     """
     plant = assemble_plant(arm, basis, interpreted=True)  # a few evaluations: not worth compiling
     q = plant.pose(pose)
-    straight = np.where(np.arange(plant.n) < plant.m, q, 0.0)
+    straight = plant.straight(q[: plant.m])
     weightless = arm.model_copy(update={"gravity": (0.0, 0.0, 0.0)})
     linear = assemble_plant(weightless, basis, interpreted=True).linearise(straight)
     return Inspection(plant=plant, q=q, linear=linear)
@@ -95,8 +111,7 @@ def inspect_arm(arm: Arm, basis: BasisChoice, pose: Mapping[str, float]) -> Insp
 def inspection_json(found: Inspection) -> dict[str, Any]:
     """Describe an inspection under the keys of the contract; SI units, rad/s."""
     plant, q = found.plant, found.q
-    m = plant.m
-    loads = tip_loads(plant, q)
+    loads, S = tip_loads(plant, q), plant.straight(np.eye(plant.m))
     return {
         "model": plant.arm.name,
         "basis": describe_basis(plant.basis),
@@ -105,7 +120,7 @@ def inspection_json(found: Inspection) -> dict[str, Any]:
         "pose": {
             name: float(value)
             for i, (name, value) in enumerate(zip(plant.coordinates, q, strict=True))
-            if i < m or value
+            if i < plant.rigid or value
         },
         "link_frequencies": link_frequencies(plant, q, loads),
         "link_frequencies_unloaded": unloaded_frequencies(plant, q),
@@ -115,9 +130,11 @@ def inspection_json(found: Inspection) -> dict[str, Any]:
         },
         "frequencies_locked": found.frequencies_locked,
         "frequencies_free": found.frequencies_free,
-        "rigid_inertia": plant.mass_matrix(q)[:m, :m],
+        **({"frequencies_rotor_free": found.frequencies_rotor_free} if plant.rotors else {}),
+        "rigid_inertia": S.T @ plant.mass_matrix(q) @ S,
         "tip": plant.tip(q),
         "mass": total_mass(plant.arm),
+        **({"flexible_joints": flexible_joints(plant.arm)} if plant.rotors else {}),
         "backend": backend(),
         "assumptions": _assumptions(plant),
     }
@@ -181,6 +198,15 @@ def total_mass(arm: Arm) -> float:
     return float(links + arm.payload.mass)
 
 
+def flexible_joints(arm: Arm) -> dict[str, dict[str, Any]]:
+    """Return what drives every flexible joint, by joint; inertia and stiffness behind the gear."""
+    return {
+        arm.joints[j]: {"inertia": spring.inertia, **spring.model_dump()}
+        for j, link in enumerate(arm.links)
+        if (spring := link.flexible_joint) is not None
+    }
+
+
 def _flexible(plant: Plant) -> list[tuple[int, str]]:
     return [(j, body.link.name) for j, body in enumerate(plant.bodies) if body.planes]
 
@@ -229,43 +255,3 @@ def _assumptions(plant: Plant) -> list[str]:
     if short:
         sentences.append(f"foreshortening is left out of {', '.join(short)}")
     return sentences
-
-
-def _table(answer: Mapping[str, Any]) -> RenderableType:
-    from rich.console import Group
-
-    from flexctl.view.tables import fact_table, literal, numbers, plain_table, shortened
-
-    facts = fact_table(f"{answer['model']}: {basis_words(answer['basis'])} per link and plane")
-    pose = ", ".join(f"{name} = {value:.4g}" for name, value in answer["pose"].items())
-    names = answer["coordinates"]
-    facts.add_row("coordinates", literal(shortened(names)), f"{len(names)} in all")
-    facts.add_row("pose", literal(pose), "rad, m")
-    facts.add_row("tip", literal(numbers(list(answer["tip"]))), "m")
-    facts.add_row("mass", literal(f"{answer['mass']:.4g}"), "kg")
-    for i, row in enumerate(answer["rigid_inertia"]):
-        label = "inertia seen by joints" if i == 0 else ""
-        facts.add_row(label, literal(numbers(list(row))), "kg m^2, kg m, kg" if i == 0 else "")
-    facts.add_row("evaluated by", literal(answer["backend"]), "")
-    table = plain_table("Natural frequencies", "", "rad/s", "Hz")
-    for name, values in _frequency_rows(answer):
-        shown = list(values[:6])
-        more = "  ..." if len(values) > len(shown) else ""
-        hertz = [value / (2 * np.pi) for value in shown]
-        table.add_row(name, literal(numbers(shown, 5) + more), literal(numbers(hertz) + more))
-    notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
-    return Group(facts, table, *notes)
-
-
-def _frequency_rows(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:
-    """Return label and frequencies [rad/s] of every line alone, then of the arm."""
-    alone = [
-        (f"{link} alone, {plane}", values)
-        for link, planes in answer["link_frequencies"].items()
-        for plane, values in planes.items()
-    ]
-    arm = [
-        ("arm, joints held", answer["frequencies_locked"]),
-        ("arm, joints free", answer["frequencies_free"]),
-    ]
-    return [*alone, *arm]

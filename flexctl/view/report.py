@@ -178,6 +178,14 @@ def _run_pictures(
         (10.0, 3.0),
         lambda canvas: figures.plot_joint_errors(canvas, curves, arm),
     )
+    if best.run.rotors:
+        yield _picture(
+            "Wind-up of the joints",
+            "Rotor minus joint. What a joint's spring is wound up by is what the motor's encoder "
+            "does not see of the joint's position.",
+            (10.0, 3.0),
+            lambda canvas: figures.plot_wind_up(canvas, curves, arm),
+        )
     if best.run.deflection:
         rows = -(-len(best.run.deflection) // 2)
         yield _picture(

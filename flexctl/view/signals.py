@@ -34,7 +34,18 @@ def torque_units(arm: Arm) -> tuple[str, ...]:
 def coordinate_units(arm: Arm, coordinates: tuple[str, ...]) -> tuple[str, ...]:
     """Return the unit of every entry of q: of elastic ones rad for slopes of nodes, else m."""
     joints = dict(zip(arm.joints, joint_units(arm), strict=True))
-    return tuple(joints.get(c, "rad" if c.endswith(".slope") else "m") for c in coordinates)
+    rotors = {name.replace("joint", "rotor"): unit for name, unit in joints.items()}
+    units = joints | rotors  # a rotor's angle counts behind its gear, as its joint's variable
+    return tuple(units.get(c, "rad" if c.endswith(".slope") else "m") for c in coordinates)
+
+
+def wind_up(run: Trajectory) -> dict[str, Array]:
+    """Return alpha - theta of every flexible joint's spring over time, (N,) [rad or m], by joint.
+
+    Empty for an arm without flexible joints.
+    """
+    pairs = zip(run.joints, run.drives, run.q, strict=False)
+    return {name: run.q[row] - joint for name, row, joint in pairs if row >= len(run.joints)}
 
 
 def motion_end(run: Trajectory) -> float:
@@ -61,8 +72,9 @@ def arrival_error(run: Trajectory) -> tuple[Array, Array]:
 def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Dataset:
     """Return all signals of a run with named coordinates, units and assumptions.
 
-    Dimensions: t (N,), coordinate (n,), joint (m,), axis (3,), line.  Where the entries of a
-    signal differ in unit, `coordinate_unit`, `joint_unit` and `torque_unit` give each its own.
+    Dimensions: t (N,), coordinate (n,), joint (m,), axis (3,), line, flexible_joint if there are
+    any.  Where the entries of a signal differ in unit, `coordinate_unit`, `joint_unit`,
+    `torque_unit` and `flexible_joint_unit` give each its own.
     """
     import xarray as xr
 
@@ -83,6 +95,11 @@ def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Data
         "steps": run.steps,
         "assumptions": "\n".join(run.assumptions),
     }
+    if springs := wind_up(run):
+        unit_of = dict(zip(arm.joints, joint_units(arm), strict=True))
+        coordinates["flexible_joint"] = list(springs)
+        units = [unit_of[name] for name in springs]
+        coordinates["flexible_joint_unit"] = ("flexible_joint", units)
     return xr.Dataset(_variables(run, lines), coords=coordinates, attrs=kept)
 
 
@@ -111,8 +128,16 @@ def _variables(run: Trajectory, lines: tuple[str, ...]) -> dict[str, Any]:
         "supplied_energy": _over_time(energy.supplied, "J", "work of the actuators"),
         "dissipated_energy": _over_time(energy.dissipated, "J", "lost in the links"),
         "energy_residual": _over_time(energy.residual, "J", "what the account is off by"),
+        **_springs(run),
         "saturated": ("joint", run.saturated, {"units": "s", "long_name": "time at the limit"}),
     }
+
+
+def _springs(run: Trajectory) -> dict[str, Any]:
+    springs = wind_up(run)
+    meaning = "rotor minus joint"
+    shown = _by("flexible_joint", np.array([*springs.values()]), "flexible_joint_unit", meaning)
+    return {"wind_up": shown} if springs else {}
 
 
 def _by(dimension: str, values: Array, units: str, meaning: str) -> tuple[Any, ...]:
@@ -159,5 +184,7 @@ def _columns(run: Trajectory) -> Iterator[tuple[str, Array]]:
         yield "tip_error", run.tip_error
     for line, row in run.deflection.items():
         yield f"{line}.tip_deflection", row
+    for name, row in wind_up(run).items():
+        yield f"{name}.wind_up", row
     for name in ("kinetic", "strain", "potential", "supplied", "dissipated", "residual"):
         yield f"energy.{name}", getattr(run.energy, name)

@@ -32,7 +32,7 @@ from flexctl.view.request import (
     truth_arm,
     truth_basis,
 )
-from flexctl.view.signals import to_dataset, torque_units, write_csv, write_netcdf
+from flexctl.view.signals import to_dataset, torque_units, wind_up, write_csv, write_netcdf
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -41,6 +41,7 @@ Array = NDArray[np.float64]
 
 N_SAMPLES = 11  # printed unless --at says otherwise
 N_KEPT = 1001  # times of a run that are kept for files and figures
+_SMALL = {"rad": "mrad", "m": "mm"}
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-13, 1e-2  # round-off; nothing of a motion is right beyond
 
 
@@ -73,6 +74,7 @@ def simulate_design(
     answer = simulation_json(loop, run, wanted, asked)
     arm = loop.truth.arm
     facts = {"model": arm.name, "design": answer["design"], "flexctl": __version__}
+    sprung = list(wind_up(run))
 
     def figure() -> Any:
         from flexctl.view.figures import plot_simulation
@@ -81,7 +83,7 @@ def simulate_design(
 
     return Result(
         answer=answer,
-        table=lambda: _table(answer, torque_units(arm)),
+        table=lambda: _table(answer, torque_units(arm), sprung),
         figure=figure,
         writers={
             ".nc": lambda path: write_netcdf(path, to_dataset(run, arm, facts)),
@@ -166,7 +168,7 @@ def _sample(run: Trajectory, k: int) -> dict[str, Any]:
         "t": run.t[k],
         "joint": run.q[:m, k],
         "joint_rate": run.v[:m, k],
-        "rotor": [],
+        "rotor": run.q[list(run.rotors.values()), k],
         "link_tip": link_tip,
         "tip": run.tip[:, k],
         "tip_error": run.tip_error[k] if run.tracks else None,
@@ -207,7 +209,9 @@ def _animate(loop: ClosedLoop, run: Trajectory, path: Path) -> None:
         write_animation(draft, loop, run)
 
 
-def _table(answer: Mapping[str, Any], torques: Sequence[str]) -> RenderableType:
+def _table(
+    answer: Mapping[str, Any], torques: Sequence[str], sprung: Sequence[str]
+) -> RenderableType:
     from rich.console import Group
 
     from flexctl.view.tables import literal, number, plain_table
@@ -216,13 +220,14 @@ def _table(answer: Mapping[str, Any], torques: Sequence[str]) -> RenderableType:
         f"{answer['design']} on {answer['model']} "
         f"(truth: {basis_words(answer['truth'])} per link and plane)"
     )
-    table = plain_table(title, *_headings(answer, torques), numeric=range(99))
+    table = plain_table(title, *_headings(answer, torques, sprung), numeric=range(99))
     for sample in answer["samples"]:
         tips = [1e3 * w for planes in sample["link_tip"].values() for w in planes.values()]
         table.add_row(
             f"{sample['t']:g}",
             "-" if sample["tip_error"] is None else number(1e3 * sample["tip_error"], 3),
             *(number(value) for value in sample["joint"]),
+            *(number(1e3 * value, 3) for value in _wound(sample, sprung)),
             *(number(value, 3) for value in (*tips, *sample["tau"])),
         )
     energy = answer["energy"]
@@ -236,16 +241,26 @@ def _table(answer: Mapping[str, Any], torques: Sequence[str]) -> RenderableType:
     return Group(table, literal(account), literal(cost), *_saturation(answer), *notes)
 
 
-def _headings(answer: Mapping[str, Any], torques: Sequence[str]) -> list[str]:
+def _wound(sample: Mapping[str, Any], sprung: Sequence[str]) -> list[float]:
+    """Return rotor minus joint of the joints in `sprung` [rad or m]."""
+    joints = [int(name.removeprefix("joint")) - 1 for name in sprung]
+    return [r - sample["joint"][j] for r, j in zip(sample["rotor"], joints, strict=True)]
+
+
+def _headings(
+    answer: Mapping[str, Any], torques: Sequence[str], sprung: Sequence[str]
+) -> list[str]:
     """Return the heads of the columns, name above unit."""
     joints = [f"joint{j + 1}" for j in range(len(torques))]
     angles = ["m" if unit == "N" else "rad" for unit in torques]
+    unit_of = dict(zip(joints, angles, strict=True))
     tips = answer["samples"][0]["link_tip"]
     lines = [f"{link}.{plane}\n[mm]" for link, planes in tips.items() for plane in planes]
     return [
         "t\n[s]",
         "tip error\n[mm]",
         *(f"{name}\n[{unit}]" for name, unit in zip(joints, angles, strict=True)),
+        *(f"{name} wind-up\n[{_SMALL[unit_of[name]]}]" for name in sprung),
         *lines,
         *(f"{name}\n[{unit}]" for name, unit in zip(joints, torques, strict=True)),
     ]

@@ -8,6 +8,7 @@ from flexctl.view.figures.curves import (
     plot_joint_errors,
     plot_tip_error,
     plot_torques,
+    plot_wind_up,
 )
 from flexctl.view.figures.eigenvalues import plot_orders, plot_path, plot_poles
 from flexctl.view.figures.pages import (
@@ -40,4 +41,5 @@ __all__ = [
     "plot_stills",
     "plot_tip_error",
     "plot_torques",
+    "plot_wind_up",
 ]

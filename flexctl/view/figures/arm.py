@@ -83,7 +83,7 @@ class ArmAxes:
 
 
 def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencies: Array) -> None:
-    """Draw the arm in a pose with its lowest modes at held joints.
+    """Draw the arm in a pose with its lowest modes at held motors.
 
     Modes are displacements to first order: what bending shortens grows with the square of the
     amplitude, and enlarged it would hide the mode.
@@ -100,7 +100,7 @@ def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencie
         Of these modes (k,) [rad/s].
     """
     skeleton = make_skeleton(plant)
-    straight = np.where(np.arange(plant.n) < plant.m, q, 0.0)
+    straight = plant.straight(q[: plant.m])
     bent = [_bent(skeleton, straight, shape) for shape in shapes.T]
     others = [points for lines in bent for points in lines]
     picture = ArmAxes(canvas, skeleton, [q, straight], others)
@@ -110,7 +110,8 @@ def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencie
             picture.plot(points, color=PALETTE[k % len(PALETTE)], linewidth=1.6)
         label = f"mode {k + 1}: {frequencies[k]:.4g} rad/s = {frequencies[k] / (2 * np.pi):.3g} Hz"
         picture.plot(np.full((3, 1), np.nan), color=PALETTE[k % len(PALETTE)], label=label)
-    picture.axes.set_title("The arm in its pose with its lowest modes (joints held, not to scale)")
+    held = "rotors" if plant.rotors else "joints"
+    picture.axes.set_title(f"The arm in its pose with its lowest modes ({held} held, not to scale)")
     if len(bent):
         _legend(canvas, picture)
 
@@ -133,7 +134,7 @@ def plot_stills(canvas: Canvas, plant: Plant, run: Trajectory, end: float) -> No
     times = still_times(run, end)
     poses = [run.q[:, k] for k in times]
     factor = exaggeration(run, skeleton)
-    picture = ArmAxes(canvas, skeleton, poses)
+    picture = ArmAxes(canvas, skeleton, poses, [run.tip])
     picture.plot(run.tip, color=PALETTE[1], linewidth=1.0, label="way of the tip (to scale)")
     shades = mpl.colormaps["Blues"](np.linspace(0.35, 1.0, len(times)))
     for k, q, shade in zip(times, poses, shades, strict=True):

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from flexctl.loop import Evaluation
+from flexctl.view.inspection_table import arm_frequencies
 from flexctl.view.style import PALETTE, Canvas, Look
 
 _MARGINS = (
@@ -44,11 +45,11 @@ def plot_frequencies(canvas: Canvas, answer: Mapping[str, Any]) -> None:
         for link, planes in answer["link_frequencies"].items()
         for plane, values in planes.items()
     ]
-    rows.append(("arm, joints held", np.asarray(answer["frequencies_locked"])))
-    rows.append(("arm, joints free", np.asarray(answer["frequencies_free"])))
+    lines = len(rows)
+    rows += [(name, np.asarray(values)) for name, values in arm_frequencies(answer)]
     axes = canvas.subplots()
     for k, (_, values) in enumerate(rows):
-        colour = PALETTE[0] if k < len(rows) - 2 else PALETTE[1 + k - (len(rows) - 2)]
+        colour = PALETTE[0] if k < lines else PALETTE[1 + k - lines]
         axes.plot(values, np.full(len(values), k), "|", color=colour, markersize=17, mew=2)
         for value in _apart(values):
             axes.annotate(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from flexctl.catalogue import Arm
 from flexctl.loop import Trajectory
-from flexctl.view.signals import arrival_error, joint_units, motion_end, torque_units
+from flexctl.view.signals import arrival_error, joint_units, motion_end, torque_units, wind_up
 from flexctl.view.style import BAD, GOOD, MUTED, Canvas, Look, plain_log
 
 Array = NDArray[np.float64]
@@ -45,6 +45,17 @@ def plot_joint_errors(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None
         small, factor = _SMALL[unit]
         _lines(axes, curves, lambda run, j=j, f=factor: f * run.joint_error[j])
         axes.set_title(f"{name}: error")
+        axes.set_ylabel(small)
+
+
+def plot_wind_up(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
+    """Draw rotor minus joint, what every spring is wound up by, one panel per flexible joint."""
+    sprung = tuple(wind_up(curves[0].run))
+    units = dict(zip(arm.joints, joint_units(arm), strict=True))
+    for axes, name in zip(_panels(canvas, len(sprung), curves), sprung, strict=True):
+        small, factor = _SMALL[units[name]]
+        _lines(axes, curves, lambda run, name=name, f=factor: f * wind_up(run)[name])
+        axes.set_title(f"{name}: wind-up (rotor minus joint)")
         axes.set_ylabel(small)
 
 

@@ -19,6 +19,7 @@ from flexctl.view.figures.curves import (
     plot_joints,
     plot_tip_error,
     plot_torques,
+    plot_wind_up,
 )
 from flexctl.view.figures.eigenvalues import plot_path, plot_poles
 from flexctl.view.signals import motion_end
@@ -36,7 +37,7 @@ def plot_inspection(found: Inspection, answer: Mapping[str, Any]) -> Figure:
         figure = new_figure(11.0, 5.2)
         left, right = split(figure, 1, 2, width_ratios=(1.05, 1))
         shapes = found.mode_shapes(N_MODES)
-        plot_modes(left, found.plant, found.q, shapes, found.frequencies_locked)
+        plot_modes(left, found.plant, found.q, shapes, found.frequencies_braked)
         plot_frequencies(right, answer)
         return figure
 
@@ -124,11 +125,14 @@ def _all_axes(canvas: Canvas) -> list[Any]:
 
 
 def _plot_signals(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
-    flexible = bool(curves[0].run.deflection)
-    heights = [1.0] * curves[0].run.tracks + [1.7] * flexible + [1.0]
+    flexible, sprung = bool(curves[0].run.deflection), bool(curves[0].run.rotors)
+    tracks = curves[0].run.tracks
+    heights = [1.0] * tracks + [1.0] * sprung + [1.7] * flexible + [1.0]
     parts = iter(split(canvas, len(heights), 1, height_ratios=heights))
-    if curves[0].run.tracks:
+    if tracks:
         plot_joint_errors(next(parts), curves, arm)
+    if sprung:
+        plot_wind_up(next(parts), curves, arm)
     if flexible:
         plot_deflections(next(parts), curves)
     plot_torques(next(parts), curves, arm)

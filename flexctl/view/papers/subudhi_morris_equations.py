@@ -1,0 +1,332 @@
+"""Misprints of [SM02], each shown by what it does to a number of the paper's own arm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import brentq
+
+from flexctl.checks import Array
+from flexctl.view.papers.claim import Claim, judge
+from flexctl.view.papers.subudhi_morris_arm import arm, free_frequencies, linear, plant
+
+_SCAN = np.linspace(0.2, 8.0, 400)  # beta l: the first two roots lie well within
+
+
+def line() -> tuple[float, float, float]:
+    """Length [m], mass per length [kg/m] and EI [N m^2] of both links."""
+    link = arm().links[0]
+    return link.length, link.mass_per_length, link.EI["y"]
+
+
+def loads() -> tuple[float, float, float]:
+    """M [kg], I [kg m^2] and M_D [kg m] that link 1 carries at theta_2 = 0: (47)."""
+    length, rho, _ = line()
+    m, J, payload = rho * length, _rotor_inertia(), arm().payload
+    inertia = m * length**2 / 3 + J + payload.inertia[2] + payload.mass * length**2
+    return m + payload.mass, inertia, m * length / 2 + payload.mass * length
+
+
+def _rotor_inertia() -> float:
+    spring = arm().links[1].flexible_joint
+    return spring.inertia if spring else 0.0
+
+
+def clamped_frequencies(moment: tuple[float, float], shear: tuple[float, float]) -> Array:
+    """First two frequencies [rad/s] of a clamped link by the conditions (29), (30) at its tip.
+
+    EI v'' = w^2 (a v + b v') with `moment` (a, b), EI v''' = -w^2 (a v + b v') with `shear`.
+    Right are (M_D, I) and (M, M_D): a tip body's angular and linear momentum.
+    """
+    length, rho, EI = line()
+
+    def determinant(b: float) -> float:
+        beta = b / length
+        c, s, ch, sh = np.cos(b), np.sin(b), np.cosh(b), np.sinh(b)
+        v = np.array([c - ch, s - sh])
+        slope = beta * np.array([-s - sh, c - ch])
+        bending = beta**2 * np.array([-c - ch, -s - sh])
+        force = beta**3 * np.array([s - sh, -c - ch])
+        w2 = EI / rho * beta**4
+        rows = [
+            EI * bending - w2 * (moment[0] * v + moment[1] * slope),
+            EI * force + w2 * (shear[0] * v + shear[1] * slope),
+        ]
+        return float(np.linalg.det(rows))
+
+    return np.sqrt(EI / rho) * (_roots(determinant, 2) / length) ** 2
+
+
+def _roots(function: Callable[[float], float], count: int) -> Array:
+    values = np.array([function(b) for b in _SCAN])
+    signs = np.flatnonzero(np.diff(np.sign(values)))[:count]
+    return np.array([brentq(function, _SCAN[k], _SCAN[k + 1], xtol=1e-14) for k in signs])
+
+
+def _right_frequencies() -> Array:
+    M, inertia, D = loads()
+    return clamped_frequencies((D, inertia), (M, D))
+
+
+def _misprint(id: str, paper: str, ours: str, why: str, **numbers: float) -> Claim:
+    return Claim(
+        id=id,
+        paper=paper,
+        ours=ours,
+        verdict="differs",
+        why=f"misprint: {why}",
+        numbers={name: float(value) for name, value in numbers.items()},
+    )
+
+
+def equation_19() -> Claim:
+    """Compare strain energies with and without the square."""
+    found = plant()
+    q = found.pose({"link1.y.1": 0.01, "link1.y.2": 0.001})
+    rest = np.zeros(found.n)
+    energy = [found.energies(factor * q, rest)[1] for factor in (1.0, 2.0)]
+    EI = line()[2]
+    printed = [EI * found.deflections(factor * q)[1][0] for factor in (1.0, 2.0)]
+    return _misprint(
+        "equation 19",
+        "strain energy of a link: integral of EI v'' dx",
+        f"a bend twice as large holds {energy[1] / energy[0]:.3g} times the energy; as printed "
+        f"{printed[1] / printed[0]:.3g} times, and bent the other way it would be negative",
+        "1/2 and the square of v'' are missing; as printed it gives no stiffness at all",
+        right_ratio=energy[1] / energy[0],
+        printed_ratio=printed[1] / printed[0],
+    )
+
+
+def equation_22() -> Claim:
+    """Compare the energy of the springs with what is printed, a matrix."""
+    found, springs = plant(), np.array([100.0, 50.0])
+    wound = np.array([0.01, 0.02])
+    right = wound @ np.diag(springs) @ wound / 2
+    printed = 0.5 * np.diag(springs) * (wound @ wound)
+    q = found.pose({"rotor1": wound[0], "rotor2": wound[1]})
+    own = found.energies(q, np.zeros(found.n))[1]
+    equal = 100.0 * wound @ wound / 2
+    return _misprint(
+        "equation 22",
+        "energy of the springs: 1/2 K_s (alpha - theta)'(alpha - theta)",
+        f"springs of 100 and 50 N m/rad wound up by 10 and 20 mrad hold {1e3 * right:.4g} mJ; as "
+        f"printed a matrix with {1e3 * printed[0, 0]:.3g} and {1e3 * printed[1, 1]:.3g} mJ. With "
+        f"the paper's two equal springs both readings agree ({1e3 * own:.4g} mJ)",
+        "K_s belongs between the two vectors",
+        right=right,
+        printed_first=printed[0, 0],
+        ours_equal=own,
+        printed_equal=equal,
+    )
+
+
+def equation_29_30() -> Claim:
+    """Swap the terms of M_D in the boundary conditions."""
+    M, inertia, D = loads()
+    right = _right_frequencies()
+    printed = clamped_frequencies((0.0, inertia + D), (M + D, 0.0))
+    return _misprint(
+        "equations 29, 30",
+        "at the tip EI v'' = -(I_E + M_D) d2v'/dt2, EI v''' = (M_E + M_D) d2v/dt2",
+        f"link 1 alone: {right[0]:.4g} and {right[1]:.4g} rad/s; as printed {printed[0]:.4g} and "
+        f"{printed[1]:.4g} rad/s",
+        "M_D multiplies the other motion: the deflection in the moment, the slope in the force; "
+        "as printed even the units differ",
+        right_1=right[0],
+        right_2=right[1],
+        printed_1=printed[0],
+        printed_2=printed[1],
+    )
+
+
+def equation_31() -> Claim:
+    """Exchange the powers of the length in the dimensionless loads."""
+    length, _, _ = line()
+    M, inertia, D = loads()
+    right = _right_frequencies()
+    printed = clamped_frequencies((D / length, inertia * length), (M, D / length))
+    return _misprint(
+        "equation 31",
+        "I_E = I_L/(m l), M_DE = M_D/(m l^2)",
+        f"link 1 alone at {printed[0]:.4g} and {printed[1]:.4g} rad/s instead of {right[0]:.4g} "
+        f"and {right[1]:.4g}",
+        "the powers of l are exchanged: I_L/(m l^2) and M_D/(m l) are numbers without unit",
+        right_1=right[0],
+        printed_1=printed[0],
+        right_2=right[1],
+        printed_2=printed[1],
+    )
+
+
+def equation_37() -> Claim:
+    """Compare phi(0), which the clamp makes zero."""
+    shapes = plant().bodies[0].planes["y"]
+    length, rho, EI = line()
+    b = length * (_right_frequencies()[0] * np.sqrt(rho / EI)) ** 0.5
+    M, _, D = loads()
+    unit = rho * length
+    M, D = M / unit, D / (unit * length)
+    s, c, sh, ch = np.sin(b), np.cos(b), np.sinh(b), np.cosh(b)
+    gamma = (s - sh + M * b * (c - ch) - D * b**2 * (s + sh)) / (
+        c + ch - M * b * (s - sh) - D * b**2 * (c - ch)
+    )
+    tip = c - ch + gamma * (s - sh)
+    root = gamma * (0 - 1) / tip
+    ours = float(shapes.value(0.0)[0, 0] / shapes.value(1.0)[0, 0])
+    return _misprint(
+        "equation 37",
+        "phi = cos - cosh + gamma (sinh - cosh)",
+        f"at the clamp phi is {abs(ours):.1g} of its value at the tip; as printed {root:.3g}",
+        "gamma multiplies sin - sinh",
+        right=ours,
+        printed=root,
+    )
+
+
+def equation_38_39() -> Claim:
+    """Take beta for beta l in the frequency equation, and its printed last term."""
+    length, rho, EI = line()
+    M, inertia, D = loads()
+    unit = rho * length
+    M, inertia, D = M / unit, inertia / (unit * length**2), D / (unit * length)
+
+    def equation(b: float, k: float, last: float) -> float:
+        c, s, ch, sh = np.cos(b), np.sin(b), np.cosh(b), np.sinh(b)
+        load = M * k * (s * ch - c * sh) + inertia * k**3 * (s * ch + c * sh)
+        return 1 + c * ch - load + (M * inertia - D**2) * k**4 * (1 - c * ch) - last
+
+    def right(b: float) -> float:
+        return equation(b, b, 2 * D * b**2 * np.sin(b) * np.sinh(b))
+
+    def printed(b: float) -> float:
+        k = b / length
+        return equation(b, k, 2 * D**2 * k**4 * np.sinh(b))
+
+    scale = np.sqrt(EI / rho) / length**2
+    ours, theirs = scale * _roots(right, 2) ** 2, scale * _roots(printed, 2) ** 2
+    return _misprint(
+        "equations 38, 39",
+        "frequency equation in beta, last term 2 M_DE^2 beta^4 sinh(beta l)",
+        f"link 1 alone at {theirs[0]:.4g} rad/s, the right form gives {ours[0]:.4g} (and with it "
+        f"{_right_frequencies()[0]:.4g} from (29), (30))",
+        "all arguments are beta l, and the last term is 2 M_DE (beta l)^2 sin sinh [TG95]; signs "
+        "lost in our copy of the paper are taken as right",
+        right_1=ours[0],
+        printed_1=theirs[0],
+    )
+
+
+def equation_40_46() -> Claim:
+    """Compare stiffness with w^2 m where only the beam's mass is normalised."""
+    found = plant()
+    q = np.zeros(found.n)
+    K = found.elastic_stiffness(q)
+    elastic = slice(found.rigid, None)
+    length, rho, _ = line()
+    M, inertia, D = loads()
+    w = np.concatenate(
+        [
+            clamped_frequencies((D, inertia), (M, D)),
+            clamped_frequencies((0.0, arm().payload.inertia[2]), (arm().payload.mass, 0.0)),
+        ]
+    )
+    right, printed = np.diag(K)[elastic], w**2 * rho * length
+    wrong = K.copy()
+    wrong[elastic, elastic] = np.diag(printed)
+    frequencies = _locked(K)[0], _locked(wrong)[0]
+    ratios = right / printed
+    return _misprint(
+        "equations 40, 46",
+        "shapes with int phi^2 dx = m_i, stiffness k_ij = w_ij^2 m_i",
+        "read as rho int phi^2 dx = m, as units want, the stiffness of the modes is "
+        f"{', '.join(f'{r:.3g}' for r in ratios)} times that; by (46) the arm with joints held "
+        f"rings at {frequencies[1]:.3g} rad/s instead of {frequencies[0]:.3g}",
+        "w^2 m holds only where the whole modal mass, tip load included, is normalised to m",
+        ratio_11=ratios[0],
+        ratio_12=ratios[1],
+        ratio_21=ratios[2],
+        ratio_22=ratios[3],
+        right_frequency=frequencies[0],
+        printed_frequency=frequencies[1],
+    )
+
+
+def _locked(K: Array) -> Array:
+    """Frequencies [rad/s] of the arm with joints and rotors held, with another stiffness."""
+    elastic = slice(plant().rigid, None)
+    M = linear().M[elastic, elastic]
+    return np.sqrt(np.sort(np.linalg.eigvals(np.linalg.solve(M, K[elastic, elastic])).real))
+
+
+def equation_42() -> Claim:
+    """Count the equations."""
+    n, modes = 2, 2
+    count = plant().n
+    return _misprint(
+        "equation 42",
+        "a set of 4n + 2 n_m differential equations",
+        f"{count} for two links with two modes each, not {4 * n + 2 * modes}",
+        "n rotor angles, n link angles and n n_m modal coordinates",
+        count=count,
+        printed=4 * n + 2 * modes,
+    )
+
+
+def equation_47() -> Claim:
+    """Compare link 1 at a right angle of the joint with M_D = 0 and as printed."""
+    length, rho, _ = line()
+    M, inertia, _ = loads()
+    left = rho * length * length / 2  # m_2 l_c2, which (47) keeps at a right angle
+    right = clamped_frequencies((0.0, inertia), (M, 0.0))
+    printed = clamped_frequencies((left, inertia), (M, left))
+    return _misprint(
+        "equation 47",
+        "M_DE1 = m_2 l_c2 + M_P l_2 cos(theta_2)",
+        f"at theta_2 = 90 degrees link 1 alone at {right[0]:.4g} rad/s, as printed "
+        f"{printed[0]:.4g}; at theta_2 = 0, where the paper takes its shapes, both are the same",
+        "cos(theta_2) multiplies the whole bracket, so that M_D vanishes at a right angle",
+        right_1=right[0],
+        printed_1=printed[0],
+    )
+
+
+def equation_48() -> Claim:
+    """Compare link 2 with the payload's inertia at the tip and a length away."""
+    length, _, _ = line()
+    payload = arm().payload
+    right = clamped_frequencies((0.0, payload.inertia[2]), (payload.mass, 0.0))
+    moved = payload.inertia[2] + payload.mass * length**2
+    printed = clamped_frequencies((0.0, moved), (payload.mass, 0.0))
+    return _misprint(
+        "equation 48",
+        "I_E2 = I_P + M_P l^2",
+        f"link 2 alone at {right[0]:.4g} and {right[1]:.4g} rad/s, as printed {printed[0]:.4g} "
+        f"and {printed[1]:.4g}",
+        "the payload sits at the tip: its inertia there is I_P",
+        right_1=right[0],
+        right_2=right[1],
+        printed_1=printed[0],
+        printed_2=printed[1],
+    )
+
+
+def equation_53_55() -> Claim:
+    """Compare the limit of stiff joints with rigid joints that have J and have not."""
+    limit = free_frequencies(linear("links.flexible_joint.stiffness=1e8"))[:4]
+    with_J = free_frequencies(linear(rigid_joints=True))[:4]
+    without = free_frequencies(linear("links.joint_inertia=0", rigid_joints=True))[:4]
+    return Claim(
+        id="equations 53 to 55",
+        paper="as k_s grows, (53) and (54) reduce to (55), M with the links' terms alone",
+        ours=f"the first frequency tends to {limit[0]:.4f} rad/s; with J on the joint rows "
+        f"{with_J[0]:.4f}, without, as printed, {without[0]:.4f}",
+        verdict=judge(bool(np.abs(without / limit - 1).max() < 1e-3)),
+        why="misprint: the torque turns the rotor too, so J must be added to the joint rows of M",
+        numbers={
+            "limit": float(limit[0]),
+            "with_J": float(with_J[0]),
+            "without_J": float(without[0]),
+        },
+    )
