@@ -32,6 +32,7 @@ from flexctl.catalogue.lookup import (
     load_design,
     load_model,
 )
+from flexctl.catalogue.observer import INSTRUMENTS, Noise, ObserverChoice
 from flexctl.catalogue.record import BasisChoice, Expectation
 from flexctl.catalogue.refusals import nearest
 from flexctl.catalogue.samples import Samples, load_samples
@@ -39,6 +40,7 @@ from flexctl.catalogue.settings import apply_settings, with_options
 
 __all__ = [
     "DH",
+    "INSTRUMENTS",
     "METHODS",
     "PLANES",
     "REFERENCES",
@@ -54,6 +56,8 @@ __all__ = [
     "Limits",
     "Link",
     "Loop",
+    "Noise",
+    "ObserverChoice",
     "Reference",
     "RigidBody",
     "Samples",

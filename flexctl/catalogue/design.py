@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from annotated_types import Ge, Lt, MinLen
 from pydantic import BeforeValidator, Field, model_validator
 
+from flexctl.catalogue.observer import STATE, Measures, ObserverChoice, check_observer
 from flexctl.catalogue.record import (
     NOTHING,
     BasisChoice,
@@ -31,13 +32,6 @@ def _one_of(known: tuple[str, ...], value: object) -> object:
     """Refuse a word of the contract that this version cannot do, and say what it can."""
     if value in _LATER:
         wanted = f"one of {', '.join(known)} (others are not supported by this version)"
-        raise RefusalError("", wanted=wanted, came=value)
-    return value
-
-
-def _state_only(value: object) -> object:
-    if isinstance(value, list):
-        wanted = '"state" (instruments are not supported by this version)'
         raise RefusalError("", wanted=wanted, came=value)
     return value
 
@@ -186,10 +180,11 @@ class Loop(Record):
     """How the loop is closed and judged: times [s], `settle_within` [m].
 
     `sample_time` 0 is continuous.  `duration` None: end of the reference and 0.5 s.
-    `strain_gauges` stand at these fractions x/l of every elastic line.
+    `strain_gauges` stand at these fractions x/l of every elastic line. `measures` is the state, or
+    the instruments from which an observer estimates it.
     """
 
-    measures: Annotated[Literal["state"], BeforeValidator(_state_only)] = "state"
+    measures: Measures = STATE
     sample_time: NonNegative = 0.0
     delay: NonNegative = 0.0
     duration: Positive | None = None
@@ -215,6 +210,7 @@ class Design(FileRecord):
     reference: Reference
     gains: Gains | None = None  # only an open loop has none
     second_loop: SecondLoop | None = None
+    observer: ObserverChoice | None = None
     loop: Loop = Loop()
     expect: Expectations = Field(default_factory=dict)
 
@@ -222,6 +218,11 @@ class Design(FileRecord):
     def open_loop(self) -> bool:
         """Whether the torques follow from the reference alone and nothing is measured."""
         return self.method == "feedforward"
+
+    @property
+    def instruments(self) -> tuple[str, ...]:
+        """What is measured in place of the state; empty where the state is."""
+        return () if self.loop.measures == STATE else tuple(self.loop.measures)
 
     @property
     def joint_gains(self) -> Gains:
@@ -243,6 +244,7 @@ class Design(FileRecord):
             wanted = "no such key (it belongs to [truth] of a model)"
             raise RefusalError("basis.drop_above", wanted=wanted, came=self.basis.drop_above)
         self._check_gains()
+        check_observer(self.method, self.instruments, self.observer, self.loop.sample_time)
         if self.second_loop:
             self._check_second_loop(self.second_loop)
         if self.open_loop and self.loop.strain_gauges is not None:
