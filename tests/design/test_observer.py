@@ -55,8 +55,14 @@ def test_gain_and_covariance_are_those_of_python_control(controller):
     A, B, C, W, V = steady(controller)
     found = controller.observer
     s, R = np.sqrt(np.diag(found.covariance)), np.linalg.cholesky(V)
-    scaled = (A * s / s[:, None], B / s[:, None], np.linalg.solve(R, C) * s)
-    L, P, _ = control.lqe(*scaled, W, np.eye(len(V)))
+    disturbed = B @ W @ B.T / np.outer(s, s)
+    L, P, _ = control.lqe(
+        A * s / s[:, None],
+        np.eye(len(A)),
+        np.linalg.solve(R, C) * s,
+        (disturbed + disturbed.T) / 2,
+        np.eye(len(V)),
+    )
 
     np.testing.assert_allclose(found.covariance / np.outer(s, s), P, atol=1e-6)
     np.testing.assert_allclose(found.gain @ R / s[:, None], L, atol=1e-6 * np.abs(L).max())
