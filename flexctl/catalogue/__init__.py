@@ -11,16 +11,14 @@ from flexctl.catalogue.arm import (
     RigidBody,
     TipLoadChoice,
 )
+from flexctl.catalogue.composite import FastLoop, FastWeights, SlowAngle, SlowLoop
 from flexctl.catalogue.design import (
     METHODS,
     REFERENCES,
-    Blend,
     Design,
     Gains,
     Loop,
     Reference,
-    SecondLoop,
-    Weights,
 )
 from flexctl.catalogue.fit import check_design
 from flexctl.catalogue.lookup import (
@@ -36,6 +34,7 @@ from flexctl.catalogue.observer import INSTRUMENTS, Noise, ObserverChoice
 from flexctl.catalogue.record import BasisChoice, Expectation
 from flexctl.catalogue.refusals import nearest
 from flexctl.catalogue.samples import Samples, load_samples
+from flexctl.catalogue.second_loop import Blend, SecondLoop, Weights
 from flexctl.catalogue.settings import apply_settings, with_options
 
 __all__ = [
@@ -51,6 +50,8 @@ __all__ = [
     "Design",
     "Entry",
     "Expectation",
+    "FastLoop",
+    "FastWeights",
     "FlexibleJoint",
     "Gains",
     "Limits",
@@ -62,6 +63,8 @@ __all__ = [
     "RigidBody",
     "Samples",
     "SecondLoop",
+    "SlowAngle",
+    "SlowLoop",
     "TipLoadChoice",
     "Weights",
     "apply_settings",

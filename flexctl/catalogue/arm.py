@@ -75,13 +75,14 @@ class RigidBody(Record):
 class TipLoadChoice(Record):
     """Which tip load the clamped-mass shapes of a link assume, and in which pose it is taken.
 
-    `include` names the terms of [TG95] (11): mass M, inertia J, first moment D.  Joints that
+    `include` names the terms of [TG95] (11): mass M, inertia J, first moment D; and R, which adds
+    to the inertia that of the drive of the next joint, as [SM02] (47) does.  Joints that
     `reference_pose` leaves out stand at 0 [rad]; a sliding one, which
     would have no length there, in the middle of its range.
     """
 
     reference_pose: Mapping[str, Number] = Field(default_factory=dict)
-    include: tuple[Literal["M", "J", "D"], ...] = ("M", "J", "D")
+    include: tuple[Literal["M", "J", "D", "R"], ...] = ("M", "J", "D")
 
 
 class Limits(Record):

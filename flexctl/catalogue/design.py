@@ -1,11 +1,12 @@
 """Schema of designs/*.toml: a controller, its reference motion and how its loop is judged."""
 
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from annotated_types import Ge, Lt, MinLen
 from pydantic import BeforeValidator, Field, model_validator
 
+from flexctl.catalogue.composite import FastLoop, SlowAngle, SlowLoop
 from flexctl.catalogue.observer import STATE, Measures, ObserverChoice, check_observer
 from flexctl.catalogue.record import (
     NOTHING,
@@ -21,49 +22,26 @@ from flexctl.catalogue.record import (
     Text,
     as_array,
 )
+from flexctl.catalogue.second_loop import SecondLoop
 from flexctl.errors import InputError
 
-METHODS = ("decoupling", "joint-pd", "feedforward")
-REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up")
-_LATER = ("composite", "bang-bang")  # in the contract of files, not made yet
-
-
-def _one_of(known: tuple[str, ...], value: object) -> object:
-    """Refuse a word of the contract that this version cannot do, and say what it can."""
-    if value in _LATER:
-        wanted = f"one of {', '.join(known)} (others are not supported by this version)"
-        raise RefusalError("", wanted=wanted, came=value)
-    return value
-
-
-def _hard_switch(value: object) -> object:
-    """Read "end" as no blend: the second loop takes over at the end of the gross motion."""
-    if isinstance(value, dict):
-        return value
-    if value is None or value == "end":  # None: a record read again
-        return None
-    raise RefusalError("", wanted='"end" or { blend = seconds }', came=value)
-
-
-Method = Annotated[
-    Literal["decoupling", "joint-pd", "feedforward"],
-    BeforeValidator(lambda v: _one_of(METHODS, v)),
-]
-ReferenceKind = Annotated[
-    Literal["cycloid", "quintic", "setpoint", "csv", "spin-up"],
-    BeforeValidator(lambda v: _one_of(REFERENCES, v)),
-]
+Method = Literal["decoupling", "composite", "joint-pd", "feedforward", "torque"]
+METHODS: tuple[str, ...] = get_args(Method)
+ReferenceKind = Literal["cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang"]
+REFERENCES: tuple[str, ...] = get_args(ReferenceKind)
 Positives = Annotated[tuple[Positive, ...], MinLen(1), BeforeValidator(as_array)]
 IntegralGain = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
 Inside = Annotated[Number, Ge(0), Lt(1)]
 
 
 class Reference(Record):
-    """Motion that the joints shall make.
+    """Motion that the joints shall make, or torques that shall act on them.
 
     `from_` and `to` give each joint's start and end [rad or m], `duration` [s] the time between:
     one for all joints, or one per joint, which then rests from its own end on.
     A spin-up brings each joint from rest to `rate` [rad/s or m/s] within `duration` and never ends.
+    A bang-bang has constant accelerations, turned round at half the duration, or with `torque`
+    [N m or N] instead of `to` constant torques; after the duration there are none.
     A setpoint jumps at time 0 and counts as arrived after `duration`, at once if there is none.
     A csv file has the columns t, joint1, joint2, ...; its path is relative to the folder of the
     design.
@@ -73,13 +51,17 @@ class Reference(Record):
     from_: Numbers | None = Field(alias="from", default=None)
     to: Numbers | None = None
     rate: Numbers | None = None
+    torque: Numbers | None = None
     duration: Positives | None = None
     file: Text | None = None
 
     @property
     def rests(self) -> bool:
-        """Whether the motion comes to rest: all do but a spin-up to a rate other than zero."""
-        return self.kind != "spin-up" or not any(self.rate or ())
+        """Whether the motion comes to rest: all do but a spin-up to a rate other than zero.
+
+        What torques move is not known to rest.
+        """
+        return self.torque is None and (self.kind != "spin-up" or not any(self.rate or ()))
 
     @property
     def durations(self) -> tuple[float, ...]:
@@ -87,12 +69,20 @@ class Reference(Record):
         joints, given = len(self.from_ or ()), self.duration or (0.0,)
         return given * joints if len(given) == 1 else given
 
+    @property
+    def straight(self) -> bool:
+        """Whether it is known beforehand that the joints go straight from start to end."""
+        ways = zip(self.from_ or (), self.to or (), self.durations, strict=False)
+        times = {T for start, end, T in ways if start != end}
+        return self.kind in {"cycloid", "quintic", "bang-bang"} and len(times) == 1
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         given = {
             "from": self.from_,
             "to": self.to,
             "rate": self.rate,
+            "torque": self.torque,
             "duration": self.duration,
             "file": self.file,
         }
@@ -102,13 +92,21 @@ class Reference(Record):
         for key, value in given.items():
             if key not in _KNOWN[self.kind] and value is not None:
                 raise RefusalError(key, wanted=f"no such key, as kind is {self.kind}", came=value)
+        if self.kind == "bang-bang":
+            self._check_bang_bang()
         joints = len(self.from_ or ())
         as_many = f"{joints} number{'s' * (joints != 1)}, as many as in from"
-        for key, values in (("to", self.to), ("rate", self.rate)):
+        for key, values in (("to", self.to), ("rate", self.rate), ("torque", self.torque)):
             if values and len(values) != joints:
                 raise RefusalError(key, wanted=as_many, came=values)
         self._check_duration(as_many)
         return self
+
+    def _check_bang_bang(self) -> None:
+        if self.to is None and self.torque is None:
+            raise RefusalError("to", wanted="a value (or torque instead)", came=NOTHING)
+        if self.to is not None and self.torque is not None:
+            raise RefusalError("torque", wanted="no such key, as there is a to", came=self.torque)
 
     def _check_duration(self, as_many: str) -> None:
         joints, count = len(self.from_ or ()), len(self.duration or (0.0,))
@@ -124,8 +122,12 @@ _NEEDED = {
     "setpoint": ("from", "to"),
     "csv": ("file",),
     "spin-up": ("from", "rate", "duration"),
+    "bang-bang": ("from", "duration"),
 }
-_KNOWN = _NEEDED | {"setpoint": ("from", "to", "duration")}
+_KNOWN = _NEEDED | {
+    "setpoint": ("from", "to", "duration"),
+    "bang-bang": ("from", "to", "torque", "duration"),
+}
 
 
 class Gains(Record):
@@ -144,36 +146,6 @@ class Gains(Record):
         if self.Gi and any(self.Gi) and not all(self.Gi):
             raise RefusalError("Gi", wanted="all above 0, or none", came=self.Gi)
         return self
-
-
-class Weights(Record):
-    """Weights of the second loop's cost, in terms that mean the same in every basis."""
-
-    joint_error: NonNegative = 0.0
-    joint_rate: NonNegative = 0.0
-    strain_energy: NonNegative = 0.0
-    kinetic_energy: NonNegative = 0.0
-    effort: Positive
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if not any((self.joint_error, self.joint_rate, self.strain_energy, self.kinetic_energy)):
-            raise RefusalError("joint_error", wanted="one weight beside effort above 0", came=0)
-        return self
-
-
-class Blend(Record):
-    """Fade the second loop in over `blend` [s] from the end of the gross motion."""
-
-    blend: Positive
-
-
-class SecondLoop(Record):
-    """LQR loop about the decoupled arm; `switch` is None where it starts at once at the end."""
-
-    weights: Weights
-    switch: Annotated[Blend | None, BeforeValidator(_hard_switch)] = None
-    solver: Literal["scipy", "slycot"] = "scipy"
 
 
 class Loop(Record):
@@ -211,13 +183,15 @@ class Design(FileRecord):
     gains: Gains | None = None  # only an open loop has none
     second_loop: SecondLoop | None = None
     observer: ObserverChoice | None = None
+    slow_loop: SlowLoop | None = None
+    fast_loop: FastLoop | None = None
     loop: Loop = Loop()
     expect: Expectations = Field(default_factory=dict)
 
     @property
     def open_loop(self) -> bool:
         """Whether the torques follow from the reference alone and nothing is measured."""
-        return self.method == "feedforward"
+        return self.method in ("feedforward", "torque")
 
     @property
     def instruments(self) -> tuple[str, ...]:
@@ -232,6 +206,11 @@ class Design(FileRecord):
         return self.gains
 
     @property
+    def slow_angle(self) -> SlowAngle:
+        """Which angle of a flexible joint the slow law of composite control measures."""
+        return (self.slow_loop or SlowLoop()).angle
+
+    @property
     def reference_file(self) -> Path | None:
         """Path of the csv reference, None for the other kinds."""
         if self.reference.file is None:
@@ -243,14 +222,27 @@ class Design(FileRecord):
         if self.basis.drop_above is not None:
             wanted = "no such key (it belongs to [truth] of a model)"
             raise RefusalError("basis.drop_above", wanted=wanted, came=self.basis.drop_above)
+        self._check_torque()
         self._check_gains()
         check_observer(self.method, self.instruments, self.observer, self.loop.sample_time)
         if self.second_loop:
             self._check_second_loop(self.second_loop)
+        self._check_composite()
         if self.open_loop and self.loop.strain_gauges is not None:
             wanted = f"no such key, as method {self.method} measures nothing"
             raise RefusalError("loop.strain_gauges", wanted=wanted, came=self.loop.strain_gauges)
         return self
+
+    def _check_torque(self) -> None:
+        """Torques can only be applied, and where they shall be applied they must be given."""
+        given = self.reference.torque
+        if self.method == "torque" and given is None:
+            raise RefusalError(
+                "reference.torque", wanted="a value, as method is torque", came=NOTHING
+            )
+        if self.method != "torque" and given is not None:
+            wanted = "no such key (a motion instead), as method is not torque"
+            raise RefusalError("reference.torque", wanted=wanted, came=given)
 
     def _check_gains(self) -> None:
         if self.open_loop and self.gains is not None:
@@ -258,6 +250,19 @@ class Design(FileRecord):
             raise RefusalError("gains", wanted=wanted, came=self.gains.table())
         if not self.open_loop and self.gains is None:
             raise RefusalError("gains", wanted="a value", came=NOTHING)
+
+    def _check_composite(self) -> None:
+        if self.method != "composite":
+            for key, table in (("slow_loop", self.slow_loop), ("fast_loop", self.fast_loop)):
+                if table is not None:
+                    wanted = "no such table, as method is not composite"
+                    raise RefusalError(key, wanted=wanted, came=table.table())
+        elif self.gains and any(self.gains.Gi or ()):
+            wanted = "no such key, as method is composite"
+            raise RefusalError("gains.Gi", wanted=wanted, came=self.gains.Gi)
+        elif self.fast_loop and self.fast_loop.schedule and not self.reference.straight:
+            wanted = "no such key, as the reference is not one straight way in joint space"
+            raise RefusalError("fast_loop.schedule", wanted=wanted, came=self.fast_loop.schedule)
 
     def _check_second_loop(self, second: SecondLoop) -> None:
         if self.method != "decoupling":

@@ -1,20 +1,29 @@
 """From plant and weights to a controller, and what its gains promise."""
 
 from flexctl.design.controller import Controller, design_controller, torque_limits
+from flexctl.design.fast_loop import FastFeedback, design_fast_loop
 from flexctl.design.instruments import Instruments, gauge_matrix, gauge_positions
 from flexctl.design.lqr import StateFeedback, design_lqr, require_stabilisable
 from flexctl.design.observer import Observer, design_observer, limit_torque
 from flexctl.design.reference import ReferenceMotion, make_reference
 from flexctl.design.second_loop import decoupled_model, design_second_loop, state_weight
+from flexctl.design.singular_perturbation import (
+    TwoTimeScales,
+    separate_time_scales,
+    slow_fast_map,
+)
 
 __all__ = [
     "Controller",
+    "FastFeedback",
     "Instruments",
     "Observer",
     "ReferenceMotion",
     "StateFeedback",
+    "TwoTimeScales",
     "decoupled_model",
     "design_controller",
+    "design_fast_loop",
     "design_lqr",
     "design_observer",
     "design_second_loop",
@@ -23,6 +32,8 @@ __all__ = [
     "limit_torque",
     "make_reference",
     "require_stabilisable",
+    "separate_time_scales",
+    "slow_fast_map",
     "state_weight",
     "torque_limits",
 ]

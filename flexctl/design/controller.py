@@ -12,13 +12,16 @@ import numpy as np
 from flexctl import checks
 from flexctl.catalogue import Arm, BasisChoice, Design, check_design
 from flexctl.checks import Array
+from flexctl.design.composite import composite_law
 from flexctl.design.decoupling import decoupling_law
+from flexctl.design.fast_loop import FastFeedback
 from flexctl.design.feedforward import feedforward_law
 from flexctl.design.joint_pd import joint_pd_law
 from flexctl.design.laws import LawParts
 from flexctl.design.lqr import StateFeedback
 from flexctl.design.observer import Observer, design_observer, observed_law
 from flexctl.design.reference import ReferenceMotion, make_reference
+from flexctl.design.torque import torque_law
 from flexctl.errors import DesignError, InputError
 from flexctl.plant import Plant, assemble_plant
 
@@ -46,6 +49,8 @@ class Controller:
         Largest torque per joint (m,) [N m or N]; infinite where the arm has none.
     feedback
         The second loop with its evidence; None without one.
+    fast
+        The fast loop of composite control with its evidence, which always acts; None without one.
     observer
         The observer with its evidence; None where the state is measured.
     assumptions
@@ -59,6 +64,7 @@ class Controller:
     n_state: int
     torque_limit: Array
     feedback: StateFeedback | None
+    fast: FastFeedback | None
     assumptions: tuple[str, ...]
     observer: Observer | None = None
 
@@ -152,8 +158,10 @@ def _for_another_arm(arm: Arm, design: Design) -> tuple[str, ...]:
 
 _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
     "decoupling": decoupling_law,
+    "composite": composite_law,
     "joint-pd": joint_pd_law,
     "feedforward": feedforward_law,
+    "torque": torque_law,
 }
 
 
@@ -192,6 +200,7 @@ def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None
         n_state=parts.n_state,
         torque_limit=torque_limits(arm),
         feedback=parts.feedback,
+        fast=parts.fast,
         observer=observer,
         assumptions=(*parts.assumptions, *_for_another_arm(arm, design)),
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from flexctl.catalogue import Gains
 from flexctl.checks import Array
+from flexctl.design.fast_loop import FastFeedback
 from flexctl.design.lqr import StateFeedback
 from flexctl.plant import Plant
 
@@ -21,6 +22,7 @@ class LawParts:
     law: ca.Function
     n_state: int
     feedback: StateFeedback | None = None
+    fast: FastFeedback | None = None
     assumptions: tuple[str, ...] = ()
 
 
@@ -79,7 +81,7 @@ def law_signals(plant: Plant, *, integral: bool) -> Signals:
 
 def straight_arm(plant: Plant, joints: ca.SX) -> ca.SX:
     """Coordinates (n, 1) at joint variables (m, 1), nothing strained: `Plant.straight`."""
-    return ca.densify(ca.SX(ca.sparsify(ca.DM(plant.straight(np.eye(plant.m))))) @ joints)
+    return ca.densify(_strain_free(plant) @ joints)
 
 
 def rigid_torque(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
@@ -88,8 +90,17 @@ def rigid_torque(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     S' f(S q, S v, S a) with the inverse dynamics f and the motions S that strain nothing: what
     holds links and springs straight does no work in these.
     """
-    S = ca.SX(ca.sparsify(ca.DM(plant.straight(np.eye(plant.m)))))
-    return S.T @ plant.casadi_functions["inverse_dynamics"](S @ q, S @ v, S @ a)
+    return _strain_free(plant).T @ rigid_forces(plant, q, v, a)
+
+
+def rigid_forces(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
+    """Give the forces (n, 1) that keep the arm straight at joint motion q, v, a (m, 1)."""
+    S = _strain_free(plant)
+    return plant.casadi_functions["inverse_dynamics"](S @ q, S @ v, S @ a)
+
+
+def _strain_free(plant: Plant) -> ca.SX:
+    return ca.SX(ca.sparsify(ca.DM(plant.straight(np.eye(plant.m)))))
 
 
 def gravity_torque(plant: Plant, joints: ca.SX) -> ca.SX:

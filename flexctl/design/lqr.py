@@ -53,7 +53,7 @@ def design_lqr(
     *,
     solver: Solver = "scipy",
     names: tuple[str, ...] | None = None,
-    label: str = "second loop",
+    loop: str = "second loop",
 ) -> StateFeedback:
     """Minimise the integral of x' Q x + u' R u over an infinite horizon.
 
@@ -67,8 +67,8 @@ def design_lqr(
         Riccati solver, "scipy" or "slycot".
     names
         Names of the n states, for messages.
-    label
-        What the feedback is for, for messages.
+    loop
+        What messages call the loop.
 
     Raises
     ------
@@ -79,27 +79,27 @@ def design_lqr(
     """
     Q = checks.semidefinite("state_weight", state_weight, size=len(A))
     R = checks.definite("input_weight", input_weight, size=B.shape[1])
-    require_stabilisable(A, B, names, label)
-    P = _solve_riccati(solver, A, B, Q, R, label)
+    require_stabilisable(A, B, names, loop)
+    P = _solve_riccati(solver, A, B, Q, R, loop)
     gain: Array = np.linalg.solve(R, B.T @ P)
     residual = _residual(A, Q, gain, R, P)
     poles: ComplexArray = np.linalg.eigvals(A - B @ gain).astype(complex)
     if residual > _LARGEST_RESIDUAL:
         raise DesignError(
-            f"{label}: the Riccati equation is solved by {solver} to a relative residual of "
+            f"{loop}: the Riccati equation is solved by {solver} to a relative residual of "
             f"{residual:.1e} only; try the other solver, or weights of more even size"
         )
     if poles.real.max() >= 0:  # an undamped mode that Q does not see stays where it was
         worst = poles[poles.real.argmax()]
         raise DesignError(
-            f"{label}: the closed loop keeps a pole at {worst:.4g} rad/s, which the weights "
+            f"{loop}: the closed loop keeps a pole at {worst:.4g} rad/s, which the weights "
             "do not see; give every kind of motion a weight above zero"
         )
     return StateFeedback(gain=gain, cost=P, poles=poles, residual=residual, solver=solver)
 
 
 def require_stabilisable(
-    A: Array, B: Array, names: tuple[str, ...] | None = None, label: str = "second loop"
+    A: Array, B: Array, names: tuple[str, ...] | None = None, loop: str = "second loop"
 ) -> None:
     """Refuse a pair (A, B) with a mode that is not stable and that no input moves.
 
@@ -122,18 +122,18 @@ def require_stabilisable(
         state = int(np.abs(x).argmax())
         label = names[state] if names else f"state {state + 1}"
         raise DesignError(
-            f"{label}: the mode at {abs(value):.4g} rad/s ({label}) is not stable and "
+            f"{loop}: the mode at {abs(value):.4g} rad/s ({label}) is not stable and "
             "the joints cannot move it; give it damping or another pose"
         )
 
 
-def _solve_riccati(solver: Solver, A: Array, B: Array, Q: Array, R: Array, label: str) -> Array:
+def _solve_riccati(solver: Solver, A: Array, B: Array, Q: Array, R: Array, loop: str) -> Array:
     """Stabilising solution P (n, n); DesignError where the solver finds none."""
     try:
         return _SOLVERS[solver](A, B, Q, R)
     except (np.linalg.LinAlgError, ArithmeticError, ValueError) as error:
         raise DesignError(
-            f"{label}: {solver} finds no stabilising solution of the Riccati equation "
+            f"{loop}: {solver} finds no stabilising solution of the Riccati equation "
             f"({' '.join(str(error).split())}); give every kind of motion a weight above zero"
         ) from error
 

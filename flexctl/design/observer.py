@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -102,7 +102,7 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
     C, Q = whiten @ read.C @ T, B @ W @ B.T
     require_detectable(A, C, linear, T)
     dual = design_lqr(
-        A.T, C.T, (Q + Q.T) / 2, np.eye(len(C)), solver=choice.solver, label="observer"
+        A.T, C.T, (Q + Q.T) / 2, np.eye(len(C)), solver=choice.solver, loop="observer"
     )
     P = T @ dual.cost @ T.T
     return Observer(
@@ -205,11 +205,10 @@ def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array
     C, L = (ca.SX(ca.sparsify(ca.DM(X))) for X in (observer.instruments.C, observer.gain))
     moved = ca.vertcat(v_hat, a) + L @ (C @ (ca.vertcat(q, v) - estimate))
     z_rate = ca.vertcat(summed * (limited == tau) if n_i else ca.SX(0, 1), moved)
-    return LawParts(
-        law=ca.Function(
-            "law", [s, z, *desired, q, v], [ca.densify(limited), ca.densify(z_rate)], {"cse": True}
-        ),
+    outputs = [ca.densify(limited), ca.densify(z_rate)]
+    return replace(
+        parts,
+        law=ca.Function("law", [s, z, *desired, q, v], outputs, {"cse": True}),
         n_state=n_i + 2 * n,
-        feedback=parts.feedback,
         assumptions=(*parts.assumptions, observer.assumption),
     )

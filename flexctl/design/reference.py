@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -17,12 +18,13 @@ _DEGREE = 5  # of the spline through samples: its accelerations are smooth
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceMotion:
-    """Desired joint variables and their derivatives.
+    """Desired joint variables and their derivatives, or torques.
 
     Attributes
     ----------
     function
-        CasADi function t [s] -> (q_d, v_d, a_d), each (m, 1) [rad or m, per s, per s^2].
+        CasADi function t [s] -> (q_d, v_d, a_d), each (m, 1) [rad or m, per s, per s^2]. Of torques
+        the third is the torque [N m or N], and the joints are desired where they start.
     duration
         End of the gross motion [s]; the reference rests afterwards, or turns on steadily.
     start, final
@@ -31,6 +33,11 @@ class ReferenceMotion:
         Whether the joints stay at `final` from `duration` on.
     breaks
         Times [s] up to `duration` at which the motion of some joint is not smooth.
+    steps
+        Third result of `function` (m, K + 1) before, between and after the K `breaks`, where it
+        jumps there; None where it is continuous.
+    torque
+        Whether the reference is torques, not a motion.
     """
 
     function: ca.Function
@@ -39,12 +46,30 @@ class ReferenceMotion:
     final: Array
     rests: bool = True
     breaks: tuple[float, ...] = ()
+    steps: Array | None = None
+    torque: bool = False
 
     def __post_init__(self) -> None:
         checks.shape("final", self.final, self.start.shape)
+        if self.steps is not None:
+            checks.shape("steps", self.steps, (len(self.start), len(self.breaks) + 1))
+
+    def passed(self, t: float) -> int:
+        """Count the breaks up to time t [s] at which the third result jumps."""
+        return 0 if self.steps is None else sum(at <= t for at in self.breaks)
+
+    def after(self, passed: ca.MX, third: ca.MX) -> ca.MX:
+        """Third result (m, 1) between two breaks, so many of them passed: `third` if continuous.
+
+        An integrator that ends a step at a jump needs the value before it, whatever the time is.
+        """
+        if self.steps is None:
+            return third
+        over = [passed > k + 0.5 for k in range(len(self.breaks))]
+        return ca.MX(_stepped(self.steps, over))
 
     def sample(self, t: Array) -> tuple[Array, Array, Array]:
-        """Desired positions, rates and accelerations at times t (N,), each (m, N)."""
+        """Desired positions, rates and accelerations (or torques) at times t (N,), each (m, N)."""
         mapped = self.function.map(len(t))
         position, rate, acceleration = mapped(np.asarray(t)[None, :])
         return np.array(position), np.array(rate), np.array(acceleration)
@@ -64,6 +89,8 @@ def make_reference(design: Design) -> ReferenceMotion:
     start = np.array(reference.from_, dtype=float)
     if reference.kind == "spin-up":
         return _spin_up(reference, start)
+    if reference.kind == "bang-bang":
+        return _bang_bang(reference, start)
     final = np.array(reference.to, dtype=float)
     if reference.kind == "setpoint":
         function = _function(lambda _t: (ca.SX(ca.DM(final)), ca.SX.zeros(len(final))))
@@ -97,6 +124,42 @@ def _spin_up(reference: Reference, start: Array) -> ReferenceMotion:
         rests=reference.rests,
         breaks=tuple(sorted(set(reference.durations))),
     )
+
+
+def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:
+    """Constant accelerations +-4 (q_1 - q_0)/T^2, or torques, turned round at T/2."""
+    durations, torque = np.array(reference.durations), reference.torque
+    final = np.array(start if torque is not None else reference.to, dtype=float)
+    size = np.array(torque) if torque is not None else 4 * (final - start) / durations**2
+    breaks = np.unique([durations / 2, durations])
+    begins = np.append(0.0, breaks)[:, None]
+    signs = np.where(begins < durations / 2, 1.0, np.where(begins < durations, -1.0, 0.0))
+    steps = (signs * size).T
+    t = ca.SX.sym("t")
+    position, rate = _profile(_parabolas, t, start, final - start, durations)
+    third = _stepped(steps, [t >= at for at in breaks.tolist()]) * (t >= 0)
+    outputs = [ca.densify(part) for part in (position, rate, third)]
+    return ReferenceMotion(
+        function=ca.Function("reference", [t], outputs),
+        duration=float(durations.max()),
+        start=start,
+        final=final,
+        rests=reference.rests,
+        breaks=tuple(breaks.tolist()),
+        steps=steps,
+        torque=torque is not None,
+    )
+
+
+def _stepped(steps: Array, over: Sequence[ca.SX | ca.MX]) -> Any:
+    """First column of steps (m, K + 1), and what is to be added where each break is over."""
+    changes = np.diff(steps, axis=1).T
+    return sum((ca.DM(c) * o for c, o in zip(changes, over, strict=True)), ca.DM(steps[:, 0]))
+
+
+def _parabolas(s: ca.SX) -> ca.SX:
+    """2 s^2 until 1/2 and 1 - 2 (1 - s)^2 from there: accelerations 4 and -4."""
+    return 2 * s**2 - 4 * ca.fmax(s - 0.5, 0) ** 2
 
 
 def _cycloid(s: ca.SX) -> ca.SX:

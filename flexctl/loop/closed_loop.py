@@ -13,6 +13,7 @@ from flexctl.checks import Array
 from flexctl.design import Controller, limit_torque, torque_limits
 from flexctl.errors import InputError
 from flexctl.loop.measurement import Measurement, make_measurement
+from flexctl.loop.schedule import JUMP
 from flexctl.plant import Plant, assemble_plant
 
 
@@ -64,8 +65,9 @@ class ClosedLoop:
     def reference(self) -> ca.Function:
         """CasADi function (t, phase) -> (s, q_d, v_d, a_d).
 
-        The phase is 0 in the gross motion, 1 while the second loop fades in, 2 afterwards; s goes
-        from 0 to 1 along the smooth step 3 x^2 - 2 x^3 of the blending time.
+        The phase is that of `Event`: below 1 in the gross motion, where it counts the jumps of a_d,
+        1 while the second loop fades in, 2 afterwards; s goes from 0 to 1 along the smooth step
+        3 x^2 - 2 x^3 of the blending time. Of a reference that is torques a_d is the torque.
         """
         t, phase = ca.MX.sym("t"), ca.MX.sym("phase")
         motion = self.controller.reference
@@ -73,7 +75,9 @@ class ClosedLoop:
         if self.controller.blend:
             x = (t - motion.duration) / self.controller.blend
             share = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (3 - 2 * ca.fmin(ca.fmax(x, 0), 1))
-        return ca.Function("reference", [t, phase], [ca.densify(share), *motion.function(t)])
+        q_d, v_d, a_d = motion.function(t)
+        third = ca.densify(motion.after(phase / JUMP, a_d))
+        return ca.Function("reference", [t, phase], [ca.densify(share), q_d, v_d, third])
 
     @cached_property
     def law(self) -> ca.Function:

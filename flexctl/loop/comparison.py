@@ -13,7 +13,7 @@ from flexctl.catalogue import Arm, BasisChoice, Design, check_design
 from flexctl.design import design_controller, make_reference
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around
-from flexctl.loop.evaluation import Evaluation, evaluate
+from flexctl.loop.evaluation import Evaluation, evaluate, require_motion
 from flexctl.loop.verdict import verdict
 from flexctl.plant import Plant, assemble_plant
 
@@ -94,11 +94,13 @@ def compare(
     Raises
     ------
     InputError
-        When there is no design, or one does not fit the arm. Designs that cannot be made and runs
-        that fail are no errors: they get their verdict.
+        When there is no design, or one does not fit the arm or gives torques, not a motion.
+        Designs that cannot be made and runs that fail are no errors: they get their verdict.
     """
     if not designs:
         raise InputError("designs: wanted at least one, came none")
+    for design in designs:
+        require_motion(design)
     say = progress or (lambda _words: None)
     truth_arm = truth_arm or arm
     basis = truth_basis or default_truth(arm, design_basis or designs[0].basis)

@@ -9,9 +9,10 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from flexctl.catalogue import Design
 from flexctl.checks import Array, ComplexArray
 from flexctl.design import Controller
-from flexctl.errors import ComputationError, RunError
+from flexctl.errors import ComputationError, InputError, RunError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.linear import (
     LinearLoop,
@@ -142,7 +143,13 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     -------
     Evaluation
         A run that diverges or cannot be trusted is not an error: `failed` says what happened.
+
+    Raises
+    ------
+    InputError
+        When the reference is torques, which no motion can be judged by.
     """
+    require_motion(loop.controller.design)
     facts = _facts(loop)
     stability, final = _judge_stability(loop, others)
     try:
@@ -163,6 +170,21 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
         trajectory=trajectory,
         no_rest=no_rest,
     )
+
+
+def require_motion(design: Design) -> None:
+    """Refuse a design whose reference is torques: there is no motion to judge its run by.
+
+    Raises
+    ------
+    InputError
+        Naming the design and what runs it.
+    """
+    if design.reference.torque is not None:
+        raise InputError(
+            f"{design.label}: reference: wanted a motion, to judge by, came torques "
+            "(flexctl simulate runs them)"
+        )
 
 
 def _explain(error: RunError, stability: Stability) -> str:

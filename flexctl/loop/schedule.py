@@ -11,6 +11,7 @@ from flexctl.design import Controller
 from flexctl.errors import InputError
 
 PHASE, SAMPLE, APPLY = 0, 1, 2
+JUMP = 2.0**-10  # what every jump of the reference passed adds to the phase of the gross motion
 _MOST_SAMPLES = 2_000_000
 _DECIMALS = 12  # of event times [s]
 _SLACK = 1e-11  # of the duration, at least of 1 s: events closer than that are one
@@ -20,8 +21,8 @@ _SLACK = 1e-11  # of the duration, at least of 1 s: events closer than that are 
 class Event:
     """At `time` [s]: a phase begins (0), the law is sampled (1) or a sample takes effect (2).
 
-    `index` counts the samples of the law; `phase` is 0 in the gross motion, 1 while the second
-    loop fades in, 2 afterwards.
+    `index` counts the samples of the law; `phase` is 0 in the gross motion, and `JUMP` more for
+    every jump of the reference passed, 1 while the second loop fades in, 2 afterwards.
     """
 
     time: float
@@ -86,5 +87,5 @@ def _samples(controller: Controller, period: float, duration: float, slack: floa
 def _phase(controller: Controller, t: float, slack: float) -> float:
     end = controller.reference.duration
     if t < end - slack or controller.feedback is None:
-        return 0.0
+        return JUMP * controller.reference.passed(t + slack)
     return 1.0 if t < end + controller.blend - slack else 2.0

@@ -185,7 +185,9 @@ def _check_steps(step: float | None, duration: float) -> None:
 
 def _way_out(loop: ClosedLoop) -> str:
     """Say what to try after a run that could not be finished."""
-    if loop.controller.design.method == "feedforward":
+    if loop.controller.reference.torque:
+        return "its torques are given: make them smaller or the links stiffer"
+    if loop.controller.design.open_loop:
         return "its torques are open loop: make the motion slower or the links stiffer"
     return "see its eigenvalues (flexctl compare); change the gains, the motion or the arm"
 
@@ -244,6 +246,7 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
         wall_seconds=wall_seconds,
         integrator=run.integrator,
         assumptions=loop.assumptions,
+        tracks=not loop.controller.reference.torque,
     )
 
 

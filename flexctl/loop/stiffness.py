@@ -11,7 +11,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.library import load
-from flexctl.loop.schedule import Event
+from flexctl.loop.schedule import JUMP, Event
 
 EASY_STEPS = 2500  # so few steps of the explicit method take a tenth of a second at most
 _TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured
@@ -37,7 +37,7 @@ def moments(loop: ClosedLoop, start: tuple[Array, Array], events: Sequence[Event
     """
     last, motion = events[-1].time, loop.controller.reference
     times = np.linspace(0.0, min(motion.duration, last), _POINTS)[1:]
-    later = [_on_reference(loop, float(t), 0.0) for t in times]
+    later = [_on_reference(loop, t, JUMP * motion.passed(t)) for t in times.tolist()]
     if loop.controller.feedback is not None and last > motion.duration:
         later.append(_on_reference(loop, min(motion.duration + loop.controller.blend, last), 2.0))
     lowest, highest = loop.truth.valid_range

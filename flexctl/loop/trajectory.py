@@ -82,6 +82,8 @@ class Trajectory:
         integrated.
     assumptions
         What the result rests on, in sentences.
+    tracks
+        Whether the reference is a motion: torques are not followed, and no error has a meaning.
     """
 
     t: Array
@@ -107,6 +109,7 @@ class Trajectory:
     wall_seconds: float
     integrator: str
     assumptions: tuple[str, ...]
+    tracks: bool = True
 
     def __post_init__(self) -> None:
         """Check that all signals have N samples and finite values."""

@@ -44,7 +44,8 @@ def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:
 
     M_L, J_L and M_DL are the mass, the moment of inertia about the bending axis through the tip
     and the first moment along the line of all that lies beyond, rigid at the reference pose.
-    Source: [DeLucaSiciliano91].
+    Source: [DeLucaSiciliano91]. With R the drive of the next joint counts as fixed to the tip.
+    Source: [SM02], (47).
     """
     link = arm.links[j]
     choice = link.tip_load
@@ -57,11 +58,24 @@ def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:
     length = joints[j] + link.dh.d if link.joint == "prismatic" else link.length
     unit = link.mass_per_length * length
     include = choice.include
+    turning = inertia[3 + normal, 3 + normal] if "J" in include else 0.0
+    turning += _drive_inertia(arm, j, normal) if "R" in include else 0.0
     return TipLoad(
         mass=inertia[0, 0] / unit if "M" in include else 0.0,
-        inertia=inertia[3 + normal, 3 + normal] / (unit * length**2) if "J" in include else 0.0,
+        inertia=turning / (unit * length**2),
         offset=_first_moment(inertia)[axis] / (unit * length) if "D" in include else 0.0,
     )
+
+
+def _drive_inertia(arm: Arm, j: int, normal: int) -> float:
+    """Inertia [kg m^2] about a bending axis of link j of the drive that turns the next joint."""
+    if j + 1 == len(arm.links) or arm.links[j + 1].joint == "prismatic":
+        return 0.0
+    link, driven = arm.links[j], arm.links[j + 1]
+    twist = link.dh.alpha if link.joint == "prismatic" else 0.0
+    axis = np.array(ca.DM(elementary_rotation(0, twist)))[:, 2]
+    rotor = driven.flexible_joint
+    return (driven.joint_inertia + (rotor.inertia if rotor else 0.0)) * axis[normal] ** 2
 
 
 def _first_moment(inertia: Array) -> Array:

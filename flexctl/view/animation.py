@@ -81,11 +81,21 @@ def _scene(figure: Figure, loop: ClosedLoop, run: Trajectory) -> Callable[[int],
 
 
 def _error_panel(axes: Axes, run: Trajectory) -> Callable[[float], None]:
-    """Draw the tip error and return what moves the mark of the present."""
+    """Draw the tip error, or joints that torques move, and return what marks the time."""
+    if not run.tracks:
+        axes.plot(run.t, run.q[: len(run.joints)].T, label=run.joints, linewidth=1.0)
+        axes.set(xlabel="time [s]", ylabel="rad or m", title="Joints")
+        axes.legend()
+        return _mark(axes)
     moving = run.t <= motion_end(run)
     for t, error in ((run.t[moving], run.tip_error[moving]), arrival_error(run)):
         axes.plot(t, np.maximum(1e3 * error, 1e-4), color=PALETTE[0], linewidth=1.0)
     plain_log(axes)
     axes.set(xlabel="time [s]", ylabel="mm", title="Tip error; after the motion from rest")
+    return _mark(axes)
+
+
+def _mark(axes: Axes) -> Callable[[float], None]:
+    """Draw the mark of the present and return what moves it."""
     mark = axes.axvline(0, color=BAD, linewidth=1.2)
     return lambda t: mark.set_xdata([t, t])

@@ -89,17 +89,20 @@ def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Data
 def _variables(run: Trajectory, lines: tuple[str, ...]) -> dict[str, Any]:
     """Return dimensions, values, and unit with meaning, by name."""
     energy = run.energy
+    wanted = {
+        "desired": _by("joint", run.desired, "joint_unit", "reference"),
+        "desired_rate": _by("joint", run.desired_rate, "joint_unit/s", "rate of the reference"),
+        "joint_error": _by("joint", run.joint_error, "joint_unit", "joint minus reference"),
+        "desired_tip": _by("axis", run.desired_tip, "m", "tip of the rigid arm at the reference"),
+        "tip_error": _over_time(run.tip_error, "m", "distance of tip and desired tip"),
+    }
     return {
         "q": _by("coordinate", run.q, "coordinate_unit", "coordinates"),
         "v": _by("coordinate", run.v, "coordinate_unit/s", "rates"),
         "a": _by("coordinate", run.a, "coordinate_unit/s^2", "accelerations"),
         "tau": _by("joint", run.tau, "torque_unit", "actuator torques or forces"),
-        "desired": _by("joint", run.desired, "joint_unit", "reference"),
-        "desired_rate": _by("joint", run.desired_rate, "joint_unit/s", "rate of the reference"),
-        "joint_error": _by("joint", run.joint_error, "joint_unit", "joint minus reference"),
         "tip": _by("axis", run.tip, "m", "tip in the base frame"),
-        "desired_tip": _by("axis", run.desired_tip, "m", "tip of the rigid arm at the reference"),
-        "tip_error": _over_time(run.tip_error, "m", "distance of tip and desired tip"),
+        **(wanted if run.tracks else {}),
         "deflection": _by("line", _stacked(run.deflection, lines, run), "m", "at the line's end"),
         "slope": _by("line", _stacked(run.slope, lines, run), "rad", "at the line's end"),
         "kinetic_energy": _over_time(energy.kinetic, "J", "kinetic energy"),
@@ -141,18 +144,19 @@ def write_csv(path: Path, run: Trajectory) -> None:
 def _columns(run: Trajectory) -> Iterator[tuple[str, Array]]:
     yield "t", run.t
     yield from zip(run.coordinates, run.q, strict=True)
-    for suffix, names, rows in (
-        ("rate", run.coordinates, run.v),
-        ("desired", run.joints, run.desired),
-        ("error", run.joints, run.joint_error),
-        ("torque", run.joints, run.tau),
-    ):
+    groups = [("rate", run.coordinates, run.v)]
+    if run.tracks:
+        groups.append(("desired", run.joints, run.desired))
+        groups.append(("error", run.joints, run.joint_error))
+    for suffix, names, rows in (*groups, ("torque", run.joints, run.tau)):
         for name, row in zip(names, rows, strict=True):
             yield f"{name}.{suffix}", row
     for axis, row, wanted in zip(AXES, run.tip, run.desired_tip, strict=True):
         yield f"tip.{axis}", row
-        yield f"tip.{axis}.desired", wanted
-    yield "tip_error", run.tip_error
+        if run.tracks:
+            yield f"tip.{axis}.desired", wanted
+    if run.tracks:
+        yield "tip_error", run.tip_error
     for line, row in run.deflection.items():
         yield f"{line}.tip_deflection", row
     for name in ("kinetic", "strain", "potential", "supplied", "dissipated", "residual"):

@@ -169,7 +169,7 @@ def _sample(run: Trajectory, k: int) -> dict[str, Any]:
         "rotor": [],
         "link_tip": link_tip,
         "tip": run.tip[:, k],
-        "tip_error": run.tip_error[k],
+        "tip_error": run.tip_error[k] if run.tracks else None,
         "tau": run.tau[:, k],
     }
 
@@ -221,7 +221,7 @@ def _table(answer: Mapping[str, Any], torques: Sequence[str]) -> RenderableType:
         tips = [1e3 * w for planes in sample["link_tip"].values() for w in planes.values()]
         table.add_row(
             f"{sample['t']:g}",
-            number(1e3 * sample["tip_error"], 3),
+            "-" if sample["tip_error"] is None else number(1e3 * sample["tip_error"], 3),
             *(number(value) for value in sample["joint"]),
             *(number(value, 3) for value in (*tips, *sample["tau"])),
         )

@@ -55,7 +55,7 @@ MODEL_CASES = [
     ("[0.1, 0.1, 0.1]", "[0.1, 0.1]", "link[2].hub.inertia: wanted 3 numbers, came [0.1, 0.1]"),
     ("= 0.35", "= -0.35", "link[1].joint_inertia: wanted at least 0, came -0.35"),
     ("joint3 = 0.5", "joint4 = 0.5", "link[2].tip_load.reference_pose.joint4: wanted a joint (one"),
-    ('["M", "J"]', '["M", "K"]', "link[2].tip_load.include[2]: wanted one of 'M', 'J' or 'D'"),
+    ('["M", "J"]', '["M", "K"]', "link[2].tip_load.include[2]: wanted one of 'M', 'J', 'D' or '"),
     ("[-3.1, 3.2]", "[3.2, -3.1]", "link[2].limits.position: wanted [lowest, highest], came [3.2"),
     ("[-3.1, 3.2]", "[3.2]", "link[2].limits.position: wanted 2 numbers, came [3.2]"),
     ("torque = 50.0", "torque = 0", "link[2].limits.torque: wanted more than 0, came 0"),
@@ -103,9 +103,17 @@ solver = "slycot"
 
 DESIGN_CASES = [
     ("[basis]", "[base]", "base: wanted a known key (nearest: basis), came base"),
-    ('"decoupling"', '"composite"', "method: wanted one of decoupling, joint-pd, feedforward (oth"),
-    ('"decoupling"', '"decupling"', "method: wanted one of 'decoupling', 'joint-pd' or 'feedforw"),
-    ('"decoupling"', "[1]", "method: wanted one of 'decoupling', 'joint-pd' or 'feedforward', ca"),
+    (
+        '"decoupling"',
+        '"composite"',
+        "second_loop: wanted no such table, as method is not decoupling",
+    ),
+    (
+        '"decoupling"',
+        '"decupling"',
+        "method: wanted one of 'decoupling', 'composite', 'joint-pd'",
+    ),
+    ('"decoupling"', "[1]", "method: wanted one of 'decoupling', 'composite', 'joint-pd', 'feed"),
     ('"decoupling"', '"feedforward"', "gains: wanted no such table, as method is feedforward, ca"),
     (GAINS, "", "gains: wanted a value, came nothing"),
     (
@@ -119,11 +127,29 @@ DESIGN_CASES = [
         "order = 2\ndrop_above = 1.0",
         "basis.drop_above: wanted no such key (it belongs",
     ),
+    ('"cycloid"', '"bang"', "reference.kind: wanted one of 'cycloid', 'quintic', 'setpoint', 'csv"),
+    (
+        f'"cycloid"\n{FROM}\n{TO}',
+        f'"bang-bang"\n{FROM}',
+        "reference.to: wanted a value (or torque instead), came nothing",
+    ),
     (
         '"cycloid"',
-        '"bang-bang"',
-        "reference.kind: wanted one of cycloid, quintic, setpoint, csv, spin-up (others are not",
+        '"bang-bang"\ntorque = [1, 1, 0]',
+        "reference.torque: wanted no such key, as there is a to, came [1.0, 1.0, 0.0]",
     ),
+    (
+        f'"cycloid"\n{FROM}\n{TO}',
+        f'"bang-bang"\n{FROM}\ntorque = 0.2',
+        "reference.torque: wanted 3 numbers, as many as in from, came [0.2]",
+    ),
+    (
+        f'"cycloid"\n{FROM}\n{TO}',
+        f'"bang-bang"\n{FROM}\ntorque = [1, 1, 0]',
+        "reference.torque: wanted no such key (a motion instead), as method is not torque, came [1",
+    ),
+    ('"decoupling"', '"torque"', "reference.torque: wanted a value, as method is torque, came not"),
+    (TO, f"{TO}\ntorque = [1, 1, 0]", "reference.torque: wanted no such key, as kind is cycloid"),
     (
         'kind = "cycloid"',
         'kind = "setpoint"\nfile = "x.csv"',

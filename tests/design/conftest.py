@@ -34,16 +34,17 @@ def single_link(damping=0.01, hub=0.1, EI=18.4, **more):
 def make_design(start, end, method="decoupling", **tables):
     """Design from `start` to `end` (m,); keys `basis`, `gains`, `loop`, ... replace defaults.
 
-    Of a spin-up `end` holds the rates, and feedforward has no gains.
+    Of a spin-up `end` holds the rates, of method torque the torques; an open loop has no gains.
     """
-    kind = tables.pop("kind", "cycloid")
+    kind = tables.pop("kind", "bang-bang" if method == "torque" else "cycloid")
+    ends = "torque" if method == "torque" else "rate" if kind == "spin-up" else "to"
     reference = {"kind": kind, "from": list(start)}
-    reference["rate" if kind == "spin-up" else "to"] = list(end)
+    reference[ends] = list(end)
     if kind != "setpoint":
         reference["duration"] = tables.pop("duration", 0.5)
     table = {"name": "trial", "summary": "made for a test", "source": "own", "model": "arm"}
     table |= {"method": method, "reference": reference}
-    table |= {} if method == "feedforward" else {"gains": {"Gp": [100.0], "Gv": [20.0]}}
+    table |= {} if method in ("feedforward", "torque") else {"gains": {"Gp": [100.0], "Gv": [20.0]}}
     return Design.model_validate(table | tables)
 
 

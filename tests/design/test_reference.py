@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -206,6 +207,59 @@ def test_a_spin_up_turns_on_steadily_and_never_rests(spin_up):
 
 def test_a_spin_up_to_nothing_rests(make):
     assert make_reference(make["design"](START, [0.0, 0.0], kind="spin-up")).rests
+
+
+@pytest.fixture(scope="module")
+def bang_bang(make):
+    return make_reference(make["design"](START, END, kind="bang-bang", duration=[0.8, 0.3]))
+
+
+def test_a_bang_bang_has_one_acceleration_turned_round_at_half_its_time(bang_bang):
+    t, first = np.array([0.0, 0.2, 0.399, 0.4, 0.7, 0.8, 9.0]), 4 * 1.2 / 0.8**2
+    _, _, acceleration = bang_bang.sample(t)
+    np.testing.assert_allclose(acceleration[0], first * np.array([1, 1, 1, -1, -1, 0, 0]))
+    second = 4 * 1.5 / 0.3**2
+    np.testing.assert_allclose(acceleration[1], second * np.array([1, -1, 0, 0, 0, 0, 0]))
+
+
+def test_a_bang_bang_moves_by_parabolas_from_rest_to_rest(bang_bang):
+    t = np.array([-1.0, 0.0, 0.2, 0.4, 0.6, 0.8, 5.0])
+    position, rate, _ = bang_bang.sample(t)
+    np.testing.assert_allclose(position[0] - 0.2, 1.2 * np.array([0, 0, 1, 4, 7, 8, 8]) / 8)
+    np.testing.assert_allclose(rate[0], 1.2 / 0.8 * np.array([0, 0, 1, 2, 1, 0, 0]), atol=1e-15)
+
+
+def test_a_bang_bang_has_consistent_derivatives(bang_bang):
+    between = np.array([0.05, 0.1, 0.2, 0.25, 0.35, 0.5, 0.7])  # no jump within a difference
+    assert_derivatives_agree(bang_bang, between)
+
+
+def test_a_bang_bang_jumps_where_it_says(bang_bang):
+    assert bang_bang.breaks == (0.15, 0.3, 0.4, 0.8)
+    assert bang_bang.rests
+    assert not bang_bang.torque
+
+
+@pytest.mark.parametrize(("t", "count"), [(0.0, 0), (0.15, 1), (0.39, 2), (0.8, 4), (2.0, 4)])
+def test_jumps_passed_pick_the_value_between_them(bang_bang, t, count):
+    third = ca.MX.sym("third", 2)
+    picked = ca.Function("picked", [third], [bang_bang.after(ca.MX(count), third)])
+
+    assert bang_bang.passed(t) == count
+    np.testing.assert_array_equal(picked([7, 7]), bang_bang.sample(np.array([t]))[2])
+
+
+def test_torques_are_the_third_signal_and_the_joints_stay(make):
+    design = make["design"](START, [0.2, -0.3], "torque", duration=1.0)
+    motion = make_reference(design)
+    position, rate, torque = motion.sample(np.array([-0.1, 0.0, 0.49, 0.5, 0.99, 1.0, 3.0]))
+
+    signs = np.array([0, 1, 1, -1, -1, 0, 0])
+    np.testing.assert_array_equal(torque, np.outer([0.2, -0.3], signs))
+    np.testing.assert_array_equal(position, np.tile(START[:, None], 7))
+    assert not rate.any()
+    assert motion.torque
+    assert not motion.rests
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "setpoint"])

@@ -28,6 +28,16 @@ def laden(arm, build, foreshortening):
     return build["arm"](table["link"], (1.0, -9.0, 4.0), PAYLOAD)
 
 
+def sprung(arm, build, foreshortening):
+    """Return the laden arm with springs at all joints but one, every second rotor carried."""
+    table = laden(arm, build, foreshortening).model_dump(by_alias=True, exclude_unset=True)
+    for j, link in enumerate(table["link"]):
+        if j != 1:
+            rotor = {"rotor_inertia": 0.7, "gear": 3.0, "carried": j % 2 == 0}
+            link["flexible_joint"] = rotor | {"stiffness": 400.0, "damping": 5.0}
+    return build["arm"](table["link"], (1.0, -9.0, 4.0), PAYLOAD)
+
+
 def mixed(build):
     """Rigid and flexible links in turn: one on its axis, one that slides, one bent in one plane."""
     first = {"joint": "revolute", "dh": {"alpha": 1.2, "d": 0.4}, "mass_per_length": 9.0}
@@ -99,7 +109,7 @@ def _of(plant):
 
 
 @pytest.mark.parametrize("foreshortening", [True, False])
-@pytest.mark.parametrize("change", [bare, laden])
+@pytest.mark.parametrize("change", [bare, laden, sprung])
 @pytest.mark.parametrize("name", ARMS)
 @pytest.mark.parametrize(
     "function", ["forward_dynamics", "inverse_dynamics", "mass_matrix", "bias"]

@@ -48,6 +48,15 @@ def plot_joint_errors(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None
         axes.set_ylabel(small)
 
 
+def plot_joints(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
+    """Draw the joint variables of runs that follow no motion, one panel per joint [rad or m]."""
+    panels = _panels(canvas, len(arm.joints), curves)
+    for j, (axes, name, unit) in enumerate(zip(panels, arm.joints, joint_units(arm), strict=True)):
+        _lines(axes, curves, lambda run, j=j: run.q[j])
+        axes.set_title(name)
+        axes.set_ylabel(unit)
+
+
 def plot_torques(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
     """Draw actuator torques or forces with their limits, one panel per joint [N m or N]."""
     panels = _panels(canvas, len(arm.joints), curves)

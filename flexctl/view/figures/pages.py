@@ -16,6 +16,7 @@ from flexctl.view.figures.curves import (
     Curve,
     plot_deflections,
     plot_joint_errors,
+    plot_joints,
     plot_tip_error,
     plot_torques,
 )
@@ -51,7 +52,10 @@ def plot_simulation(loop: ClosedLoop, run: Trajectory) -> Figure:
         left, right = split(figure, 1, 2, width_ratios=(1, 1.15))
         stills, error = split(left, 2, 1, height_ratios=(1.5, 1))
         plot_stills(stills, loop.truth, run, motion_end(run))
-        plot_tip_error(error, [curve])
+        if run.tracks:
+            plot_tip_error(error, [curve])
+        else:
+            plot_joints(error, [curve], arm)
         _plot_signals(right, [curve], arm)
         return figure
 
@@ -121,9 +125,10 @@ def _all_axes(canvas: Canvas) -> list[Any]:
 
 def _plot_signals(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
     flexible = bool(curves[0].run.deflection)
-    heights = (1, 1.7, 1) if flexible else (1, 1)
-    parts = split(canvas, len(heights), 1, height_ratios=heights)
-    plot_joint_errors(parts[0], curves, arm)
+    heights = [1.0] * curves[0].run.tracks + [1.7] * flexible + [1.0]
+    parts = iter(split(canvas, len(heights), 1, height_ratios=heights))
+    if curves[0].run.tracks:
+        plot_joint_errors(next(parts), curves, arm)
     if flexible:
-        plot_deflections(parts[1], curves)
-    plot_torques(parts[-1], curves, arm)
+        plot_deflections(next(parts), curves)
+    plot_torques(next(parts), curves, arm)

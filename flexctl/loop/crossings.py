@@ -1,0 +1,167 @@
+"""Verify where eigenvalues cross the imaginary axis: from a candidate to a crossing or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+
+from flexctl.checks import ComplexArray
+from flexctl.loop.pencil import Pencil
+
+ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
+FLAT = 1e-5  # |sigma dRe/dsigma| / |lambda| below which a tangent says nothing
+ROUND_OFF = 50 * np.finfo(float).eps  # of an eigenvalue, relative to the largest
+_NEAR = 1e-2  # relative: a root that is further from its candidate belongs to another one
+_ASIDE = 1e-3  # relative distance at which the sides of a flat root are looked at
+_SAME = 1e-6  # relative distance of sigma and frequency of one root found twice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crossing:
+    """A sigma at which eigenvalues stand on the imaginary axis.
+
+    Attributes
+    ----------
+    sigma
+        Value of the parameter.
+    frequency
+        |Im lambda| there, in the unit of the eigenvalues; 0 for a real one.
+    kind
+        "crossing", or "touching" where the real part has one sign on both sides (two crossings
+        closer than 1e-5 of sigma cannot be told from it).
+    change
+        By how many the unstable eigenvalues grow with sigma: 2 for a pair, negative where they
+        become fewer, 0 for touching.
+    residual
+        |Re lambda| / |lambda| that is left [-]; of a real eigenvalue relative to the largest.
+    """
+
+    sigma: float
+    frequency: float
+    kind: str
+    change: int
+    residual: float
+
+    @property
+    def destabilising(self) -> bool:
+        """Whether eigenvalues become unstable as sigma grows."""
+        return self.change > 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Root:
+    sigma: float
+    value: complex
+    touching: bool
+    upward: bool
+
+
+def verify(pencil: Pencil, sigmas: Sequence[float]) -> tuple[Crossing, ...]:
+    """Crossings and touchings at or next to the given sigma, ascending, each once.
+
+    A candidate at which no eigenvalue stands on the axis (a real pair +-a, a spurious root) gives
+    none. Newton's method on Re lambda(sigma) refines the others, to round-off of the eigenvalues.
+    """
+    near = [root for sigma in sigmas for root in _roots_near(pencil, float(sigma))]
+    return tuple(_describe(pencil, root) for root in _distinct(near))
+
+
+def _roots_near(pencil: Pencil, sigma: float) -> list[_Root]:
+    """Eigenvalues that stand on the axis at `sigma` or reach it next to it; none of a real pair."""
+    values, slopes = _upper_half(pencil, sigma)
+    size, largest = np.abs(values), np.abs(values).max()
+    change = sigma * np.abs(slopes.real)
+    flat = (change <= FLAT * size) & (np.abs(values.real) <= ON_AXIS * size)
+    tangent = ~flat & (np.abs(values.real) <= _NEAR * change + ROUND_OFF * largest)
+    found = [_beside(pencil, sigma, value) for value in values[flat]]
+    found += [_newton(pencil, sigma, value) for value in values[tangent]]
+    return [root for root in found if root is not None]
+
+
+def _upper_half(pencil: Pencil, sigma: float) -> tuple[ComplexArray, ComplexArray]:
+    """Eigenvalues with Im >= 0 and their derivatives w'M' v / w'v, M = E^-1 A, by sigma."""
+    values, W, V = scipy.linalg.eig(pencil.matrix(sigma), left=True, right=True)
+    keep = values.imag >= 0
+    W, V = W[:, keep].conj(), V[:, keep]
+    with np.errstate(divide="ignore", invalid="ignore"):  # a defective eigenvalue has none
+        slopes = np.sum(W * (pencil.slope(sigma) @ V), axis=0) / np.sum(W * V, axis=0)
+    return values[keep], slopes
+
+
+def _nearest(pencil: Pencil, sigma: float, value: complex) -> tuple[complex, complex]:
+    """Eigenvalue nearest to `value`, and its derivative."""
+    values, slopes = _upper_half(pencil, sigma)
+    k = np.abs(values - value).argmin()
+    return complex(values[k]), complex(slopes[k])
+
+
+def _newton(pencil: Pencil, start: float, value: complex) -> _Root | None:
+    """Newton's method on Re lambda(sigma) = 0, until round-off; None where it leaves `start`."""
+    sigma, before = start, np.inf
+    for _ in range(50):
+        value, slope = _nearest(pencil, sigma, value)
+        step = -value.real / slope.real if slope.real else np.inf
+        if abs(sigma + step - start) > _NEAR * start:
+            return None
+        if abs(step) <= 1e-15 * sigma or (abs(step) <= 1e-11 * sigma and abs(step) >= before / 2):
+            break  # round-off: the step no longer shrinks
+        if sigma * abs(slope.real) <= FLAT * abs(value) and _stands(value):
+            return _beside(pencil, sigma, value)
+        sigma, value, before = sigma + step, value + slope * step, abs(step)
+    else:
+        return None
+    return _Root(sigma=sigma, value=value, touching=False, upward=slope.real > 0)
+
+
+def _stands(value: complex) -> bool:
+    return abs(value.real) <= ON_AXIS * abs(value)
+
+
+def _beside(pencil: Pencil, sigma: float, value: complex) -> _Root:
+    """Root at which Re lambda is flat: by its signs on both sides, and bisection if they differ."""
+
+    def real_part(at: float) -> float:
+        return _nearest(pencil, at, value)[0].real
+
+    low, high = sigma * (1 - _ASIDE), sigma * (1 + _ASIDE)
+    left, right = real_part(low), real_part(high)
+    if left * right >= 0:
+        return _Root(sigma=sigma, value=value, touching=True, upward=False)
+    sigma = float(scipy.optimize.brentq(real_part, low, high, xtol=1e-15 * sigma, rtol=1e-14))  # pyright: ignore[reportArgumentType]
+    value = _nearest(pencil, sigma, value)[0]
+    return _Root(sigma=sigma, value=value, touching=False, upward=right > 0)
+
+
+def _distinct(roots: Sequence[_Root]) -> list[_Root]:
+    """Roots by ascending sigma, each once: several candidates may lead to one."""
+    kept: list[_Root] = []
+    for root in sorted(roots, key=lambda root: root.sigma):
+        if not any(_same(root, other) for other in kept):
+            kept.append(root)
+    return kept
+
+
+def _same(a: _Root, b: _Root) -> bool:
+    near = 1e-4 if a.touching and b.touching else _SAME  # a touch is known to sqrt(round-off)
+    gap = abs(abs(a.value.imag) - abs(b.value.imag))
+    return abs(a.sigma - b.sigma) <= near * b.sigma and gap <= near * max(abs(b.value), gap)
+
+
+def _describe(pencil: Pencil, root: _Root) -> Crossing:
+    """Turn a root into a crossing; equal subsystems cross together and are counted."""
+    values = _upper_half(pencil, root.sigma)[0]
+    real = not root.value.imag
+    size = float(np.abs(values).max()) if real else abs(root.value)
+    together = int((np.abs(values - root.value) <= _SAME * size).sum())
+    change = 0 if root.touching else (1 if real else 2) * max(together, 1)
+    return Crossing(
+        sigma=root.sigma,
+        frequency=0.0 if real else abs(root.value.imag),
+        kind="touching" if root.touching else "crossing",
+        change=change if root.upward else -change,
+        residual=abs(root.value.real) / size,
+    )
