@@ -31,7 +31,14 @@ from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.comparison import LADDER, default_truth
 from flexctl.loop.crossings import Crossing
-from flexctl.loop.guardian import LARGEST, bisect_bound, obstacle, smallest_bound, stable_ranges
+from flexctl.loop.guardian import (
+    LARGEST,
+    bisect_bound,
+    find_crossings,
+    smallest_bound,
+    stable,
+    stable_ranges,
+)
 from flexctl.loop.guardian_map import problem_size
 from flexctl.loop.linear import judge_poles, linearise_loop, spectral_abscissa
 from flexctl.loop.pencil import Pencil, fast_poles, poles, slow_poles
@@ -41,6 +48,7 @@ from flexctl.plant import Plant, assemble_plant
 N_PATH = 21
 N_CURVE = 400  # stiffness factors at which eigenvalues are kept
 BEYOND = 30.0  # how far these go beyond the bound and the arm as it is
+_STIFFEST = 1e4  # factor from which on loops with dampers that stay are followed
 _SIGMA = (1e-4, 1e4)  # where a pencil too large for the guardian map is bracketed
 _S = np.geomspace(1e3, 1e-3, 31)  # where loops that are made anew are, five per decade
 
@@ -404,11 +412,11 @@ class _Study:
         """Find the bound at one pose."""
         order = loop.truth.basis.order
         pencil = separate_loop(loop, self.joints(t), self.fixed)
-        why = obstacle(pencil)
-        if why is not None:
-            return Bound(t=t, order=order, s_star=np.inf, exact=True, why=why)
         exact = problem_size(pencil) <= LARGEST
-        found = smallest_bound(pencil) if exact else bisect_bound(pencil, *_SIGMA)
+        try:
+            found = first_loss(pencil) if exact else bisect_bound(pencil, *_SIGMA)
+        except DesignError as error:
+            return Bound(t=t, order=order, s_star=np.inf, exact=exact, why=str(error))
         if found is None:
             return Bound(t=t, order=order, s_star=0.0, exact=exact)
         return Bound(
@@ -483,6 +491,27 @@ class _Study:
             frequency=float(abs(crossing.imag)),
             exact=False,
         )
+
+
+def first_loss(pencil: Pencil) -> Crossing | None:
+    """Smallest sigma at which a loop that is stable for sigma -> 0 becomes unstable; None: never.
+
+    Dampers that stay as they are while the stiffness grows are nothing beside it in the end, and
+    the limit sigma -> 0 says nothing about the loop. It is then followed from 10^4 times the
+    stiffness on.
+
+    Raises
+    ------
+    DesignError
+        When the loop is not stable where it is followed from: says why.
+    """
+    if len(pencil.A) == 1:
+        return smallest_bound(pencil)
+    start = _STIFFEST**-0.5
+    if stable(pencil, start) is not True:
+        raise DesignError(f"the loop is not stable even with {_STIFFEST:g} times the stiffness")
+    found = (crossing for crossing in find_crossings(pencil) if crossing.sigma > start)
+    return next((crossing for crossing in found if crossing.destabilising), None)
 
 
 def _largest_part(loop: ClosedLoop, pencil: Pencil, crossing: Crossing) -> str:
