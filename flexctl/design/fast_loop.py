@@ -148,11 +148,9 @@ def design_fast_loop(scales: TwoTimeScales, weights: FastWeights) -> StateFeedba
 def _modal_scaling(scales: TwoTimeScales) -> tuple[Array, Array]:
     """T (2 n_z, 2 n_z) and its inverse: modes of the fast subsystem scaled to equal energies."""
     w_squared, Phi = scipy.linalg.eigh(scales.K_z, scales.M_f)
-    w, to_modes = np.sqrt(w_squared), Phi.T @ scales.M_f
-    return (
-        scipy.linalg.block_diag(Phi / w, Phi),
-        scipy.linalg.block_diag(w[:, None] * to_modes, to_modes),
-    )
+    w, to_modes, none = np.sqrt(w_squared), Phi.T @ scales.M_f, np.zeros_like(Phi)
+    T = np.block([[Phi / w, none], [none, Phi]])
+    return T, np.block([[w[:, None] * to_modes, none], [none, to_modes]])
 
 
 def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array, float]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from flexctl.catalogue import BasisChoice, Design, apply_settings, load_model
+from flexctl.design import separate_time_scales
 from flexctl.plant import assemble_plant
 
 # tests are no package, so a module of another folder is read by its path
@@ -146,3 +147,8 @@ def out_of_balance(plant, T, at, slow, z):
 
 def _bias(plant, T, at):
     return T[:, : plant.m].T @ plant.inverse_dynamics(at[3], at[4], np.zeros(plant.n))
+
+
+def scales_of(plant, design):
+    """Two time scales at the end of a design's reference."""
+    return separate_time_scales(plant, np.array(design.reference.to), design.slow_angle)
