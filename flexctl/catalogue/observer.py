@@ -53,7 +53,7 @@ class Noise(Record):
     encoder: PerJoint = (1e-4,)
     tachometer: PerJoint = (1e-2,)
     joint_encoder: PerJoint = (1e-4,)
-    strain_gauge: Positive = 1e-4
+    strain_gauge: Positive = 1e-3
     torque: PerJoint = (1e-1,)
 
 

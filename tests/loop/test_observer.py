@@ -13,6 +13,7 @@ from flexctl.errors import InputError
 from flexctl.loop import (
     Tolerance,
     close_loop,
+    compare,
     evaluate,
     find_margins,
     linearise_loop,
@@ -378,3 +379,15 @@ def test_the_verdict_says_what_is_measured(make):
     assert "sees joints exactly" not in words
     assert verdict.min_sampling_rate is None
     assert schedule(loop.controller, 1.0)[-1].time == 1.0
+
+
+def test_beside_an_observer_the_baseline_measures_the_state(make):
+    # it is collocated and needs no observer
+    arm = make["single"]()
+    design = make["design"]([0.0], [0.6], **observing())
+    comparison = compare(arm, [design], truth_basis=BasisChoice(kind="elements", order=2))
+    first, baseline = comparison.evaluations
+
+    assert (first.failed, baseline.failed) == (None, None)
+    assert baseline.method == "joint-pd"
+    assert baseline.min_sampling_rate is not None
