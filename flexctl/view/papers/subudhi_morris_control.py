@@ -21,6 +21,7 @@ from flexctl.view.papers.subudhi_morris_arm import (
     FLEXIBLE,
     TWO_MODES,
     arm,
+    bang_bang,
     modal,
     peaks,
     plant,
