@@ -133,6 +133,16 @@ def count(model: str, design: str | None, engine: Any, **given: Any) -> int:
     return _deliver(count_arm, Asked(**given), model, design, engine)
 
 
+@cli.command()
+@click.argument("paper")
+@options(OUTPUT)
+def reproduce(paper: str, **given: Any) -> int:
+    """Put the claims of PAPER beside what comes out here."""
+    from flexctl.view.reproduction import reproduce_paper
+
+    return _deliver(reproduce_paper, Asked(**given), paper)
+
+
 def _deliver(command: Any, asked: Asked, *words: Any) -> int:
     """Check what was asked, compute, hand over; 0, or 1 where a requirement does not hold."""
     from flexctl.view.output import deliver

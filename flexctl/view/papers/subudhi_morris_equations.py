@@ -2,71 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from scipy.optimize import brentq
 
 from flexctl.checks import Array
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.subudhi_morris_arm import arm, free_frequencies, linear, plant
-
-_SCAN = np.linspace(0.2, 8.0, 400)  # beta l: the first two roots lie well within
-
-
-def line() -> tuple[float, float, float]:
-    """Length [m], mass per length [kg/m] and EI [N m^2] of both links."""
-    link = arm().links[0]
-    return link.length, link.mass_per_length, link.EI["y"]
-
-
-def loads() -> tuple[float, float, float]:
-    """M [kg], I [kg m^2] and M_D [kg m] that link 1 carries at theta_2 = 0: (47)."""
-    length, rho, _ = line()
-    m, J, payload = rho * length, _rotor_inertia(), arm().payload
-    inertia = m * length**2 / 3 + J + payload.inertia[2] + payload.mass * length**2
-    return m + payload.mass, inertia, m * length / 2 + payload.mass * length
-
-
-def _rotor_inertia() -> float:
-    spring = arm().links[1].flexible_joint
-    return spring.inertia if spring else 0.0
-
-
-def clamped_frequencies(moment: tuple[float, float], shear: tuple[float, float]) -> Array:
-    """First two frequencies [rad/s] of a clamped link by the conditions (29), (30) at its tip.
-
-    EI v'' = w^2 (a v + b v') with `moment` (a, b), EI v''' = -w^2 (a v + b v') with `shear`.
-    Right are (M_D, I) and (M, M_D): a tip body's angular and linear momentum.
-    """
-    length, rho, EI = line()
-
-    def determinant(b: float) -> float:
-        beta = b / length
-        c, s, ch, sh = np.cos(b), np.sin(b), np.cosh(b), np.sinh(b)
-        v = np.array([c - ch, s - sh])
-        slope = beta * np.array([-s - sh, c - ch])
-        bending = beta**2 * np.array([-c - ch, -s - sh])
-        force = beta**3 * np.array([s - sh, -c - ch])
-        w2 = EI / rho * beta**4
-        rows = [
-            EI * bending - w2 * (moment[0] * v + moment[1] * slope),
-            EI * force + w2 * (shear[0] * v + shear[1] * slope),
-        ]
-        return float(np.linalg.det(rows))
-
-    return np.sqrt(EI / rho) * (_roots(determinant, 2) / length) ** 2
-
-
-def _roots(function: Callable[[float], float], count: int) -> Array:
-    values = np.array([function(b) for b in _SCAN])
-    signs = np.flatnonzero(np.diff(np.sign(values)))[:count]
-    return np.array([brentq(function, _SCAN[k], _SCAN[k + 1], xtol=1e-14) for k in signs])
-
-
-def _right_frequencies() -> Array:
-    M, inertia, D = loads()
-    return clamped_frequencies((D, inertia), (M, D))
+from flexctl.view.papers.subudhi_morris_links import (
+    clamped_frequencies,
+    find_roots,
+    line,
+    link_alone,
+    loads,
+    right_frequencies,
+)
 
 
 def _misprint(id: str, paper: str, ours: str, why: str, **numbers: float) -> Claim:
@@ -125,7 +73,7 @@ def equation_22() -> Claim:
 def equation_29_30() -> Claim:
     """Swap the terms of M_D in the boundary conditions."""
     M, inertia, D = loads()
-    right = _right_frequencies()
+    right = right_frequencies()
     printed = clamped_frequencies((0.0, inertia + D), (M + D, 0.0))
     return _misprint(
         "equations 29, 30",
@@ -145,7 +93,7 @@ def equation_31() -> Claim:
     """Exchange the powers of the length in the dimensionless loads."""
     length, _, _ = line()
     M, inertia, D = loads()
-    right = _right_frequencies()
+    right = right_frequencies()
     printed = clamped_frequencies((D / length, inertia * length), (M, D / length))
     return _misprint(
         "equation 31",
@@ -164,7 +112,7 @@ def equation_37() -> Claim:
     """Compare phi(0), which the clamp makes zero."""
     shapes = plant().bodies[0].planes["y"]
     length, rho, EI = line()
-    b = length * (_right_frequencies()[0] * np.sqrt(rho / EI)) ** 0.5
+    b = length * (right_frequencies()[0] * np.sqrt(rho / EI)) ** 0.5
     M, _, D = loads()
     unit = rho * length
     M, D = M / unit, D / (unit * length)
@@ -205,12 +153,12 @@ def equation_38_39() -> Claim:
         return equation(b, k, 2 * D**2 * k**4 * np.sinh(b))
 
     scale = np.sqrt(EI / rho) / length**2
-    ours, theirs = scale * _roots(right, 2) ** 2, scale * _roots(printed, 2) ** 2
+    ours, theirs = scale * find_roots(right, 2) ** 2, scale * find_roots(printed, 2) ** 2
     return _misprint(
         "equations 38, 39",
         "frequency equation in beta, last term 2 M_DE^2 beta^4 sinh(beta l)",
         f"link 1 alone at {theirs[0]:.4g} rad/s, the right form gives {ours[0]:.4g} (and with it "
-        f"{_right_frequencies()[0]:.4g} from (29), (30))",
+        f"{right_frequencies()[0]:.4g} from (29), (30))",
         "all arguments are beta l, and the last term is 2 M_DE (beta l)^2 sin sinh [TG95]; signs "
         "lost in our copy of the paper are taken as right",
         right_1=ours[0],
@@ -225,14 +173,7 @@ def equation_40_46() -> Claim:
     K = found.elastic_stiffness(q)
     elastic = slice(found.rigid, None)
     length, rho, _ = line()
-    M, inertia, D = loads()
-    w = np.concatenate(
-        [
-            clamped_frequencies((D, inertia), (M, D)),
-            clamped_frequencies((0.0, arm().payload.inertia[2]), (arm().payload.mass, 0.0)),
-        ]
-    )
-    right, printed = np.diag(K)[elastic], w**2 * rho * length
+    right, printed = np.diag(K)[elastic], link_alone() ** 2 * rho * length
     wrong = K.copy()
     wrong[elastic, elastic] = np.diag(printed)
     frequencies = _locked(K)[0], _locked(wrong)[0]
