@@ -154,15 +154,10 @@ def baseline_design(arm: Arm, design: Design) -> Design:
     inertia = np.diag(S.T @ M @ S)
     scale = np.ones(m) if design.method == BASELINE else inertia
     table = design.table()
-<<<<<<< HEAD
-    for key in ("second_loop", "slow_loop", "fast_loop", "expect"):
-        table.pop(key, None)
-=======
     for part in ("second_loop", "slow_loop", "fast_loop", "observer", "expect"):
         table.pop(part, None)
     if "loop" in table:
         table["loop"].pop("measures", None)
->>>>>>> 2c7234b33b8c6862b83545ab286c0d086bfc556f
     table |= {
         "summary": "Collocated joint PD, gravity fed forward",
         "source": "flexctl",
