@@ -165,7 +165,9 @@ _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
 }
 
 
-def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None) -> Controller:
+def design_controller(
+    arm: Arm, design: Design, basis: BasisChoice | None = None, *, interpreted: bool = False
+) -> Controller:
     """Make the controller of a design file for an arm.
 
     Parameters
@@ -176,6 +178,8 @@ def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None
         Method, gains, weights, reference.
     basis
         Discretisation of the design plant; the design file's by default.
+    interpreted
+        Do not compile the design plant: see `Plant`.
 
     Raises
     ------
@@ -185,7 +189,7 @@ def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None
         When no such controller exists: a mode cannot be stabilised, or the gains do not hold.
     """
     check_design(arm, design)
-    plant = assemble_plant(arm, basis or design.basis)
+    plant = assemble_plant(arm, basis or design.basis, interpreted=interpreted)
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
     parts, observer = _LAWS[design.method](plant, design, reference), None

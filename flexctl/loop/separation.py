@@ -388,7 +388,8 @@ class _Study:
         """Make controller and truth plant of the arm with s times the stiffness."""
         own = self.controller
         arm, body = (soften_arm(arm, s, self.fixed) for arm in (self.arm, self.body))
-        controller = design_controller(arm, soften_design(own.design, s), own.plant.basis)
+        softened, basis = soften_design(own.design, s), own.plant.basis
+        controller = design_controller(arm, softened, basis, interpreted=True)
         return close_around(controller, assemble_plant(body, self.basis, interpreted=True))
 
     def exact(self, truth: ClosedLoop) -> tuple[list[Bound], list[Bound], Spectra]:
