@@ -80,8 +80,9 @@ class BasisChoice(Record):
 class Expectation(Record):
     """A published or closed-form figure that flexctl must reproduce.
 
-    `key` is the dotted path into the JSON of `flexctl inspect` (a model) or of an evaluation
-    (a design); the name of the table where it is not written.
+    `key` is the dotted path into the JSON of `flexctl inspect` (a model), of an evaluation (a
+    design) or of `flexctl simulate` (a design that gives torques); the name of the table where it
+    is not written.
     """
 
     key: Text

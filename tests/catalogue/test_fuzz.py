@@ -31,9 +31,8 @@ SCALARS = st.one_of(
     st.floats(),
     st.text(max_size=8),
     st.dates(),
-    st.sampled_from(
-        ["end", "csv", "modes", "prismatic", "setpoint", "spin-up", "feedforward", "link1"]
-    ),
+    st.sampled_from(["end", "csv", "modes", "prismatic", "link1"]),
+    st.sampled_from(["setpoint", "spin-up", "bang-bang", "feedforward", "torque"]),
 )
 VALUES = st.recursive(
     SCALARS,

@@ -55,6 +55,56 @@ def test_terms_that_are_not_included_are_zero(build):
     assert (load.inertia, load.offset) == (0, 0)
 
 
+@pytest.mark.parametrize(
+    ("drive", "inertia"),
+    [
+        ({"joint_inertia": 0.07}, 0.07),
+        ({"flexible_joint": {"rotor_inertia": 0.02, "gear": 3.0, "stiffness": 9.0}}, 0.18),
+    ],
+    ids=["rigid", "flexible"],
+)
+def test_the_drive_of_the_next_joint_counts_where_asked(build, drive, inertia):
+    second, third = {"dh": {"a": 0.6}, "mass_per_length": 0.4} | drive, {"dh": {"a": 0.5}}
+    loads = [
+        physical(tip_load(planar(build, second, third, {"mass": 0.2}, include=include), 0, "y"))
+        for include in (["M", "J", "D"], ["M", "J", "D", "R"])
+    ]
+
+    np.testing.assert_allclose(np.subtract(loads[1], loads[0]), [0, inertia, 0], atol=1e-15)
+
+
+def drive_of_second(build, joint, direction, alpha):
+    """Inertia [kg m^2] that R adds to link 1, of 1 kg and 1 m, from a second joint with 0.07."""
+    size = "total_length" if joint == "prismatic" else "length"
+    pose = {"joint1": 1.0} if joint == "prismatic" else {}
+    first = {"joint": joint, size: 1.0, "mass_per_length": 1.0, "EI": {direction: 1.0}}
+    first |= {"dh": {"alpha": alpha}, "tip_load": {"reference_pose": pose, "include": ["R"]}}
+    second = {"joint": "revolute", "joint_inertia": 0.07}
+    return tip_load(build["arm"]([first, second]), 0, direction).inertia
+
+
+@pytest.mark.parametrize(
+    ("joint", "direction", "alpha", "share"),
+    [
+        ("revolute", "y", 0.3, 1.0),  # bends about the next axis, whatever the twist before it
+        ("revolute", "z", 0.3, 0.0),
+        ("prismatic", "x", 0.4, np.sin(0.4) ** 2),  # bends about y; the axis lies in y, z
+        ("prismatic", "y", 0.4, 0.0),
+    ],
+)
+def test_a_drive_counts_by_the_direction_of_its_axis(build, joint, direction, alpha, share):
+    found = drive_of_second(build, joint, direction, alpha)
+
+    assert found == pytest.approx(0.07 * share, abs=1e-15)
+
+
+def test_a_last_link_carries_no_drive(build):
+    link = {"joint": "revolute", "length": 1.0, "mass_per_length": 1.0, "EI": {"y": 1.0}}
+    arm = build["arm"]([link | {"joint_inertia": 0.3, "tip_load": {"include": ["R"]}}])
+
+    assert tip_load(arm, 0, "y").inertia == 0
+
+
 def with_loads(arm, joints):
     """The same arm, where every flexible link assumes its load at these joints."""
     table = arm.table()
