@@ -9,7 +9,7 @@ import pytest
 
 from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
 from flexctl.design import design_controller
-from flexctl.loop import close_around, compare, linearise_loop, simulate
+from flexctl.loop import baseline_design, close_around, compare, linearise_loop, simulate
 
 # tests are no package, so a module of another folder is read by its path
 TWO = runpy.run_path(str(Path(__file__).parents[1] / "design" / "two_scales.py"))
@@ -246,6 +246,13 @@ def test_compare_catches_it():
     assert found.evaluations[0].failed
     assert found.evaluations[0].stability.stable is False
     assert found.ranking == ("subudhi-morris-lqr",)
+
+
+def test_the_baseline_has_the_bandwidth_of_a_composite_design():
+    arm, design = arm_of("subudhi-morris"), load_design("subudhi-morris-lqr")
+    baseline, scales = baseline_design(arm, design), TWO["scales_of"](TWO["plant_of"](arm), design)
+    np.testing.assert_allclose(baseline.joint_gains.Gp, 5.0 * scales.M_s.diagonal(), rtol=1e-12)
+    assert baseline.fast_loop is None is baseline.slow_loop
 
 
 @pytest.mark.parametrize("order", [2, 4, 6])
