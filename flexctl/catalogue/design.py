@@ -224,7 +224,13 @@ class Design(FileRecord):
             raise RefusalError("basis.drop_above", wanted=wanted, came=self.basis.drop_above)
         self._check_torque()
         self._check_gains()
-        check_observer(self.method, self.instruments, self.observer, self.loop.sample_time)
+        check_observer(
+            self.method,
+            self.instruments,
+            self.observer,
+            sample_time=self.loop.sample_time,
+            gauges=self.loop.strain_gauges,
+        )
         if self.second_loop:
             self._check_second_loop(self.second_loop)
         self._check_composite()

@@ -73,7 +73,9 @@ def check_observer(
     method: str,
     instruments: tuple[str, ...],
     observer: ObserverChoice | None,
+    *,
     sample_time: float,
+    gauges: tuple[float, ...] | None,
 ) -> None:
     """Refuse instruments where they make no sense, and noise of those that are not there.
 
@@ -93,6 +95,9 @@ def check_observer(
     if sample_time:
         wanted = "0, as there is an observer (sampled, its states would be summed by Euler's rule)"
         raise RefusalError("loop.sample_time", wanted=wanted, came=sample_time)
+    if gauges is not None and "strain_gauge" not in instruments:
+        wanted = "no such key, as loop.measures does not name strain_gauge"
+        raise RefusalError("loop.strain_gauges", wanted=wanted, came=gauges)
     noise = observer.noise.table() if observer else {}
     for name in INSTRUMENTS:
         if name in noise and name not in instruments:

@@ -91,7 +91,7 @@ def fit_instruments(
     return Instruments(
         names=tuple(f"{kind} of {states[row]}" for kind in kinds for row in rows[kind]),
         C=np.eye(2 * n)[[row for kind in kinds for row in rows[kind]]],
-        V=scipy.linalg.block_diag(*(intensities[kind] for kind in kinds)),
+        V=np.asarray(scipy.linalg.block_diag(*(intensities[kind] for kind in kinds))),
     )
 
 
@@ -114,7 +114,7 @@ def _gauge_noise(
             scale = np.array(ca.evalf(length**2 / scales(shapes, length)))
             to_coordinates = scale * np.linalg.pinv(C)
             blocks.append(density**2 * to_coordinates @ to_coordinates.T)
-    V = scipy.linalg.block_diag(*blocks)
+    V = np.asarray(scipy.linalg.block_diag(*blocks))
     return (V + V.T) / 2
 
 

@@ -101,6 +101,7 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
     whiten = np.linalg.inv(np.linalg.cholesky(read.V))  # readings with noise of intensity 1
     C, Q = whiten @ read.C @ T, B @ W @ B.T
     require_detectable(A, C, linear, T)
+    require_reached(A, B, linear, T)
     dual = design_lqr(
         A.T, C.T, (Q + Q.T) / 2, np.eye(len(C)), solver=choice.solver, loop="observer"
     )
@@ -142,13 +143,44 @@ def _modal_scaling(linear: LinearPlant) -> tuple[Array, Array]:
 def require_detectable(A: Array, C: Array, linear: LinearPlant, T: Array) -> None:
     """Refuse readings C (p, 2n) that do not show a motion of x' = A x that does not decay.
 
-    By the Popov-Belevitch-Hautus test: the columns of [A - lambda I; C] are dependent at such a
-    motion's lambda, and their dependence is the motion. The x (2n,) are those of the plant by T.
+    The states are those of `linear` scaled by T (2n, 2n).
 
     Raises
     ------
     DesignError
         Naming the motion's rate and the coordinate that moves most.
+    """
+    found = _unseen(A, C)
+    if found is not None:
+        raise DesignError(
+            f"observer: the motion at {abs(found[0]):.4g} rad/s of {_most(found[1], linear, T)} "
+            "does not decay and the instruments of loop.measures do not show it; add one that does"
+        )
+
+
+def require_reached(A: Array, B: Array, linear: LinearPlant, T: Array) -> None:
+    """Refuse a motion of x' = A x + B w that does not decay and that the torques w do not move.
+
+    The filter would hold it to be as it began for ever, and never correct its estimate.
+
+    Raises
+    ------
+    DesignError
+        Naming the motion's rate and the coordinate that moves most.
+    """
+    found = _unseen(A.T, B.T)
+    if found is not None:
+        raise DesignError(
+            f"observer: the motion at {abs(found[0]):.4g} rad/s of {_most(found[1], linear, T)} "
+            "does not decay and disturbing torques do not move it; give it damping"
+        )
+
+
+def _unseen(A: Array, C: Array) -> tuple[complex, Array] | None:
+    """Find a motion of x' = A x that does not decay and that C does not show: lambda and x (2n,).
+
+    By the Popov-Belevitch-Hautus test: the columns of [A - lambda I; C] are dependent at such a
+    motion's lambda, and their dependence is the motion.
     """
     values = np.linalg.eigvals(A)
     fastest = np.abs(values).max()
@@ -156,19 +188,17 @@ def require_detectable(A: Array, C: Array, linear: LinearPlant, T: Array) -> Non
     rigid = np.zeros(int((np.abs(values) < 1e-6 * fastest).any()))  # round-off splits a double zero
     size = max(float(np.linalg.norm(A, 2)), float(np.linalg.norm(C, 2)))
     for value in (*rigid, *lasting):
-        pencil = np.vstack([A - value * np.eye(len(A)), C])
-        _, s, Vh = np.linalg.svd(pencil)
-        if s[-1] > _SMALLEST_PBH * size:
-            continue
-        n = len(linear.M)
-        moved = np.abs((T @ Vh[-1].conj())[:n]) * np.sqrt(np.diag(linear.M))
-        raise DesignError(
-            f"observer: the motion at {abs(value):.4g} rad/s of {_most(moved, linear)} does not "
-            "decay and the instruments of loop.measures do not show it; add one that does"
-        )
+        _, s, Vh = np.linalg.svd(np.vstack([A - value * np.eye(len(A)), C]))
+        if s[-1] <= _SMALLEST_PBH * size:
+            return complex(value), Vh[-1].conj()
+    return None
 
 
-def _most(moved: Array, linear: LinearPlant) -> str:
+def _most(x: Array, linear: LinearPlant, T: Array) -> str:
+    """Coordinate that moves most in a motion x (2n,) of scaled states, by its kinetic energy."""
+    halves = x.reshape(2, -1)  # positions, rates
+    larger = int(np.linalg.norm(halves, axis=1).argmax())
+    moved = np.abs(T @ x).reshape(2, -1)[larger] * np.sqrt(np.diag(linear.M))
     return linear.coordinates[int(moved.argmax())]
 
 

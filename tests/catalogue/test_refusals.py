@@ -382,6 +382,11 @@ OBSERVED = [
         "tachometers give, and needs no observer, came ",
     ),
     (
+        "settle_within = 1e-4",
+        "settle_within = 1e-4\nstrain_gauges = [0.1, 0.5]",
+        "loop.strain_gauges: wanted no such key, as loop.measures does not name strain_gauge",
+    ),
+    (
         "tachometer = 1e-2",
         "joint_encoder = 1e-2",
         "observer.noise.joint_encoder: wanted no such key, as loop.measures does not name it",
@@ -394,7 +399,8 @@ def test_an_observer_has_its_place(design_text, write, old, new, message):
     observer = "[observer]\nnoise = { tachometer = 1e-2 }\n[loop]"
     text = design_text.replace("[loop]", observer).replace(SECOND_LOOP, "")
     text = text.replace('"state"', '["encoder", "tachometer"]')
-    text = text.replace("sample_time = 0.001\n", "").replace("delay = 0.001\n", "")
+    for line in ("sample_time = 0.001\n", "delay = 0.001\n", "strain_gauges = [0.1, 0.5]\n"):
+        text = text.replace(line, "")
     load_design(write(text))
     path = write(text.replace(old, new, 1))
 

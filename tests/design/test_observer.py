@@ -146,6 +146,23 @@ def test_an_undamped_mode_without_encoder_on_its_joint_is_named(make):
         observed(make, arm, measures=["tachometer", "strain_gauge"])
 
 
+def test_an_undamped_mode_that_no_torque_moves_is_named(make):
+    # out of the joint's plane: gauges show it, and without disturbance no filter corrects it
+    link = {"joint": "revolute", "length": 1.0, "mass_per_length": 0.54, "joint_inertia": 0.1}
+    link |= {"EI": {"y": 18.4, "z": 30.0}, "foreshortening": False}
+    arm = make["arm"]([link], (0.0, 0.0, 0.0), {"mass": 0.25})
+    with pytest.raises(DesignError, match=r"of link1\.z\.\d does not decay and disturbing torques"):
+        observed(make, arm)
+
+
+def test_damped_it_needs_no_disturbance(make):
+    link = {"joint": "revolute", "length": 1.0, "mass_per_length": 0.54, "joint_inertia": 0.1}
+    link |= {"EI": {"y": 18.4, "z": 30.0}, "foreshortening": False, "damping_ratio": 0.01}
+    arm = make["arm"]([link], (0.0, 0.0, 0.0), {"mass": 0.25})
+
+    assert observed(make, arm).observer.poles.real.max() < 0
+
+
 @pytest.mark.parametrize("measures", [["encoder"], ["joint_encoder"], ["encoder", "tachometer"]])
 def test_positions_alone_show_everything(make, measures):
     arm = make["single"](flexible_joint=ROTOR)
