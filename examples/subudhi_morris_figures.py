@@ -7,9 +7,8 @@ own 100 N m/rad neither is so; a sweep over the stiffness shows where it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +22,7 @@ DAMPING = (0.0, 0.01)
 _COLOURS = {"link 1": "#0072B2", "link 2": "#D55E00"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Point:
+class Point(NamedTuple):
     """What joints of one stiffness make of the tips, beside rigid joints.
 
     Attributes
@@ -134,11 +132,13 @@ def _draw_sweep(folder: Path, points: dict[float, list[Point]]) -> None:
         stiffness = [p.stiffness for p in points[damping]]
         for j, (link, colour) in enumerate(_COLOURS.items()):
             ratio = [p.peak[j] for p in points[damping]]
-            label = f"{link}, damping ratio {damping:g}"
+            label = f"{link}, damping ratio {damping:g}" if damping else link
             left.plot(stiffness, ratio, style, marker="o", ms=4, color=colour, label=label)
     left.axhspan(1.0, 2.3, color="#D55E00", alpha=0.08, linewidth=0)
     left.set(ylim=(0.75, 2.3), ylabel="peak tip deflection over that with rigid joints")
-    left.set_title("larger with flexible joints: only if they are soft", loc="left", fontsize=10)
+    limit = true_below(points[min(points)])
+    title = f"Larger with flexible joints? Both tips only below {limit:.0f} N m/rad"
+    left.set_title(title, loc="left", fontsize=10)
     left.text(1e4, 1.03, "as the paper says", ha="right", color="#D55E00")
     left.legend(frameon=False)
 
@@ -146,11 +146,17 @@ def _draw_sweep(folder: Path, points: dict[float, list[Point]]) -> None:
     stiffness = [p.stiffness for p in damped]
     right.plot(stiffness, [p.decay[0] for p in damped], "o-", ms=4, color="#0072B2")
     right.axhline(damped[0].decay[1], color="0.45", linestyle="--")
-    right.text(1.0, damped[0].decay[1], "rigid joints", va="bottom", color="0.35")
+    right.text(
+        1.0, 1.02 * damped[0].decay[1], "rigid joints", va="bottom", color="0.35", fontsize=9
+    )
     right.axhspan(0, 0.1 * damped[0].decay[1], color="#D55E00", alpha=0.08, linewidth=0)
-    right.text(1e4, 0.001, "as the paper says: no decay", ha="right", color="#D55E00")
+    right.text(
+        1e4, 0.06, "undamped: no decay\nwith any joints", ha="right", color="0.35", fontsize=9
+    )
+    right.text(1e4, 0.001, "as the paper says", ha="right", color="#D55E00")
     right.set(ylim=(0, None), ylabel="decay of tip deflections [1/s], damping ratio 0.01")
-    right.set_title("no decay: only if they are soft", loc="left", fontsize=10)
+    title = "No decay with flexible joints? Only near 1 N m/rad"
+    right.set_title(title, loc="left", fontsize=10)
     for axis in (left, right):
         axis.set_xscale("log")
         axis.set_xlabel("stiffness of both joints [N m/rad]")
