@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from functools import partial
 from pathlib import Path
 
 import mpmath
@@ -51,6 +52,46 @@ def test_the_figures_of_mohan_and_saha_are_drawn(tmp_path):
 
     drawn = sorted(path.name for path in tmp_path.iterdir())
     assert drawn == ["mohan-saha-fig4.png", "mohan-saha-fig5.png"]
+
+
+@pytest.fixture(scope="module")
+def bang_bang():
+    return example("subudhi_morris_figures")
+
+
+def test_tips_deflect_more_with_flexible_joints_only_below_five_newton_metres(bang_bang):
+    assert 5.0 < bang_bang.main() < 5.5
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.01])
+def test_at_the_stiffness_of_the_paper_both_tips_deflect_less(bang_bang, damping):
+    (point,) = bang_bang.sweep(damping, [bang_bang.PAPER])
+
+    assert point.peak == pytest.approx((0.98, 0.953), abs=2e-3)
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.01])
+def test_tips_tend_to_those_with_rigid_joints_in_proportion_to_the_softness(bang_bang, damping):
+    # one over the stiffness: past its coarse range at 1e3, integrated to 1e-10
+    softer, stiffer = bang_bang.sweep(damping, [1e3, 1e4])
+
+    assert np.subtract(1, softer.peak) / np.subtract(1, stiffer.peak) == pytest.approx(10, rel=0.1)
+
+
+@pytest.mark.parametrize(("stiffness", "low", "high"), [(1.0, 0, 0.1), (100.0, 0.9, 1.1)])
+def test_tips_do_not_decay_only_behind_soft_joints(bang_bang, stiffness, low, high):
+    (point,) = bang_bang.sweep(0.01, [stiffness])
+
+    assert low < point.decay[0] / point.decay[1] < high
+
+
+def test_the_figures_of_subudhi_and_morris_are_drawn(bang_bang, tmp_path, monkeypatch):
+    monkeypatch.setattr(bang_bang, "sweep", partial(bang_bang.sweep, stiffness=[1.0, 5.0, 100.0]))
+    bang_bang.draw(tmp_path)
+
+    drawn = sorted(path.name for path in tmp_path.iterdir())
+    names = ("fig4-5", "fig6", "stiffness")
+    assert drawn == [f"subudhi-morris-{name}.png" for name in names]
 
 
 @pytest.fixture(scope="module")

@@ -139,7 +139,7 @@ def _listed(values: Array) -> str:
 def controllable() -> Claim:
     """Test by Popov, Belevitch and Hautus, along theta_2."""
     elbows = np.linspace(0, np.pi, 13)
-    least = [_distance(scales(float(e))) for e in elbows]
+    least = [distance_from_uncontrollable(scales(float(e))) for e in elbows]
     return Claim(
         id="section 5, controllability",
         paper="the fast subsystem is completely controllable",
@@ -151,7 +151,7 @@ def controllable() -> Claim:
     )
 
 
-def _distance(found: TwoTimeScales) -> float:
+def distance_from_uncontrollable(found: TwoTimeScales) -> float:
     """Return the smallest PBH singular value, with modes of unit energy, over the largest input.
 
     In modal coordinates x = [w eta; eta'] the system is lightly damped rotations, and what
