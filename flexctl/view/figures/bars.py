@@ -35,7 +35,6 @@ def plot_margins(
         axes.set_title(title)
         axes.set_xlabel(unit)
     grid[0].set_yticks(range(len(evaluations)), [e.name for e in evaluations])
-    grid[0].invert_yaxis()
 
 
 def plot_frequencies(canvas: Canvas, answer: Mapping[str, Any]) -> None:
@@ -102,6 +101,7 @@ def _bars(axes: Axes, values: Sequence[float | None], colours: Sequence[str]) ->
         axes.barh(k, shown, color=colour, height=0.62, alpha=1.0 if limited else 0.35)
         _label(axes, shown, k, f"{value:.3g}" if limited else "→ no limit", "#202124")
     axes.set_xlim(0, 1.45 * longest)
+    axes.set_ylim(len(values) - 0.5, -0.5)  # rows without a bar need their place too
     axes.grid(visible=False, axis="y")
 
 
