@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from annotated_types import MinLen
 from pydantic import BeforeValidator
 
-from flexctl.catalogue.record import Numbers, Positive, Record, RefusalError, as_array
+from flexctl.catalogue.record import NonNegative, Numbers, Positive, Record, RefusalError, as_array
 
 STATE = "state"
 INSTRUMENTS = ("encoder", "tachometer", "joint_encoder", "strain_gauge")
@@ -46,8 +46,9 @@ class Noise(Record):
 
     One number for all joints or one per joint. `encoder` and `joint_encoder` [rad s^1/2, m s^1/2],
     `tachometer` [rad/s s^1/2, m/s s^1/2]; `strain_gauge` of the curvature that one gauge
-    reads [s^1/2/m]; `torque` that disturbs the actuators [N m s^1/2, N s^1/2]. Only their ratios
-    matter to the filter.
+    reads [s^1/2/m]. What disturbs the arm: `torque` at the actuators [N m s^1/2, N s^1/2], and
+    `tip`, a force in any direction [N s^1/2], which stands for what the model has wrong beyond the
+    actuators, such as the payload. Only ratios matter to the filter.
     """
 
     encoder: PerJoint = (1e-4,)
@@ -55,6 +56,7 @@ class Noise(Record):
     joint_encoder: PerJoint = (1e-4,)
     strain_gauge: Positive = 1e-3
     torque: PerJoint = (1e-1,)
+    tip: NonNegative = 1e-1
 
 
 class ObserverChoice(Record):

@@ -8,7 +8,7 @@ import casadi as ca
 import numpy as np
 import scipy.linalg
 
-from flexctl.catalogue import Design, ObserverChoice
+from flexctl.catalogue import Design, Noise, ObserverChoice
 from flexctl.checks import Array, ComplexArray
 from flexctl.design.instruments import Instruments, fit_instruments
 from flexctl.design.laws import LawParts
@@ -35,7 +35,8 @@ class Observer:
     gain
         L (2n, p).
     covariance
-        P (2n, 2n) of the estimation error: A P + P A' - P C'V^-1 C P + B W B' = 0.
+        P (2n, 2n) of the estimation error: A P + P A' - P C'V^-1 C P + N N' = 0, with N as in
+        `disturbance`.
     poles
         Eigenvalues of A - L C at the final pose [rad/s], complex (2n,).
     residual
@@ -80,26 +81,25 @@ class Observer:
 def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) -> Observer:
     """Make the observer of a design file for its plant: the steady Kalman filter at the final pose.
 
-    Torques disturbed by white noise of intensity W, readings by V, give P from the Riccati equation
-    of `Observer.covariance`, dual to that of the LQR, and L = P C'V^-1.
+    The disturbances and noise of intensity V of the readings give P from the Riccati equation of
+    `Observer.covariance`, dual to that of the LQR, and L = P C'V^-1.
     Source: [AndersonMoore90].
 
     Raises
     ------
     DesignError
-        When the instruments do not show a motion that does not decay (said which), or the torques'
-        noise does not reach one, or the Riccati equation is not solved well.
+        When the instruments do not show a motion that does not decay (said which), or none of
+        the disturbances moves one, or the Riccati equation is not solved well.
     """
     choice = design.observer or ObserverChoice()
     final = reference.final
     gauges = design.loop.strain_gauges
     read = fit_instruments(plant, design.instruments, choice.noise, final, gauges)
     linear = linearise(plant, plant.straight(final))
-    W = np.diag(np.broadcast_to(np.square(choice.noise.torque), (plant.m,)))
     T, inverse = _modal_scaling(linear)
-    A, B = inverse @ linear.A_state @ T, inverse @ linear.B_state
+    A, B = inverse @ linear.A_state @ T, inverse @ disturbance(plant, linear, choice.noise)
     whiten = np.linalg.inv(np.linalg.cholesky(read.V))  # readings with noise of intensity 1
-    C, Q = whiten @ read.C @ T, B @ W @ B.T
+    C, Q = whiten @ read.C @ T, B @ B.T
     require_detectable(A, C, linear, T)
     require_reached(A, B, linear, T)
     dual = design_lqr(
@@ -115,6 +115,16 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
         start=_start(plant, choice, reference),
         kinds=design.instruments,
     )
+
+
+def disturbance(plant: Plant, linear: LinearPlant, noise: Noise) -> Array:
+    """Input matrix (2n, m + 3) of what disturbs the arm, by white noise of intensity 1.
+
+    Torques at the actuators, and a force at the tip in each direction of the base frame.
+    """
+    torque = plant.B * np.broadcast_to(noise.torque, (plant.m,))
+    forces = np.hstack([torque, noise.tip * plant.tip_jacobian(linear.q0).T])
+    return np.vstack([np.zeros_like(forces), np.linalg.solve(linear.M, forces)])
 
 
 def _start(plant: Plant, choice: ObserverChoice, reference: ReferenceMotion) -> Array:
@@ -159,7 +169,7 @@ def require_detectable(A: Array, C: Array, linear: LinearPlant, T: Array) -> Non
 
 
 def require_reached(A: Array, B: Array, linear: LinearPlant, T: Array) -> None:
-    """Refuse a motion of x' = A x + B w that does not decay and that the torques w do not move.
+    """Refuse a motion of x' = A x + B w that does not decay and that no disturbance w moves.
 
     The filter would hold it to be as it began for ever, and never correct its estimate.
 
@@ -172,7 +182,7 @@ def require_reached(A: Array, B: Array, linear: LinearPlant, T: Array) -> None:
     if found is not None:
         raise DesignError(
             f"observer: the motion at {abs(found[0]):.4g} rad/s of {_most(found[1], linear, T)} "
-            "does not decay and disturbing torques do not move it; give it damping"
+            "does not decay and nothing that disturbs the arm moves it; add damping or tip noise"
         )
 
 

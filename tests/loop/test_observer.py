@@ -131,6 +131,7 @@ def test_as_noise_vanishes_the_loop_gain_of_the_full_state_is_recovered(make):
     errors = []
     for level in (1e-2, 1e-4, 1e-6):
         noise = {"encoder": 1e-2 * level, "tachometer": level, "strain_gauge": 1e-2 * level}
+        noise |= {"tip": 0.0}
         loop = close(make, "single", **observing(observer={"noise": noise}))
         found = loop_gain(linearise_loop(loop, np.array([0.6]), 0.0), w)
         errors.append(np.abs(found / wanted - 1).max())
