@@ -114,6 +114,7 @@ def test_what_differs_says_why(claims):
         ("section 6, gains", "growth", 1e4, 1e5),
         ("section 6, gains", "fast_share", 0.005, 0.03),
         ("section 6, gains", "whole_share", 0.0, 1e-3),
+        ("section 6, gains", "whole_share_other", 0.005, 0.02),
         ("figure 7 a", "ours_1", 0.10, 0.13),
         ("figure 7 a", "settling_time", 2.0, 2.2),
         ("figures 7 c, d, 8 a, b", "ratio_1", 0.2, 0.35),

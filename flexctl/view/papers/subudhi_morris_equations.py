@@ -51,11 +51,11 @@ def equation_22() -> Claim:
     """Compare the energy of the springs with what is printed, a matrix."""
     found, springs = plant(), np.array([100.0, 50.0])
     wound = np.array([0.01, 0.02])
-    right = wound @ np.diag(springs) @ wound / 2
+    right = float(wound @ np.diag(springs) @ wound) / 2
     printed = 0.5 * np.diag(springs) * (wound @ wound)
     q = found.pose({"rotor1": wound[0], "rotor2": wound[1]})
     own = found.energies(q, np.zeros(found.n))[1]
-    equal = 100.0 * wound @ wound / 2
+    equal = 100.0 * float(wound @ wound) / 2
     return _misprint(
         "equation 22",
         "energy of the springs: 1/2 K_s (alpha - theta)'(alpha - theta)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import scipy.linalg
 from scipy.integrate import solve_ivp
 
 from flexctl.catalogue import BasisChoice, load_design
@@ -157,9 +158,8 @@ def distance_from_uncontrollable(found: TwoTimeScales) -> float:
     In modal coordinates x = [w eta; eta'] the system is lightly damped rotations, and what
     [lambda - A, B] lacks in rank is what the inputs lack.
     """
-    w2, Phi = np.linalg.eig(found.H_f @ found.K_z)
-    Phi = Phi.real / np.sqrt(np.einsum("ij,ik,kj->j", Phi.real, found.M_f, Phi.real))
-    w, n = np.sqrt(w2.real), len(w2)
+    w2, Phi = scipy.linalg.eigh(found.K_z, found.M_f)
+    w, n = np.sqrt(w2), len(w2)
     inputs = Phi.T @ found.M_f @ found.b_f
     A = np.block([[np.zeros((n, n)), np.diag(w)], [-np.diag(w), np.zeros((n, n))]])
     B = np.vstack([np.zeros_like(inputs), inputs]) / np.abs(inputs).max()
