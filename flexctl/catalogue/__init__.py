@@ -30,6 +30,7 @@ from flexctl.catalogue.lookup import (
     load_design,
     load_model,
 )
+from flexctl.catalogue.observer import INSTRUMENTS, Noise, ObserverChoice
 from flexctl.catalogue.record import BasisChoice, Expectation
 from flexctl.catalogue.refusals import nearest
 from flexctl.catalogue.samples import Samples, load_samples
@@ -38,6 +39,7 @@ from flexctl.catalogue.settings import apply_settings, with_options
 
 __all__ = [
     "DH",
+    "INSTRUMENTS",
     "METHODS",
     "PLANES",
     "REFERENCES",
@@ -55,6 +57,8 @@ __all__ = [
     "Limits",
     "Link",
     "Loop",
+    "Noise",
+    "ObserverChoice",
     "Reference",
     "RigidBody",
     "Samples",

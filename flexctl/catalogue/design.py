@@ -7,6 +7,7 @@ from annotated_types import Ge, Lt, MinLen
 from pydantic import BeforeValidator, Field, model_validator
 
 from flexctl.catalogue.composite import FastLoop, SlowAngle, SlowLoop
+from flexctl.catalogue.observer import STATE, Measures, ObserverChoice, check_observer
 from flexctl.catalogue.record import (
     NOTHING,
     BasisChoice,
@@ -23,14 +24,6 @@ from flexctl.catalogue.record import (
 )
 from flexctl.catalogue.second_loop import SecondLoop
 from flexctl.errors import InputError
-
-
-def _state_only(value: object) -> object:
-    if isinstance(value, list):
-        wanted = '"state" (instruments are not supported by this version)'
-        raise RefusalError("", wanted=wanted, came=value)
-    return value
-
 
 Method = Literal["decoupling", "composite", "joint-pd", "feedforward", "torque"]
 METHODS: tuple[str, ...] = get_args(Method)
@@ -159,10 +152,11 @@ class Loop(Record):
     """How the loop is closed and judged: times [s], `settle_within` [m].
 
     `sample_time` 0 is continuous.  `duration` None: end of the reference and 0.5 s.
-    `strain_gauges` stand at these fractions x/l of every elastic line.
+    `strain_gauges` stand at these fractions x/l of every elastic line. `measures` is the state, or
+    the instruments from which an observer estimates it.
     """
 
-    measures: Annotated[Literal["state"], BeforeValidator(_state_only)] = "state"
+    measures: Measures = STATE
     sample_time: NonNegative = 0.0
     delay: NonNegative = 0.0
     duration: Positive | None = None
@@ -188,6 +182,7 @@ class Design(FileRecord):
     reference: Reference
     gains: Gains | None = None  # only an open loop has none
     second_loop: SecondLoop | None = None
+    observer: ObserverChoice | None = None
     slow_loop: SlowLoop | None = None
     fast_loop: FastLoop | None = None
     loop: Loop = Loop()
@@ -197,6 +192,11 @@ class Design(FileRecord):
     def open_loop(self) -> bool:
         """Whether the torques follow from the reference alone and nothing is measured."""
         return self.method in ("feedforward", "torque")
+
+    @property
+    def instruments(self) -> tuple[str, ...]:
+        """What is measured in place of the state; empty where the state is."""
+        return () if self.loop.measures == STATE else tuple(self.loop.measures)
 
     @property
     def joint_gains(self) -> Gains:
@@ -224,6 +224,13 @@ class Design(FileRecord):
             raise RefusalError("basis.drop_above", wanted=wanted, came=self.basis.drop_above)
         self._check_torque()
         self._check_gains()
+        check_observer(
+            self.method,
+            self.instruments,
+            self.observer,
+            sample_time=self.loop.sample_time,
+            gauges=self.loop.strain_gauges,
+        )
         if self.second_loop:
             self._check_second_loop(self.second_loop)
         self._check_composite()

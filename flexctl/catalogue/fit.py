@@ -5,6 +5,7 @@ from math import cos, inf, pi
 
 from flexctl.catalogue.arm import Arm, Link
 from flexctl.catalogue.design import Design
+from flexctl.catalogue.observer import ObserverChoice
 from flexctl.catalogue.record import Said, shown
 from flexctl.catalogue.refusals import refuse
 from flexctl.catalogue.samples import load_samples
@@ -18,10 +19,12 @@ def check_design(arm: Arm, design: Design) -> None:
     Raises
     ------
     InputError
-        If reference or gains are for another number of joints, if a sliding beam would be
-        driven out of (0, total length], or a joint out of its limits.
+        If reference, gains or noise are for another number of joints, if there is no link for
+        strain gauges, if a sliding beam would be driven out of (0, total length], or a joint out
+        of its limits.
     """
     _check_gains(arm, design)
+    _check_instruments(arm, design)
     joints = len(arm.links)
     for key, values in _positions(design):
         if len(values) != joints:
@@ -41,6 +44,25 @@ def _check_gains(arm: Arm, design: Design) -> None:
         if gain is not None and len(gain) not in (1, joints):
             wanted = f"one number, or {joints}, one per joint of {arm.name}"
             raise refuse(design.label, f"gains.{key}", wanted=wanted, came=gain)
+
+
+def _check_instruments(arm: Arm, design: Design) -> None:
+    if not design.instruments:
+        return
+    joints = len(arm.links)
+    if "strain_gauge" in design.instruments and not any(link.flexible for link in arm.links):
+        wanted = f"no strain_gauge, as no link of {arm.name} bends"
+        raise refuse(design.label, "loop.measures", wanted=wanted, came=design.instruments)
+    observer = design.observer or ObserverChoice()
+    noise, error = observer.noise, observer.start_error
+    for name in ("encoder", "tachometer", "joint_encoder", "torque"):
+        values = getattr(noise, name)
+        if len(values) not in (1, joints):
+            wanted = f"one number, or {joints}, one per joint of {arm.name}"
+            raise refuse(design.label, f"observer.noise.{name}", wanted=wanted, came=values)
+    if error is not None and len(error) != joints:
+        wanted = f"{joints} number{'s' * (joints != 1)}, one per joint of {arm.name}"
+        raise refuse(design.label, "observer.start_error", wanted=wanted, came=error)
 
 
 def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:

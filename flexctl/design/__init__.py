@@ -2,7 +2,9 @@
 
 from flexctl.design.controller import Controller, design_controller, torque_limits
 from flexctl.design.fast_loop import FastFeedback, design_fast_loop
+from flexctl.design.instruments import Instruments, gauge_matrix, gauge_positions
 from flexctl.design.lqr import StateFeedback, design_lqr, require_stabilisable
+from flexctl.design.observer import Observer, design_observer, limit_torque
 from flexctl.design.reference import ReferenceMotion, make_reference
 from flexctl.design.second_loop import decoupled_model, design_second_loop, state_weight
 from flexctl.design.singular_perturbation import (
@@ -14,6 +16,8 @@ from flexctl.design.singular_perturbation import (
 __all__ = [
     "Controller",
     "FastFeedback",
+    "Instruments",
+    "Observer",
     "ReferenceMotion",
     "StateFeedback",
     "TwoTimeScales",
@@ -21,7 +25,11 @@ __all__ = [
     "design_controller",
     "design_fast_loop",
     "design_lqr",
+    "design_observer",
     "design_second_loop",
+    "gauge_matrix",
+    "gauge_positions",
+    "limit_torque",
     "make_reference",
     "require_stabilisable",
     "separate_time_scales",

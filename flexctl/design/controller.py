@@ -19,6 +19,7 @@ from flexctl.design.feedforward import feedforward_law
 from flexctl.design.joint_pd import joint_pd_law
 from flexctl.design.laws import LawParts
 from flexctl.design.lqr import StateFeedback
+from flexctl.design.observer import Observer, design_observer, observed_law
 from flexctl.design.reference import ReferenceMotion, make_reference
 from flexctl.design.torque import torque_law
 from flexctl.errors import DesignError, InputError
@@ -39,16 +40,19 @@ class Controller:
         Desired motion.
     law
         CasADi function (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate): share s [-] of the second
-        loop (0 in the gross motion, 1 after the switch), integral state z (n_z,), desired motion
-        and measured q, v (n,); torques tau (m,) and dz/dt (n_z,). Torques are not yet limited.
+        loop (0 in the gross motion, 1 after the switch), state z (n_z,) of the law, desired motion
+        and measured q, v (n,); torques tau (m,) and dz/dt (n_z,). Torques are not yet limited,
+        unless there is an observer, which must know what the actuators do.
     n_state
-        Number n_z of integral states: 0 or m.
+        Number n_z of states: integrals, 0 or m, and then the observer's estimate, 2n.
     torque_limit
         Largest torque per joint (m,) [N m or N]; infinite where the arm has none.
     feedback
         The second loop with its evidence; None without one.
     fast
         The fast loop of composite control with its evidence, which always acts; None without one.
+    observer
+        The observer with its evidence; None where the state is measured.
     assumptions
         What the design rests on, in sentences.
     """
@@ -62,6 +66,7 @@ class Controller:
     feedback: StateFeedback | None
     fast: FastFeedback | None
     assumptions: tuple[str, ...]
+    observer: Observer | None = None
 
     def __post_init__(self) -> None:
         m, n = self.plant.m, self.plant.n
@@ -92,19 +97,39 @@ class Controller:
         """Length of a run [s]: the file's, else the reference's and 0.5 s."""
         return self.design.loop.duration or self.reference.duration + 0.5
 
+    @property
+    def n_estimated(self) -> int:
+        """Number of coordinates that an observer estimates, with their rates: n or 0."""
+        return self.plant.n if self.observer else 0
+
+    @property
+    def n_integral(self) -> int:
+        """Number of integral states, the first of z."""
+        return self.n_state - 2 * self.n_estimated
+
     @cached_property
     def law_jacobian(self) -> ca.Function:
-        """Inputs of `law` -> dtau/d[q; v] (m, 2n) and dtau/dz (m, n_z)."""
+        """Inputs of `law` -> derivatives of tau by [q; v] and z, and of dz/dt by the same.
+
+        Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z).
+        """
         inputs = [ca.SX.sym(f"i{k}", self.law.numel_in(k)) for k in range(self.law.n_in())]
-        tau, _ = self.law(*inputs)
-        J = ca.jacobian(tau, ca.vertcat(inputs[5], inputs[6], inputs[1]))
-        n = 2 * self.plant.n
-        outputs = [ca.densify(J[:, :n]), ca.densify(J[:, n:])]
+        state = ca.vertcat(inputs[5], inputs[6], inputs[1])
+        parts, n = [ca.jacobian(part, state) for part in self.law(*inputs)], 2 * self.plant.n
+        outputs = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
         return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
 
     def initial_state(self) -> Array:
-        """Integral states at the start (n_z,): zero."""
-        return np.zeros(self.n_state)
+        """State of the law at the start (n_z,): integrals zero, the observer's first estimate."""
+        return self._state_with(self.observer.start if self.observer else np.zeros(0))
+
+    def agreeing_state(self, q: Array, v: Array) -> Array:
+        """State of the law (n_z,) with integrals zero and the estimate at measured q, v (n,)."""
+        return self._state_with(np.concatenate([q, v]) if self.observer else np.zeros(0))
+
+    def _state_with(self, estimate: Array) -> Array:
+        """State of the law (n_z,) with integrals zero and an estimate (2n or 0,)."""
+        return np.concatenate([np.zeros(self.n_integral), estimate])
 
 
 def torque_limits(arm: Arm) -> Array:
@@ -140,7 +165,9 @@ _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
 }
 
 
-def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None) -> Controller:
+def design_controller(
+    arm: Arm, design: Design, basis: BasisChoice | None = None, *, interpreted: bool = False
+) -> Controller:
     """Make the controller of a design file for an arm.
 
     Parameters
@@ -151,6 +178,8 @@ def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None
         Method, gains, weights, reference.
     basis
         Discretisation of the design plant; the design file's by default.
+    interpreted
+        Do not compile the design plant: see `Plant`.
 
     Raises
     ------
@@ -160,10 +189,13 @@ def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None
         When no such controller exists: a mode cannot be stabilised, or the gains do not hold.
     """
     check_design(arm, design)
-    plant = assemble_plant(arm, basis or design.basis)
+    plant = assemble_plant(arm, basis or design.basis, interpreted=interpreted)
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
-    parts = _LAWS[design.method](plant, design, reference)
+    parts, observer = _LAWS[design.method](plant, design, reference), None
+    if design.instruments:
+        observer = design_observer(plant, design, reference)
+        parts = observed_law(plant, parts, observer, torque_limits(arm))
     return Controller(
         design=design,
         plant=plant,
@@ -173,5 +205,6 @@ def design_controller(arm: Arm, design: Design, basis: BasisChoice | None = None
         torque_limit=torque_limits(arm),
         feedback=parts.feedback,
         fast=parts.fast,
+        observer=observer,
         assumptions=(*parts.assumptions, *_for_another_arm(arm, design)),
     )

@@ -8,6 +8,7 @@ from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, lineari
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
 from flexctl.loop.measurement import Measurement, gauge_positions, make_measurement
 from flexctl.loop.run import Tolerance
+from flexctl.loop.separation import Separation, find_separation, separate_loop
 from flexctl.loop.simulation import simulate
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.loop.verdict_json import plain
@@ -21,6 +22,7 @@ __all__ = [
     "LinearLoop",
     "Margins",
     "Measurement",
+    "Separation",
     "Stability",
     "Tolerance",
     "Trajectory",
@@ -33,11 +35,13 @@ __all__ = [
     "default_truth",
     "evaluate",
     "find_margins",
+    "find_separation",
     "gauge_positions",
     "judge_poles",
     "linearise_loop",
     "make_measurement",
     "plain",
+    "separate_loop",
     "simulate",
     "smallest_sampling_rate",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexctl.catalogue import Arm, BasisChoice
 from flexctl.checks import Array
-from flexctl.design import Controller, torque_limits
+from flexctl.design import Controller, limit_torque, torque_limits
 from flexctl.errors import InputError
 from flexctl.loop.measurement import Measurement, make_measurement
 from flexctl.loop.schedule import JUMP
@@ -45,6 +45,8 @@ class ClosedLoop:
             else "the law is continuous and without delay"
         )
         measured = () if loop.design.open_loop else (self.measurement.assumption,)
+        if loop.observer:
+            measured = (self.measurement.gauge_assumption,) if loop.observer.reads_gauges else ()
         return (*loop.assumptions, *measured, sampling)
 
     @cached_property
@@ -97,6 +99,23 @@ class ClosedLoop:
         parts = [J[:, : self.truth.n], J[:, self.truth.n :]]
         return ca.Function("law_jacobian", inputs, [ca.densify(P) for P in parts], {"cse": True})
 
+    @cached_property
+    def law_derivatives(self) -> ca.Function:
+        """Inputs of `law` -> derivatives of tau by x = [q; v] and z, and of z' by the same.
+
+        Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z).
+        """
+        inputs = self._law_inputs()
+        state, n = ca.vertcat(inputs[5], inputs[6], inputs[1]), 2 * self.truth.n
+        parts = [ca.jacobian(part, state) for part in self._limited(inputs)]
+        blocks = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
+        return ca.Function("law_derivatives", inputs, blocks, {"cse": True})
+
+    def agreeing_state(self, q: Array, v: Array) -> Array:
+        """State of the law (n_z,) whose estimate is what is measured of q, v (n,) of the truth."""
+        seen = (np.array(part).ravel() for part in self.measurement.function(q, v))
+        return self.controller.agreeing_state(*seen)
+
     def _law_inputs(self) -> list[ca.SX]:
         m, n, n_z = self.truth.m, self.truth.n, self.controller.n_state
         sizes = {"s": 1, "z": n_z, "q_d": m, "v_d": m, "a_d": m, "q": n, "v": n}
@@ -109,13 +128,9 @@ class ClosedLoop:
         limit = self.torque_limit
         if not np.isfinite(limit).any():
             return tau, z_rate
-        limited = ca.vertcat(
-            *[
-                ca.fmin(ca.fmax(tau[j], -bound), bound) if np.isfinite(bound) else tau[j]
-                for j, bound in enumerate(limit)
-            ]
-        )
-        return limited, z_rate * (limited == tau) if z_rate.numel() else z_rate
+        limited, n_i = limit_torque(tau, limit), self.controller.n_integral
+        rests = z_rate[:n_i] * (limited == tau) if n_i else ca.SX(0, 1)
+        return limited, ca.vertcat(rests, z_rate[n_i:])
 
 
 def close_loop(controller: Controller, arm: Arm, basis: BasisChoice) -> ClosedLoop:

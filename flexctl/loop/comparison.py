@@ -154,8 +154,10 @@ def baseline_design(arm: Arm, design: Design) -> Design:
     inertia = np.diag(S.T @ M @ S)
     scale = np.ones(m) if design.method == BASELINE else inertia
     table = design.table()
-    table.pop("second_loop", None)
-    table.pop("expect", None)
+    for part in ("second_loop", "slow_loop", "fast_loop", "observer", "expect"):
+        table.pop(part, None)
+    if "loop" in table:
+        table["loop"].pop("measures", None)
     table |= {
         "summary": "Collocated joint PD, gravity fed forward",
         "source": "flexctl",

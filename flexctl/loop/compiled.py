@@ -65,7 +65,7 @@ _FUNCTIONS = (
 
 class _Problem(ct.Structure):
     _fields_ = (
-        *((name, _int) for name in ("method", "n", "m", "n_z", "held", "n_lines")),
+        *((name, _int) for name in ("method", "n", "m", "n_z", "held", "n_hat", "n_lines")),
         *((name, _Function) for name in _FUNCTIONS),
         *((name, _double) for name in ("rtol", "atol_q", "atol_v")),
         *((name, _double) for name in ("fixed_step", "sample_time", "steepest")),
@@ -168,6 +168,7 @@ def run_compiled(
         n=n,
         m=m,
         n_z=loop.controller.n_state,
+        n_hat=loop.controller.n_estimated,
         n_lines=len(loop.truth.lines),
         held=int(loop.controller.sample_time is not None),
         **_functions(loop, (*RUN, *method.functions)),
@@ -187,7 +188,8 @@ def run_compiled(
         lowest=lowest,
         highest=highest,
     )
-    initial = _contiguous(*start)
+    q0, v0, tau0 = start
+    initial = _contiguous(q0, v0, loop.controller.initial_state(), tau0)
     status = _load_driver(driver).flexctl_simulate(
         ct.byref(problem),
         *(values.ctypes.data_as(_doubles) for values in initial),

@@ -17,6 +17,7 @@ FLAT = 1e-5  # |sigma dRe/dsigma| / |lambda| below which a tangent says nothing
 ROUND_OFF = 50 * np.finfo(float).eps  # of an eigenvalue, relative to the largest
 _NEAR = 1e-2  # relative: a root that is further from its candidate belongs to another one
 _ASIDE = 1e-3  # relative distance at which the sides of a flat root are looked at
+_SETTLED = 1e-7  # relative step below which one that does not shrink is round-off
 _SAME = 1e-6  # relative distance of sigma and frequency of one root found twice
 
 
@@ -56,8 +57,9 @@ class Crossing:
 class _Root:
     sigma: float
     value: complex
-    touching: bool
-    upward: bool
+    touching: bool = False
+    upward: bool = False
+    flat: bool = False
 
 
 def verify(pencil: Pencil, sigmas: Sequence[float]) -> tuple[Crossing, ...]:
@@ -84,8 +86,9 @@ def _roots_near(pencil: Pencil, sigma: float) -> list[_Root]:
 
 def _upper_half(pencil: Pencil, sigma: float) -> tuple[ComplexArray, ComplexArray]:
     """Eigenvalues with Im >= 0 and their derivatives w'M' v / w'v, M = E^-1 A, by sigma."""
-    values, W, V = scipy.linalg.eig(pencil.matrix(sigma), left=True, right=True)
-    keep = values.imag >= 0
+    solved = scipy.linalg.eig(pencil.matrix(sigma), left=True, right=True)
+    values, W, V = (np.asarray(part) for part in solved)
+    keep = np.imag(values) >= 0
     W, V = W[:, keep].conj(), V[:, keep]
     with np.errstate(divide="ignore", invalid="ignore"):  # a defective eigenvalue has none
         slopes = np.sum(W * (pencil.slope(sigma) @ V), axis=0) / np.sum(W * V, axis=0)
@@ -107,14 +110,14 @@ def _newton(pencil: Pencil, start: float, value: complex) -> _Root | None:
         step = -value.real / slope.real if slope.real else np.inf
         if abs(sigma + step - start) > _NEAR * start:
             return None
-        if abs(step) <= 1e-15 * sigma or (abs(step) <= 1e-11 * sigma and abs(step) >= before / 2):
-            break  # round-off: the step no longer shrinks
         if sigma * abs(slope.real) <= FLAT * abs(value) and _stands(value):
             return _beside(pencil, sigma, value)
+        if abs(step) <= 1e-15 * sigma or (abs(step) <= _SETTLED * sigma and abs(step) > before / 2):
+            break  # round-off: the step no longer shrinks
         sigma, value, before = sigma + step, value + slope * step, abs(step)
     else:
         return None
-    return _Root(sigma=sigma, value=value, touching=False, upward=slope.real > 0)
+    return _Root(sigma=sigma, value=value, upward=slope.real > 0)
 
 
 def _stands(value: complex) -> bool:
@@ -130,10 +133,10 @@ def _beside(pencil: Pencil, sigma: float, value: complex) -> _Root:
     low, high = sigma * (1 - _ASIDE), sigma * (1 + _ASIDE)
     left, right = real_part(low), real_part(high)
     if left * right >= 0:
-        return _Root(sigma=sigma, value=value, touching=True, upward=False)
+        return _Root(sigma=sigma, value=value, touching=True, flat=True)
     sigma = float(scipy.optimize.brentq(real_part, low, high, xtol=1e-15 * sigma, rtol=1e-14))  # pyright: ignore[reportArgumentType]
     value = _nearest(pencil, sigma, value)[0]
-    return _Root(sigma=sigma, value=value, touching=False, upward=right > 0)
+    return _Root(sigma=sigma, value=value, upward=right > 0, flat=True)
 
 
 def _distinct(roots: Sequence[_Root]) -> list[_Root]:
@@ -146,7 +149,7 @@ def _distinct(roots: Sequence[_Root]) -> list[_Root]:
 
 
 def _same(a: _Root, b: _Root) -> bool:
-    near = 1e-4 if a.touching and b.touching else _SAME  # a touch is known to sqrt(round-off)
+    near = _ASIDE if a.flat and b.flat else _SAME  # judged by the same two sides
     gap = abs(abs(a.value.imag) - abs(b.value.imag))
     return abs(a.sigma - b.sigma) <= near * b.sigma and gap <= near * max(abs(b.value), gap)
 

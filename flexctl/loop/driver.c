@@ -27,7 +27,7 @@ static void set_law_arguments(state_t *s, const double *y) {
   s->arg[6] = y + s->n;
 }
 
-/* Torques and integral rates; the reference must have been evaluated at this time. */
+/* Torques and rates of the law's states; the reference must have been evaluated at this time. */
 static void evaluate_law(state_t *s, const double *y, double *tau) {
   set_law_arguments(s, y);
   s->res[0] = tau;
@@ -98,18 +98,28 @@ static void difference(const state_t *s, double h, const double *row, int count,
 static double weight_q(const state_t *s, double q) { return s->p->atol_q + s->p->rtol * fabs(q); }
 static double weight_v(const state_t *s, double v) { return s->p->atol_v + s->p->rtol * fabs(v); }
 
-/* Sum of squares of position and rate errors e = [e_q; e_v] in units of the tolerance at y. */
-static double squares(const state_t *s, const double *e, const double *y) {
+/* Sum of squares of the errors e of n positions and rates y = [q; v] in units of the tolerance. */
+static double pair_squares(const state_t *s, casadi_int n, const double *e, const double *y) {
   double sum = 0;
-  for (casadi_int i = 0; i < s->n; i++) {
-    const double x = e[i] / weight_q(s, y[i]), z = e[s->n + i] / weight_v(s, y[s->n + i]);
+  for (casadi_int i = 0; i < n; i++) {
+    const double x = e[i] / weight_q(s, y[i]), z = e[n + i] / weight_v(s, y[n + i]);
     sum += x * x + z * z;
   }
   return sum;
 }
 
+/* The same of a state's error e at y: of the arm, and of an observer's estimate, which is fed back
+   and as fast. Integrals are as exact as the positions that they sum up. */
+static double squares(const state_t *s, const double *e, const double *y) {
+  const casadi_int n_hat = s->p->n_hat, at = 2 * s->n + s->n_z - 2 * n_hat;
+  return pair_squares(s, s->n, e, y) + pair_squares(s, n_hat, e + at, y + at);
+}
+
+/* How many errors `squares` sums up. */
+static double count_squares(const state_t *s) { return 2 * (s->n + s->p->n_hat); }
+
 static double norm(const state_t *s, const double *e, const double *y) {
-  return sqrt(squares(s, e, y) / (2 * s->n));
+  return sqrt(squares(s, e, y) / count_squares(s));
 }
 
 /* Between the ends of a step: quintic Hermite interpolation of q from q, v, a; v is its derivative.
@@ -289,9 +299,10 @@ static int run(state_t *s, double first_step) {
   return status;
 }
 
-/* Integrate a run. q0, v0 (n,) and tau0 (m,) are the start; returns a status as in the enum. */
-int flexctl_simulate(const problem_t *p, const double *q0, const double *v0, const double *tau0,
-                     double first_step, result_t *r) {
+/* Integrate a run. q0, v0 (n,), z0 (n_z,) and tau0 (m,) are the start; returns a status of the
+   enum. */
+int flexctl_simulate(const problem_t *p, const double *q0, const double *v0, const double *z0,
+                     const double *tau0, double first_step, result_t *r) {
   const casadi_int n = p->n, m = p->m, n_z = p->n_z, size = 2 * n + n_z + 2;
   const function_t *all[] = {&p->inverse, &p->forward, &p->momentum, &p->terms, &p->dissipation,
                              &p->deflections, &p->reference, &p->law, &p->law_jacobian};
@@ -329,6 +340,7 @@ int flexctl_simulate(const problem_t *p, const double *q0, const double *v0, con
 #undef TAKE
     memcpy(s.y0, q0, n * sizeof(double));
     memcpy(s.y0 + n, v0, n * sizeof(double));
+    memcpy(s.y0 + 2 * n, z0, n_z * sizeof(double));
     memcpy(s.held_tau, tau0, m * sizeof(double));
     status = run(&s, first_step);
   }

@@ -1,7 +1,7 @@
 /* Closed loop of a flexible arm: what the driver of a run and its methods share.
 
    The state of a run is y = [q; v; z; supplied; dissipated], of `size` entries: n coordinates, n
-   rates, the integral states of the law, and the energies [J] that the torques gave and the damping
+   rates, the states of the law (integrals, then an observer's estimate), and the energies [J] that the torques gave and the damping
    took. Its rate is k = [v; a; z'; tau'v; v'Dv]. A method makes one step from y0, whose rate is
    k[0], to y1, whose rate is k[last]; everything else is the driver's. */
 
@@ -26,7 +26,8 @@ typedef struct {
 
 typedef struct {
   casadi_int method;             /* 0 esdirk, 1 explicit, 2 midpoint, 3 rk4 */
-  casadi_int n, m, n_z, held;    /* coordinates, joints, integral states, law sampled and held */
+  casadi_int n, m, n_z, held;    /* coordinates, joints, states of the law, law sampled and held */
+  casadi_int n_hat;              /* coordinates of an observer: the last 2 n_hat of z are q^, v^ */
   casadi_int n_lines;            /* elastic lines */
   function_t inverse;            /* (q, v, a) -> M a + n */
   function_t forward;            /* (q, v, tau) -> a */
@@ -93,7 +94,7 @@ struct state {
   double *y0, *y1, *k[MOST_RATES], *dense[DENSE];
   double *y_star, *error;              /* (size,) */
   double *tau, *held_tau, *samples;    /* torques now, held, and sampled */
-  double *s_ref, *z_rate, *slopes;     /* s, q_d, v_d, a_d; integral rates; of the lines */
+  double *s_ref, *z_rate, *slopes;     /* s, q_d, v_d, a_d; rates of z; of the lines */
   double *M, *D, *K, *Jq, *Jv, *N;     /* iteration matrix N and its parts, for implicit methods */
   double *f, *delta, *p0;              /* (n,) residual, Newton step, momentum */
   casadi_int *pivot;

@@ -79,7 +79,7 @@ static double step_explicit(state_t *s, double t, double h) {
   combine(s, h, DP_B, STAGES, s->y1);
   const double five = error_squares(s, h, DP_ERROR5), three = error_squares(s, h, DP_ERROR3);
   const double both = five + 0.01 * three; /* behaves as h^8, but does not trust `five` alone */
-  const double error = both > 0 ? five / sqrt(both * 2 * s->n) : 0 * both;
+  const double error = both > 0 ? five / sqrt(both * count_squares(s)) : 0 * both;
   if (error <= 1) rate(s, t + h, s->y1, s->k[STAGES]); /* also the first of the next step */
   return error;
 }

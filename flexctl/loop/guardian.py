@@ -44,8 +44,7 @@ LARGEST = 1500  # unknowns of the exact problem
 def find_crossings(pencil: Pencil) -> tuple[Crossing, ...]:
     """All sigma > 0 at which eigenvalues stand on the imaginary axis, ascending.
 
-    Each is refined by Newton's method on the eigenvalue's real part. Real pairs +-a, where the
-    guardian map vanishes too, are no crossings and left out.
+    Real pairs +-a, where the guardian map vanishes too, are no crossings and left out.
 
     Raises
     ------
@@ -56,6 +55,34 @@ def find_crossings(pencil: Pencil) -> tuple[Crossing, ...]:
     ComputationError
         If the unstable eigenvalues, counted between crossings, do not change as these say.
     """
+    crossings = _crossings(pencil)
+    _count_unstable(pencil, crossings, _probes(pencil, crossings))
+    return crossings
+
+
+def smallest_bound(pencil: Pencil) -> Crossing | None:
+    """Smallest sigma at which stability is lost, coming from sigma -> 0; None: it never is.
+
+    Beyond it the loop may be stable again: `stable_ranges` says where. A touching ends it too.
+
+    Raises
+    ------
+    DesignError
+        If the loop is not stable for sigma -> 0, with the subsystem that is not.
+    InputError, ComputationError
+        As `find_crossings`; unstable eigenvalues are counted up to the bound and just beyond.
+    """
+    why = everywhere(pencil) or obstacle(pencil)
+    if why is not None:
+        raise DesignError(f"separation bound: wanted two stable subsystems, came {why}")
+    crossings = _crossings(pencil)
+    probes = _probes(pencil, crossings)
+    _count_unstable(pencil, crossings, probes[:2] if crossings else probes)
+    return next(iter(crossings), None)
+
+
+def _crossings(pencil: Pencil) -> tuple[Crossing, ...]:
+    """Verify the candidates of the exact problem."""
     always = everywhere(pencil)
     if always is not None:
         raise DesignError(f"crossings: wanted a loop that sigma decides, came one {always}")
@@ -63,27 +90,7 @@ def find_crossings(pencil: Pencil) -> tuple[Crossing, ...]:
     if size > LARGEST:
         wanted = f"at most {LARGEST} unknowns"
         raise InputError(f"crossings: wanted {wanted}, came {size}; bisect_bound takes more")
-    crossings = verify(pencil, candidates(pencil).tolist())
-    _count_unstable(pencil, crossings)
-    return crossings
-
-
-def smallest_bound(pencil: Pencil) -> Crossing | None:
-    """Smallest sigma at which stability is lost, coming from sigma -> 0; None: it never is.
-
-    Beyond it the loop may be stable again: `find_crossings` says where.
-
-    Raises
-    ------
-    DesignError
-        If the loop is not stable for sigma -> 0, with the subsystem that is not.
-    InputError, ComputationError
-        As `find_crossings`.
-    """
-    why = obstacle(pencil)
-    if why is not None:
-        raise DesignError(f"separation bound: wanted two stable subsystems, came {why}")
-    return next(iter(find_crossings(pencil)), None)
+    return verify(pencil, candidates(pencil).tolist())
 
 
 def bisect_bound(
@@ -123,8 +130,9 @@ def _abscissa(pencil: Pencil, sigma: float) -> float:
 
 def _narrow(pencil: Pencil, low: float, high: float) -> Crossing:
     """Crossing between a stable and an unstable loop."""
-    sigma = scipy.optimize.bisect(lambda at: _abscissa(pencil, at), low, high, rtol=1e-9)
-    found = verify(pencil, [float(sigma)])  # pyright: ignore[reportArgumentType]
+    root = scipy.optimize.bisect(lambda at: _abscissa(pencil, at), low, high, xtol=1e-9 * low)
+    sigma = float(root)  # pyright: ignore[reportArgumentType]
+    found = verify(pencil, [sigma])
     if not found:
         what = f"an eigenvalue on the axis at sigma = {sigma:.6g}"
         raise ComputationError(f"bound: wanted {what}, came none")
@@ -155,9 +163,9 @@ def obstacle(pencil: Pencil) -> str | None:
     Source: [KokotovicKhalilOReilly99], ch. 2.
     """
     subsystems = {"fast": fast_poles(pencil), "slow": slow_poles(pencil)}
+    if np.isnan(subsystems["slow"]).any():
+        return "no slow subsystem: the fast one has an eigenvalue 0"
     for name, values in subsystems.items():
-        if np.isnan(values).any():
-            return "no slow subsystem: the fast one has an eigenvalue 0"
         verdict = judge_poles(values) if len(values) else True
         if verdict is not True:
             word = "a marginal" if verdict else "an unstable"
@@ -199,13 +207,12 @@ def _shown(value: complex) -> str:
     return f"{value.real:.4g}" if not value.imag else f"{value.real:.4g} +- {abs(value.imag):.4g}j"
 
 
-def _count_unstable(pencil: Pencil, crossings: Sequence[Crossing]) -> None:
+def _count_unstable(pencil: Pencil, crossings: Sequence[Crossing], probes: Sequence[float]) -> None:
     """Count unstable eigenvalues from sigma -> 0 on: they must change as the crossings say.
 
     A count that round-off could change, as far beyond the last crossing, is not taken.
     """
     limits = np.concatenate([slow_poles(pencil), fast_poles(pencil)])
-    probes = _probes(pencil, [crossing.sigma for crossing in crossings])
     spectra = [(0.0, limits), *((sigma, poles(pencil, sigma)) for sigma in probes)]
     counts = [
         (sigma, int((values.real > 0).sum()), sum(c.change for c in crossings if c.sigma < sigma))
@@ -221,9 +228,10 @@ def _count_unstable(pencil: Pencil, crossings: Sequence[Crossing]) -> None:
             )
 
 
-def _probes(pencil: Pencil, at: Sequence[float]) -> list[float]:
-    """Values of sigma before, between and beyond those `at` which there are crossings."""
-    if not at:
+def _probes(pencil: Pencil, crossings: Sequence[Crossing]) -> list[float]:
+    """Values of sigma before, between and beyond crossings that can be told apart."""
+    if not crossings:
         return (reference(pencil) * np.array([0.03, 1.0, 30.0])).tolist()
+    at = [crossing.sigma for crossing in crossings]
     gaps = [float(np.sqrt(a * b)) for a, b in pairwise(at) if b > a * (1 + FLAT)]
     return [at[0] / 2, *gaps, *(at[-1] * factor for factor in (2.0, 30.0, 1000.0))]

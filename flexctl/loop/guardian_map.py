@@ -20,7 +20,7 @@ from itertools import product
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.lapack import dtrsyl
+from scipy.linalg.lapack import dtrsyl  # pyright: ignore[reportAttributeAccessIssue]
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop.pencil import Pencil, fast_poles, regular, slow_poles
@@ -118,12 +118,10 @@ def separated_roots(pencil: Pencil) -> ComplexArray:
     ComplexArray
         1/mu for all eigenvalues mu of T, (n_s n_f,); infinite ones among them.
     """
-    s = pencil.slow
-    E = scipy.linalg.block_diag(pencil.E[0][:s, :s], pencil.E[1][s:, s:])
+    E = pencil.E[0] + pencil.E[1]  # at sigma = 1: slow and fast block
     A = np.linalg.solve(E, pencil.A[0])
-    S, U = scipy.linalg.schur(pencil.limits[0])
-    F, V = scipy.linalg.schur(pencil.limits[1])
-    basis = scipy.linalg.block_diag(U, V)
+    (S, U), (F, V) = (scipy.linalg.schur(part)[:2] for part in pencil.limits)
+    basis = np.asarray(scipy.linalg.block_diag(U, V))
     T = _mixed_block_map(basis.T @ A @ basis, S, F)
     with np.errstate(divide="ignore", invalid="ignore"):
         return (1 / np.linalg.eigvals(T).astype(complex)).astype(complex)
@@ -230,6 +228,6 @@ def _pencil_roots(A: Array, B: Array) -> ComplexArray:
     if np.linalg.cond(A, 1) < 1e10:
         top, bottom = np.ones(len(A)), np.linalg.eigvals(np.linalg.solve(A, B)).astype(complex)
     else:
-        top, bottom = scipy.linalg.eigvals(A, B, homogeneous_eigvals=True)
+        top, bottom = np.asarray(scipy.linalg.eigvals(A, B, homogeneous_eigvals=True))
     finite = np.abs(bottom) > 1e-15 * np.abs(top)
     return (top[finite] / bottom[finite]).astype(complex)

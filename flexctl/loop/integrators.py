@@ -27,6 +27,9 @@ class Integrator:
         Functions it asks for beside those of every run; see `loop.library`.
     worst_imbalance
         Share of the largest energy by which the account of a run may be off.
+    observes
+        Whether it integrates an observer's states too. The implicit methods in C solve for the
+        arm's accelerations and iterate the law's states along, which must not be fast.
     """
 
     words: str
@@ -34,6 +37,7 @@ class Integrator:
     fixed: bool = False
     functions: tuple[str, ...] = ()
     worst_imbalance: float = BALANCE
+    observes: bool = True
 
 
 AUTO = "auto"
@@ -43,6 +47,7 @@ INTEGRATORS: Mapping[str, Integrator] = {
         words="ARK4(3)6L[2]SA (ESDIRK) with error control",
         number=0,
         functions=("inverse_dynamics", *_NEWTON),
+        observes=False,
     ),
     "explicit": Integrator(
         words="Dormand-Prince 8(5,3) with error control",
@@ -57,6 +62,7 @@ INTEGRATORS: Mapping[str, Integrator] = {
         # its energy swings within O(h^2) of the true one and does not drift: at the large steps of
         # long runs by several per cent, while momentum is exact
         worst_imbalance=0.1,
+        observes=False,
     ),
     "rk4": Integrator(
         words="classical Runge-Kutta method of order 4, fixed step",

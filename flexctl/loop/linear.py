@@ -9,6 +9,7 @@ import casadi as ca
 import numpy as np
 import scipy.linalg
 
+from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.plant import LinearPlant, linearise
@@ -19,7 +20,9 @@ _ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor un
 
 @dataclass(frozen=True, kw_only=True)
 class LinearLoop:
-    """Plant x' = A x + B u and feedback u = K x + L z, z' = E x about an equilibrium.
+    """Plant x' = A x + B u and law u = K x + L z, z' = E x + F z about an equilibrium.
+
+    z are the law's own states: integrals of errors, an observer's estimate.
 
     Attributes
     ----------
@@ -31,6 +34,9 @@ class LinearLoop:
         L = dtau/dz (m, n_z).
     sample_time, delay
         Of the controller [s]; None and 0 for a continuous one.
+    driven_by, own
+        E = dz'/dx (n_z, 2n) and F = dz'/dz (n_z, n_z); by default z are integrals of the
+        positions of what the first n_z torques act on.
     """
 
     plant: LinearPlant
@@ -38,23 +44,35 @@ class LinearLoop:
     integral_gain: Array
     sample_time: float | None
     delay: float
+    driven_by: Array | None = None
+    own: Array | None = None
 
-    @property
-    def integrated(self) -> Array:
-        """E (m, 2n): what the integral states sum up, positions of what the torques act on."""
-        m = self.plant.B.shape[1]
-        return np.hstack(
-            [self.plant.B.T, np.zeros((m, len(self.plant.A_state) - len(self.plant.B)))]
-        )
+    def __post_init__(self) -> None:
+        (m, n), n_z = self.feedback.shape, self.integral_gain.shape[1]
+        checks.shape("feedback", self.feedback, (self.plant.B.shape[1], len(self.plant.A_state)))
+        checks.shape("integral_gain", self.integral_gain, (m, n_z))
+        checks.shape("driven_by", self.E, (n_z, n))
+        checks.shape("own", self.F, (n_z, n_z))
+
+    @cached_property
+    def E(self) -> Array:
+        """What drives the law's states, dz'/dx (n_z, 2n)."""
+        if self.driven_by is not None:
+            return self.driven_by
+        B = self.plant.B
+        return np.hstack([B.T, np.zeros_like(B.T)])[: self.integral_gain.shape[1]]
+
+    @cached_property
+    def F(self) -> Array:
+        """How the law's states move by themselves, dz'/dz (n_z, n_z): integrals do not."""
+        n_z = self.integral_gain.shape[1]
+        return np.zeros((n_z, n_z)) if self.own is None else self.own
 
     @cached_property
     def A(self) -> Array:
-        """Open loop with the integrators, [x; z], (2n + n_z, 2n + n_z)."""
-        n, n_z = len(self.plant.A_state), self.integral_gain.shape[1]
-        A = np.zeros((n + n_z, n + n_z))
-        A[:n, :n] = self.plant.A_state
-        A[n:, :n] = self.integrated[:n_z]
-        return A
+        """Open loop with the law's states, [x; z], (2n + n_z, 2n + n_z)."""
+        above = np.zeros((len(self.plant.A_state), len(self.F)))
+        return np.block([[self.plant.A_state, above], [self.E, self.F]])
 
     @cached_property
     def B(self) -> Array:
@@ -103,8 +121,8 @@ def sampled_loop(loop: LinearLoop, period: float, delay: float = 0.0) -> Array:
     N = n + n_z + late * m
     step = np.zeros((N, N))
     step[:n, :n] = Phi
-    step[n : n + n_z, :n] = period * loop.integrated[:n_z]
-    step[n : n + n_z, n : n + n_z] = np.eye(n_z)
+    step[n : n + n_z, :n] = period * loop.E
+    step[n : n + n_z, n : n + n_z] = np.eye(n_z) + period * loop.F
     law = np.hstack([loop.feedback, loop.integral_gain, np.zeros((m, late * m))])
     inputs = [law] + [np.eye(N)[n + n_z + k * m :][:m] for k in range(late)]
     step[:n] += newer @ inputs[int(whole)]
@@ -139,6 +157,9 @@ def _zero_order_hold(A: Array, B: Array, T: float) -> tuple[Array, Array]:
 def linearise_loop(loop: ClosedLoop, joints: Array, share: float) -> LinearLoop:
     """Linearise a closed loop at rest, reference held at the given joint variables.
 
+    An observer's estimate stands where the instruments would all see the arm: on a truth of another
+    order under gravity the two differ a little at rest, which moves the derivatives only.
+
     Parameters
     ----------
     loop
@@ -150,17 +171,20 @@ def linearise_loop(loop: ClosedLoop, joints: Array, share: float) -> LinearLoop:
     """
     truth, controller = loop.truth, loop.controller
     plant = linearise(truth, truth.straight(joints))
-    rest = np.zeros(truth.n)
-    seen_q, seen_v = loop.measurement.function(plant.q0, rest)
-    zero, none = np.zeros(truth.m), np.zeros(controller.n_state)
-    arguments = [share, none, joints, zero, zero, seen_q, seen_v]
-    by_seen, by_z = (np.array(J) for J in controller.law_jacobian(*map(ca.DM, arguments)))
+    rest, zero = np.zeros(truth.n), np.zeros(truth.m)
+    seen = loop.measurement.function(plant.q0, rest)
+    arguments = [share, loop.agreeing_state(plant.q0, rest), joints, zero, zero, *seen]
+    found = controller.law_jacobian(*map(ca.DM, arguments))
+    K, L, E, F = (np.array(J).reshape(J.shape) for J in found)
+    by_state = np.array(loop.measurement.jacobian(plant.q0, rest))
     return LinearLoop(
         plant=plant,
-        feedback=by_seen @ np.array(loop.measurement.jacobian(plant.q0, rest)),
-        integral_gain=by_z.reshape(truth.m, controller.n_state),
+        feedback=K @ by_state,
+        integral_gain=L,
         sample_time=controller.sample_time,
         delay=controller.delay,
+        driven_by=E @ by_state,
+        own=F,
     )
 
 

@@ -112,18 +112,19 @@ def _real_ends(loop: LinearLoop, response: Response) -> Array:
 
 
 def _continuous_response(loop: LinearLoop) -> Response:
-    """L(jw) = -(K_q + jw K_v + K_z E/(jw)) (K - w^2 M + jw D)^-1 B, (N, m, m)."""
+    """L(s) = -(K_q + s K_v + L (s - F)^-1 (E_q + s E_v)) (K + s D + s^2 M)^-1 B, (N, m, m)."""
     p = loop.plant
     n, m = p.B.shape
-    n_z = loop.integral_gain.shape[1]
     by_q, by_v = loop.feedback[:, :n], loop.feedback[:, n:]
-    by_integral = loop.integral_gain @ loop.integrated[:n_z, :n]
+    E_q, E_v, identity = loop.E[:, :n], loop.E[:, n:], np.eye(len(loop.F))
 
     def response(w: Array) -> ComplexArray:
         s = 1j * np.atleast_1d(w)[:, None, None]
         X = np.linalg.solve(s**2 * p.M + s * p.D + p.K, np.broadcast_to(p.B, (len(s), n, m)))
         law = by_q + s * by_v
-        return -(law + by_integral / s if n_z else law) @ X
+        if len(loop.F):
+            law = law + loop.integral_gain @ np.linalg.solve(s * identity - loop.F, E_q + s * E_v)
+        return -law @ X
 
     return response
 
@@ -234,7 +235,12 @@ def smallest_sampling_rate(loop: LinearLoop) -> float | None:
     narrow bands; a band narrower than that can be missed. The limit is found by bisection. With a
     delay the shortest period is a twentieth of it. A loop that is stable even at a period of 10 s
     gives 0.1 Hz; one that is unstable at the shortest period, None.
+
+    None for a law with an observer too: a sampled law sums its states by Euler's rule, which asks
+    for a rate of its own, and no observer would be made so.
     """
+    if loop.F.any():
+        return None
     poles = np.concatenate([np.linalg.eigvals(loop.A), loop.poles])
     shortest = max(1e-2 / np.abs(poles).max(), loop.delay / _MOST_LATE)
     folding = np.clip(np.pi / max(np.abs(poles.imag).max(), 1.0), shortest, _LONGEST)

@@ -12,13 +12,11 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import Shapes, gauss
+from flexctl.beam import Shapes
 from flexctl.body import free_length, scales
 from flexctl.checks import Array
-from flexctl.errors import InputError
+from flexctl.design import gauge_matrix, gauge_positions
 from flexctl.plant import Plant
-
-_WORST_CONDITION = 1e8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,16 +47,26 @@ class Measurement:
         """What is measured, in a sentence."""
         if not self.gauges:
             return "the controller measures the truth plant's full state (same discretisation)"
+        return (
+            "the controller sees joints exactly, and of the links the least-squares fit of its "
+            f"shapes to ideal strain gauges and their rates ({self._places})"
+        )
+
+    @property
+    def gauge_assumption(self) -> str:
+        """What strain gauges alone give, in a sentence."""
+        if not self.gauges:
+            return "strain gauges give the links' coordinates exactly (same discretisation)"
+        return f"strain gauges give the least-squares fit of the design's shapes ({self._places})"
+
+    @property
+    def _places(self) -> str:
         lines: dict[tuple[float, ...], list[str]] = {}
         for line, positions in self.gauges.items():
             lines.setdefault(positions, []).append(line)
-        places = "; ".join(
+        return "; ".join(
             f"{', '.join(names)} at x/l = " + ", ".join(f"{x:.3g}" for x in positions)
             for positions, names in lines.items()
-        )
-        return (
-            "the controller sees joints exactly, and of the links the least-squares fit of its "
-            f"shapes to ideal strain gauges and their rates ({places})"
         )
 
 
@@ -100,18 +108,6 @@ def make_measurement(
     return Measurement(function=function, gauges=gauges)
 
 
-def gauge_positions(shapes: Shapes) -> tuple[float, ...]:
-    """Default gauges of a line with n coordinates: at least 10 and 2 n + 2, at Gauss points.
-
-    More gauges than coordinates: the fit then averages out the faster modes that it does not have.
-    """
-    panels = len(shapes.breaks) - 1
-    per_panel = -(-max(10, 2 * len(shapes.names) + 2) // panels)  # rounded up
-    nodes, _ = gauss(per_panel)
-    starts, widths = shapes.breaks[:-1, None], np.diff(shapes.breaks)[:, None]
-    return tuple(float(x) for x in (starts + widths * nodes).ravel())
-
-
 def _same_shapes(design: Plant, truth: Plant) -> bool:
     """Whether equal coordinates also mean equal shapes (tip loads move modes)."""
     xi = np.linspace(0.1, 1.0, 7)
@@ -124,19 +120,8 @@ def _same_shapes(design: Plant, truth: Plant) -> bool:
 
 def _fit(seen: Shapes, real: Shapes, positions: tuple[float, ...], line: str) -> Array:
     """Least-squares map (n_seen, n_real) of scaled coordinates through curvatures at gauges."""
-    xi = np.array(positions)
-    C = seen.curvature(xi).T
-    if len(xi) < C.shape[1]:
-        raise InputError(
-            f"loop.strain_gauges: wanted at least {C.shape[1]} positions for the coordinates of "
-            f"{line}, came {len(xi)}"
-        )
-    if np.linalg.cond(C) > _WORST_CONDITION:
-        raise InputError(
-            f"loop.strain_gauges: {xi.tolist()} cannot tell the shapes of {line} apart; "
-            "spread them, and none where a shape has no curvature"
-        )
-    return np.linalg.lstsq(C, real.curvature(xi).T, rcond=None)[0]
+    C = gauge_matrix(seen, positions, line)
+    return np.linalg.lstsq(C, real.curvature(positions).T, rcond=None)[0]
 
 
 def _fitted(F: Array, seen: Shapes, real: Shapes, lengths: tuple[ca.SX, ca.SX], d: ca.SX) -> ca.SX:

@@ -68,13 +68,13 @@ class _Solver:
     """Integrators of CasADi by the times within a stretch at which they answer."""
 
     def __init__(self, loop: ClosedLoop, name: str, tolerance: Tolerance) -> None:
-        n, n_z = loop.truth.n, loop.controller.n_state
+        n, n_z, n_hat = loop.truth.n, loop.controller.n_state, loop.controller.n_estimated
         rate, self.backend = _load_rate(loop)
         x, p, s = (ca.MX.sym("xps"[i], rate.numel_in(i)) for i in range(3))
         # CasADi takes one absolute tolerance: rates and energies enter divided by how much coarser
         # theirs is than that of positions
         coarse = tolerance.rate / tolerance.position
-        self._scale = np.repeat([1.0, coarse, 1.0, coarse], [n, n, n_z, 2])
+        self._scale = np.repeat([1.0, coarse] * 2, [n, n, n_z - n_hat, n_hat + 2])
         scale = ca.DM(self._scale)
         self._dae = {"x": x, "p": p, "t": s, "ode": rate(x * scale, p, s) / scale}
         self._options: dict[str, Any] = _OPTIONS[name] | {

@@ -78,7 +78,7 @@ class Pencil:
         """Whether A is constant and E = [E_ss 0; 0 sigma E_ff]: singular perturbation only."""
         s = self.slow
         higher = [*self.A[1:], *self.E[2:]]
-        E_1 = self.E[1] if len(self.E) > 1 else np.zeros_like(self.E[0])
+        E_1 = self.E[1] if len(self.E) > 1 else np.zeros((self.size, self.size))
         mixed = [E_1[:s], E_1[s:, :s]]
         return s < self.size and not any(part.any() for part in (*higher, *mixed))
 

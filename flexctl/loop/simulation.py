@@ -120,6 +120,12 @@ def _integrate(
     if name == AUTO:
         return _integrate_well(loop, events, times, start, tolerance)
     method, driver = INTEGRATORS[name], driver_library()
+    if loop.controller.observer and not method.observes:
+        able = ", ".join(key for key, other in INTEGRATORS.items() if other.observes)
+        raise InputError(
+            f"integrator: wanted one of {AUTO}, {able}, as there is an observer, whose states are "
+            f"as fast as the arm, came {name}"
+        )
     if method.number is None:
         return run_multistep(loop, name, method, events, times, start, tolerance)
     if driver is None:
@@ -136,6 +142,8 @@ def _integrate_well(
     poles = [local_poles(loop, at.q, at.t, at.phase) for at in moments(loop, start[:2], events)]
     turned, stretches = count_turns(np.concatenate(poles), events), count_stretches(events)
     budget = min(esdirk_budget(turned, stretches), tolerance.max_steps)
+    if loop.controller.observer:
+        budget = 0  # esdirk would iterate the observer's states along, which are as fast
     rest = (events, times, start)
     why = f"chosen as the loop is not stiff: its fastest mode asks for {turned} steps only"
     if turned > EASY_STEPS:

@@ -57,14 +57,12 @@ def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> Com
 
     Of M a + (D - B dtau/dv) v + (K - B dtau/dq) q = 0 with the derivatives of the law at time t of
     this phase; a law that is sampled holds its torque between two events and has none. The
-    integral states, which are slow, are held.
+    integral states, which are slow, are held; an observer's, which are not, move.
     """
-    drives, v = list(loop.truth.drives), np.zeros(loop.truth.n)
+    at = Moment(t=t, phase=phase, q=q, v=np.zeros(loop.truth.n))
     M, D, K = (np.array(part) for part in load(loop, "terms")(q))
-    by_q, by_v = _law_slopes(loop, Moment(t=t, phase=phase, q=q, v=v))
-    K[drives] -= by_q
-    D[drives] -= by_v
-    return _poles(-np.linalg.solve(M, K), -np.linalg.solve(M, D))
+    by_q, by_v, by_tau = (np.linalg.solve(M, part) for part in (-K, -D, loop.truth.B))
+    return _poles(loop, at, by_q, by_v, by_tau)
 
 
 def poles_in_motion(loop: ClosedLoop, moment: Moment) -> ComplexArray:
@@ -76,31 +74,31 @@ def poles_in_motion(loop: ClosedLoop, moment: Moment) -> ComplexArray:
     q, v = moment.q, moment.v
     tau = load(loop, "law")(*_law_arguments(loop, moment))[0]
     derivatives = loop.truth.casadi_functions["derivatives"](q, v, tau)
-    by_q, by_v, by_tau = (np.array(part) for part in derivatives)
-    law_by_q, law_by_v = _law_slopes(loop, moment)
-    return _poles(by_q + by_tau @ law_by_q, by_v + by_tau @ law_by_v)
+    return _poles(loop, moment, *(np.array(part) for part in derivatives))
 
 
 def _law_arguments(loop: ClosedLoop, moment: Moment) -> list[Array]:
+    """Arguments of the law, an observer's estimate being right."""
     share, *desired = load(loop, "reference")(moment.t, moment.phase)
-    given = [share, np.zeros((loop.controller.n_state, 1)), *desired]
+    given = [share, loop.agreeing_state(moment.q, moment.v)[:, None], *desired]
     return [*(np.array(value) for value in given), moment.q, moment.v]
 
 
-def _law_slopes(loop: ClosedLoop, moment: Moment) -> tuple[Array, Array]:
-    """dtau/dq and dtau/dv (m, n) between two events: none of a torque that is held."""
-    if loop.controller.sample_time is not None:
-        none = np.zeros((loop.truth.m, loop.truth.n))
-        return none, none
-    by_q, by_v = load(loop, "law_jacobian")(*_law_arguments(loop, moment))
-    return np.array(by_q), np.array(by_v)
-
-
-def _poles(by_q: Array, by_v: Array) -> ComplexArray:
-    """Eigenvalues of a = by_q q + by_v v."""
+def _poles(
+    loop: ClosedLoop, moment: Moment, by_q: Array, by_v: Array, by_tau: Array
+) -> ComplexArray:
+    """Eigenvalues of a = by_q q + by_v v + by_tau tau under the law's derivatives, if any."""
     n = len(by_q)
     A = np.block([[np.zeros((n, n)), np.eye(n)], [by_q, by_v]])
-    return np.linalg.eigvals(A).astype(complex)
+    B = np.vstack([np.zeros_like(by_tau), by_tau])
+    if loop.controller.sample_time is not None:  # the torque is held between two events
+        return np.linalg.eigvals(A).astype(complex)
+    given = _law_arguments(loop, moment)
+    if loop.controller.observer is None:
+        K = np.hstack([np.array(part) for part in load(loop, "law_jacobian")(*given)])
+        return np.linalg.eigvals(A + B @ K).astype(complex)
+    K, L, E, F = (np.array(part) for part in loop.law_derivatives(*given))
+    return np.linalg.eigvals(np.block([[A + B @ K, B @ L], [E, F]])).astype(complex)
 
 
 def count_turns(poles: ComplexArray, events: Sequence[Event]) -> int:

@@ -309,7 +309,7 @@ class Plant:
                     f"pose.{name}: wanted a coordinate of {self.arm.name} "
                     f"({nearest(name, self.coordinates)}), came {name!r}"
                 )
-            given[name] = checks.finite(f"pose.{name}", value)
+            checks.finite(f"pose.{name}", value)
         joints = zip(self.joints, default_joints(self.arm), strict=True)
         q = self.straight(np.array([given.get(name, value) for name, value in joints]))
         for name, value in given.items():

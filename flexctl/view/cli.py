@@ -99,6 +99,24 @@ def compare(
 
 @cli.command()
 @click.argument("model")
+@click.argument("design")
+@click.option(
+    "--fixed-damping",
+    type=click.Choice(["none", "joints", "all"]),
+    default="none",
+    show_default=True,
+    help="Which dampers do not change with the stiffness.",
+)
+@options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
+def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int:
+    """Find how soft MODEL may be before the composite DESIGN loses it."""
+    from flexctl.view.separation import separate
+
+    return _deliver(separate, Asked(**given), model, design, fixed_damping)
+
+
+@cli.command()
+@click.argument("model")
 @click.argument("design", required=False)
 @click.option(
     "--engine",

@@ -206,7 +206,32 @@ DESIGN_CASES = [
         '"scypi"',
         "second_loop.solver: wanted one of 'scipy' or 'slycot', came \"scypi\"",
     ),
-    ('"state"', '["encoder"]', 'loop.measures: wanted "state" (instruments are not supported by'),
+    (
+        '"state"',
+        '["encodr"]',
+        'loop.measures: wanted "state" or some of encoder, tachometer, joint_encoder, '
+        'strain_gauge, came "encodr"',
+    ),
+    ('"state"', "[]", 'loop.measures: wanted "state" or some of encoder, '),
+    ('"state"', '"encoder"', 'loop.measures: wanted "state" or some of encoder, '),
+    ('"state"', '["encoder", "encoder"]', "loop.measures: wanted every instrument once, came "),
+    (
+        '"state"',
+        '["encoder"]',
+        "loop.sample_time: wanted 0, as there is an observer (sampled, its states would be summed "
+        "by Euler's rule), came 0.001",
+    ),
+    ("[loop]", "[observer]\n[loop]", 'observer: wanted no such table, as loop.measures is "state"'),
+    (
+        "[loop]",
+        "[observer]\nnoise = { encoder = 0 }\n[loop]",
+        "observer.noise.encoder[1]: wanted more than 0",
+    ),
+    (
+        "[loop]",
+        "[observer]\nnoise = { gyro = 1 }\n[loop]",
+        "observer.noise.gyro: wanted a known key",
+    ),
     (
         "sample_time = 0.001",
         "",
@@ -347,3 +372,36 @@ def test_an_unknown_name_gets_the_nearest(load, word, message):
 
     assert message in found
     assert found.endswith(f"came {word!r}")
+
+
+OBSERVED = [
+    (
+        'method = "decoupling"',
+        'method = "joint-pd"',
+        'loop.measures: wanted "state", as method joint-pd takes no more of it than encoders and '
+        "tachometers give, and needs no observer, came ",
+    ),
+    (
+        "settle_within = 1e-4",
+        "settle_within = 1e-4\nstrain_gauges = [0.1, 0.5]",
+        "loop.strain_gauges: wanted no such key, as loop.measures does not name strain_gauge",
+    ),
+    (
+        "tachometer = 1e-2",
+        "joint_encoder = 1e-2",
+        "observer.noise.joint_encoder: wanted no such key, as loop.measures does not name it",
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), OBSERVED)
+def test_an_observer_has_its_place(design_text, write, old, new, message):
+    observer = "[observer]\nnoise = { tachometer = 1e-2 }\n[loop]"
+    text = design_text.replace("[loop]", observer).replace(SECOND_LOOP, "")
+    text = text.replace('"state"', '["encoder", "tachometer"]')
+    for line in ("sample_time = 0.001\n", "delay = 0.001\n", "strain_gauges = [0.1, 0.5]\n"):
+        text = text.replace(line, "")
+    load_design(write(text))
+    path = write(text.replace(old, new, 1))
+
+    assert refusal(load_design, path).startswith(f"{path}: {message}")

@@ -94,6 +94,8 @@ class Stepper:
         tau, z_rate = self.controller.law(share, x[2 * n :], *desired, *seen)
         tau, z_rate = np.array(tau).ravel(), np.array(z_rate).ravel()
         clipped = np.clip(tau, -self.limit, self.limit)
+        if self.controller.observer:  # its law knows the limits
+            return clipped, z_rate
         return clipped, np.where(clipped == tau, z_rate, 0.0) if self.n_z else z_rate
 
     def share(self, t, after_end):
@@ -113,6 +115,7 @@ class Stepper:
         for _ in range(20 if any(self.truth.arm.gravity) else 0):  # Newton's method
             force = self.truth.inverse_dynamics(x[:n], np.zeros(n), np.zeros(n))
             x[m:n] -= np.linalg.solve(self.truth.tangent_stiffness(x[:n])[m:, m:], force[m:])
+        x[2 * n :] = self.controller.initial_state()
         return x
 
     def move(self, rate, begin, end, x, rtol=1e-11):

@@ -19,6 +19,9 @@ def finite_difference_poles(loop, joints, share, sag):
         return np.array(tau).ravel(), np.array(z_rate).ravel()
 
     rest = np.concatenate([sag, np.zeros(n + n_z)])
+    if loop.controller.observer:  # an estimate that agrees with what is measured
+        seen = [np.array(x).ravel() for x in loop.measurement.function(sag, np.zeros(n))]
+        rest[len(rest) - 2 * len(seen[0]) :] = np.concatenate(seen)
     holding = truth.inverse_dynamics(sag, np.zeros(n), np.zeros(n))[: truth.m]
     offset = holding - torque(rest)[0]  # what a wrong model would need to hold this very pose
 
@@ -32,6 +35,7 @@ def finite_difference_poles(loop, joints, share, sag):
     return np.linalg.eigvals(np.array(columns).T)
 
 
+ALL = ["encoder", "tachometer", "strain_gauge"]
 SECOND = {"joint_error": 300.0, "joint_rate": 0.3, "strain_energy": 1.0, "kinetic_energy": 1.0}
 CASES = {
     "decoupling": ({}, 0.0, 1),
@@ -39,6 +43,17 @@ CASES = {
     "second loop": ({"second_loop": {"weights": SECOND | {"effort": 1e-4}}}, 1.0, 1),
     "joint-pd": ({"method": "joint-pd", "gains": {"Gp": [40.0, 20.0], "Gv": [4.0, 2.0]}}, 0.0, 1),
     "seen by gauges": ({}, 0.0, 2),
+    "observer": ({"loop": {"measures": ALL}}, 0.0, 1),
+    "observer of a finer arm": ({"loop": {"measures": ALL}}, 0.0, 2),
+    "observer and integral": (
+        {
+            "loop": {"measures": ALL},
+            "gains": {"Gp": [100.0], "Gv": [20.0], "Gi": [150.0]},
+            "second_loop": {"weights": SECOND | {"effort": 1e-4}},
+        },
+        1.0,
+        2,
+    ),
 }
 
 

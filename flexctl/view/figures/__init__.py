@@ -19,6 +19,7 @@ from flexctl.view.figures.pages import (
     plot_inspection,
     plot_simulation,
 )
+from flexctl.view.figures.separation import plot_separation
 
 __all__ = [
     "Curve",
@@ -35,6 +36,7 @@ __all__ = [
     "plot_orders",
     "plot_path",
     "plot_poles",
+    "plot_separation",
     "plot_simulation",
     "plot_stills",
     "plot_tip_error",

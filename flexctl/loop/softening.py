@@ -1,0 +1,52 @@
+"""The same arm and its composite design with all stiffness multiplied by one factor."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from flexctl.catalogue import Arm, Design, Link
+
+FixedDamping = Literal["none", "joints", "all"]
+
+
+def soften_arm(arm: Arm, s: float, fixed_damping: FixedDamping = "none") -> Arm:
+    """Multiply all EI and spring stiffness by s > 0; masses stay.
+
+    Damping ratios stay, so that dampers grow as sqrt(s), but for what `fixed_damping` names:
+    dampers of the "joints", or "all".
+    """
+    links = tuple(_soften_link(link, s, fixed_damping) for link in arm.links)
+    return arm.model_copy(update={"links": links})
+
+
+def _soften_link(link: Link, s: float, fixed: FixedDamping) -> Link:
+    root, joint = float(np.sqrt(s)), link.flexible_joint
+    changed: dict[str, object] = {"EI": {plane: EI * s for plane, EI in link.EI.items()}}
+    if fixed == "all":
+        changed["damping_ratio"] = tuple(ratio / root for ratio in link.damping_ratio)
+    if joint:
+        damping = joint.damping * (root if fixed == "none" else 1.0)
+        update = {"stiffness": joint.stiffness * s, "damping": damping}
+        changed["flexible_joint"] = joint.model_copy(update=update)
+    return link.model_copy(update=changed)
+
+
+def soften_design(design: Design, s: float) -> Design:
+    """Keep the fast gains of a composite design in scaled variables: Kp ~ s, Kv ~ sqrt(s).
+
+    Gains that the file scales by k_c follow by themselves, and so do those of weights whose effort
+    is divided by s: then all terms of the cost shrink alike.
+    """
+    fast = design.fast_loop
+    if fast is None or fast.scaled:
+        return design
+    if fast.weights:
+        weights = fast.weights.model_copy(update={"effort": fast.weights.effort / s})
+        changed = fast.model_copy(update={"weights": weights})
+    else:
+        Kp, Kv = (np.array(gains) for gains in (fast.Kp, fast.Kv))
+        update = {"Kp": tuple(map(tuple, s * Kp)), "Kv": tuple(map(tuple, np.sqrt(s) * Kv))}
+        changed = fast.model_copy(update=update)
+    return design.model_copy(update={"fast_loop": changed})

@@ -1,0 +1,105 @@
+"""``flexctl separation``: how soft an arm may be before a composite design loses it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexctl.catalogue import load_design
+from flexctl.loop import Separation, find_separation
+from flexctl.loop.softening import FixedDamping
+from flexctl.view.options import Asked
+from flexctl.view.output import Result, check_targets, progress
+from flexctl.view.request import basis_words, design_basis, load_arm, truth_arm, truth_basis
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def separate(asked: Asked, model: str, word: str, fixed_damping: FixedDamping) -> Result:
+    """Find what `flexctl separation` prints."""
+    check_targets(asked)
+    arm, design = load_arm(model, asked), load_design(word)
+    basis, as_it_is = design_basis(asked), truth_arm(arm, asked)
+    with progress() as say:
+        found = find_separation(
+            arm,
+            design,
+            truth_arm=as_it_is,
+            truth_basis=truth_basis(as_it_is, basis or design.basis, asked),
+            design_basis=basis,
+            fixed_damping=fixed_damping,
+            progress=say,
+        )
+    answer = found.to_json()
+    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer["verdict"] = verdict(found)
+
+    def figure() -> Any:
+        from flexctl.view.figures import plot_separation
+
+        return plot_separation(found)
+
+    return Result(answer=answer, table=lambda: _table(found, answer), figure=figure)
+
+
+def verdict(found: Separation) -> str:
+    """Say in a sentence or two how far the arm is from losing its time scales."""
+    worst, name = found.worst, f"{found.design} on {found.model}"
+    where = f"on {worst.order} {found.truth.kind}, at the pose of t = {worst.t:.3g} s"
+    if worst.why:
+        return f"{name}: no stiffness makes the loop stable {where}: {worst.why}."
+    if not worst.s_star:
+        return f"{name}: the loop is stable at every stiffness."
+    if not np.isfinite(worst.frequency):
+        down = f"stable down to {worst.s_star:.4g} of the arm's stiffness"
+        return f"{name}: {down}; softer: {worst.what}."
+    crossing = f"{worst.what or 'a mode'} at {worst.frequency:.4g} rad/s becomes unstable"
+    if worst.s_star >= 1:
+        return (
+            f"{name}: unstable although both subsystems are stable: it would take more than "
+            f"{worst.s_star:.4g} times the stiffness to separate the time scales ({crossing} "
+            f"{where})."
+        )
+    return (
+        f"{name}: stable down to {worst.s_star:.4g} of the arm's stiffness; there {crossing} "
+        f"({where})."
+    )
+
+
+def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
+    from rich.console import Group
+
+    from flexctl.view.tables import literal, plain_table
+
+    worst = found.worst
+    title = (
+        f"{found.model}, judged on {basis_words(answer['truth'])} per link and plane, "
+        f"{found.design} made on {basis_words(answer['basis'])}"
+    )
+    table = plain_table(title, "", "", "")
+    for label, value, unit in (
+        ("stiffness factor s* where stability is lost", _number(worst.s_star), "of the arm's"),
+        ("mu* (mu of the arm)", f"{_number(found.mu_star)} ({found.mu:.4g})", ""),
+        ("what crosses there", worst.what or "nothing", ""),
+        ("at", _number(worst.frequency), "rad/s"),
+        ("worst pose", f"t = {worst.t:.3g}", "s"),
+        ("worst truth", f"{worst.order} {found.truth.kind}", "per link and plane"),
+        ("found by", "the guardian map" if worst.exact else "bracketing", ""),
+    ):
+        table.add_row(literal(label), literal(value), literal(unit, "dim"))
+    orders = plain_table(
+        "Over truth orders", found.truth.kind, "s*", "what crosses", "", numeric=(0, 1)
+    )
+    for bound in found.orders:
+        crossing = f"{bound.frequency:.4g} rad/s" if bound.what else bound.why
+        orders.add_row(
+            str(bound.order), _number(bound.s_star), literal(bound.what), literal(crossing)
+        )
+    notes = [literal(f"- {assumption}", "dim") for assumption in found.assumptions]
+    return Group(table, orders, *notes, literal(answer["verdict"], "bold"))
+
+
+def _number(value: float) -> str:
+    return f"{value:.5g}" if np.isfinite(value) else "-"

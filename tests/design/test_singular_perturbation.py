@@ -1,0 +1,157 @@
+"""Two time scales of several arms: closed forms, identities, and (67) of SM02 as it should be."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flexctl.design import separate_time_scales, slow_fast_map
+from flexctl.errors import InputError
+from flexctl.plant import linearise
+
+# tests are no package, so a module beside this one is read by its path
+TWO = runpy.run_path(str(Path(__file__).with_name("two_scales.py")))
+arm_of, plant_of, pose_of = TWO["arm_of"], TWO["plant_of"], TWO["pose_of"]
+EVERY = [*TWO["ARMS"], *TWO["HEAVY"]]
+ANGLES = ["link", "rotor"]
+
+
+def scales_of(name, angle="rotor", **more):
+    plant = plant_of(arm_of(name), **more)
+    return plant, separate_time_scales(plant, pose_of(plant.arm), angle)
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("name", EVERY)
+def test_slow_motions_strain_nothing(name, angle):
+    plant, scales = scales_of(name, angle)
+    K = plant.elastic_stiffness(plant.straight(pose_of(plant.arm)))
+    assert np.abs(K @ scales.T[:, : plant.m]).max() <= 1e-12 * np.abs(K).max()
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("name", EVERY)
+def test_torques_act_on_the_slow_coordinates_as_on_a_rigid_arm(name, angle):
+    plant, scales = scales_of(name, angle)
+    np.testing.assert_array_equal(scales.B_T[: plant.m], np.eye(plant.m))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_fast_subsystem_is_the_same_beside_either_angle(name):
+    (_, a), (_, b) = (scales_of(name, angle) for angle in ANGLES)
+    parts = [np.hstack([s.H_f, s.b_f, s.K_z, s.D_z]) for s in (a, b)]
+    np.testing.assert_allclose(parts[0], parts[1], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", TWO["ARMS"])
+def test_fast_frequencies_are_the_natural_ones_of_the_free_arm(name):
+    # at rest without gravity the free joints are cyclic, so nothing is left out
+    plant, scales = scales_of(name)
+    found = np.sort(np.sqrt(np.linalg.eigvals(scales.H_f @ scales.K_z).real))
+    natural = linearise(plant, plant.straight(pose_of(plant.arm))).frequencies()
+    np.testing.assert_allclose(found, natural[plant.m :], rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["subudhi-morris", "rigid-links", "sliding"])
+def test_the_slow_mass_is_that_of_the_arm_with_rigid_joints(name):
+    _, scales = scales_of(name)
+    twin = TWO["stiff_twin"](arm_of(name))
+    np.testing.assert_allclose(
+        scales.M_s, plant_of(twin).mass_matrix(pose_of(twin)), rtol=1e-12, atol=1e-14
+    )
+
+
+@pytest.mark.parametrize("name", TWO["HEAVY"])
+def test_gravity_is_part_of_the_slow_subsystem(name):
+    plant, scales = scales_of(name)
+    joints, S, step = pose_of(plant.arm), plant.straight(np.eye(plant.m)), 1e-6
+    columns = [
+        S.T @ (plant.gravity(S @ (joints + d)) - plant.gravity(S @ (joints - d))) / (2 * step)
+        for d in step * np.eye(plant.m)
+    ]
+    np.testing.assert_allclose(scales.G_s, np.array(columns).T, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", TWO["ARMS"])
+def test_gravity_is_none_of_the_fast_subsystem(name):
+    _, scales = scales_of(name)
+    assert not scales.G_s.any()
+
+
+@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("name", TWO["ARMS"])
+def test_the_manifold_balances_the_slow_motion(name, angle):
+    # the nonlinear inverse dynamics of the bent arm leaves no force that is not a torque's
+    plant, scales = scales_of(name, angle)
+    u = 1e-6 * np.arange(1, plant.m + 1)
+    z, S = scales.manifold @ u, scales.T[:, : plant.m]
+    q = plant.straight(pose_of(plant.arm)) + scales.T[:, plant.m :] @ z
+    forces = plant.inverse_dynamics(q, np.zeros(plant.n), S @ u)
+    rest = forces - plant.B @ (S.T @ forces)
+    assert np.abs(rest).max() <= 1e-5 * np.abs(forces).max()
+
+
+def test_a_sliding_links_stiffness_falls_with_the_cube_of_its_length():
+    plant = plant_of(arm_of("sliding"))
+    near, far = (
+        separate_time_scales(plant, np.array([0.5, length])).K_z[1:, 1:] for length in (0.4, 0.8)
+    )
+    np.testing.assert_allclose(near, 8 * far, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_fast_time_is_time_over_mu(name):
+    _, scales = scales_of(name)
+    found, wanted = np.linalg.eigvals(scales.A_f) / scales.mu, np.linalg.eigvals(scales.fast[0])
+    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(wanted), rtol=1e-7)
+    assert scales.k_c == scales.K_z.diagonal().min() == pytest.approx(1 / scales.mu**2)
+
+
+def blocks_of_67():
+    """H11, H12, H21, H22, J^-1 and scaled stiffnesses, from the mass matrix in q, theta, alpha."""
+    plant, scales = scales_of("subudhi-morris")
+    M = plant.mass_matrix(plant.straight(pose_of(plant.arm)))
+    links, rotors = [0, 1, 4, 5, 6, 7], [2, 3]
+    H, J = np.linalg.inv(M[np.ix_(links, links)]), np.linalg.inv(M[np.ix_(rotors, rotors)])
+    K = scales.K_z / scales.k_c
+    return scales, (H[:2, :2], H[:2, 2:], H[2:, :2], H[2:, 2:]), J, (K[:2, :2], K[2:, 2:])
+
+
+def test_the_springs_rows_of_67_hold_what_accelerates_the_links_too():
+    scales, (H11, H12, _, _), J, (K_s, K_w) = blocks_of_67()
+    rows = scales.A_f[6:8, :6]
+    np.testing.assert_allclose(rows[:, :2], -(H11 + J) @ K_s, rtol=1e-10)
+    np.testing.assert_allclose(rows[:, 2:], H12 @ K_w, rtol=1e-10)
+
+
+def test_the_modes_rows_of_67_are_as_printed():
+    scales, (_, _, H21, H22), J, (K_s, K_w) = blocks_of_67()
+    rows = scales.A_f[8:, :6]
+    np.testing.assert_allclose(rows[:, :2], H21 @ K_s, rtol=1e-10)
+    np.testing.assert_allclose(rows[:, 2:], -H22 @ K_w, rtol=1e-10)
+    np.testing.assert_allclose(scales.B_f[6:8], J, rtol=1e-10, atol=1e-9)
+    assert np.abs(scales.B_f[8:]).max() < 1e-10
+
+
+def test_67_as_printed_has_other_frequencies_than_the_arm():
+    scales, (_, _, H21, H22), J, (K_s, K_w) = blocks_of_67()
+    printed = np.block([[J @ K_s, np.zeros((2, 4))], [-H21 @ K_s, H22 @ K_w]])
+    found, wanted = (
+        np.sqrt(np.sort(np.linalg.eigvals(A).real)) for A in (printed, -scales.A_f[6:, :6])
+    )
+    # the rotors alone, on springs held at the far end: sqrt(k_s / J), twice
+    assert np.isclose(found / scales.mu, np.sqrt(100 / 0.02), rtol=1e-8).sum() == 2
+    assert np.abs(found / wanted - 1).max() > 0.5
+
+
+def test_an_arm_that_does_not_give_way_has_one_time_scale(make):
+    plant = plant_of(make["rigid"]())
+    with pytest.raises(InputError, match="wanted an arm with a flexible link"):
+        separate_time_scales(plant, np.zeros(2))
+
+
+def test_without_flexible_joints_both_angles_are_one():
+    plant = plant_of(arm_of("rigid-joints"))
+    link, rotor = (slow_fast_map(plant, angle) for angle in ANGLES)
+    np.testing.assert_array_equal(link, rotor)

@@ -1,0 +1,218 @@
+"""The separation bound against loops made anew, bisection on eigenvalues, and nonlinear runs."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.optimize
+
+from flexctl.catalogue import BasisChoice, Design, load_design, load_model
+from flexctl.design import design_controller, separate_time_scales
+from flexctl.errors import DesignError, InputError
+from flexctl.loop import close_loop, find_separation, linearise_loop, separate_loop, simulate
+from flexctl.loop.pencil import poles
+from flexctl.loop.separation import first_loss
+from flexctl.loop.softening import soften_arm, soften_design
+
+DRIVE = {"rotor_inertia": 0.02, "stiffness": 40.0, "damping": 0.05}
+BEAM = {"joint": "revolute", "length": 0.5, "mass_per_length": 0.2, "EI": {"y": 1.0}}
+BEAM |= {"damping_ratio": 0.01, "foreshortening": False}
+
+
+def two_link(_make):
+    """The arm of [SM02], its dampers all in the links."""
+    return load_model("subudhi-morris-2r")
+
+
+def mixed(make):
+    """A flexible joint with a damper, a rigid joint, and a carried rotor."""
+    links = [BEAM | {"flexible_joint": DRIVE}, BEAM | {"joint_inertia": 0.03}]
+    links.append(BEAM | {"length": 0.3, "flexible_joint": DRIVE | {"gear": 2.0, "carried": True}})
+    return make["arm"](links, payload={"mass": 0.05, "inertia": [0.0, 0.0, 0.001]})
+
+
+def sliding(make):
+    """A flexible joint that turns a rigid link, in which a flexible one slides on a screw."""
+    first = {"joint": "revolute", "dh": {"alpha": np.pi / 2}, "joint_inertia": 0.3}
+    screw = {"rotor_inertia": 1e-5, "gear": 300.0, "stiffness": 4e3, "damping": 2.0}
+    second = {"joint": "prismatic", "total_length": 1.0, "mass_per_length": 0.4}
+    second |= {"EI": {"x": 20.0}, "damping_ratio": 0.02, "flexible_joint": screw}
+    return make["arm"]([first | {"flexible_joint": DRIVE}, second], payload={"mass": 0.2})
+
+
+ARMS = {"two-link": two_link, "mixed": mixed, "sliding": sliding}
+FINAL = {"two-link": [1.5, 0.5], "mixed": [0.4, -0.6, 0.9], "sliding": [0.5, 0.7]}
+START = {"two-link": [0.0, 0.0], "mixed": [0.0, 0.0, 0.0], "sliding": [0.0, 0.5]}
+
+# five gain sets: feedback of what rings or none, of both angles, slow and fast slow loops
+SLOW = {"gains": {"Gp": [6.0], "Gv": [3.0]}}
+FAST = {"gains": {"Gp": [100.0], "Gv": [20.0]}}
+LQR = {"fast_loop": {"weights": {"strain_energy": 1.0, "kinetic_energy": 1.0, "effort": 0.1}}}
+GAINS = {
+    "lqr on the rotors": SLOW | LQR | {"slow_loop": {"angle": "rotor"}},
+    "lqr on the links": SLOW | LQR | {"slow_loop": {"angle": "link"}},
+    "slow alone on the links": SLOW | {"slow_loop": {"angle": "link"}},
+    "fast alone on the links": FAST | {"slow_loop": {"angle": "link"}},
+    "lqr, demanding": FAST | LQR | {"slow_loop": {"angle": "link"}},
+}
+
+
+def design_of(name, gains):
+    table = {"name": "trial", "summary": "made for a test", "source": "own", "model": "arm"}
+    reference = {"kind": "quintic", "from": START[name], "to": FINAL[name], "duration": 1.0}
+    return Design.model_validate(table | {"method": "composite", "reference": reference} | gains)
+
+
+def loop_of(make, name, gains, s=1.0, fixed="none", order=3):
+    """Loop of the arm with s times the stiffness, design and truth made anew."""
+    arm = soften_arm(ARMS[name](make), s, fixed)
+    controller = design_controller(arm, soften_design(design_of(name, gains), s))
+    return close_loop(controller, arm, BasisChoice(order=order))
+
+
+def final(name):
+    return np.array(FINAL[name])
+
+
+def scaled_poles(loop, name, fixed):
+    """s -> eigenvalues of the loop with physical gains and dampers scaled, without a pencil."""
+    joints, truth = final(name), loop.truth
+    linear = linearise_loop(loop, joints, 0.0)
+    scales = separate_time_scales(truth, joints, loop.controller.design.slow_angle)
+    n, m, T = truth.n, truth.m, scales.T
+    gains = linear.feedback[:, :n] @ T, linear.feedback[:, n:] @ T
+    kept = np.zeros((n, n))
+    for row, j in enumerate(truth.arm.rotors, start=m):
+        kept[row, row] = truth.arm.links[j].flexible_joint.damping
+    D = T.T @ linear.plant.D @ T
+    kept = {"none": 0 * D, "joints": kept, "all": D}[fixed]
+
+    def at(s):
+        by_q, by_v = (
+            np.hstack([F[:, :m], f * F[:, m:]]) for F, f in zip(gains, (s, s**0.5), strict=True)
+        )
+        K = s * T.T @ linear.plant.K @ T - scales.B_T @ by_q
+        C = s**0.5 * (D - kept) + kept - scales.B_T @ by_v
+        lower = -np.linalg.solve(scales.M_T, np.hstack([K, C]))
+        return np.linalg.eigvals(np.vstack([np.hstack([np.zeros((n, n)), np.eye(n)]), lower]))
+
+    return at
+
+
+# An LQR gain depends on the dampers too: only with constant ratios is it the same when made anew.
+REMADE = [
+    ("lqr on the rotors", "none"),
+    ("lqr on the links", "none"),
+    ("fast alone on the links", "joints"),
+    ("fast alone on the links", "all"),
+]
+
+
+@pytest.mark.parametrize("s", [0.2, 30.0])
+@pytest.mark.parametrize(("gains", "fixed"), REMADE)
+@pytest.mark.parametrize("name", ARMS)
+def test_the_pencil_has_the_eigenvalues_of_the_loop_made_anew(make, name, gains, fixed, s):
+    pencil = separate_loop(loop_of(make, name, GAINS[gains]), final(name), fixed)
+    anew = linearise_loop(loop_of(make, name, GAINS[gains], s, fixed), final(name), 0.0).poles
+
+    found = poles(pencil, 1 / np.sqrt(s))
+    assert np.sort_complex(found) == pytest.approx(np.sort_complex(anew), rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("fixed", ["none", "joints", "all"])
+@pytest.mark.parametrize("gains", GAINS)
+@pytest.mark.parametrize("name", ARMS)
+def test_the_bound_is_where_bisection_on_eigenvalues_finds_it(make, name, gains, fixed):
+    loop = loop_of(make, name, GAINS[gains], order=2)
+    at = scaled_poles(loop, name, fixed)
+
+    def abscissa(log_s):
+        return at(np.exp(log_s)).real.max()
+
+    grid = np.linspace(np.log(1e4), np.log(1e-6), 1500)
+    unstable = np.array([abscissa(x) > 0 for x in grid])
+    pencil = separate_loop(loop, final(name), fixed)
+    if unstable[0]:
+        with pytest.raises(DesignError, match=r"fast subsystem|10000 times"):
+            first_loss(pencil)
+        return
+    found = first_loss(pencil)
+    s_star = 0.0 if found is None else found.sigma**-2
+    k, wanted = int(unstable.argmax()), 0.0
+    if unstable.any():
+        wanted = np.exp(scipy.optimize.bisect(abscissa, grid[k], grid[k - 1], xtol=1e-12))
+
+    assert s_star == pytest.approx(wanted, rel=1e-8, abs=1e-6)
+
+
+def test_these_cases_have_bounds_on_both_sides_of_the_arm_as_it_is(make):
+    found = [
+        first_loss(separate_loop(loop_of(make, name, gains, order=2), final(name)))
+        for name in ARMS
+        for gains in GAINS.values()
+    ]
+    s_star = np.array([0.0 if bound is None else bound.sigma**-2 for bound in found])
+
+    assert ((s_star > 1e-2) & (s_star < 1)).sum() >= 3
+    assert (s_star > 1).sum() >= 5
+
+
+@pytest.mark.parametrize("side", [0.9, 1.1])
+@pytest.mark.parametrize("name", ["two-link", "mixed"])
+def test_nonlinear_runs_grow_below_the_bound_and_die_out_above_it(make, name, side):
+    # started in the motion that crosses, a thousandth of a radian or less: its share in the state,
+    # read by the left eigenvector, must change as exp(Re lambda t)
+    gains = GAINS["slow alone on the links" if name == "two-link" else "lqr on the links"]
+    reached = {"kind": "setpoint", "from": FINAL[name], "to": FINAL[name]}
+    gains = gains | {"reference": reached, "loop": {"duration": 3.0}}
+    bound = first_loss(separate_loop(loop_of(make, name, gains, order=2), final(name)))
+    loop = loop_of(make, name, gains, side * bound.sigma**-2, order=2)
+    linear = linearise_loop(loop, final(name), 0.0)
+    values, W, V = scipy.linalg.eig(linear.A + linear.B @ linear.K, left=True)
+    k = np.abs(values - 1j * bound.frequency).argmin()
+    way = (V[:, k] / np.abs(V[:, k]).max()).real * 1e-4
+    n, rest = loop.truth.n, loop.truth.straight(final(name))
+    times = np.array([0.0, 3.0])
+    run = simulate(loop, times=times, start=(rest + way[:n], way[n:]))
+    state = np.vstack([run.q - rest[:, None], run.v])
+    share = np.abs(W[:, k].conj() @ state)
+    rate = np.log(share[1] / share[0]) / 3.0
+
+    assert rate == pytest.approx(values[k].real, rel=0.02)
+    assert (rate > 0) == (side < 1)
+
+
+def test_a_bracketed_bound_is_the_exact_one_where_there_is_one(make):
+    # gravity of a thousandth of a millimetre per second squared moves nothing
+    arm, gains = ARMS["sliding"](make), GAINS["fast alone on the links"]
+    design = design_of("sliding", gains | {"basis": {"order": 1}})
+    weightless = find_separation(arm, design, truth_basis=BasisChoice(order=1))
+    floating = arm.model_copy(update={"gravity": (0.0, 0.0, -1e-6)})
+    found = find_separation(floating, design, truth_basis=BasisChoice(order=1))
+
+    worst = max(bound.s_star for bound in weightless.path)
+    assert found.worst.s_star == pytest.approx(worst, rel=1e-4)
+    assert not found.worst.exact
+    assert any("gravity" in words for words in found.assumptions)
+
+
+def test_two_stable_subsystems_of_the_catalogue_make_an_unstable_arm():
+    arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-too-fast")
+    found = find_separation(arm, design, truth_basis=BasisChoice(order=3))
+
+    assert found.spectra.slow.real.max() < 0
+    assert found.spectra.fast.real.max() < 0
+    assert found.stable is False
+    assert found.worst.s_star > 1
+    assert not any(low < 1 < high for low, high in found.spectra.ranges)
+
+
+def test_a_subsystem_that_is_unstable_by_itself_has_no_bound():
+    arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-printed")
+    with pytest.raises(DesignError, match=r"no stiffness.*unstable fast subsystem"):
+        find_separation(arm, design)
+
+
+def test_a_design_without_two_time_scales_is_refused():
+    arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-decoupling")
+    with pytest.raises(InputError, match=r"method: wanted composite.*came decoupling"):
+        find_separation(arm, design)
