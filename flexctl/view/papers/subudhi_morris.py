@@ -7,15 +7,16 @@ from collections.abc import Callable
 from flexctl.view.papers import subudhi_morris_control as control
 from flexctl.view.papers import subudhi_morris_equations as equations
 from flexctl.view.papers import subudhi_morris_motion as motion
+from flexctl.view.papers import subudhi_morris_open as undecided
 from flexctl.view.papers import subudhi_morris_scales as scales
 from flexctl.view.papers.claim import Claim
 
 CLAIMS: tuple[Callable[[], Claim], ...] = (
     motion.underactuated,
-    control.experiments,
+    undecided.experiments,
     motion.assumption_4,
     motion.assumption_6,
-    control.small_angles,
+    undecided.small_angles,
     equations.equation_19,
     equations.equation_22,
     equations.equation_29_30,
@@ -49,8 +50,8 @@ CLAIMS: tuple[Callable[[], Claim], ...] = (
     control.modes_damped,
     control.deflections_suppressed,
     control.torques,
-    control.verified,
-    control.more_complete,
-    control.simpler,
+    undecided.verified,
+    undecided.more_complete,
+    undecided.simpler,
     control.suppressed,
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import cache
+from typing import Literal
 
 import numpy as np
 import scipy.linalg
@@ -21,7 +23,6 @@ from flexctl.view.papers.subudhi_morris_arm import (
     FLEXIBLE,
     TWO_MODES,
     arm,
-    bang_bang,
     modal,
     peaks,
     plant,
@@ -31,6 +32,7 @@ from flexctl.view.signals import wind_up
 
 PRINTED, OURS, SLOW = "subudhi-morris-printed", "subudhi-morris-lqr", "subudhi-morris-slow-only"
 N_SIGNS = 2000  # patterns of signs tried in place of those that our copy lost
+READINGS = tuple(itertools.product((True, False), ("tip", "mass", None)))  # the first: the design's
 LATE = 5.0  # s: from 3 s after the motion on
 VIBRATIONS = (5.0, 100.0)  # rad/s: below lies the slow loop, above what two modes give wrongly
 
@@ -54,30 +56,38 @@ def printed_gains() -> Claim:
     """Judge the printed gains, and random signs in place of those that were lost."""
     found = judged(PRINTED)
     growth = found.stability.spectral_abscissa if found.stability else np.nan
-    fast, whole = stable_shares()
+    own, *others = [stable_shares(scaled, modes) for scaled, modes in READINGS]
+    best = max(whole for _, whole in others)
     return Claim(
         id="section 6, gains",
         paper="K_ps = 5, K_vs = 2, K_pf and K_vf from an LQR design",
         ours=f"with the signs as they stand the loop grows at {growth:.3g} 1/s. Of {N_SIGNS} "
-        f"random patterns of signs {fast:.1%} make the fast subsystem stable, {whole:.1%} the arm",
+        f"random patterns of signs {own[0]:.1%} make the fast subsystem stable, {own[1]:.1%} the "
+        f"arm; with other scalings and normalisations of modes at most {best:.1%} the arm",
         verdict=judge(found.failed is None),
         why="an LQR design always stabilises its own plant. Minus signs were lost in our copy, "
         "weights are not given: the right signs, if any do, cannot be told",
-        numbers={"growth": float(growth), "fast_share": fast, "whole_share": whole},
+        numbers={
+            "growth": float(growth),
+            "fast_share": own[0],
+            "whole_share": own[1],
+            "whole_share_other": best,
+        },
     )
 
 
 @cache
-def stable_shares() -> tuple[float, float]:
+def stable_shares(scaled: bool, modes: Literal["tip", "mass"] | None) -> tuple[float, float]:
     """Shares of random sign patterns of the printed gains that stabilise.
 
-    Of the fast subsystem, and of the whole arm, at the final pose; magnitudes, scaling and
-    normalisation as in the catalogue's design.
+    Of the fast subsystem, and of the whole arm, both at the final pose; `scaled` and `modes` say
+    what the magnitudes mean, as in a design file.
     """
     design = load_design(PRINTED)
     if design.fast_loop is None:
         raise FlexctlError(f"{PRINTED}: wanted a fast loop, came none")
-    feedback = make_fast_loop(plant(), design, design.fast_loop, make_reference(design))
+    loop = design.fast_loop.model_copy(update={"scaled": scaled, "modes": modes})
+    feedback = make_fast_loop(plant(), design, loop, make_reference(design))
     scales, size, gains = feedback.scales, np.abs(feedback.at(1.0)), design.joint_gains
     A, B = scales.fast
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (N_SIGNS, *size.shape))
@@ -103,7 +113,7 @@ def whole_loop(scales: TwoTimeScales, gains: Array, slow: tuple[float, float]) -
     tau[:, m:n] -= Kp
     tau[:, n + m :] -= Kv
     zero = np.zeros((m, m))
-    K, D = (scipy.linalg.block_diag(zero, part) for part in (scales.K_z, scales.D_z))
+    K, D = (np.asarray(scipy.linalg.block_diag(zero, A)) for A in (scales.K_z, scales.D_z))
     accelerations = np.linalg.solve(scales.M_T, scales.B_T @ tau - np.hstack([K, D]))
     return np.vstack([np.eye(n, 2 * n, k=n), accelerations])
 
@@ -231,64 +241,4 @@ def suppressed() -> Claim:
         verdict=judge(late[OURS] < late[SLOW] / 2),
         why="true of the law with gains that stabilise, not of the printed ones",
         numbers={"ours": late[OURS], "slow": late[SLOW]},
-    )
-
-
-def _unchecked(id: str, paper: str, ours: str, why: str) -> Claim:
-    return Claim(id=id, paper=paper, ours=ours, verdict="cannot be checked", why=why)
-
-
-def experiments() -> Claim:
-    """Leave a statement about other arms open."""
-    return _unchecked(
-        "introduction",
-        "experiments show flexible joints in most manipulators, and both kinds of flexibility are "
-        "needed in the model for good tracking",
-        "-",
-        "a statement about measurements that are not in the paper",
-    )
-
-
-def small_angles() -> Claim:
-    """Leave a statement about another paper open."""
-    return _unchecked(
-        "section 2.5",
-        "the model of Yang and Donath assumes small rotations, which no practical arm keeps to",
-        "-",
-        "their paper is not at hand",
-    )
-
-
-def verified() -> Claim:
-    """Say what a simulation can show."""
-    account = bang_bang(100.0, 0.0).energy
-    imbalance = float(np.abs(account.residual).max() / account.scale)
-    return Claim(
-        id="conclusion, verification",
-        paper="the model equations have been verified using bang-bang torque inputs",
-        ours=f"our energy account closes to {imbalance:.0e} of the energy that moved",
-        verdict="cannot be checked",
-        why="a simulation of a model alone verifies nothing; it takes measurements or a second "
-        "derivation",
-        numbers={"imbalance": imbalance},
-    )
-
-
-def more_complete() -> Claim:
-    """Leave a comparison with other papers open."""
-    return _unchecked(
-        "conclusion, generality",
-        "more general than Yang and Donath's model, more complete than Lin and Gogate's",
-        "-",
-        "their papers are not at hand",
-    )
-
-
-def simpler() -> Claim:
-    """Leave a judgement open."""
-    return _unchecked(
-        "conclusion, simplicity",
-        "separating two time scales makes the control design simpler",
-        "-",
-        "a judgement, no number; see `flexctl count` for the operations of a law",
     )

@@ -18,11 +18,14 @@ from flexctl.view.papers.subudhi_morris_links import (
 
 
 def _misprint(id: str, paper: str, ours: str, why: str, **numbers: float) -> Claim:
+    """Make a claim of numbers in pairs: `right...` as it should be, `printed...` as it stands."""
+    pairs = [(n, n.replace("right", "printed")) for n in numbers if n.startswith("right")]
+    agree = all(np.isclose(numbers[a], numbers[b], rtol=1e-6, atol=0) for a, b in pairs)
     return Claim(
         id=id,
         paper=paper,
         ours=ours,
-        verdict="differs",
+        verdict=judge(agree),
         why=f"misprint: {why}",
         numbers={name: float(value) for name, value in numbers.items()},
     )
@@ -51,11 +54,11 @@ def equation_22() -> Claim:
     """Compare the energy of the springs with what is printed, a matrix."""
     found, springs = plant(), np.array([100.0, 50.0])
     wound = np.array([0.01, 0.02])
-    right = wound @ np.diag(springs) @ wound / 2
+    right = float(wound @ np.diag(springs) @ wound) / 2
     printed = 0.5 * np.diag(springs) * (wound @ wound)
     q = found.pose({"rotor1": wound[0], "rotor2": wound[1]})
     own = found.energies(q, np.zeros(found.n))[1]
-    equal = 100.0 * wound @ wound / 2
+    equal = 100.0 * float(wound @ wound) / 2
     return _misprint(
         "equation 22",
         "energy of the springs: 1/2 K_s (alpha - theta)'(alpha - theta)",
@@ -64,8 +67,8 @@ def equation_22() -> Claim:
         f"the paper's two equal springs both readings agree ({1e3 * own:.4g} mJ)",
         "K_s belongs between the two vectors",
         right=right,
-        printed_first=printed[0, 0],
-        ours_equal=own,
+        printed=printed[0, 0],
+        right_equal=own,
         printed_equal=equal,
     )
 
@@ -210,7 +213,7 @@ def equation_42() -> Claim:
         "a set of 4n + 2 n_m differential equations",
         f"{count} for two links with two modes each, not {4 * n + 2 * modes}",
         "n rotor angles, n link angles and n n_m modal coordinates",
-        count=count,
+        right=count,
         printed=4 * n + 2 * modes,
     )
 
