@@ -95,6 +95,25 @@ def test_the_figures_of_subudhi_and_morris_are_drawn(bang_bang, tmp_path, monkey
 
 
 @pytest.fixture(scope="module")
+def composite():
+    return example("subudhi_morris_control")
+
+
+def test_only_composite_control_damps_the_links(composite):
+    rings = composite.main()
+
+    assert rings["composite, LQR"] < 0.02 * rings["slow control alone"]
+    assert rings["composite, LQR"] < 0.02 * rings["decoupling"]
+
+
+def test_the_figures_of_composite_control_are_drawn(composite, tmp_path):
+    composite.draw(tmp_path)
+
+    drawn = sorted(path.name for path in tmp_path.iterdir())
+    assert drawn == ["subudhi-morris-fig7-8.png", "subudhi-morris-fig8-modes.png"]
+
+
+@pytest.fixture(scope="module")
 def complexity():
     return example("mohan_saha_complexity")
 
