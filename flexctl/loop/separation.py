@@ -35,6 +35,7 @@ from flexctl.loop.guardian import (
     LARGEST,
     bisect_bound,
     find_crossings,
+    obstacle,
     smallest_bound,
     stable,
     stable_ranges,
@@ -413,9 +414,9 @@ class _Study:
         """Find the bound at one pose."""
         order = loop.truth.basis.order
         pencil = separate_loop(loop, self.joints(t), self.fixed)
-        exact = problem_size(pencil) <= LARGEST
+        exact = is_exact(pencil)
         try:
-            found = first_loss(pencil) if exact else bisect_bound(pencil, *_SIGMA)
+            found = first_loss(pencil)
         except DesignError as error:
             return Bound(t=t, order=order, s_star=np.inf, exact=exact, why=str(error))
         if found is None:
@@ -499,20 +500,30 @@ def first_loss(pencil: Pencil) -> Crossing | None:
 
     Dampers that stay as they are while the stiffness grows are nothing beside it in the end, and
     the limit sigma -> 0 says nothing about the loop. It is then followed from 10^4 times the
-    stiffness on.
+    stiffness on. A problem too large for the guardian map is bracketed.
 
     Raises
     ------
     DesignError
         When the loop is not stable where it is followed from: says why.
     """
+    exact, start = is_exact(pencil), _STIFFEST**-0.5
     if len(pencil.A) == 1:
-        return smallest_bound(pencil)
-    start = _STIFFEST**-0.5
+        why = obstacle(pencil)
+        if why is not None:
+            raise DesignError(why)
+        return smallest_bound(pencil) if exact else bisect_bound(pencil, *_SIGMA)
     if stable(pencil, start) is not True:
         raise DesignError(f"the loop is not stable even with {_STIFFEST:g} times the stiffness")
+    if not exact:
+        return bisect_bound(pencil, start, _SIGMA[1])
     found = (crossing for crossing in find_crossings(pencil) if crossing.sigma > start)
     return next((crossing for crossing in found if crossing.destabilising), None)
+
+
+def is_exact(pencil: Pencil) -> bool:
+    """Whether the guardian map can take a problem of this size."""
+    return problem_size(pencil) <= LARGEST
 
 
 def _largest_part(loop: ClosedLoop, pencil: Pencil, crossing: Crossing) -> str:
@@ -566,7 +577,7 @@ def _spectra(pencil: Pencil, s_star: float) -> Spectra:
 
 def _ranges(pencil: Pencil) -> tuple[tuple[float, float], ...] | None:
     """Intervals of s = 1/sigma^2 in which the loop is stable, ascending."""
-    if problem_size(pencil) > LARGEST:
+    if not is_exact(pencil):
         return None
     found = [
         (0.0 if np.isinf(high) else 1 / high**2, 1 / low**2 if low else np.inf)
