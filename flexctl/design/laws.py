@@ -17,7 +17,7 @@ from flexctl.plant import Plant
 
 @dataclass(frozen=True, kw_only=True)
 class LawParts:
-    """A law (see `Controller.law`), its number of integral states, evidence and assumptions."""
+    """A law (see `Controller.law`), its number of states, evidence and assumptions."""
 
     law: ca.Function
     n_state: int
