@@ -31,7 +31,7 @@ from flexctl.catalogue.lookup import (
     load_model,
 )
 from flexctl.catalogue.observer import INSTRUMENTS, Noise, ObserverChoice
-from flexctl.catalogue.record import BasisChoice, Expectation
+from flexctl.catalogue.record import BasisChoice, Expectation, Solver
 from flexctl.catalogue.refusals import nearest
 from flexctl.catalogue.samples import Samples, load_samples
 from flexctl.catalogue.second_loop import Blend, SecondLoop, Weights
@@ -65,6 +65,7 @@ __all__ = [
     "SecondLoop",
     "SlowAngle",
     "SlowLoop",
+    "Solver",
     "TipLoadChoice",
     "Weights",
     "apply_settings",

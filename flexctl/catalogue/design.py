@@ -17,6 +17,7 @@ from flexctl.catalogue.record import (
     Number,
     Numbers,
     Positive,
+    Positives,
     Record,
     RefusalError,
     Text,
@@ -29,7 +30,6 @@ Method = Literal["decoupling", "composite", "joint-pd", "feedforward", "torque"]
 METHODS: tuple[str, ...] = get_args(Method)
 ReferenceKind = Literal["cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang"]
 REFERENCES: tuple[str, ...] = get_args(ReferenceKind)
-Positives = Annotated[tuple[Positive, ...], MinLen(1), BeforeValidator(as_array)]
 IntegralGain = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
 Inside = Annotated[Number, Ge(0), Lt(1)]
 

@@ -1,14 +1,23 @@
 """What a design measures, and the noise that the Kalman filter of an observer is made for."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from annotated_types import MinLen
 from pydantic import BeforeValidator
 
-from flexctl.catalogue.record import NonNegative, Numbers, Positive, Record, RefusalError, as_array
+from flexctl.catalogue.record import (
+    NonNegative,
+    Numbers,
+    Positive,
+    Positives,
+    Record,
+    RefusalError,
+    Solver,
+)
 
 STATE = "state"
-INSTRUMENTS = ("encoder", "tachometer", "joint_encoder", "strain_gauge")
+Instrument = Literal["encoder", "tachometer", "joint_encoder", "strain_gauge"]
+INSTRUMENTS: tuple[str, ...] = get_args(Instrument)
 
 _WITHOUT = {
     "feedforward": "measures nothing",
@@ -16,8 +25,6 @@ _WITHOUT = {
     "joint-pd": "takes no more of it than encoders and tachometers give, and needs no observer",
 }
 """Methods that need no observer, and why."""
-
-PerJoint = Annotated[tuple[Positive, ...], MinLen(1), BeforeValidator(as_array)]
 
 
 def _known(value: object) -> object:
@@ -35,7 +42,6 @@ def _known(value: object) -> object:
     return value
 
 
-Instrument = Literal["encoder", "tachometer", "joint_encoder", "strain_gauge"]
 Measures = Annotated[
     Literal["state"] | Annotated[tuple[Instrument, ...], MinLen(1)], BeforeValidator(_known)
 ]
@@ -51,11 +57,11 @@ class Noise(Record):
     actuators, such as the payload. Only ratios matter to the filter.
     """
 
-    encoder: PerJoint = (1e-4,)
-    tachometer: PerJoint = (1e-2,)
-    joint_encoder: PerJoint = (1e-4,)
+    encoder: Positives = (1e-4,)
+    tachometer: Positives = (1e-2,)
+    joint_encoder: Positives = (1e-4,)
     strain_gauge: Positive = 1e-3
-    torque: PerJoint = (1e-1,)
+    torque: Positives = (1e-1,)
     tip: NonNegative = 1e-1
 
 
@@ -68,7 +74,7 @@ class ObserverChoice(Record):
 
     noise: Noise = Noise()
     start_error: Numbers | None = None
-    solver: Literal["scipy", "slycot"] = "scipy"
+    solver: Solver = "scipy"
 
 
 def check_observer(

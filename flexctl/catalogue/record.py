@@ -22,6 +22,8 @@ Flag = Annotated[bool, Strict()]
 Vector = Annotated[tuple[Number, Number, Number], BeforeValidator(lambda v: exactly(3, v))]
 Pair = Annotated[tuple[Number, Number], BeforeValidator(lambda v: exactly(2, v))]
 Numbers = Annotated[tuple[Number, ...], MinLen(1), BeforeValidator(as_array)]
+Positives = Annotated[tuple[Positive, ...], MinLen(1), BeforeValidator(as_array)]
+Solver = Literal["scipy", "slycot"]  # of Riccati equations
 
 
 def exactly(count: int, value: object) -> object:

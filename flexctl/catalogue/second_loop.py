@@ -1,10 +1,10 @@
 """Schema of the second loop: LQR about the decoupled arm, once the joints have arrived."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import BeforeValidator, model_validator
 
-from flexctl.catalogue.record import NonNegative, Positive, Record, RefusalError
+from flexctl.catalogue.record import NonNegative, Positive, Record, RefusalError, Solver
 
 
 def _hard_switch(value: object) -> object:
@@ -43,4 +43,4 @@ class SecondLoop(Record):
 
     weights: Weights
     switch: Annotated[Blend | None, BeforeValidator(_hard_switch)] = None
-    solver: Literal["scipy", "slycot"] = "scipy"
+    solver: Solver = "scipy"

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl.catalogue import Design, FastLoop, SlowAngle
 from flexctl.design.fast_loop import FastFeedback, make_fast_loop, sum_chebyshev
-from flexctl.design.laws import LawParts, Signals, law_signals, per_joint, rigid_forces
+from flexctl.design.laws import LawParts, Signals, constant, law_signals, per_joint, rigid_forces
 from flexctl.design.reference import ReferenceMotion
 from flexctl.design.singular_perturbation import separate_time_scales, slow_fast_map
 from flexctl.plant import Plant
@@ -49,13 +49,13 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
     signals, loop = law_signals(plant, integral=False), design.fast_loop
     slow = _slow_motion(plant, signals, design)
     forces = rigid_forces(plant, slow.y, slow.rate, slow.demand)
-    T = ca.SX(ca.sparsify(ca.DM(slow_fast_map(plant, design.slow_angle))))
+    T = constant(slow_fast_map(plant, design.slow_angle))
     tau = T[:, : plant.m].T @ forces
     fast = make_fast_loop(plant, design, loop, reference) if loop else None
     if loop and fast:
         z_qs = _quasi_steady(plant, T, slow.y, tau, forces) if loop.quasi_steady else 0
         gains = sum_chebyshev([ca.DM(g) for g in fast.gains], 2 * _share(signals, reference) - 1)
-        W = ca.SX(ca.sparsify(ca.DM(fast.scales.W)))
+        W = constant(fast.scales.W)
         tau -= gains @ ca.vertcat(W @ signals.q - z_qs, W @ signals.v)
     return LawParts(
         law=signals.law(tau),
@@ -81,7 +81,7 @@ def _quasi_steady(plant: Plant, T: ca.SX, y: ca.SX, tau: ca.SX, forces: ca.SX) -
     """z_qs (n_z, 1): the deflection at which springs and links carry the slow motion."""
     m, e = plant.m, plant.equations
     T_z = T[:, m:]
-    load = T_z.T @ (ca.SX(ca.sparsify(ca.DM(plant.B))) @ tau - forces)
+    load = T_z.T @ (constant(plant.B) @ tau - forces)
     K = ca.substitute(ca.jacobian(e.k, e.q), e.q, ca.densify(T[:, :m] @ y))
     K_z = ca.sparsify(ca.simplify(T_z.T @ K @ T_z))
     if not ca.symvar(K_z):

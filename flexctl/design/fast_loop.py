@@ -14,11 +14,9 @@ from flexctl.beam import ModeShapes
 from flexctl.catalogue import Design, FastLoop, FastWeights
 from flexctl.checks import Array, ComplexArray
 from flexctl.design.lqr import StateFeedback, design_lqr
+from flexctl.design.modal_scaling import modal_scaling
 from flexctl.design.reference import ReferenceMotion
-from flexctl.design.singular_perturbation import (
-    TwoTimeScales,
-    separate_time_scales,
-)
+from flexctl.design.singular_perturbation import TwoTimeScales, separate_time_scales
 from flexctl.errors import DesignError, InputError
 from flexctl.plant import Plant
 
@@ -130,7 +128,7 @@ def design_fast_loop(scales: TwoTimeScales, weights: FastWeights) -> StateFeedba
     n_z = len(scales.names)
     K, M = weights.strain_energy * scales.K_z / 2, weights.kinetic_energy * scales.M_f / 2
     A, B = scales.fast
-    T, inverse = _modal_scaling(scales)
+    T, inverse = modal_scaling(scales.M_f, scales.K_z)
     positions = tuple(f"mode {k + 1} of the fast subsystem" for k in range(n_z))
     Q = T.T @ scipy.linalg.block_diag(K, M) @ T
     scaled = design_lqr(
@@ -143,14 +141,6 @@ def design_fast_loop(scales: TwoTimeScales, weights: FastWeights) -> StateFeedba
     )
     P = inverse.T @ scaled.cost @ inverse
     return replace(scaled, gain=scaled.gain @ inverse, cost=(P + P.T) / 2)
-
-
-def _modal_scaling(scales: TwoTimeScales) -> tuple[Array, Array]:
-    """T (2 n_z, 2 n_z) and its inverse: modes of the fast subsystem scaled to equal energies."""
-    w_squared, Phi = scipy.linalg.eigh(scales.K_z, scales.M_f)
-    w, to_modes, none = np.sqrt(w_squared), Phi.T @ scales.M_f, np.zeros_like(Phi)
-    T = np.block([[Phi / w, none], [none, Phi]])
-    return T, np.block([[w[:, None] * to_modes, none], [none, to_modes]])
 
 
 def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array, float]:

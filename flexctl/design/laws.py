@@ -17,7 +17,7 @@ from flexctl.plant import Plant
 
 @dataclass(frozen=True, kw_only=True)
 class LawParts:
-    """A law (see `Controller.law`), its number of integral states, evidence and assumptions."""
+    """A law (see `Controller.law`), its number of states, evidence and assumptions."""
 
     law: ca.Function
     n_state: int
@@ -100,7 +100,12 @@ def rigid_forces(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
 
 
 def _strain_free(plant: Plant) -> ca.SX:
-    return ca.SX(ca.sparsify(ca.DM(plant.straight(np.eye(plant.m)))))
+    return constant(plant.straight(np.eye(plant.m)))
+
+
+def constant(A: Array) -> ca.SX:
+    """Numbers (k, l) as an expression in which zeros cost nothing."""
+    return ca.SX(ca.sparsify(ca.DM(A)))
 
 
 def gravity_torque(plant: Plant, joints: ca.SX) -> ca.SX:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import scipy.linalg
 import slycot
 
 from flexctl import checks
+from flexctl.catalogue import Solver
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import DesignError
-
-Solver = Literal["scipy", "slycot"]
 
 _LARGEST_RESIDUAL = 1e-6
 _SMALLEST_PBH = 1e-12  # smallest singular value, relative to the larger norm of A and B

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import scipy.linalg
 
 from flexctl.catalogue import SecondLoop
 from flexctl.checks import Array
 from flexctl.design.lqr import StateFeedback, design_lqr
+from flexctl.design.modal_scaling import modal_scaling
 from flexctl.plant import LinearPlant
 
 
@@ -78,7 +78,7 @@ def design_second_loop(
         As `design_lqr`.
     """
     A, B = decoupled_model(linear, drives)
-    T, inverse = _modal_scaling(linear, drives)
+    T, inverse = _scaling(linear, drives)
     modes = tuple(f"mode {k + 1} of the links" for k in range(len(linear.M) - len(drives)))
     positions = (*(linear.coordinates[row] for row in drives), *modes)
     names = positions + tuple(f"rate of {name}" for name in positions)
@@ -94,18 +94,10 @@ def design_second_loop(
     return replace(scaled, gain=scaled.gain @ inverse, cost=(P + P.T) / 2)
 
 
-def _modal_scaling(linear: LinearPlant, drives: Sequence[int]) -> tuple[Array, Array]:
-    """T (2n, 2n) and its inverse: x = T y, with the links' modes scaled to equal energies.
-
-    Deflections and rates of fine meshes differ by 1e5 in size, with which no Riccati solver
-    copes; modal displacements times their frequency and modal rates are of one size.
-    """
+def _scaling(linear: LinearPlant, drives: Sequence[int]) -> tuple[Array, Array]:
+    """T (2n, 2n) and its inverse: x = T y, with the links' modes scaled to equal energies."""
     m, n, f = len(drives), len(linear.M), passive_rows(len(linear.M), drives)
-    M_ff, K_ff = linear.M[np.ix_(f, f)], linear.K[np.ix_(f, f)]
-    w_squared, Phi = scipy.linalg.eigh(K_ff, M_ff)
-    w = np.sqrt(np.clip(w_squared, np.finfo(float).tiny, None))
+    scaled = np.ix_(*2 * [[*range(m, n), *range(n + m, 2 * n)]])
     T, inverse = np.eye(2 * n), np.eye(2 * n)
-    T[m:n, m:n], T[n + m :, n + m :] = Phi / w, Phi
-    from_modes = Phi.T @ M_ff
-    inverse[m:n, m:n], inverse[n + m :, n + m :] = w[:, None] * from_modes, from_modes
+    T[scaled], inverse[scaled] = modal_scaling(linear.M[np.ix_(f, f)], linear.K[np.ix_(f, f)])
     return T, inverse

@@ -52,9 +52,11 @@ class TwoTimeScales:
         n, m = self.B_T.shape
         checks.definite("M_T", self.M_T, size=n)
         checks.definite("K_z", self.K_z, size=n - m)
-        checks.shape("D_z", self.D_z, (n - m, n - m))
+        checks.semidefinite("D_z", self.D_z, size=n - m)
         checks.shape("G_s", self.G_s, (m, m))
         checks.shape("T", self.T, (n, n))
+        if len(self.names) != n - m:
+            raise InputError(f"names: wanted {n - m} fast positions, came {len(self.names)}")
 
     @property
     def m(self) -> int:

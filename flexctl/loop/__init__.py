@@ -8,7 +8,9 @@ from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, lineari
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
 from flexctl.loop.measurement import Measurement, gauge_positions, make_measurement
 from flexctl.loop.run import Tolerance
-from flexctl.loop.separation import Separation, find_separation, separate_loop
+from flexctl.loop.separated_loop import separate_loop
+from flexctl.loop.separation import find_separation
+from flexctl.loop.separation_record import Separation
 from flexctl.loop.simulation import simulate
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.loop.verdict_json import plain

@@ -10,9 +10,9 @@ import scipy.linalg
 import scipy.optimize
 
 from flexctl.checks import ComplexArray
+from flexctl.loop.linear import ON_AXIS
 from flexctl.loop.pencil import Pencil
 
-ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
 FLAT = 1e-5  # |sigma dRe/dsigma| / |lambda| below which a tangent says nothing
 ROUND_OFF = 50 * np.finfo(float).eps  # of an eigenvalue, relative to the largest
 _NEAR = 1e-2  # relative: a root that is further from its candidate belongs to another one

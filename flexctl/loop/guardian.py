@@ -16,9 +16,9 @@ import scipy.optimize
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, DesignError, InputError
-from flexctl.loop.crossings import FLAT, ON_AXIS, ROUND_OFF, Crossing, verify
+from flexctl.loop.crossings import FLAT, ROUND_OFF, Crossing, verify
 from flexctl.loop.guardian_map import candidates, problem_size, reference
-from flexctl.loop.linear import judge_poles
+from flexctl.loop.linear import ON_AXIS, judge_poles
 from flexctl.loop.pencil import Pencil, fast_poles, poles, separated, slow_poles, stable
 
 __all__ = [

@@ -15,7 +15,7 @@ from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.plant import LinearPlant, linearise
 
 _VANISHED = 1e-12  # multipliers of a sampled loop below this are delays running empty
-_ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
+ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +190,7 @@ def linearise_loop(loop: ClosedLoop, joints: Array, share: float) -> LinearLoop:
 
 def judge_poles(poles: ComplexArray) -> bool | str:
     """Judge poles: True for stable, False for unstable, "marginal" if |Re| <= 1e-9 |lambda|."""
-    margin = _ON_AXIS * np.abs(poles)
+    margin = ON_AXIS * np.abs(poles)
     if (poles.real > margin).any():
         return False
     return True if (poles.real < -margin).all() else "marginal"
@@ -198,7 +198,7 @@ def judge_poles(poles: ComplexArray) -> bool | str:
 
 def spectral_abscissa(poles: ComplexArray) -> float:
     """Largest real part [1/s]; one that is neither stable nor unstable counts as 0."""
-    on_axis = np.abs(poles.real) <= _ON_AXIS * np.abs(poles)
+    on_axis = np.abs(poles.real) <= ON_AXIS * np.abs(poles)
     return float(np.where(on_axis, 0.0, poles.real).max())
 
 

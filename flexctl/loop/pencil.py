@@ -111,11 +111,14 @@ class Pencil:
         return np.linalg.solve(power_sum(self.E, sigma), dA - dE @ self.matrix(sigma))
 
 
-def separated(A: Array, slow: int) -> Pencil:
-    """Return diag(I, sigma I) [x; z]' = A [x; z], A (N, N) constant, with `slow` states x."""
+def separated(A: Array, slow: int, *higher: Array) -> Pencil:
+    """Return diag(I, sigma I) [x; z]' = (A + sigma A_1 + ...) [x; z], with `slow` states x.
+
+    A (N, N), and A_1, ... (N, N) in `higher`: none where A does not depend on sigma.
+    """
     A = checks.square("A", A)
     kept = np.diag((np.arange(len(A)) < slow).astype(float))
-    return Pencil(slow=slow, E=(kept, np.eye(len(A)) - kept), A=(A,))
+    return Pencil(slow=slow, E=(kept, np.eye(len(A)) - kept), A=(A, *higher))
 
 
 def poles(pencil: Pencil, sigma: float) -> ComplexArray:

@@ -1,286 +1,44 @@
 """Where the time scales no longer separate: how soft an arm may be under composite control.
 
-Let all stiffness of links and joints be s times that of the arm, its damping ratios and the fast
-gains in scaled variables kept: K_z -> s K_z, D_z -> sqrt(s) D_z, Kp -> s Kp, Kv -> sqrt(s) Kv. With
-sigma = 1/sqrt(s), in proportion to mu, and scaled fast positions z = sigma^2 zeta and rates
-z' = sigma eta the linear loop at rest is
-
-    diag(I, sigma I) d/dt [y; y'; zeta; eta] = A [y; y'; zeta; eta],
-
-A free of sigma: singular perturbation. As sigma -> 0 the eigenvalues tend to those of the slow
+As sigma = 1/sqrt(s) -> 0 the eigenvalues of a loop (`separated_loop`) tend to those of the slow
 subsystem and, times sigma, of the fast one. From which sigma on the loop is unstable although both
-are stable, the guardian map says without a scan. Dampers that do not grow with the springs add
-sigma A_1. Loops of another form (gravity, a sampled law, an observer) are made anew at every s, and
-the bound is bracketed.
+are stable, the guardian map says without a scan. Loops of another form (gravity, a sampled law, an
+observer) are made anew at every s, and the bound is bracketed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.optimize
 
 from flexctl.catalogue import Arm, BasisChoice, Design
 from flexctl.checks import Array, ComplexArray
-from flexctl.design import Controller, TwoTimeScales, design_controller, separate_time_scales
-from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.design import Controller, design_controller, separate_time_scales
+from flexctl.errors import ComputationError, DesignError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.comparison import LADDER, default_truth
-from flexctl.loop.crossings import Crossing
-from flexctl.loop.guardian import (
-    LARGEST,
-    bisect_bound,
-    find_crossings,
-    obstacle,
-    smallest_bound,
-    stable,
-    stable_ranges,
-)
-from flexctl.loop.guardian_map import problem_size
-from flexctl.loop.linear import judge_poles, linearise_loop, spectral_abscissa
+from flexctl.loop.evaluation import N_PATH
+from flexctl.loop.guardian import stable_ranges
+from flexctl.loop.linear import linearise_loop, spectral_abscissa
 from flexctl.loop.pencil import Pencil, fast_poles, poles, slow_poles
+from flexctl.loop.separated_loop import (
+    first_loss,
+    is_exact,
+    largest_part,
+    require_composite,
+    separate_loop,
+    why_not_exact,
+)
+from flexctl.loop.separation_record import Bound, Separation, Spectra
 from flexctl.loop.softening import FixedDamping, soften_arm, soften_design
-from flexctl.plant import Plant, assemble_plant
+from flexctl.plant import assemble_plant
 
-N_PATH = 21
 N_CURVE = 400  # stiffness factors at which eigenvalues are kept
 BEYOND = 30.0  # how far these go beyond the bound and the arm as it is
-_STIFFEST = 1e4  # factor from which on loops with dampers that stay are followed
-_SIGMA = (1e-4, 1e4)  # where a pencil too large for the guardian map is bracketed
 _S = np.geomspace(1e3, 1e-3, 31)  # where loops that are made anew are, five per decade
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bound:
-    """Where stability is lost at one pose, on one truth plant, as the arm grows softer.
-
-    Attributes
-    ----------
-    t
-        Time of the pose along the reference [s].
-    order
-        Order of the truth plant.
-    s_star
-        Largest stiffness factor at which the loop becomes unstable; 0 where it never does,
-        infinite where a subsystem is unstable by itself, so that no stiffness helps.
-    frequency
-        Of the eigenvalue that crosses, at that stiffness [rad/s].
-    exact
-        Whether the guardian map gave it; else a bracket, which may miss a narrow band.
-    what
-        Slow joint, spring or line with the largest part in what crosses; empty where nothing does,
-        or where it is not known.
-    why
-        Which subsystem is not stable; empty where both are.
-    """
-
-    t: float
-    order: int
-    s_star: float
-    frequency: float = np.nan
-    exact: bool
-    what: str = ""
-    why: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spectra:
-    """Eigenvalues at one pose on the truth plant, over the stiffness.
-
-    Attributes
-    ----------
-    slow, fast
-        Of the subsystems [rad/s], the fast ones at s = 1, where they grow as sqrt(s); empty where
-        the loop is not of that form.
-    full
-        Of the loop with the arm as it is [rad/s].
-    s, poles
-        Stiffness factors, ascending, and the eigenvalues of the loop at each [rad/s].
-    ranges
-        Intervals (low, high) of s in which it is stable, ascending; None where only the bound is
-        known.
-    """
-
-    slow: ComplexArray
-    fast: ComplexArray
-    full: ComplexArray
-    s: Array
-    poles: tuple[ComplexArray, ...]
-    ranges: tuple[tuple[float, float], ...] | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Separation:
-    """The separation bound of a composite design on an arm.
-
-    Attributes
-    ----------
-    model, design
-        Their names.
-    truth, basis
-        Truth plant and design plant.
-    path
-        Bounds along the reference, on the truth plant.
-    orders
-        Bounds over truth orders, each the worse of the final pose and the truth's worst pose.
-    spectra
-        Eigenvalues at the worst pose on the truth plant.
-    epsilon
-        1/k_c of the truth plant at that pose, k_c its least stiffness; depends on its basis.
-    assumptions
-        What the bound rests on, in sentences.
-    """
-
-    model: str
-    design: str
-    truth: BasisChoice
-    basis: BasisChoice
-    path: tuple[Bound, ...]
-    orders: tuple[Bound, ...]
-    spectra: Spectra
-    epsilon: float
-    assumptions: tuple[str, ...]
-
-    @property
-    def worst(self) -> Bound:
-        """Largest s_star along the path and over the truth orders."""
-        return max((*self.path, *self.orders), key=lambda bound: bound.s_star)
-
-    @property
-    def stable(self) -> bool | str:
-        """Whether the loop is stable with the arm as it is, at the truth's worst pose."""
-        return judge_poles(self.spectra.full)
-
-    @property
-    def mu(self) -> float:
-        """sqrt(epsilon)."""
-        return float(np.sqrt(self.epsilon))
-
-    @property
-    def mu_star(self) -> float:
-        """Where stability is lost: mu / sqrt(s_star); infinite where it never is."""
-        s_star = self.worst.s_star
-        return self.mu / float(np.sqrt(s_star)) if s_star else np.inf
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the bound under the keys of the command line's contract."""
-        worst, spectra = self.worst, self.spectra
-        return {
-            "model": self.model,
-            "design": self.design,
-            "basis": {"kind": self.basis.kind, "order": self.basis.order},
-            "truth": {"kind": self.truth.kind, "order": self.truth.order},
-            "s_star": _finite(worst.s_star),
-            "mu_star": _finite(self.mu_star),
-            "mu": self.mu,
-            "epsilon": self.epsilon,
-            "crossing_frequency": _finite(worst.frequency),
-            "what_crosses": worst.what or None,
-            "worst": {"t": worst.t, "modes": worst.order, "why": worst.why or None},
-            "exact": worst.exact,
-            "stable": self.stable,
-            "stable_ranges": spectra.ranges and [list(map(_finite, r)) for r in spectra.ranges],
-            "path": {
-                "t": [bound.t for bound in self.path],
-                "s_star": [_finite(bound.s_star) for bound in self.path],
-            },
-            "orders": {
-                "order": [bound.order for bound in self.orders],
-                "s_star": [_finite(bound.s_star) for bound in self.orders],
-            },
-            "slow_poles": _listed(spectra.slow),
-            "fast_poles": _listed(spectra.fast),
-            "full_poles": _listed(spectra.full),
-            "assumptions": list(self.assumptions),
-        }
-
-
-def separate_loop(loop: ClosedLoop, joints: Array, fixed_damping: FixedDamping = "none") -> Pencil:
-    """Write a loop at rest, linearised, in slow and fast states: eigenvalues in rad/s at sigma.
-
-    Parameters
-    ----------
-    loop
-        Composite controller on any truth plant, continuous, full state or strain gauges.
-    joints
-        Desired joint variables (m,) [rad or m].
-    fixed_damping
-        Which dampers stay as they are when the stiffness changes; the others keep their ratio.
-
-    Raises
-    ------
-    InputError
-        When the loop is not of this form: other methods, sampled laws, observers, gravity.
-    """
-    require_composite(loop.controller.design)
-    why = why_not_exact(loop)
-    if why:
-        raise InputError(f"{loop.controller.design.label}: wanted a loop without {why}, came one")
-    scales = separate_time_scales(loop.truth, joints, loop.controller.design.slow_angle)
-    feedback, n = linearise_loop(loop, joints, 0.0).feedback, loop.truth.n
-    law = (feedback[:, :n] @ scales.T, feedback[:, n:] @ scales.T)
-    return separation_pencil(scales, *law, _fixed(loop.truth, scales, fixed_damping))
-
-
-def separation_pencil(scales: TwoTimeScales, F_q: Array, F_v: Array, D_fixed: Array) -> Pencil:
-    """Pencil of an arm in two time scales under tau = F_q [y; z] + F_v [y'; z'].
-
-    F_q, F_v (m, n) are the gains at s = 1; D_fixed (n_z, n_z) is the part of D_z that stays.
-    """
-    m, n = scales.m, len(scales.M_T)
-    by_q, by_v = scales.B_T @ F_q, scales.B_T @ F_v
-    by_q[m:, m:] -= scales.K_z
-    by_v[m:, m:] -= scales.D_z - D_fixed
-    damped = np.zeros((n, n))
-    damped[m:, m:] = -D_fixed
-    A = _states(m, *(np.linalg.solve(scales.M_T, forces) for forces in (by_q, by_v)))
-    A[:m, m : 2 * m] = np.eye(m)
-    A[2 * m : m + n, m + n :] = np.eye(n - m)
-    A_1 = _states(m, np.zeros((n, n)), np.linalg.solve(scales.M_T, damped))
-    kept = np.diag((np.arange(2 * n) < 2 * m).astype(float))
-    parts = (A, A_1) if D_fixed.any() else (A,)
-    return Pencil(slow=2 * m, E=(kept, np.eye(2 * n) - kept), A=parts)
-
-
-def _states(m: int, by_q: Array, by_v: Array) -> Array:
-    """Place rows of [y''; z''] by [y; z] and by [y'; z'] (n, n) in the order y, y', zeta, eta."""
-    n = len(by_q)
-    order = [*range(m), *range(n, n + m), *range(m, n), *range(n + m, 2 * n)]
-    A, both = np.zeros((2 * n, 2 * n)), np.hstack([by_q, by_v])[:, order]
-    A[m : 2 * m], A[m + n :] = both[:m], both[m:]
-    return A
-
-
-def _fixed(truth: Plant, scales: TwoTimeScales, fixed: FixedDamping) -> Array:
-    """Part of D_z (n_z, n_z) that does not change with the stiffness."""
-    if fixed == "all":
-        return scales.D_z
-    springs = [truth.arm.links[j].flexible_joint for j in truth.arm.rotors]
-    own = np.zeros(len(scales.D_z))
-    own[: len(springs)] = [spring.damping for spring in springs if spring]
-    return np.diag(own) if fixed == "joints" else np.zeros_like(scales.D_z)
-
-
-def require_composite(design: Design) -> None:
-    """Refuse a design that has no two time scales."""
-    if design.method != "composite":
-        raise InputError(
-            f"{design.label}: method: wanted composite, the one with two time scales, came "
-            f"{design.method}"
-        )
-
-
-def why_not_exact(loop: ClosedLoop) -> str | None:
-    """Say what of a loop depends on the stiffness in another way; None: nothing."""
-    if loop.controller.design.loop.sample_time:
-        return "a sampled law"
-    if loop.controller.n_state:
-        return "an observer"
-    return "gravity" if any(loop.truth.arm.gravity) else None
 
 
 def find_separation(
@@ -330,6 +88,8 @@ def find_separation(
     worst = max(path, key=lambda bound: bound.s_star)
     scales = separate_time_scales(truth.truth, study.joints(worst.t), design.slow_angle)
     remade = [_REMADE.format(why=why)] if why else []
+    if not why and not all(bound.exact for bound in (*path, *orders)):
+        remade = [_LARGE]
     return Separation(
         model=arm.name,
         design=design.name,
@@ -353,6 +113,10 @@ _DAMPING: dict[FixedDamping, str] = {
     "joints": "damping ratios of the links stay; dampers of the joints do not change with s",
     "all": "dampers do not change with s",
 }
+_LARGE = (
+    "problems too large for the guardian map are bracketed at fifty sigma per decade: a narrow band "
+    "of instability may be missed"
+)
 _REMADE = (
     "because of {why} the loop is made anew at five s per decade from 1000 down to 0.001 and the "
     "bound bracketed, on the truth plant only: a narrow band of instability may be missed"
@@ -427,7 +191,7 @@ class _Study:
             s_star=1 / found.sigma**2,
             frequency=found.frequency,
             exact=exact,
-            what=_largest_part(loop, pencil, found),
+            what=largest_part(loop, pencil, found),
         )
 
     def bracketed(self, why: str) -> tuple[list[Bound], list[Bound], Spectra]:
@@ -470,7 +234,7 @@ class _Study:
             raise DesignError(f"at {_S[0]:g} times the stiffness: {refused}")
         if k is None and refused:
             s_star = float(_S[len(found) - 1])
-            return Bound(t=last, order=order, s_star=s_star, exact=False, what=refused)
+            return Bound(t=last, order=order, s_star=s_star, exact=False, refused=refused)
         if k is None:
             return Bound(t=last, order=order, s_star=0.0, exact=False)
         if k == 0:
@@ -482,7 +246,7 @@ class _Study:
             return max(values.real.max() for values in spectra)
 
         root = scipy.optimize.brentq(abscissa, np.log(_S[k]), np.log(_S[k - 1]), xtol=1e-7)
-        s_star = float(np.exp(root))  # pyright: ignore[reportArgumentType]
+        s_star = float(np.exp(float(root)))  # pyright: ignore[reportArgumentType]
         spectra = self._spectra_along(s_star)
         pose = int(np.argmax([values.real.max() for values in spectra]))
         crossing = spectra[pose][spectra[pose].real.argmax()]
@@ -493,63 +257,6 @@ class _Study:
             frequency=float(abs(crossing.imag)),
             exact=False,
         )
-
-
-def first_loss(pencil: Pencil) -> Crossing | None:
-    """Smallest sigma at which a loop that is stable for sigma -> 0 becomes unstable; None: never.
-
-    Dampers that stay as they are while the stiffness grows are nothing beside it in the end, and
-    the limit sigma -> 0 says nothing about the loop. It is then followed from 10^4 times the
-    stiffness on. A problem too large for the guardian map is bracketed.
-
-    Raises
-    ------
-    DesignError
-        When the loop is not stable where it is followed from: says why.
-    """
-    exact, start = is_exact(pencil), _STIFFEST**-0.5
-    if len(pencil.A) == 1:
-        why = obstacle(pencil)
-        if why is not None:
-            raise DesignError(why)
-        return smallest_bound(pencil) if exact else bisect_bound(pencil, *_SIGMA)
-    if stable(pencil, start) is not True:
-        raise DesignError(f"the loop is not stable even with {_STIFFEST:g} times the stiffness")
-    if not exact:
-        return bisect_bound(pencil, start, _SIGMA[1])
-    found = (crossing for crossing in find_crossings(pencil) if crossing.sigma > start)
-    return next((crossing for crossing in found if crossing.destabilising), None)
-
-
-def is_exact(pencil: Pencil) -> bool:
-    """Whether the guardian map can take a problem of this size."""
-    return problem_size(pencil) <= LARGEST
-
-
-def _largest_part(loop: ClosedLoop, pencil: Pencil, crossing: Crossing) -> str:
-    """Name what has the largest participation, a sum of |w_k v_k|, in the crossing eigenvalue."""
-    solved = scipy.linalg.eig(pencil.matrix(crossing.sigma), left=True, right=True)
-    values, W, V = (np.asarray(part) for part in solved)
-    k = int(np.abs(values - 1j * crossing.frequency).argmin())
-    shares: dict[str, float] = {}
-    for name, share in zip(_state_names(loop), np.abs(W[:, k] * V[:, k]), strict=True):
-        shares[name] = shares.get(name, 0.0) + float(share)
-    return max(shares, key=lambda name: shares[name])
-
-
-def _state_names(loop: ClosedLoop) -> list[str]:
-    """Name what the states y, y', zeta, eta belong to, as a reader is told it."""
-    truth, design = loop.truth, loop.controller.design
-    rows = range(truth.m) if design.slow_angle == "link" else truth.drives
-    slow = [f"slow motion of {truth.coordinates[row]}" for row in rows]
-    fast = [_fast_name(name) for name in truth.coordinates[truth.m :]]
-    return [*slow, *slow, *fast, *fast]
-
-
-def _fast_name(name: str) -> str:
-    if name.startswith("rotor"):
-        return name.replace("rotor", "wind-up of joint")
-    return f"bending of {'.'.join(name.split('.')[:2])}"
 
 
 def _require_stable_subsystems(loop: ClosedLoop, path: Sequence[Bound]) -> None:
@@ -584,13 +291,3 @@ def _ranges(pencil: Pencil) -> tuple[tuple[float, float], ...] | None:
         for low, high in stable_ranges(pencil)
     ]
     return tuple(sorted(found))
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _listed(values: ComplexArray) -> list[list[float]]:
-    """Complex numbers as [real, imaginary], slowest first."""
-    ordered = sorted(values, key=lambda value: (abs(value), value.imag))
-    return [[float(value.real), float(value.imag)] for value in ordered]

@@ -52,9 +52,9 @@ def verdict(found: Separation) -> str:
         return f"{name}: no stiffness makes the loop stable {where}: {worst.why}."
     if not worst.s_star:
         return f"{name}: the loop is stable at every stiffness."
-    if not np.isfinite(worst.frequency):
+    if worst.refused:
         down = f"stable down to {worst.s_star:.4g} of the arm's stiffness"
-        return f"{name}: {down}; softer: {worst.what}."
+        return f"{name}: {down}; softer: {worst.refused}."
     crossing = f"{worst.what or 'a mode'} at {worst.frequency:.4g} rad/s becomes unstable"
     if worst.s_star >= 1:
         return (

@@ -1,6 +1,7 @@
 """Two time scales of several arms: closed forms, identities, and (67) of SM02 as it should be."""
 
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -155,3 +156,17 @@ def test_without_flexible_joints_both_angles_are_one():
     plant = plant_of(arm_of("rigid-joints"))
     link, rotor = (slow_fast_map(plant, angle) for angle in ANGLES)
     np.testing.assert_array_equal(link, rotor)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"names": ("rotor1",)}, "names: wanted 6 fast positions, came 1"),
+        ({"D_z": -np.eye(6)}, "D_z: wanted a positive semidefinite matrix"),
+        ({"K_z": np.zeros((6, 6))}, "K_z: wanted a positive definite matrix"),
+    ],
+)
+def test_time_scales_that_contradict_themselves_are_refused(change, words):
+    _, scales = scales_of("mixed")
+    with pytest.raises(InputError, match=f"^{words}"):
+        replace(scales, **change)

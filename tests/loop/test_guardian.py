@@ -90,9 +90,6 @@ def grid_crossings(pencil, low=1e-3, high=1e3, n=3001):
     ]
 
 
-# ---- the map
-
-
 @pytest.mark.parametrize("n", [2, 3, 5, 8])
 def test_eigenvalues_of_the_map_are_the_sums_of_two(n):
     A, E = np.random.default_rng(n).normal(size=(2, n, n))
@@ -135,9 +132,6 @@ def test_a_polynomial_has_the_roots_it_was_made_of():
     roots = polynomial_roots(np.array(parts))
     found = np.sort(roots.real[np.abs(roots) < 1e4])
     np.testing.assert_allclose(found, [1, 2, 2, 3], rtol=1e-6)
-
-
-# ---- closed forms
 
 
 def test_bound_of_a_lag_is_that_of_routh():
@@ -237,9 +231,6 @@ def test_twins_cross_together():
     np.testing.assert_allclose([c.sigma for c in found], Kv / Kp, rtol=1e-7)
 
 
-# ---- against grids
-
-
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("n_s", "n_f"), [(1, 2), (2, 2), (2, 4), (4, 6), (6, 12)])
 def test_random_loops_cross_where_a_fine_grid_sees_it(n_s, n_f, seed):
@@ -326,9 +317,6 @@ def test_the_whole_map_serves_where_a_subsystem_alone_is_undamped():
     found = find_crossings(pencil)
     assert [c.change for c in found] == [change for _, change in wanted]
     np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in wanted], rtol=1e-8)
-
-
-# ---- bounds
 
 
 @pytest.mark.parametrize("seed", [5, 6, 7, 8, 9])

@@ -10,7 +10,8 @@ from flexctl.design import design_controller, separate_time_scales
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import close_loop, find_separation, linearise_loop, separate_loop, simulate
 from flexctl.loop.pencil import poles
-from flexctl.loop.separation import first_loss
+from flexctl.loop.separated_loop import first_loss
+from flexctl.loop.separation_record import Bound, Separation, Spectra
 from flexctl.loop.softening import soften_arm, soften_design
 
 DRIVE = {"rotor_inertia": 0.02, "stiffness": 40.0, "damping": 0.05}
@@ -216,3 +217,33 @@ def test_a_design_without_two_time_scales_is_refused():
     arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-decoupling")
     with pytest.raises(InputError, match=r"method: wanted composite.*came decoupling"):
         find_separation(arm, design)
+
+
+NO_POLES = np.zeros(0, dtype=complex)
+BOUND = {"t": 0.0, "order": 2, "s_star": 0.5, "exact": True}
+SPECTRA = {"slow": NO_POLES, "fast": NO_POLES, "full": NO_POLES, "ranges": None}
+SPECTRA |= {"s": np.array([0.1, 1.0]), "poles": (NO_POLES, NO_POLES)}
+FOUND = {"model": "arm", "design": "trial", "truth": BasisChoice(), "basis": BasisChoice()}
+FOUND |= {"path": (Bound(**BOUND),), "orders": (Bound(**BOUND),), "spectra": Spectra(**SPECTRA)}
+FOUND |= {"epsilon": 0.01, "assumptions": ()}
+
+
+@pytest.mark.parametrize(
+    ("record", "given", "words"),
+    [
+        (Bound, BOUND | {"s_star": -1.0}, "s_star: wanted a factor of 0 or more, came -1"),
+        (Bound, BOUND | {"s_star": np.nan}, "s_star: wanted a factor of 0 or more, came nan"),
+        (Bound, BOUND | {"s_star": np.inf}, "why: wanted a reason exactly where no stiffness"),
+        (Bound, BOUND | {"why": "it shakes"}, "why: wanted a reason exactly where no stiffness"),
+        (Spectra, SPECTRA | {"s": np.array([1.0, 0.1])}, "s: wanted ascending stiffness factors"),
+        (Spectra, SPECTRA | {"poles": (NO_POLES,)}, "s: wanted shape"),
+        (Spectra, SPECTRA | {"ranges": ((1.0, 0.5),)}, "ranges: wanted ascending stiffness"),
+        (Separation, FOUND | {"epsilon": 0.0}, "epsilon: wanted one number above 0"),
+        (Separation, FOUND | {"path": ()}, "path: wanted one bound at least, came none"),
+        (Separation, FOUND | {"orders": ()}, "orders: wanted one bound at least, came none"),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_refused(record, given, words):
+    with pytest.raises(InputError, match=f"^{words}") as caught:
+        record(**given)
+    assert "\n" not in str(caught.value)

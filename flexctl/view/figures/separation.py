@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from flexctl.loop import Separation
-from flexctl.loop.separation import Spectra
+from flexctl.loop.separation_record import Spectra
 from flexctl.view.style import (
     BAD,
     GOOD,

@@ -1,0 +1,199 @@
+"""What the search for a separation bound finds, with its evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flexctl import checks
+from flexctl.catalogue import BasisChoice
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import InputError
+from flexctl.loop.linear import judge_poles
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """Where stability is lost at one pose, on one truth plant, as the arm grows softer.
+
+    Attributes
+    ----------
+    t
+        Time of the pose along the reference [s].
+    order
+        Order of the truth plant.
+    s_star
+        Largest stiffness factor at which the loop becomes unstable; 0 where it never does,
+        infinite where a subsystem is unstable by itself, so that no stiffness helps.
+    frequency
+        Of the eigenvalue that crosses, at that stiffness [rad/s].
+    exact
+        Whether the guardian map gave it; else a bracket, which may miss a narrow band.
+    what
+        Slow joint, spring or line with the largest part in what crosses; empty where nothing does,
+        or where it is not known.
+    why
+        Which subsystem is not stable; empty where both are.
+    refused
+        Why no loop could be made of a softer arm, where that ends the search; else empty.
+    """
+
+    t: float
+    order: int
+    s_star: float
+    frequency: float = np.nan
+    exact: bool
+    what: str = ""
+    why: str = ""
+    refused: str = ""
+
+    def __post_init__(self) -> None:
+        """Check that s_star is a bound, and that it says why where no stiffness helps."""
+        if not self.s_star >= 0:  # NaN neither
+            raise InputError(f"s_star: wanted a factor of 0 or more, came {self.s_star}")
+        if bool(self.why) != np.isinf(self.s_star):
+            wanted = "a reason exactly where no stiffness helps"
+            raise InputError(f"why: wanted {wanted}, came {self.why!r} at s* = {self.s_star:g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spectra:
+    """Eigenvalues at one pose on the truth plant, over the stiffness.
+
+    Attributes
+    ----------
+    slow, fast
+        Of the subsystems [rad/s], the fast ones at s = 1, where they grow as sqrt(s); empty where
+        the loop is not of that form.
+    full
+        Of the loop with the arm as it is [rad/s].
+    s, poles
+        Stiffness factors, ascending, and the eigenvalues of the loop at each [rad/s].
+    ranges
+        Intervals (low, high) of s in which it is stable, ascending; None where only the bound is
+        known.
+    """
+
+    slow: ComplexArray
+    fast: ComplexArray
+    full: ComplexArray
+    s: Array
+    poles: tuple[ComplexArray, ...]
+    ranges: tuple[tuple[float, float], ...] | None
+
+    def __post_init__(self) -> None:
+        """Check that factors and ranges ascend, and that every factor has its eigenvalues."""
+        s = checks.shape("s", self.s, (len(self.poles),))
+        edges = np.array(self.ranges or ()).ravel()
+        for name, values in (("s", s), ("ranges", edges)):
+            if len(values) and (values[0] < 0 or (np.diff(values) < 0).any()):
+                raise InputError(f"{name}: wanted ascending stiffness factors, came {values}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Separation:
+    """The separation bound of a composite design on an arm.
+
+    Attributes
+    ----------
+    model, design
+        Their names.
+    truth, basis
+        Truth plant and design plant.
+    path
+        Bounds along the reference, on the truth plant.
+    orders
+        Bounds over truth orders, each the worse of the final pose and the truth's worst pose.
+    spectra
+        Eigenvalues at the worst pose on the truth plant.
+    epsilon
+        1/k_c of the truth plant at that pose, k_c its least stiffness; depends on its basis.
+    assumptions
+        What the bound rests on, in sentences.
+    """
+
+    model: str
+    design: str
+    truth: BasisChoice
+    basis: BasisChoice
+    path: tuple[Bound, ...]
+    orders: tuple[Bound, ...]
+    spectra: Spectra
+    epsilon: float
+    assumptions: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check that there is a bound along the path and one over the orders."""
+        checks.positive("epsilon", self.epsilon)
+        for name, bounds in (("path", self.path), ("orders", self.orders)):
+            if not bounds:
+                raise InputError(f"{name}: wanted one bound at least, came none")
+
+    @property
+    def worst(self) -> Bound:
+        """Largest s_star along the path and over the truth orders."""
+        return max((*self.path, *self.orders), key=lambda bound: bound.s_star)
+
+    @property
+    def stable(self) -> bool | str:
+        """Whether the loop is stable with the arm as it is, at the truth's worst pose."""
+        return judge_poles(self.spectra.full)
+
+    @property
+    def mu(self) -> float:
+        """sqrt(epsilon)."""
+        return float(np.sqrt(self.epsilon))
+
+    @property
+    def mu_star(self) -> float:
+        """Where stability is lost: mu / sqrt(s_star); infinite where it never is."""
+        s_star = self.worst.s_star
+        return self.mu / float(np.sqrt(s_star)) if s_star else np.inf
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the bound under the keys of the command line's contract."""
+        worst, spectra = self.worst, self.spectra
+        return {
+            "model": self.model,
+            "design": self.design,
+            "basis": {"kind": self.basis.kind, "order": self.basis.order},
+            "truth": {"kind": self.truth.kind, "order": self.truth.order},
+            "s_star": _finite(worst.s_star),
+            "mu_star": _finite(self.mu_star),
+            "mu": self.mu,
+            "epsilon": self.epsilon,
+            "crossing_frequency": _finite(worst.frequency),
+            "what_crosses": worst.what or None,
+            "worst": {
+                "t": worst.t,
+                "modes": worst.order,
+                "why": worst.why or worst.refused or None,
+            },
+            "exact": worst.exact,
+            "stable": self.stable,
+            "stable_ranges": spectra.ranges and [list(map(_finite, r)) for r in spectra.ranges],
+            "path": {
+                "t": [bound.t for bound in self.path],
+                "s_star": [_finite(bound.s_star) for bound in self.path],
+            },
+            "orders": {
+                "order": [bound.order for bound in self.orders],
+                "s_star": [_finite(bound.s_star) for bound in self.orders],
+            },
+            "slow_poles": _listed(spectra.slow),
+            "fast_poles": _listed(spectra.fast),
+            "full_poles": _listed(spectra.full),
+            "assumptions": list(self.assumptions),
+        }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _listed(values: ComplexArray) -> list[list[float]]:
+    """Complex numbers as [real, imaginary], slowest first."""
+    ordered = sorted(values, key=lambda value: (abs(value), value.imag))
+    return [[float(value.real), float(value.imag)] for value in ordered]
