@@ -188,6 +188,8 @@ def _effective(arm: Arm) -> dict[str, Any]:
 
 def _look_up(setting: _Setting, keys: tuple[str, ...], written: object, holds: object) -> object:
     for key in keys:
+        if written is None and holds is None:  # a table that this link does without
+            return None
         written = written if isinstance(written, dict) else {}
         holds = holds if isinstance(holds, dict) else {}
         if key not in written and key not in holds:

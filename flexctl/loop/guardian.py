@@ -139,13 +139,14 @@ def _narrow(pencil: Pencil, low: float, high: float) -> Crossing:
     return min(found, key=lambda crossing: abs(crossing.sigma - sigma))
 
 
-def stable_ranges(pencil: Pencil) -> tuple[tuple[float, float], ...]:
-    """Open intervals (low, high) of sigma > 0 in which the loop is stable, ascending.
+def stable_ranges(pencil: Pencil, start: float = 0.0) -> tuple[tuple[float, float], ...]:
+    """Open intervals (low, high) of sigma > start in which the loop is stable, ascending.
 
     Between two crossings nothing changes, so one spectrum each decides. A loop may be stable again
     beyond its separation bound. Raises as `find_crossings`.
     """
-    ends = [0.0, *(crossing.sigma for crossing in find_crossings(pencil)), np.inf]
+    beyond = [crossing.sigma for crossing in find_crossings(pencil) if crossing.sigma > start]
+    ends = [start, *beyond, np.inf]
     return tuple(ab for ab in pairwise(ends) if stable(pencil, _inside(pencil, *ab)) is True)
 
 

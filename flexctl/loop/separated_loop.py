@@ -160,8 +160,8 @@ def first_loss(pencil: Pencil) -> Crossing | None:
     DesignError
         When the loop is not stable where it is followed from: says why.
     """
-    exact, start = is_exact(pencil), _STIFFEST**-0.5
-    if len(pencil.A) == 1:
+    exact, start = is_exact(pencil), followed_from(pencil)
+    if not start:
         why = obstacle(pencil)
         if why is not None:
             raise DesignError(why)
@@ -172,6 +172,11 @@ def first_loss(pencil: Pencil) -> Crossing | None:
         return bisect_bound(pencil, start, _SIGMA[1])
     found = (crossing for crossing in find_crossings(pencil) if crossing.sigma > start)
     return next((crossing for crossing in found if crossing.destabilising), None)
+
+
+def followed_from(pencil: Pencil) -> float:
+    """Smallest sigma of interest: 0, or that of a very stiff arm whose dampers do not grow."""
+    return 0.0 if len(pencil.A) == 1 else _STIFFEST**-0.5
 
 
 def is_exact(pencil: Pencil) -> bool:

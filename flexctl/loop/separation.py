@@ -9,7 +9,8 @@ observer) are made anew at every s, and the bound is bracketed.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import scipy.optimize
@@ -21,18 +22,19 @@ from flexctl.errors import ComputationError, DesignError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.comparison import LADDER, default_truth
 from flexctl.loop.evaluation import N_PATH
-from flexctl.loop.guardian import stable_ranges
-from flexctl.loop.linear import linearise_loop, spectral_abscissa
+from flexctl.loop.guardian import stable, stable_ranges
+from flexctl.loop.linear import judge_poles, linearise_loop, spectral_abscissa
 from flexctl.loop.pencil import Pencil, fast_poles, poles, slow_poles
 from flexctl.loop.separated_loop import (
     first_loss,
+    followed_from,
     is_exact,
     largest_part,
     require_composite,
     separate_loop,
     why_not_exact,
 )
-from flexctl.loop.separation_record import Bound, Separation, Spectra
+from flexctl.loop.separation_record import Bound, Separation, Spectra, all_stable
 from flexctl.loop.softening import FixedDamping, soften_arm, soften_design
 from flexctl.plant import assemble_plant
 
@@ -68,9 +70,6 @@ def find_separation(
     ------
     InputError
         When the design is not composite.
-    DesignError
-        When a subsystem is not stable by itself on the truth plant, so that no stiffness makes the
-        loop stable: says which and at which pose. Of other orders the bound says it.
     """
     require_composite(design)
     controller = design_controller(arm, design, design_basis)
@@ -114,8 +113,8 @@ _DAMPING: dict[FixedDamping, str] = {
     "all": "dampers do not change with s",
 }
 _LARGE = (
-    "problems too large for the guardian map are bracketed at fifty sigma per decade: a narrow band "
-    "of instability may be missed"
+    "problems too large for the guardian map are bracketed at fifty sigma per decade: a narrow "
+    "band of instability may be missed"
 )
 _REMADE = (
     "because of {why} the loop is made anew at five s per decade from 1000 down to 0.001 and the "
@@ -161,7 +160,6 @@ class _Study:
         """Bounds along the path, over the orders, and spectra, by the guardian map."""
         self.say(f"bounds along the motion, {self.basis.order} {self.basis.kind}")
         path = [self._bound(truth, t) for t in self.times]
-        _require_stable_subsystems(truth, path)
         worst = max(path, key=lambda bound: bound.s_star)
         orders = []
         design = self.controller.plant.basis.order  # a coarser truth is none
@@ -170,7 +168,8 @@ class _Study:
             self.say(f"bounds on {order} {self.basis.kind}")
             loop = truth if order == self.basis.order else self.close(order)
             bounds = [self._bound(loop, t) for t in (worst.t, self.times[-1])]
-            orders.append(max(bounds, key=lambda bound: bound.s_star))
+            worse, judged = max(bounds, key=lambda b: b.s_star), [b.stable for b in bounds]
+            orders.append(replace(worse, stable=all_stable(judged)))
         pencil = separate_loop(truth, self.joints(worst.t), self.fixed)
         return path, orders, _spectra(pencil, worst.s_star)
 
@@ -178,19 +177,16 @@ class _Study:
         """Find the bound at one pose."""
         order = loop.truth.basis.order
         pencil = separate_loop(loop, self.joints(t), self.fixed)
-        exact = is_exact(pencil)
+        here = partial(Bound, t=t, order=order, exact=is_exact(pencil), stable=stable(pencil, 1.0))
         try:
             found = first_loss(pencil)
         except DesignError as error:
-            return Bound(t=t, order=order, s_star=np.inf, exact=exact, why=str(error))
+            return here(s_star=np.inf, why=str(error))
         if found is None:
-            return Bound(t=t, order=order, s_star=0.0, exact=exact)
-        return Bound(
-            t=t,
-            order=order,
+            return here(s_star=0.0)
+        return here(
             s_star=1 / found.sigma**2,
             frequency=found.frequency,
-            exact=exact,
             what=largest_part(loop, pencil, found),
         )
 
@@ -204,13 +200,14 @@ class _Study:
             except (ComputationError, DesignError) as error:  # an arm too soft for its weight
                 refused = str(error)
                 break
-        worst = self._bracket(found, refused)
+        own = self._spectra_along(1.0)
+        worst = self._bracket(found, refused, all_stable([judge_poles(p) for p in own]))
         k = self.times.index(worst.t)
         empty = np.zeros(0, dtype=complex)
         spectra = Spectra(
             slow=empty,
             fast=empty,
-            full=self._spectra_along(1.0)[k],
+            full=own[k],
             s=_S[: len(found)][::-1],
             poles=tuple(spectra[k] for spectra in reversed(found)),
             ranges=None,
@@ -222,24 +219,24 @@ class _Study:
         loop = self.remake(s)
         return [linearise_loop(loop, self.joints(t), 0.0).poles for t in self.times]
 
-    def _bracket(self, found: Sequence[Sequence[ComplexArray]], refused: str) -> Bound:
+    def _bracket(
+        self, found: Sequence[Sequence[ComplexArray]], refused: str, own: bool | str
+    ) -> Bound:
         """Bound between the first s of `_S` at which a pose is unstable, and the one before.
 
         Where no loop could be made at the next s, as it `refused`, the last one is the bound.
         """
-        order, last = self.basis.order, self.times[-1]
+        here = partial(Bound, order=self.basis.order, exact=False, stable=own)
         worst = [max(spectral_abscissa(values) for values in spectra) for spectra in found]
         k = next((k for k, abscissa in enumerate(worst) if abscissa > 0), None)
         if not found:
-            raise DesignError(f"at {_S[0]:g} times the stiffness: {refused}")
-        if k is None and refused:
-            s_star = float(_S[len(found) - 1])
-            return Bound(t=last, order=order, s_star=s_star, exact=False, refused=refused)
+            raise ComputationError(f"separation, {_S[0]:g} times the stiffness: {refused}")
         if k is None:
-            return Bound(t=last, order=order, s_star=0.0, exact=False)
+            s_star = float(_S[len(found) - 1]) if refused else 0.0
+            return here(t=self.times[-1], s_star=s_star, refused=refused)
         if k == 0:
             why = f"the loop is unstable even at {_S[0]:g} times the stiffness"
-            return Bound(t=last, order=order, s_star=np.inf, exact=False, why=why)
+            return here(t=self.times[-1], s_star=np.inf, why=why)
 
         def abscissa(log_s: float) -> float:
             spectra = self._spectra_along(float(np.exp(log_s)))
@@ -250,27 +247,11 @@ class _Study:
         spectra = self._spectra_along(s_star)
         pose = int(np.argmax([values.real.max() for values in spectra]))
         crossing = spectra[pose][spectra[pose].real.argmax()]
-        return Bound(
-            t=self.times[pose],
-            order=order,
-            s_star=s_star,
-            frequency=float(abs(crossing.imag)),
-            exact=False,
-        )
-
-
-def _require_stable_subsystems(loop: ClosedLoop, path: Sequence[Bound]) -> None:
-    for bound in path:
-        if bound.why:
-            raise DesignError(
-                f"{loop.controller.design.name} on {loop.truth.arm.name} ({bound.order} "
-                f"{loop.truth.basis.kind}): no stiffness makes this loop stable at t = "
-                f"{bound.t:.4g} s: {bound.why}; see flexctl compare"
-            )
+        return here(t=self.times[pose], s_star=s_star, frequency=float(abs(crossing.imag)))
 
 
 def _spectra(pencil: Pencil, s_star: float) -> Spectra:
-    bound = s_star or 1.0
+    bound = s_star if 0 < s_star < np.inf else 1.0
     s = np.geomspace(min(1.0, bound) / BEYOND, max(1.0, bound) * BEYOND, N_CURVE)
     return Spectra(
         slow=slow_poles(pencil),
@@ -286,8 +267,12 @@ def _ranges(pencil: Pencil) -> tuple[tuple[float, float], ...] | None:
     """Intervals of s = 1/sigma^2 in which the loop is stable, ascending."""
     if not is_exact(pencil):
         return None
-    found = [
+    try:
+        found = stable_ranges(pencil, followed_from(pencil))
+    except DesignError:  # marginal at every stiffness
+        return ()
+    factors = [
         (0.0 if np.isinf(high) else 1 / high**2, 1 / low**2 if low else np.inf)
-        for low, high in stable_ranges(pencil)
+        for low, high in found
     ]
-    return tuple(sorted(found))
+    return tuple(sorted(factors))

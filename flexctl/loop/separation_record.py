@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,6 @@ from flexctl import checks
 from flexctl.catalogue import BasisChoice
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
-from flexctl.loop.linear import judge_poles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,8 @@ class Bound:
         infinite where a subsystem is unstable by itself, so that no stiffness helps.
     frequency
         Of the eigenvalue that crosses, at that stiffness [rad/s].
+    stable
+        Whether the loop is stable there with the arm as it is: True, False or "marginal".
     exact
         Whether the guardian map gave it; else a bracket, which may miss a narrow band.
     what
@@ -44,6 +46,7 @@ class Bound:
     order: int
     s_star: float
     frequency: float = np.nan
+    stable: bool | str
     exact: bool
     what: str = ""
     why: str = ""
@@ -138,8 +141,8 @@ class Separation:
 
     @property
     def stable(self) -> bool | str:
-        """Whether the loop is stable with the arm as it is, at the truth's worst pose."""
-        return judge_poles(self.spectra.full)
+        """Whether the loop is stable with the arm as it is, at all poses and truth orders."""
+        return all_stable([bound.stable for bound in (*self.path, *self.orders)])
 
     @property
     def mu(self) -> float:
@@ -187,6 +190,13 @@ class Separation:
             "full_poles": _listed(spectra.full),
             "assumptions": list(self.assumptions),
         }
+
+
+def all_stable(verdicts: Sequence[bool | str]) -> bool | str:
+    """Judge several loops at once: False if one is unstable, else "marginal" if one is."""
+    if False in verdicts:
+        return False
+    return "marginal" if "marginal" in verdicts else True
 
 
 def _finite(value: float) -> float | None:

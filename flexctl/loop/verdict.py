@@ -97,12 +97,21 @@ def _thin_margins(e: Evaluation) -> list[str]:
     ]
 
 
+def _sooner(second: Evaluation, best: Evaluation) -> str:
+    """Say it where the second settles before the first: the largest error ranks, not the time."""
+    times = [e.residual.settling_time if e.residual else None for e in (second, best)]
+    if times[0] is None or times[1] is None or times[0] >= times[1]:
+        return ""
+    return f", but settles sooner, in {times[0]:.3g} s"
+
+
 def _next(ranked: Sequence[Evaluation]) -> list[str]:
     if len(ranked) < 2:
         return []
     second = ranked[1]
     if second.residual is not None:
-        return [f"Next comes {second.name} with {1e3 * second.residual.tip_error_max:.3g} mm."]
+        error = f"{1e3 * second.residual.tip_error_max:.3g} mm"
+        return [f"Next comes {second.name} with {error}{_sooner(second, ranked[0])}."]
     if ranked[0].residual is not None or second.tracking is None:
         return []
     return [f"Next comes {second.name} with {1e3 * second.tracking.tip_error_rms:.3g} mm."]

@@ -8,6 +8,7 @@ import numpy as np
 
 from flexctl.catalogue import load_design
 from flexctl.loop import Separation, find_separation
+from flexctl.loop.separation_record import Bound
 from flexctl.loop.softening import FixedDamping
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets, progress
@@ -50,22 +51,24 @@ def verdict(found: Separation) -> str:
     where = f"on {worst.order} {found.truth.kind}, at the pose of t = {worst.t:.3g} s"
     if worst.why:
         return f"{name}: no stiffness makes the loop stable {where}: {worst.why}."
+    if worst.refused:
+        down = f"no loss of stability down to {worst.s_star:.4g} of the arm's stiffness"
+        return f"{name}: {down}; softer: {worst.refused}."
     if not worst.s_star:
         return f"{name}: the loop is stable at every stiffness."
-    if worst.refused:
+    crossing = f"{_crossing(worst)} at {worst.frequency:.4g} rad/s becomes unstable"
+    if worst.s_star < 1:
         down = f"stable down to {worst.s_star:.4g} of the arm's stiffness"
-        return f"{name}: {down}; softer: {worst.refused}."
-    crossing = f"{worst.what or 'a mode'} at {worst.frequency:.4g} rad/s becomes unstable"
-    if worst.s_star >= 1:
-        return (
-            f"{name}: unstable although both subsystems are stable: it would take more than "
-            f"{worst.s_star:.4g} times the stiffness to separate the time scales ({crossing} "
-            f"{where})."
-        )
+        return f"{name}: {down}; there {crossing} ({where})."
+    own = "unstable" if found.stable is False else "not on the safe side, though stable as it is,"
     return (
-        f"{name}: stable down to {worst.s_star:.4g} of the arm's stiffness; there {crossing} "
-        f"({where})."
+        f"{name}: {own} although both subsystems are stable: it would take more than "
+        f"{worst.s_star:.4g} times the stiffness to separate the time scales ({crossing} {where})."
     )
+
+
+def _crossing(bound: Bound) -> str:
+    return bound.what or "a mode"
 
 
 def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
@@ -73,32 +76,45 @@ def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
 
     from flexctl.view.tables import literal, plain_table
 
-    worst = found.worst
     title = (
         f"{found.model}, judged on {basis_words(answer['truth'])} per link and plane, "
         f"{found.design} made on {basis_words(answer['basis'])}"
     )
     table = plain_table(title, "", "", "")
-    for label, value, unit in (
-        ("stiffness factor s* where stability is lost", _number(worst.s_star), "of the arm's"),
-        ("mu* (mu of the arm)", f"{_number(found.mu_star)} ({found.mu:.4g})", ""),
-        ("what crosses there", worst.what or "nothing", ""),
-        ("at", _number(worst.frequency), "rad/s"),
-        ("worst pose", f"t = {worst.t:.3g}", "s"),
-        ("worst truth", f"{worst.order} {found.truth.kind}", "per link and plane"),
-        ("found by", "the guardian map" if worst.exact else "bracketing", ""),
-    ):
+    for label, value, unit in _rows(found):
         table.add_row(literal(label), literal(value), literal(unit, "dim"))
     orders = plain_table(
         "Over truth orders", found.truth.kind, "s*", "what crosses", "", numeric=(0, 1)
     )
     for bound in found.orders:
-        crossing = f"{bound.frequency:.4g} rad/s" if bound.what else bound.why
-        orders.add_row(
-            str(bound.order), _number(bound.s_star), literal(bound.what), literal(crossing)
-        )
+        lost = np.isfinite(bound.frequency)
+        what, at = (_crossing(bound), f"{bound.frequency:.4g} rad/s") if lost else ("", bound.why)
+        orders.add_row(str(bound.order), _number(bound.s_star), literal(what), literal(at))
     notes = [literal(f"- {assumption}", "dim") for assumption in found.assumptions]
     return Group(table, orders, *notes, literal(answer["verdict"], "bold"))
+
+
+def _rows(found: Separation) -> list[tuple[str, str, str]]:
+    """Figures of the worst bound, each with its label and unit; of no crossing, only s*."""
+    worst = found.worst
+    label = "stiffness factor s* where stability is lost"
+    if worst.refused:
+        label = "stiffness factor s down to which it is not lost"
+    rows = [(label, _number(worst.s_star), "of the arm's")]
+    if np.isfinite(worst.frequency):
+        rows += [
+            ("mu* (mu of the arm)", f"{_number(found.mu_star)} ({found.mu:.4g})", ""),
+            ("what crosses there", _crossing(worst), ""),
+            ("at", _number(worst.frequency), "rad/s"),
+            ("worst pose", f"t = {worst.t:.3g}", "s"),
+            ("worst truth", f"{worst.order} {found.truth.kind}", "per link and plane"),
+        ]
+    stable = {True: "yes", False: "no"}.get(found.stable, "marginally")
+    return [
+        *rows,
+        ("stable with the stiffness it has", stable, "at all poses and orders"),
+        ("found by", "the guardian map" if worst.exact else "bracketing", ""),
+    ]
 
 
 def _number(value: float) -> str:

@@ -9,6 +9,7 @@ from flexctl.catalogue import BasisChoice, Design, load_design, load_model
 from flexctl.design import design_controller, separate_time_scales
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import close_loop, find_separation, linearise_loop, separate_loop, simulate
+from flexctl.loop.guardian import stable_ranges
 from flexctl.loop.pencil import poles
 from flexctl.loop.separated_loop import first_loss
 from flexctl.loop.separation_record import Bound, Separation, Spectra
@@ -209,8 +210,38 @@ def test_two_stable_subsystems_of_the_catalogue_make_an_unstable_arm():
 
 def test_a_subsystem_that_is_unstable_by_itself_has_no_bound():
     arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-printed")
-    with pytest.raises(DesignError, match=r"no stiffness.*unstable fast subsystem"):
-        find_separation(arm, design)
+    found = find_separation(arm, design, truth_basis=BasisChoice(order=2))
+
+    assert "unstable fast subsystem" in found.worst.why
+    assert (found.worst.s_star, found.mu_star, found.stable) == (np.inf, 0.0, False)
+
+
+def test_a_pose_that_is_unstable_as_it_is_counts_although_the_worst_has_restabilised():
+    # far softer than its bound the arm is stable again, at one end of the motion sooner than at the
+    # other: softened to between the two it is stable at some poses only
+    way = {"kind": "quintic", "from": [0.0, 0.0], "to": [0.0, 2.6], "duration": 1.0}
+    design = design_of("two-link", SLOW | LQR | {"reference": way, "slow_loop": {"angle": "rotor"}})
+    arm = load_model("subudhi-morris-2r")
+    loop = close_loop(design_controller(arm, design), arm, BasisChoice(order=2))
+    ends = [separate_loop(loop, np.array(joints)) for joints in ([0.0, 0.0], [0.0, 2.6])]
+    again = [stable_ranges(pencil)[-1][0] ** -2 for pencil in ends]
+    between = float(np.sqrt(again[0] * again[1]))
+    softer = soften_arm(arm, between), soften_design(design, between)
+    found = find_separation(*softer, truth_basis=BasisChoice(order=2))
+
+    assert {bound.stable for bound in found.path} == {True, False}
+    assert found.stable is False
+    assert found.worst.s_star > 1
+
+
+@pytest.mark.parametrize("fixed", ["none", "joints", "all"])
+def test_a_loop_that_is_stable_at_every_stiffness_is_so_in_its_ranges(fixed):
+    arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-slow-only")
+    found = find_separation(arm, design, truth_basis=BasisChoice(order=2), fixed_damping=fixed)
+    ((low, high),) = found.spectra.ranges
+
+    assert (found.worst.s_star, low, found.stable) == (0.0, 0.0, True)
+    assert high == (np.inf if fixed != "all" else pytest.approx(1e4))
 
 
 def test_a_design_without_two_time_scales_is_refused():
@@ -220,7 +251,7 @@ def test_a_design_without_two_time_scales_is_refused():
 
 
 NO_POLES = np.zeros(0, dtype=complex)
-BOUND = {"t": 0.0, "order": 2, "s_star": 0.5, "exact": True}
+BOUND = {"t": 0.0, "order": 2, "s_star": 0.5, "exact": True, "stable": True}
 SPECTRA = {"slow": NO_POLES, "fast": NO_POLES, "full": NO_POLES, "ranges": None}
 SPECTRA |= {"s": np.array([0.1, 1.0]), "poles": (NO_POLES, NO_POLES)}
 FOUND = {"model": "arm", "design": "trial", "truth": BasisChoice(), "basis": BasisChoice()}
