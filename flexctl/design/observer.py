@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-import scipy.linalg
 
 from flexctl.catalogue import Design, Noise, ObserverChoice
 from flexctl.checks import Array, ComplexArray
 from flexctl.design.instruments import Instruments, fit_instruments
-from flexctl.design.laws import LawParts
+from flexctl.design.laws import LawParts, constant
 from flexctl.design.lqr import design_lqr
+from flexctl.design.modal_scaling import modal_scaling
 from flexctl.design.reference import ReferenceMotion
 from flexctl.errors import DesignError
 from flexctl.plant import LinearPlant, Plant, find_equilibrium, linearise
@@ -96,7 +96,7 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
     gauges = design.loop.strain_gauges
     read = fit_instruments(plant, design.instruments, choice.noise, final, gauges)
     linear = linearise(plant, plant.straight(final))
-    T, inverse = _modal_scaling(linear)
+    T, inverse = modal_scaling(linear.M, linear.K, _SLOWEST)
     A, B = inverse @ linear.A_state @ T, inverse @ disturbance(plant, linear, choice.noise)
     whiten = np.linalg.inv(np.linalg.cholesky(read.V))  # readings with noise of intensity 1
     C, Q = whiten @ read.C @ T, B @ B.T
@@ -133,21 +133,6 @@ def _start(plant: Plant, choice: ObserverChoice, reference: ReferenceMotion) -> 
     if choice.start_error is not None:
         q = q + plant.straight(np.array(choice.start_error))
     return np.concatenate([q, np.zeros(plant.n)])
-
-
-def _modal_scaling(linear: LinearPlant) -> tuple[Array, Array]:
-    """T (2n, 2n) and its inverse: x = T y, y of the modes' displacements times w and rates.
-
-    Of one size in equal energies, which no Riccati solver of a fine mesh can do without.
-    """
-    n = len(linear.M)
-    w_squared, Phi = scipy.linalg.eigh(linear.K, linear.M)
-    w = np.sqrt(np.maximum(np.abs(w_squared), _SLOWEST**2))
-    T, inverse = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, 2 * n))
-    T[:n, :n], T[n:, n:] = Phi / w, Phi
-    from_modes = Phi.T @ linear.M
-    inverse[:n, :n], inverse[n:, n:] = w[:, None] * from_modes, from_modes
-    return T, inverse
 
 
 def require_detectable(A: Array, C: Array, linear: LinearPlant, T: Array) -> None:
@@ -242,7 +227,7 @@ def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array
         seen[row] = q[row]
     _, summed = parts.law(s, integral, *desired, seen, v_hat)
     a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited)
-    C, L = (ca.SX(ca.sparsify(ca.DM(X))) for X in (observer.instruments.C, observer.gain))
+    C, L = (constant(X) for X in (observer.instruments.C, observer.gain))
     moved = ca.vertcat(v_hat, a) + L @ (C @ (ca.vertcat(q, v) - estimate))
     z_rate = ca.vertcat(summed * (limited == tau) if n_i else ca.SX(0, 1), moved)
     outputs = [ca.densify(limited), ca.densify(z_rate)]
