@@ -14,7 +14,7 @@ BLOCKS = re.findall(
 )
 
 
-@pytest.mark.parametrize(("load", "block"), [(load_model, 0), (load_design, 1)])
+@pytest.mark.parametrize(("load", "block"), [(load_model, 0), (load_design, 1), (load_design, 2)])
 def test_the_documented_file_is_read(load, block, tmp_path):
     path = tmp_path / "documented.toml"
     text = BLOCKS[block]
