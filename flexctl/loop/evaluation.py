@@ -32,7 +32,7 @@ from flexctl.loop.performance import (
     judge_tracking,
 )
 from flexctl.loop.run import Tolerance
-from flexctl.loop.simulation import simulate
+from flexctl.loop.simulation import DEFAULT_SAMPLES, simulate
 from flexctl.loop.trajectory import Trajectory
 from flexctl.loop.verdict_json import evaluation_json
 from flexctl.plant import Plant, count_operations
@@ -153,7 +153,7 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     facts = _facts(loop)
     stability, final = _judge_stability(loop, others)
     try:
-        trajectory = simulate(loop, tolerance=_TOLERANCE)
+        trajectory = simulate(loop, times=_sample_times(loop), tolerance=_TOLERANCE)
     except RunError as error:
         return Evaluation(**facts, stability=stability, failed=_explain(error, stability))
     except ComputationError as error:
@@ -185,6 +185,13 @@ def require_motion(design: Design) -> None:
             f"{design.label}: reference: wanted a motion, to judge by, came torques "
             "(flexctl simulate runs them)"
         )
+
+
+def _sample_times(loop: ClosedLoop) -> Array:
+    """Even samples [s], and the very end of the reference, where the residual begins."""
+    even = np.linspace(0, loop.duration, DEFAULT_SAMPLES)
+    end = loop.controller.reference.duration
+    return even if np.isclose(even, end).any() or end > loop.duration else np.union1d(even, end)
 
 
 def _explain(error: RunError, stability: Stability) -> str:

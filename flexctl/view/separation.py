@@ -109,7 +109,7 @@ def _rows(found: Separation) -> list[tuple[str, str, str]]:
             ("worst pose", f"t = {worst.t:.3g}", "s"),
             ("worst truth", f"{worst.order} {found.truth.kind}", "per link and plane"),
         ]
-    stable = {True: "yes", False: "no"}.get(found.stable, "marginally")
+    stable = "marginally" if found.stable == "marginal" else "yes" if found.stable else "no"
     return [
         *rows,
         ("stable with the stiffness it has", stable, "at all poses and orders"),

@@ -83,6 +83,7 @@ def test_settings_apply_in_order_and_are_checked_together(arm):
         ("payload.mass", "setting: wanted KEY=VALUE"),
         ("=3", "setting: wanted KEY=VALUE"),
         ("payload.mass=", "setting: wanted KEY=VALUE"),
+        ("link1.flexible_joint.stiffness=*2", "wanted numbers to scale, came nothing"),
         ("link1.flexible_joint={}", "flexible_joint.rotor_inertia: wanted a value"),
         ("link3.total_length=1", "link[3].limits.position: wanted a free length"),
     ],
@@ -127,3 +128,12 @@ def test_options_reach_all_links(arm):
 def test_an_impossible_damping_is_refused(arm):
     with pytest.raises(InputError, match=r"damping_ratio\[1\]: wanted less than 1, came 1.5"):
         with_options(arm, foreshortening=None, damping=1.5)
+
+
+def test_scaling_all_springs_passes_over_rigid_joints():
+    spring = "link2.flexible_joint={rotor_inertia = 0.02, stiffness = 50.0}"
+    arm = load_model("subudhi-morris-2r-rigid-joints")
+    changed = apply_settings(arm, [spring, "links.flexible_joint.stiffness=*2"])
+
+    assert changed.links[0].flexible_joint is None
+    assert changed.links[1].flexible_joint.stiffness == 100.0

@@ -135,6 +135,15 @@ def test_a_motion_that_never_settles_has_no_settling_time(make):
     assert verdict.to_json()["residual"]["settling_time"] is None
 
 
+def test_a_run_is_sampled_at_the_very_end_of_the_motion(make):
+    # 0.5 s of 1.3 s lies between two of a thousand even samples
+    design = make["design"]([0.0], [0.6], loop={"duration": 1.3})
+    found = evaluate(make["close"](make["single"](), design)).trajectory
+
+    assert 0.5 in found.t
+    assert len(found.t) == 1002
+
+
 def test_a_motion_that_is_always_within_its_band_settles_at_once(make):
     design = make["design"]([0.0], [0.6], loop={"settle_within": 10.0})
     verdict = evaluate(make["close"](make["single"](), design, order=2))
