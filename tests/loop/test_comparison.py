@@ -1,12 +1,14 @@
 """Several designs side by side: the ranking, the baseline, what cannot be judged."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from flexctl.catalogue import BasisChoice, Design, apply_settings
 from flexctl.loop import baseline_design, compare, default_truth
+from flexctl.loop.verdict import verdict
 
 
 def named(design, name):
@@ -62,6 +64,19 @@ def test_a_ranking_goes_by_residual_then_tracking_then_energy(comparison):
         else:
             assert first.residual.settling_time is not None
     assert comparison.ranking.index("damped") < comparison.ranking.index("ringing")
+
+
+@pytest.mark.parametrize(("second", "said"), [(0.5, True), (0.95, False), (2.0, False)])
+def test_a_second_that_settles_well_before_the_first_is_said_to(comparison, second, said):
+    best = comparison.evaluations[0]
+    one, other = (
+        replace(best, name=name, residual=replace(best.residual, settling_time=time))
+        for name, time in (("one", 1.0), ("other", second))
+    )
+    words = verdict([one, other], [one, other])
+
+    assert "Next comes other with" in words
+    assert ("but settles sooner, in 0.5 s." in words) == said
 
 
 def test_its_json_is_plain_and_complete(comparison):
