@@ -212,7 +212,7 @@ def _bounds(
         if mask.any():
             at = np.array(places)[mask]
             axes.plot(at, np.full(len(at), height), shape, color=colour, label=words)
-            axes.legend(loc="center right")
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2))  # below the label
     if len(bounds) == 1:
         style = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center"}
         words = _words(bounds[0]).replace(": ", "\n")
