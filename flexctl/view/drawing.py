@@ -76,8 +76,9 @@ def make_skeleton(plant: Plant) -> Skeleton:
     p = ca.SX(ca.DM(base.position))
     lines, hidden, start = [], [], plant.rigid
     for j, body in enumerate(plant.bodies):
-        elastic = q[start : start + len(body.coordinates)]
-        start += len(body.coordinates)
+        size = len(body.coordinates)
+        elastic = ca.reshape(q[start : start + size], size, 1)  # a slice may be a row
+        start += size
         tip_rotation, tip_position = _tip_frame(body, q[j], elastic)
         points = ca.horzcat(_line(body, q[j], elastic), tip_position)
         lines.append(_placed(R, p, points))
@@ -124,7 +125,7 @@ def _line(body: Body, joint: ca.SX, elastic: ca.SX) -> ca.SX:
     """Return points (3, k) of a link's line in its input frame, from there on outwards."""
     R, p = _root(body, joint)
     xi = np.linspace(0.0, 1.0, N_POINTS if body.planes else 2)
-    length = free_length(body, joint) if body.planes or body.sliding else ca.SX(body.link.dh.a)
+    length = _length(body, joint)
     rows = [ca.SX.zeros(1, len(xi)) for _ in range(3)]
     rows[body.axis] = length * ca.DM(xi).T
     deltas, start = [], 0
@@ -137,6 +138,14 @@ def _line(body: Body, joint: ca.SX, elastic: ca.SX) -> ca.SX:
         table = shortening(tuple(body.planes.values()), xi)
         rows[body.axis] += table.coordinates(deltas).T @ ca.DM(table.shapes) / length
     return ca.horzcat(ca.SX.zeros(3), _placed(R, p, ca.vertcat(*rows)))
+
+
+def _length(body: Body, joint: ca.SX) -> ca.SX:
+    """Return the length of a link's line; a rigid one without mass there goes to its tip only."""
+    massless = body.on_axis or not body.link.mass_per_length
+    if massless and not body.planes and not body.sliding:
+        return ca.SX(body.link.dh.a)
+    return free_length(body, joint)
 
 
 def _root(body: Body, joint: ca.SX) -> tuple[ca.SX, ca.SX]:

@@ -12,9 +12,10 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from flexctl.view.output import replacing
 
@@ -26,6 +27,7 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 BASELINE = "#7F7F7F"
 GOOD, BAD, MUTED = "#009E73", "#C0392B", "#9AA0A6"
+_FEW_DECADES = 200.0  # a logarithmic axis that spans less has numbers between its decades
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -135,6 +137,15 @@ def plain_log(axes: Axes) -> None:
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(plain_numbers())
     axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def few_ticks(axis: Axis) -> None:
+    """Write a logarithmic axis in numbers that have room: 10, 20, 50; over decades 10, 100."""
+    low, high = axis.get_view_interval()
+    steps = (1.0, 2.0, 5.0) if high < _FEW_DECADES * low else (1.0,)
+    axis.set_major_locator(LogLocator(subs=steps, numticks=8))
+    axis.set_major_formatter(plain_numbers())
+    axis.set_minor_formatter(NullFormatter())
 
 
 def plain_numbers() -> FuncFormatter:

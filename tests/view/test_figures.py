@@ -1,6 +1,7 @@
 """Figures: drawn from the arm's own kinematics, not empty, the same every time."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -190,3 +191,31 @@ def test_every_design_keeps_its_colour_whatever_the_baseline():
 
     assert {name: beside[name] for name in alone} == alone
     assert beside["joint-pd"].colour == BASELINE
+
+
+@pytest.mark.parametrize(
+    "spring", ["", "flexible_joint = { rotor_inertia = 0.1, stiffness = 9.0 }"]
+)
+def test_a_rigid_link_is_drawn_where_its_mass_is_and_not_only_to_its_tip(flexctl, tmp_path, spring):
+    path = tmp_path / "rod.toml"
+    path.write_text(
+        'summary = "A rod"\nsource = "flexctl"\ngravity = [0.0, 0.0, 0.0]\n[[link]]\n'
+        f'joint = "revolute"\nlength = 0.7\nmass_per_length = 2.0\n{spring}\n'
+    )
+    plant = assemble_plant(load_model(str(path)), BasisChoice(order=1), interpreted=True)
+
+    (line,) = make_skeleton(plant).lines(np.zeros(plant.n))
+
+    assert np.ptp(line, axis=1) == pytest.approx([0.7, 0, 0])
+    assert line[:, -1] == pytest.approx(plant.tip(np.zeros(plant.n)))
+    assert flexctl("inspect", path, "--plot", tmp_path / "rod.svg").status == 0
+
+
+def test_the_legend_names_designs_whose_run_failed(sagging):
+    evaluations = [replace(sagging.evaluations[0], trajectory=None), sagging.evaluations[1]]
+    faces = looks([e.name for e in evaluations])
+
+    figure = figures.plot_comparison(evaluations, load_model("single-link-hub"), faces, 1e-4)
+
+    (legend,) = figure.subfigs[0].legends
+    assert [text.get_text() for text in legend.get_texts()] == [e.name for e in evaluations]

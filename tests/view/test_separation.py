@@ -4,6 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
+
+from flexctl.catalogue import BasisChoice
+from flexctl.loop import Separation
+from flexctl.loop.separation_record import Bound, Spectra
+from flexctl.view.figures import plot_separation
 
 ARM = "subudhi-morris-2r"
 QUICK = ("--truth-modes", "2")
@@ -72,3 +78,60 @@ def test_a_design_without_two_time_scales_is_refused_in_one_line(flexctl):
     assert (said.status, said.out) == (2, "")
     assert "method: wanted composite, the one with two time scales, came decoup" in said.err
     assert said.err.strip().count("\n") == 0
+
+
+def drawn(others=(), **changes):
+    """Figure of one bracketed bound with these changes, and all its words."""
+    bound = Bound(**{"t": 0.5, "order": 2, "s_star": 0.1, "exact": False, **changes})
+    s = np.geomspace(0.1, 100.0, 7)
+    poles = tuple(np.array([-1 - 2j, -1 + 2j, 0.0]) * np.sqrt(at) for at in s)
+    empty = np.zeros(0, dtype=complex)
+    spectra = Spectra(slow=empty, fast=empty, full=poles[0], s=s, poles=poles, ranges=None)
+    basis = BasisChoice(kind="modes", order=2)
+    found = Separation(
+        model="arm",
+        design="law",
+        truth=basis,
+        basis=basis,
+        path=(bound,),
+        orders=(bound, *others),
+        spectra=spectra,
+        epsilon=0.1,
+        assumptions=(),
+    )
+    figure = plot_separation(found)
+    figure.draw_without_rendering()
+    return figure, " ".join(text.get_text() for text in figure.findobj(Text))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"s_star": 0.0}, "stable at every stiffness\nlooked at, down to s = 0.1"),
+        ({"s_star": 0.0, "exact": True}, "stable at every stiffness"),
+        ({"s_star": np.inf, "why": "the fast one"}, "no stiffness helps:\nthe fast one"),
+        ({"refused": "no stable equilibrium"}, "s* = 0.1: no equilibrium below"),
+        ({"refused": "the law has no gains"}, "s* = 0.1: no loop below"),
+        ({"s_star": 0.3}, "law on arm (bracketed)"),
+        ({"s_star": 0.3}, "arm too soft: unstable"),
+    ],
+)
+def test_the_figure_says_in_words_what_no_line_shows(changes, words):
+    assert words in drawn(**changes)[1]
+
+
+def test_an_order_without_a_bound_is_drawn_within_the_axes():
+    hopeless = Bound(t=0.5, order=4, s_star=np.inf, exact=True, why="fast")
+    figure, said = drawn([hopeless], s_star=0.3)
+
+    assert "no stiffness helps" in said
+    assert np.isfinite(figure.axes[-1].get_ylim()).all()
+
+
+def test_what_is_said_of_a_refused_arm_stays_in_the_axes():
+    figure, _ = drawn(refused="no stable equilibrium")
+    axes = figure.axes[0]
+    (label,) = (text for text in axes.texts if "below" in text.get_text())
+
+    box, frame = label.get_window_extent(), axes.get_window_extent()
+    assert frame.x0 < box.x0 < box.x1 < frame.x1

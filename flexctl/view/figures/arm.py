@@ -7,6 +7,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from mpl_toolkits.mplot3d import proj3d
 from numpy.typing import NDArray
 
 from flexctl.loop import Trajectory
@@ -17,6 +18,7 @@ from flexctl.view.style import MUTED, PALETTE, Canvas
 Array = NDArray[np.float64]
 
 N_STILLS = 6
+_TEXT = (0.09, 0.035)  # width and height of a time, over the width of the picture
 _VIEW = {"elev": 24, "azim": -58}
 
 
@@ -63,9 +65,16 @@ class ArmAxes:
             return self.axes.plot(points[0], points[1], **style)
         return self.axes.plot(*points, **style)
 
+    def seen(self, points: Array) -> Array:
+        """Return where points (3,) or (3, k) are in the picture: (2,) or (2, k)."""
+        if self.planar:
+            return points[:2]
+        x, y, z = points
+        return np.array(proj3d.proj_transform(x, y, z, self.axes.get_proj())[:2])
+
     def _frame(self, points: Array) -> None:
         low, high = points.min(axis=1), points.max(axis=1)
-        margin = 0.06 * (high - low).max()
+        margin = 0.06 * ((high - low).max() or 1.0)  # an arm may be a point
         low, high = low - margin, high + margin
         self.axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         self.axes.set_xlabel("x [m]")
@@ -121,7 +130,8 @@ def _bent(skeleton: Skeleton, q: Array, shape: Array) -> list[Array]:
     rest, moved = skeleton.lines(q), skeleton.displacements(q, shape)
     size = np.ptp(np.hstack(rest), axis=1).max()
     largest = np.linalg.norm(np.hstack(moved), axis=0).max()
-    return [line + size / 6 / largest * by for line, by in zip(rest, moved, strict=True)]
+    scale = size / 6 / largest if largest else 0.0  # a mode may be of rotors alone
+    return [line + scale * by for line, by in zip(rest, moved, strict=True)]
 
 
 def plot_stills(canvas: Canvas, plant: Plant, run: Trajectory, end: float) -> None:
@@ -134,13 +144,16 @@ def plot_stills(canvas: Canvas, plant: Plant, run: Trajectory, end: float) -> No
     times = still_times(run, end)
     poses = [run.q[:, k] for k in times]
     factor = exaggeration(run, skeleton)
-    picture = ArmAxes(canvas, skeleton, poses, [run.tip])
+    enlarged = [line for q in poses for line in skeleton.lines(q, factor)]
+    picture = ArmAxes(canvas, skeleton, poses, [run.tip, *enlarged])
     picture.plot(run.tip, color=PALETTE[1], linewidth=1.0, label="way of the tip (to scale)")
     shades = mpl.colormaps["Blues"](np.linspace(0.35, 1.0, len(times)))
-    for k, q, shade in zip(times, poses, shades, strict=True):
+    for q, shade in zip(poses, shades, strict=True):
         picture.draw_rigid(q)
         picture.draw(q, shade, exaggeration=factor)
-        _stamp(picture, q, factor, f"{run.t[k]:.3g} s")
+    tips = [skeleton.lines(q, factor)[-1][:, -1] for q in poses]
+    width = np.ptp(picture.seen(np.hstack(enlarged)), axis=1).max()
+    _stamp(picture, tips, run.t[times], float(width))
     nothing = np.full((3, 1), np.nan)
     picture.plot(nothing, color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)), label="rigid arm")
     if skeleton.hidden_lines(poses[0]):
@@ -178,8 +191,16 @@ def exaggeration(run: Trajectory, skeleton: Skeleton) -> float:
     return float(max([f for f in (1, 2, 5, 10, 20, 50, 100) if f <= wanted], default=1))
 
 
-def _stamp(picture: ArmAxes, q: Array, factor: float, text: str) -> None:
-    """Write the time beside the tip."""
-    tip = picture.skeleton.lines(q, factor)[-1][:, -1]
-    where = tip[:2] if picture.planar else tip
-    picture.axes.text(*where, f"  {text}", fontsize=8, color="#202124")
+def _stamp(picture: ArmAxes, tips: Sequence[Array], times: Array, width: float) -> None:
+    """Write times [s] beside the tips (3,) [m]; those without room for two share one text."""
+    groups: list[tuple[Array, list[str]]] = []
+    for tip, t in zip(tips, times, strict=True):
+        apart = [(np.abs(picture.seen(tip) - picture.seen(at)), words) for at, words in groups]
+        near = [words for size, words in apart if (size < np.multiply(_TEXT, width)).all()]
+        if near:
+            near[0].append(f"{t:.3g}")
+        else:
+            groups.append((tip, [f"{t:.3g}"]))
+    for tip, words in groups:
+        where = tip[:2] if picture.planar else tip
+        picture.axes.text(*where, f"  {', '.join(words)} s", fontsize=8, color="#202124")

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
 from flexctl.loop import Evaluation
 from flexctl.view.inspection_table import arm_frequencies
-from flexctl.view.style import PALETTE, Canvas, Look
+from flexctl.view.style import PALETTE, Canvas, Look, few_ticks
+
+Array = NDArray[np.float64]
 
 _MARGINS = (
     ("gain_db", "Gain margin", "dB", 1.0),
@@ -61,12 +64,21 @@ def plot_frequencies(canvas: Canvas, answer: Mapping[str, Any]) -> None:
                 color=colour,
             )
     axes.set_xscale("log")
+    _frame(axes, np.concatenate([values for _, values in rows]))
     axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.7)
     axes.set_xlabel("rad/s")
     axes.set_title("Natural frequencies")
     above = axes.secondary_xaxis("top", functions=(_to_hertz, _from_hertz))
     above.set_xlabel("Hz")
+    for scale in (axes.xaxis, above.xaxis):
+        few_ticks(scale)
+
+
+def _frame(axes: Axes, values: Array) -> None:
+    """Leave room for the numbers of the lowest and the highest frequency."""
+    if len(values) and values.min() > 0:
+        axes.set_xlim(values.min() / 1.6, values.max() * 1.6)
 
 
 def _apart(values: Any) -> list[float]:

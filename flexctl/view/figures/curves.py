@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from flexctl.catalogue import Arm
@@ -18,6 +19,7 @@ Array = NDArray[np.float64]
 
 _SMALL = {"rad": ("mrad", 1e3), "m": ("mm", 1e3)}
 _MOST_COLUMNS = 3
+_TICKS = 5  # intervals at most on an axis of a small panel
 _FLATTENS = 4.0  # a background so many times larger is let off the scale
 _FLOOR = 1e-4  # mm: below it an error is not drawn
 _LAST = 0.1  # of the rest: too short to tell what is still to come
@@ -52,10 +54,11 @@ def plot_wind_up(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
     """Draw rotor minus joint, what every spring is wound up by, one panel per flexible joint."""
     sprung = tuple(wind_up(curves[0].run))
     units = dict(zip(arm.joints, joint_units(arm), strict=True))
+    what = " (rotor minus joint)" if panel_columns(len(sprung)) < _MOST_COLUMNS else ""
     for axes, name in zip(_panels(canvas, len(sprung), curves), sprung, strict=True):
         small, factor = _SMALL[units[name]]
         _lines(axes, curves, lambda run, name=name, f=factor: f * wind_up(run)[name])
-        axes.set_title(f"{name}: wind-up (rotor minus joint)")
+        axes.set_title(f"{name}: wind-up{what}")
         axes.set_ylabel(small)
 
 
@@ -137,15 +140,26 @@ def _lowest(curves: Sequence[Curve]) -> float:
     return max(1e3 * curves[0].band / 100, _FLOOR)
 
 
+def panel_columns(count: int) -> int:
+    """Return in how many columns so many panels stand."""
+    return 2 if count == 4 else min(count, _MOST_COLUMNS)
+
+
+def panel_rows(count: int) -> int:
+    """Return in how many rows so many panels stand."""
+    return -(-count // panel_columns(count))
+
+
 def _panels(canvas: Canvas, count: int, curves: Sequence[Curve]) -> list[Axes]:
-    columns = 2 if count == 4 else min(count, _MOST_COLUMNS)
-    rows = -(-count // columns)
-    grid = canvas.subplots(rows, columns, squeeze=False, sharex=True)
+    columns = panel_columns(count)
+    grid = canvas.subplots(panel_rows(count), columns, squeeze=False, sharex=True)
     panels = list(grid.flat)
     for spare in panels[count:]:
         spare.remove()
     for k, axes in enumerate(panels[:count]):
         _mark_end(axes, curves)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(MaxNLocator(_TICKS, steps=[1, 2, 5, 10]))
         if k >= count - columns:
             axes.set_xlabel("time [s]")
             axes.tick_params(labelbottom=True)

@@ -181,6 +181,8 @@ def _scale_rates(axes: Axes, rates: Array) -> None:
         linear = float(max(sizes.min(), sizes.max() / 200))
         axes.set_yscale("symlog", linthresh=linear)
         axes.yaxis.set_major_formatter(plain_numbers())
+        ticks = [tick for tick in axes.get_yticks() if tick == 0 or abs(tick) >= linear]
+        axes.set_yticks(ticks)  # those within the linear part have no room
         axes.set_ylim(2 * low, max(2 * high, 0.6 * linear))
     else:
         span = (high - low) or 1.0

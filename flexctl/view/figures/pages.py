@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from flexctl.catalogue import Arm
 from flexctl.loop import ClosedLoop, Comparison, Evaluation, Trajectory
@@ -14,6 +15,7 @@ from flexctl.view.figures.arm import plot_modes, plot_stills
 from flexctl.view.figures.bars import plot_frequencies, plot_margins
 from flexctl.view.figures.curves import (
     Curve,
+    panel_rows,
     plot_deflections,
     plot_joint_errors,
     plot_joints,
@@ -22,13 +24,14 @@ from flexctl.view.figures.curves import (
     plot_wind_up,
 )
 from flexctl.view.figures.eigenvalues import plot_path, plot_poles
-from flexctl.view.signals import motion_end
+from flexctl.view.signals import motion_end, wind_up
 from flexctl.view.style import Canvas, Look, looks, new_figure, split, styled
 
 if TYPE_CHECKING:
     from flexctl.view.inspection import Inspection
 
 N_MODES = 3  # drawn by `flexctl inspect`
+_ROW = 1.75  # inches that a row of panels needs
 
 
 def plot_inspection(found: Inspection, answer: Mapping[str, Any]) -> Figure:
@@ -48,7 +51,7 @@ def plot_simulation(loop: ClosedLoop, run: Trajectory) -> Figure:
     look = looks([name])[name]
     curve = Curve(name=name, run=run, look=look, band=loop.controller.design.loop.settle_within)
     with styled():
-        figure = new_figure(12.5, 8.6)
+        figure = new_figure(12.5, max(8.6, _ROW * sum(_heights(curve, arm).values())))
         figure.suptitle(f"{name} on {arm.name}", fontweight="bold", x=0.01, ha="left")
         left, right = split(figure, 1, 2, width_ratios=(1, 1.15))
         stills, error = split(left, 2, 1, height_ratios=(1.5, 1))
@@ -68,10 +71,11 @@ def plot_comparison(
     curves = make_curves(evaluations, faces, band)
     with styled():
         figure = new_figure(12.5, 11.0)
-        top, middle, bottom = split(figure, 3, 1, height_ratios=(1, 1.15, 1.35))
+        first = 1.0 if curves else 0.1  # without any run for the legend only
+        top, middle, bottom = split(figure, 3, 1, height_ratios=(first, 1.15, 1.35))
         if curves:
             plot_tip_error(top, curves)
-            add_legend(top)
+        _name_designs(top, evaluations, faces)
         left, right = split(middle, 1, 2, width_ratios=(1.7, 1))
         plot_poles(left, evaluations, faces)
         plot_path(right, evaluations, faces)
@@ -119,20 +123,47 @@ def add_legend(canvas: Canvas) -> None:
         canvas.legend(entries.values(), entries.keys(), loc=where, ncols=6, fontsize=9)
 
 
+def _name_designs(
+    canvas: Canvas, evaluations: Sequence[Evaluation], faces: Mapping[str, Look]
+) -> None:
+    """Draw one legend of all designs of which any panel shows something, with or without a run."""
+    drawn = [e.name for e in evaluations if e.trajectory is not None or e.stability is not None]
+    handles = [_handle(faces[name], name) for name in drawn]
+    style = {"ncols": 5, "fontsize": 9, "handlelength": 3.2}
+    canvas.legend(handles=handles, loc="outside upper left", **style)
+
+
+def _handle(look: Look, name: str) -> Line2D:
+    """Line and marker of a design as the panels draw them."""
+    dots = {"marker": look.marker, "markersize": 7, "markerfacecolor": "none"}
+    return Line2D([], [], color=look.colour, linestyle=look.dashes, label=name, **dots)
+
+
 def _all_axes(canvas: Canvas) -> list[Any]:
     inner = [axes for part in canvas.subfigs for axes in _all_axes(part)]
     return inner or list(canvas.axes)
 
 
 def _plot_signals(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
-    flexible, sprung = bool(curves[0].run.deflection), bool(curves[0].run.rotors)
-    tracks = curves[0].run.tracks
-    heights = [1.0] * tracks + [1.0] * sprung + [1.7] * flexible + [1.0]
-    parts = iter(split(canvas, len(heights), 1, height_ratios=heights))
-    if tracks:
-        plot_joint_errors(next(parts), curves, arm)
-    if sprung:
-        plot_wind_up(next(parts), curves, arm)
-    if flexible:
-        plot_deflections(next(parts), curves)
-    plot_torques(next(parts), curves, arm)
+    heights = _heights(curves[0], arm)
+    canvases = split(canvas, len(heights), 1, height_ratios=list(heights.values()))
+    parts = dict(zip(heights, canvases, strict=True))
+    if "errors" in parts:
+        plot_joint_errors(parts["errors"], curves, arm)
+    if "wind-up" in parts:
+        plot_wind_up(parts["wind-up"], curves, arm)
+    if "deflections" in parts:
+        plot_deflections(parts["deflections"], curves)
+    plot_torques(parts["torques"], curves, arm)
+
+
+def _heights(curve: Curve, arm: Arm) -> dict[str, float]:
+    """Return the signals that a run has, each with its height in rows of panels."""
+    run, joints = curve.run, panel_rows(len(arm.joints))
+    heights = {
+        "errors": float(joints) if run.tracks else 0.0,
+        "wind-up": float(panel_rows(len(wind_up(run)))) if run.rotors else 0.0,
+        "deflections": max(1.7, panel_rows(len(run.deflection))) if run.deflection else 0.0,
+        "torques": float(joints),
+    }
+    return {name: height for name, height in heights.items() if height}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from flexctl.loop import Separation
-from flexctl.loop.separation_record import Spectra
+from flexctl.loop.separation_record import Bound, Spectra
 from flexctl.view.style import (
     BAD,
     GOOD,
-    MUTED,
     PALETTE,
     new_figure,
     plain_log,
@@ -21,6 +23,10 @@ from flexctl.view.style import (
 )
 
 Array = NDArray[np.float64]
+
+_BESIDE = 4.0  # how many times the range goes on below an arm of which no loop can be made
+_WIDTH = 40  # characters of a line of text in a panel
+_PAPER = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
 
 
 def plot_separation(found: Separation) -> Figure:
@@ -35,114 +41,208 @@ def plot_separation(found: Separation) -> Figure:
 
 def _drawn(found: Separation) -> Figure:
     figure = new_figure(10.5, 6.6)
-    figure.suptitle(f"{found.design} on {found.model}", fontweight="bold", x=0.01, ha="left")
+    how = "" if found.worst.exact else " (bracketed)"
+    title = f"{found.design} on {found.model}{how}"
+    figure.suptitle(title, fontweight="bold", x=0.01, ha="left")
     grid = figure.add_gridspec(2, 2, width_ratios=(2.2, 1))
     frequency = figure.add_subplot(grid[0, 0])
     damping = figure.add_subplot(grid[1, 0], sharex=frequency)
     path, orders = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
-    spectra = found.spectra
+    spectra, pose = found.spectra, _pose(found)
     s = np.repeat(spectra.s, [len(values) for values in spectra.poles])
     values = np.concatenate(spectra.poles)
-    _frequencies(frequency, spectra, s, values)
-    _damping(damping, s, values)
-    _mark(frequency, found, named=True)
-    _mark(damping, found, named=False)
+    size = 2.0 if len(spectra.s) > 100 else 5.0  # few stiffness factors: dots, no curves
+    _frequencies(frequency, spectra, s, values, size)
+    frequency.set_title(
+        f"Eigenvalues of the whole loop over stiffness ({_truth(pose, found)}, t = {pose.t:.3g} s)"
+    )
+    _damping(damping, s, values, size)
+    for axes in (frequency, damping):
+        _mark(axes, spectra, pose)
+    _name_marks(frequency, pose)
     _over_path(path, found)
     _over_orders(orders, found)
     return figure
 
 
-def _frequencies(axes: Axes, spectra: Spectra, s: Array, values: NDArray[np.complex128]) -> None:
+def _pose(found: Separation) -> Bound:
+    """Return the bound at the pose and on the truth plant of the eigenvalues drawn."""
+    return max(found.path, key=lambda bound: bound.s_star)
+
+
+def _truth(bound: Bound, found: Separation) -> str:
+    return f"{bound.order} {found.truth.kind}"
+
+
+def _frequencies(
+    axes: Axes, spectra: Spectra, s: Array, values: NDArray[np.complex128], size: float
+) -> None:
     axes.set_xscale("log")
     plain_log(axes)
     axes.xaxis.set_major_formatter(plain_numbers())
     style = {"linestyle": "--", "linewidth": 1.1, "zorder": 4}
     slow, fast = np.abs(spectra.slow), np.abs(spectra.fast)
-    for k, size in enumerate(np.unique(slow.round(6))):
+    for k, height in enumerate(np.unique(slow.round(6))):
         label = "slow subsystem" if k == 0 else None
-        axes.axhline(size, color=PALETTE[4], label=label, **style)
-    for k, size in enumerate(np.unique(fast.round(6))):
+        axes.axhline(height, color=PALETTE[4], label=label, **style)
+    for k, height in enumerate(np.unique(fast.round(6))):
         label = "fast subsystem" if k == 0 else None
-        axes.plot(spectra.s, size * np.sqrt(spectra.s), color=PALETTE[5], label=label, **style)
-    _dots(axes, s, np.abs(values), values.real > 0)
+        axes.plot(spectra.s, height * np.sqrt(spectra.s), color=PALETTE[5], label=label, **style)
+    _dots(axes, s, np.abs(values), values.real > 0, size)
+    low, high = axes.get_ylim()
+    axes.set_ylim(low * (low / high) ** 0.14, high)  # room for the names of the marks
     axes.set_ylabel("|eigenvalue| [rad/s]")
-    axes.set_title("Eigenvalues of the whole loop over stiffness")
-    axes.legend(loc="upper left", markerscale=3)
+    paper = {"frameon": True, "edgecolor": "none", "framealpha": 0.85}
+    axes.legend(loc="upper left", markerscale=7 / size, **paper)
 
 
-def _damping(axes: Axes, s: Array, values: NDArray[np.complex128]) -> None:
+def _damping(axes: Axes, s: Array, values: NDArray[np.complex128], size: float) -> None:
+    moving = np.abs(values) > 0  # a joint that nothing holds has no damping ratio
+    s, values = s[moving], values[moving]
     ratios = -100 * values.real / np.abs(values)
-    _dots(axes, s, ratios, values.real > 0)
+    _dots(axes, s, ratios, values.real > 0, size)
     axes.axhline(0, color="black", linewidth=1)
     axes.set_yscale("symlog", linthresh=1.0, linscale=0.6)
-    ticks = [tick for tick in (-100, -10, -1, 0, 1, 10, 100) if tick >= 1.5 * ratios.min() - 0.5]
+    lowest = 1.5 * min(float(ratios.min()), 0.0) - 0.5
+    ticks = [tick for tick in (-100, -10, -1, 0, 1, 10, 100) if tick >= lowest]
     axes.set_yticks(ticks, [str(tick) for tick in ticks])
-    axes.set_ylim(1.5 * min(float(ratios.min()), 0.0) - 0.5, 130)
+    axes.set_ylim(lowest, 130)
     axes.set_ylabel("damping ratio [%]")
     axes.set_xlabel("stiffness factor s (1: the arm as it is)")
 
 
-def _dots(axes: Axes, s: Array, heights: Array, unstable: NDArray[np.bool_]) -> None:
-    style = {"linestyle": "none", "marker": ".", "markersize": 2.0, "rasterized": True}
+def _dots(axes: Axes, s: Array, heights: Array, unstable: NDArray[np.bool_], size: float) -> None:
+    style = {"linestyle": "none", "marker": ".", "markersize": size, "rasterized": True}
     axes.plot(s[~unstable], heights[~unstable], color="#30363D", label="stable", **style)
-    axes.plot(s[unstable], heights[unstable], color=BAD, label="unstable", **style)
+    if unstable.any():
+        axes.plot(s[unstable], heights[unstable], color=BAD, label="unstable", **style)
 
 
-def _mark(axes: Axes, found: Separation, *, named: bool) -> None:
-    """Shade where the loop is unstable; mark the bound at this pose and the arm itself."""
-    s, ranges = found.spectra.s, found.spectra.ranges or ((0.0, np.inf),)
-    edges = [s[0], *(edge for pair in ranges for edge in pair), s[-1]]
-    for low, high in zip(edges[::2], edges[1::2], strict=True):
-        left, right = np.clip([low, high], s[0], s[-1])
-        if right > left:
-            axes.axvspan(left, right, color=BAD, alpha=0.08, linewidth=0)
-    bound = max(b.s_star for b in found.path)
-    marks = [(1.0, GOOD, "the arm")] + [(bound, BAD, f"s* = {bound:.3g}")] * (bound > 0)
-    for at, colour, words in marks:
-        axes.axvline(at, color=colour, linewidth=1.4)
-        if named:  # each on the side away from the other
-            before = at < 1 or (at == 1 and bound > 1)
-            place = {"xycoords": ("data", "axes fraction"), "ha": "right" if before else "left"}
-            axes.annotate(f" {words} ", (at, 0.01), color=colour, va="bottom", **place)
-    axes.set_xlim(s[0], s[-1])
+def _mark(axes: Axes, spectra: Spectra, pose: Bound) -> None:
+    """Shade where the loop is unstable or cannot be made; mark the pose's bound and the arm."""
+    first, last = spectra.s[0], spectra.s[-1]
+    left = first / _BESIDE if pose.refused else first
+    known = pose.s_star if np.isfinite(pose.s_star) else 0.0  # else colours of dots alone say it
+    ranges = ((known, np.inf),) if spectra.ranges is None else spectra.ranges
+    edges = [0.0, *(edge for pair in ranges for edge in pair), np.inf]
+    for pair in zip(edges[::2], edges[1::2], strict=True):
+        low, high = np.clip(pair, left, last)
+        if high > low:
+            axes.axvspan(low, high, color=BAD, alpha=0.08, linewidth=0)
+    axes.axvline(1.0, color=GOOD, linewidth=1.4)
+    if 0 < pose.s_star < np.inf:
+        axes.axvline(pose.s_star, color=BAD, linewidth=1.4)
+    axes.set_xlim(left, last)
+
+
+def _name_marks(axes: Axes, pose: Bound) -> None:
+    """Name arm and bound, each on the side away from the other if that is within the axes."""
+    bounded = 0 < pose.s_star < np.inf
+    _name(axes, 1.0, 0.015, "the arm as it is", GOOD, before=bounded and pose.s_star > 1)
+    if bounded:
+        _name(axes, pose.s_star, 0.09, _words(pose), BAD, before=pose.s_star <= 1)
+    else:
+        words = "stable at every s shown" if pose.s_star == 0 else "no stiffness helps"
+        style = {"ha": "right", "va": "bottom", "bbox": _PAPER, "zorder": 5}
+        colour = BAD if pose.s_star else GOOD
+        axes.text(0.99, 0.015, words, transform=axes.transAxes, color=colour, **style)
+
+
+def _name(axes: Axes, s: float, height: float, words: str, colour: str, *, before: bool) -> None:
+    low, high = np.log(axes.get_xlim())
+    where = (np.log(s) - low) / (high - low)
+    before = where > 0.6 or (before and where > 0.3)
+    style = {"ha": "right" if before else "left", "va": "bottom", "bbox": _PAPER, "zorder": 5}
+    offset = (-5 if before else 5, 0)
+    place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    axes.annotate(words, (s, height), xytext=offset, color=colour, **place, **style)
+
+
+def _words(bound: Bound) -> str:
+    """Say what happens below a bound that is finite and above zero."""
+    if not bound.refused:
+        return f"s* = {bound.s_star:.3g}"
+    missing = "equilibrium" if "equilibrium" in bound.refused else "loop"
+    return f"s* = {bound.s_star:.3g}: no {missing} below"
 
 
 def _over_path(axes: Axes, found: Separation) -> None:
-    t = [bound.t for bound in found.path]
-    s_star = [bound.s_star for bound in found.path]
-    axes.plot(t, s_star, color=PALETTE[1], marker="o" if len(t) == 1 else None)
-    _scale(axes, s_star)
-    axes.set_title(f"Bound along the motion ({found.truth.order} {found.truth.kind})")
+    alone = len(found.path) == 1
+    where = "at the worst pose" if alone else "along the motion"
+    axes.set_title(f"Bound {where} ({found.truth.order} {found.truth.kind})")
     axes.set_xlabel("time [s]")
-    axes.set_ylabel("s*")
+    times = [bound.t for bound in found.path]
+    _bounds(axes, times, found.path, found, marker="o" if alone else None)
+    if alone:
+        axes.set_xticks(times, [f"{t:.3g}" for t in times])
 
 
 def _over_orders(axes: Axes, found: Separation) -> None:
-    finite = [bound for bound in found.orders if np.isfinite(bound.s_star)]
-    orders, s_star = [b.order for b in finite], [b.s_star for b in finite]
-    axes.plot(orders, s_star, color=PALETTE[1], marker="o")
-    for bound in found.orders:
-        if bound.why:
-            axes.axvline(bound.order, color=BAD, linestyle=":", linewidth=1.4)
-    _scale(axes, s_star)
-    axes.set_xticks([bound.order for bound in found.orders])
     axes.set_title("Bound over the truth's order")
     axes.set_xlabel(f"{found.truth.kind} per link and plane")
+    orders = [bound.order for bound in found.orders]
+    _bounds(axes, orders, found.orders, found, marker="o")
+    axes.set_xticks(orders)
+
+
+def _bounds(
+    axes: Axes,
+    places: Sequence[float],
+    bounds: Sequence[Bound],
+    found: Separation,
+    marker: str | None,
+) -> None:
+    """Draw bounds where they are finite and above zero, and say in words what the others are."""
+    s_star = np.array([bound.s_star for bound in bounds])
+    drawn = (s_star > 0) & np.isfinite(s_star)
     axes.set_ylabel("s*")
+    if not drawn.any():
+        _say(axes, bounds[int(np.argmax(s_star))], found)
+        edge = 0.05 * (places[-1] - places[0]) or 0.5
+        axes.set_xlim(places[0] - edge, places[-1] + edge)
+        return
+    plain_log(axes)
+    axes.plot(places, np.where(drawn, s_star, np.nan), color=PALETTE[1], marker=marker)
+    _scale(axes, s_star[drawn])
+    bottom, top = axes.get_ylim()
+    for mask, height, shape, colour, words in (
+        (s_star == 0, 1.2 * bottom, "v", GOOD, "stable at every stiffness"),
+        (np.isinf(s_star), top / 1.2, "^", BAD, "no stiffness helps"),
+    ):
+        if mask.any():
+            at = np.array(places)[mask]
+            axes.plot(at, np.full(len(at), height), shape, color=colour, label=words)
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2))  # below the label
+    if len(bounds) == 1:
+        style = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center"}
+        words = _words(bounds[0]).replace(": ", "\n")
+        axes.annotate(words, (places[0], s_star[0]), color=BAD, bbox=_PAPER, **style)
 
 
-def _scale(axes: Axes, s_star: list[float]) -> None:
-    """Logarithmic where there are only bounds above zero; the arm itself always in sight."""
-    if s_star and min(s_star) > 0:
-        plain_log(axes)
+def _say(axes: Axes, worst: Bound, found: Separation) -> None:
+    """Say in an empty panel that no bound is drawn because there is none."""
+    if worst.why:
+        reason = textwrap.shorten(worst.why, 5 * _WIDTH, placeholder=" ...")
+        words, colour = f"no stiffness helps:\n{textwrap.fill(reason, _WIDTH)}", BAD
+    elif worst.exact:
+        words, colour = "stable at every stiffness", GOOD
+    else:
+        words = f"stable at every stiffness\nlooked at, down to s = {found.spectra.s[0]:.3g}"
+        colour = GOOD
+    axes.set_yticks([])
+    style = {"ha": "center", "va": "center", "bbox": _PAPER}
+    axes.text(0.5, 0.5, words, transform=axes.transAxes, color=colour, **style)
+
+
+def _scale(axes: Axes, s_star: Array) -> None:
+    """Keep the arm itself always in sight, and shade the bounds above it."""
+    low, high = min(s_star.min(), 1.0) / 2.5, max(s_star.max(), 1.0) * 5
     axes.axhline(1.0, color=GOOD, linewidth=1.4)
-    axes.axhspan(1.0, max([*s_star, 1.0]) * 3, color=BAD, alpha=0.08, linewidth=0)
-    axes.set_ylim(min([*[s for s in s_star if s > 0], 1.0]) / 2, max([*s_star, 1.0]) * 3)
-    axes.annotate(
-        "unstable",
-        (0.98, 1.0),
-        xycoords=("axes fraction", "data"),
-        color=MUTED,
-        ha="right",
-        va="bottom",
-    )
+    axes.axhspan(1.0, high, color=BAD, alpha=0.08, linewidth=0)
+    axes.set_ylim(low, high)
+    style = {"ha": "right", "fontsize": 8.5}
+    place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    under = {"xytext": (0, -3), "va": "top", "color": GOOD, **place, **style}
+    axes.annotate("the arm as it is", (0.99, 1.0), **under)
+    above = {"va": "top", "color": BAD, **style}
+    axes.text(0.99, 0.985, "arm too soft: unstable", transform=axes.transAxes, **above)
