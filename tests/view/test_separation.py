@@ -82,7 +82,9 @@ def test_a_design_without_two_time_scales_is_refused_in_one_line(flexctl):
 
 def drawn(others=(), **changes):
     """Figure of one bracketed bound with these changes, and all its words."""
-    bound = Bound(**{"t": 0.5, "order": 2, "s_star": 0.1, "exact": False, **changes})
+    bound = Bound(
+        **{"t": 0.5, "order": 2, "s_star": 0.1, "exact": False, "stable": True, **changes}
+    )
     s = np.geomspace(0.1, 100.0, 7)
     poles = tuple(np.array([-1 - 2j, -1 + 2j, 0.0]) * np.sqrt(at) for at in s)
     empty = np.zeros(0, dtype=complex)
@@ -121,7 +123,7 @@ def test_the_figure_says_in_words_what_no_line_shows(changes, words):
 
 
 def test_an_order_without_a_bound_is_drawn_within_the_axes():
-    hopeless = Bound(t=0.5, order=4, s_star=np.inf, exact=True, why="fast")
+    hopeless = Bound(t=0.5, order=4, s_star=np.inf, exact=True, stable=False, why="fast")
     figure, said = drawn([hopeless], s_star=0.3)
 
     assert "no stiffness helps" in said
