@@ -70,6 +70,7 @@ def test_at_the_stiffness_of_the_paper_both_tips_deflect_less(bang_bang, damping
     assert point.peak == pytest.approx((0.98, 0.953), abs=2e-3)
 
 
+@pytest.mark.slow  # the limit of figures 4 to 6; tests/plant has that of the equations
 @pytest.mark.parametrize("damping", [0.0, 0.01])
 def test_tips_tend_to_those_with_rigid_joints_in_proportion_to_the_softness(bang_bang, damping):
     # one over the stiffness: past its coarse range at 1e3, integrated to 1e-10

@@ -24,7 +24,7 @@ LIGHT, EVERY, ANGLES = list(TWO["ARMS"]), [*TWO["ARMS"], *TWO["HEAVY"]], ["link"
 
 def poles_of(arm, design, order=2, truth=None):
     """Controller, and poles of its loop at the final pose on this many modes."""
-    controller = design_controller(arm, design)
+    controller = design_controller(arm, design, interpreted=True)
     loop = close_around(controller, TWO["plant_of"](truth or arm, order))
     return controller, linearise_loop(loop, controller.reference.final, 0.0).poles
 
@@ -152,7 +152,7 @@ def stiff_runs():
     for factor, quasi_steady in itertools.product((1e2, 1e3), (True, False)):
         stiff = stiffened(arm, factor)
         design = design_of(arm, fast=weights(factor, quasi_steady=quasi_steady))
-        controller = design_controller(stiff, design)
+        controller = design_controller(stiff, design, interpreted=True)
         loop = close_around(controller, TWO["plant_of"](stiff))
         runs[factor, quasi_steady] = loop, simulate(loop, times=np.linspace(0, 2, 41))
     return runs
