@@ -240,7 +240,7 @@ class _Study:
 
         def abscissa(log_s: float) -> float:
             spectra = self._spectra_along(float(np.exp(log_s)))
-            return max(values.real.max() for values in spectra)
+            return max(spectral_abscissa(values) for values in spectra)
 
         root = scipy.optimize.brentq(abscissa, np.log(_S[k]), np.log(_S[k - 1]), xtol=1e-7)
         s_star = float(np.exp(float(root)))  # pyright: ignore[reportArgumentType]
