@@ -59,6 +59,14 @@ def bang_bang():
     return example("subudhi_morris_figures")
 
 
+@pytest.mark.parametrize("damping", [0.0, 0.01])
+@pytest.mark.parametrize("joints", ["flexible", "rigid"])
+def test_the_energy_account_of_the_bang_bang_runs_closes(bang_bang, joints, damping):
+    flexible, rigid = bang_bang.figures(damping)
+
+    assert {"flexible": flexible, "rigid": rigid}[joints].energy.imbalance < 1e-9
+
+
 def test_tips_deflect_more_with_flexible_joints_only_below_five_newton_metres(bang_bang):
     assert 5.0 < bang_bang.main() < 5.5
 

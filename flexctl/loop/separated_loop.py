@@ -12,12 +12,14 @@ A free of sigma: singular perturbation. Dampers that do not grow with the spring
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.linalg
 
 from flexctl.catalogue import Design
 from flexctl.checks import Array
-from flexctl.design import TwoTimeScales, separate_time_scales
+from flexctl.design import TwoTimeScales, separate_time_scales, slow_fast_map
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.crossings import Crossing
@@ -122,24 +124,48 @@ def why_not_exact(loop: ClosedLoop) -> str | None:
     return "gravity" if any(loop.truth.arm.gravity) else None
 
 
-def largest_part(loop: ClosedLoop, pencil: Pencil, crossing: Crossing) -> str:
-    """Name what has the largest participation, a sum of |w_k v_k|, in the crossing eigenvalue."""
-    solved = scipy.linalg.eig(pencil.matrix(crossing.sigma), left=True, right=True)
+def what_crosses(loop: ClosedLoop, pencil: Pencil, crossing: Crossing) -> str:
+    """Name the joint, spring or line with the largest part in a crossing of the pencil."""
+    slow, fast = _state_names(loop)
+    names = [*slow, *slow, *fast, *fast]
+    return _largest_part(pencil.matrix(crossing.sigma), 1j * crossing.frequency, names)
+
+
+def what_is_slowest(loop: ClosedLoop, joints: Array) -> str:
+    """Name the same of the eigenvalue with the largest real part; empty of a sampled loop."""
+    linear = linearise_loop(loop, joints, 0.0)
+    if linear.sampled:
+        return ""
+    T = slow_fast_map(loop.truth, loop.controller.design.slow_angle)
+    X = np.asarray(scipy.linalg.block_diag(T, T, np.eye(loop.controller.n_state)))
+    closed = np.linalg.solve(X, (linear.A + linear.B @ linear.K) @ X)
+    slow, fast = _state_names(loop)
+    estimate = ["estimate of the observer"] * loop.controller.n_state
+    slowest = max(linear.poles, key=lambda value: value.real)
+    return _largest_part(closed, slowest, [*slow, *fast, *slow, *fast, *estimate])
+
+
+def _largest_part(A: Array, value: complex, names: Sequence[str]) -> str:
+    """Name with the largest participation, a sum of |w_k v_k|, in the eigenvalue next to `value`.
+
+    A (N, N) is a state matrix whose states belong to `names` (N,), w and v are its left and right
+    eigenvectors.
+    """
+    solved = scipy.linalg.eig(A, left=True, right=True)
     values, W, V = (np.asarray(part) for part in solved)
-    k = int(np.abs(values - 1j * crossing.frequency).argmin())
+    k = int(np.abs(values - value).argmin())
     shares: dict[str, float] = {}
-    for name, share in zip(_state_names(loop), np.abs(W[:, k] * V[:, k]), strict=True):
+    for name, share in zip(names, np.abs(W[:, k] * V[:, k]), strict=True):
         shares[name] = shares.get(name, 0.0) + float(share)
     return max(shares, key=lambda name: shares[name])
 
 
-def _state_names(loop: ClosedLoop) -> list[str]:
-    """Name what the states y, y', zeta, eta belong to, as a reader is told it."""
+def _state_names(loop: ClosedLoop) -> tuple[list[str], list[str]]:
+    """Name what slow coordinates (m,) and fast positions (n_z,) belong to, as a reader is told."""
     truth, design = loop.truth, loop.controller.design
     rows = range(truth.m) if design.slow_angle == "link" else truth.drives
     slow = [f"slow motion of {truth.coordinates[row]}" for row in rows]
-    fast = [_fast_name(name) for name in truth.coordinates[truth.m :]]
-    return [*slow, *slow, *fast, *fast]
+    return slow, [_fast_name(name) for name in truth.coordinates[truth.m :]]
 
 
 def _fast_name(name: str) -> str:

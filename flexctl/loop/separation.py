@@ -29,9 +29,10 @@ from flexctl.loop.separated_loop import (
     first_loss,
     followed_from,
     is_exact,
-    largest_part,
     require_composite,
     separate_loop,
+    what_crosses,
+    what_is_slowest,
     why_not_exact,
 )
 from flexctl.loop.separation_record import Bound, Separation, Spectra, all_stable
@@ -187,7 +188,7 @@ class _Study:
         return here(
             s_star=1 / found.sigma**2,
             frequency=found.frequency,
-            what=largest_part(loop, pencil, found),
+            what=what_crosses(loop, pencil, found),
         )
 
     def bracketed(self, why: str) -> tuple[list[Bound], list[Bound], Spectra]:
@@ -246,8 +247,9 @@ class _Study:
         s_star = float(np.exp(float(root)))  # pyright: ignore[reportArgumentType]
         spectra = self._spectra_along(s_star)
         pose = int(np.argmax([values.real.max() for values in spectra]))
-        crossing = spectra[pose][spectra[pose].real.argmax()]
-        return here(t=self.times[pose], s_star=s_star, frequency=float(abs(crossing.imag)))
+        crossing, t = spectra[pose][spectra[pose].real.argmax()], self.times[pose]
+        what = what_is_slowest(self.remake(s_star), self.joints(t))
+        return here(t=t, s_star=s_star, frequency=float(abs(crossing.imag)), what=what)
 
 
 def _spectra(pencil: Pencil, s_star: float) -> Spectra:

@@ -34,8 +34,8 @@ class Bound:
     exact
         Whether the guardian map gave it; else a bracket, which may miss a narrow band.
     what
-        Slow joint, spring or line with the largest part in what crosses; empty where nothing does,
-        or where it is not known.
+        Slow joint, spring, line or observer with the largest part in what crosses; empty where
+        nothing does, and of sampled laws.
     why
         Which subsystem is not stable; empty where both are.
     refused

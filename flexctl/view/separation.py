@@ -56,7 +56,7 @@ def verdict(found: Separation) -> str:
         return f"{name}: {down}; softer: {worst.refused}."
     if not worst.s_star:
         return f"{name}: the loop is stable at every stiffness."
-    crossing = f"{_crossing(worst)} at {worst.frequency:.4g} rad/s becomes unstable"
+    crossing = f"{_crossing(worst)} {_swing(worst)} becomes unstable"
     if worst.s_star < 1:
         down = f"stable down to {worst.s_star:.4g} of the arm's stiffness"
         return f"{name}: {down}; there {crossing} ({where})."
@@ -69,6 +69,11 @@ def verdict(found: Separation) -> str:
 
 def _crossing(bound: Bound) -> str:
     return bound.what or "a mode"
+
+
+def _swing(bound: Bound) -> str:
+    """Say how fast what crosses swings, or that it does not."""
+    return f"at {bound.frequency:.4g} rad/s" if bound.frequency else "without swinging"
 
 
 def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
@@ -88,7 +93,7 @@ def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
     )
     for bound in found.orders:
         lost = np.isfinite(bound.frequency)
-        what, at = (_crossing(bound), f"{bound.frequency:.4g} rad/s") if lost else ("", bound.why)
+        what, at = (_crossing(bound), _swing(bound)) if lost else ("", bound.why)
         orders.add_row(str(bound.order), _number(bound.s_star), literal(what), literal(at))
     notes = [literal(f"- {assumption}", "dim") for assumption in found.assumptions]
     return Group(table, orders, *notes, literal(answer["verdict"], "bold"))

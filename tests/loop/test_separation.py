@@ -202,9 +202,11 @@ def test_a_bracketed_bound_is_the_exact_one_where_there_is_one(make):
     floating = arm.model_copy(update={"gravity": (0.0, 0.0, -1e-6)})
     found = find_separation(floating, design, truth_basis=BasisChoice(order=1))
 
-    worst = max(bound.s_star for bound in weightless.path)
-    assert worst > 0.1
-    assert found.worst.s_star == pytest.approx(worst, rel=1e-4)
+    worst = weightless.worst
+    assert worst.s_star > 0.1
+    assert found.worst.s_star == pytest.approx(worst.s_star, rel=1e-4)
+    assert found.worst.frequency == pytest.approx(worst.frequency, rel=1e-4)
+    assert found.worst.what == worst.what != ""
     assert not found.worst.exact
     assert any("gravity" in words for words in found.assumptions)
 

@@ -31,6 +31,12 @@ def _misprint(id: str, paper: str, ours: str, why: str, **numbers: float) -> Cla
     )
 
 
+def _pairs(right: Array, printed: Array) -> dict[str, float]:
+    """Name two frequencies (2,) [rad/s] as they should be and as printed."""
+    both = {"right": right, "printed": printed}
+    return {f"{name}_{k}": float(w[k - 1]) for name, w in both.items() for k in (1, 2)}
+
+
 def equation_19() -> Claim:
     """Compare strain energies with and without the square."""
     found = plant()
@@ -85,10 +91,7 @@ def equation_29_30() -> Claim:
         f"{printed[1]:.4g} rad/s",
         "M_D multiplies the other motion: the deflection in the moment, the slope in the force; "
         "as printed even the units differ",
-        right_1=right[0],
-        right_2=right[1],
-        printed_1=printed[0],
-        printed_2=printed[1],
+        **_pairs(right, printed),
     )
 
 
@@ -104,10 +107,7 @@ def equation_31() -> Claim:
         f"link 1 alone at {printed[0]:.4g} and {printed[1]:.4g} rad/s instead of {right[0]:.4g} "
         f"and {right[1]:.4g}",
         "the powers of l are exchanged: I_L/(m l^2) and M_D/(m l) are numbers without unit",
-        right_1=right[0],
-        printed_1=printed[0],
-        right_2=right[1],
-        printed_2=printed[1],
+        **_pairs(right, printed),
     )
 
 
@@ -249,10 +249,7 @@ def equation_48() -> Claim:
         f"link 2 alone at {right[0]:.4g} and {right[1]:.4g} rad/s, as printed {printed[0]:.4g} "
         f"and {printed[1]:.4g}",
         "the payload sits at the tip: its inertia there is I_P",
-        right_1=right[0],
-        right_2=right[1],
-        printed_1=printed[0],
-        printed_2=printed[1],
+        **_pairs(right, printed),
     )
 
 

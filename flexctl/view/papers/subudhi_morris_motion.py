@@ -148,8 +148,8 @@ def oscillatory() -> Claim:
     return Claim(
         id="figure 4 b, c",
         paper="joint elasticity makes the links more oscillatory",
-        ours=f"after the torques link angles oscillate by {_mrad(flexible)} mrad rms, with rigid "
-        f"joints by {_mrad(rigid)}; with k_s = {SOFT:g} N m/rad by {_mrad(soft)}",
+        ours=f"after the torques link angles oscillate by {_milli(flexible)} mrad rms, with rigid "
+        f"joints by {_milli(rigid)}; with k_s = {SOFT:g} N m/rad by {_milli(soft)}",
         verdict=judge(bool((flexible > rigid).all())),
         why=_WHY,
         numbers=_numbers(flexible=flexible, rigid=rigid, soft=soft),
@@ -167,7 +167,7 @@ def _angles(stiffness: float | None) -> Array:
     return ripple(run.q[:2], run.t)
 
 
-def _mrad(values: Array) -> str:
+def _milli(values: Array) -> str:
     return " and ".join(f"{1e3 * value:.3g}" for value in values)
 
 
@@ -201,8 +201,8 @@ def tip_amplitudes() -> Claim:
     return Claim(
         id="figures 5 d, 6 a",
         paper="tip deflections of the links are greater with flexible joints",
-        ours=f"they peak at {_mrad(flexible)} mm, with rigid joints at {_mrad(rigid)} mm; with "
-        f"k_s = {SOFT:g} N m/rad at {_mrad(soft)} mm",
+        ours=f"they peak at {_milli(flexible)} mm, with rigid joints at {_milli(rigid)} mm; with "
+        f"k_s = {SOFT:g} N m/rad at {_milli(soft)} mm",
         verdict=judge(bool((flexible > rigid).all())),
         why=_WHY,
         numbers=_numbers(flexible=flexible, rigid=rigid, soft=soft),
@@ -252,7 +252,7 @@ def joint_deviations() -> Claim:
     return Claim(
         id="figure 6 b",
         paper="both link angles deviate from their rotors'",
-        ours=f"by {_mrad(wound)} mrad at most",
+        ours=f"by {_milli(wound)} mrad at most",
         verdict=judge(bool((wound > 1e-4).all())),
         why="",
         numbers=_numbers(wound=wound),
