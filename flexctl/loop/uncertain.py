@@ -1,0 +1,132 @@
+"""A linear closed loop with real relative errors pulled out of it: a linear fractional form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from flexctl import checks
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A real relative error delta [-] that enters `size` channels alike.
+
+    `lowest` is the value at which it loses its meaning, such as -1 for a stiffness.
+    """
+
+    name: str
+    size: int
+    lowest: float = -np.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class UncertainLoop:
+    """x' = A x + U w,  z = V x + D w,  w = Delta z,  Delta = diag(delta_i I) of real delta_i.
+
+    So x' = (A + U Delta (I - D Delta)^-1 V) x; delta = 0 is the loop without errors. A sampled loop
+    is brought to this form by s = (z - 1)/(z + 1) of its multipliers z, which maps the unit circle
+    onto the imaginary axis: its eigenvalues are then no rates.
+
+    Attributes
+    ----------
+    A
+        (N, N), in 1/s; of a sampled loop without unit.
+    U, V, D
+        (N, r), (r, N) and (r, r); channels in the order of `parameters`.
+    parameters
+        What is uncertain; their sizes add up to r.
+    states
+        Names of x (N,).
+    sample_time
+        Of a sampled loop [s]; None of a continuous one.
+
+    Raises
+    ------
+    InputError
+        When sizes do not fit.
+    """
+
+    A: Array
+    U: Array
+    V: Array
+    D: Array
+    parameters: tuple[Parameter, ...]
+    states: tuple[str, ...]
+    sample_time: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check sizes."""
+        n, r = len(self.states), sum(parameter.size for parameter in self.parameters)
+        for name, shape in (("A", (n, n)), ("U", (n, r)), ("V", (r, n)), ("D", (r, r))):
+            checks.shape(name, getattr(self, name), shape)
+
+    @property
+    def size(self) -> int:
+        """Number N of states."""
+        return len(self.A)
+
+    @cached_property
+    def owner(self) -> Array:
+        """Index of the parameter of every channel (r,)."""
+        return np.repeat(np.arange(len(self.parameters)), [p.size for p in self.parameters])
+
+    def matrix(self, delta: Array) -> Array:
+        """State matrix (N, N) under errors delta (p,)."""
+        scaled = np.asarray(delta, dtype=float)[self.owner]
+        inner = np.eye(len(scaled)) - self.D * scaled
+        return self.A + (self.U * scaled) @ np.linalg.solve(inner, self.V)
+
+    def poles(self, delta: Array) -> ComplexArray:
+        """Eigenvalues (N,) under errors delta (p,)."""
+        return np.linalg.eigvals(self.matrix(delta)).astype(complex)
+
+    def along(self, direction: Array, name: str = "scale") -> UncertainLoop:
+        """Return the loop of one error t, all errors being t times `direction` (p,)."""
+        direction = np.asarray(direction, dtype=float)
+        checks.shape("direction", direction, (len(self.parameters),))
+        kept = direction[self.owner] != 0
+        if not kept.any():
+            raise InputError("direction: wanted one error other than zero at least, came none")
+        d = direction[self.owner][kept]
+        lowest = max(
+            (p.lowest / x for p, x in zip(self.parameters, direction, strict=True) if x > 0),
+            default=-np.inf,
+        )
+        return UncertainLoop(
+            A=self.A,
+            U=self.U[:, kept],
+            V=d[:, None] * self.V[kept],
+            D=d[:, None] * self.D[np.ix_(kept, kept)],
+            parameters=(Parameter(name=name, size=len(d), lowest=lowest),),
+            states=self.states,
+            sample_time=self.sample_time,
+        )
+
+    def at(self, delta: Array) -> UncertainLoop:
+        """Return the same with errors counted from delta (p,): a shift of their zero."""
+        scaled = np.asarray(delta, dtype=float)[self.owner]
+        inner = np.eye(len(scaled)) - self.D * scaled
+        V, D = np.linalg.solve(inner, self.V), np.linalg.solve(inner, self.D)
+        shifted = tuple(
+            Parameter(name=p.name, size=p.size, lowest=p.lowest - x)
+            for p, x in zip(self.parameters, np.asarray(delta, dtype=float), strict=True)
+        )
+        return UncertainLoop(
+            A=self.A + (self.U * scaled) @ V,
+            U=self.U + (self.U * scaled) @ D,
+            V=V,
+            D=D,
+            parameters=shifted,
+            states=self.states,
+            sample_time=self.sample_time,
+        )
+
+    def frequency(self, value: complex) -> float:
+        """Frequency [rad/s] of an eigenvalue on the imaginary axis: |Im|, or 2 atan(|Im|)/T."""
+        imaginary = abs(value.imag)
+        return 2 * float(np.arctan(imaginary)) / self.sample_time if self.sample_time else imaginary
