@@ -45,13 +45,13 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
     DesignError
         When the fast loop does not exist: see `make_fast_loop`.
     """
-    separate_time_scales(plant, reference.final, design.slow_angle)  # refuses a rigid arm
+    separate_time_scales(plant.nominal, reference.final, design.slow_angle)  # refuses a rigid arm
     signals, loop = law_signals(plant, integral=False), design.fast_loop
     slow = _slow_motion(plant, signals, design)
     forces = rigid_forces(plant, slow.y, slow.rate, slow.demand)
     T = constant(slow_fast_map(plant, design.slow_angle))
     tau = T[:, : plant.m].T @ forces
-    fast = make_fast_loop(plant, design, loop, reference) if loop else None
+    fast = make_fast_loop(plant.nominal, design, loop, reference) if loop else None
     if loop and fast:
         z_qs = _quasi_steady(plant, T, slow.y, tau, forces) if loop.quasi_steady else 0
         gains = sum_chebyshev([ca.DM(g) for g in fast.gains], 2 * _share(signals, reference) - 1)

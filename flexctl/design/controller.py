@@ -23,7 +23,7 @@ from flexctl.design.observer import Observer, design_observer, observed_law
 from flexctl.design.reference import ReferenceMotion, make_reference
 from flexctl.design.torque import torque_law
 from flexctl.errors import DesignError, InputError
-from flexctl.plant import Plant, assemble_plant
+from flexctl.plant import Plant, StiffnessError, assemble_plant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,8 @@ class Controller:
         CasADi function (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate): share s [-] of the second
         loop (0 in the gross motion, 1 after the switch), state z (n_z,) of the law, desired motion
         and measured q, v (n,); torques tau (m,) and dz/dt (n_z,). Torques are not yet limited,
-        unless there is an observer, which must know what the actuators do.
+        unless there is an observer, which must know what the actuators do. Errors of the stiffness
+        that are unknown are its last input; see `StiffnessError`.
     n_state
         Number n_z of states: integrals, 0 or m, and then the observer's estimate, 2n.
     torque_limit
@@ -70,7 +71,8 @@ class Controller:
 
     def __post_init__(self) -> None:
         m, n = self.plant.m, self.plant.n
-        wanted = [1, self.n_state, m, m, m, n, n]
+        unknown = [symbols.numel() for symbols in self.plant.unknown]
+        wanted = [1, self.n_state, m, m, m, n, n, *unknown]
         found = [self.law.numel_in(i) for i in range(self.law.n_in())]
         if found != wanted:
             raise DesignError(f"law: wanted inputs of sizes {wanted}, came {found}")
@@ -166,7 +168,12 @@ _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
 
 
 def design_controller(
-    arm: Arm, design: Design, basis: BasisChoice | None = None, *, interpreted: bool = False
+    arm: Arm,
+    design: Design,
+    basis: BasisChoice | None = None,
+    *,
+    interpreted: bool = False,
+    stiffness_error: StiffnessError | None = None,
 ) -> Controller:
     """Make the controller of a design file for an arm.
 
@@ -180,6 +187,9 @@ def design_controller(
         Discretisation of the design plant; the design file's by default.
     interpreted
         Do not compile the design plant: see `Plant`.
+    stiffness_error
+        What is wrong with the stiffness K_hat wherever the law computes with one. Gains, the second
+        loop's and an observer's too, stay those of the right stiffness.
 
     Raises
     ------
@@ -189,12 +199,14 @@ def design_controller(
         When no such controller exists: a mode cannot be stabilised, or the gains do not hold.
     """
     check_design(arm, design)
-    plant = assemble_plant(arm, basis or design.basis, interpreted=interpreted)
+    plant = assemble_plant(
+        arm, basis or design.basis, interpreted=interpreted, stiffness_error=stiffness_error
+    )
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
     parts, observer = _LAWS[design.method](plant, design, reference), None
     if design.instruments:
-        observer = design_observer(plant, design, reference)
+        observer = design_observer(plant.nominal, design, reference)
         parts = observed_law(plant, parts, observer, torque_limits(arm))
     return Controller(
         design=design,

@@ -48,7 +48,7 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     _require_stable_joints(Gp, Gv, Gi)
     u = signals.a_d - Gv * signals.error_rate - Gp * signals.error
     integral = ca.DM(Gi) * signals.z if Gi is not None else 0
-    linear = linearise(plant, plant.straight(reference.final))
+    linear = linearise(plant.nominal, plant.straight(reference.final))
     feedback = None
     if design.second_loop:
         feedback = design_second_loop(linear, plant.drives, design.second_loop)

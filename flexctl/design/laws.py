@@ -32,7 +32,8 @@ class Signals:
 
     `driven` are position, rate and acceleration (m, 1) desired of what the torques act on: of the
     joints themselves, or of the rotors that drive them. `error` and `error_rate` are those of the
-    same, as measured: collocated with the torques.
+    same, as measured: collocated with the torques. `unknown` are errors of the model's stiffness
+    that are inputs of the law too; see `StiffnessError`.
     """
 
     s: ca.SX
@@ -44,6 +45,7 @@ class Signals:
     v: ca.SX
     driven: tuple[ca.SX, ca.SX, ca.SX]
     drives: tuple[int, ...]
+    unknown: tuple[ca.SX, ...] = ()
 
     @property
     def error(self) -> ca.SX:
@@ -57,7 +59,7 @@ class Signals:
 
     def law(self, tau: ca.SX) -> ca.Function:
         """Make the law that gives `tau` (m, 1) and integrates the joint error."""
-        inputs = [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v]
+        inputs = [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v, *self.unknown]
         z_rate = self.error if self.z.numel() else ca.SX(0, 1)
         return ca.Function("law", inputs, [ca.densify(tau), z_rate], {"cse": True})
 
@@ -76,6 +78,7 @@ def law_signals(plant: Plant, *, integral: bool) -> Signals:
         v=ca.SX.sym("v", plant.n),
         driven=_driven_motion(plant, q_d, v_d, a_d),
         drives=plant.drives,
+        unknown=tuple(plant.unknown),
     )
 
 
@@ -96,7 +99,7 @@ def rigid_torque(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
 def rigid_forces(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
     """Give the forces (n, 1) that keep the arm straight at joint motion q, v, a (m, 1)."""
     S = _strain_free(plant)
-    return plant.casadi_functions["inverse_dynamics"](S @ q, S @ v, S @ a)
+    return plant.casadi_functions["inverse_dynamics"](S @ q, S @ v, S @ a, *plant.unknown)
 
 
 def _strain_free(plant: Plant) -> ca.SX:
@@ -122,10 +125,19 @@ def _driven_motion(plant: Plant, q_d: ca.SX, v_d: ca.SX, a_d: ca.SX) -> tuple[ca
     springs = [link.flexible_joint for link in plant.arm.links]
     if not any(springs) or not any(plant.arm.gravity):
         return q_d, v_d, a_d
-    compliance = ca.SX(ca.DM([1 / spring.stiffness if spring else 0.0 for spring in springs]))
-    position = q_d + compliance * gravity_torque(plant, q_d)
+    position = q_d + _compliance(plant) * gravity_torque(plant, q_d)
     rate = ca.jtimes(position, q_d, v_d)
     return position, rate, ca.jtimes(rate, ca.vertcat(q_d, v_d), ca.vertcat(v_d, a_d))
+
+
+def _compliance(plant: Plant) -> ca.SX:
+    """Compliance of the springs at the joints (m, 1) [rad/(N m) or m/N], as the model has it."""
+    compliance, errors = ca.SX.zeros(plant.m), plant.equations.errors
+    for k, j in enumerate(plant.arm.rotors):  # the springs are the first of all parts
+        spring = plant.arm.links[j].flexible_joint
+        assert spring is not None
+        compliance[j] = 1 / (spring.stiffness * (1 + errors[k] if errors.numel() else 1))
+    return compliance
 
 
 def per_joint(values: Sequence[float], n_joints: int) -> Array:

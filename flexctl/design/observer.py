@@ -216,24 +216,25 @@ def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array
     """
     n, n_i = plant.n, parts.n_state
     sizes = [parts.law.numel_in(k) for k in range(parts.law.n_in())]
-    s, _, *desired, q, v = (ca.SX.sym(f"i{k}", size) for k, size in enumerate(sizes))
+    symbols = [ca.SX.sym(f"i{k}", size) for k, size in enumerate(sizes)]
+    (s, _, *desired, q, v), unknown = symbols[:7], symbols[7:]
     z = ca.SX.sym("z", n_i + 2 * n)
     integral, estimate = z[:n_i], z[n_i:]
     q_hat, v_hat = estimate[:n], estimate[n:]
-    tau, _ = parts.law(s, integral, *desired, q_hat, v_hat)
+    tau, _ = parts.law(s, integral, *desired, q_hat, v_hat, *unknown)
     limited = limit_torque(tau, limit)
     seen = ca.SX(q_hat)
     for row in observer.measured:
         seen[row] = q[row]
-    _, summed = parts.law(s, integral, *desired, seen, v_hat)
-    a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited)
+    _, summed = parts.law(s, integral, *desired, seen, v_hat, *unknown)
+    a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited, *unknown)
     C, L = (constant(X) for X in (observer.instruments.C, observer.gain))
     moved = ca.vertcat(v_hat, a) + L @ (C @ (ca.vertcat(q, v) - estimate))
     z_rate = ca.vertcat(summed * (limited == tau) if n_i else ca.SX(0, 1), moved)
     outputs = [ca.densify(limited), ca.densify(z_rate)]
     return replace(
         parts,
-        law=ca.Function("law", [s, z, *desired, q, v], outputs, {"cse": True}),
+        law=ca.Function("law", [s, z, *desired, q, v, *unknown], outputs, {"cse": True}),
         n_state=n_i + 2 * n,
         assumptions=(*parts.assumptions, observer.assumption),
     )

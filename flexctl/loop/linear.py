@@ -154,7 +154,9 @@ def _zero_order_hold(A: Array, B: Array, T: float) -> tuple[Array, Array]:
     return whole[:n, :n], whole[:n, n:]
 
 
-def linearise_loop(loop: ClosedLoop, joints: Array, share: float) -> LinearLoop:
+def linearise_loop(
+    loop: ClosedLoop, joints: Array, share: float, errors: Array | None = None
+) -> LinearLoop:
     """Linearise a closed loop at rest, reference held at the given joint variables.
 
     An observer's estimate stands where the instruments would all see the arm: on a truth of another
@@ -168,15 +170,14 @@ def linearise_loop(loop: ClosedLoop, joints: Array, share: float) -> LinearLoop:
         Desired joint variables (m,) [rad or m].
     share
         0 in the gross motion, 1 under the second loop.
+    errors
+        Relative errors of the law's stiffness, by part, where they are unknown to its controller;
+        none by default.
     """
-    truth, controller = loop.truth, loop.controller
-    plant = linearise(truth, truth.straight(joints))
-    rest, zero = np.zeros(truth.n), np.zeros(truth.m)
-    seen = loop.measurement.function(plant.q0, rest)
-    arguments = [share, loop.agreeing_state(plant.q0, rest), joints, zero, zero, *seen]
-    found = controller.law_jacobian(*map(ca.DM, arguments))
-    K, L, E, F = (np.array(J).reshape(J.shape) for J in found)
-    by_state = np.array(loop.measurement.jacobian(plant.q0, rest))
+    plant = linearise(loop.truth, loop.truth.straight(joints))
+    K, L, E, F = law_slopes(loop, plant, joints, share, errors)
+    by_state = np.array(loop.measurement.jacobian(plant.q0, np.zeros(loop.truth.n)))
+    controller = loop.controller
     return LinearLoop(
         plant=plant,
         feedback=K @ by_state,
@@ -186,6 +187,25 @@ def linearise_loop(loop: ClosedLoop, joints: Array, share: float) -> LinearLoop:
         driven_by=E @ by_state,
         own=F,
     )
+
+
+def law_slopes(
+    loop: ClosedLoop, plant: LinearPlant, joints: Array, share: float, errors: Array | None = None
+) -> tuple[Array, Array, Array, Array]:
+    """Differentiate the law at rest: tau by the measured state and by z, z' by the same.
+
+    Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z), n being that of the design plant. The
+    arguments are those of `linearise_loop`, `plant` is the truth about its equilibrium.
+    """
+    controller, rest, zero = loop.controller, np.zeros(loop.truth.n), np.zeros(loop.truth.m)
+    seen = loop.measurement.function(plant.q0, rest)
+    arguments = [share, loop.agreeing_state(plant.q0, rest), joints, zero, zero, *seen]
+    if controller.plant.unknown:
+        parts = len(controller.plant.stiffness_parts)
+        arguments.append(np.zeros(parts) if errors is None else errors)
+    found = controller.law_jacobian(*map(ca.DM, arguments))
+    K, L, E, F = (np.array(J).reshape(J.shape) for J in found)
+    return K, L, E, F
 
 
 def judge_poles(poles: ComplexArray) -> bool | str:

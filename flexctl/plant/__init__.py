@@ -14,6 +14,7 @@ from flexctl.plant.inertia import require_inertia
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
 from flexctl.plant.operations import Operations, count_operations
 from flexctl.plant.plant import Plant, assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError
 
 __all__ = [
     "Evaluator",
@@ -21,6 +22,7 @@ __all__ = [
     "LinearPlant",
     "Operations",
     "Plant",
+    "StiffnessError",
     "assemble_plant",
     "backend",
     "cache_folder",

@@ -7,7 +7,7 @@ are gradients of scalar sums along the chain; what the kinetic energy gives is a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -56,6 +56,9 @@ class Equations:
         What gives the kinetic terms.
     sum_up
         Makes the energies of the arm in q and v, when they are first asked for.
+    parts, errors
+        Strain energy [J] of every part of the stiffness, and its relative error [-]; (p, 1) each,
+        of a model whose stiffness is wrong; else empty.
     """
 
     q: ca.SX
@@ -65,6 +68,8 @@ class Equations:
     B: ca.SX
     engine: Engine
     sum_up: Callable[[], Energies]
+    parts: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    errors: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
     @cached_property
     def energies(self) -> Energies:
@@ -84,12 +89,13 @@ class Equations:
     @cached_property
     def inverse(self) -> ca.SX:
         """M a + h + c + k + D v (n, 1)."""
-        return self.engine.inverse_dynamics(self.a)
+        return self.engine.inverse_dynamics(self.a) + self._wrong
 
     @cached_property
     def forward(self) -> ca.SX:
         """Accelerations under the torques tau (n, 1)."""
-        return self.engine.forward_dynamics(self.tau)
+        exact = self.engine.forward_dynamics(self.tau)
+        return exact + self._solved(self._wrong) if self.errors.numel() else exact
 
     @cached_property
     def c(self) -> ca.SX:
@@ -99,7 +105,19 @@ class Equations:
     @cached_property
     def k(self) -> ca.SX:
         """Elastic forces dV_strain/dq (n, 1), also on the row of a sliding link's joint."""
-        return ca.gradient(self.energies.strain, self.q)
+        return ca.gradient(self.energies.strain, self.q) + self._wrong
+
+    @cached_property
+    def _wrong(self) -> ca.SX:
+        """Elastic forces (n, 1) that a wrong stiffness adds."""
+        if not self.errors.numel():
+            return ca.SX(self.q.numel(), 1)
+        return ca.gradient(ca.dot(self.errors, self.parts), self.q)
+
+    @property
+    def unknown(self) -> list[ca.SX]:
+        """Errors that are symbols, as inputs of functions: one column or none."""
+        return [self.errors] if ca.symvar(self.errors) else []
 
     @property
     def D(self) -> ca.SX:

@@ -43,7 +43,10 @@ Parts = tuple[list[ca.SX], list[ca.SX]]
 
 
 class PlantFunctions(Mapping[str, ca.Function]):
-    """CasADi functions with dense results, each made when it is first asked for."""
+    """CasADi functions with dense results, each made when it is first asked for.
+
+    Where errors of the stiffness are unknown they are the last input of every function.
+    """
 
     def __init__(self, equations: Callable[[], Equations]) -> None:
         """Keep how to get the equations; they too are made only when needed."""
@@ -52,8 +55,10 @@ class PlantFunctions(Mapping[str, ca.Function]):
 
     def __getitem__(self, name: str) -> ca.Function:
         if name not in self._made:
-            inputs, outputs = _PARTS[name](self._equations())
+            equations = self._equations()
+            inputs, outputs = _PARTS[name](equations)
             dense = [ca.densify(output) for output in outputs]
+            inputs = [*inputs, *equations.unknown]
             self._made[name] = ca.Function(name, inputs, dense, {"cse": True})
         return self._made[name]
 

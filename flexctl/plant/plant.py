@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Literal, get_args
 
@@ -30,6 +30,7 @@ from flexctl.plant.inertia import require_balance
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.plant.recursion import Recursion
+from flexctl.plant.stiffness_error import StiffnessError, part_energies, stiffness_parts
 
 EngineName = Literal["recursion", "lagrange"]
 
@@ -57,6 +58,8 @@ class Plant:
     interpreted
         Whether the functions stay in the CasADi virtual machine even where a compiler is found:
         for a fine mesh of which only the eigenvalues are wanted.
+    stiffness_error
+        What is wrong with the stiffness K_hat of this model; None: nothing.
     """
 
     arm: Arm
@@ -64,6 +67,7 @@ class Plant:
     bodies: tuple[Body, ...]
     engine: EngineName = "recursion"
     interpreted: bool = False
+    stiffness_error: StiffnessError | None = None
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
@@ -135,7 +139,13 @@ class Plant:
     @cached_property
     def content(self) -> str:
         """All that determines the equations, as text: the key of the compile cache."""
-        return f"{self.engine} {self.arm.model_dump_json(exclude=_WORDS)} {self.basis!r}"
+        wrong = f" {self.stiffness_error!r}" if self.stiffness_error else ""
+        return f"{self.engine} {self.arm.model_dump_json(exclude=_WORDS)} {self.basis!r}{wrong}"
+
+    @cached_property
+    def nominal(self) -> Plant:
+        """Return the model without errors of its stiffness: what gains are made of."""
+        return replace(self, stiffness_error=None) if self.stiffness_error else self
 
     @cached_property
     def equations(self) -> Equations:
@@ -149,7 +159,25 @@ class Plant:
             else Lagrange(energies=sum_up(), q=q, v=v, coordinates=self.coordinates, B=B)
         )
         a, tau = ca.SX.sym("a", self.n), ca.SX.sym("tau", self.m)
-        return Equations(q=q, v=v, a=a, tau=tau, B=B, engine=engine, sum_up=sum_up)
+        wrong = self._wrong_stiffness(q) if self.stiffness_error else {}
+        return Equations(q=q, v=v, a=a, tau=tau, B=B, engine=engine, sum_up=sum_up, **wrong)
+
+    def _wrong_stiffness(self, q: ca.SX) -> dict[str, ca.SX]:
+        """Energies of the parts of the stiffness and their errors, symbols where unknown."""
+        values = self.stiffness_error.values if self.stiffness_error else None
+        size = len(self.stiffness_parts)
+        errors = ca.SX.sym("stiffness_error", size) if values is None else ca.SX(ca.DM(values))
+        return {"parts": part_energies(self.bodies, q), "errors": errors}
+
+    @property
+    def unknown(self) -> list[ca.SX]:
+        """Errors of the stiffness that are symbols, as last inputs of functions: one or none."""
+        return self.equations.unknown
+
+    @cached_property
+    def stiffness_parts(self) -> tuple[str, ...]:
+        """Names of the parts whose stiffness may be wrong by itself: springs, modes of lines."""
+        return stiffness_parts(self.bodies)
 
     @cached_property
     def casadi_functions(self) -> Mapping[str, ca.Function]:
@@ -339,7 +367,12 @@ class Plant:
 
 
 def assemble_plant(
-    arm: Arm, basis: BasisChoice, *, engine: EngineName = "recursion", interpreted: bool = False
+    arm: Arm,
+    basis: BasisChoice,
+    *,
+    engine: EngineName = "recursion",
+    interpreted: bool = False,
+    stiffness_error: StiffnessError | None = None,
 ) -> Plant:
     """Discretise every flexible link of an arm.
 
@@ -353,15 +386,27 @@ def assemble_plant(
         "recursion", or "lagrange" to check it by.
     interpreted
         Do not compile, although a compiler is found: see `Plant`.
+    stiffness_error
+        What is wrong with the stiffness of a controller's model; see `Plant`.
 
     Raises
     ------
     InputError
-        When there is no such engine, or the basis does not fit a link.
+        When there is no such engine, the basis does not fit a link, or there are not as many
+        errors as parts of the stiffness.
     """
     if engine not in get_args(EngineName):
         raise InputError(
             f"engine: wanted one of {', '.join(get_args(EngineName))}, came {engine!r}"
         )
     bodies = assemble_bodies(arm, basis)
-    return Plant(arm=arm, basis=basis, bodies=bodies, engine=engine, interpreted=interpreted)
+    if stiffness_error:
+        stiffness_error.require_size(len(stiffness_parts(bodies)))
+    return Plant(
+        arm=arm,
+        basis=basis,
+        bodies=bodies,
+        engine=engine,
+        interpreted=interpreted,
+        stiffness_error=stiffness_error,
+    )

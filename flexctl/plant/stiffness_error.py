@@ -1,0 +1,106 @@
+"""Relative errors of a model's stiffness, part by part: what K_hat has more than K.
+
+The parts are the modes of every elastic line and the springs of flexible joints. In coordinates
+delta = S(l) d a line has the stiffness EI / l^3 K_1, K_1 = int psi'' psi''' dxi, and with its modes
+K_1 phi = mu M_1 phi, phi' M_1 phi = 1, it falls apart into one part per mode,
+
+    K_1 = sum_j mu_j (M_1 phi_j)(M_1 phi_j)',
+
+each of which may be wrong by its own factor 1 + delta_j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+import scipy.linalg
+
+from flexctl import checks
+from flexctl.beam import Shapes, unit_matrices
+from flexctl.body import Body, free_length, scales
+from flexctl.checks import Array
+
+_DIAGONAL = 1e-9  # of the geometric mean of two diagonal entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class StiffnessError:
+    """Relative errors K_hat/K - 1 of all parts [-], named by `stiffness_parts`; None: unknown.
+
+    An unknown error is a symbol, an input more of every function that is made of it.
+    """
+
+    values: tuple[float, ...] | None
+
+    @property
+    def unknown(self) -> bool:
+        """Whether the errors are symbols."""
+        return self.values is None
+
+    def require_size(self, parts: int) -> None:
+        """Refuse errors, if they are known, that are not as many as parts of the stiffness.
+
+        Raises
+        ------
+        InputError
+            With both numbers.
+        """
+        if self.values is not None:
+            checks.shape("stiffness_error", self.values, (parts,))
+
+
+def stiffness_parts(bodies: Sequence[Body]) -> tuple[str, ...]:
+    """Names of all parts of an arm's stiffness: ``rotor1`` of a spring, ``link2.y.1`` of a mode.
+
+    Modes are counted upwards; they are those of the clamped line with the tip load that its shapes
+    assume where the coordinates are modes, and else with a free tip.
+    """
+    springs = [f"rotor{j + 1}" for j, body in enumerate(bodies) if body.link.flexible_joint]
+    modes = [
+        f"{body.link.name}.{direction}.{k + 1}"
+        for body in bodies
+        for direction, shapes in body.planes.items()
+        for k in range(len(shapes.names))
+    ]
+    return (*springs, *modes)
+
+
+def part_energies(bodies: Sequence[Body], q: ca.SX) -> ca.SX:
+    """Strain energy [J] of every part of an arm's stiffness (p, 1) at coordinates q (n, 1)."""
+    return ca.vertcat(ca.SX(0, 1), *_springs(bodies, q), *_modes(bodies, q))
+
+
+def _springs(bodies: Sequence[Body], q: ca.SX) -> Iterator[ca.SX]:
+    row = len(bodies)
+    for j, body in enumerate(bodies):
+        if spring := body.link.flexible_joint:
+            yield spring.stiffness * (q[row] - q[j]) ** 2 / 2
+            row += 1
+
+
+def _modes(bodies: Sequence[Body], q: ca.SX) -> Iterator[ca.SX]:
+    start = len(bodies) + sum(body.link.flexible_joint is not None for body in bodies)
+    for j, body in enumerate(bodies):
+        length = free_length(body, q[j])
+        for direction, shapes in body.planes.items():
+            count = len(shapes.names)
+            delta = scales(shapes, length) * q[start : start + count]
+            amounts = ca.DM(modal_parts(shapes)) @ delta
+            yield body.link.EI[direction] / length**3 * amounts**2 / 2
+            start += count
+
+
+def modal_parts(shapes: Shapes) -> Array:
+    """Rows a_j (n, n) with K_1 = sum_j a_j a_j', by ascending frequency.
+
+    Where the shapes are the modes themselves K_1 is diagonal, and every coordinate is a part.
+    """
+    M, K = unit_matrices(shapes)
+    size = np.sqrt(np.diag(K))
+    if (np.abs(K - np.diag(np.diag(K))) <= _DIAGONAL * np.outer(size, size)).all():
+        return np.diag(size)
+    mu, Phi = scipy.linalg.eigh(K, M)
+    return np.sqrt(mu)[:, None] * (M @ Phi).T
