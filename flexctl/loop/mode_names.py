@@ -1,0 +1,107 @@
+"""Which joint, spring or mode of a line an eigenvalue belongs to, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+
+from flexctl.beam import assemble_matrices
+from flexctl.checks import Array, ComplexArray
+from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.plant import Plant
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModeNames:
+    """Names of the motions of a closed loop at a pose, and how much each has in an eigenvalue.
+
+    Attributes
+    ----------
+    T
+        (N, N): x = T y, where y has the amplitudes of each line's own modes, clamped and without
+        load, in place of its coordinates.
+    names
+        Of the entries of y (N,); those of one motion have one name.
+    """
+
+    T: Array
+    names: tuple[str, ...]
+
+    @cached_property
+    def _inverse(self) -> Array:
+        return np.linalg.inv(self.T)
+
+    def participation(self, A: Array, value: complex) -> dict[str, float]:
+        """Share [-] of every motion in the eigenvalue of A (N, N) next to `value`, largest first.
+
+        Sums of |w_k v_k| over the entries of one name, w and v being left and right eigenvectors,
+        divided by their total.
+        """
+        values, W, V = eigenvectors(self._inverse @ A @ self.T)
+        k = int(np.abs(values - value).argmin())
+        shares: dict[str, float] = {}
+        for name, share in zip(self.names, np.abs(W[:, k] * V[:, k]), strict=True):
+            shares[name] = shares.get(name, 0.0) + float(share)
+        total = sum(shares.values()) or 1.0
+        ordered = sorted(shares.items(), key=lambda item: -item[1])
+        return {name: share / total for name, share in ordered}
+
+    def name(self, A: Array, value: complex) -> str:
+        """Motion with the largest share in the eigenvalue of A (N, N) next to `value`."""
+        return next(iter(self.participation(A, value)))
+
+
+def eigenvectors(A: Array) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
+    """Eigenvalues (N,) of A with left and right eigenvectors (N, N), found in balanced units."""
+    balanced, (scale, _) = scipy.linalg.matrix_balance(A, permute=False, separate=True)
+    values, W, V = scipy.linalg.eig(balanced, left=True, right=True)
+    return values, W / scale[:, None], V * scale[:, None]
+
+
+def name_modes(loop: ClosedLoop, joints: Array, size: int) -> ModeNames:
+    """Name the motions of a closed loop with `size` states at joint variables (m,)."""
+    truth = loop.truth
+    T_q, own = _line_modes(truth, joints)
+    names = [*own, *own]
+    names += [f"integral of {joint}" for joint in truth.joints[: loop.controller.n_integral]]
+    names += [f"observer of {name}" for name in _estimated(loop)]
+    names += ["torque on its way"] * (size - len(names))
+    rest = np.eye(size - 2 * truth.n)
+    return ModeNames(T=np.asarray(scipy.linalg.block_diag(T_q, T_q, rest)), names=tuple(names))
+
+
+def _line_modes(plant: Plant, joints: Array) -> tuple[Array, list[str]]:
+    """T_q (n, n) from amplitudes of the lines' own modes to q, and the names of these (n,)."""
+    blocks, names = [np.eye(plant.rigid)], [*plant.joints, *plant.rotors]
+    for j, body in enumerate(plant.bodies):
+        length = body.link.dh.d + joints[j] if body.sliding else body.link.length
+        for direction, shapes in body.planes.items():
+            Phi = assemble_matrices(body.beam(float(length)), direction, shapes).modes()
+            blocks.append(Phi)
+            names += [f"{body.link.name}.{direction}.{k + 1}" for k in range(len(Phi))]
+    return np.asarray(scipy.linalg.block_diag(*blocks)), names
+
+
+def _estimated(loop: ClosedLoop) -> list[str]:
+    """Names of an observer's states, coordinates and rates alike."""
+    if not loop.controller.observer:
+        return []
+    return [*loop.controller.plant.coordinates] * 2
+
+
+def in_words(name: str) -> str:
+    """Name a motion for a sentence: ``link2's first mode in y`` for ``link2.y.1``."""
+    head, _, own = name.partition(" of ")
+    if own:
+        return f"{head} of {in_words(own)}" if head != "observer" else f"the observer ({own})"
+    parts = name.split(".")
+    if len(parts) != 3 or not parts[2].isdigit():
+        return name
+    k = int(parts[2]) - 1
+    ordinal = _ORDINALS[k] if k < len(_ORDINALS) else f"{k + 1}th"
+    return f"{parts[0]}'s {ordinal} mode in {parts[1]}"
