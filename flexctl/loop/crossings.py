@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from flexctl.checks import ComplexArray
+from flexctl.checks import Array, ComplexArray
 from flexctl.loop.linear import ON_AXIS
-from flexctl.loop.pencil import Pencil
 
 FLAT = 1e-5  # |sigma dRe/dsigma| / |lambda| below which a tangent says nothing
 ROUND_OFF = 50 * np.finfo(float).eps  # of an eigenvalue, relative to the largest
@@ -19,6 +19,18 @@ _NEAR = 1e-2  # relative: a root that is further from its candidate belongs to a
 _ASIDE = 1e-3  # relative distance at which the sides of a flat root are looked at
 _SETTLED = 1e-7  # relative step below which one that does not shrink is round-off
 _SAME = 1e-6  # relative distance of sigma and frequency of one root found twice
+
+
+class Family(Protocol):
+    """State matrices that depend smoothly on one parameter sigma > 0: a Pencil is one."""
+
+    def matrix(self, sigma: float) -> Array:
+        """State matrix (N, N)."""
+        ...
+
+    def slope(self, sigma: float) -> Array:
+        """Its derivative by sigma (N, N)."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +74,7 @@ class _Root:
     flat: bool = False
 
 
-def verify(pencil: Pencil, sigmas: Sequence[float]) -> tuple[Crossing, ...]:
+def verify(pencil: Family, sigmas: Sequence[float]) -> tuple[Crossing, ...]:
     """Crossings and touchings at or next to the given sigma, ascending, each once.
 
     A candidate at which no eigenvalue stands on the axis (a real pair +-a, a spurious root) gives
@@ -72,7 +84,7 @@ def verify(pencil: Pencil, sigmas: Sequence[float]) -> tuple[Crossing, ...]:
     return tuple(_describe(pencil, root) for root in _distinct(near))
 
 
-def _roots_near(pencil: Pencil, sigma: float) -> list[_Root]:
+def _roots_near(pencil: Family, sigma: float) -> list[_Root]:
     """Eigenvalues that stand on the axis at `sigma` or reach it next to it; none of a real pair."""
     values, slopes = _upper_half(pencil, sigma)
     size, largest = np.abs(values), np.abs(values).max()
@@ -84,7 +96,7 @@ def _roots_near(pencil: Pencil, sigma: float) -> list[_Root]:
     return [root for root in found if root is not None]
 
 
-def _upper_half(pencil: Pencil, sigma: float) -> tuple[ComplexArray, ComplexArray]:
+def _upper_half(pencil: Family, sigma: float) -> tuple[ComplexArray, ComplexArray]:
     """Eigenvalues with Im >= 0 and their derivatives w'M' v / w'v, M = E^-1 A, by sigma."""
     solved = scipy.linalg.eig(pencil.matrix(sigma), left=True, right=True)
     values, W, V = (np.asarray(part) for part in solved)
@@ -95,14 +107,14 @@ def _upper_half(pencil: Pencil, sigma: float) -> tuple[ComplexArray, ComplexArra
     return values[keep], slopes
 
 
-def _nearest(pencil: Pencil, sigma: float, value: complex) -> tuple[complex, complex]:
+def _nearest(pencil: Family, sigma: float, value: complex) -> tuple[complex, complex]:
     """Eigenvalue nearest to `value`, and its derivative."""
     values, slopes = _upper_half(pencil, sigma)
     k = np.abs(values - value).argmin()
     return complex(values[k]), complex(slopes[k])
 
 
-def _newton(pencil: Pencil, start: float, value: complex) -> _Root | None:
+def _newton(pencil: Family, start: float, value: complex) -> _Root | None:
     """Newton's method on Re lambda(sigma) = 0, until round-off; None where it leaves `start`."""
     sigma, before = start, np.inf
     for _ in range(50):
@@ -124,7 +136,7 @@ def _stands(value: complex) -> bool:
     return abs(value.real) <= ON_AXIS * abs(value)
 
 
-def _beside(pencil: Pencil, sigma: float, value: complex) -> _Root:
+def _beside(pencil: Family, sigma: float, value: complex) -> _Root:
     """Root at which Re lambda is flat: by its signs on both sides, and bisection if they differ."""
 
     def real_part(at: float) -> float:
@@ -154,7 +166,7 @@ def _same(a: _Root, b: _Root) -> bool:
     return abs(a.sigma - b.sigma) <= near * b.sigma and gap <= near * max(abs(b.value), gap)
 
 
-def _describe(pencil: Pencil, root: _Root) -> Crossing:
+def _describe(pencil: Family, root: _Root) -> Crossing:
     """Turn a root into a crossing; equal subsystems cross together and are counted."""
     values = _upper_half(pencil, root.sigma)[0]
     real = not root.value.imag
@@ -166,5 +178,5 @@ def _describe(pencil: Pencil, root: _Root) -> Crossing:
         frequency=0.0 if real else abs(root.value.imag),
         kind="touching" if root.touching else "crossing",
         change=change if root.upward else -change,
-        residual=abs(root.value.real) / size,
+        residual=abs(root.value.real) / (size or 1.0),  # a loop of one state: 0/0
     )

@@ -1,0 +1,121 @@
+"""Where one real error may bring eigenvalues to the imaginary axis: an eigenvalue problem, no scan.
+
+Eigenvalues lambda_i + lambda_j = 0, i != j, of A(delta) = A + U delta (I - delta D)^-1 V, as those
+of a pair on the axis do, if and only if a skew-symmetric X other than zero has
+
+    A(delta) X + X A(delta)' = 0.
+
+Let Y = delta (I - delta D)^-1 V X, (r, N), that is Y = delta (V X + D Y). Then
+
+    L X = A X + X A' = Y' U' - U Y,    so    Y = delta T(Y),  T(Y) = D Y - V L^-1 (U Y - Y' U'),
+
+a standard eigenvalue problem of r N unknowns where the map of the whole has N (N - 1)/2 for every
+power of delta. L is regular unless two eigenvalues add up to zero at delta = 0, as those of
+undamped modes do; counted from a complex delta_0 they do not, if they depend on delta at all.
+Source: [SaydyTitsAbed90] for the map.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from flexctl.checks import Array
+from flexctl.errors import DesignError
+from flexctl.loop.crossings import ROUND_OFF
+from flexctl.loop.uncertain import UncertainLoop
+
+_ALMOST_REAL = 1e-3  # |Im|/|delta|: a double root splits by the root of round-off
+_SCATTER = 100 * np.finfo(float).eps  # of an eigenvalue of T, relative to the norm of T
+_WORST_BASIS = 1e6  # condition number of eigenvectors: beyond, the Schur form is taken
+
+
+def real_candidates(loop: UncertainLoop, base: complex) -> Array:
+    """Every real delta, ascending, at which lambda_i + lambda_j = 0 or lambda_i = 0 is possible.
+
+    Among them are all crossings of the imaginary axis but those at infinity, to the accuracy of an
+    eigenvalue problem around `base`, delta_0, which is best about as far from them as they are
+    apart, off the real axis and no place in particular.
+
+    Raises
+    ------
+    DesignError
+        If two eigenvalues add up to zero at `base`, hence for every delta.
+    """
+    A, U, V, D = shifted(loop, base)
+    if not len(A):
+        return np.zeros(0)
+    _check_sums(np.linalg.eigvals(A))
+    problems = [sum_problem(A, U, V, D), D - V @ np.linalg.solve(A, U)]
+    return np.unique(np.concatenate([_real_roots(T, base) for T in problems]))
+
+
+def shifted(loop: UncertainLoop, base: complex) -> tuple[Array, ...]:
+    """Count the loop's one error from `base`: A, U, V and D, all complex."""
+    inner = np.eye(len(loop.D)) - base * loop.D
+    V, D = np.linalg.solve(inner, loop.V), np.linalg.solve(inner, loop.D)
+    return loop.A + base * loop.U @ V, loop.U + base * loop.U @ D, V, D
+
+
+def _real_roots(T: Array, base: complex) -> Array:
+    """Real delta = delta_0 + 1/mu of all eigenvalues mu, as far as round-off can tell."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away = 1 / np.linalg.eigvals(T)
+    away = away[np.isfinite(away)]
+    found = base + away
+    scatter = _SCATTER * np.linalg.norm(T) * np.abs(away) ** 2
+    return found.real[np.abs(found.imag) <= _ALMOST_REAL * np.abs(found) + scatter]
+
+
+def _check_sums(values: Array) -> None:
+    """Refuse a loop in which two eigenvalues add up to zero even at a complex error."""
+    i, j = np.triu_indices(len(values), 1)
+    close = np.abs(values[i] + values[j]) <= ROUND_OFF * np.abs(values).max()
+    if close.any():
+        worst = values[i[close][0]]
+        came = f"two that add up to zero for every error, near +-({worst:.4g})"
+        raise DesignError(f"crossings: wanted eigenvalues that the error decides, came {came}")
+
+
+def sum_problem(A: Array, U: Array, V: Array, D: Array) -> Array:
+    """T (r N, r N) of the module's equation, in coordinates in which L is easily inverted."""
+    values, W = np.linalg.eig(A)
+    if np.linalg.cond(W) > _WORST_BASIS:
+        S, Q = map(np.asarray, scipy.linalg.schur(A, output="complex")[:2])
+        return triangular_problem(S, Q.conj().T @ U, V @ Q, D)
+    return diagonal_problem(values, np.linalg.solve(W, U), V @ W, D)
+
+
+def diagonal_problem(values: Array, U: Array, V: Array, D: Array) -> Array:
+    """T where A = diag(values): L divides X_ij by lambda_i + lambda_j.
+
+    Unknowns are Y_mj row by row. V L^-1 U Y maps every column Y_j by itself, by the transfer
+    function at -lambda_j; V L^-1 Y' U' has the entries V_mi U_jk / (lambda_i + lambda_j). X has
+    no diagonal.
+    """
+    r, n = V.shape
+    sums = values[:, None] + values
+    np.fill_diagonal(sums, np.inf)
+    T = np.einsum("mi,jk,ij->mjki", V, U, 1 / sums)
+    own = D[None] - np.einsum("mi,ik,ij->jmk", V, U, 1 / sums)
+    j = np.arange(n)
+    T[:, j, :, j] += own
+    return T.reshape(r * n, r * n)
+
+
+def triangular_problem(S: Array, U: Array, V: Array, D: Array) -> Array:
+    """T where A = S is upper triangular: for eigenvectors that are no basis.
+
+    L P = U_k e_j' is solved from the last column of P to the first, for all j at once:
+    (S + S_ll I) P_l = U_k (if l = j) - sum_(m > l) P_m S_lm. Then L^-1 (U Y - Y' U') = P - P'.
+    """
+    r, n = V.shape
+    T = np.einsum("mk,lj->mlkj", D, np.eye(n))
+    for k in range(r):
+        P = np.zeros((n, n, n), dtype=complex)  # [l, :, j]
+        for m in reversed(range(n)):
+            right = -np.tensordot(S[m, m + 1 :], P[m + 1 :], axes=1)
+            right[:, m] += U[:, k]
+            P[m] = scipy.linalg.solve_triangular(S + S[m, m] * np.eye(n), right)
+        T[:, :, k] += np.einsum("mi,ilj->mlj", V, P) - np.einsum("mi,lij->mlj", V, P)
+    return T.reshape(r * n, r * n)
