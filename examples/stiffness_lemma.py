@@ -1,0 +1,91 @@
+"""What the lemma on overestimated stiffness depends on: the mesh and the hub, on a single link.
+
+Theodore & Ghosal let the stiffness be overestimated by alpha* = 1/lambda_max(H). Links that follow
+freely leave of the inertia I of link and payload only what the first of N elements cannot follow,
+0.005315 m l^2 / N^3 with m the link's mass, beside the hub's J:
+
+    1 + lambda_max = (J + I) / (J + 0.005315 m l^2 / N^3),
+
+so that alpha* tends to J/I, and to zero where the hub has no inertia. It is no margin either way:
+without damping any overestimate makes every mode grow, at rates that tend to theirs with alpha*.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+import flexctl
+from flexctl.catalogue import Arm, BasisChoice, apply_settings
+from flexctl.design import Lemma, StiffnessGrowth, stiffness_growth, stiffness_lemma
+from flexctl.plant import assemble_plant
+
+HUBS = (0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0)  # kg m^2; the catalogue's has 0.1
+ELEMENTS = (1, 2, 3, 4, 6, 8, 12, 16)
+GP, GV = 100.0, 20.0  # 1/s^2, 1/s
+
+
+@cache
+def single_link(hub: float) -> Arm:
+    """Return the single-link arm with this inertia of its hub [kg m^2]."""
+    return apply_settings(
+        flexctl.load_model("single-link-hub"), [f"link1.hub.inertia=[0.0, 0.0, {hub}]"]
+    )
+
+
+@cache
+def lemma(hub: float, elements: int) -> Lemma:
+    """Return the lemma of the arm in so many elements."""
+    basis = BasisChoice(kind="elements", order=elements)
+    return stiffness_lemma(assemble_plant(single_link(hub), basis, interpreted=True))
+
+
+def growth(hub: float, elements: int) -> StiffnessGrowth:
+    """Return how fast its modes grow per unit of the overestimate."""
+    basis = BasisChoice(kind="elements", order=elements)
+    plant = assemble_plant(single_link(hub), basis, interpreted=True)
+    return stiffness_growth(plant.linearise(), plant.drives, Gp=GP, Gv=GV)
+
+
+def limit(hub: float) -> float:
+    """alpha* of a beam that bends freely: J/I, I of link and payload about the joint."""
+    arm = single_link(hub)
+    (link,) = arm.links
+    inertia = link.mass_per_length * link.length**3 / 3 + arm.payload.mass * link.length**2
+    return hub / inertia
+
+
+def table() -> NDArray[np.float64]:
+    """lambda_max(H) by hub (rows) and number of elements (columns)."""
+    return np.array([[lemma(hub, n).lambda_max for n in ELEMENTS] for hub in HUBS])
+
+
+def main() -> float:
+    """Print both tables; return alpha* with the catalogue's hub in 16 elements beside J/I [-]."""
+    print("lambda_max(H); elements", *ELEMENTS, sep="\t")
+    for hub, row in zip(HUBS, table(), strict=True):
+        print(f"J = {hub:g}", *(f"{x:.4g}" for x in row), sep="\t")
+    print("alpha* tends to", *(f"{limit(hub):.4g}" for hub in HUBS))
+    found = growth(0.1, 4)
+    print(f"first modes grow at {found.rate[:2]} 1/s per unit alpha; with the arm's damping the")
+    print(f"first is lost at alpha = {found.first_margin:.4f}, not at {limit(0.1):.4f}")
+    return lemma(0.1, 16).alpha_star / limit(0.1)
+
+
+def draw() -> None:
+    """Show lambda_max(H) over the mesh, by hub."""
+    import matplotlib.pyplot as plt
+
+    for hub, row in zip(HUBS, table(), strict=True):
+        plt.loglog(ELEMENTS, row, "o-", label=f"J = {hub:g} kg m$^2$")
+    plt.xlabel("elements")
+    plt.ylabel(r"$\lambda_{max}(H)$")
+    plt.legend()
+    plt.show()
+
+
+if __name__ == "__main__":
+    print(f"alpha* is {main():.6f} times its limit J/I")
+    draw()

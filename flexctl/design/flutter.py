@@ -1,0 +1,120 @@
+"""Where real eigenvalues of a matrix that depends on one number meet and become complex."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+
+from flexctl.checks import Array
+
+_RESOLUTION = 1e-6  # of t: meetings that part again within that are passed over
+_LONGEST = 1e-2  # of t: step while two eigenvalues stay together
+_REAL = 1e-7  # |Im| of an eigenvalue beside its size, above which it is complex
+
+
+def first_flutter(M: Array, K: Array, U: Array, V: Array, end: float) -> float | None:
+    """Find the smallest t in [0, end] from which M^-1 (K - t U V) has complex eigenvalues.
+
+    From a t at which they are real and distinct, steps are as long as Gershgorin's discs of
+    diag(mu) - h E, E = X^-1 M^-1 U V X with eigenvectors X, stay apart: each holds one eigenvalue,
+    which is then real, so that nothing is overlooked between. Where eigenvalues are about to meet
+    the steps tend to zero; a short step then decides whether they cross or become complex. While
+    two stay together, as those of a beam that is the same in both planes, nothing can be shown:
+    these steps double, up to a hundredth of t, and eigenvalues are looked at only at their ends.
+
+    Parameters
+    ----------
+    M, K
+        Mass and stiffness (n, n), positive definite, of a block that has real eigenvalues at t = 0.
+    U, V
+        Factors (n, m) and (m, n) of the error of the stiffness.
+    end
+        Where the search ends; finite.
+
+    Returns
+    -------
+    float or None
+        None where there is none, but for one that ends within a millionth of t.
+    """
+    squares, Phi = scipy.linalg.eigh(K, M)
+    # similar by diag(squares): rows of one size, whatever the frequencies
+    u, v = squares[:, None] * (Phi.T @ U), (V @ Phi) / squares
+    family = _Family(squares=squares, u=u, v=v)
+    t, together = 0.0, 0
+    while t < end:
+        safe, short = family.safe_step(t), _RESOLUTION * max(t, family.scale)
+        together = together + 1 if safe < short else 0
+        if together:
+            safe = min(short * 2.0 ** (together - 1), short * _LONGEST / _RESOLUTION)
+            if family.complex_at(t + safe):
+                return family.refine(t, t + safe)
+        t += safe
+    return None
+
+
+class _Family:
+    """A(t) = diag(squares) - t u v, (n, n), and what is known of its eigenvalues."""
+
+    def __init__(self, squares: Array, u: Array, v: Array) -> None:
+        self.squares, self.u, self.v = squares, u, v
+        size = np.abs(np.linalg.eigvals(np.abs(u @ v) / squares[:, None])).max()
+        self.scale = 1 / size if size else 1.0
+
+    def at(self, t: float) -> Array:
+        return np.diag(self.squares) - t * self.u @ self.v
+
+    def complex_at(self, t: float) -> bool:
+        """Whether two eigenvalues form a conjugate pair, beyond round-off."""
+        found = np.linalg.eigvals(self.at(t))
+        return bool((np.abs(found.imag) > _REAL * np.abs(found)).any())
+
+    def safe_step(self, t: float) -> float:
+        """Longest step h (inf if all) for which the discs about mu - h diag(E) stay apart."""
+        mu, X = np.linalg.eig(self.at(t))
+        if np.iscomplexobj(mu):
+            return 0.0
+        order = np.argsort(mu)
+        mu, X = mu[order], X[:, order]
+        E = -np.linalg.solve(X, self.u) @ (self.v @ X)
+        centre = np.diag(E)
+        radius = _radii(E - np.diag(centre), np.abs(mu))
+        closing = radius[1:] + radius[:-1] - np.diff(centre)
+        nearer = closing > 0
+        return 0.9 * float(np.min(np.diff(mu)[nearer] / closing[nearer], initial=np.inf))
+
+    def refine(self, before: float, after: float) -> float:
+        """Zero of (mu_i - mu_j)^2, which is smooth in t, of the pair that becomes complex."""
+        while after - before > _RESOLUTION * max(before, self.scale):
+            middle = (before + after) / 2
+            before, after = (before, middle) if self.complex_at(middle) else (middle, after)
+        values = np.linalg.eigvals(self.at(after))
+        pair = values[np.argmax(np.abs(values.imag) / np.abs(values))].real
+
+        def discriminant(t: float) -> float:
+            values = np.linalg.eigvals(self.at(t))
+            i, j = np.argsort(np.abs(values - pair))[:2]
+            return float(((values[i] - values[j]) ** 2).real)
+
+        if discriminant(before) <= 0:
+            return before
+        bracket = (before, after)
+        found = scipy.optimize.root_scalar(discriminant, bracket=bracket, xtol=1e-15, rtol=1e-14)
+        return float(found.root)
+
+
+def _radii(E: Array, size: Array) -> Array:
+    """Radii (n,) of Gershgorin's discs per step, in coordinates in which all are alike.
+
+    Relative to `size` they are then the Perron root of |E_ij|/size_i, the least that they can be
+    at once.
+    """
+    relative = np.abs(E) / size[:, None]
+    relative += 1e-12 * relative.max(initial=0.0)  # makes it irreducible
+    d = np.ones(len(E))
+    for _ in range(100):  # any positive d gives valid discs
+        image = relative @ d
+        if not image.any():
+            return np.zeros(len(E))
+        d = np.sqrt(d / d.max() * image / image.max())
+    return np.abs(E) @ d / d
