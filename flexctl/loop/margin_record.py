@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from flexctl.catalogue import BasisChoice
 from flexctl.checks import Array, ComplexArray
 from flexctl.design import Lemma
 from flexctl.errors import InputError
+from flexctl.loop.growth_run import GrowthRun
 from flexctl.loop.structured import Structured
-from flexctl.loop.verdict_json import plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,11 +103,16 @@ class PoseMargin:
 
 @dataclass(frozen=True, kw_only=True)
 class OrderMargin:
-    """The same at the final pose, of the gain set made on a plant of another order."""
+    """The same at the judged pose, of the gain set made on a plant of another order.
+
+    `abscissa` is the largest real part of its eigenvalues without error [1/s], NaN where there is
+    no such controller; `alpha_star` the lemma's on that plant.
+    """
 
     basis: BasisChoice
     interval: Interval | None
     abscissa: float
+    alpha_star: float
     why: str = ""
 
 
@@ -131,13 +135,28 @@ class ModeRate:
 
 @dataclass(frozen=True, kw_only=True)
 class StructuredAt:
-    """Independent errors at one pose: `what` was uncertain, and the loss that the worst case is."""
+    """Independent errors at one pose.
+
+    Attributes
+    ----------
+    t, where
+        Time of the pose [s], and which it is in words.
+    second_loop
+        Whether the second loop acts there.
+    found
+        Bounds from both sides.
+    mode
+        What the worst case loses; empty where none was found.
+    run
+        A nonlinear run just beyond the worst case, where one was asked for.
+    """
 
     t: float
     where: str
     second_loop: bool
     found: Structured
     mode: str
+    run: GrowthRun | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,23 +215,3 @@ class Margin:
         stable = [pose for pose in self.path if pose.interval]
         key = [pose.interval.alpha_upper for pose in stable if pose.interval]
         return stable[int(np.argmin(key))] if stable else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the margins under the keys of the command line's contract."""
-        return plain(
-            {
-                "model": self.model,
-                "design": self.design,
-                "truth": _basis(self.truth),
-                "basis": _basis(self.basis),
-                "pose": dict(self.pose),
-                "second_loop": self.second_loop,
-            }
-        )
-
-
-def _basis(basis: BasisChoice) -> dict[str, Any]:
-    described: dict[str, Any] = {"kind": basis.kind, "order": basis.order}
-    if basis.drop_above is not None:
-        described["drop_above"] = basis.drop_above
-    return described
