@@ -143,6 +143,6 @@ def _complement(left: Array) -> tuple[Array, Array, Array]:
 
     States in their own units stay the coordinates, so that slow ones keep their relative accuracy.
     """
-    order = scipy.linalg.qr(left.T, pivoting=True, mode="r")[1]
+    *_, order = scipy.linalg.qr(left.T, pivoting=True, mode="r")
     gone, kept = order[: left.shape[1]], np.sort(order[left.shape[1] :])
     return gone, kept, -np.linalg.solve(left[gone].T, left[kept].T)

@@ -145,6 +145,18 @@ def test_both_ways_to_invert_the_map_give_one_problem(N, r):
     assert max(gap.min(axis=0).max(), gap.min(axis=1).max()) < 1e-11 * np.abs(a).max()
 
 
+@pytest.mark.parametrize(("N", "r"), [(5, 1), (6, 3)])
+def test_a_real_base_has_the_roots_of_a_complex_one(N, r):
+    loop = random_loop(N, r, seed=7)
+    real = sum_problem(*shifted(loop, 0.2))
+    assert real.dtype == float
+    a = 0.2 + 1 / np.linalg.eigvals(real)
+    b = BASE + 1 / np.linalg.eigvals(sum_problem(*shifted(loop, BASE)))
+    a, b = a[np.abs(a) < 1e3], b[np.abs(b) < 1e3]
+    assert (np.abs(a[:, None] - b).min(axis=1) < 1e-8 * np.abs(a)).all()
+    assert len(a) == len(b)
+
+
 def test_a_solution_solves_the_equation_it_came_from():
     loop = random_loop(6, 2, seed=1)
     A, U, V, D = shifted(loop, BASE)
@@ -248,6 +260,16 @@ def test_equal_subsystems_cross_together():
     loop = loop_of(block_diag(one, one), [[0, 0], [1, 0], [0, 0], [0, 1]], np.eye(4)[1::2])
     (found,) = find_real_crossings(loop, -1.0, 1.0)
     assert (found.delta, found.change) == (pytest.approx(0.2, rel=1e-9), 4)
+
+
+@pytest.mark.parametrize("feedthrough", [0.0, 0.3])
+def test_a_crossing_where_the_problem_is_set_up(feedthrough):
+    # errors are counted from 0.2274 in (-1, 1): there two eigenvalues add up to zero
+    D = [[feedthrough]]
+    damping = 0.2274 / (1 - feedthrough * 0.2274)
+    for_error = loop_of([[0, 3], [-3, -damping]], [[0], [1]], [[0, 1]], D)
+    first = find_real_crossings(for_error, -1.0, 1.0)[0]
+    assert (first.delta, first.change) == (pytest.approx(0.2274, rel=1e-9), 2)
 
 
 # ------------------------------------------------------------------ the stable interval
