@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.errors import ComputationError, InputError
+from flexctl.errors import DesignError, InputError
 from flexctl.loop.crossings import ROUND_OFF, Crossing, verify
 from flexctl.loop.growth import axis_tolerance, balanced, growth_rates, without_fixed
 from flexctl.loop.linear import ON_AXIS
@@ -203,7 +203,7 @@ def _beside_zero(loop: UncertainLoop, value: complex, rate: complex) -> Marginal
         if below and above:
             return Marginal(value=value, rate=rate, below=below > 0, above=above > 0)
     what = f"eigenvalue {value:.4g} to leave the axis with the error"
-    raise ComputationError(f"marginal loop: wanted {what}, came none that round-off can tell")
+    raise DesignError(f"marginal loop: wanted {what}, came none that round-off can tell")
 
 
 def _real_part_near(loop: UncertainLoop, value: complex, delta: float) -> float:
@@ -223,7 +223,7 @@ def at_zero(problem: Problem, item: Marginal) -> RealCrossing:
         frequency=problem.loop.frequency(value),
         kind="crossing" if change else "touching",
         change=change,
-        residual=abs(item.value.real) / max(abs(item.value), np.finfo(float).tiny),
+        residual=float(abs(item.value.real) / max(abs(item.value), np.finfo(float).tiny)),
     )
 
 

@@ -471,6 +471,18 @@ def test_a_conservative_loop_is_refused():
         find_real_crossings(loop, -1.0, 1.0)
 
 
+def test_an_undamped_mode_that_moves_along_the_axis_is_refused():
+    loop = loop_of([[0, 1], [-4, 0]], [[0], [1]], [[1, 0]])
+    with pytest.raises(DesignError, match=r"wanted eigenvalue 0\+2j to leave the axis"):
+        stable_interval(loop)
+
+
+def test_a_free_body_that_no_error_reaches_is_refused():
+    A = block_diag([[0, 1], [0, 0]], oscillators([2.0], 0.1))
+    with pytest.raises(DesignError, match="grows with time for every error"):
+        stable_interval(loop_of(A, [[0], [0], [0], [1]], [[0, 0, 0, 1]]))
+
+
 @pytest.mark.parametrize("ask", [find_real_crossings, stable_interval, growth_rates])
 def test_several_errors_are_refused(ask):
     loop = random_loop(4, 2, 0)
