@@ -171,7 +171,8 @@ def _describe(pencil: Family, root: _Root) -> Crossing:
     values = _upper_half(pencil, root.sigma)[0]
     real = not root.value.imag
     size = float(np.abs(values).max()) if real else abs(root.value)
-    together = int((np.abs(values - root.value) <= _SAME * size).sum())
+    reach = ROUND_OFF if real else _SAME  # other slow eigenvalues may be real and near 0 too
+    together = int((np.abs(values - root.value) <= reach * size).sum())
     change = 0 if root.touching else (1 if real else 2) * max(together, 1)
     return Crossing(
         sigma=root.sigma,

@@ -227,6 +227,18 @@ def test_a_real_eigenvalue_passes_zero():
     assert (found.frequency, found.change, found.eigenvalue) == (0.0, 1, 0.0)
 
 
+def test_a_slow_real_eigenvalue_passes_zero_alone_beside_fast_modes():
+    A = block_diag([[-1.0]], [[-3.0]], [[-0.2]], oscillators([1e7], 0.01))
+    (found,) = find_real_crossings(loop_of(A, np.eye(5)[:, :1], np.eye(5)[:1]), -5.0, 5.0)
+    assert (found.delta, found.change) == (pytest.approx(1, rel=1e-9), 1)
+
+
+def test_equal_real_eigenvalues_pass_zero_together():
+    A = block_diag([[-1.0]], [[-1.0]], oscillators([1e4], 0.01))
+    (found,) = find_real_crossings(loop_of(A, np.eye(4)[:, :2], np.eye(4)[:2]), -5.0, 5.0)
+    assert (found.delta, found.change) == (pytest.approx(1, rel=1e-9), 2)
+
+
 def test_a_real_eigenvalue_passes_infinity():
     # -1 + delta/(1 - delta/2): zero at 2/3, a pole at 2, and -3 beyond
     loop = loop_of([[-1.0]], [[1]], [[1]], [[0.5]])
