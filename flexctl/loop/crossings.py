@@ -127,8 +127,9 @@ def _newton(pencil: Family, start: float, value: complex) -> _Root | None:
         if abs(step) <= 1e-15 * sigma or (abs(step) <= _SETTLED * sigma and abs(step) > before / 2):
             break  # round-off: the step no longer shrinks
         sigma, value, before = sigma + step, value + slope * step, abs(step)
-    else:
-        return None
+    else:  # round-off beyond _SETTLED: the signs on both sides still tell
+        root = _beside(pencil, start, value)
+        return None if root.touching else root
     return _Root(sigma=sigma, value=value, upward=slope.real > 0)
 
 

@@ -10,6 +10,7 @@ from scipy.linalg import block_diag, schur
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop import real_crossings as module
 from flexctl.loop import real_problem
+from flexctl.loop.crossings import verify
 from flexctl.loop.growth import without_fixed
 from flexctl.loop.guardian_map import polynomial_roots, sum_map
 from flexctl.loop.pencil import Pencil
@@ -401,6 +402,23 @@ def test_a_real_double_eigenvalue_at_every_error():
     found = stable_interval(loop_of(A, U, V))
     assert found.upper == pytest.approx(1.0, rel=1e-8)
     assert found.at_upper.frequency == pytest.approx(5.0, rel=1e-8)
+
+
+class Noisy:
+    """x'' + (1 - sigma + noise) x' + 9 x = 0, the noise far above round-off."""
+
+    slope = staticmethod(lambda _: np.diag([0.0, 1.0]))
+
+    @staticmethod
+    def matrix(sigma):
+        noise = 1e-4 * np.sin(1e9 * sigma)
+        return np.array([[0, 3], [-3, sigma - 1 + noise]])
+
+
+def test_a_crossing_that_newton_does_not_settle_on_is_bracketed():
+    (found,) = verify(Noisy(), [1.0003])
+    assert found.sigma == pytest.approx(1, abs=1.1e-4)
+    assert (found.change, found.kind) == (2, "crossing")
 
 
 # ------------------------------------------------------------------ sampled loops
