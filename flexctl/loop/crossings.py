@@ -127,8 +127,9 @@ def _newton(pencil: Family, start: float, value: complex) -> _Root | None:
         if abs(step) <= 1e-15 * sigma or (abs(step) <= _SETTLED * sigma and abs(step) > before / 2):
             break  # round-off: the step no longer shrinks
         sigma, value, before = sigma + step, value + slope * step, abs(step)
-    else:
-        return None
+    else:  # round-off beyond _SETTLED: the signs on both sides still tell
+        root = _beside(pencil, start, value)
+        return None if root.touching else root
     return _Root(sigma=sigma, value=value, upward=slope.real > 0)
 
 
@@ -171,7 +172,8 @@ def _describe(pencil: Family, root: _Root) -> Crossing:
     values = _upper_half(pencil, root.sigma)[0]
     real = not root.value.imag
     size = float(np.abs(values).max()) if real else abs(root.value)
-    together = int((np.abs(values - root.value) <= _SAME * size).sum())
+    reach = ROUND_OFF if real else _SAME  # other slow eigenvalues may be real and near 0 too
+    together = int((np.abs(values - root.value) <= reach * size).sum())
     change = 0 if root.touching else (1 if real else 2) * max(together, 1)
     return Crossing(
         sigma=root.sigma,

@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse.csgraph
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.errors import InputError
+from flexctl.errors import DesignError, InputError
 from flexctl.loop.crossings import ROUND_OFF
 from flexctl.loop.linear import ON_AXIS
 from flexctl.loop.real_candidates import shifted
@@ -89,6 +89,11 @@ def without_fixed(loop: UncertainLoop) -> tuple[UncertainLoop, ComplexArray]:
     tuple
         The loop of N - f of the states, the others following from them, and the fixed eigenvalues
         (f,).
+
+    Raises
+    ------
+    DesignError
+        If a fixed eigenvalue is defective, as that of a free body is.
     """
     values = np.linalg.eigvals(loop.A).astype(complex)
     fixed = values[np.abs(np.real(values)) <= axis_tolerance(values)]
@@ -117,6 +122,9 @@ def _deflated(loop: UncertainLoop, fixed: ComplexArray) -> UncertainLoop:
     values, W, R = (np.asarray(part) for part in solved)
     chosen = _matches(fixed, values)
     left, right = (_real_span(vectors[:, chosen]) for vectors in (W, R))
+    if np.linalg.cond(left.T @ right) > 1 / _CLUSTER:
+        came = f"one that grows with time for every error, near {np.abs(fixed).min():.4g}j"
+        raise DesignError(f"fixed eigenvalues: wanted a bounded motion, came {came}")
     gone, kept, basis = _complement(left)
     U = there.U - right @ np.linalg.solve(left.T @ right, left.T @ there.U)
     reduced = UncertainLoop(
@@ -143,6 +151,6 @@ def _complement(left: Array) -> tuple[Array, Array, Array]:
 
     States in their own units stay the coordinates, so that slow ones keep their relative accuracy.
     """
-    order = scipy.linalg.qr(left.T, pivoting=True, mode="r")[1]
+    *_, order = scipy.linalg.qr(left.T, pivoting=True, mode="r")
     gone, kept = order[: left.shape[1]], np.sort(order[left.shape[1] :])
     return gone, kept, -np.linalg.solve(left[gone].T, left[kept].T)

@@ -78,7 +78,7 @@ def find_real_crossings(
     InputError
         If the loop has more than one parameter, or low < high does not hold.
     DesignError
-        If two eigenvalues add up to zero for every error.
+        If two eigenvalues add up to zero for every error, or a motion that no error reaches grows.
     ComputationError
         If the unstable eigenvalues, counted between crossings, do not change as these say.
     """
@@ -98,7 +98,8 @@ def stable_interval(loop: UncertainLoop) -> StableInterval:
     Raises
     ------
     DesignError
-        If the loop is unstable without error, with the eigenvalue; or as `find_real_crossings`.
+        If the loop is unstable without error, with the eigenvalue; if an undamped eigenvalue moves
+        along the axis; or as `find_real_crossings`.
     InputError, ComputationError
         As `find_real_crossings`; unstable eigenvalues are counted up to the ends and beyond.
     """

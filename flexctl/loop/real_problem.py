@@ -9,16 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.errors import ComputationError, InputError
+from flexctl.errors import DesignError, InputError
 from flexctl.loop.crossings import ROUND_OFF, Crossing, verify
 from flexctl.loop.growth import axis_tolerance, balanced, growth_rates, without_fixed
 from flexctl.loop.linear import ON_AXIS
-from flexctl.loop.real_candidates import real_candidates
+from flexctl.loop.real_candidates import apart, real_candidates
 from flexctl.loop.uncertain import UncertainLoop
 
 FARTHEST = 1e6  # errors beyond are not looked at
 SAME = 1e-6  # relative distance of one crossing found twice
-_BASE = 0.61 + 0.47j  # where the exact problem is set up: in the range, in units of its width
+_BASE = 0.6137 + 0.4713j  # where the exact problem is set up: in the range, in units of its width
 _EDGE = 1e-9  # relative distance from an end of the range that is the end
 _AT_POLE = 1e-7  # relative distance from a pole of A(delta) that is the pole
 _NEAR_ZERO = 1e-6  # where a loop is marginal at 0, candidates closer to 0 are that
@@ -108,7 +108,8 @@ class Problem:
         if not low < high:  # the range lies beyond one of them
             low, high = (self.low, 2 * self.low) if self.low > 0 else (2 * self.high, self.high)
         base = low + (high - low) * _BASE
-        return self.inside(real_candidates(self.loop, complex(base)))
+        good = apart(self.loop, base.real)
+        return self.inside(real_candidates(self.loop, base.real if good else base))
 
     @cached_property
     def singular(self) -> Array:
@@ -202,7 +203,7 @@ def _beside_zero(loop: UncertainLoop, value: complex, rate: complex) -> Marginal
         if below and above:
             return Marginal(value=value, rate=rate, below=below > 0, above=above > 0)
     what = f"eigenvalue {value:.4g} to leave the axis with the error"
-    raise ComputationError(f"marginal loop: wanted {what}, came none that round-off can tell")
+    raise DesignError(f"marginal loop: wanted {what}, came none that round-off can tell")
 
 
 def _real_part_near(loop: UncertainLoop, value: complex, delta: float) -> float:
@@ -222,7 +223,7 @@ def at_zero(problem: Problem, item: Marginal) -> RealCrossing:
         frequency=problem.loop.frequency(value),
         kind="crossing" if change else "touching",
         change=change,
-        residual=abs(item.value.real) / max(abs(item.value), np.finfo(float).tiny),
+        residual=float(abs(item.value.real) / max(abs(item.value), np.finfo(float).tiny)),
     )
 
 

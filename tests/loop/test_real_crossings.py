@@ -10,6 +10,7 @@ from scipy.linalg import block_diag, schur
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop import real_crossings as module
 from flexctl.loop import real_problem
+from flexctl.loop.crossings import verify
 from flexctl.loop.growth import without_fixed
 from flexctl.loop.guardian_map import polynomial_roots, sum_map
 from flexctl.loop.pencil import Pencil
@@ -145,6 +146,18 @@ def test_both_ways_to_invert_the_map_give_one_problem(N, r):
     assert max(gap.min(axis=0).max(), gap.min(axis=1).max()) < 1e-11 * np.abs(a).max()
 
 
+@pytest.mark.parametrize(("N", "r"), [(5, 1), (6, 3)])
+def test_a_real_base_has_the_roots_of_a_complex_one(N, r):
+    loop = random_loop(N, r, seed=7)
+    real = sum_problem(*shifted(loop, 0.2))
+    assert real.dtype == float
+    a = 0.2 + 1 / np.linalg.eigvals(real)
+    b = BASE + 1 / np.linalg.eigvals(sum_problem(*shifted(loop, BASE)))
+    a, b = a[np.abs(a) < 1e3], b[np.abs(b) < 1e3]
+    assert (np.abs(a[:, None] - b).min(axis=1) < 1e-8 * np.abs(a)).all()
+    assert len(a) == len(b)
+
+
 def test_a_solution_solves_the_equation_it_came_from():
     loop = random_loop(6, 2, seed=1)
     A, U, V, D = shifted(loop, BASE)
@@ -215,6 +228,18 @@ def test_a_real_eigenvalue_passes_zero():
     assert (found.frequency, found.change, found.eigenvalue) == (0.0, 1, 0.0)
 
 
+def test_a_slow_real_eigenvalue_passes_zero_alone_beside_fast_modes():
+    A = block_diag([[-1.0]], [[-3.0]], [[-0.2]], oscillators([1e7], 0.01))
+    (found,) = find_real_crossings(loop_of(A, np.eye(5)[:, :1], np.eye(5)[:1]), -5.0, 5.0)
+    assert (found.delta, found.change) == (pytest.approx(1, rel=1e-9), 1)
+
+
+def test_equal_real_eigenvalues_pass_zero_together():
+    A = block_diag([[-1.0]], [[-1.0]], oscillators([1e4], 0.01))
+    (found,) = find_real_crossings(loop_of(A, np.eye(4)[:, :2], np.eye(4)[:2]), -5.0, 5.0)
+    assert (found.delta, found.change) == (pytest.approx(1, rel=1e-9), 2)
+
+
 def test_a_real_eigenvalue_passes_infinity():
     # -1 + delta/(1 - delta/2): zero at 2/3, a pole at 2, and -3 beyond
     loop = loop_of([[-1.0]], [[1]], [[1]], [[0.5]])
@@ -248,6 +273,16 @@ def test_equal_subsystems_cross_together():
     loop = loop_of(block_diag(one, one), [[0, 0], [1, 0], [0, 0], [0, 1]], np.eye(4)[1::2])
     (found,) = find_real_crossings(loop, -1.0, 1.0)
     assert (found.delta, found.change) == (pytest.approx(0.2, rel=1e-9), 4)
+
+
+@pytest.mark.parametrize("feedthrough", [0.0, 0.3])
+def test_a_crossing_where_the_problem_is_set_up(feedthrough):
+    # errors are counted from 0.2274 in (-1, 1): there two eigenvalues add up to zero
+    D = [[feedthrough]]
+    damping = 0.2274 / (1 - feedthrough * 0.2274)
+    for_error = loop_of([[0, 3], [-3, -damping]], [[0], [1]], [[0, 1]], D)
+    first = find_real_crossings(for_error, -1.0, 1.0)[0]
+    assert (first.delta, first.change) == (pytest.approx(0.2274, rel=1e-9), 2)
 
 
 # ------------------------------------------------------------------ the stable interval
@@ -369,6 +404,23 @@ def test_a_real_double_eigenvalue_at_every_error():
     assert found.at_upper.frequency == pytest.approx(5.0, rel=1e-8)
 
 
+class Noisy:
+    """x'' + (1 - sigma + noise) x' + 9 x = 0, the noise far above round-off."""
+
+    slope = staticmethod(lambda _: np.diag([0.0, 1.0]))
+
+    @staticmethod
+    def matrix(sigma):
+        noise = 1e-4 * np.sin(1e9 * sigma)
+        return np.array([[0, 3], [-3, sigma - 1 + noise]])
+
+
+def test_a_crossing_that_newton_does_not_settle_on_is_bracketed():
+    (found,) = verify(Noisy(), [1.0003])
+    assert found.sigma == pytest.approx(1, abs=1.1e-4)
+    assert (found.change, found.kind) == (2, "crossing")
+
+
 # ------------------------------------------------------------------ sampled loops
 
 
@@ -447,6 +499,18 @@ def test_a_conservative_loop_is_refused():
     loop = loop_of([[0, 1], [-4, 0]], [[0], [1]], [[1, 0]])  # x'' + (4 - delta) x = 0
     with pytest.raises(DesignError, match="add up to zero for every error"):
         find_real_crossings(loop, -1.0, 1.0)
+
+
+def test_an_undamped_mode_that_moves_along_the_axis_is_refused():
+    loop = loop_of([[0, 1], [-4, 0]], [[0], [1]], [[1, 0]])
+    with pytest.raises(DesignError, match=r"wanted eigenvalue 0\+2j to leave the axis"):
+        stable_interval(loop)
+
+
+def test_a_free_body_that_no_error_reaches_is_refused():
+    A = block_diag([[0, 1], [0, 0]], oscillators([2.0], 0.1))
+    with pytest.raises(DesignError, match="grows with time for every error"):
+        stable_interval(loop_of(A, [[0], [0], [0], [1]], [[0, 0, 0, 1]]))
 
 
 @pytest.mark.parametrize("ask", [find_real_crossings, stable_interval, growth_rates])
