@@ -33,6 +33,7 @@ from flexctl.loop.performance import (
 )
 from flexctl.loop.run import Tolerance
 from flexctl.loop.simulation import DEFAULT_SAMPLES, simulate
+from flexctl.loop.stiffness_tolerance import StiffnessTolerance, judge_stiffness
 from flexctl.loop.trajectory import Trajectory
 from flexctl.loop.verdict_json import evaluation_json
 from flexctl.plant import Plant, count_operations
@@ -98,6 +99,7 @@ class Evaluation:
     stability: Stability | None = None
     margins: Margins | None = None
     min_sampling_rate: float | None = None
+    stiffness: StiffnessTolerance | None = None
     trajectory: Trajectory | None = field(default=None, repr=False)
     failed: str | None = None
     no_rest: str | None = None
@@ -167,6 +169,7 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
         stability=stability,
         margins=find_margins(final) if sound else None,
         min_sampling_rate=smallest_sampling_rate(final) if sound else None,
+        stiffness=judge_stiffness(loop),
         trajectory=trajectory,
         no_rest=no_rest,
     )

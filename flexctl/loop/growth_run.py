@@ -72,7 +72,9 @@ def close_wrong(
     """
     if design.fast_loop and design.fast_loop.schedule:
         raise InputError(f"{design.label}: wanted gains that do not follow the path, came others")
-    held = Reference.model_validate({"kind": "setpoint", "from": tuple(joints), "to": tuple(joints)})
+    held = Reference.model_validate(
+        {"kind": "setpoint", "from": tuple(joints), "to": tuple(joints)}
+    )
     update: dict[str, object] = {"reference": held}
     if not second_loop:
         update["second_loop"] = None

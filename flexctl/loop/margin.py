@@ -166,9 +166,7 @@ class _Study:
         if self.pose is not None:
             return loop_at(closed, self.truth.pose(self.pose)[: self.truth.m], 0.0)
         controller = closed.controller
-        return loop_at(
-            closed, controller.reference.final, float(controller.feedback is not None)
-        )
+        return loop_at(closed, controller.reference.final, float(controller.feedback is not None))
 
     def along(self, closed: ClosedLoop, count: int) -> tuple[PoseMargin, ...]:
         """Find both margins at `count` poses along the motion."""

@@ -9,6 +9,7 @@ import numpy as np
 from flexctl.loop.evaluation import Evaluation
 
 _SOONER = 0.9  # share of the first one's settling time
+_THIN_STIFFNESS = 0.1  # measured rigs are softer than their models by more
 _THIN_DISK = 0.3  # about 2.6 dB of gain or 17 degrees of phase, in all joints at once
 
 
@@ -64,7 +65,7 @@ def _best_without_rest(best: Evaluation) -> list[str]:
 
 def _caveats(e: Evaluation) -> list[str]:
     """List what speaks against a design although it ranks first."""
-    return [*_only_marginal(e), *_unstable_elsewhere(e), *_thin_margins(e)]
+    return [*_only_marginal(e), *_unstable_elsewhere(e), *_thin_margins(e), *_stiff_only(e)]
 
 
 def _only_marginal(e: Evaluation) -> list[str]:
@@ -96,6 +97,18 @@ def _thin_margins(e: Evaluation) -> list[str]:
         f"its margins are thin (joint{joint + 1}: {m.gain_db[joint]:.2g} dB, "
         f"{m.phase_deg[joint]:.2g} deg; disk {m.disk:.2g})"
     ]
+
+
+def _stiff_only(e: Evaluation) -> list[str]:
+    """Say it where finite elements that err a little in stiffness would lose the loop."""
+    s = e.stiffness
+    if s is None or s.exact is None:
+        return []
+    borne = {"at the final pose": s.exact.alpha_upper, "on the way": s.path_upper}
+    where = min((key for key in borne if not np.isnan(borne[key])), key=lambda key: borne[key])
+    if borne[where] >= _THIN_STIFFNESS:
+        return []
+    return [f"it bears a stiffness overestimated by {100 * borne[where]:.2g} % only, {where}"]
 
 
 def _sooner(second: Evaluation, best: Evaluation) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from flexctl.loop.evaluation import Evaluation, Stability
     from flexctl.loop.margins import Margins
+    from flexctl.loop.stiffness_tolerance import StiffnessTolerance
 
 
 def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
@@ -27,6 +28,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
             "effort": asdict(e.effort) if e.effort else None,
             "stability": _stability(e.stability) if e.stability else None,
             "margins": _margins(e.margins, e.min_sampling_rate),
+            "stiffness": _stiffness(e.stiffness),
             "spillover": {
                 "order": e.stability.orders if e.stability else [],
                 "spectral_abscissa": e.stability.abscissae if e.stability else [],
@@ -67,6 +69,30 @@ def _margins(margins: Margins | None, rate: float | None) -> dict[str, Any] | No
         "disk": margins.disk,
         "disk_frequency": margins.disk_frequency,
         "min_sampling_rate": rate,
+    }
+
+
+def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:
+    """Both stiffness margins, the lemma's never without its basis."""
+    if s is None:
+        return None
+    first = (s.exact.upper or s.exact.lower) if s.exact else None
+    basis = s.lemma.basis
+    return {
+        "lemma": {
+            "lambda_max_H": s.lemma.lambda_max,
+            "alpha_star": s.lemma.alpha_star,
+            "basis": {"kind": basis.kind, "order": basis.order} if basis else None,
+        },
+        "exact": s.exact
+        and {
+            "alpha_upper": s.exact.alpha_upper,
+            "alpha_lower": s.exact.alpha_lower,
+            "mode": first.mode if first else None,
+            "crossing_frequency": first.frequency if first else None,
+            "path_alpha_upper": s.path_upper,
+            "path_t": s.path_t,
+        },
     }
 
 

@@ -79,6 +79,21 @@ def _largest(*keys: str) -> Reader:
     return read
 
 
+def _borne(key: str, witness: str) -> Reader:
+    """Read the error that is borne; infinity where nothing limits it, which is null in JSON too.
+
+    None where there is no exact margin, or nothing at `witness`, which says that there is one.
+    """
+
+    def read(evaluation: Evaluation) -> Any:
+        exact = _at("stiffness", "exact")(evaluation)
+        if exact is None or exact[witness] is None:
+            return None
+        return float("inf") if exact[key] is None else exact[key]
+
+    return read
+
+
 _METRICS: dict[str, tuple[_Metric, ...]] = {
     "After the motion": (
         _Metric(
@@ -218,6 +233,26 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             meaning="at which the sampled and held law is still stable",
             read=_at("margins", "min_sampling_rate"),
             better=min,
+        ),
+    ),
+    "Stiffness overestimate that is borne": (
+        _Metric(
+            label="at the final pose",
+            unit="%",
+            meaning="exact: K_hat/K - 1 at which the loop becomes unstable, see flexctl margin",
+            read=_borne("alpha_upper", "alpha_lower"),
+            factor=100.0,
+            better=max,
+            missing="unstable",
+        ),
+        _Metric(
+            label="on the way",
+            unit="%",
+            meaning="the same at the worst pose of the motion, without the second loop",
+            read=_borne("path_alpha_upper", "path_t"),
+            factor=100.0,
+            better=max,
+            missing="unstable",
         ),
     ),
     "Cost of the law": (
