@@ -175,6 +175,11 @@ class Margin:
         Whether the second loop acts there.
     lemma
         Of the controller's model at that pose.
+    partial
+        The lemma there for errors of one link, mode or spring alone, by name.
+    given
+        The lemma there for the error that the model has beside an arm of other stiffness; None
+        where it has none.
     exact
         Interval of the complete loop at that pose.
     rates
@@ -200,6 +205,8 @@ class Margin:
     pose: Mapping[str, float]
     second_loop: bool
     lemma: Lemma
+    partial: Mapping[str, Lemma]
+    given: Lemma | None
     exact: Interval
     rates: tuple[ModeRate, ...]
     locus: Locus
