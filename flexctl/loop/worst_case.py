@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
@@ -19,6 +18,7 @@ _FROM_NOTHING = np.geomspace(1e-3, _LARGEST, 26)
 _SHARES = np.array([0.3, 0.6, 0.9, 0.999])  # of the best known: where another direction is tried
 _BELOW = 0.99  # of the best known: the size of the errors among which an unstable one is sought
 _VERIFIED = 1e-3  # relative distance from the crossing at which both sides are checked
+_RESOLUTION = 1e-14  # of bisection, relative
 _N_ROUNDS = 40
 _N_LEADING = 5
 
@@ -64,11 +64,15 @@ def bracketed_crossing(loop: UncertainLoop) -> float:
         return np.inf
     k = int(np.argmax(unstable))
     low, high = (steps[k - 1] if k else 0.0), steps[k]
-    return float(
-        scipy.optimize.bisect(  # pyright: ignore[reportArgumentType]
-            lambda t: float(_growths(loop, np.array([[t]]))[0]) >= 0 or -1.0, low, high, rtol=1e-14
-        )
-    )
+    return _first(lambda t: _growths(loop, np.array([[t]])), low, high)
+
+
+def _first(growth: Callable[[float], Array], low: float, high: float) -> float:
+    """Bisect between a stable and an unstable size of errors; the unstable end of what is left."""
+    while high - low > _RESOLUTION * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if growth(middle)[0] >= 0 else (middle, high)
+    return float(high)
 
 
 def find_worst_case(
@@ -125,9 +129,16 @@ class _Search:
         """Return smaller errors (p,) on the axis along `direction` than `best`, or `best`."""
         self.tried += 1
         sizes = _FROM_NOTHING if best is None else _norm(best) * _SHARES
-        points = self.cut(sizes[:, None] * direction / _norm(direction))
-        unstable = np.flatnonzero(_growths(self.loop, points) >= 0)
-        return best if not len(unstable) else self.shortened(best, points[unstable[0]])
+        unit = direction / _norm(direction)
+        unstable = np.flatnonzero(_growths(self.loop, self.cut(sizes[:, None] * unit)) >= 0)
+        if not len(unstable):
+            return best
+        k = unstable[0]
+        if (sizes[k] * unit < self.lowest).any():  # no ray: it has a bend where an error is cut
+            low = sizes[k - 1] if k else 0.0
+            size = _first(lambda t: _growths(self.loop, self.cut(t * unit[None])), low, sizes[k])
+            return self.shortened(best, self.cut(size * unit))
+        return self.shortened(best, sizes[k] * unit)
 
     def shortened(self, best: Array | None, unstable: Array) -> Array:
         """First crossing on the way to an unstable point (p,), if it is nearer than `best`."""
