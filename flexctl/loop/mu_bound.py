@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 import slycot
+from slycot.exceptions import SlycotError
 
 from flexctl.checks import ComplexArray
 from flexctl.loop.scalings import Block, Scalings, find_scalings
@@ -53,7 +54,7 @@ def tight_bound(
 ) -> MuBound:
     """Lower a bound to within 0.1 % of what D and G can prove, repeated errors kept as one.
 
-    A bound below `floor` is lowered no further: it does not matter.
+    A bound below `floor` > 0 is lowered no further: it does not matter.
     """
     low = floor
     while known.value > low * (1 + _CLOSE):
@@ -62,7 +63,7 @@ def tight_bound(
         if found is None:
             low = level
             continue
-        scalings = Scalings(D=found.D, G=level * found.G)
+        scalings = found.at_level(level)
         value = smallest_level(M, scalings)
         if not value < known.value:
             break
@@ -71,7 +72,7 @@ def tight_bound(
 
 
 def band_bound(M: ComplexArray, blocks: tuple[Block, ...], floor: float) -> float:
-    """Smallest level [-] above `floor` at which one pair of scalings suits all M (K, r, r).
+    """Smallest level [-] above `floor` > 0 at which one pair of scalings suits all M (K, r, r).
 
     To a tenth of a per cent; the largest norm always does.
     """
@@ -113,7 +114,7 @@ def _from_slycot(M: ComplexArray, blocks: tuple[Block, ...], *, real: bool) -> S
     try:
         norm = float(np.linalg.norm(balanced, 2))
         _, d, g, _ = slycot.ab13md(balanced / norm, n_blocks, kinds)
-    except (slycot.exceptions.SlycotError, ValueError):
+    except (SlycotError, ValueError):
         return None
     if not (np.isfinite(d).all() and np.isfinite(g).all() and (d > 0).all()):
         return None

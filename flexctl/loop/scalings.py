@@ -45,6 +45,10 @@ class Scalings:
         skew = self.G @ M
         return adjoint @ self.D @ M + 1j * (skew - skew.conj().swapaxes(-1, -2)) - self.D
 
+    def at_level(self, level: float) -> Scalings:
+        """Scalings of form(level M) < 0 from those of form(M): what a larger beta keeps."""
+        return Scalings(D=self.D, G=level * self.G)
+
     def depth(self, M: ComplexArray) -> Array:
         """Largest eigenvalue (...) of form(M) in units of D: negative where it proves something."""
         root = np.linalg.inv(np.linalg.cholesky(self.D))
@@ -54,9 +58,9 @@ class Scalings:
 def find_scalings(M: ComplexArray, blocks: tuple[Block, ...]) -> Scalings | None:
     """Scalings with form(M_k) < 0 at all K frequencies, M (K, r, r); None when none are found.
 
-    Maximises the depth t of -form(M_k) >= t diag(1 + |columns of M_k|^2) under 0 < D < I and |G| < 10 max(1, |M|) I, by a
-    primal-dual interior point method, whose multipliers give an upper bound of t, so that the
-    search stops as soon as there is nothing to be found.
+    Maximises the depth t of -form(M_k) >= t diag(1 + |columns of M_k|^2) under 0 < D < I and
+    |G| < 10 max(1, |M|) I, by a primal-dual interior point method, whose multipliers give an upper
+    bound of t, so that the search stops as soon as there is nothing to be found.
     Source: [HelmbergRendlVanderbeiWolkowicz96].
     """
     scale = 1 / scipy.linalg.matrix_balance(_equal(np.abs(M).max(axis=0), blocks), permute=False,
@@ -199,4 +203,4 @@ def _inequalities(
     constant = np.zeros((len(slope), r, r), dtype=complex)
     constant[-3] = np.eye(r)
     constant[-2:] = _LARGEST_G * np.eye(r)
-    return constant, slope
+    return constant, slope.astype(complex)

@@ -28,6 +28,7 @@ _AROUND = np.array([-1.0, 0.0, 1.0])  # decay rates off every oscillating pole, 
 _EDGES = np.array([-3.0, 3.0])  # likewise: where the first bands of the cover meet
 _NEAR = 1 + 1e-8 * np.array([-1.0, 0.0, 1.0])
 _LEAST = 0.01  # mu below which nothing is asked: errors beyond 10 000 %
+_AGREED = 0.01  # relative distance to which an exact margin and the cover agree
 _BUDGET = 1500  # bands tried
 
 
@@ -127,10 +128,12 @@ def structured(
         excess=excess,
         budget=budget,
     )
-    level = _level(cover, blocks, worst)
+    fraction = 1 / cover.level
+    if _alone(blocks):
+        fraction = _fraction(loop, cover, worst, first_crossing)
     return Structured(
-        guaranteed_fraction=1 / level,
-        mu_peak=level,
+        guaranteed_fraction=fraction,
+        mu_peak=1 / fraction,
         frequency=loop.frequency(1j * cover.at),
         proven=not cover.missing,
         not_proven=tuple(
@@ -140,7 +143,7 @@ def structured(
         grid=np.array([loop.frequency(1j * w) for w in axis]),
         mu=mu,
         cover=cover,
-        notes=_notes(loop, blocks, bounds, cover, 1 / level),
+        notes=_notes(loop, blocks, bounds, cover, fraction),
     )
 
 
@@ -208,12 +211,17 @@ def _alone(blocks: tuple[Block, ...]) -> bool:
     return len(blocks) == 1 and blocks[0].real
 
 
-def _level(cover: Cover, blocks: tuple[Block, ...], worst: WorstCase | None) -> float:
-    """Largest mu [-]: of one real error its exact margin, as far as the cover agrees with it."""
-    if _alone(blocks) and worst is not None and worst.verified and worst.gamma * cover.level >= 1:
-        agreed = worst.gamma * cover.peak < 1 + 1e-2
-        return 1 / worst.gamma if agreed else cover.level
-    return cover.level
+def _fraction(
+    loop: UncertainLoop, cover: Cover, worst: WorstCase | None, first_crossing: FirstCrossing
+) -> float:
+    """1/level, or the exact margin of one real error, as far as the cover does not contradict it.
+
+    The cover knows no lowest value: it is held against both crossings, whether that is above it.
+    """
+    both = min(first_crossing(loop.along(np.array([sign]))) for sign in (1.0, -1.0))
+    exact = np.inf if worst is None else worst.gamma
+    agreed = both * cover.peak < 1 + _AGREED or cover.peak <= _LEAST
+    return min(exact, 1 / _LEAST) if agreed and not cover.missing else 1 / cover.level
 
 
 def _notes(
@@ -237,7 +245,7 @@ def _notes(
     for method, text in (("complex", "with all errors complex"), ("norm", "by the norm alone")):
         if count := sum(bound.method == method for bound in bounds):
             notes.append(f"At {count} of {len(bounds)} frequencies mu is bounded {text}.")
-    if cover.peak <= _LEAST:
+    if fraction > 0.9 / _LEAST:
         notes.append(f"Errors beyond {1 / _LEAST:g} are not asked for: the fraction is capped.")
     if _alone(blocks):
         notes.append("One real error: its exact margin is what is guaranteed.")

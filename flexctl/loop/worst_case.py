@@ -102,11 +102,11 @@ def find_worst_case(
     if (growth := float(_growths(loop, np.zeros((1, p)))[0])) >= 0:
         raise InputError(f"loop: wanted stable without errors, came a pole of real part {growth:g}")
     search = _Search(loop, first_crossing)
-    best: Array | None = None
+    best = np.full(p, np.inf)
     directions = _directions(loop, guesses, n_random, np.random.default_rng(seed))
     for direction in directions:
         best = search.improved(best, direction)
-    if best is None:
+    if not np.isfinite(best).all():
         return None
     starts = directions[np.argsort(_growths(loop, search.cut(directions * _norm(best))))[-3:]]
     for start in (best, *starts):
@@ -125,28 +125,28 @@ class _Search:
         """Errors (..., p) brought above what their parameters bear."""
         return np.maximum(delta, self.lowest)
 
-    def improved(self, best: Array | None, direction: Array) -> Array:
-        """Return smaller errors (p,) on the axis along `direction` than `best`, or `best`."""
+    def improved(self, best: Array, direction: Array) -> Array:
+        """Return errors (p,) along `direction`, if smaller than `best` and unstable; or `best`."""
         self.tried += 1
-        sizes = _FROM_NOTHING if best is None else _norm(best) * _SHARES
+        sizes = _norm(best) * _SHARES if np.isfinite(best).all() else _FROM_NOTHING
         unit = direction / _norm(direction)
         unstable = np.flatnonzero(_growths(self.loop, self.cut(sizes[:, None] * unit)) >= 0)
         if not len(unstable):
             return best
         k = unstable[0]
         if (sizes[k] * unit < self.lowest).any():  # no ray: it has a bend where an error is cut
-            low = sizes[k - 1] if k else 0.0
-            size = _first(lambda t: _growths(self.loop, self.cut(t * unit[None])), low, sizes[k])
+            low, high = float(sizes[k - 1]) if k else 0.0, float(sizes[k])
+            size = _first(lambda t: _growths(self.loop, self.cut(t * unit[None])), low, high)
             return self.shortened(best, self.cut(size * unit))
         return self.shortened(best, sizes[k] * unit)
 
-    def shortened(self, best: Array | None, unstable: Array) -> Array:
+    def shortened(self, best: Array, unstable: Array) -> Array:
         """First crossing on the way to an unstable point (p,), if it is nearer than `best`."""
         ray = unstable / _norm(unstable)
         t = self.first_crossing(self.loop.along(ray))
         if not t <= _norm(unstable):
             return best
-        return t * ray if best is None or t < _norm(best) else best
+        return t * ray if t < _norm(best) else best
 
     def refined(self, best: Array, start: Array) -> Array:
         """Power iteration at the crossing and climb from `start`, as long as they help."""
@@ -210,7 +210,8 @@ def sensitivities(loop: UncertainLoop, delta: Array) -> tuple[ComplexArray, Comp
     delta; summed over the channels of an error.
     """
     shifted = loop.at(delta)
-    values, X = np.linalg.eig(shifted.A)
+    found = np.linalg.eig(shifted.A)
+    values, X = found.eigenvalues.astype(complex), found.eigenvectors
     try:
         left = np.linalg.solve(X, shifted.U)
     except np.linalg.LinAlgError:  # a defective pole: its sensitivity is not finite
@@ -239,12 +240,13 @@ def _growths(loop: UncertainLoop, deltas: Array) -> Array:
     """Largest real part of the poles under each of errors (K, p); infinite where ill-posed."""
     scaled = np.asarray(deltas, dtype=float)[:, loop.owner]
     inner = np.eye(len(loop.owner)) - loop.D * scaled[:, None]
+    V = np.broadcast_to(loop.V, (len(scaled), *loop.V.shape))
     try:
-        change = (loop.U * scaled[:, None]) @ np.linalg.solve(inner, np.broadcast_to(
-            loop.V, (len(scaled), *loop.V.shape)))  # fmt: skip
+        change = (loop.U * scaled[:, None]) @ np.linalg.solve(inner, V)
     except np.linalg.LinAlgError:
-        return np.array([np.inf] * len(scaled)) if len(scaled) == 1 else np.concatenate(
-            [_growths(loop, row[None]) for row in deltas])  # fmt: skip
+        if len(scaled) == 1:
+            return np.array([np.inf])
+        return np.concatenate([_growths(loop, delta[None]) for delta in deltas])
     return np.linalg.eigvals(loop.A + change).real.max(axis=1)
 
 
