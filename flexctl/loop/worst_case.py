@@ -58,13 +58,15 @@ def bracketed_crossing(loop: UncertainLoop) -> float:
     Steps of a factor of 1.1 from 1e-4 to 100, then root finding: two crossings within one step are
     missed. It stands for an exact solver where none is at hand.
     """
-    steps = np.geomspace(1e-4, _LARGEST, 146)
-    unstable = _growths(loop, steps[:, None]) >= 0
-    if not unstable.any():
-        return np.inf
-    k = int(np.argmax(unstable))
-    low, high = (steps[k - 1] if k else 0.0), steps[k]
-    return _first(lambda t: _growths(loop, np.array([[t]])), low, high)
+    low = 0.0
+    for steps in np.array_split(np.geomspace(1e-4, _LARGEST, 146), 12):
+        unstable = _growths(loop, steps[:, None]) >= 0
+        if unstable.any():
+            k = int(np.argmax(unstable))
+            low = float(steps[k - 1]) if k else low
+            return _first(lambda t: _growths(loop, np.array([[t]])), low, float(steps[k]))
+        low = float(steps[-1])
+    return np.inf
 
 
 def _first(growth: Callable[[float], Array], low: float, high: float) -> float:
@@ -216,7 +218,7 @@ def sensitivities(loop: UncertainLoop, delta: Array) -> tuple[ComplexArray, Comp
         left = np.linalg.solve(X, shifted.U)
     except np.linalg.LinAlgError:  # a defective pole: its sensitivity is not finite
         left = np.linalg.pinv(X) @ shifted.U
-    upper = values.imag >= 0
+    upper = np.imag(values) >= 0
     by_channel = left * (shifted.V @ X).T
     owners = np.arange(len(loop.parameters))[:, None] == loop.owner
     return values[upper], (by_channel @ owners.T)[upper]
