@@ -201,6 +201,21 @@ def test_a_part_ends_where_the_norm_passes_the_level():
     assert high == 4.0
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_every_change_of_sign_is_an_eigenvalue_of_the_hamiltonian(seed):
+    loop, rng = random_loop(seed, sizes=(1, 1, 1)), np.random.default_rng(seed)
+    response = frequency_response(loop)
+    scalings = Scalings(D=np.diag(rng.uniform(1, 2, 3)) + 0j, G=np.diag(rng.normal(size=3)) + 0j)
+    w = np.linspace(0, 40, 40_001)
+    depth = scalings.depth(response(w))
+    changes = np.flatnonzero(depth[:-1] * depth[1:] < 0)
+    roots = w[changes] - depth[changes] * 1e-3 / (depth[changes + 1] - depth[changes])
+    found = level_frequencies(response, scalings, 1.0)
+
+    assert len(roots) > 0
+    assert np.abs(roots[:, None] - found).min(axis=1).max() < 1e-4  # secants of steps of 1e-3
+
+
 def test_a_complex_error_is_bounded_by_the_largest_gain():
     loop = uncertain([[0, 1], [-1, -0.2]], [[0], [-1]], [[1, 0]], (1,))  # z = 0.1
     exact = 2 * 0.1 * np.sqrt(1 - 0.1**2)  # 1 / max |1/(1 - w^2 + 2jzw)|
