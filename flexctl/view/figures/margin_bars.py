@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -117,10 +118,11 @@ def plot_order_bars(axes: Axes, found: Margin, where: str) -> None:
         colour = GOOD if np.isinf(bar) else BAD
         axes.bar(k, min(bar, high) if bar > 0 else 0, 0.5, color=colour, alpha=0.75)
         shown = bar > low  # words go into the bar where there is one
-        place = {"textcoords": "offset points", "ha": "center", "va": "top" if shown else "bottom"}
         at = (k, min(bar, high / 2)) if shown else (k, low)
-        style = {"color": "white" if shown else BAD, "fontweight": "bold"}
-        axes.annotate(_words(order), at, xytext=(0, -6 if shown else 3), **place, **style)
+        place: dict[str, Any] = {"textcoords": "offset points", "ha": "center"}
+        place |= {"va": "top", "color": "white"} if shown else {"va": "bottom", "color": BAD}
+        offset = (0, -6 if shown else 3)
+        axes.annotate(_words(order), at, xytext=offset, fontweight="bold", **place)
     seen = np.where(np.isfinite(stars), stars, np.nan)
     axes.plot(range(len(bars)), seen, "_", color=PALETTE[0], markersize=40, mew=2, label="lemma")
     names = [basis_words({"kind": o.basis.kind, "order": o.basis.order}) for o in found.orders]
