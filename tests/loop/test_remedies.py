@@ -24,6 +24,7 @@ def borne(bias, lower, upper):
 )
 def test_no_other_bias_bears_more_in_both_directions(lower, upper):
     found = best_bias([interval(lower, upper)])
+    assert found is not None
     others = [borne(b, lower, upper) for b in np.linspace(-0.95, 3, 4001)]
 
     assert found.tolerates == pytest.approx(borne(found.bias, lower, upper), rel=1e-12)
@@ -33,6 +34,7 @@ def test_no_other_bias_bears_more_in_both_directions(lower, upper):
 @pytest.mark.parametrize("upper", [0.0, 0.005, 0.5, 4.0])
 def test_where_any_underestimate_is_harmless_all_of_the_stiffness_may_be_wrong(upper):
     found = best_bias([interval(None, upper)])
+    assert found is not None
 
     assert found.tolerates == pytest.approx(1.0, rel=1e-15)
     assert (1 + found.bias) * 2 == pytest.approx(1 + upper, rel=1e-15)
