@@ -19,6 +19,6 @@ def test_branches_that_cross_in_frequency_are_followed_through_in_any_order():
 
 def test_the_order_is_that_at_zero():
     alpha = np.array([-1e-3, 0.0, 1e-3])
-    poles = (np.array([2.0, 1.0]), np.array([1.0, 2.0]), np.array([2.0, 1.0]))
+    poles = tuple(np.array(p, dtype=complex) for p in ([2, 1], [1, 2], [2, 1]))
 
     np.testing.assert_array_equal(follow(Locus(alpha=alpha, poles=poles)), [[1, 2]] * 3)
