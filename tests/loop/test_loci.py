@@ -10,7 +10,7 @@ def test_branches_that_cross_in_frequency_are_followed_through_in_any_order():
     alpha = np.linspace(-0.5, 1.0, 31)
     first, second = -1 + 10j * (1 + alpha), -4 + 1j * (12 - 4 * alpha)  # they cross at 1/7
     rng = np.random.default_rng(3)
-    shuffled = [rng.permutation(pair) for pair in np.stack([first, second], axis=1)]
+    shuffled = [pair[rng.permutation(2)] for pair in np.stack([first, second], axis=1)]
     found = follow(Locus(alpha=alpha, poles=tuple(shuffled)))
 
     by_decay = found[:, np.argsort(-found[0].real)]
