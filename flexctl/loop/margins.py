@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.optimize
+import scipy.sparse.csgraph
 import slycot
 
 from flexctl.checks import Array, ComplexArray
@@ -221,10 +222,26 @@ def _half_sensitivity(L: ComplexArray) -> ComplexArray:
 def _structured(L: ComplexArray) -> float:
     """Structured singular value of S - I/2 at one frequency, one complex block per channel."""
     Z = _half_sensitivity(L)
+    return max(_of_channels(Z[np.ix_(own, own)]) for own in _coupled(Z))
+
+
+def _of_channels(Z: ComplexArray) -> float:
+    """Structured singular value of Z (n, n), one complex block per channel."""
     n = len(Z)
     if n == 1:
         return float(np.abs(Z[0, 0]))
     return float(slycot.ab13md(Z, np.ones(n, dtype=int), np.full(n, 2))[0])
+
+
+def _coupled(Z: ComplexArray) -> list[Array]:
+    """Channels that act on each other in both directions, set by set.
+
+    The value is the largest of those of the sets; of a matrix that falls apart into them ab13md of
+    slycot 0.7.1 may never return.
+    """
+    acts = np.abs(Z) > np.finfo(float).eps * np.abs(Z).max()
+    count, label = scipy.sparse.csgraph.connected_components(acts, connection="strong")
+    return [np.flatnonzero(label == k) for k in range(count)]
 
 
 def smallest_sampling_rate(loop: LinearLoop) -> float | None:

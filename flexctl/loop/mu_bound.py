@@ -1,4 +1,4 @@
-"""Upper bound of the structured singular value of one matrix, checked whatever a routine says."""
+"""Upper bound of the structured singular value of one matrix, with the scalings that prove it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-import slycot
-from slycot.exceptions import SlycotError
 
 from flexctl.checks import ComplexArray
-from flexctl.loop.scalings import Block, Scalings, find_scalings
+from flexctl.loop.scalings import Block, Scalings, balance, find_scalings
 
 _CLOSE = 1e-3  # relative distance at which a bound is not lowered further
 _LARGEST_STEP = 0.5  # by which a bound is tried to be lowered at once
@@ -20,9 +18,8 @@ _LARGEST_STEP = 0.5  # by which a bound is tried to be lowered at once
 class MuBound:
     """Upper bound of mu of a matrix [-] and the scalings that prove it; None when it is the norm.
 
-    `method` is "ab13md", "complex" (ab13md failed with real blocks: all taken as complex), "norm",
-    "small" (the norm is below what matters), "exact" (the norm of one full block) or "interior
-    point".
+    `method` is "norm", "small" (the norm is below what matters), "exact" (the norm of one full
+    block) or "interior point".
     """
 
     value: float
@@ -30,22 +27,21 @@ class MuBound:
     method: str
 
 
-def expanded_bound(M: ComplexArray, blocks: tuple[Block, ...], floor: float) -> MuBound:
-    """Bound of mu of M (r, r) by SLICOT's ab13md, every repeated delta taken as independent ones.
+def scaled_norm(M: ComplexArray, blocks: tuple[Block, ...], floor: float) -> MuBound:
+    """Bound mu of M (r, r) by its norm in units that balance it: a start that costs nothing.
 
-    ab13md takes real blocks of size one only. Its scalings are put into the linear matrix
-    inequality again, and the smallest value that they prove is the bound, not what it returned;
-    should that prove nothing, the errors are taken as complex, and at last the largest singular
-    value bounds mu, as it does where it is not above `floor`. Source: [FanTitsDoyle91].
+    ab13md of SLICOT, which would do better, is not called: on loops whose planes do not move each
+    other, so that M has blocks of zeros, that of slycot 0.7.1 never returns.
     """
     norm = float(np.linalg.norm(M, 2))
-    if norm <= floor or (len(blocks) == 1 and blocks[0].full):
-        return MuBound(value=norm, scalings=None, method="exact" if norm > floor else "small")
-    for method in ("ab13md", "complex"):
-        scalings = _from_slycot(M, blocks, real=method == "ab13md")
-        value = np.inf if scalings is None else smallest_level(M, scalings)
-        if scalings is not None and value <= norm * (1 + 1e-9):
-            return MuBound(value=value, scalings=scalings, method=method)
+    if len(blocks) == 1 and blocks[0].full:
+        return MuBound(value=norm, scalings=None, method="exact")
+    if norm <= floor:
+        return MuBound(value=norm, scalings=None, method="small")
+    scalings = balance(M[None], blocks)
+    value = smallest_level(M, scalings)
+    if value < norm:
+        return MuBound(value=value, scalings=scalings, method="norm")
     return MuBound(value=norm, scalings=None, method="norm")
 
 
@@ -95,41 +91,3 @@ def smallest_level(M: ComplexArray, scalings: Scalings) -> float:
     except np.linalg.LinAlgError:
         return np.inf
     return float(np.sqrt(max(largest, 0.0)))
-
-
-def _from_slycot(M: ComplexArray, blocks: tuple[Block, ...], *, real: bool) -> Scalings | None:
-    """Scalings by ab13md of the balanced matrix of unit norm: G is in units of M.
-
-    Of a matrix of a norm of 1e-6 with real blocks ab13md of slycot 0.7.1 may never return.
-    """
-    sizes = [(1 if not b.full else b.size, b.real) for b in blocks for _ in range(_pieces(b))]
-    scale = np.ones(len(M))
-    if all(not block.full for block in blocks):
-        _, (scale, _) = scipy.linalg.matrix_balance(np.abs(M), permute=False, separate=True)
-    balanced = M * scale / scale[:, None]
-    n_blocks = np.array([size for size, _ in sizes])
-    kinds = np.array([1 if is_real and real else 2 for _, is_real in sizes])
-    if len(n_blocks) == 1:  # one block: nothing to scale, but a real one has a G
-        return _alone(balanced, real=bool(kinds[0] == 1))
-    try:
-        norm = float(np.linalg.norm(balanced, 2))
-        _, d, g, _ = slycot.ab13md(balanced / norm, n_blocks, kinds)
-    except (SlycotError, ValueError):
-        return None
-    if not (np.isfinite(d).all() and np.isfinite(g).all() and (d > 0).all()):
-        return None
-    D, G = d**2 / scale**2, norm * g / scale**2
-    return Scalings(D=np.diag(D / D.max()).astype(complex), G=np.diag(G / D.max()).astype(complex))
-
-
-def _pieces(block: Block) -> int:
-    return 1 if block.full else block.size
-
-
-def _alone(M: ComplexArray, *, real: bool) -> Scalings:
-    """Scalings of one block: mu of a real 1 x 1 is zero unless M is real."""
-    G = np.zeros_like(M)
-    m = M[0, 0]
-    if real and abs(m.imag) > 1e-12 * abs(m):
-        G[0, 0] = abs(m) ** 2 / (2 * m.imag)  # |m|^2 - 2 G Im m = 0
-    return Scalings(D=np.eye(len(M), dtype=complex), G=G)

@@ -63,14 +63,25 @@ def find_scalings(M: ComplexArray, blocks: tuple[Block, ...]) -> Scalings | None
     bound of t, so that the search stops as soon as there is nothing to be found.
     Source: [HelmbergRendlVanderbeiWolkowicz96].
     """
-    scale = 1 / scipy.linalg.matrix_balance(_equal(np.abs(M).max(axis=0), blocks), permute=False,
-                                            separate=True)[1][0]  # fmt: skip
-    scale = _shared(scale, blocks)
+    scale = _units(M, blocks)
     found = _deepest(scale[:, None] * M / scale, *_bases(M.shape[-1], blocks))
     if found is None:
         return None
     D, G = (scale[:, None] * X * scale for X in found)
     return Scalings(D=D, G=G)
+
+
+def balance(M: ComplexArray, blocks: tuple[Block, ...]) -> Scalings:
+    """Scalings D = diag(units^2), G = 0, that bring all M (K, r, r) near to their least norm."""
+    D = np.diag(_units(M, blocks) ** 2).astype(complex)
+    return Scalings(D=D, G=0 * D)
+
+
+def _units(M: ComplexArray, blocks: tuple[Block, ...]) -> Array:
+    """Units (r,) of the channels, powers of two, in which rows and columns are of one size."""
+    size = _equal(np.abs(M).max(axis=0), blocks)
+    _, (scale, _) = scipy.linalg.matrix_balance(size, permute=False, separate=True)
+    return _shared(1 / scale, blocks)
 
 
 def _equal(size: Array, blocks: tuple[Block, ...]) -> Array:

@@ -17,7 +17,7 @@ from flexctl.loop.frequency_cover import (
     cover_axis,
     frequency_response,
 )
-from flexctl.loop.mu_bound import MuBound, band_bound, expanded_bound, tight_bound
+from flexctl.loop.mu_bound import MuBound, band_bound, scaled_norm, tight_bound
 from flexctl.loop.scalings import Block
 from flexctl.loop.uncertain import UncertainLoop
 from flexctl.loop.worst_case import FirstCrossing, WorstCase, bracketed_crossing, find_worst_case
@@ -49,7 +49,8 @@ class Structured:
     worst_case
         Smallest errors found that make the loop unstable; None when none were found.
     grid, mu
-        Frequencies [rad/s] (K,), ascending, infinity (or pi/T) last, and mu bounds there (K,) [-].
+        Frequencies [rad/s] (K,), ascending, infinity (or pi/T) last, and mu bounds there (K,) [-],
+        tight where they are the largest.
     cover
         The bands of the proof with their scalings, in units of the loop's A.
     notes
@@ -85,8 +86,8 @@ def structured(
     """Bound the errors that a stable loop bears, from below by mu and from above by a search.
 
     With M(s) = D + V (s - A)^-1 U the loop stays stable for |delta_i| < 1/max mu(M(jw)). Bounds of
-    mu come from ab13md on a grid, and from scalings that hold over whole bands of frequencies; the
-    latter cover the axis, infinity included, so that the largest is no statement about a grid.
+    mu come from a grid, and from scalings that hold over whole bands of frequencies; the latter
+    cover the axis, infinity included, so that the largest is no statement about a grid.
 
     Parameters
     ----------
@@ -122,7 +123,7 @@ def structured(
     cover = cover_axis(
         response,
         blocks,
-        lambda M, floor: tight_bound(M, blocks, expanded_bound(M, blocks, floor), floor).value,
+        lambda M, floor: tight_bound(M, blocks, scaled_norm(M, blocks, floor), floor).value,
         start=(max(float(mu.max()), _LEAST), float(axis[mu.argmax()])),
         edges=_around_poles(response, _EDGES),
         excess=excess,
@@ -143,7 +144,7 @@ def structured(
         grid=np.array([loop.frequency(1j * w) for w in axis]),
         mu=mu,
         cover=cover,
-        notes=_notes(loop, blocks, bounds, cover, fraction),
+        notes=_notes(loop, blocks, cover, fraction),
     )
 
 
@@ -192,10 +193,10 @@ def _bounds_on(
     At `known` ones, where a pole is said to cross and no number hits its frequency exactly, mu is
     that of a band of a relative width of 2e-8.
     """
-    bounds = [expanded_bound(M, blocks, _LEAST) for M in response(axis)]
+    bounds = [scaled_norm(M, blocks, _LEAST) for M in response(axis)]
     for w in known:
         k = int(np.argmin(np.abs(axis[:-1] - w)))
-        near = band_bound(response(w * _NEAR), blocks, max(bounds[k].value, _LEAST))
+        near = band_bound(response(w * _NEAR), blocks, _LEAST)
         bounds[k] = MuBound(value=near, scalings=None, method="interior point")
     best = _LEAST
     for k in np.argsort([bound.value for bound in bounds])[::-1]:
@@ -227,14 +228,13 @@ def _fraction(
 def _notes(
     loop: UncertainLoop,
     blocks: tuple[Block, ...],
-    bounds: list[MuBound],
     cover: Cover,
     fraction: float,
 ) -> tuple[str, ...]:
     notes = ["The worst case is the smallest one found: a search proves no margin."]
     for parameter, block in zip(loop.parameters, blocks, strict=True):
-        if parameter.size > 1:
-            notes.append(_repeated_note(parameter.name, block))
+        if block.full:
+            notes.append(f"{parameter.name}: a full complex block, more than one repeated error.")
         if not block.real:
             notes.append(f"{parameter.name}: dynamic error; the search tries real values only.")
         if fraction > -parameter.lowest:
@@ -242,9 +242,6 @@ def _notes(
                 f"{parameter.name}: the guarantee holds from its lowest value "
                 f"{parameter.lowest:g} up to {fraction:.4g}."
             )
-    for method, text in (("complex", "with all errors complex"), ("norm", "by the norm alone")):
-        if count := sum(bound.method == method for bound in bounds):
-            notes.append(f"At {count} of {len(bounds)} frequencies mu is bounded {text}.")
     if fraction > 0.9 / _LEAST:
         notes.append(f"Errors beyond {1 / _LEAST:g} are not asked for: the fraction is capped.")
     if _alone(blocks):
@@ -252,12 +249,3 @@ def _notes(
     if cover.missing:
         notes.append("The fraction rests on a grid in the ranges that are not proven.")
     return tuple(notes)
-
-
-def _repeated_note(name: str, block: Block) -> str:
-    if block.full:
-        return f"{name}: a full complex block of size {block.size}, more than one repeated error."
-    return (
-        f"{name}: on the grid taken as {block.size} independent errors, which is conservative, "
-        "except where that would be the peak; the proof takes it as one."
-    )

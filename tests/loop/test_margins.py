@@ -284,3 +284,19 @@ def test_every_faster_rate_is_stable_too(make, frequency):
 def test_a_loop_that_any_hold_leaves_unstable_has_no_rate(make):
     grows = make["linear"]([[1]], [[-1e-3]], [[1]], [[0]], [[0]])
     assert smallest_sampling_rate(grows) is None
+
+
+def test_channels_that_do_not_act_on_each_other_have_the_margin_of_the_worst(make):
+    # two pairs of coupled masses: ab13md never returns of the whole matrix
+    pair = np.array([[2.0, 0.4], [0.3, 1.5]])
+    stiff = np.kron(np.diag([1.0, 3.0]), pair)
+    rates = np.kron(np.diag([0.3, 0.8]), np.array([[1.0, 0.2], [0.1, 1.2]]))
+
+    def disk(rows):
+        n = rows.stop - rows.start
+        none = np.zeros((n, n))
+        return find_margins(
+            make["linear"](np.eye(n), none, none, -stiff[rows, rows], -rates[rows, rows])
+        ).disk
+
+    assert disk(slice(0, 4)) == pytest.approx(min(disk(slice(0, 2)), disk(slice(2, 4))), rel=1e-6)
