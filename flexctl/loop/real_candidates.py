@@ -46,7 +46,7 @@ def real_candidates(loop: UncertainLoop, base: complex) -> Array:
         If two eigenvalues add up to zero at `base`, hence for every delta.
     """
     A, U, V, D = shifted(loop, base)
-    if not len(A):
+    if not len(A) or not len(D):
         return np.zeros(0)
     _check_sums(np.linalg.eigvals(A))
     problems = [sum_problem(A, U, V, D), D - V @ np.linalg.solve(A, U)]
