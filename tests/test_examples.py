@@ -263,3 +263,22 @@ def test_the_growth_that_the_lemma_does_not_see_depends_on_the_hub_alike(lemma, 
 
     assert coarse > 0
     assert fine / coarse == pytest.approx(ratio, rel=1e-3)
+
+
+@pytest.fixture(scope="module")
+def stiffness_margin():
+    return example("stiffness_margin")
+
+
+@pytest.mark.slow
+def test_the_lemma_allows_many_times_the_overestimate_that_is_borne(stiffness_margin):
+    assert 58 < stiffness_margin.main() < 59
+
+
+@pytest.mark.parametrize(("damping", "borne"), [(0.0, 0.0), (0.01, 0.0025), (0.02, 0.0050)])
+def test_what_the_stiff_gains_bear_grows_with_damping(stiffness_margin, damping, borne):
+    design = stiffness_margin.designs()["Gp = 400, Gv = 40"]
+    found = stiffness_margin.margin(damping, design, stiffness_margin.MODES)
+
+    assert found.exact.alpha_upper == pytest.approx(borne, abs=1e-4)
+    assert found.lemma.alpha_star == pytest.approx(0.148, abs=1e-3)

@@ -11,7 +11,7 @@ from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop.model_errors import factor
 from flexctl.loop.uncertain import Parameter, UncertainLoop
-from flexctl.plant import LinearPlant, Plant, assemble_plant
+from flexctl.plant import LinearPlant, Plant
 
 _LOST = -1.0  # relative error that leaves no payload or no damper
 
@@ -39,7 +39,7 @@ def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[
     inertia = tuple(2 * value for value in load.inertia)
     twice = load.model_copy(update={"mass": 2 * load.mass, "inertia": inertia})
     arm = truth.arm.model_copy(update={"payload": twice})
-    heavier = assemble_plant(arm, truth.basis, interpreted=True)
+    heavier = replace(truth, arm=arm)  # in the shapes of the truth, which may know its payload
     q = plant.q0
     M = heavier.mass_matrix(q) - truth.mass_matrix(q)
     K = heavier.tangent_stiffness(q) - truth.tangent_stiffness(q)

@@ -9,6 +9,7 @@ from flexctl.view.papers.claim import Claim
 
 PAPERS: Mapping[str, str] = {
     "subudhi-morris": "flexctl.view.papers.subudhi_morris",
+    "theodore-ghosal": "flexctl.view.papers.theodore_ghosal",
 }
 
 

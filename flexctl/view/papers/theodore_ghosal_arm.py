@@ -1,0 +1,80 @@
+"""The arm of [TG95] as its claims need it: variants, poses of its motion, margins."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from flexctl.catalogue import Arm, BasisChoice, Design, load_design, load_model, with_options
+from flexctl.catalogue.design import Gains
+from flexctl.checks import Array
+from flexctl.design.reference import make_reference
+from flexctl.loop.margin import find_margin
+from flexctl.loop.margin_record import Margin
+from flexctl.plant import LinearPlant, Plant, assemble_plant
+
+TWO_MODES = BasisChoice(order=2)  # per line, as the paper
+N_POSES = 11
+STIFF, GENTLE = (400.0, 40.0), (100.0, 20.0)  # Gp [1/s^2], Gv [1/s]: the paper gives none
+
+
+@cache
+def arm(damping: float = 0.0) -> Arm:
+    """Load the paper's arm with this damping ratio: the paper has none, the catalogue's 1 %."""
+    return with_options(load_model("theodore-ghosal-rrp"), foreshortening=None, damping=damping)
+
+
+@cache
+def plant(kind: str = "modes", order: int = 2, damping: float = 0.0) -> Plant:
+    """Discretise the paper's arm."""
+    basis = BasisChoice.model_validate({"kind": kind, "order": order})
+    return assemble_plant(arm(damping), basis, interpreted=True)
+
+
+def poses() -> Array:
+    """Joint variables (m, N_POSES) along the paper's motion."""
+    motion = make_reference(load_design("rrp-stiff-decoupling"))
+    return motion.sample(np.linspace(0, motion.duration, N_POSES))[0]
+
+
+@cache
+def linear(damping: float = 0.0) -> LinearPlant:
+    """Linearise the arm at the end of the motion."""
+    found = plant(damping=damping)
+    return found.linearise(found.straight(poses()[:, -1]))
+
+
+def design(gains: tuple[float, float] | None, effort: float | None = None) -> Design:
+    """Make a decoupling design of these gains; None: that of rrp-gentle with its second loop.
+
+    `effort` is another weight in the second loop's cost.
+    """
+    if gains:
+        chosen = Gains(Gp=(gains[0],), Gv=(gains[1],))
+        return load_design("rrp-stiff-decoupling").model_copy(update={"gains": chosen})
+    found = load_design("rrp-gentle")
+    if effort is None or found.second_loop is None:
+        return found
+    weights = found.second_loop.weights.model_copy(update={"effort": effort})
+    second = found.second_loop.model_copy(update={"weights": weights})
+    return found.model_copy(update={"second_loop": second})
+
+
+@cache
+def margin(
+    damping: float,
+    gains: tuple[float, float] | None,
+    basis: BasisChoice = TWO_MODES,
+    truth: BasisChoice = TWO_MODES,
+    effort: float | None = None,
+) -> Margin:
+    """Find how wrong the stiffness may be at the end of the motion.
+
+    Raises
+    ------
+    DesignError
+        When the loop is unstable without an error.
+    """
+    chosen = design(gains, effort)
+    return find_margin(arm(damping), chosen, design_basis=basis, truth_basis=truth, n_path=0)

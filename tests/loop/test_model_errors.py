@@ -1,0 +1,194 @@
+"""Errors pulled out of a loop, against controllers and arms that are rebuilt with them."""
+
+import itertools
+import runpy
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flexctl.catalogue import BasisChoice, load_model, with_options
+from flexctl.errors import ComputationError, InputError
+from flexctl.loop.arm_errors import payload_error
+from flexctl.loop.model_errors import all_together, by_link, by_mode, pull_out
+from flexctl.loop.structured_errors import structured_loop
+from flexctl.plant import assemble_plant, linearise
+
+FOLDER = Path(__file__).parent
+WITNESS = runpy.run_path(str(FOLDER / "margin_witness.py"))
+RANDOM = runpy.run_path(str(FOLDER.parent / "design" / "random_arms.py"))
+unknown_loop, rebuilt_loop, matrix = (
+    WITNESS[key] for key in ("unknown_loop", "rebuilt_loop", "matrix")
+)
+WEIGHTS = {"joint_error": 300.0, "joint_rate": 3.0, "strain_energy": 1.0}
+WEIGHTS |= {"kinetic_energy": 1.0, "effort": 1e-2}
+SAMPLED = {"sample_time": 2e-3, "delay": 3e-3}
+OBSERVER = {"measures": ["encoder", "tachometer", "strain_gauge"]}
+FAST = {"weights": {"strain_energy": 1.0, "effort": 1.0}}
+LAWS = {
+    "gains": {},
+    "integral": {"gains": {"Gp": [90.0], "Gv": [20.0], "Gi": [50.0]}},
+    "second loop": {"second_loop": {"weights": WEIGHTS}},
+    "observer": {"loop": OBSERVER, "second_loop": {"weights": WEIGHTS}},
+    "sampled": {"loop": SAMPLED},
+    "composite": {"method": "composite", "fast_loop": FAST},
+    "composite observer": {"method": "composite", "fast_loop": FAST, "loop": OBSERVER},
+    "joint-pd": {"method": "joint-pd"},
+}
+KINDS = ["planar", "sliding", "rotors"]
+EARTH = (1.0, 2.0, -9.81)
+GROUPS = {"by mode": by_mode, "by link": by_link, "all": all_together}
+
+
+@pytest.fixture(scope="module")
+def given(make):
+    """given(kind, law): arm, design, its basis and the truth plant."""
+
+    @cache
+    def build(kind, law, gravity=EARTH, damping=0.02):
+        arm = RANDOM["random_arm"](make["arm"], kind, 1)
+        arm = with_options(arm, foreshortening=None, damping=damping)
+        arm = arm.model_copy(update={"gravity": gravity})
+        pose, tables = RANDOM["random_pose"](arm, 1), dict(LAWS[law])
+        method = tables.pop("method", "decoupling")
+        design = make["design"](0.9 * pose, pose, method, **tables)
+        truth = assemble_plant(arm, BasisChoice(kind="elements", order=2), interpreted=True)
+        return arm, design, BasisChoice(order=1), truth
+
+    return build
+
+
+def mapped(step):
+    """Image of a matrix of one sample under s = (z - 1)/(z + 1)."""
+    one = np.eye(len(step))
+    return np.linalg.solve(step + one, step - one)
+
+
+SLOW = [(k, law) for k in ("sliding", "rotors") for law in ("observer", "composite observer")]
+SLOW += [("sliding", "second loop"), ("sliding", "integral"), ("rotors", "second loop")]
+CASES = [
+    pytest.param(*case, marks=[pytest.mark.slow] * (case[:2] in SLOW or case[2] != "by mode"))
+    for case in itertools.product(KINDS, LAWS, GROUPS)
+    if case[0] != "rotors" or not case[1].startswith("composite")
+]
+ARMS = [("planar", "gains"), ("rotors", "gains"), ("planar", "observer")]
+ARMS += [pytest.param("sliding", law, marks=pytest.mark.slow) for law in ("gains", "observer")]
+
+
+def compare_form(given, groups):
+    """Form of a loop under errors of these groups beside the rebuilt loop's matrix, and its A."""
+    arm, design, basis, truth = given
+    loop = unknown_loop(arm, design, basis, truth)
+    plant = loop.controller.plant
+    chosen = GROUPS[groups](plant)
+    form = pull_out(loop, *WITNESS["final"](loop), chosen)
+    delta = np.random.default_rng(7).uniform(-0.6, 1.5, len(chosen))
+    errors = np.zeros(len(plant.stiffness_parts))
+    for group, value in zip(chosen, delta, strict=True):
+        errors[list(group.parts)] = value
+    wanted = matrix(rebuilt_loop(arm, design, basis, truth, errors))
+    return form, form.matrix(delta), mapped(wanted) if form.sample_time else wanted
+
+
+@pytest.mark.parametrize(("kind", "law", "groups"), CASES)
+def test_the_form_is_the_loop_of_a_controller_with_these_errors(given, kind, law, groups):
+    form, found, wanted = compare_form(given(kind, law), groups)
+
+    assert np.abs(found - wanted).max() < 1e-11 * np.abs(wanted).max()
+    # joint PD computes with no stiffness, all others do
+    assert (np.abs(form.A - wanted).max() > 1e-9 * np.abs(wanted).max()) == (law != "joint-pd")
+
+
+@pytest.mark.parametrize("law", ["composite", "composite observer"])
+def test_composite_control_of_flexible_joints_without_gravity(given, law):
+    _form, found, wanted = compare_form(given("rotors", law, (0.0, 0.0, 0.0)), "by mode")
+
+    assert np.abs(found - wanted).max() < 1e-11 * np.abs(wanted).max()
+
+
+def test_a_law_that_takes_a_compliance_twice_is_refused(given):
+    # under gravity rotors run ahead by c/k, and z_qs is another 1/k of the torque that follows
+    with pytest.raises(ComputationError, match="by k or 1/k alone"):
+        compare_form(given("rotors", "composite"), "all")
+
+
+# What the arm has beside what its controller knows
+
+
+@pytest.fixture(scope="module")
+def tip_loaded():
+    """The arm of [TG95] at a pose, whose modes know the payload: truth plant and linear model."""
+    arm = load_model("theodore-ghosal-rrp")
+
+    @cache
+    def build(kind):
+        truth = assemble_plant(arm, BasisChoice(kind=kind, order=2), interpreted=True)
+        return truth, linearise(truth, truth.straight(np.array([0.3, 0.4, 0.8])))
+
+    return build
+
+
+@pytest.mark.parametrize("error", [1.0, 0.4, -0.9])
+@pytest.mark.parametrize("kind", ["elements", "modes"])
+def test_an_error_of_the_payload_is_the_mass_of_the_tip(tip_loaded, kind, error):
+    truth, linear = tip_loaded(kind)
+    (found,) = payload_error(truth, linear)
+    J = truth.tip_jacobian(linear.q0)[:3]
+    wanted = error * truth.arm.payload.mass * J.T @ J
+
+    size = np.sqrt(np.diag(linear.M))
+    assert np.abs((error * found.M - wanted) / np.outer(size, size)).max() < 1e-12
+    assert not found.K.any()
+
+
+@pytest.mark.parametrize("error", [0.7, -0.6])
+@pytest.mark.parametrize(("kind", "law"), ARMS)
+def test_errors_of_the_arm_are_those_of_another_arm(given, kind, law, error):
+    arm, design, basis, truth = given(kind, law, (0.0, 0.0, 0.0))
+    loop = unknown_loop(arm, design, basis, truth)
+    errors = {"payload": 0.5, "damping": 2.0}
+    form = structured_loop(loop, *WITNESS["final"](loop), errors)
+    delta = [error if p.name == "payload" else -error / 2 for p in form.parameters]
+    load = arm.payload
+    heavier = {"mass": load.mass * (1 + 0.5 * error)}
+    heavier["inertia"] = tuple((1 + 0.5 * error) * J for J in load.inertia)
+    other = with_options(arm, foreshortening=None, damping=0.02 * (1 - error))
+    other = other.model_copy(update={"payload": load.model_copy(update=heavier)})
+    built = assemble_plant(other, truth.basis, interpreted=True)
+    wanted = matrix(rebuilt_loop(arm, design, basis, built, 0.0))
+
+    assert {p.name for p in form.parameters} >= {"payload", "damping of link1", "damping of link2"}
+    assert np.abs(form.matrix(delta) - wanted).max() < 1e-10 * np.abs(wanted).max()
+    assert np.abs(form.A - wanted).max() > 1e-4 * np.abs(wanted).max()
+
+
+def test_errors_of_the_arm_are_refused_of_a_sampled_law(given):
+    loop = unknown_loop(*given("planar", "sampled"))
+
+    with pytest.raises(InputError, match="came a sampled one"):
+        structured_loop(loop, *WITNESS["final"](loop), {"damping": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("errors", "words"),
+    [
+        ({}, "came none"),
+        ({"mass": 1.0}, "came mass"),
+        ({"modes": 1.0, "links": 1.0}, "modes or links"),
+        ({"links": 0.0}, "wanted a size above 0, came 0"),
+    ],
+)
+def test_errors_that_make_no_sense_are_refused(given, errors, words):
+    loop = unknown_loop(*given("planar", "gains"))
+
+    with pytest.raises(InputError, match=words):
+        structured_loop(loop, *WITNESS["final"](loop), errors)
+
+
+def test_a_controller_of_known_stiffness_has_no_errors_to_pull_out(given):
+    arm, design, basis, truth = given("planar", "gains")
+    known = rebuilt_loop(arm, design, basis, truth, 0.0)
+
+    with pytest.raises(InputError, match="wanted a controller of unknown stiffness"):
+        pull_out(known, *WITNESS["final"](known), all_together(known.controller.plant))
