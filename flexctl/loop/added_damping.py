@@ -8,12 +8,12 @@ of a second loop or an observer, is found anew.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from flexctl.catalogue import Arm, Link
+from flexctl.catalogue import Arm
 from flexctl.design.reference import make_reference
 from flexctl.errors import InputError
 from flexctl.loop.requirement import Requirement, first_to_bear, log_grid
@@ -22,6 +22,7 @@ from flexctl.loop.variants import Case, damped, rebuilt
 RATIOS = (1e-3, 0.3)
 INERTIAS = (0.01, 100.0)
 _PER_DECADE = 6
+_STEPS = 3  # per decade of inertia
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,19 +90,26 @@ class AddedInertia:
     Attributes
     ----------
     joints
-        Joints that it is added at, the same at each.
+        Joints that it is added at.
     requirement
-        Of the inertia [kg m^2].
-    reference
-        Largest inertia of the arm about one of them at the final pose [kg m^2].
+        Of the inertia added at each, in units of the arm's own about it: `own`.
+    own
+        Inertia of the arm about each of these joints at the final pose, all else held
+        [kg m^2, or kg of a joint that slides].
     n_path
         As in `AddedDamping`.
     """
 
     joints: tuple[str, ...]
     requirement: Requirement
-    reference: float
+    own: tuple[float, ...]
     n_path: int
+
+    @property
+    def added(self) -> tuple[float, ...] | None:
+        """What is added at each joint [kg m^2 or kg]; None where nothing does."""
+        found = self.requirement.found
+        return tuple(found.value * own for own in self.own) if found else None
 
 
 def least_inertia(
@@ -109,12 +117,14 @@ def least_inertia(
     wanted: float,
     joints: Sequence[str] | None = None,
     *,
-    inertias: tuple[float, float] = INERTIAS,
+    factors: tuple[float, float] = INERTIAS,
 ) -> AddedInertia:
     """Find the least inertia added to `joint_inertia` of joints with alpha_upper >= wanted.
 
-    None is tried, then six values per decade of a range from below: a narrower band is missed. The
-    joint gains stay, so that torques grow with the inertia.
+    All of them receive the same multiple of what the arm has about them, as joints that turn and
+    joints that slide have no inertia in common. None is tried, then three values per decade of a
+    range from below: a narrower band is missed. Joint gains that are accelerations stay, so that
+    torques grow with the inertia. It helps no mode whose motion is felt at another joint.
 
     Parameters
     ----------
@@ -123,63 +133,53 @@ def least_inertia(
     wanted
         Required alpha_upper [-] at the worst pose.
     joints
-        Names of revolute joints; all of them by default.
-    inertias
-        Least and largest inertia, in units of the arm's own about these joints.
+        Names of joints; all by default.
+    factors
+        Least and largest inertia, in units of the arm's own.
 
     Raises
     ------
     InputError
-        When a joint does not turn, or a range or the requirement is empty.
+        When there is no such joint, or a range or the requirement is empty.
     """
-    turning = turning_joints(case.arm)
-    chosen = turning if joints is None else tuple(joints)
-    if not chosen or not set(chosen) <= set(turning):
+    chosen = case.arm.joints if joints is None else tuple(joints)
+    if not chosen or not set(chosen) <= set(case.arm.joints):
         came = ", ".join(chosen) or "none"
-        raise InputError(f"joints: wanted revolute ones ({', '.join(turning)}), came {came}")
-    if not 0 < inertias[0] < inertias[1] < np.inf:
-        came = f"{inertias[0]:g} to {inertias[1]:g}"
-        raise InputError(f"inertias: wanted a range above 0, came {came}")
-    reference = _own_inertia(case, chosen)
-    loops = rebuilt(lambda J: case.changed(lambda arm: with_inertia(arm, chosen, J)))
-    grid = [0.0, *(reference * log_grid(*inertias, _PER_DECADE))]
+        raise InputError(f"joints: wanted some of {', '.join(case.arm.joints)}, came {came}")
+    if not 0 < factors[0] < factors[1] < np.inf:
+        came = f"{factors[0]:g} to {factors[1]:g}"
+        raise InputError(f"factors: wanted a range above 0, came {came}")
+    truth = case.truth
+    M = truth.mass_matrix(truth.straight(make_reference(case.design).final))
+    own = {
+        joint: float(M[truth.joints.index(joint), truth.joints.index(joint)]) for joint in chosen
+    }
+
+    def heavier(factor: float) -> Case:
+        return case.changed(lambda arm: with_inertia(arm, {j: factor * J for j, J in own.items()}))
+
+    grid = [0.0, *log_grid(*factors, _STEPS)]
     return AddedInertia(
         joints=chosen,
-        requirement=first_to_bear(loops, grid, wanted),
-        reference=reference,
+        requirement=first_to_bear(rebuilt(heavier), grid, wanted),
+        own=tuple(own.values()),
         n_path=case.n_path,
     )
 
 
 def least_inertias(
-    case: Case, wanted: float, *, inertias: tuple[float, float] = INERTIAS
+    case: Case, wanted: float, *, factors: tuple[float, float] = INERTIAS
 ) -> tuple[AddedInertia, ...]:
-    """Do so for all revolute joints together, then for each alone."""
-    turning = turning_joints(case.arm)
-    choices = [turning, *((joint,) for joint in turning)] if len(turning) > 1 else [turning]
-    return tuple(least_inertia(case, wanted, chosen, inertias=inertias) for chosen in choices)
+    """Do so for all joints together, then for each alone."""
+    names = case.arm.joints
+    choices = [names, *((joint,) for joint in names)] if len(names) > 1 else [names]
+    return tuple(least_inertia(case, wanted, chosen, factors=factors) for chosen in choices)
 
 
-def turning_joints(arm: Arm) -> tuple[str, ...]:
-    """Names of the revolute joints of an arm."""
-    pairs = zip(arm.joints, arm.links, strict=True)
-    return tuple(name for name, link in pairs if link.joint == "revolute")
-
-
-def with_inertia(arm: Arm, joints: Sequence[str], inertia: float) -> Arm:
-    """Return the arm with so much more `joint_inertia` [kg m^2] at each of the joints."""
-
-    def heavier(name: str, link: Link) -> Link:
-        if name not in joints:
-            return link
-        return link.model_copy(update={"joint_inertia": link.joint_inertia + inertia})
-
-    pairs = zip(arm.joints, arm.links, strict=True)
-    return arm.model_copy(update={"links": tuple(heavier(*pair) for pair in pairs)})
-
-
-def _own_inertia(case: Case, joints: Sequence[str]) -> float:
-    """Largest inertia [kg m^2] about one of the joints at the final pose, all else held."""
-    truth = case.truth
-    M = truth.mass_matrix(truth.straight(make_reference(case.design).final))
-    return float(max(M[j, j] for j, name in enumerate(truth.joints) if name in joints))
+def with_inertia(arm: Arm, added: Mapping[str, float]) -> Arm:
+    """Return the arm with more `joint_inertia` [kg m^2 or kg] at the joints named."""
+    links = tuple(
+        link.model_copy(update={"joint_inertia": link.joint_inertia + added.get(joint, 0.0)})
+        for joint, link in zip(arm.joints, arm.links, strict=True)
+    )
+    return arm.model_copy(update={"links": links})

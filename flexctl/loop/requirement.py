@@ -76,9 +76,8 @@ class Requirement:
         1e-6;
         None where the most preferable value of the grid does.
     best
-        The answer, or else the value tried that bears most; None where none is stable. (It is
-        bettered by no other of the grid by more than 5 % of what is required, and None too where
-        none bears 0.1 % of that.)
+        The answer, or else the value tried that bears most; None where none bears 0.1 % of what is
+        required. No other value of the grid bears more by over 5 % of what is required.
     own
         The variant as it is; None where that was not asked for.
     grid
@@ -240,7 +239,7 @@ class _Search:
             return self._excess(axis.value(t), errors)
 
         if gap(1.0) > 0 > gap(0.0):
-            t = float(scipy.optimize.brentq(gap, 0.0, 1.0, xtol=_NARROW / axis.width))
+            t = float(np.asarray(scipy.optimize.brentq(gap, 0.0, 1.0, xtol=_NARROW / axis.width)))
             for aside in (2, 20, 200):  # round-off may hide a slow growth at t
                 step = aside * _NARROW / axis.width
                 trial = self._exact(axis.value(max(t - step, 0.0)))
