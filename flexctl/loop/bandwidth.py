@@ -48,7 +48,9 @@ def largest_bandwidth(
     """Find the largest s in a range at which the gross motion has alpha_upper >= wanted.
 
     Judged at the final pose and along the motion under the law of the gross motion, all terms; 20
-    values of s per decade are tried from above, 12 % apart: a narrower band is missed.
+    values of s per decade are tried from above, 12 % apart: a narrower band is missed. Beyond the
+    modes' frequencies alpha_upper rises again with s, so that a wide range may yield gains that no
+    actuator follows: limits of torques and what is not modelled do not count here.
 
     Parameters
     ----------
@@ -101,7 +103,8 @@ def fastest_second_loop(
     """Find the least effort weight at which the second loop has alpha_upper >= wanted.
 
     Judged at the final pose; the loop is designed anew for every weight, three per power of ten
-    from the least on.
+    from the least on. Where motions that its model leaves out end stability without any error, the
+    answer stands at that edge, as its `alpha_lower` near 0 says, and a slower loop is wise.
 
     Parameters
     ----------

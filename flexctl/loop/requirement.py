@@ -9,7 +9,7 @@ refined. A band that lies between two values of the grid is missed; what is foun
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.optimize
@@ -40,6 +40,9 @@ class Trial:
         What was varied.
     alpha_upper
         Upper end of the stable interval [-]; NaN where the loop is unstable without any error.
+    alpha_lower
+        Lower end [-] at the worst pose for it, NaN likewise. Near 0 the value stands at an edge
+        of stability itself.
     loss
         What ends it; None where nothing does or the loop is unstable.
     joints, second_loop
@@ -51,6 +54,7 @@ class Trial:
 
     value: float
     alpha_upper: float
+    alpha_lower: float = np.nan
     loss: Loss | None = None
     joints: tuple[float, ...] = ()
     second_loop: bool = False
@@ -72,9 +76,8 @@ class Requirement:
     found
         The answer; None where no value of the grid bears it.
     fails
-        The next more preferable value that was found not to bear it, within 1e-4 of the answer, mostly
-        1e-6;
-        None where the most preferable value of the grid does.
+        The next more preferable value that was found not to bear it, mostly within 1e-6 of the
+        answer; None where the most preferable value of the grid does.
     best
         The answer, or else the value tried that bears most; None where none bears 0.1 % of what is
         required. No other value of the grid bears more by over 5 % of what is required.
@@ -97,15 +100,15 @@ class Requirement:
 
 def judge(value: float, loops: Callable[[], Iterable[PoseLoop]]) -> Trial:
     """Find what a variant bears at the worst of its poses, exactly."""
-    worst = Trial(value=value, alpha_upper=np.inf)
+    worst, lower = Trial(value=value, alpha_upper=np.inf), -1.0
     try:
         for pose in loops():
-            upper = pose.interval.upper
+            upper, lower = pose.interval.upper, max(lower, pose.interval.alpha_lower)
             if upper is not None and upper.alpha < worst.alpha_upper:
                 worst = _at(value, pose, upper)
     except (DesignError, ComputationError) as error:
         return Trial(value=value, alpha_upper=np.nan, why=str(error))
-    return worst
+    return replace(worst, alpha_lower=lower)
 
 
 def _at(value: float, pose: PoseLoop, upper: Loss) -> Trial:

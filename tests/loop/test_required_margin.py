@@ -175,6 +175,13 @@ def test_what_is_lost_between_the_errors_looked_at_is_not_overlooked():
     assert found.found.value == pytest.approx((np.sqrt(20) + 1) ** 2, rel=1e-6)
 
 
+def test_both_ends_of_the_interval_are_told():
+    # -1 - 2 alpha < 0 down to -1/2, -1 + 20 alpha < 0 up to 1/20
+    trial = judge(0.0, lambda: [scalar_loop(-2.0), scalar_loop(20.0)])
+
+    assert (trial.alpha_lower, trial.alpha_upper) == pytest.approx((-0.5, 0.05))
+
+
 def test_a_grid_of_which_the_first_bears_it_ends_there():
     found = first_to_bear(lambda s: [scalar_loop(s)], [2.0, 1.0], 0.05)
 
