@@ -14,6 +14,7 @@ from flexctl.design.overestimation import (
     lemma_of,
     stiffness_lemma,
 )
+from flexctl.design.partial_errors import lemma_by_part, lemma_given
 from flexctl.design.reference import ReferenceMotion, make_reference
 from flexctl.design.second_loop import decoupled_model, design_second_loop, state_weight
 from flexctl.design.singular_perturbation import (
@@ -45,6 +46,8 @@ __all__ = [
     "gauge_matrix",
     "gauge_positions",
     "lemma_along",
+    "lemma_by_part",
+    "lemma_given",
     "lemma_of",
     "limit_torque",
     "make_reference",

@@ -9,16 +9,18 @@ import numpy as np
 import scipy.linalg
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.loop.mu_bound import band_bound
 from flexctl.loop.scalings import Block, Scalings, find_scalings
 from flexctl.loop.uncertain import UncertainLoop
 
 _SAMPLES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+_SLACK = 1e-9  # above zero that round-off may lift an eigenvalue of the form
 _TRIM = 0.01  # of a piece beside one that is not proven: round-off of the eigenvalues lies within
 _NARROWEST = 1e-10  # relative width of a band below which it is given up
 _NARROW = 1e-6  # relative width from which mu is that of a band: see cover_axis
 _ILL = 1e12  # condition of the form at infinity from which no eigenvalues are trusted
 
-Bound = Callable[[ComplexArray], float]
+Bound = Callable[[ComplexArray, float], float]
 Range = tuple[float, float]
 
 
@@ -71,7 +73,7 @@ def frequency_response(loop: UncertainLoop) -> Response:
     _, (scale, _) = scipy.linalg.matrix_balance(loop.A, permute=False, separate=True)
     A = loop.A * scale / scale[:, None]
     U, V = loop.U / scale[:, None], loop.V * scale
-    T, Q = scipy.linalg.schur(A, output="complex")
+    T, Q = scipy.linalg.schur(A, output="complex")[:2]
     return Response(A=A, U=U, V=V, D=loop.D, T=T, left=V @ Q, right=Q.conj().T @ U)
 
 
@@ -111,9 +113,10 @@ def proven_parts(response: Response, scalings: Scalings, level: float, band: Ran
     low, high = band
     edges = np.array([low, *cuts[(cuts > low) & (cuts < high)], high])
     inner = edges[:-1] + np.diff(edges) / 2 if np.isfinite(high) else _midpoints(edges)
-    probed = scalings.depth(response(np.concatenate([edges, inner])) / level) < 0
+    probed = scalings.depth(response(np.concatenate([edges, inner])) / level) < -_SLACK
     at_edge, good = probed[: len(edges)], probed[len(edges) :]
     good = good & (at_edge[:-1] | at_edge[1:])
+    good[-1] &= at_edge[-1] or np.isfinite(high)
     return _joined(edges, at_edge, good)
 
 
@@ -152,7 +155,7 @@ class Cover:
     proven
         Bands (low, high), disjoint and ascending, in the units of A.
     scalings
-        Of each proven band.
+        Of each proven band, for form(M(jw) / level).
     missing
         Bands that are not proven; empty when the bound is a theorem.
     peak, at
@@ -185,7 +188,7 @@ def cover_axis(
     Parameters
     ----------
     bound
-        Upper bound of mu of one matrix (r, r).
+        Upper bound of mu of one matrix (r, r), tight above a floor [-].
     start
         Largest bound known so far [-] and its frequency; level = bound (1 + excess) throughout.
     edges
@@ -214,7 +217,7 @@ def cover_axis(
         scalings = find_scalings(M / level, blocks)
         if scalings is not None:
             parts = proven_parts(response, scalings, level, band)
-            proven += [(part, scalings) for part in parts]
+            proven += [(part, scalings.at_level(level)) for part in parts]
             rest = _without(band, parts)
             open_bands += rest[::-1] if rest != [band] else [(middle, band[1]), (band[0], middle)]
             continue
@@ -222,10 +225,10 @@ def cover_axis(
             missing.append(band)
             continue
         if _narrow(band, response, _NARROW):
-            value = _band_level(M, blocks, level)
+            value = band_bound(M, blocks, level)
             open_bands.append(band)
         else:
-            value = bound(response(np.array([middle]))[0])
+            value = bound(response(np.array([middle]))[0], level)
             open_bands += [(middle, band[1]), (band[0], middle)]
         if value > peak:
             peak, at = value, middle
@@ -234,24 +237,12 @@ def cover_axis(
     return Cover(
         level=level,
         proven=tuple(part for part, _ in proven),
-        scalings=tuple(scalings for _, scalings in proven),
+        scalings=tuple(scalings.at_level(1 / level) for _, scalings in proven),
         missing=_merged(missing + open_bands),
         peak=peak,
         at=at,
         tries=tries,
     )
-
-
-def _band_level(M: ComplexArray, blocks: tuple[Block, ...], level: float) -> float:
-    """Smallest level above `level` [-] at which one pair of scalings suits all of M (K, r, r).
-
-    Between a tenth of a per cent too high and the largest norm, which always does.
-    """
-    low, high = level, float(np.linalg.norm(M, 2, axis=(1, 2)).max()) * 1.01
-    while high > low * (1 + 1e-3):
-        middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if find_scalings(M / middle, blocks) else (middle, high)
-    return high
 
 
 def _narrow(band: Range, response: Response, width: float) -> bool:

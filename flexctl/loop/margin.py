@@ -15,12 +15,20 @@ import numpy as np
 
 from flexctl.catalogue import Arm, BasisChoice, Design
 from flexctl.checks import Array
-from flexctl.design import Lemma, design_controller, lemma_along, stiffness_lemma
+from flexctl.design import (
+    Lemma,
+    design_controller,
+    lemma_along,
+    lemma_by_part,
+    lemma_given,
+    stiffness_lemma,
+)
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.comparison import default_truth
 from flexctl.loop.evaluation import N_PATH
 from flexctl.loop.margin_record import Margin, OrderMargin, PoseMargin, StructuredAt
+from flexctl.loop.model_errors import by_link, by_mode
 from flexctl.loop.pose_loop import PoseLoop, loop_at
 from flexctl.loop.structured_errors import bound_errors, check_errors
 from flexctl.plant import Plant, StiffnessError, assemble_plant
@@ -28,6 +36,9 @@ from flexctl.plant import Plant, StiffnessError, assemble_plant
 ORDERS = tuple(
     BasisChoice(kind=kind, order=order) for kind in ("modes", "elements") for order in (1, 2, 3, 4)
 )
+
+
+_FEW = 12  # parts of a stiffness that are looked at one by one in the lemma
 
 
 def find_margin(
@@ -95,6 +106,8 @@ def find_margin(
         pose=dict(zip(closed.truth.joints, judged.joints.tolist(), strict=True)),
         second_loop=bool(judged.share),
         lemma=_lemma(judged),
+        partial=_partial_lemmas(judged),
+        given=_given_lemma(judged, study.body),
         exact=judged.interval,
         rates=judged.rates,
         locus=judged.locus,
@@ -135,6 +148,21 @@ def _lemma(judged: PoseLoop) -> Lemma:
     """Lemma of the controller's own model at a pose."""
     plant = judged.closed.controller.plant.nominal
     return stiffness_lemma(plant, plant.straight(judged.joints))
+
+
+def _partial_lemmas(judged: PoseLoop) -> dict[str, Lemma]:
+    """Lemmas of single links, and where there are few of single modes."""
+    plant = judged.closed.controller.plant.nominal
+    groups = {group.name: group.parts for group in by_link(plant)}
+    if len(plant.stiffness_parts) <= _FEW:
+        groups |= {group.name: group.parts for group in by_mode(plant)}
+    return lemma_by_part(plant, plant.straight(judged.joints), groups)
+
+
+def _given_lemma(judged: PoseLoop, body: Arm) -> Lemma | None:
+    """Lemma of the error that the controller's model has beside the arm as it is."""
+    plant = judged.closed.controller.plant.nominal
+    return lemma_given(plant, body, plant.straight(judged.joints))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,11 @@ def margin_json(found: Margin) -> dict[str, Any]:
             "basis": basis_json(found.basis),
             "pose": dict(found.pose),
             "second_loop": found.second_loop,
-            "lemma": _lemma(found.lemma),
+            "lemma": _lemma(found.lemma)
+            | {
+                "parts": {name: _limit(lemma) for name, lemma in found.partial.items()},
+                "given": _lemma(found.given) if found.given else None,
+            },
             "exact": {
                 **_interval(found.exact),
                 "rates": [
@@ -74,6 +78,10 @@ def _lemma(lemma: Lemma) -> dict[str, Any]:
         "basis": basis_json(lemma.basis) if lemma.basis else None,
         "assumptions": [{"text": a.text, "holds": a.holds} for a in lemma.assumptions],
     }
+
+
+def _limit(lemma: Lemma) -> dict[str, Any]:
+    return {"alpha_star": lemma.alpha_star, "loss": lemma.loss}
 
 
 def _interval(interval: Interval) -> dict[str, Any]:

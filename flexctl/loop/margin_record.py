@@ -132,6 +132,12 @@ class ModeRate:
     value: complex
     rate: complex
 
+    @property
+    def lost_at(self) -> float:
+        """Error [-] at which its decay is used up to first order; infinite if it does not grow."""
+        grows = self.rate.real > 0
+        return max(-self.value.real, 0.0) / self.rate.real if grows else np.inf
+
 
 @dataclass(frozen=True, kw_only=True)
 class StructuredAt:
@@ -175,6 +181,11 @@ class Margin:
         Whether the second loop acts there.
     lemma
         Of the controller's model at that pose.
+    partial
+        The lemma there for errors of one link, mode or spring alone, by name.
+    given
+        The lemma there for the error that the model has beside an arm of other stiffness; None
+        where it has none.
     exact
         Interval of the complete loop at that pose.
     rates
@@ -200,6 +211,8 @@ class Margin:
     pose: Mapping[str, float]
     second_loop: bool
     lemma: Lemma
+    partial: Mapping[str, Lemma]
+    given: Lemma | None
     exact: Interval
     rates: tuple[ModeRate, ...]
     locus: Locus
@@ -212,6 +225,11 @@ class Margin:
     @property
     def worst(self) -> PoseMargin | None:
         """Pose of the motion that takes the least overestimate; None where none is stable."""
-        stable = [pose for pose in self.path if pose.interval]
-        key = [pose.interval.alpha_upper for pose in stable if pose.interval]
-        return stable[int(np.argmin(key))] if stable else None
+        stable = [(p.interval.alpha_upper, p) for p in self.path if p.interval]
+        return min(stable, key=lambda pair: pair[0])[1] if stable else None
+
+    @property
+    def worst_below(self) -> PoseMargin | None:
+        """Pose of the motion that takes the least underestimate; None where none is stable."""
+        stable = [(p.interval.alpha_lower, p) for p in self.path if p.interval]
+        return max(stable, key=lambda pair: pair[0])[1] if stable else None

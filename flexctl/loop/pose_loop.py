@@ -17,10 +17,10 @@ from flexctl.loop.model_errors import all_together, pull_out
 from flexctl.loop.real_crossings import RealCrossing, stable_interval
 from flexctl.loop.uncertain import UncertainLoop
 
-_N_LOCUS = 161
+_N_LOCUS = 81
 _WIDEST = 3.0  # error up to which loci are drawn, whatever the interval
-_ALONE = (-0.5, 1.0)  # where nothing ends it
 _LOWEST = -0.95
+_SMALLEST = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +97,12 @@ class PoseLoop:
 
     @property
     def locus(self) -> Locus:
-        """Eigenvalues over errors on both sides of the interval."""
-        low, high = self.interval.alpha_lower, self.interval.alpha_upper
-        low = max(2 * low, _LOWEST) if -1 < low < 0 else _ALONE[0]
-        high = min(2 * high, _WIDEST) if 0 < high < np.inf else _ALONE[1]
-        alpha = np.union1d(np.linspace(low, high, _N_LOCUS), 0.0)
+        """Eigenvalues over errors on both sides of the interval, small and large ones."""
+        upper = self.interval.alpha_upper
+        high = min(max(2 * upper, 1.0), _WIDEST) if np.isfinite(upper) else 1.0
+        even = np.linspace(_LOWEST, high, _N_LOCUS)
+        small = np.geomspace(_SMALLEST, -_LOWEST, _N_LOCUS // 2)
+        alpha = np.unique([*even, *small, *-small, 0.0])
         return Locus(alpha=alpha, poles=tuple(self.loop.poles(np.array([x])) for x in alpha))
 
 

@@ -9,7 +9,7 @@ import scipy.linalg
 
 from flexctl.checks import Array, ComplexArray
 
-_LARGEST_G = 10.0  # in units of the largest D: a ratio beyond it is reached by a smaller D
+_LARGEST_G = 10.0  # in units of the largest D and M
 _N_STEPS = 40
 _SHALLOWEST = 1e-6  # best depth below which nothing is looked for: D = G = 0 has zero
 _DEEP = 0.3  # share of the best depth at which the search stops: it is the band that counts
@@ -45,6 +45,10 @@ class Scalings:
         skew = self.G @ M
         return adjoint @ self.D @ M + 1j * (skew - skew.conj().swapaxes(-1, -2)) - self.D
 
+    def at_level(self, level: float) -> Scalings:
+        """Scalings of form(level M) < 0 from those of form(M): what a larger beta keeps."""
+        return Scalings(D=self.D, G=level * self.G)
+
     def depth(self, M: ComplexArray) -> Array:
         """Largest eigenvalue (...) of form(M) in units of D: negative where it proves something."""
         root = np.linalg.inv(np.linalg.cholesky(self.D))
@@ -54,9 +58,10 @@ class Scalings:
 def find_scalings(M: ComplexArray, blocks: tuple[Block, ...]) -> Scalings | None:
     """Scalings with form(M_k) < 0 at all K frequencies, M (K, r, r); None when none are found.
 
-    Maximises the depth t of -form(M_k) >= t I under 0 < D < I and |G| < 10 I, by a
-    primal-dual interior point method, whose multipliers give an upper bound of t, so that the
-    search stops as soon as there is nothing to be found. Source: [HelmbergRendlVanderbeiWolkowicz96].
+    Maximises the depth t of -form(M_k) >= t diag(1 + |columns of M_k|^2) under 0 < D < I and
+    |G| < 10 max(1, |M|) I, by a primal-dual interior point method, whose multipliers give an upper
+    bound of t, so that the search stops as soon as there is nothing to be found.
+    Source: [HelmbergRendlVanderbeiWolkowicz96].
     """
     scale = 1 / scipy.linalg.matrix_balance(_equal(np.abs(M).max(axis=0), blocks), permute=False,
                                             separate=True)[1][0]  # fmt: skip
@@ -113,7 +118,8 @@ def _deepest(
     M: ComplexArray, D: ComplexArray, G: ComplexArray
 ) -> tuple[ComplexArray, ComplexArray] | None:
     """Maximise t by a primal-dual interior point method, Mehrotra's steps in the HKM direction."""
-    constant, slope = _inequalities(M, D, G)
+    size = max(1.0, float(np.abs(M).max()))  # of G, which has to outweigh M* D M by G Im M
+    constant, slope = _inequalities(M, D, G, size)
     a, r, n_M = len(D), M.shape[-1], len(M)
     y = np.zeros(slope.shape[1])
     y[:a] = _half_unit(D)
@@ -127,7 +133,7 @@ def _deepest(
         ceiling = float(np.einsum("krs,ksr->", constant, Z).real)
         bounded = np.abs(missing).max() < 1e-6
         if margin > 0 and bounded and margin > _DEEP * ceiling:
-            return np.tensordot(y[:a], D, 1), np.tensordot(y[a:-1], G, 1)
+            return np.tensordot(y[:a], D, 1), size * np.tensordot(y[a:-1], G, 1)
         if bounded and ceiling < _SHALLOWEST:
             return None
         try:
@@ -178,13 +184,16 @@ def _reach(S: ComplexArray, step: ComplexArray) -> float:
 
 
 def _inequalities(
-    M: ComplexArray, D: ComplexArray, G: ComplexArray
+    M: ComplexArray, D: ComplexArray, G: ComplexArray, size: float
 ) -> tuple[ComplexArray, ComplexArray]:
     """Constant (K + 4, r, r), slope (K + 4, n, r, r): positive definite; unknowns D, G, last t."""
     r, adjoint = M.shape[-1], M.conj().swapaxes(1, 2)[:, None]
     by_D = D - adjoint @ D @ M[:, None]
     by_G = -1j * (G @ M[:, None] - adjoint @ G)
-    slope = np.concatenate([by_D, by_G], axis=1)
+    weight = 1 / np.sqrt(1 + (np.abs(M) ** 2).sum(axis=1))  # (K, r): makes M* D M of size one
+    slope = np.concatenate([by_D, size * by_G], axis=1) * (
+        weight[:, None, :, None] * weight[:, None, None, :]
+    )
     D_only = np.concatenate([D, 0 * G])
     G_only = np.concatenate([0 * D, G])
     slope = np.concatenate([slope, np.array([D_only, -D_only, G_only, -G_only])])
@@ -194,4 +203,4 @@ def _inequalities(
     constant = np.zeros((len(slope), r, r), dtype=complex)
     constant[-3] = np.eye(r)
     constant[-2:] = _LARGEST_G * np.eye(r)
-    return constant, slope
+    return constant, slope.astype(complex)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexctl import checks
-from flexctl.checks import Array, ComplexArray
+from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop.frequency_cover import (
     Cover,
@@ -17,7 +17,7 @@ from flexctl.loop.frequency_cover import (
     cover_axis,
     frequency_response,
 )
-from flexctl.loop.mu_bound import MuBound, expanded_bound, tight_bound
+from flexctl.loop.mu_bound import MuBound, band_bound, expanded_bound, tight_bound
 from flexctl.loop.scalings import Block
 from flexctl.loop.uncertain import UncertainLoop
 from flexctl.loop.worst_case import FirstCrossing, WorstCase, bracketed_crossing, find_worst_case
@@ -26,7 +26,9 @@ KINDS = ("real", "complex", "full")
 _N_BASE = 40  # frequencies over the whole range: the cover adds what it needs
 _AROUND = np.array([-1.0, 0.0, 1.0])  # decay rates off every oscillating pole, for the grid
 _EDGES = np.array([-3.0, 3.0])  # likewise: where the first bands of the cover meet
+_NEAR = 1 + 1e-8 * np.array([-1.0, 0.0, 1.0])
 _LEAST = 0.01  # mu below which nothing is asked: errors beyond 10 000 %
+_AGREED = 0.01  # relative distance to which an exact margin and the cover agree
 _BUDGET = 1500  # bands tried
 
 
@@ -115,20 +117,23 @@ def structured(
     frequencies = [*crossings, *([worst.frequency] if worst else [])]
     known = [_on_axis(loop, w) for w in frequencies]
     axis = _grid(response, known)
-    bounds = _bounds_on(response(axis), blocks)
+    bounds = _bounds_on(response, axis, blocks, known)
+    mu = np.array([bound.value for bound in bounds])
     cover = cover_axis(
         response,
         blocks,
-        lambda M: tight_bound(M, blocks, expanded_bound(M, blocks)).value,
-        start=_start(axis, bounds, None if worst is None else (worst.gamma, known[-1])),
+        lambda M, floor: tight_bound(M, blocks, expanded_bound(M, blocks, floor), floor).value,
+        start=(max(float(mu.max()), _LEAST), float(axis[mu.argmax()])),
         edges=_around_poles(response, _EDGES),
         excess=excess,
         budget=budget,
     )
-    level = _level(cover, blocks, worst)
+    fraction = 1 / cover.level
+    if _alone(blocks):
+        fraction = _fraction(loop, cover, worst, first_crossing)
     return Structured(
-        guaranteed_fraction=1 / level,
-        mu_peak=level,
+        guaranteed_fraction=fraction,
+        mu_peak=1 / fraction,
         frequency=loop.frequency(1j * cover.at),
         proven=not cover.missing,
         not_proven=tuple(
@@ -136,9 +141,9 @@ def structured(
         ),
         worst_case=worst,
         grid=np.array([loop.frequency(1j * w) for w in axis]),
-        mu=np.array([bound.value for bound in bounds]),
+        mu=mu,
         cover=cover,
-        notes=_notes(loop, blocks, bounds, cover, 1 / level),
+        notes=_notes(loop, blocks, bounds, cover, fraction),
     )
 
 
@@ -179,23 +184,25 @@ def _around_poles(response: Response, offsets: Array) -> Array:
     return w[w > 0]
 
 
-def _start(
-    axis: Array, bounds: list[MuBound], found: tuple[float, float] | None
-) -> tuple[float, float]:
-    """Largest mu on the grid, or of the worst case (gamma, frequency): round-off may hide it."""
-    k = int(np.argmax([bound.value for bound in bounds]))
-    largest = max((bounds[k].value, float(axis[k])), (_LEAST, 0.0))
-    return largest if found is None else max(largest, (1 / found[0], found[1]))
+def _bounds_on(
+    response: Response, axis: Array, blocks: tuple[Block, ...], known: list[float]
+) -> list[MuBound]:
+    """Bounds at frequencies (K,); the largest are lowered until they are the largest.
 
-
-def _bounds_on(M: ComplexArray, blocks: tuple[Block, ...]) -> list[MuBound]:
-    """Bounds at K frequencies, M (K, r, r); the largest are lowered until they are the largest."""
-    bounds = [expanded_bound(m, blocks) for m in M]
-    best = 0.0
+    At `known` ones, where a pole is said to cross and no number hits its frequency exactly, mu is
+    that of a band of a relative width of 2e-8.
+    """
+    bounds = [expanded_bound(M, blocks, _LEAST) for M in response(axis)]
+    for w in known:
+        k = int(np.argmin(np.abs(axis[:-1] - w)))
+        near = band_bound(response(w * _NEAR), blocks, max(bounds[k].value, _LEAST))
+        bounds[k] = MuBound(value=near, scalings=None, method="interior point")
+    best = _LEAST
     for k in np.argsort([bound.value for bound in bounds])[::-1]:
         if bounds[k].value <= best:
             break
-        bounds[k] = tight_bound(M[k], blocks, bounds[k])
+        if axis[k] not in known:
+            bounds[k] = tight_bound(response(axis[k : k + 1])[0], blocks, bounds[k], best)
         best = max(best, bounds[k].value)
     return bounds
 
@@ -204,12 +211,17 @@ def _alone(blocks: tuple[Block, ...]) -> bool:
     return len(blocks) == 1 and blocks[0].real
 
 
-def _level(cover: Cover, blocks: tuple[Block, ...], worst: WorstCase | None) -> float:
-    """Largest mu [-]: of one real error its exact margin, as far as the cover agrees with it."""
-    if _alone(blocks) and worst is not None and worst.verified and worst.gamma * cover.level >= 1:
-        agreed = worst.gamma * cover.peak < 1 + 1e-2
-        return 1 / worst.gamma if agreed else cover.level
-    return cover.level
+def _fraction(
+    loop: UncertainLoop, cover: Cover, worst: WorstCase | None, first_crossing: FirstCrossing
+) -> float:
+    """1/level, or the exact margin of one real error, as far as the cover does not contradict it.
+
+    The cover knows no lowest value: it is held against both crossings, whether that is above it.
+    """
+    both = min(first_crossing(loop.along(np.array([sign]))) for sign in (1.0, -1.0))
+    exact = np.inf if worst is None else worst.gamma
+    agreed = both * cover.peak < 1 + _AGREED or cover.peak <= _LEAST
+    return min(exact, 1 / _LEAST) if agreed and not cover.missing else 1 / cover.level
 
 
 def _notes(
@@ -233,7 +245,7 @@ def _notes(
     for method, text in (("complex", "with all errors complex"), ("norm", "by the norm alone")):
         if count := sum(bound.method == method for bound in bounds):
             notes.append(f"At {count} of {len(bounds)} frequencies mu is bounded {text}.")
-    if cover.peak <= _LEAST:
+    if fraction > 0.9 / _LEAST:
         notes.append(f"Errors beyond {1 / _LEAST:g} are not asked for: the fraction is capped.")
     if _alone(blocks):
         notes.append("One real error: its exact margin is what is guaranteed.")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
@@ -19,6 +18,7 @@ _FROM_NOTHING = np.geomspace(1e-3, _LARGEST, 26)
 _SHARES = np.array([0.3, 0.6, 0.9, 0.999])  # of the best known: where another direction is tried
 _BELOW = 0.99  # of the best known: the size of the errors among which an unstable one is sought
 _VERIFIED = 1e-3  # relative distance from the crossing at which both sides are checked
+_RESOLUTION = 1e-14  # of bisection, relative
 _N_ROUNDS = 40
 _N_LEADING = 5
 
@@ -58,17 +58,23 @@ def bracketed_crossing(loop: UncertainLoop) -> float:
     Steps of a factor of 1.1 from 1e-4 to 100, then root finding: two crossings within one step are
     missed. It stands for an exact solver where none is at hand.
     """
-    steps = np.geomspace(1e-4, _LARGEST, 146)
-    unstable = _growths(loop, steps[:, None]) >= 0
-    if not unstable.any():
-        return np.inf
-    k = int(np.argmax(unstable))
-    low, high = (steps[k - 1] if k else 0.0), steps[k]
-    return float(
-        scipy.optimize.bisect(  # pyright: ignore[reportArgumentType]
-            lambda t: float(_growths(loop, np.array([[t]]))[0]) >= 0 or -1.0, low, high, rtol=1e-14
-        )
-    )
+    low = 0.0
+    for steps in np.array_split(np.geomspace(1e-4, _LARGEST, 146), 12):
+        unstable = _growths(loop, steps[:, None]) >= 0
+        if unstable.any():
+            k = int(np.argmax(unstable))
+            low = float(steps[k - 1]) if k else low
+            return _first(lambda t: _growths(loop, np.array([[t]])), low, float(steps[k]))
+        low = float(steps[-1])
+    return np.inf
+
+
+def _first(growth: Callable[[float], Array], low: float, high: float) -> float:
+    """Bisect between a stable and an unstable size of errors; the unstable end of what is left."""
+    while high - low > _RESOLUTION * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if growth(middle)[0] >= 0 else (middle, high)
+    return float(high)
 
 
 def find_worst_case(
@@ -98,11 +104,11 @@ def find_worst_case(
     if (growth := float(_growths(loop, np.zeros((1, p)))[0])) >= 0:
         raise InputError(f"loop: wanted stable without errors, came a pole of real part {growth:g}")
     search = _Search(loop, first_crossing)
-    best: Array | None = None
+    best = np.full(p, np.inf)
     directions = _directions(loop, guesses, n_random, np.random.default_rng(seed))
     for direction in directions:
         best = search.improved(best, direction)
-    if best is None:
+    if not np.isfinite(best).all():
         return None
     starts = directions[np.argsort(_growths(loop, search.cut(directions * _norm(best))))[-3:]]
     for start in (best, *starts):
@@ -121,21 +127,28 @@ class _Search:
         """Errors (..., p) brought above what their parameters bear."""
         return np.maximum(delta, self.lowest)
 
-    def improved(self, best: Array | None, direction: Array) -> Array:
-        """Return smaller errors (p,) on the axis along `direction` than `best`, or `best`."""
+    def improved(self, best: Array, direction: Array) -> Array:
+        """Return errors (p,) along `direction`, if smaller than `best` and unstable; or `best`."""
         self.tried += 1
-        sizes = _FROM_NOTHING if best is None else _norm(best) * _SHARES
-        points = self.cut(sizes[:, None] * direction / _norm(direction))
-        unstable = np.flatnonzero(_growths(self.loop, points) >= 0)
-        return best if not len(unstable) else self.shortened(best, points[unstable[0]])
+        sizes = _norm(best) * _SHARES if np.isfinite(best).all() else _FROM_NOTHING
+        unit = direction / _norm(direction)
+        unstable = np.flatnonzero(_growths(self.loop, self.cut(sizes[:, None] * unit)) >= 0)
+        if not len(unstable):
+            return best
+        k = unstable[0]
+        if (sizes[k] * unit < self.lowest).any():  # no ray: it has a bend where an error is cut
+            low, high = float(sizes[k - 1]) if k else 0.0, float(sizes[k])
+            size = _first(lambda t: _growths(self.loop, self.cut(t * unit[None])), low, high)
+            return self.shortened(best, self.cut(size * unit))
+        return self.shortened(best, sizes[k] * unit)
 
-    def shortened(self, best: Array | None, unstable: Array) -> Array:
+    def shortened(self, best: Array, unstable: Array) -> Array:
         """First crossing on the way to an unstable point (p,), if it is nearer than `best`."""
         ray = unstable / _norm(unstable)
         t = self.first_crossing(self.loop.along(ray))
         if not t <= _norm(unstable):
             return best
-        return t * ray if best is None or t < _norm(best) else best
+        return t * ray if t < _norm(best) else best
 
     def refined(self, best: Array, start: Array) -> Array:
         """Power iteration at the crossing and climb from `start`, as long as they help."""
@@ -199,12 +212,13 @@ def sensitivities(loop: UncertainLoop, delta: Array) -> tuple[ComplexArray, Comp
     delta; summed over the channels of an error.
     """
     shifted = loop.at(delta)
-    values, X = np.linalg.eig(shifted.A)
+    found = np.linalg.eig(shifted.A)
+    values, X = found.eigenvalues.astype(complex), found.eigenvectors
     try:
         left = np.linalg.solve(X, shifted.U)
     except np.linalg.LinAlgError:  # a defective pole: its sensitivity is not finite
         left = np.linalg.pinv(X) @ shifted.U
-    upper = values.imag >= 0
+    upper = np.imag(values) >= 0
     by_channel = left * (shifted.V @ X).T
     owners = np.arange(len(loop.parameters))[:, None] == loop.owner
     return values[upper], (by_channel @ owners.T)[upper]
@@ -228,12 +242,13 @@ def _growths(loop: UncertainLoop, deltas: Array) -> Array:
     """Largest real part of the poles under each of errors (K, p); infinite where ill-posed."""
     scaled = np.asarray(deltas, dtype=float)[:, loop.owner]
     inner = np.eye(len(loop.owner)) - loop.D * scaled[:, None]
+    V = np.broadcast_to(loop.V, (len(scaled), *loop.V.shape))
     try:
-        change = (loop.U * scaled[:, None]) @ np.linalg.solve(inner, np.broadcast_to(
-            loop.V, (len(scaled), *loop.V.shape)))  # fmt: skip
+        change = (loop.U * scaled[:, None]) @ np.linalg.solve(inner, V)
     except np.linalg.LinAlgError:
-        return np.array([np.inf] * len(scaled)) if len(scaled) == 1 else np.concatenate(
-            [_growths(loop, row[None]) for row in deltas])  # fmt: skip
+        if len(scaled) == 1:
+            return np.array([np.inf])
+        return np.concatenate([_growths(loop, delta[None]) for delta in deltas])
     return np.linalg.eigvals(loop.A + change).real.max(axis=1)
 
 

@@ -10,6 +10,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,59 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
     from flexctl.view.separation import separate
 
     return _deliver(separate, Asked(**given), model, design, fixed_damping)
+
+
+@cli.command()
+@click.argument("model")
+@click.argument("design")
+@click.option(
+    "--pose",
+    default="",
+    metavar="NAME=VALUE,...",
+    help="Joint variables to judge at instead of the final pose.",
+)
+@click.option(
+    "--path",
+    type=click.IntRange(min=0, max=1000),
+    default=21,
+    show_default=True,
+    metavar="N",
+    help="Poses along the motion; 0 leaves it out.",
+)
+@click.option(
+    "--errors",
+    multiple=True,
+    metavar="KIND[=SIZE]",
+    help="Independent errors: modes (default), links, damping, payload (repeatable).",
+)
+@click.option("--no-structured", is_flag=True, help="Leave independent errors out.")
+@click.option("--orders", is_flag=True, help="Judge the gain set made on coarser and finer plants.")
+@click.option("--unknown-damping", is_flag=True, help="The controller does not know the damping.")
+@options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
+def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
+    model: str,
+    design: str,
+    pose: str,
+    path: int,
+    errors: tuple[str, ...],
+    no_structured: bool,
+    orders: bool,
+    unknown_damping: bool,
+    **given: Any,
+) -> int:
+    """Find how wrong the stiffness of DESIGN's model of MODEL may be."""
+    from flexctl.view.margin import measure_margin
+
+    command = partial(
+        measure_margin,
+        pose=pose,
+        path=path,
+        errors=errors,
+        structured=not no_structured,
+        orders=orders,
+        unknown_damping=unknown_damping,
+    )
+    return _deliver(command, Asked(**given), model, design)
 
 
 @cli.command()

@@ -11,6 +11,7 @@ from flexctl.view.figures.curves import (
     plot_wind_up,
 )
 from flexctl.view.figures.eigenvalues import plot_orders, plot_path, plot_poles
+from flexctl.view.figures.margin import plot_margin
 from flexctl.view.figures.pages import (
     add_legend,
     by_rank,
@@ -31,6 +32,7 @@ __all__ = [
     "plot_frequencies",
     "plot_inspection",
     "plot_joint_errors",
+    "plot_margin",
     "plot_margins",
     "plot_modes",
     "plot_orders",

@@ -1,0 +1,57 @@
+"""The lemma for errors that are not proportional to the stiffness: of a part, or as given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from flexctl.catalogue import Arm
+from flexctl.checks import Array
+from flexctl.design.overestimation import Lemma, lemma_of
+from flexctl.plant import Plant, StiffnessError, assemble_plant
+
+_FARTHEST = 1.0  # up to which flutter is looked for: twice the stiffness of a part
+
+
+def lemma_by_part(plant: Plant, q: Array, groups: Mapping[str, Sequence[int]]) -> dict[str, Lemma]:
+    """Lemma of [TG95], 4.3, for errors of some parts of the stiffness alone, by name.
+
+    Parameters
+    ----------
+    plant
+        The controller's model, its stiffness being right.
+    q
+        Coordinates (n,) whose joint variables give the pose.
+    groups
+        By name the indices of `Plant.stiffness_parts` that are wrong by one factor.
+    """
+    linear, count = plant.linearise(q), len(plant.stiffness_parts)
+    unknown = replace(plant, stiffness_error=StiffnessError(values=None))
+    stiffness = unknown.casadi_functions["elastic_stiffness"]
+
+    def part(indices: Sequence[int]) -> Array:
+        chosen = np.isin(np.arange(count), indices).astype(float)
+        return np.array(stiffness(linear.q0, chosen)) - np.array(stiffness(linear.q0, 0 * chosen))
+
+    def lemma(dK: Array) -> Lemma:
+        dK = (dK + dK.T) / 2
+        return lemma_of(linear, plant.drives, dK, farthest=_FARTHEST, basis=plant.basis)
+
+    return {name: lemma(part(indices)) for name, indices in groups.items()}
+
+
+def lemma_given(plant: Plant, arm: Arm, q: Array) -> Lemma | None:
+    """Lemma for the error that a model has beside an arm of other stiffness; None if it has none.
+
+    dK = K_hat - K, K_hat of `plant`, K and the masses of `arm` in the same shapes: measured, say,
+    where the model's is of finite elements. An `alpha_star` above 1 says that the lemma allows it.
+    """
+    real = assemble_plant(arm, plant.basis, interpreted=True)
+    K_hat, K = plant.elastic_stiffness(q), real.elastic_stiffness(q)
+    dK = (K_hat - K + (K_hat - K).T) / 2
+    if (np.abs(dK) <= 1e-12 * np.abs(K).max()).all():
+        return None
+    linear = real.linearise(q)
+    return lemma_of(linear, real.drives, dK, farthest=_FARTHEST, basis=plant.basis)

@@ -1,0 +1,137 @@
+"""How wrong a stiffness may be: loci over the error, margins along the motion, what is worst."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from flexctl.loop.margin_record import Margin, PoseMargin
+from flexctl.view.figures.margin_bars import plot_errors, plot_order_bars, plot_rates
+from flexctl.view.figures.margin_loci import plot_loci
+from flexctl.view.figures.percent_axis import PAPER, percent_scale
+from flexctl.view.margin_words import ALMOST_ALL, percent
+from flexctl.view.style import BAD, GOOD, PALETTE, new_figure, styled
+
+_LEMMA, _ALL = PALETTE[0], 100.0
+_HEIGHT = 7.4  # inches
+
+
+def plot_margin(found: Margin, where: str) -> Figure:
+    """Draw one page: eigenvalues over alpha, margins along the motion, errors or rates, orders.
+
+    `where` names the judged pose.
+    """
+    with styled():
+        return _drawn(found, where)
+
+
+def _drawn(found: Margin, where: str) -> Figure:
+    rows = 3 if found.orders else 2
+    figure = new_figure(12.0, _HEIGHT + 2.4 * (rows - 2) + 1.2 * (len(found.structured) > 1))
+    title = f"{found.design} on {found.model}: how wrong may its stiffness be?"
+    figure.suptitle(title, fontweight="bold", x=0.01, ha="left")
+    grid = figure.add_gridspec(rows, 2, width_ratios=(1.35, 1))
+    damping = figure.add_subplot(grid[0, 0])
+    frequency = figure.add_subplot(grid[1, 0], sharex=damping)
+    plot_loci(damping, frequency, found, where)
+    plot_along(figure.add_subplot(grid[0, 1]), found, where)
+    if found.structured:
+        parts = grid[1, 1].subgridspec(len(found.structured), 1)
+        for k, at in enumerate(found.structured):
+            plot_errors(figure.add_subplot(parts[k, 0]), at)
+    else:
+        plot_rates(figure.add_subplot(grid[1, 1]), found)
+    if found.orders:
+        plot_order_bars(figure.add_subplot(grid[2, :]), found, where)
+    return figure
+
+
+def plot_along(axes: Axes, found: Margin, where: str) -> None:
+    """Draw what is borne along the motion: between the exact ends, beside the lemma's."""
+    end = found.path[-1].t if found.path else 0.0
+    poses = [pose for pose in found.path if pose.interval]
+    axes.set_title("Tolerated error of the stiffness along the motion")
+    axes.set_xlabel("time of the frozen pose [s]")
+    axes.set_ylabel("alpha = K_hat/K - 1 [%]")
+    top = percent_scale(axes, "y", _values(found), floor=-_ALL)
+    axes.set_ylim(-1.5 * _ALL, top)
+    axes.set_xlim(-0.03 * (end or 1), 1.06 * (end or 1))
+    if poses:
+        _band(axes, found.path, top)
+    _lemma(axes, found, top)
+    _judged(axes, found, end, top, where)
+    _unstable(axes, [pose for pose in found.path if not pose.interval])
+    axes.axhline(0, color="black", linewidth=1)
+    zero = axes.transAxes.inverted().transform(axes.transData.transform((0, 0)))[1]
+    paper = {"frameon": True, "edgecolor": "none", "framealpha": 0.85, "columnspacing": 1.2}
+    axes.legend(loc="upper left", bbox_to_anchor=(0.01, zero - 0.03), ncols=2, **paper)
+
+
+def _values(found: Margin) -> list[float]:
+    """All that is to be shown [%]."""
+    intervals = [found.exact, *(pose.interval for pose in found.path if pose.interval)]
+    ends = [end for one in intervals for end in (one.alpha_lower, one.alpha_upper)]
+    stars = [found.lemma.alpha_star, *(pose.alpha_star for pose in found.path)]
+    return [100 * value for value in (*ends, *stars)]
+
+
+def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
+    t = np.array([pose.t for pose in path])
+    found = [pose.interval for pose in path]
+    upper = np.array([100 * one.alpha_upper if one else np.nan for one in found])
+    lower = np.array([100 * one.alpha_lower if one else np.nan for one in found])
+    style = {"color": BAD, "marker": ".", "markersize": 5}
+    axes.fill_between(t, lower, np.minimum(upper, top), color=GOOD, alpha=0.12, linewidth=0)
+    ended = np.where(lower > -ALMOST_ALL * _ALL, lower, np.nan)
+    for ends, dashes, side in ((upper, "-", "above"), (ended, "--", "below")):
+        shown = np.where(np.isfinite(ends), ends, np.nan)
+        if np.isfinite(shown).any():
+            axes.plot(t, shown, linestyle=dashes, label=f"exact: lost {side}", **style)
+    if not np.isfinite(upper).any():
+        _say(axes, 0.95, "any overestimate is borne")
+    if not np.isfinite(ended).any():
+        _say(axes, 0.08, "any underestimate is borne")
+
+
+def _lemma(axes: Axes, found: Margin, top: float) -> None:
+    order = f"lemma ({found.basis.order} {found.basis.kind})"
+    stars = 100 * np.array([pose.alpha_star for pose in found.path])
+    finite = stars < top
+    if finite.any():
+        t = [pose.t for pose in found.path]
+        axes.plot(t, np.where(finite, stars, np.nan), ":", color=_LEMMA, lw=2, label=order)
+    elif found.path:
+        axes.plot([], [], ":", color=_LEMMA, lw=2, label=f"{order}: no limit")
+
+
+def _judged(axes: Axes, found: Margin, end: float, top: float, where: str) -> None:
+    """Mark the interval of the judged pose beside the motion's end."""
+    t = 1.03 * (end or 1)
+    low, high = 100 * found.exact.alpha_lower, 100 * found.exact.alpha_upper
+    axes.plot([t, t], [low, min(high, top)], color=GOOD, linewidth=4, alpha=0.5, zorder=3)
+    label = where.removeprefix("at the ").replace(" under the", ",")
+    if np.isfinite(high):
+        axes.plot([t], [high], "D", color=BAD, markersize=5, label=label, zorder=4)
+        place = {"xytext": (-7, 4), "textcoords": "offset points", "ha": "right", "zorder": 5}
+        axes.annotate(percent(high / 100), (t, high), color=BAD, bbox=PAPER, **place)
+    else:
+        axes.plot([t], [0.97 * top], "^", color=GOOD, markersize=6, label=f"{label}: any")
+    if found.worst and found.worst.interval and np.isfinite(found.worst.interval.alpha_upper):
+        worst = found.worst.interval.alpha_upper
+        place = {"xytext": (6, 5), "textcoords": "offset points", "zorder": 5}
+        axes.annotate(percent(worst), (found.worst.t, 100 * worst), color=BAD, bbox=PAPER, **place)
+
+
+def _unstable(axes: Axes, poses: Sequence[PoseMargin]) -> None:
+    if poses:
+        t = [pose.t for pose in poses]
+        label = "unstable without error"
+        axes.plot(t, np.zeros(len(t)), "X", color=BAD, markersize=6, label=label, zorder=5)
+
+
+def _say(axes: Axes, height: float, words: str) -> None:
+    style = {"ha": "center", "va": "center", "color": GOOD, "bbox": PAPER}
+    axes.text(0.5, height, words, transform=axes.transAxes, **style)

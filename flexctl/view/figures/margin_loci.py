@@ -1,0 +1,147 @@
+"""Damping and frequency of the critical modes over the error of the stiffness."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.loop.loci import follow
+from flexctl.loop.margin_record import Margin
+from flexctl.view.figures.percent_axis import PAPER, percent_scale
+from flexctl.view.margin_words import ALMOST_ALL, figure, lemma_words, percent
+from flexctl.view.style import BAD, GOOD, MUTED, PALETTE, few_ticks, plain_log
+
+_N_CRITICAL = 4
+_BEYOND = 1.3  # of the interval's ends
+_FASTEST = 3e3  # of the slowest shown
+_FALL = 0.15  # in arsinh of the damping ratio: what falls less is one of the others
+_STILL = 1e-9  # |Im| beside |lambda| below which nothing swings
+_TICKS = (-100, -10, -1, 0, 1, 10, 100)
+
+
+def plot_loci(damping: Axes, frequency: Axes, found: Margin, where: str) -> None:
+    """Draw the least damped modes over alpha, all others in grey, with both margins marked."""
+    alpha, poles = 100 * found.locus.alpha, follow(found.locus)
+    upper = poles[:, (poles.imag >= 0).all(axis=0) | (poles[found.locus.alpha == 0][0].imag >= 0)]
+    critical = _critical(alpha, upper, found)
+    damping.set_title(f"Modes that lose damping by the error, {where.removeprefix('at the ')}")
+    for k in range(upper.shape[1]):
+        style = {"color": MUTED, "linewidth": 0.6, "alpha": 0.6, "zorder": 1}
+        if k in critical:
+            colour = PALETTE[critical.index(k) % len(PALETTE)]
+            style = {
+                "color": colour,
+                "linewidth": 2.0,
+                "zorder": 3,
+                "label": _name(upper[:, k], found),
+            }
+        damping.plot(alpha, _ratios(upper[:, k]), **style)
+        frequency.plot(alpha, np.abs(upper[:, k]), **style)
+    _damping_axis(damping)
+    label = "others" if critical else "all modes: none loses damping"
+    frequency.plot([], [], color=MUTED, linewidth=0.6, label=label)
+    _frequency_axis(frequency, upper[:, critical] if critical else upper)
+    known = (100 * found.lemma.alpha_star, *_ends(found))
+    percent_scale(damping, "x", known, floor=float(alpha[0]))
+    damping.set_xlim(alpha[0], alpha[-1])
+    for axes in (damping, frequency):
+        _mark(axes, found)
+    _name_marks(damping, found)
+
+
+def _critical(alpha: Array, poles: ComplexArray, found: Margin) -> list[int]:
+    """Branches that become unstable, the first one first, then those that lose most damping."""
+    low, high = _ends(found)
+    low = _BEYOND * low if found.exact.lower and -low < 100 * ALMOST_ALL else 0.0
+    near = (alpha >= low) & (alpha <= (_BEYOND * high or 1.0))
+    ratios = np.nan_to_num(_ratios(poles), nan=100.0)
+    drawn = np.arcsinh(ratios)
+    fall = drawn[alpha == 0][0] - drawn[near].min(axis=0)
+    away = np.where(ratios < 0, np.abs(alpha)[:, None], np.inf).min(axis=0)
+    order = np.lexsort((-fall, away))
+    moved = [int(k) for k in order if np.isfinite(away[k]) or fall[k] > _FALL]
+    return moved[:_N_CRITICAL] if found.exact.unknowns else []
+
+
+def _ends(found: Margin) -> tuple[float, float]:
+    return 100 * found.exact.alpha_lower, 100 * found.exact.alpha_upper
+
+
+def _ratios(poles: ComplexArray) -> Array:
+    """Damping ratios [%]; NaN of what stands still."""
+    size = np.abs(poles)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(size > 0, -100 * poles.real / size, np.nan)
+
+
+def _name(branch: ComplexArray, found: Margin) -> str:
+    """Name a branch by the motion it is of without error."""
+    value = branch[found.locus.alpha == 0][0]
+    gaps = [abs(rate.value - value) for rate in found.rates]
+    if not gaps or min(gaps) > 1e-3 * abs(value) or abs(value.imag) <= _STILL * abs(value):
+        return f"no swing, {figure(abs(value))} 1/s"
+    rate = found.rates[int(np.argmin(gaps))]
+    return f"{rate.mode}, {figure(abs(value.imag))} rad/s"
+
+
+def _damping_axis(axes: Axes) -> None:
+    axes.set_yscale("symlog", linthresh=1.0, linscale=0.6)
+    axes.set_yticks(_TICKS, [str(tick) for tick in _TICKS])
+    axes.set_ylim(-30, 130)
+    axes.axhline(0, color="black", linewidth=1)
+    axes.axhspan(-200, 0, color=BAD, alpha=0.06, linewidth=0)
+    axes.text(0.01, 0.02, "unstable", transform=axes.transAxes, color=BAD, va="bottom")
+    axes.set_ylabel("damping ratio [%]")
+    axes.tick_params(labelbottom=False)
+
+
+def _frequency_axis(axes: Axes, critical: ComplexArray) -> None:
+    plain_log(axes)
+    size = np.abs(critical)[np.abs(critical) > 0]
+    low, high = size.min() / 2, min(size.max(), _FASTEST * size.min()) * 2
+    axes.set_ylim(low, high * (high / low) ** 0.35)  # room for the names
+    few_ticks(axes.yaxis)
+    axes.set_ylabel("|eigenvalue| [rad/s]")
+    axes.set_xlabel("alpha = K_hat/K - 1: error of the controller's stiffness [%]")
+    paper = {"frameon": True, "edgecolor": "none", "framealpha": 0.85}
+    axes.legend(loc="upper left", ncols=3, columnspacing=1.2, **paper).set_zorder(8)
+
+
+def _mark(axes: Axes, found: Margin) -> None:
+    low, high = _ends(found)
+    left, right = axes.get_xlim()
+    axes.axvline(0, color=GOOD, linewidth=1.4)
+    for edge, other in ((low, left), (high, right)):
+        if left < edge < right and (edge or found.exact.marginal):
+            axes.axvline(edge, color=BAD, linewidth=1.6, zorder=4)
+            axes.axvspan(edge, other, color=BAD, alpha=0.08, linewidth=0)
+    star = 100 * found.lemma.alpha_star
+    if star < right:
+        axes.axvline(star, color=PALETTE[0], linewidth=1.6, linestyle=":", zorder=4)
+
+
+def _name_marks(axes: Axes, found: Margin) -> None:
+    """Write both margins above each other at the right height of their lines."""
+    low, high = _ends(found)
+    left, right = axes.get_xlim()
+    _write(axes, 0.0, 0.05, "K_hat = K", GOOD)
+    if low > left:
+        _write(axes, low, 0.30, f"exact: {low:.3g} %", BAD)
+    if high < right:
+        _write(axes, high, 0.30, f"exact: {percent(high / 100)}" if high else "exact: 0", BAD)
+    star = 100 * found.lemma.alpha_star
+    if star < right:
+        _write(axes, star, 0.20, f"lemma: {lemma_words(found)}", PALETTE[0])
+    else:
+        style = {"ha": "right", "color": PALETTE[0], "bbox": PAPER, "zorder": 6}
+        axes.text(0.99, 0.20, f"lemma: {lemma_words(found)}", transform=axes.transAxes, **style)
+
+
+def _write(axes: Axes, x: float, height: float, words: str, colour: str) -> None:
+    where = axes.transAxes.inverted().transform(axes.transData.transform((x, 0)))[0]
+    right = where > 0.55
+    style = {"ha": "right" if right else "left", "va": "center", "bbox": PAPER, "zorder": 6}
+    place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+    offset = (-5 if right else 5, 0)
+    axes.annotate(words, (x, height), xytext=offset, color=colour, **place, **style)

@@ -1,0 +1,143 @@
+"""The tables of `flexctl margin` in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from flexctl.loop.margin_record import Interval, Loss, Margin, OrderMargin, PoseMargin, StructuredAt
+from flexctl.loop.mode_names import in_words
+from flexctl.view.margin_words import borne_above, borne_below, grown, lemma_words, percent
+from flexctl.view.request import basis_words
+from flexctl.view.tables import literal, number, plain_table
+
+_N_RATES = 6  # rows
+_N_ERRORS = 8
+
+
+def margin_table(found: Margin, answer: dict[str, Any], where: str) -> RenderableType:
+    """Put everything found under each other, the verdict last."""
+    parts: list[RenderableType] = [_ends(found, answer, where)]
+    if found.rates and found.exact.unknowns:
+        parts.append(_rates(found, where))
+    parts += [_independent(at, answer["errors"]) for at in found.structured]
+    if found.orders:
+        parts.append(_orders(found, where))
+    sentences = [*_lemma_notes(found), *found.assumptions]
+    notes = [literal(f"- {sentence}", "dim") for sentence in sentences]
+    return Group(*parts, *notes, literal(answer["verdict"], "bold"))
+
+
+def _ends(found: Margin, answer: dict[str, Any], where: str) -> Table:
+    title = (
+        f"{found.model}, judged on {basis_words(answer['truth'])} per link and plane, "
+        f"{found.design} made on {basis_words(answer['basis'])}"
+    )
+    table = plain_table(title, "stiffness", "is borne", "lost in", "of", "at rad/s")
+    for label, borne, lost in _rows(found, where):
+        table.add_row(*map(literal, (label, borne, *lost)))
+    return table
+
+
+def _rows(found: Margin, where: str) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
+    """Both margins above, then the exact one below, each at the judged and at the worst pose."""
+    lemma, exact = found.lemma, found.exact
+    seen = "-" if lemma.loss == "none" else lemma.loss
+    block = "" if lemma.loss == "none" else f"lambda_max(H) = {lemma.lambda_max:.4g}"
+    yield "overestimate, lemma alpha*", lemma_words(found), (seen, block, "")
+    yield f"overestimate, exact {where}", borne_above(exact.alpha_upper), _lost(exact.upper)
+    yield from _worst("overestimate", found.worst)
+    yield f"underestimate, exact {where}", borne_below(exact.alpha_lower), _lost(exact.lower)
+    yield from _worst("underestimate", found.worst_below)
+    lost = [pose for pose in found.path if pose.interval is None]
+    if lost:
+        label = f"unstable without error at {len(lost)} of {len(found.path)} poses"
+        yield label, "none", ("", grown(lost[0]), "")
+
+
+def _worst(side: str, pose: PoseMargin | None) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
+    if pose is None or pose.interval is None:
+        return
+    found: Interval = pose.interval
+    over = side == "overestimate"
+    borne = borne_above(found.alpha_upper) if over else borne_below(found.alpha_lower)
+    loss = found.upper if over else found.lower
+    yield f"{side}, exact at the worst pose, t = {pose.t:.3g} s", borne, _lost(loss)
+
+
+def _lost(loss: Loss | None) -> tuple[str, str, str]:
+    if loss is None:
+        return "-", "", ""
+    return loss.kind, in_words(loss.mode), number(loss.frequency) if loss.frequency else ""
+
+
+def _rates(found: Margin, where: str) -> Table:
+    title = f"Fastest-growing modes to first order {where}"
+    columns = ("mode", "at rad/s", "decay 1/s", "lost of it per 1 %", "all lost at")
+    table = plain_table(title, *columns, numeric=(1, 2, 3, 4))
+    for rate in found.rates[:_N_RATES]:
+        table.add_row(
+            literal(in_words(rate.mode)),
+            number(rate.value.imag),
+            number(-rate.value.real, 3),
+            number(rate.rate.real / 100, 3),
+            percent(rate.lost_at),
+        )
+    return table
+
+
+def _independent(at: StructuredAt, sizes: dict[str, float]) -> Table:
+    found, worst = at.found, at.found.worst_case
+    proof = "proven" if found.proven else "not proven at all frequencies"
+    title = (
+        f"Independent errors ({', '.join(_size(*item) for item in sizes.items())}) at {at.where}: "
+        f"all up to {percent(found.guaranteed_fraction)} together are borne ({proof}; mu peak "
+        f"{found.mu_peak:.4g} at {found.frequency:.4g} rad/s)"
+    )
+    table = plain_table(title, "worst case found, error of", "size", numeric=(1,))
+    if worst is None:
+        table.add_row("none found that destabilises", "-")
+        return table
+    order = np.argsort(-np.abs(worst.delta), kind="stable")
+    for k in order[:_N_ERRORS]:
+        table.add_row(literal(in_words(worst.names[k])), f"{100 * worst.delta[k]:+.3g} %")
+    if len(order) > _N_ERRORS:
+        table.add_row(f"{len(order) - _N_ERRORS} more, none larger", "")
+    verified = "verified by eigenvalues" if worst.verified else "not verified"
+    lost = f"loses {in_words(at.mode)} at {worst.frequency:.4g} rad/s, {verified}"
+    table.add_row(literal(lost, "dim"), "")
+    return table
+
+
+def _size(kind: str, size: float) -> str:
+    return kind if size == 1 else f"{kind} in units of {percent(size)}"
+
+
+def _orders(found: Margin, where: str) -> Table:
+    title = f"The gain set made on other plants, {where}"
+    columns = ("made on", "overestimates borne", "underestimates", "lemma", "lost in")
+    table = plain_table(title, *columns)
+    for order in found.orders:
+        table.add_row(*map(literal, _order(order)))
+    return table
+
+
+def _order(order: OrderMargin) -> tuple[str, ...]:
+    made = basis_words({"kind": order.basis.kind, "order": order.basis.order})
+    star = percent(order.alpha_star) if not np.isinf(order.alpha_star) else "infinity"
+    if order.interval is None:
+        return made, "unstable" if np.isfinite(order.abscissa) else "-", "", star, order.why
+    found = order.interval
+    lost = in_words(found.upper.mode) if found.upper else ""
+    return made, borne_above(found.alpha_upper), borne_below(found.alpha_lower), star, lost
+
+
+def _lemma_notes(found: Margin) -> list[str]:
+    return [
+        f"lemma: {one.text}{'' if one.holds else ' (does not hold here)'}"
+        for one in found.lemma.assumptions
+    ]

@@ -1,0 +1,180 @@
+"""What a margin says in words: how wrong the stiffness may be, and what to do about it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexctl.loop.margin_record import Loss, Margin, PoseMargin
+from flexctl.loop.mode_names import in_words
+from flexctl.loop.remedies import Bias
+from flexctl.view.request import basis_words
+
+ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may leave out all
+_LARGE = 1e6
+_LESS = 0.98  # of another margin: the difference is worth a word
+
+
+def percent(share: float | None, digits: int = 3) -> str:
+    """Write a share in percent: ``14.8 %``."""
+    if share is None or not np.isfinite(share):
+        return "-"
+    return f"{figure(100 * share, digits)} %"
+
+
+def figure(value: float, digits: int = 3) -> str:
+    """Write a number with so many digits, and a large one in full: 12700, not 1.27e+04."""
+    value += 0.0  # no minus zero
+    return f"{value:.0f}" if 10**digits <= abs(value) < _LARGE else f"{value:.{digits}g}"
+
+
+def borne_above(alpha: float) -> str:
+    """Name the overestimates below an upper end: ``up to 14.8 %``, any, none."""
+    if not alpha:
+        return "none"
+    return f"up to {percent(alpha)}" if np.isfinite(alpha) else "any"
+
+
+def borne_below(alpha: float) -> str:
+    """Name the underestimates above a lower end."""
+    if not alpha:
+        return "none"
+    return f"up to {percent(-alpha)}" if -alpha < ALMOST_ALL else "any"
+
+
+def loss_words(loss: Loss) -> str:
+    """Say what is lost: ``flutter of link3's first mode in x at 127 rad/s``."""
+    swing = f" at {loss.frequency:.3g} rad/s" if loss.frequency else ""
+    return f"{loss.kind} of {in_words(loss.mode)}{swing}"
+
+
+def lemma_words(found: Margin) -> str:
+    """Write alpha* with the order of its basis, without which it means nothing."""
+    alpha = found.lemma.alpha_star
+    size = percent(alpha) if np.isfinite(alpha) else "infinity"
+    return f"{size} ({_order(found)})"
+
+
+def _order(found: Margin) -> str:
+    return basis_words({"kind": found.basis.kind, "order": found.basis.order})
+
+
+def grown(pose: PoseMargin) -> str:
+    """Say what grows at a pose that is unstable without an error."""
+    return pose.why.rpartition("came one in which ")[2]
+
+
+def verdict(found: Margin, where: str, bias: Bias | None) -> str:
+    """Say in a few sentences what an engineer can act on; `where` names the judged pose."""
+    name = f"{found.design} on {found.model}"
+    if not found.exact.unknowns and found.exact.upper is found.exact.lower is None:
+        said = f"{name}: the law computes with no stiffness, so that no error of it undoes the loop"
+        return f"{said}; the lemma is not about such a law.{_unmoved(found)}{_unstable(found)}"
+    if not found.exact.alpha_upper:
+        first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
+        return first + _zero(found) + "".join(_rest(found, where, bias))
+    known = "the damping unknown to it" if found.unknown_damping else "the stated damping"
+    first = f"With {known} {name} bears {_above(found, where)}{_above_on_the_way(found)}"
+    return f"{first}. " + "".join(_rest(found, where, bias))
+
+
+def _zero(found: Margin) -> str:
+    """Say what nothing damps at the judged pose."""
+    lost = f" ({loss_words(found.exact.upper)}, which nothing damps)" if found.exact.upper else ""
+    return f"{lost}. "
+
+
+def _rest(found: Margin, where: str, bias: Bias | None) -> tuple[str, ...]:
+    return (
+        f"{_below(found, where)}. ",
+        f"{_belief(found)}.",
+        _advice(found, bias),
+        _unmoved(found),
+        _unstable(found),
+    )
+
+
+def _above(found: Margin, where: str) -> str:
+    upper = found.exact.upper
+    if upper is None:
+        return f"any overestimate of the stiffness {where}"
+    size = percent(upper.alpha)
+    return f"a stiffness overestimate of {size} {where} (lost in {loss_words(upper)})"
+
+
+def _above_on_the_way(found: Margin) -> str:
+    worst = found.worst
+    if worst is None or worst.interval is None:
+        return ""
+    there, here = worst.interval, found.exact.alpha_upper
+    if there.upper is None or there.alpha_upper >= here:
+        return ", and no less on the way"
+    if there.alpha_upper >= _LESS * here:
+        return ", and about the same on the way"
+    size = percent(there.upper.alpha) if there.upper.alpha else "none at all"
+    only = "only " if there.upper.alpha else ""
+    return f", but {only}{size} on the way (t = {worst.t:.3g} s, {loss_words(there.upper)})"
+
+
+def _below(found: Margin, where: str) -> str:
+    ends = [(found.exact.alpha_lower, found.exact.lower, where)]
+    if (pose := found.worst_below) and pose.interval:
+        here = f"on the way (t = {pose.t:.3g} s)"
+        ends.append((pose.interval.alpha_lower, pose.interval.lower, here))
+    alpha, loss, place = max(ends, key=lambda end: end[0])
+    if loss is None or -alpha >= ALMOST_ALL:
+        return "It bears any underestimate"
+    if not alpha:
+        return f"It bears no underestimate {place}: {loss_words(loss)}"
+    return f"It bears underestimates up to {percent(-alpha)}, lost {place} in {loss_words(loss)}"
+
+
+def _belief(found: Margin) -> str:
+    """Say which of the two margins to believe, and why."""
+    least = least_upper(found)
+    star, order = found.lemma.alpha_star, _order(found)
+    if np.isinf(star):
+        if np.isinf(least):
+            return f"The lemma sees no limit either (alpha* infinite, {order})"
+        return f"The lemma sees nothing of it (alpha* infinite, {order}): it leaves out joint error"
+    lemma = f"the lemma's {percent(star)} ({order})"
+    if least > star:
+        what = "is about the flexible block alone and limits nothing here"
+        return f"{lemma[0].upper()}{lemma[1:]} {what}: the exact margin has all terms"
+    if not least:
+        return f"{lemma[0].upper()}{lemma[1:]} is not a margin: it leaves out the joint error"
+    why = "which leaves out joint error and damping"
+    return f"Believe this, which has all terms, not {lemma}, {why}"
+
+
+def least_upper(found: Margin) -> float:
+    """Return the least upper end [-] of the judged pose and the motion."""
+    worst = found.worst
+    on_the_way = worst.interval.alpha_upper if worst and worst.interval else np.inf
+    return min(found.exact.alpha_upper, on_the_way)
+
+
+def _advice(found: Margin, bias: Bias | None) -> str:
+    if bias is None or not bias.bias:
+        return ""
+    less = "underestimate" if bias.bias < 0 else "overestimate"
+    place = "at all these poses" if found.path else "there"
+    gain = f"any error within +-{percent(bias.tolerates)} then leaves it stable {place}"
+    size = percent(abs(bias.bias))
+    return f" {less.capitalize()} on purpose by {size}: {gain} (tracking is not asked for)."
+
+
+def _unmoved(found: Margin) -> str:
+    if not found.exact.unmoved:
+        return ""
+    names = ", ".join(dict.fromkeys(in_words(name) for name in found.exact.unmoved))
+    return f" Undamped whatever the error is, and not judged: {names}."
+
+
+def _unstable(found: Margin) -> str:
+    lost = [pose for pose in found.path if pose.interval is None]
+    if not lost:
+        return ""
+    count = "every" if len(lost) == len(found.path) else f"{len(lost)} of {len(found.path)}"
+    poses = "pose" if count == "every" else "poses"
+    first = f"at t = {lost[0].t:.3g} s {grown(lost[0])}"
+    return f" Unstable without any error at {count} {poses} on the way: {first}."

@@ -1,0 +1,350 @@
+"""Bounds of real mu: loops whose region of stability is known, and samples that know no bound."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from flexctl.errors import InputError
+from flexctl.loop.frequency_cover import (
+    cover_axis,
+    frequency_response,
+    level_frequencies,
+    proven_parts,
+)
+from flexctl.loop.mu_bound import expanded_bound, smallest_level, tight_bound
+from flexctl.loop.scalings import Block, Scalings, find_scalings
+from flexctl.loop.structured import structured
+from flexctl.loop.uncertain import Parameter, UncertainLoop
+
+
+def uncertain(A, U, V, sizes, D=None, lowest=-np.inf, sample_time=None):
+    A, U, V = (np.array(X, dtype=float) for X in (A, U, V))
+    return UncertainLoop(
+        A=A,
+        U=U,
+        V=V,
+        D=np.zeros((sum(sizes),) * 2) if D is None else D,
+        parameters=tuple(
+            Parameter(name=f"error {i}", size=size, lowest=lowest) for i, size in enumerate(sizes)
+        ),
+        states=tuple(f"x{i}" for i in range(len(A))),
+        sample_time=sample_time,
+    )
+
+
+def oscillator(damping, by_stiffness, by_damping):
+    """x'' + 2 z (1 + a d2) x' + (1 + b d1) x = 0: stable where 1 + b d1 > 0 and 1 + a d2 > 0."""
+    return uncertain(
+        [[0, 1], [-1, -2 * damping]],
+        [[0, 0], [-1, -1]],
+        [[by_stiffness, 0], [0, 2 * damping * by_damping]],
+        (1, 1),
+    )
+
+
+def damped_only(damping, by_damping):
+    """x'' + 2 z (1 + a d) x' + x = 0: real mu is |a| at w = 1, and 0 at every other frequency."""
+    return uncertain(
+        [[0, 1], [-1, -2 * damping]], [[0], [-1]], [[0, 2 * damping * by_damping]], (1,)
+    )
+
+
+def turned(sizes):
+    """A = [[-1, d1], [-d2, -1]]: never unstable for d1 = d2, from d1 = -d2 = 1 on otherwise."""
+    return uncertain(-np.eye(2), [[1, 0], [0, -1]], [[0, 1], [1, 0]], sizes)
+
+
+def random_loop(seed, n=6, sizes=(1, 1)):
+    """Stable random loop with a lightly damped mode, and with a direct term."""
+    rng = np.random.default_rng(seed)
+    r = sum(sizes)
+    A = rng.normal(size=(n, n))
+    A[:2, :2] += [[0, 5], [-5, 0]]
+    A -= (np.linalg.eigvals(A).real.max() + 0.1) * np.eye(n)
+    U, V = rng.normal(size=(n, r)), rng.normal(size=(r, n))
+    return uncertain(A, U, V, sizes, D=0.1 * rng.normal(size=(r, r)))
+
+
+def growth(loop, deltas):
+    return np.array([loop.poles(delta).real.max() for delta in deltas])
+
+
+def blocks_of(loop, real=True):
+    return tuple(Block(first=i, size=1, real=real) for i in range(len(loop.owner)))
+
+
+def bound(blocks):
+    return lambda M, floor: tight_bound(M, blocks, expanded_bound(M, blocks, floor), floor).value
+
+
+def test_one_error_has_its_exact_margin():
+    found = structured(uncertain([[-3.0]], [[1.5]], [[1.0]], (1,)))
+
+    assert found.guaranteed_fraction == pytest.approx(2.0, rel=1e-12)
+    assert found.proven
+
+
+@pytest.mark.parametrize("damping", [0.3, 1e-2, 1e-4])
+@pytest.mark.parametrize(("by_stiffness", "by_damping"), [(2.0, 0.5), (0.5, 2.0), (-1.6, 1.25)])
+def test_stiffness_and_damping_of_an_oscillator(damping, by_stiffness, by_damping):
+    exact = 1 / max(abs(by_stiffness), abs(by_damping))
+    found = structured(oscillator(damping, by_stiffness, by_damping))
+
+    assert found.proven
+    assert exact / 1.015 < found.guaranteed_fraction <= exact
+    assert found.worst_case.gamma == pytest.approx(exact, rel=1e-9)
+
+
+def test_a_repeated_error_is_proven_as_one_where_independent_ones_destabilise():
+    assert structured(turned((2,))).guaranteed_fraction > 50
+    assert structured(turned((1, 1))).guaranteed_fraction == pytest.approx(1.0, rel=0.015)
+
+
+def test_a_repeated_error_is_expanded_for_ab13md_and_that_is_said():
+    M = frequency_response(turned((2,)))(np.array([0.0]))[0]
+    repeated = (Block(first=0, size=2, real=True),)
+
+    assert expanded_bound(M, repeated, 0.0).value == pytest.approx(1.0, rel=1e-4)
+    assert any("2 independent errors" in note for note in structured(turned((2,))).notes)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_enclose_the_margin_over_a_grid_of_directions(seed):
+    loop = random_loop(seed)
+    found = structured(loop)
+    along = np.linspace(-1, 1, 201)[:, None]
+    edge = np.vstack([np.hstack([along, sign * np.ones_like(along)]) for sign in (-1, 1)])
+    edge = np.vstack([edge, edge[:, ::-1]])
+    inside = found.guaranteed_fraction * np.linspace(0.05, 1.0, 10)
+
+    assert found.proven
+    assert (growth(loop, edge * inside[-1]) < 0).all()
+    assert (growth(loop, (d * size for d, size in itertools.product(edge[::10], inside))) < 0).all()
+    assert (growth(loop, edge * found.worst_case.gamma * 0.995) < 0).all()
+    assert found.guaranteed_fraction < found.worst_case.gamma < 1.1 * found.guaranteed_fraction
+
+
+@pytest.mark.parametrize(("seed", "sizes"), [(11, (1, 1, 1)), (12, (2, 1)), (13, (1, 1, 2))])
+def test_no_sample_lies_between_the_fraction_and_zero_nor_below_the_worst_case(seed, sizes):
+    loop = random_loop(seed, sizes=sizes)
+    found = structured(loop)
+    samples = np.random.default_rng(seed).uniform(-1, 1, size=(10_000, len(sizes)))
+    samples *= 1.5 * found.worst_case.gamma
+    unstable = np.abs(samples[growth(loop, samples) >= 0]).max(axis=1)
+
+    assert len(unstable) > 100
+    assert unstable.min() > found.worst_case.gamma > found.guaranteed_fraction
+    assert found.worst_case.verified
+
+
+@pytest.mark.parametrize("damping", [1e-2, 1e-5])
+def test_a_peak_at_one_frequency_alone_is_caught_without_a_hint(damping):
+    # between grid points mu is zero: no grid that misses w = 1 can see anything
+    response = frequency_response(damped_only(damping, 2.0))
+    real = (Block(first=0, size=1, real=True),)
+    M = response(np.linspace(0.1, 3.0, 3000))
+    on_grid = max(expanded_bound(m, real, 1e-6).value for m in M)
+    cover = cover_axis(
+        response, real, bound(real), start=(0.01, 0.0), edges=np.zeros(0), excess=0.01, budget=500
+    )
+
+    assert on_grid < 0.1
+    assert not cover.missing
+    assert 2.0 <= cover.level < 2.05
+    assert cover.at == pytest.approx(1.0, rel=1e-5)
+
+
+def test_the_cover_leaves_no_gap():
+    response = frequency_response(random_loop(3, n=14, sizes=(1, 1, 1)))
+    real = blocks_of(random_loop(3, n=14, sizes=(1, 1, 1)))
+    cover = cover_axis(
+        response, real, bound(real), start=(0.1, 0.0), edges=np.zeros(0), excess=0.01, budget=500
+    )
+    ends = np.array(cover.proven)
+
+    assert ends[0, 0] == 0
+    assert np.isinf(ends[-1, 1])
+    assert (ends[1:, 0] <= ends[:-1, 1]).all()
+
+
+def test_no_frequency_within_a_proven_band_exceeds_the_level():
+    response = frequency_response(random_loop(4, n=14, sizes=(1, 1, 1)))
+    real = blocks_of(random_loop(4, n=14, sizes=(1, 1, 1)))
+    cover = cover_axis(
+        response, real, bound(real), start=(0.1, 0.0), edges=np.zeros(0), excess=0.01, budget=500
+    )
+    worst = [
+        scalings.depth(response(np.linspace(low, min(high, 1e3 + 2 * low), 2001)) / cover.level)
+        for (low, high), scalings in zip(cover.proven, cover.scalings, strict=True)
+    ]
+
+    assert np.max(worst) < 0
+
+
+def test_what_the_budget_leaves_is_said():
+    found = structured(random_loop(2), budget=1)
+
+    assert not found.proven
+    assert found.not_proven
+    assert any("rests on a grid" in note for note in found.notes)
+
+
+def test_a_part_ends_where_the_norm_passes_the_level():
+    # |1/(1 + jw)| = 1/2 at w = sqrt 3
+    response = frequency_response(uncertain([[-1.0]], [[1.0]], [[1.0]], (1,)))
+    plain = Scalings(D=np.eye(1, dtype=complex), G=np.zeros((1, 1), dtype=complex))
+    ((low, high),) = proven_parts(response, plain, 0.5, (0.0, 4.0))
+
+    assert np.abs(level_frequencies(response, plain, 0.5) - np.sqrt(3)).min() < 1e-12
+    assert np.sqrt(3) < low < np.sqrt(3) + 0.03
+    assert high == 4.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_change_of_sign_is_an_eigenvalue_of_the_hamiltonian(seed):
+    loop, rng = random_loop(seed, sizes=(1, 1, 1)), np.random.default_rng(seed)
+    response = frequency_response(loop)
+    scalings = Scalings(D=np.diag(rng.uniform(1, 2, 3)) + 0j, G=np.diag(rng.normal(size=3)) + 0j)
+    w = np.linspace(0, 40, 40_001)
+    depth = scalings.depth(response(w))
+    changes = np.flatnonzero(depth[:-1] * depth[1:] < 0)
+    roots = w[changes] - depth[changes] * 1e-3 / (depth[changes + 1] - depth[changes])
+    found = level_frequencies(response, scalings, 1.0)
+
+    assert len(roots) > 0
+    assert np.abs(roots[:, None] - found).min(axis=1).max() < 1e-4  # secants of steps of 1e-3
+
+
+def test_a_complex_error_is_bounded_by_the_largest_gain():
+    loop = uncertain([[0, 1], [-1, -0.2]], [[0], [-1]], [[1, 0]], (1,))  # z = 0.1
+    exact = 2 * 0.1 * np.sqrt(1 - 0.1**2)  # 1 / max |1/(1 - w^2 + 2jzw)|
+    found = structured(loop, kinds=["complex"])
+
+    assert exact / 1.015 < found.guaranteed_fraction <= exact
+
+
+def test_a_full_block_is_bounded_by_the_largest_singular_value():
+    loop = random_loop(5, sizes=(2,))
+    w = np.linspace(0, 50, 20001)
+    norm = np.linalg.norm(frequency_response(loop)(w), 2, axis=(1, 2)).max()
+    found = structured(loop, kinds=["full"])
+
+    assert norm < found.mu_peak < norm * 1.015
+    assert any("full complex block" in note for note in found.notes)
+
+
+def test_kinds_are_nested():
+    loop = random_loop(6, sizes=(2, 1))
+    real, complex_, full = (
+        structured(loop, kinds=[kind] * 2).mu_peak for kind in ("real", "complex", "full")
+    )
+
+    assert real <= complex_ * 1.01
+    assert complex_ <= full * 1.01
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_interior_point_bound_is_not_above_that_of_ab13md(seed):
+    loop = random_loop(seed, sizes=(1, 1, 1, 1))
+    M, real = frequency_response(loop)(np.array([5.0]))[0], blocks_of(loop)
+    expanded = expanded_bound(M, real, 0.0)
+    tight = tight_bound(M, real, expanded, 1e-3)
+
+    assert expanded.method == "ab13md"
+    assert expanded.value / 1.2 < tight.value <= expanded.value
+    assert smallest_level(M, tight.scalings) == tight.value
+
+
+def test_a_bound_proves_that_no_real_error_makes_it_singular():
+    loop = random_loop(7, sizes=(1, 1, 1))
+    M, real = frequency_response(loop)(np.array([0.0]))[0], blocks_of(loop)
+    largest = tight_bound(M, real, expanded_bound(M, real, 0.0), 1e-3).value
+    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    gain = [np.abs(x[np.abs(x.imag) < 1e-9]).max(initial=0) for d in corners
+            for x in [np.linalg.eigvals(M * d)]]  # fmt: skip
+
+    assert max(gain) == pytest.approx(largest, rel=2e-3)  # at w = 0, a corner is the worst
+
+
+def test_ab13md_is_given_matrices_of_one_size():
+    # of a real matrix of norm 1e-6 itself it may never return
+    loop = random_loop(9, sizes=(1, 1, 1, 1))
+    M, real = frequency_response(loop)(np.array([2.0]))[0], blocks_of(loop)
+
+    assert expanded_bound(1e-7 * M, real, 0.0).value == pytest.approx(
+        1e-7 * expanded_bound(M, real, 0.0).value, rel=1e-3
+    )
+
+
+def test_scalings_of_a_level_hold_at_a_larger_one():
+    response, real = frequency_response(random_loop(4)), blocks_of(random_loop(4))
+    M = response(np.array([0.0]))
+    level = 1.01 * bound(real)(M[0], 1e-3)
+    found = find_scalings(M / level, real)
+
+    assert found.depth(M / level) < 0
+    assert found.at_level(1 / 3).depth(M / (3 * level)) < 0
+
+
+def test_no_scalings_where_an_error_makes_it_singular():
+    assert find_scalings(np.array([[[1.001 + 0j]]]), (Block(first=0, size=1, real=True),)) is None
+    assert find_scalings(np.array([[[0.999 + 0j]]]), (Block(first=0, size=1, real=True),))
+
+
+def test_the_frequency_response_is_that_of_the_state_space():
+    loop = random_loop(8, n=9, sizes=(2, 1))
+    w = np.array([0.0, 0.7, 5.0, np.inf])
+    direct = [
+        loop.D + loop.V @ np.linalg.solve(1j * x * np.eye(9) - loop.A, loop.U) for x in w[:-1]
+    ]
+
+    np.testing.assert_allclose(frequency_response(loop)(w)[:-1], direct, atol=1e-12)
+    np.testing.assert_array_equal(frequency_response(loop)(w)[-1], loop.D)
+
+
+def test_an_ill_posed_loop_is_bounded_at_infinite_frequency():
+    loop = uncertain([[-1.0]], [[0.1, 0]], [[0.1], [0]], (1, 1), D=np.diag([0.0, 0.8]))
+
+    assert structured(loop).guaranteed_fraction == pytest.approx(1.25, rel=0.015)
+
+
+def test_a_given_crossing_is_on_the_grid_and_shows_its_peak():
+    found = structured(damped_only(1e-3, 2.0), crossings=[1.0])
+
+    assert found.mu[np.argmin(np.abs(found.grid - 1.0))] == pytest.approx(2.0, rel=2e-3)
+
+
+def test_frequencies_of_a_sampled_loop_are_those_of_its_samples():
+    loop = oscillator(0.01, 0.5, 2.0)  # its poles cross at w = 1, of z at 2 atan(1)/T
+    sampled = uncertain(loop.A, loop.U, loop.V, (1, 1), sample_time=0.1)
+    found = structured(sampled, crossings=[2 * np.arctan(1.0) / 0.1])
+
+    assert found.grid[-1] == pytest.approx(np.pi / 0.1)
+    assert np.abs(found.grid - 2 * np.arctan(1.0) / 0.1).min() < 1e-9
+
+
+def test_the_guarantee_is_cut_at_what_a_parameter_bears():
+    loop = uncertain([[-3.0]], [[1.0]], [[1.0]], (1,), lowest=-1.0)
+
+    assert any("from its lowest value -1" in note for note in structured(loop).notes)
+
+
+@pytest.mark.parametrize(("lowest", "exact"), [(-np.inf, 2.0), (-1.0, 5.0)])
+def test_the_margin_of_one_error_ends_where_it_loses_its_meaning(lowest, exact):
+    # x'' + (1 - d/5) x' + (1 + d/2) x = 0: stable for -2 < d < 5
+    loop = uncertain(
+        [[0, 1], [-1, -1]], [[0, 0], [-0.5, 0.2]], [[1, 0], [0, 1]], (2,), lowest=lowest
+    )
+
+    assert structured(loop).guaranteed_fraction == pytest.approx(exact, rel=1e-9)
+
+
+def test_an_unstable_loop_is_refused():
+    with pytest.raises(InputError, match="stable without errors"):
+        structured(uncertain([[0.5]], [[1.0]], [[1.0]], (1,)))
+
+
+def test_unknown_kinds_are_refused():
+    with pytest.raises(InputError, match="kinds: wanted one of real, complex, full"):
+        structured(damped_only(0.1, 1.0), kinds=["imaginary"])

@@ -1,0 +1,346 @@
+"""`flexctl margin` as a person and as a script use it."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from flexctl.catalogue import BasisChoice
+from flexctl.design import Lemma
+from flexctl.loop.margin_record import (
+    Interval,
+    Locus,
+    Loss,
+    Margin,
+    ModeRate,
+    OrderMargin,
+    PoseMargin,
+    StructuredAt,
+)
+from flexctl.loop.remedies import margin_bias
+from flexctl.loop.structured import Structured
+from flexctl.loop.worst_case import WorstCase
+from flexctl.view.figures import plot_margin
+from flexctl.view.margin_table import margin_table
+from flexctl.view.margin_words import verdict
+from flexctl.view.output import console
+
+ARM = "subudhi-morris-2r"
+QUICK = ("--truth-modes", "2", "--path", "3", "--no-structured")
+MODES = BasisChoice(kind="modes", order=2)
+FLUTTER = Loss(alpha=0.1, frequency=20.0, mode="link2.y.1")
+BELOW = Loss(alpha=-0.4, frequency=0.0, mode="joint1")
+
+
+def of(name):
+    """Words that ask for the margin of a catalogue design of the arm."""
+    return ("margin", ARM, f"subudhi-morris-{name}", *QUICK)
+
+
+def undamped():
+    return ("margin", "wu-haug-spin-up", "wu-haug-2", "--path", "2", "--no-structured")
+
+
+def lemma(alpha_star):
+    return Lemma(
+        H=np.eye(1) / alpha_star,
+        lambda_max=1 / alpha_star,
+        alpha_star=alpha_star,
+        loss="none" if np.isinf(alpha_star) else "divergence",
+        basis=MODES,
+        coordinates=("link2.y.1",),
+        assumptions=(),
+    )
+
+
+def pose(t, upper, lower=None):
+    interval = Interval(lower=lower, upper=upper, unknowns=8)
+    return PoseMargin(t=t, alpha_star=0.3, interval=interval)
+
+
+def margin(**changes):
+    """Give a margin made up by hand, with these changes."""
+    alpha = np.array([-0.5, -0.1, -0.01, 0.0, 0.01, 0.1, 0.5])
+    poles = tuple(np.array([-1 + 10 * a + 20j, -1 + 10 * a - 20j, -5.0]) for a in alpha)
+    made = Margin(
+        model="arm",
+        design="law",
+        truth=MODES,
+        basis=MODES,
+        pose={"joint1": 0.0},
+        second_loop=False,
+        lemma=lemma(0.3),
+        exact=Interval(lower=None, upper=FLUTTER, unknowns=8, counted=3),
+        rates=(ModeRate(mode="link2.y.1", value=-1 + 20j, rate=10 + 0j),),
+        locus=Locus(alpha=alpha, poles=poles),
+        path=(pose(0.0, FLUTTER), pose(1.0, FLUTTER)),
+        orders=(),
+        structured=(),
+        unknown_damping=False,
+        assumptions=("linear",),
+    )
+    return replace(made, **changes)
+
+
+def said(found):
+    return verdict(found, "at the final pose", margin_bias(found))
+
+
+def independent(**changes):
+    """Give bounds of two independent errors made up by hand."""
+    worst = WorstCase(
+        gamma=0.2,
+        names=("link1.y.1", "link2.y.1"),
+        delta=np.array([0.1, -0.2]),
+        eigenvalue=20j,
+        frequency=20.0,
+        verified=True,
+        tried=10,
+    )
+    bounds = {
+        "guaranteed_fraction": 0.15,
+        "mu_peak": 1 / 0.15,
+        "frequency": 19.0,
+        "proven": True,
+        "not_proven": (),
+        "worst_case": worst,
+        "grid": np.array([0.0, 20.0]),
+        "mu": np.array([1.0, 5.0]),
+        "cover": SimpleNamespace(),
+        "notes": (),
+    }
+    found = Structured(**{**bounds, **changes})
+    return StructuredAt(
+        t=1.0, where="the final pose", second_loop=False, found=found, mode="link2.y.1"
+    )
+
+
+def words_drawn(found):
+    figure = plot_margin(found, "at the final pose")
+    figure.draw_without_rendering()
+    return " ".join(text.get_text() for text in figure.findobj(Text))
+
+
+def test_the_answers_numbers_belong_together(flexctl):
+    heard = flexctl(*of("decoupling"), "--json")
+    found = json.loads(heard.out)
+    exact, path = found["exact"], found["path"]
+
+    assert (heard.status, heard.err) == (0, "")
+    assert exact["alpha_upper"] == exact["upper"]["alpha"]
+    assert exact["crossing_frequency"] == exact["upper"]["frequency"] > 0
+    assert len(path["t"]) == len(path["exact"]) == 3
+    assert found["structured"] is None
+    assert found["errors"] is None
+    worst = min(exact["alpha_upper"], *path["exact"])
+    assert found["remedies"]["bias"]["bias"] == pytest.approx((worst - 1) / 2, rel=1e-12)
+    assert found["assumptions"]["damping"] == "known"
+
+
+@pytest.mark.parametrize(
+    ("words", "said_there"),
+    [
+        (of("decoupling"), "The lemma sees nothing of it (alpha* infinite, 2 modes)"),
+        (of("decoupling"), "flutter of link1's first mode in y"),
+        (of("slow-only"), "the law computes with no stiffness"),
+        (undamped(), "Any overestimate of the stiffness, however small, destabilises wu-haug-2"),
+        (undamped(), "(3 modes) is not a margin"),
+    ],
+)
+def test_a_person_reads_how_wrong_the_stiffness_may_be(flexctl, words, said_there):
+    heard = flexctl(*words)
+
+    assert heard.status == 0
+    assert said_there in " ".join(heard.out.split())
+
+
+@pytest.mark.parametrize("words", [of("decoupling"), of("slow-only"), undamped()])
+def test_the_figure_is_drawn(flexctl, tmp_path, words):
+    assert flexctl(*words, "--plot", tmp_path / "margin.svg").status == 0
+    drawn = (tmp_path / "margin.svg").read_text(encoding="utf-8")
+
+    assert "how wrong may its stiffness be?" in drawn
+    assert "modes)" in drawn  # the lemma's order
+
+
+@pytest.mark.parametrize(("least", "status"), [(0.1, 0), (0.9, 1)])
+def test_a_margin_may_be_required(flexctl, least, status):
+    asked = ("--json", "--require", f"exact.alpha_upper>{least}")
+    assert flexctl(*of("decoupling"), *asked).status == status
+
+
+def test_orders_of_the_design_are_judged_on_the_same_truth(flexctl):
+    found = json.loads(flexctl(*of("decoupling"), "--orders", "--json").out)
+
+    kinds = [(order["kind"], order["order"]) for order in found["orders"]]
+    assert kinds == [(kind, k) for kind in ("modes", "elements") for k in (1, 2, 3, 4)]
+    same = found["orders"][1]
+    assert same["alpha_upper"] == pytest.approx(found["exact"]["alpha_upper"], rel=1e-6)
+
+
+def test_a_pose_asked_for_is_judged(flexctl):
+    found = json.loads(flexctl(*of("decoupling"), "--pose", "joint2=0.5", "--json").out)
+
+    assert found["pose"] == {"joint1": 0.0, "joint2": 0.5}
+    assert found["second_loop"] is False
+    assert "at the pose asked for" in found["verdict"]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (
+            ("--pose", "link2.y.1=0.1"),
+            "--pose: wanted joint variables of subudhi-morris-2r (joint1",
+        ),
+        (("--pose", "joint1=up"), "--pose: wanted a finite number, came 'up'"),
+        (("--path", "-1"), "'--path': -1 is not in the range"),
+        (("--errors", "modes"), "--errors: wanted none with --no-structured, came 'modes'"),
+    ],
+)
+def test_a_wrong_word_is_refused_in_one_line(flexctl, options, complaint):
+    heard = flexctl(*of("decoupling"), *options)
+
+    assert (heard.status, heard.out) == (2, "")
+    assert complaint in heard.err
+    assert heard.err.strip().count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("errors", "complaint"),
+    [
+        (("gravity",), "errors: wanted some of modes, links, damping, payload, came gravity"),
+        (("modes=0",), "errors.modes: wanted a size above 0, came 0"),
+        (("modes=much",), "--errors: wanted a finite number, came 'much'"),
+        (("modes", "modes=0.1"), "--errors: wanted every kind once, came 'modes' again"),
+        (("modes", "links"), "errors: wanted modes or links, came both"),
+    ],
+)
+def test_an_error_that_is_none_is_refused_in_one_line(flexctl, errors, complaint):
+    asked = [part for error in errors for part in ("--errors", error)]
+    heard = flexctl("margin", ARM, "subudhi-morris-decoupling", *asked)
+
+    assert (heard.status, heard.out) == (2, "")
+    assert complaint in heard.err
+    assert heard.err.strip().count("\n") == 0
+
+
+def test_a_loop_that_is_unstable_without_error_is_refused_by_its_mode(flexctl):
+    heard = flexctl(*of("printed"))
+
+    assert heard.out == ""
+    assert heard.status == 3
+    assert "came one in which" in heard.err
+    assert heard.err.strip().count("\n") == 0
+
+
+UNSTABLE = PoseMargin(
+    t=0.5, alpha_star=0.3, interval=None, why="law: wanted x, came one in which joint1 grows"
+)
+ZERO = replace(FLUTTER, alpha=0.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {},
+            "bears a stiffness overestimate of 10 % at the final pose (lost in flutter of link2's",
+        ),
+        ({}, "not the lemma's 30 % (2 modes)"),
+        ({}, "It bears any underestimate. "),
+        ({}, "Underestimate on purpose by 45 %: any error within +-100 %"),
+        ({"unknown_damping": True}, "With the damping unknown to it law on arm"),
+        (
+            {"path": (pose(0.2, replace(FLUTTER, alpha=0.01)),)},
+            "but only 1 % on the way (t = 0.2 s, flutter of link2's first mode in y at 20 rad/s)",
+        ),
+        ({"path": (pose(0.2, replace(FLUTTER, alpha=0.0)),)}, "but none at all on the way"),
+        ({"path": (pose(0.2, None),)}, ", and no less on the way."),
+        (
+            {"path": (pose(0.2, FLUTTER, BELOW),)},
+            "underestimates up to 40 %, lost on the way (t = 0.2 s) in divergence of joint1.",
+        ),
+        ({"path": (pose(0.2, FLUTTER, BELOW),)}, "on purpose by 15 %: any error within +-29.4 %"),
+        ({"lemma": lemma(np.inf)}, "The lemma sees nothing of it (alpha* infinite, 2 modes)"),
+        ({"lemma": lemma(0.05)}, "5 % (2 modes) is about the flexible block alone"),
+        ({"exact": Interval(lower=None, upper=None, unknowns=8)}, "bears any overestimate"),
+        ({"exact": Interval(lower=None, upper=None)}, "the law computes with no stiffness"),
+        (
+            {"exact": Interval(lower=None, upper=ZERO, unknowns=8)},
+            "Any overestimate of the stiffness, however small, destabilises law on arm at the",
+        ),
+        (
+            {"exact": Interval(lower=None, upper=ZERO, unknowns=8)},
+            "The lemma's 30 % (2 modes) is not a margin",
+        ),
+        (
+            {"exact": Interval(lower=None, upper=FLUTTER, unmoved=("link1.z.1",), unknowns=8)},
+            "Undamped whatever the error is, and not judged: link1's first mode in z.",
+        ),
+        (
+            {"path": (pose(0.0, FLUTTER), UNSTABLE)},
+            "Unstable without any error at 1 of 2 poses on the way: at t = 0.5 s joint1 grows.",
+        ),
+        ({"path": (UNSTABLE,)}, "Unstable without any error at every pose on the way"),
+    ],
+)
+def test_the_verdict_says_what_an_engineer_can_act_on(changes, words):
+    assert words in said(margin(**changes))
+
+
+def test_no_bias_is_offered_where_a_pose_is_unstable():
+    assert "on purpose" not in said(margin(path=(UNSTABLE,)))
+
+
+HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3, why="joint1 grows")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "lemma: 30 % (2 modes)"),
+        ({}, "exact: 10 %"),
+        ({}, "any underestimate is borne"),
+        ({"lemma": lemma(np.inf)}, "lemma: infinity (2 modes)"),
+        ({"path": (UNSTABLE,)}, "unstable without error"),
+        ({"path": ()}, "alpha = K_hat/K - 1 [%]"),
+        ({"exact": Interval(lower=BELOW, upper=None, unknowns=8)}, "exact: -40 %"),
+        ({"exact": Interval(lower=None, upper=None)}, "all modes: none loses damping"),
+        ({"exact": Interval(lower=None, upper=ZERO, unknowns=8)}, "growth by an overestimate"),
+        ({"structured": (independent(),)}, "final pose: 15 % stable (proven)"),
+        ({"structured": (independent(proven=False),)}, "15 % stable (not proven)"),
+        ({"structured": (independent(worst_case=None),)}, "no errors were found"),
+        (
+            {"structured": (independent(), independent())},
+            "worst found: loses link2.y.1 at 20 rad/s",
+        ),
+        ({"orders": (HOPELESS,)}, "unstable"),
+    ],
+)
+def test_the_figure_says_in_words_what_is_found(changes, words):
+    assert words in words_drawn(margin(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "overestimate, lemma alpha* 30 % (2 modes)"),
+        ({"structured": (independent(),)}, "all up to 15 % together are borne (proven; mu peak"),
+        ({"structured": (independent(),)}, "link2's first mode in y -20 %"),
+        ({"structured": (independent(worst_case=None),)}, "none found that destabilises"),
+        ({"orders": (HOPELESS,)}, "2 modes unstable"),
+        ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 poses none joint1 grows"),
+    ],
+)
+def test_the_table_says_what_is_found(changes, words):
+    found = margin(**changes)
+    basis = {"kind": "modes", "order": 2}
+    answer = {"truth": basis, "basis": basis, "errors": {"modes": 1.0}, "verdict": "so"}
+    with (printer := console()).capture() as heard:
+        printer.print(margin_table(found, answer, "at the final pose"))
+
+    assert words in " ".join(heard.get().split())
