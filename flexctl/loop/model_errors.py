@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import scipy.linalg
@@ -89,20 +90,41 @@ def pull_out(
     if plant.stiffness_parts and not plant.unknown:
         raise InputError("errors: wanted a controller of unknown stiffness, came a known one")
     linear = linearise_loop(loop, joints, share)
-    factors = _factor_law(_Law(loop, joints, share, linear), groups)
-    return _close(loop, linear, factors)
+    return pull_out_of(RestingLaw(loop, joints, share, linear), loop, linear, groups)
 
 
-class _Law:
-    """J of a law at rest by its error vector, in one matrix [K L; E F]."""
+class Law(Protocol):
+    """J of a law at rest by the errors (parts,) of its stiffness, in one matrix [K L; E F]."""
+
+    parts: int
+
+    def __call__(self, errors: Array) -> Array:
+        """Return J, (m + n_z, 2n + n_z)."""
+        ...
+
+
+class RestingLaw:
+    """J of the law of a loop that is linearised about rest."""
 
     def __init__(self, loop: ClosedLoop, joints: Array, share: float, linear: LinearLoop) -> None:
         self._given = (loop, linear.plant, joints, share)
         self.parts = len(loop.controller.plant.stiffness_parts)
 
     def __call__(self, errors: Array) -> Array:
+        """Return J, (m + n_z, 2n + n_z)."""
         K, L, E, F = law_slopes(*self._given, errors)
         return np.block([[K, L], [E, F]])
+
+
+def pull_out_of(
+    law: Law, loop: ClosedLoop, linear: LinearLoop, groups: Sequence[ErrorGroup]
+) -> UncertainLoop:
+    """Do the same with derivatives of a law that are already there.
+
+    `law` without errors must be that of `linear`; of `loop` only what it measures and its names are
+    taken.
+    """
+    return _close(loop, linear, _factor_law(law, groups))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +137,7 @@ class _Factors:
     parameters: tuple[Parameter, ...]
 
 
-def _factor_law(J: _Law, groups: Sequence[ErrorGroup]) -> _Factors:
+def _factor_law(J: Law, groups: Sequence[ErrorGroup]) -> _Factors:
     J_0 = J(np.zeros(J.parts))
     lefts, rights, bends, parameters = [J_0[:, :0]], [J_0[:0]], [np.zeros(0)], []
     for group in groups:
@@ -138,7 +160,7 @@ def _factor_law(J: _Law, groups: Sequence[ErrorGroup]) -> _Factors:
     return found
 
 
-def _errors(J: _Law, groups: Sequence[ErrorGroup], delta: Sequence[float]) -> Array:
+def _errors(J: Law, groups: Sequence[ErrorGroup], delta: Sequence[float]) -> Array:
     """Errors of all parts (p,) where each group has its own delta."""
     errors = np.zeros(J.parts)
     for group, value in zip(groups, delta, strict=True):
@@ -146,7 +168,7 @@ def _errors(J: _Law, groups: Sequence[ErrorGroup], delta: Sequence[float]) -> Ar
     return errors
 
 
-def _dependence(J: _Law, J_0: Array, group: ErrorGroup) -> tuple[Array, Array]:
+def _dependence(J: Law, J_0: Array, group: ErrorGroup) -> tuple[Array, Array]:
     """J_1 and J_2 of one group, from J at errors 1 and -1/2, where delta/(1 + delta) is 1/2, -1."""
     whole = replace(group, range=1.0)
     up, down = (J(_errors(J, [whole], [x])) - J_0 for x in (1.0, -0.5))
@@ -156,7 +178,7 @@ def _dependence(J: _Law, J_0: Array, group: ErrorGroup) -> tuple[Array, Array]:
     return linear, inverse
 
 
-def _check_form(J: _Law, J_0: Array, groups: Sequence[ErrorGroup], found: _Factors) -> None:
+def _check_form(J: Law, J_0: Array, groups: Sequence[ErrorGroup], found: _Factors) -> None:
     """Compare the form with the law at errors that were not used to find it."""
     delta = 0.7 + 0.6 * np.cos(np.arange(len(groups)))
     owner = np.repeat(delta, [parameter.size for parameter in found.parameters])
