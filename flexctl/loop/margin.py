@@ -8,7 +8,7 @@ stay those of alpha = 0. The loop is linear, at rest, at frozen poses; all its t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -27,10 +27,11 @@ from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.comparison import default_truth
 from flexctl.loop.evaluation import N_PATH
+from flexctl.loop.growth_run import close_wrong, run_along_mode
 from flexctl.loop.margin_record import Margin, OrderMargin, PoseMargin, StructuredAt
 from flexctl.loop.model_errors import by_link, by_mode
 from flexctl.loop.pose_loop import PoseLoop, loop_at
-from flexctl.loop.structured_errors import bound_errors, check_errors
+from flexctl.loop.structured_errors import bound_errors, check_errors, worst_stiffness
 from flexctl.plant import Plant, StiffnessError, assemble_plant
 
 ORDERS = tuple(
@@ -53,6 +54,7 @@ def find_margin(
     errors: Mapping[str, float] | None = None,
     orders: Sequence[BasisChoice] = (),
     unknown_damping: bool = False,
+    run: bool = False,
     progress: Callable[[str], None] | None = None,
 ) -> Margin:
     """Find how wrong the stiffness of a design's model may be.
@@ -73,6 +75,8 @@ def find_margin(
         Discretisations of the design to be judged on the same truth.
     unknown_damping
         Whether the controller is made for the arm without its damping.
+    run
+        Whether the nonlinear loop is run just beyond the worst case of independent errors.
     progress
         Called with a sentence before every longer piece of work.
 
@@ -113,7 +117,7 @@ def find_margin(
         locus=judged.locus,
         path=path,
         orders=tuple(study.at_order(basis) for basis in orders),
-        structured=study.structured(judged, path, errors) if errors else (),
+        structured=study.structured(judged, path, errors, run=run) if errors else (),
         unknown_damping=unknown_damping,
         assumptions=(*_assumed(unknown_damping), *closed.assumptions),
     )
@@ -224,11 +228,16 @@ class _Study:
             return here(interval=None, why=str(error))
 
     def structured(
-        self, judged: PoseLoop, path: Sequence[PoseMargin], errors: Mapping[str, float]
+        self,
+        judged: PoseLoop,
+        path: Sequence[PoseMargin],
+        errors: Mapping[str, float],
+        *,
+        run: bool,
     ) -> tuple[StructuredAt, ...]:
         """Bound independent errors at the judged pose, and at the worst one of the motion."""
         closed, found = judged.closed, []
-        at = partial(bound_errors, closed, errors=errors)
+        at = partial(self._bounded, closed, errors=errors, run=run)
         if not judged.interval.marginal:
             where = "the pose asked for" if self.pose is not None else "the final pose"
             end = closed.controller.reference.duration
@@ -241,6 +250,34 @@ class _Study:
             self.say(f"independent errors at {where}")
             found.append(at(joints, 0.0, t=worst.t, where=where))
         return tuple(found)
+
+    def _bounded(
+        self,
+        closed: ClosedLoop,
+        joints: Array,
+        share: float,
+        *,
+        errors: Mapping[str, float],
+        run: bool,
+        t: float,
+        where: str,
+    ) -> StructuredAt:
+        found = bound_errors(closed, joints, share, errors, t=t, where=where)
+        if not run or found.found.worst_case is None:
+            return found
+        self.say(f"a run beyond the worst case at {where}")
+        named = worst_stiffness(found.found.worst_case, errors)
+        wrong = close_wrong(
+            self.arm,
+            self.body,
+            self.design,
+            closed.controller.plant.basis,
+            self.basis,
+            named,
+            joints,
+            second_loop=bool(share),
+        )
+        return replace(found, run=run_along_mode(wrong, found.found.worst_case.eigenvalue))
 
 
 def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> PoseMargin:

@@ -63,6 +63,27 @@ def best_bias(intervals: Iterable[Interval | None]) -> Bias | None:
     return Bias(bias=total / 2 - 1, tolerates=min((upper - lower) / total, 1.0))
 
 
+def bias_for(intervals: Iterable[Interval | None], wanted: float) -> float | None:
+    """Smallest underestimate b <= 0 with which all poses bear an overestimate of `wanted`.
+
+    1 + b = (1 + u)/(1 + wanted), as in `best_bias`; None where the loop then is not stable with the
+    right K_file either, b < l, or is unstable without an error.
+    """
+    found = list(intervals)
+    known = [interval for interval in found if interval]
+    if not known or len(known) < len(found):
+        return None
+    upper = min(interval.alpha_upper for interval in known)
+    lower = max(interval.alpha_lower for interval in known)
+    bias = min((1 + upper) / (1 + wanted) - 1, 0.0)
+    return bias if bias > lower or not bias else None
+
+
+def margin_intervals(found: Margin) -> list[Interval | None]:
+    """Intervals of the judged pose and of the whole motion."""
+    return [found.exact, *(pose.interval for pose in found.path)]
+
+
 def margin_bias(found: Margin) -> Bias | None:
     """Choose it for the judged pose and the whole motion together."""
-    return best_bias([found.exact, *(pose.interval for pose in found.path)])
+    return best_bias(margin_intervals(found))

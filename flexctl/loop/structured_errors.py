@@ -16,8 +16,11 @@ from flexctl.loop.model_errors import by_link, by_mode, pull_out
 from flexctl.loop.real_crossings import stable_interval
 from flexctl.loop.structured import structured
 from flexctl.loop.uncertain import UncertainLoop
+from flexctl.loop.worst_case import WorstCase
 from flexctl.plant import linearise
 
+_BEYOND = 1.05  # of the worst case: there it grows visibly
+_LEAST_LEFT = -0.999  # a stiffness is positive
 ERRORS = ("modes", "links", "damping", "payload")
 
 
@@ -87,6 +90,22 @@ def bound_errors(
         names = name_modes(closed, joints, loop.size)
         mode = names.name(loop.matrix(worst.delta), worst.eigenvalue)
     return StructuredAt(t=t, where=where, second_loop=bool(share), found=found, mode=mode)
+
+
+def worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, float]:
+    """Relative errors of the stiffness, by part or link, a little beyond a worst case.
+
+    Raises
+    ------
+    InputError
+        When the arm itself is wrong too, which a run does not take.
+    """
+    size = errors.get("modes", errors.get("links"))
+    if size is None or len(errors) > 1:
+        wanted, came = "errors of modes or of links alone, to be run", ", ".join(errors)
+        raise InputError(f"run: wanted {wanted}, came {came}")
+    deltas = zip(worst.names, worst.delta.tolist(), strict=True)
+    return {name: max(_BEYOND * delta * size, _LEAST_LEFT) for name, delta in deltas}
 
 
 def _frequencies(loop: UncertainLoop) -> Iterator[float]:

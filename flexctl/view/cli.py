@@ -142,6 +142,18 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
 @click.option("--no-structured", is_flag=True, help="Leave independent errors out.")
 @click.option("--orders", is_flag=True, help="Judge the gain set made on coarser and finer plants.")
 @click.option("--unknown-damping", is_flag=True, help="The controller does not know the damping.")
+@click.option("--run", is_flag=True, help="Run the nonlinear loop just beyond each worst case.")
+@click.option(
+    "--need",
+    type=float,
+    metavar="X",
+    help="Offer remedies that bear an overestimate of X, such as 0.3.",
+)
+@click.option(
+    "--chart",
+    type=click.Choice(["gains", "damping"]),
+    help="What is borne over (Gp, Gv), or over damping; --plot then draws it.",
+)
 @options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
 def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     model: str,
@@ -152,6 +164,9 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     no_structured: bool,
     orders: bool,
     unknown_damping: bool,
+    run: bool,
+    need: float | None,
+    chart: str | None,
     **given: Any,
 ) -> int:
     """Find how wrong the stiffness of DESIGN's model of MODEL may be."""
@@ -165,6 +180,9 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
         structured=not no_structured,
         orders=orders,
         unknown_damping=unknown_damping,
+        run=run,
+        need=need,
+        chart=chart,
     )
     return _deliver(command, Asked(**given), model, design)
 

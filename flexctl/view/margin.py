@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from flexctl.catalogue import Arm, load_design
 from flexctl.errors import InputError
+from flexctl.loop.gain_chart import DampingChart, GainChart, damping_chart, gain_chart
 from flexctl.loop.margin import ORDERS, find_margin
 from flexctl.loop.margin_json import margin_json
+from flexctl.loop.margin_record import Margin
 from flexctl.loop.remedies import margin_bias
+from flexctl.loop.remedy_search import Remedies, find_remedies, remedies_json
 from flexctl.loop.structured_errors import check_errors
+from flexctl.loop.variants import Case
+from flexctl.loop.verdict_json import plain
 from flexctl.view.margin_words import verdict
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets, progress
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def measure_margin(
+def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     asked: Asked,
     model: str,
     word: str,
@@ -39,47 +44,82 @@ def measure_margin(
     structured: bool = True,
     orders: bool = False,
     unknown_damping: bool = False,
+    run: bool = False,
+    need: float | None = None,
+    chart: str | None = None,
 ) -> Result:
     """Find what `flexctl margin` prints."""
     check_targets(asked)
     sizes = read_errors(errors, structured=structured)
-    arm, design = load_arm(model, asked), load_design(word)
-    basis, as_it_is = design_basis(asked), truth_arm(arm, asked)
-    joints = read_joints(pose, arm)
+    case = _case(asked, model, word, path=path, unknown_damping=unknown_damping)
+    joints = read_joints(pose, case.arm)
     with progress() as say:
         found = find_margin(
-            arm,
-            design,
-            truth_arm=as_it_is,
-            truth_basis=truth_basis(as_it_is, basis or design.basis, asked),
-            design_basis=basis,
+            case.arm,
+            case.design,
+            truth_arm=case.truth_arm,
+            truth_basis=case.truth_basis,
+            design_basis=case.design_basis,
             pose=joints or None,
             n_path=path,
             errors=sizes,
             orders=ORDERS if orders else (),
             unknown_damping=unknown_damping,
+            run=run,
             progress=say,
         )
-    bias = margin_bias(found)
+        remedies = find_remedies(case, found, need, say) if need is not None else None
+        drawn = _CHARTS[chart](case, progress=say) if chart else None
     where = "at the pose asked for" if joints else "at the final pose"
     where += " under the second loop" if found.second_loop else ""
-    answer = margin_json(found)
+    answer = _answer(found, remedies, where) | {"errors": sizes or None}
     answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
-    answer["errors"] = sizes or None
-    answer["remedies"] = {"bias": asdict(bias) if bias else None}
-    answer["verdict"] = verdict(found, where, bias)
+    if drawn:
+        answer["chart"] = plain(asdict(drawn))
 
     def table() -> RenderableType:
         from flexctl.view.margin_table import margin_table
 
-        return margin_table(found, answer, where)
+        return margin_table(found, answer, where, remedies)
 
     def figure() -> Any:
-        from flexctl.view.figures import plot_margin
+        from flexctl.view.figures import plot_chart, plot_margin
 
-        return plot_margin(found, where)
+        return plot_chart(drawn) if drawn else plot_margin(found, where)
 
     return Result(answer=answer, table=table, figure=figure)
+
+
+_N_REMEDIES = 5  # poses of the motion at which remedies and charts are judged
+_CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
+    "gains": gain_chart,
+    "damping": damping_chart,
+}
+
+
+def _case(asked: Asked, model: str, word: str, *, path: int, unknown_damping: bool) -> Case:
+    """Load what is asked for; its remedies are judged at a few poses of the motion."""
+    arm, design = load_arm(model, asked), load_design(word)
+    basis, as_it_is = design_basis(asked), truth_arm(arm, asked)
+    return Case(
+        arm=arm,
+        design=design,
+        truth_arm=as_it_is,
+        truth_basis=truth_basis(as_it_is, basis or design.basis, asked),
+        design_basis=basis,
+        unknown_damping=unknown_damping,
+        n_path=min(path, _N_REMEDIES),
+    )
+
+
+def _answer(found: Margin, remedies: Remedies | None, where: str) -> dict[str, Any]:
+    bias = margin_bias(found)
+    answer = margin_json(found)
+    answer["remedies"] = {"bias": asdict(bias) if bias else None}
+    if remedies:
+        answer["remedies"] |= plain(remedies_json(remedies))
+    answer["verdict"] = verdict(found, where, bias)
+    return answer
 
 
 def read_joints(text: str, arm: Arm) -> dict[str, float]:

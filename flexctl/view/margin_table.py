@@ -11,6 +11,8 @@ from rich.table import Table
 
 from flexctl.loop.margin_record import Interval, Loss, Margin, OrderMargin, PoseMargin, StructuredAt
 from flexctl.loop.mode_names import in_words
+from flexctl.loop.remedy_search import Remedies
+from flexctl.loop.requirement import Requirement
 from flexctl.view.margin_words import borne_above, borne_below, grown, lemma_words, percent
 from flexctl.view.request import basis_words
 from flexctl.view.tables import literal, number, plain_table
@@ -19,7 +21,9 @@ _N_RATES = 6  # rows
 _N_ERRORS = 8
 
 
-def margin_table(found: Margin, answer: dict[str, Any], where: str) -> RenderableType:
+def margin_table(
+    found: Margin, answer: dict[str, Any], where: str, remedies: Remedies | None = None
+) -> RenderableType:
     """Put everything found under each other, the verdict last."""
     parts: list[RenderableType] = [_ends(found, answer, where)]
     if found.rates and found.exact.unknowns:
@@ -27,9 +31,45 @@ def margin_table(found: Margin, answer: dict[str, Any], where: str) -> Renderabl
     parts += [_independent(at, answer["errors"]) for at in found.structured]
     if found.orders:
         parts.append(_orders(found, where))
+    if remedies:
+        parts.append(_remedies(remedies))
     sentences = [*_lemma_notes(found), *found.assumptions]
     notes = [literal(f"- {sentence}", "dim") for sentence in sentences]
     return Group(*parts, *notes, literal(answer["verdict"], "bold"))
+
+
+def _remedies(found: Remedies) -> Table:
+    """Say of every remedy how much of it bears what is needed, or that none does."""
+    table = plain_table(f"To bear an overestimate of {percent(found.wanted)}", "", "", "")
+    bias = (
+        "none does" if found.bias is None else percent(found.bias) if found.bias else "not needed"
+    )
+    table.add_row("K_hat on purpose off by", literal(bias), "")
+    searched = {
+        "bandwidth of the joint gains, times": found.bandwidth,
+        "effort weight of the second loop, times": found.second_loop,
+        "damping ratio of all links": found.damping,
+        "inertia added at all joints, of their own": found.inertia,
+    }
+    for label, remedy in searched.items():
+        if remedy is not None:
+            table.add_row(label, *map(literal, _searched(remedy.requirement)))
+    return table
+
+
+def _searched(searched: Requirement) -> tuple[str, str]:
+    """Answer and what it bears, or what the best one tried does."""
+    best = searched.best
+    borne = ""
+    if best is not None:
+        borne = (
+            f"bears {borne_above(best.alpha_upper)} above, {borne_below(best.alpha_lower)} below"
+        )
+    if searched.found is not None:
+        return f"{searched.found.value:.4g}", borne
+    span = f"{min(searched.grid):.3g} .. {max(searched.grid):.3g}"
+    best_words = f"; the best, {best.value:.3g}, {borne}" if best is not None else ""
+    return "none does", f"of {span}{best_words}"
 
 
 def _ends(found: Margin, answer: dict[str, Any], where: str) -> Table:
@@ -108,6 +148,9 @@ def _independent(at: StructuredAt, sizes: dict[str, float]) -> Table:
     if len(order) > _N_ERRORS:
         table.add_row(f"{len(order) - _N_ERRORS} more, none larger", "")
     verified = "verified by eigenvalues" if worst.verified else "not verified"
+    if at.run:
+        rates = f"{at.run.rate:.4g} 1/s, linear {at.run.eigenvalue.real:.4g} 1/s"
+        verified += f"; a nonlinear run 5 % beyond it grows at {rates}"
     lost = f"loses {in_words(at.mode)} at {worst.frequency:.4g} rad/s, {verified}"
     table.add_row(literal(lost, "dim"), "")
     return table

@@ -12,6 +12,7 @@ from flexctl.view.figures.curves import (
 )
 from flexctl.view.figures.eigenvalues import plot_orders, plot_path, plot_poles
 from flexctl.view.figures.margin import plot_margin
+from flexctl.view.figures.margin_charts import plot_chart
 from flexctl.view.figures.pages import (
     add_legend,
     by_rank,
@@ -27,6 +28,7 @@ __all__ = [
     "add_legend",
     "by_rank",
     "make_curves",
+    "plot_chart",
     "plot_comparison",
     "plot_deflections",
     "plot_frequencies",

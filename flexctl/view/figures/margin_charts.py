@@ -7,10 +7,11 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from flexctl.loop.gain_chart import DampingChart, GainChart
-from flexctl.view.style import BAD, MUTED, PALETTE, Canvas, few_ticks
+from flexctl.view.style import BAD, MUTED, PALETTE, Canvas, few_ticks, new_figure, styled
 
 Array = NDArray[np.float64]
 
@@ -23,6 +24,15 @@ _LIGHT = 0.72  # of the colours: the darkest leave labels unread
 _HATCH = "////"
 _PAPER = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
 _HATCHED: dict[str, Any] = {"facecolor": "#F7EDEC", "edgecolor": "#D9A9A3", "linewidth": 0.0}
+
+
+def plot_chart(chart: GainChart | DampingChart) -> Figure:
+    """Draw one chart on a page of its own."""
+    with styled():
+        figure = new_figure(7.6, 6.2)
+        draw = plot_gain_chart if isinstance(chart, GainChart) else plot_damping_chart
+        draw(figure, chart)  # pyright: ignore[reportArgumentType]
+        return figure
 
 
 def plot_gain_chart(canvas: Canvas, chart: GainChart) -> None:
