@@ -65,15 +65,16 @@ def mapped(step):
     return np.linalg.solve(step + one, step - one)
 
 
-SLOW = [(k, law) for k in ("sliding", "rotors") for law in ("observer", "composite observer")]
-SLOW += [("sliding", "second loop"), ("sliding", "integral"), ("rotors", "second loop")]
+QUICK = [("planar", law, "by mode") for law in LAWS]
+QUICK += [("sliding", "sampled", "by link"), ("rotors", "integral", "all")]
 CASES = [
-    pytest.param(*case, marks=[pytest.mark.slow] * (case[:2] in SLOW or case[2] != "by mode"))
+    pytest.param(*case, marks=[pytest.mark.slow] * (case not in QUICK))
     for case in itertools.product(KINDS, LAWS, GROUPS)
     if case[0] != "rotors" or not case[1].startswith("composite")
 ]
-ARMS = [("planar", "gains"), ("rotors", "gains"), ("planar", "observer")]
+ARMS = [("rotors", "gains"), ("planar", "observer")]
 ARMS += [pytest.param("sliding", law, marks=pytest.mark.slow) for law in ("gains", "observer")]
+ARMS += [pytest.param("planar", "gains", marks=pytest.mark.slow)]
 
 
 def compare_form(given, groups):
@@ -100,7 +101,9 @@ def test_the_form_is_the_loop_of_a_controller_with_these_errors(given, kind, law
     assert (np.abs(form.A - wanted).max() > 1e-9 * np.abs(wanted).max()) == (law != "joint-pd")
 
 
-@pytest.mark.parametrize("law", ["composite", "composite observer"])
+@pytest.mark.parametrize(
+    "law", ["composite", pytest.param("composite observer", marks=pytest.mark.slow)]
+)
 def test_composite_control_of_flexible_joints_without_gravity(given, law):
     _form, found, wanted = compare_form(given("rotors", law, (0.0, 0.0, 0.0)), "by mode")
 
@@ -142,7 +145,7 @@ def test_an_error_of_the_payload_is_the_mass_of_the_tip(tip_loaded, kind, error)
     assert not found.K.any()
 
 
-@pytest.mark.parametrize("error", [0.7, -0.6])
+@pytest.mark.parametrize("error", [0.7, pytest.param(-0.6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("kind", "law"), ARMS)
 def test_errors_of_the_arm_are_those_of_another_arm(given, kind, law, error):
     arm, design, basis, truth = given(kind, law, (0.0, 0.0, 0.0))

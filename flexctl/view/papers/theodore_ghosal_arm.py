@@ -65,16 +65,23 @@ def design(gains: tuple[float, float] | None, effort: float | None = None) -> De
 def margin(
     damping: float,
     gains: tuple[float, float] | None,
-    basis: BasisChoice = TWO_MODES,
-    truth: BasisChoice = TWO_MODES,
+    basis: tuple[str, int] = ("modes", 2),
+    truth: tuple[str, int] = ("modes", 2),
     effort: float | None = None,
 ) -> Margin:
     """Find how wrong the stiffness may be at the end of the motion.
+
+    `basis` of the design's plant and `truth` are kind and order.
 
     Raises
     ------
     DesignError
         When the loop is unstable without an error.
     """
-    chosen = design(gains, effort)
-    return find_margin(arm(damping), chosen, design_basis=basis, truth_basis=truth, n_path=0)
+    return find_margin(
+        arm(damping),
+        design(gains, effort),
+        design_basis=plant(*basis).basis,
+        truth_basis=plant(*truth).basis,
+        n_path=0,
+    )
