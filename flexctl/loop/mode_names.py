@@ -59,7 +59,8 @@ class ModeNames:
 def eigenvectors(A: Array) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
     """Eigenvalues (N,) of A with left and right eigenvectors (N, N), found in balanced units."""
     balanced, (scale, _) = scipy.linalg.matrix_balance(A, permute=False, separate=True)
-    values, W, V = scipy.linalg.eig(balanced, left=True, right=True)
+    solved = scipy.linalg.eig(balanced, left=True, right=True)
+    values, W, V = (np.asarray(part, dtype=complex) for part in solved)
     return values, W / scale[:, None], V * scale[:, None]
 
 

@@ -72,8 +72,9 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
         drawn = _CHARTS[chart](case, progress=say) if chart else None
     where = "at the pose asked for" if joints else "at the final pose"
     where += " under the second loop" if found.second_loop else ""
-    answer = _answer(found, remedies, where) | {"errors": sizes or None}
+    answer = _answer(found, remedies, where)
     answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer["errors"] = sizes or None
     if drawn:
         answer["chart"] = plain(asdict(drawn))
 
