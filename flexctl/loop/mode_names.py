@@ -60,8 +60,9 @@ def eigenvectors(A: Array) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
     """Eigenvalues (N,) of A with left and right eigenvectors (N, N), found in balanced units."""
     balanced, (scale, _) = scipy.linalg.matrix_balance(A, permute=False, separate=True)
     solved = scipy.linalg.eig(balanced, left=True, right=True)
-    values, W, V = (np.asarray(part, dtype=complex) for part in solved)
-    return values, W / scale[:, None], V * scale[:, None]
+    values, W, V = (np.asarray(part) for part in solved)
+    left, right = W / scale[:, None], V * scale[:, None]
+    return values.astype(complex), left.astype(complex), right.astype(complex)
 
 
 def name_modes(loop: ClosedLoop, joints: Array, size: int) -> ModeNames:
