@@ -4,10 +4,11 @@ The law knows the stiffness K_hat, the arm has K. At rest the derivatives J of t
 states of its own by what it measures and by these states, depend on the relative error delta of a
 part of K_hat by no more than
 
-    J(delta) = J_0 + delta J_1 + delta/(1 + delta) J_2:
+    J(delta) = J_0 + delta J_1 + delta/(1 + delta) J_2 + (delta/(1 + delta))^2 J_3:
 
 a law that computes with forces K_hat q takes J_1, one that computes with deflections K_hat^-1 f
-takes J_2. Both are low in rank, as they act through a few torques, so that the closed loop becomes
+takes J_2, and J_3 where what these follow is itself such a deflection, as that of a spring under
+gravity. All are low in rank, as they act through a few torques, so that the closed loop becomes
 a linear fractional form with a few channels (`UncertainLoop`).
 """
 
@@ -30,6 +31,7 @@ from flexctl.plant import Plant
 _RANK = 1e-11  # singular value below which a rank ends, rows and columns scaled to one size
 _ROUND_OFF = 1e-11  # of a derivative by the law's own size: below, it does not depend on delta
 _FORM = 1e-8  # relative: how well the form must meet the law at another delta
+_TRIED = np.array([1.0, -0.5, 3.0])  # errors at which a law is asked for its form
 _STIFFNESS = -1.0  # lowest relative error of a stiffness
 
 
@@ -129,35 +131,44 @@ def pull_out_of(
 
 @dataclass(frozen=True, kw_only=True)
 class _Factors:
-    """J - J_0 = P Delta (I + Delta G)^-1 Q of all groups, G diagonal: 1 where 1/(1 + delta)."""
+    """J - J_0 = P Delta (I - D Delta)^-1 Q of all groups."""
 
     P: Array
     Q: Array
-    G: Array
+    D: Array
     parameters: tuple[Parameter, ...]
 
 
 def _factor_law(J: Law, groups: Sequence[ErrorGroup]) -> _Factors:
     J_0 = J(np.zeros(J.parts))
-    lefts, rights, bends, parameters = [J_0[:, :0]], [J_0[:0]], [np.zeros(0)], []
+    lefts, rights, directs, parameters = [J_0[:, :0]], [J_0[:0]], [], []
     for group in groups:
-        linear, inverse = _dependence(J, J_0, group)
-        size = 0
-        for part, bend in ((linear, 0.0), (inverse, 1.0)):
-            P, Q = factor(part)
-            lefts, rights = [*lefts, P], [*rights, group.range * Q]
-            bends = [*bends, np.full(P.shape[1], bend * group.range)]
-            size += P.shape[1]
+        P, Q, D = _channels(*_dependence(J, J_0, group))
+        lefts, rights = [*lefts, P], [*rights, group.range * Q]
+        directs.append(group.range * D)
         lowest = _STIFFNESS / group.range
-        parameters.append(Parameter(name=group.name, size=size, lowest=lowest))
+        parameters.append(Parameter(name=group.name, size=len(Q), lowest=lowest))
     found = _Factors(
         P=np.hstack(lefts),
         Q=np.vstack(rights),
-        G=np.diag(np.concatenate(bends)),
+        D=np.asarray(scipy.linalg.block_diag(np.zeros((0, 0)), *directs)),
         parameters=tuple(parameters),
     )
     _check_form(J, J_0, groups, found)
     return found
+
+
+def _channels(linear: Array, inverse: Array, square: Array) -> tuple[Array, Array, Array]:
+    """P, Q and D of one group: w = delta z with z = Q x + D w.
+
+    z = Q_1 x of J_1; z = Q_2 x - w of J_2, so that w = delta/(1 + delta) Q_2 x; of J_3 twice in a
+    row, z = w' - w with the w' of such a channel.
+    """
+    (P_1, Q_1), (P_2, Q_2), (P_3, Q_3) = (factor(part) for part in (linear, inverse, square))
+    bend, turn = -np.eye(len(Q_2)), np.eye(len(Q_3))
+    twice = np.block([[-turn, 0 * turn], [turn, -turn]])
+    D = scipy.linalg.block_diag(np.zeros((len(Q_1), len(Q_1))), bend, twice)
+    return np.hstack([P_1, P_2, 0 * P_3, P_3]), np.vstack([Q_1, Q_2, Q_3, 0 * Q_3]), np.asarray(D)
 
 
 def _errors(J: Law, groups: Sequence[ErrorGroup], delta: Sequence[float]) -> Array:
@@ -168,28 +179,30 @@ def _errors(J: Law, groups: Sequence[ErrorGroup], delta: Sequence[float]) -> Arr
     return errors
 
 
-def _dependence(J: Law, J_0: Array, group: ErrorGroup) -> tuple[Array, Array]:
-    """J_1 and J_2 of one group, from J at errors 1 and -1/2, where delta/(1 + delta) is 1/2, -1."""
+def _dependence(J: Law, J_0: Array, group: ErrorGroup) -> tuple[Array, Array, Array]:
+    """J_1, J_2 and J_3 of one group, from J at three of its errors."""
     whole = replace(group, range=1.0)
-    up, down = (J(_errors(J, [whole], [x])) - J_0 for x in (1.0, -0.5))
-    size = _magnitude(np.abs(J_0) + np.abs(up) + np.abs(down))
-    parts = ((up + down / 2) / 0.75, -(up / 2 + down) / 0.75)
-    linear, inverse = (np.where(np.abs(A) > _ROUND_OFF * size, A, 0.0) for A in parts)
-    return linear, inverse
+    moved = np.array([J(_errors(J, [whole], [x])) - J_0 for x in _TRIED])
+    size = _magnitude(np.abs(J_0) + np.abs(moved).sum(axis=0))
+    inverse = _TRIED / (1 + _TRIED)
+    powers = np.linalg.inv(np.column_stack([_TRIED, inverse, inverse**2]))
+    linear, once, twice = np.tensordot(powers, moved, 1)
+    return tuple(np.where(np.abs(A) > _ROUND_OFF * size, A, 0.0) for A in (linear, once, twice))
 
 
 def _check_form(J: Law, J_0: Array, groups: Sequence[ErrorGroup], found: _Factors) -> None:
     """Compare the form with the law at errors that were not used to find it."""
     delta = 0.7 + 0.6 * np.cos(np.arange(len(groups)))
     owner = np.repeat(delta, [parameter.size for parameter in found.parameters])
-    scaled = owner[:, None] * found.Q / (1 + owner * np.diag(found.G))[:, None]
+    inner = np.linalg.solve(np.eye(len(owner)) - found.D * owner, found.Q)
     wanted = J(_errors(J, groups, delta.tolist()))
     size = _magnitude(np.abs(wanted) + np.abs(J_0))
-    off = float((np.abs(J_0 + found.P @ scaled - wanted) / size).max(initial=0.0))
+    off = float((np.abs(J_0 + found.P * owner @ inner - wanted) / size).max(initial=0.0))
     if off > _FORM:
         raise ComputationError(
-            "errors: wanted a law that depends on each stiffness by k or 1/k alone, came one that "
-            f"differs by {off:.1e}"
+            "errors: wanted a law in which no product of two stiffnesses stands, came one that "
+            f"is off by {off:.1e} (composite control of flexible joints under gravity: all errors "
+            "alike are no product)"
         )
 
 
@@ -230,7 +243,7 @@ def _close(loop: ClosedLoop, linear: LinearLoop, factors: _Factors) -> Uncertain
         A=A,
         U=enters @ factors.P,
         V=V,
-        D=-factors.G,
+        D=factors.D,
         parameters=factors.parameters,
         states=_states(loop, len(A)),
     )
