@@ -17,6 +17,7 @@ FLAT = 1e-5  # |sigma dRe/dsigma| / |lambda| below which a tangent says nothing
 ROUND_OFF = 50 * np.finfo(float).eps  # of an eigenvalue, relative to the largest
 _NEAR = 1e-2  # relative: a root that is further from its candidate belongs to another one
 _ASIDE = 1e-3  # relative distance at which the sides of a flat root are looked at
+_CLOSE = 1e-12  # relative step below which there is no other
 _SETTLED = 1e-7  # relative step below which one that does not shrink is round-off
 _SAME = 1e-6  # relative distance of sigma and frequency of one root found twice
 
@@ -124,7 +125,9 @@ def _newton(pencil: Family, start: float, value: complex) -> _Root | None:
             return None
         if sigma * abs(slope.real) <= FLAT * abs(value) and _stands(value):
             return _beside(pencil, sigma, value)
-        if abs(step) <= 1e-15 * sigma or (abs(step) <= _SETTLED * sigma and abs(step) > before / 2):
+        if abs(step) <= _CLOSE * sigma or (
+            abs(step) <= _SETTLED * sigma and abs(step) > before / 2
+        ):
             break  # round-off: the step no longer shrinks
         sigma, value, before = sigma + step, value + slope * step, abs(step)
     else:  # round-off beyond _SETTLED: the signs on both sides still tell

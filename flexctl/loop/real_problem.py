@@ -15,11 +15,13 @@ from flexctl.loop.growth import axis_tolerance, balanced, growth_rates, without_
 from flexctl.loop.linear import ON_AXIS
 from flexctl.loop.real_candidates import apart, real_candidates
 from flexctl.loop.uncertain import UncertainLoop
+from flexctl.loop.uncoupled import uncoupled
 
 FARTHEST = 1e6  # errors beyond are not looked at
 SAME = 1e-6  # relative distance of one crossing found twice
 _BASE = 0.6137 + 0.4713j  # where the exact problem is set up: in the range, in units of its width
 _EDGE = 1e-9  # relative distance from an end of the range that is the end
+_NONE_LEFT = 1e-6  # the same from the lowest value: no stiffness to speak of is left
 _AT_POLE = 1e-7  # relative distance from a pole of A(delta) that is the pole
 _NEAR_ZERO = 1e-6  # where a loop is marginal at 0, candidates closer to 0 are that
 
@@ -108,8 +110,11 @@ class Problem:
         if not low < high:  # the range lies beyond one of them
             low, high = (self.low, 2 * self.low) if self.low > 0 else (2 * self.high, self.high)
         base = low + (high - low) * _BASE
-        good = apart(self.loop, base.real)
-        return self.inside(real_candidates(self.loop, base.real if good else base))
+        found = [
+            real_candidates(part, base.real if apart(part, base.real) else base)
+            for part in uncoupled(self.loop)
+        ]
+        return self.inside(np.unique(np.concatenate([np.zeros(0), *found])))
 
     @cached_property
     def singular(self) -> Array:
@@ -127,7 +132,8 @@ class Problem:
     def inside(self, deltas: Array) -> Array:
         """Those inside the range, and not at 0 where the loop is marginal there."""
         low, high = max(self.low, -FARTHEST), min(self.high, FARTHEST)
-        low, high = low + _EDGE * max(abs(low), 1.0), high - _EDGE * max(abs(high), 1.0)
+        edge = _NONE_LEFT if low == self.loop.parameters[0].lowest else _EDGE
+        low, high = low + edge * max(abs(low), 1.0), high - _EDGE * max(abs(high), 1.0)
         zero = np.abs(deltas) <= (_NEAR_ZERO if self.marginal else 0.0)
         return deltas[(deltas > low) & (deltas < high) & ~zero]
 
