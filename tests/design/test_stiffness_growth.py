@@ -17,8 +17,13 @@ RANDOM = runpy.run_path(str(Path(__file__).with_name("random_arms.py")))
 GP, GV = 120.0, 16.0
 KINDS = ("planar", "spatial", "sliding", "rotors", "carried")
 BASES = (("modes", 2), ("elements", 2))
-ARMS = [(kind, basis, seed) for kind in KINDS for basis in BASES for seed in (0, 1)]
-RIGID_JOINTS = [arm for arm in ARMS if arm[0] in ("planar", "spatial", "sliding")]
+ARMS = [  # a second arm of each kind takes its time
+    pytest.param(kind, basis, seed, marks=pytest.mark.slow if seed else ())
+    for kind in KINDS
+    for basis in BASES
+    for seed in (0, 1)
+]
+RIGID_JOINTS = [arm for arm in ARMS if arm.values[0] in ("planar", "spatial", "sliding")]
 ALPHA = 1e-4
 
 

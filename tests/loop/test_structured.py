@@ -136,7 +136,7 @@ def test_a_peak_at_one_frequency_alone_is_caught_without_a_hint(damping):
     # between grid points mu is zero: no grid that misses w = 1 can see anything
     response = frequency_response(damped_only(damping, 2.0))
     real = (Block(first=0, size=1, real=True),)
-    M = response(np.linspace(0.1, 3.0, 3000))
+    M = response(np.linspace(0.1, 3.0, 200))
     on_grid = max(bound(real)(m, 1e-6) for m in M)
     cover = cover_axis(
         response, real, bound(real), start=(0.01, 0.0), edges=np.zeros(0), excess=0.01, budget=500
