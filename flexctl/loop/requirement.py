@@ -234,7 +234,7 @@ class _Search:
         """Narrow the bracket between a value that bears what is required and one that does not."""
         if bad is None:
             return good, None
-        axis = _Axis(good.value, bad)
+        axis = _Axis(start=good.value, end=bad)
         errors = tuple(np.linspace(0.0, self._wanted, 4)[::-1])
 
         def gap(t: float) -> float:
@@ -262,7 +262,7 @@ class _Search:
         return good, axis.value(high)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Axis:
     """The way from one value (t = 0) to another (t = 1): by ratios where both are above 0."""
 

@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
+_N_REMEDIES = 5  # poses of the motion at which remedies and charts are judged
+_CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
+    "gains": gain_chart,
+    "damping": damping_chart,
+}
+
+
 def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     asked: Asked,
     model: str,
@@ -72,11 +79,21 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
         drawn = _CHARTS[chart](case, progress=say) if chart else None
     where = "at the pose asked for" if joints else "at the final pose"
     where += " under the second loop" if found.second_loop else ""
-    answer = _answer(found, remedies, where)
-    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer = _answer(asked, found, remedies, where)
     answer["errors"] = sizes or None
     if drawn:
         answer["chart"] = plain(asdict(drawn))
+    return _result(answer, found, remedies, drawn, where)
+
+
+def _result(
+    answer: dict[str, Any],
+    found: Margin,
+    remedies: Remedies | None,
+    drawn: GainChart | DampingChart | None,
+    where: str,
+) -> Result:
+    """Say how the answer is shown: libraries that draw are loaded when it is."""
 
     def table() -> RenderableType:
         from flexctl.view.margin_table import margin_table
@@ -89,13 +106,6 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
         return plot_chart(drawn) if drawn else plot_margin(found, where)
 
     return Result(answer=answer, table=table, figure=figure)
-
-
-_N_REMEDIES = 5  # poses of the motion at which remedies and charts are judged
-_CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
-    "gains": gain_chart,
-    "damping": damping_chart,
-}
 
 
 def _case(asked: Asked, model: str, word: str, *, path: int, unknown_damping: bool) -> Case:
@@ -113,9 +123,10 @@ def _case(asked: Asked, model: str, word: str, *, path: int, unknown_damping: bo
     )
 
 
-def _answer(found: Margin, remedies: Remedies | None, where: str) -> dict[str, Any]:
+def _answer(asked: Asked, found: Margin, remedies: Remedies | None, where: str) -> dict[str, Any]:
     bias = margin_bias(found)
     answer = margin_json(found)
+    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
     answer["remedies"] = {"bias": asdict(bias) if bias else None}
     if remedies:
         answer["remedies"] |= plain(remedies_json(remedies))
