@@ -32,7 +32,6 @@ from flexctl.view.request import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-
 _N_REMEDIES = 5  # poses of the motion at which remedies and charts are judged
 _CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
     "gains": gain_chart,
