@@ -392,10 +392,11 @@ def test_the_chart_of_damping_is_what_rebuilt_loops_bear(case_of):
 
     chart = damping_chart(case, ratios=ratios)
 
-    for found, unknown in ((chart.known, False), (chart.unknown, True)):
-        there = replace(case, unknown_damping=unknown)
-        wanted = [upper(there.changed(lambda arm, r=r: with_damping(arm, r))) for r in ratios]
-        np.testing.assert_allclose(found, wanted, rtol=1e-8)
+    wanted = [
+        [upper(there.changed(lambda arm, r=r: with_damping(arm, r))) for r in ratios]
+        for there in (case, replace(case, unknown_damping=True))
+    ]
+    np.testing.assert_allclose([chart.known, chart.unknown], wanted, rtol=1e-8)
     assert chart.known[0] == chart.unknown[0] == 0.0
     assert chart.own_ratios == (0.01,)
 
