@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 import scipy.linalg
 import scipy.optimize
@@ -53,15 +56,22 @@ def first_flutter(M: Array, K: Array, U: Array, V: Array, end: float) -> float |
     return None
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Family:
-    """A(t) = diag(squares) - t u v, (n, n), and what is known of its eigenvalues."""
+    """A(t) = diag(squares) - t u v [1/s^2], of squares (n,), u (n, m) and v (m, n)."""
 
-    def __init__(self, squares: Array, u: Array, v: Array) -> None:
-        self.squares, self.u, self.v = squares, u, v
-        size = np.abs(np.linalg.eigvals(np.abs(u @ v) / squares[:, None])).max()
-        self.scale = 1 / size if size else 1.0
+    squares: Array
+    u: Array
+    v: Array
+
+    @cached_property
+    def scale(self) -> float:
+        """Unit of t [-] in which eigenvalues move by their own size, at most."""
+        size = np.abs(np.linalg.eigvals(np.abs(self.u @ self.v) / self.squares[:, None])).max()
+        return 1 / float(size) if size else 1.0
 
     def at(self, t: float) -> Array:
+        """Matrix (n, n)."""
         return np.diag(self.squares) - t * self.u @ self.v
 
     def complex_at(self, t: float) -> bool:

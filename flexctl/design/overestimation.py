@@ -125,7 +125,10 @@ def lemma_of(
     farthest: float = 100.0,
     basis: BasisChoice | None = None,
 ) -> Lemma:
-    """Lemma of a linear plant, torques acting on the rows `drives` (m,): see `stiffness_lemma`."""
+    """Lemma of a linear plant, torques acting on the rows `drives` (m,): see `stiffness_lemma`.
+
+    The error dK (n, n) is in the units of `LinearPlant.K`; `basis` is only written down.
+    """
     mass = split_mass(linear.M, drives)
     K_ff = _stable_block(linear, mass)
     error = linear.K_elastic if dK is None else checks.symmetric("dK", dK, len(linear.M))

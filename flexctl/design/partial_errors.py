@@ -47,6 +47,15 @@ def lemma_given(plant: Plant, arm: Arm, q: Array) -> Lemma | None:
 
     dK = K_hat - K, K_hat of `plant`, K and the masses of `arm` in the same shapes: measured, say,
     where the model's is of finite elements. An `alpha_star` above 1 says that the lemma allows it.
+
+    Parameters
+    ----------
+    plant
+        The controller's model.
+    arm
+        The arm as it is.
+    q
+        Coordinates (n,) whose joint variables give the pose.
     """
     real = assemble_plant(arm, plant.basis, interpreted=True)
     K_hat, K = plant.elastic_stiffness(q), real.elastic_stiffness(q)

@@ -94,7 +94,7 @@ def stiffness_growth(
     drives
         Rows (m,) on which torques act.
     Gp, Gv, Gi
-        Gains of the joints, one number or (m,).
+        Gains of the joints [1/s^2], [1/s] and [1/s^3], one number or (m,).
     dK
         Error (n, n), symmetric; by default the stiffness of links and joints.
 

@@ -8,16 +8,17 @@ of a second loop or an observer, is found anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from flexctl.catalogue import Arm
 from flexctl.design.reference import make_reference
 from flexctl.errors import InputError
+from flexctl.loop.case import Case
+from flexctl.loop.changed_arm import with_inertia, written_ratios
 from flexctl.loop.requirement import Requirement, first_to_bear, log_grid
-from flexctl.loop.variants import Case, damped, rebuilt
+from flexctl.loop.variants import damped, rebuilt
 
 RATIOS = (1e-3, 0.3)
 INERTIAS = (0.01, 100.0)
@@ -73,14 +74,8 @@ def least_damping(
         raise InputError(f"{case.arm.label}: damping: wanted a link that bends, came none")
     grid = [0.0, *log_grid(*ratios, _PER_DECADE)]
     found = first_to_bear(damped(case), grid, wanted)
-    own = written_ratios(case.truth_arm or case.arm)
+    own = written_ratios(case.body)
     return AddedDamping(requirement=found, own=own, n_path=case.n_path)
-
-
-def written_ratios(arm: Arm) -> tuple[float, ...]:
-    """Damping ratios that a file gives, of all links that bend, ascending."""
-    found = {ratio for link in arm.links if link.flexible for ratio in link.damping_ratio}
-    return tuple(sorted(found))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,12 +169,3 @@ def least_inertias(
     names = case.arm.joints
     choices = [names, *((joint,) for joint in names)] if len(names) > 1 else [names]
     return tuple(least_inertia(case, wanted, chosen, factors=factors) for chosen in choices)
-
-
-def with_inertia(arm: Arm, added: Mapping[str, float]) -> Arm:
-    """Return the arm with more `joint_inertia` [kg m^2 or kg] at the joints named."""
-    links = tuple(
-        link.model_copy(update={"joint_inertia": link.joint_inertia + added.get(joint, 0.0)})
-        for joint, link in zip(arm.joints, arm.links, strict=True)
-    )
-    return arm.model_copy(update={"links": links})

@@ -18,7 +18,7 @@ _LOST = -1.0  # relative error that leaves no payload or no damper
 
 @dataclass(frozen=True, kw_only=True)
 class ArmError:
-    """Matrices (n, n) that one relative error adds to M, D and K of the linear arm.
+    """Matrices (n, n) that one relative error adds to M, D and K of the linear arm, in their units.
 
     `range` is the size [-] that an error of 1 stands for.
     """
@@ -33,7 +33,8 @@ class ArmError:
 def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[ArmError, ...]:
     """Relative error of the payload, mass and inertia alike; none without a payload.
 
-    The arm stays in the equilibrium that it has with the payload of its file.
+    The arm stays in the equilibrium that it has with the payload of its file, `plant.q0`; an error
+    of 1 stands for `size` [-].
     """
     load = truth.arm.payload
     inertia = tuple(2 * value for value in load.inertia)
@@ -51,7 +52,10 @@ def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[
 
 
 def damping_errors(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[ArmError, ...]:
-    """Relative errors of damping, link by link and spring by spring; none of what has none."""
+    """Relative errors of damping, link by link and spring by spring; none of what has none.
+
+    An error of 1 stands for `size` [-].
+    """
     zero, found = np.zeros_like(plant.D), []
     for name, rows in _owners(truth).items():
         D = np.zeros_like(plant.D)

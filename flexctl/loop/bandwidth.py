@@ -13,9 +13,10 @@ import numpy as np
 
 from flexctl.catalogue import Design, Gains
 from flexctl.errors import InputError
+from flexctl.loop.case import Case
 from flexctl.loop.gain_family import faster, scale_gains
 from flexctl.loop.requirement import Requirement, first_to_bear, log_grid
-from flexctl.loop.variants import Case, gain_families, rebuilt, under_gains
+from flexctl.loop.variants import gain_families, rebuilt, under_gains
 
 SCALES = (0.01, 20.0)
 _PER_DECADE = 20

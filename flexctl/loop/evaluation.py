@@ -35,7 +35,7 @@ from flexctl.loop.run import Tolerance
 from flexctl.loop.simulation import DEFAULT_SAMPLES, simulate
 from flexctl.loop.stiffness_tolerance import StiffnessTolerance, judge_stiffness
 from flexctl.loop.trajectory import Trajectory
-from flexctl.loop.verdict_json import evaluation_json
+from flexctl.loop.verdict_json import basis_json, evaluation_json
 from flexctl.plant import Plant, count_operations
 
 N_PATH = 21
@@ -212,18 +212,11 @@ def _facts(loop: ClosedLoop) -> dict[str, Any]:
     return {
         "name": design.name,
         "method": design.method,
-        "basis": _basis(loop.controller.plant),
-        "truth": _basis(loop.truth),
+        "basis": basis_json(loop.controller.plant.basis),
+        "truth": basis_json(loop.truth.basis),
         "cost": count_law(loop.controller.law),
         "assumptions": loop.assumptions,
     }
-
-
-def _basis(plant: Plant) -> dict[str, Any]:
-    basis: dict[str, Any] = {"kind": plant.basis.kind, "order": plant.basis.order}
-    if plant.basis.drop_above is not None:
-        basis["drop_above"] = plant.basis.drop_above
-    return basis
 
 
 def count_law(law: ca.Function) -> dict[str, int]:

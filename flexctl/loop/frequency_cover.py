@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-import scipy.linalg
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.loop.frequency_response import Response
 from flexctl.loop.mu_bound import band_bound
 from flexctl.loop.scalings import Block, Scalings, find_scalings
-from flexctl.loop.uncertain import UncertainLoop
 
 _SAMPLES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 _SLACK = 1e-9  # above zero that round-off may lift an eigenvalue of the form
@@ -22,59 +22,6 @@ _ILL = 1e12  # condition of the form at infinity from which no eigenvalues are t
 
 Bound = Callable[[ComplexArray, float], float]
 Range = tuple[float, float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Response:
-    """M(jw) = D + V (jw - A)^-1 U of an uncertain loop, from a Schur form of balanced A.
-
-    Attributes
-    ----------
-    A, U, V, D
-        Of the loop, its states scaled; (N, N), (N, r), (r, N), (r, r).
-    T, left, right
-        A = Q T Q*, left = V Q and right = Q* U.
-    """
-
-    A: Array
-    U: Array
-    V: Array
-    D: Array
-    T: ComplexArray
-    left: ComplexArray
-    right: ComplexArray
-
-    @property
-    def fastest(self) -> float:
-        """Largest size of a pole."""
-        return float(np.abs(np.diag(self.T)).max())
-
-    @property
-    def slowest(self) -> float:
-        """Smallest size of a pole."""
-        return float(np.abs(np.diag(self.T)).min())
-
-    def __call__(self, w: Array) -> ComplexArray:
-        """M (K, r, r) at frequencies w (K,), in the units of A, infinity allowed."""
-        w = np.atleast_1d(np.asarray(w, dtype=float))
-        finite = np.isfinite(w)
-        s, n = 1j * w[finite], len(self.T)
-        X = np.zeros((n, len(s), self.right.shape[1]), dtype=complex)
-        for i in range(n - 1, -1, -1):
-            known = np.tensordot(self.T[i, i + 1 :], X[i + 1 :], 1)
-            X[i] = (self.right[i] + known) / (s - self.T[i, i])[:, None]
-        M = np.broadcast_to(self.D.astype(complex), (len(w), *self.D.shape)).copy()
-        M[finite] += np.tensordot(X, self.left, axes=(0, 1)).transpose(0, 2, 1)
-        return M
-
-
-def frequency_response(loop: UncertainLoop) -> Response:
-    """Frequency response of what the errors see, ready for many frequencies."""
-    _, (scale, _) = scipy.linalg.matrix_balance(loop.A, permute=False, separate=True)
-    A = loop.A * scale / scale[:, None]
-    U, V = loop.U / scale[:, None], loop.V * scale
-    T, Q = scipy.linalg.schur(A, output="complex")[:2]
-    return Response(A=A, U=U, V=V, D=loop.D, T=T, left=V @ Q, right=Q.conj().T @ U)
 
 
 def level_frequencies(response: Response, scalings: Scalings, level: float) -> Array | None:
@@ -205,8 +152,7 @@ def cover_axis(
     """
     peak, at = start
     level = peak * (1 + excess)
-    bounds = np.unique(np.concatenate([[0.0], edges[edges > 0], [np.inf]]))
-    open_bands = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))[::-1]
+    open_bands = _first_bands(edges)
     proven: list[tuple[Range, Scalings]] = []
     missing: list[Range] = []
     tries = 0
@@ -214,12 +160,12 @@ def cover_axis(
         band = open_bands.pop()
         tries += 1
         M, middle = response(_samples(band, response.fastest)), _split(band, response.fastest)
+        halves = [(middle, band[1]), (band[0], middle)]
         scalings = find_scalings(M / level, blocks)
         if scalings is not None:
             parts = proven_parts(response, scalings, level, band)
             proven += [(part, scalings.at_level(level)) for part in parts]
-            rest = _without(band, parts)
-            open_bands += rest[::-1] if rest != [band] else [(middle, band[1]), (band[0], middle)]
+            open_bands += _without(band, parts)[::-1] if parts else halves
             continue
         if _narrow(band, response, _NARROWEST):
             missing.append(band)
@@ -229,18 +175,35 @@ def cover_axis(
             open_bands.append(band)
         else:
             value = bound(response(np.array([middle]))[0], level)
-            open_bands += [(middle, band[1]), (band[0], middle)]
+            open_bands += halves
         if value > peak:
             peak, at = value, middle
             level = max(level, peak * (1 + excess))
-    proven.sort(key=lambda item: item[0])
+    return _cover(level, (peak, at), proven, missing + open_bands, tries)
+
+
+def _first_bands(edges: Array) -> list[Range]:
+    """Bands of [0, oo] between edges (K,), descending."""
+    bounds = np.unique(np.concatenate([[0.0], edges[edges > 0], [np.inf]])).tolist()
+    return list(pairwise(bounds))[::-1]
+
+
+def _cover(
+    level: float,
+    largest: tuple[float, float],
+    proven: list[tuple[Range, Scalings]],
+    missing: list[Range],
+    tries: int,
+) -> Cover:
+    """Put bands in order, their scalings counted for matrices over the final level."""
+    ordered = sorted(proven, key=lambda item: item[0])
     return Cover(
         level=level,
-        proven=tuple(part for part, _ in proven),
-        scalings=tuple(scalings.at_level(1 / level) for _, scalings in proven),
-        missing=_merged(missing + open_bands),
-        peak=peak,
-        at=at,
+        proven=tuple(part for part, _ in ordered),
+        scalings=tuple(scalings.at_level(1 / level) for _, scalings in ordered),
+        missing=_merged(missing),
+        peak=largest[0],
+        at=largest[1],
         tries=tries,
     )
 

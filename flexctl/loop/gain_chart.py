@@ -11,10 +11,11 @@ from flexctl.checks import Array
 from flexctl.design import stiffness_lemma
 from flexctl.design.reference import make_reference
 from flexctl.errors import InputError
-from flexctl.loop.added_damping import written_ratios
+from flexctl.loop.case import Case
+from flexctl.loop.changed_arm import written_ratios
 from flexctl.loop.gain_family import GainFactors
 from flexctl.loop.requirement import Trial, judge
-from flexctl.loop.variants import Case, damped, gain_families, under_gains
+from flexctl.loop.variants import damped, gain_families, under_gains
 from flexctl.plant import assemble_plant
 
 RATIOS = (0.0, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1)
@@ -183,7 +184,7 @@ def damping_chart(
         unknown=np.array([trial.alpha_upper for trial in unknown]),
         modes=(tuple(map(_mode, known)), tuple(map(_mode, unknown))),
         alpha_star=_alpha_star(case),
-        own_ratios=written_ratios(case.truth_arm or case.arm),
+        own_ratios=written_ratios(case.body),
         second_loop=case.design.second_loop is not None,
         n_path=case.n_path,
     )

@@ -72,7 +72,7 @@ def balanced(loop: UncertainLoop) -> UncertainLoop:
 
 
 def axis_tolerance(values: Array) -> Array:
-    """|Re lambda| (N,) below which an eigenvalue is neither stable nor unstable."""
+    """|Re lambda| (N,) below which an eigenvalue, of `values` (N,), is neither stable nor not."""
     size = np.abs(values)
     return ON_AXIS * size + ROUND_OFF * size.max(initial=0)
 

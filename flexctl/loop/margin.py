@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -17,28 +17,24 @@ from flexctl.catalogue import Arm, BasisChoice, Design
 from flexctl.checks import Array
 from flexctl.design import (
     Lemma,
-    design_controller,
     lemma_along,
     lemma_by_part,
     lemma_given,
     stiffness_lemma,
 )
 from flexctl.errors import ComputationError, DesignError, InputError
-from flexctl.loop.closed_loop import ClosedLoop, close_around
-from flexctl.loop.comparison import default_truth
+from flexctl.loop.case import Case
+from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.evaluation import N_PATH
 from flexctl.loop.growth_run import close_wrong, run_along_mode
 from flexctl.loop.margin_record import Margin, OrderMargin, PoseMargin, StructuredAt
 from flexctl.loop.model_errors import by_link, by_mode
 from flexctl.loop.pose_loop import PoseLoop, loop_at
 from flexctl.loop.structured_errors import bound_errors, check_errors, worst_stiffness
-from flexctl.plant import Plant, StiffnessError, assemble_plant
 
 ORDERS = tuple(
     BasisChoice(kind=kind, order=order) for kind in ("modes", "elements") for order in (1, 2, 3, 4)
 )
-
-
 _FEW = 12  # parts of a stiffness that are looked at one by one in the lemma
 
 
@@ -87,31 +83,31 @@ def find_margin(
     DesignError
         When the loop is unstable without any error; the mode is named.
     """
-    if design.open_loop:
-        raise InputError(f"{design.label}: wanted a design with feedback, came {design.method}")
+    case = Case(
+        arm=arm,
+        design=design,
+        truth_arm=truth_arm,
+        truth_basis=truth_basis,
+        design_basis=design_basis,
+        unknown_damping=unknown_damping,
+        n_path=n_path,
+    )
     if errors:
         check_errors(errors)
-    study = _Study(
-        arm=without_damping(arm) if unknown_damping else arm,
-        body=truth_arm or arm,
-        design=design,
-        basis=truth_basis or default_truth(arm, design_basis or design.basis),
-        pose=pose,
-        say=progress or (lambda _words: None),
-    )
+    study = _Study(case=case, pose=pose, say=progress or (lambda _words: None))
     study.say("the loop with its errors pulled out")
-    closed = study.close(design_basis or design.basis)
+    closed = case.close()
     judged, path = study.judged(closed), study.along(closed, n_path)
     return Margin(
         model=arm.name,
         design=design.name,
-        truth=study.basis,
+        truth=closed.truth.basis,
         basis=closed.controller.plant.basis,
         pose=dict(zip(closed.truth.joints, judged.joints.tolist(), strict=True)),
         second_loop=bool(judged.share),
         lemma=_lemma(judged),
         partial=_partial_lemmas(judged),
-        given=_given_lemma(judged, study.body),
+        given=_given_lemma(judged, case.body),
         exact=judged.interval,
         rates=judged.rates,
         locus=judged.locus,
@@ -137,17 +133,6 @@ def _assumed(unknown_damping: bool) -> tuple[str, ...]:
     )
 
 
-def without_damping(arm: Arm) -> Arm:
-    """Return the arm with no damping in its links and springs."""
-    links = []
-    for link in arm.links:
-        joint = link.flexible_joint
-        undamped = joint.model_copy(update={"damping": 0.0}) if joint else None
-        update = {"damping_ratio": (0.0,), "flexible_joint": undamped}
-        links.append(link.model_copy(update=update))
-    return arm.model_copy(update={"links": tuple(links)})
-
-
 def _lemma(judged: PoseLoop) -> Lemma:
     """Lemma of the controller's own model at a pose."""
     plant = judged.closed.controller.plant.nominal
@@ -171,32 +156,16 @@ def _given_lemma(judged: PoseLoop, body: Arm) -> Lemma | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Study:
-    """What a margin is asked of: the arm as designed for, as it is, the design, and where."""
+    """One search for a margin: of what, at which pose, and whom it tells what it does."""
 
-    arm: Arm
-    body: Arm
-    design: Design
-    basis: BasisChoice
+    case: Case
     pose: Mapping[str, float] | None
     say: Callable[[str], None]
-
-    @cached_property
-    def truth(self) -> Plant:
-        """The truth plant."""
-        return assemble_plant(self.body, self.basis, interpreted=True)
-
-    def close(self, basis: BasisChoice) -> ClosedLoop:
-        """Close the loop of a controller whose stiffness its law takes as an input."""
-        unknown = StiffnessError(values=None)
-        controller = design_controller(
-            self.arm, self.design, basis, interpreted=True, stiffness_error=unknown
-        )
-        return close_around(controller, self.truth)
 
     def judged(self, closed: ClosedLoop) -> PoseLoop:
         """Return the loop at the pose asked for, or at the final one under the second loop."""
         if self.pose is not None:
-            return loop_at(closed, self.truth.pose(self.pose)[: self.truth.m], 0.0)
+            return loop_at(closed, closed.truth.pose(self.pose)[: closed.truth.m], 0.0)
         controller = closed.controller
         return loop_at(closed, controller.reference.final, float(controller.feedback is not None))
 
@@ -218,7 +187,7 @@ class _Study:
         self.say(f"the gain set made on {basis.order} {basis.kind}")
         here = partial(OrderMargin, basis=basis)
         try:
-            judged = self.judged(self.close(basis))
+            judged = self.judged(self.case.close(basis=basis))
         except (DesignError, ComputationError, InputError) as error:
             return here(interval=None, abscissa=np.nan, alpha_star=np.nan, why=str(error))
         here = partial(here, abscissa=judged.abscissa, alpha_star=_lemma(judged).alpha_star)
@@ -268,11 +237,11 @@ class _Study:
         self.say(f"a run beyond the worst case at {where}")
         named = worst_stiffness(found.found.worst_case, errors)
         wrong = close_wrong(
-            self.arm,
-            self.body,
-            self.design,
+            self.case.believed,
+            self.case.body,
+            self.case.design,
             closed.controller.plant.basis,
-            self.basis,
+            closed.truth.basis,
             named,
             joints,
             second_loop=bool(share),

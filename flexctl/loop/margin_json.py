@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from flexctl.catalogue import BasisChoice
 from flexctl.design import Lemma
-from flexctl.loop.margin_record import Interval, Loss, Margin, OrderMargin, StructuredAt
-from flexctl.loop.verdict_json import plain
+from flexctl.loop.margin_record import Interval, Loss, Margin, ModeRate, OrderMargin, StructuredAt
+from flexctl.loop.verdict_json import basis_json, plain
 
 
 def margin_json(found: Margin) -> dict[str, Any]:
     """Write margins as nested dictionaries and lists; the unknown and infinite are None."""
-    worst = found.worst
     return plain(
         {
             "model": found.model,
@@ -26,28 +24,8 @@ def margin_json(found: Margin) -> dict[str, Any]:
                 "parts": {name: _limit(lemma) for name, lemma in found.partial.items()},
                 "given": _lemma(found.given) if found.given else None,
             },
-            "exact": {
-                **_interval(found.exact),
-                "rates": [
-                    {
-                        "mode": rate.mode,
-                        "re": rate.value.real,
-                        "im": rate.value.imag,
-                        "rate_re": rate.rate.real,
-                        "rate_im": rate.rate.imag,
-                    }
-                    for rate in found.rates
-                ],
-            },
-            "path": {
-                "t": [pose.t for pose in found.path],
-                "lemma": [pose.alpha_star for pose in found.path],
-                "exact": [p.interval.alpha_upper if p.interval else None for p in found.path],
-                "exact_lower": [p.interval.alpha_lower if p.interval else None for p in found.path],
-                "mode": [_mode(pose.interval) for pose in found.path],
-                "why": [pose.why for pose in found.path],
-                "worst_t": worst.t if worst else None,
-            },
+            "exact": _interval(found.exact) | {"rates": [_rate(rate) for rate in found.rates]},
+            "path": _path(found),
             "orders": [_order(order) for order in found.orders],
             "structured": _structured(found.structured[0]) if found.structured else None,
             "structured_at": [_structured(one) for one in found.structured],
@@ -62,14 +40,6 @@ def margin_json(found: Margin) -> dict[str, Any]:
     )
 
 
-def basis_json(basis: BasisChoice) -> dict[str, Any]:
-    """Describe a discretisation: kind, order, and where its modes end if they do."""
-    described: dict[str, Any] = {"kind": basis.kind, "order": basis.order}
-    if basis.drop_above is not None:
-        described["drop_above"] = basis.drop_above
-    return described
-
-
 def _lemma(lemma: Lemma) -> dict[str, Any]:
     return {
         "lambda_max_H": lemma.lambda_max,
@@ -82,6 +52,30 @@ def _lemma(lemma: Lemma) -> dict[str, Any]:
 
 def _limit(lemma: Lemma) -> dict[str, Any]:
     return {"alpha_star": lemma.alpha_star, "loss": lemma.loss}
+
+
+def _rate(rate: ModeRate) -> dict[str, Any]:
+    return {
+        "mode": rate.mode,
+        "re": rate.value.real,
+        "im": rate.value.imag,
+        "rate_re": rate.rate.real,
+        "rate_im": rate.rate.imag,
+    }
+
+
+def _path(found: Margin) -> dict[str, Any]:
+    """Write what is found along the motion, a list by pose each."""
+    poses, worst = found.path, found.worst
+    return {
+        "t": [pose.t for pose in poses],
+        "lemma": [pose.alpha_star for pose in poses],
+        "exact": [pose.interval.alpha_upper if pose.interval else None for pose in poses],
+        "exact_lower": [pose.interval.alpha_lower if pose.interval else None for pose in poses],
+        "mode": [_mode(pose.interval) for pose in poses],
+        "why": [pose.why for pose in poses],
+        "worst_t": worst.t if worst else None,
+    }
 
 
 def _interval(interval: Interval) -> dict[str, Any]:

@@ -54,13 +54,13 @@ def all_together(plant: Plant) -> tuple[ErrorGroup, ...]:
 
 
 def by_mode(plant: Plant, size: float = 1.0) -> tuple[ErrorGroup, ...]:
-    """Each mode of each line, and each spring, by itself."""
+    """Each mode of each line, and each spring, by itself; an error of 1 stands for `size` [-]."""
     names = enumerate(plant.stiffness_parts)
     return tuple(ErrorGroup(name=name, parts=(k,), range=size) for k, name in names)
 
 
 def by_link(plant: Plant, size: float = 1.0) -> tuple[ErrorGroup, ...]:
-    """Each link with all its modes in all planes, and each spring, by itself."""
+    """Each link with all its modes, and each spring, by itself; an error of 1 is `size` [-]."""
     owners: dict[str, list[int]] = {}
     for k, name in enumerate(plant.stiffness_parts):
         owners.setdefault(name.split(".")[0], []).append(k)

@@ -48,7 +48,7 @@ def scaled_norm(M: ComplexArray, blocks: tuple[Block, ...], floor: float) -> MuB
 def tight_bound(
     M: ComplexArray, blocks: tuple[Block, ...], known: MuBound, floor: float
 ) -> MuBound:
-    """Lower a bound to within 0.1 % of what D and G can prove, repeated errors kept as one.
+    """Lower a bound of M (r, r) to within 0.1 % of what D and G prove, repeated errors as one.
 
     A bound below `floor` > 0 is lowered no further: it does not matter.
     """

@@ -109,7 +109,8 @@ class PoseLoop:
 def loop_at(closed: ClosedLoop, joints: Array, share: float) -> PoseLoop:
     """Linearise a loop at joint variables (m,) with its error alpha pulled out.
 
-    The controller's stiffness must be unknown: see `StiffnessError`.
+    The controller's stiffness must be unknown: see `StiffnessError`. `share` is that of the second
+    loop, 0 or 1.
     """
     loop = pull_out(closed, joints, share, all_together(closed.controller.plant))
     names = name_modes(closed, joints, loop.size)

@@ -89,7 +89,10 @@ def _check_sums(values: Array) -> None:
 
 
 def sum_problem(A: Array, U: Array, V: Array, D: Array) -> Array:
-    """T (r N, r N) of the module's equation, in coordinates in which L is easily inverted."""
+    """T (r N, r N) of the module's equation, in coordinates in which L is easily inverted.
+
+    A (N, N), U (N, r), V (r, N) and D (r, r) may be complex, as counted from a complex error.
+    """
     values, W = np.linalg.eig(A)
     if np.linalg.cond(W) > _WORST_BASIS:
         S, Q = map(np.asarray, scipy.linalg.schur(A, output="complex")[:2])
@@ -99,10 +102,10 @@ def sum_problem(A: Array, U: Array, V: Array, D: Array) -> Array:
 
 
 def real_form(T: Array, values: Array) -> Array:
-    """Make T of conjugate pairs real: eigenvalues of it then take a third of the time.
+    """Make T (r N, r N) of conjugate pairs real: its eigenvalues then take a third of the time.
 
-    For columns Y_p, Y_q of a pair, ordered as NumPy does, the unknowns are (Y_p + Y_q)/sqrt(2) and
-    i (Y_p - Y_q)/sqrt(2).
+    For columns Y_p, Y_q of a pair among the eigenvalues `values` (N,), ordered as NumPy does, the
+    unknowns are (Y_p + Y_q)/sqrt(2) and i (Y_p - Y_q)/sqrt(2).
     """
     n, c = len(values), np.sqrt(0.5)
     T = T.astype(complex).reshape(len(T) // n, n, len(T) // n, n)
@@ -114,7 +117,7 @@ def real_form(T: Array, values: Array) -> Array:
 
 
 def diagonal_problem(values: Array, U: Array, V: Array, D: Array) -> Array:
-    """T where A = diag(values): L divides X_ij by lambda_i + lambda_j.
+    """T (r N, r N) where A = diag(values), (N,): L divides X_ij by lambda_i + lambda_j.
 
     Unknowns are Y_mj row by row. V L^-1 U Y maps every column Y_j by itself, by the transfer
     function at -lambda_j; V L^-1 Y' U' has the entries V_mi U_jk / (lambda_i + lambda_j). X has
@@ -131,7 +134,7 @@ def diagonal_problem(values: Array, U: Array, V: Array, D: Array) -> Array:
 
 
 def triangular_problem(S: Array, U: Array, V: Array, D: Array) -> Array:
-    """T where A = S is upper triangular: for eigenvectors that are no basis.
+    """T (r N, r N) where A = S (N, N) is upper triangular: for eigenvectors that are no basis.
 
     L P = U_k e_j' is solved from the last column of P to the first, for all j at once:
     (S + S_ll I) P_l = U_k (if l = j) - sum_(m > l) P_m S_lm. Then L^-1 (U Y - Y' U') = P - P'.

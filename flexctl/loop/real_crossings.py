@@ -31,8 +31,14 @@ from flexctl.loop.real_problem import (
 )
 from flexctl.loop.uncertain import UncertainLoop
 
-__all__ = ["FARTHEST", "RealCrossing", "StableInterval", "find_real_crossings", "growth_rates"]
-__all__ += ["stable_interval"]
+__all__ = [
+    "FARTHEST",
+    "RealCrossing",
+    "StableInterval",
+    "find_real_crossings",
+    "growth_rates",
+    "stable_interval",
+]
 
 _ROUNDS = 4  # of closer search
 

@@ -130,7 +130,7 @@ class Problem:
         return size[0] > 10 * size[1]
 
     def inside(self, deltas: Array) -> Array:
-        """Those inside the range, and not at 0 where the loop is marginal there."""
+        """Those of errors (k,) inside the range, and not at 0 where the loop is marginal there."""
         low, high = max(self.low, -FARTHEST), min(self.high, FARTHEST)
         edge = _NONE_LEFT if low == self.loop.parameters[0].lowest else _EDGE
         low, high = low + edge * max(abs(low), 1.0), high - _EDGE * max(abs(high), 1.0)
@@ -149,7 +149,15 @@ class Problem:
 
 
 def prepare(loop: UncertainLoop, low: float, high: float) -> Problem:
-    """Balance a loop, split off its fixed eigenvalues, cut the range where the error ends."""
+    """Balance a loop, split off its fixed eigenvalues, cut the range where the error ends.
+
+    Raises
+    ------
+    InputError
+        If the loop has more than one parameter, or nothing of the range is left.
+    DesignError
+        If a motion that no error reaches grows.
+    """
     reduced, fixed = without_fixed(balanced(loop))
     low, high = float(max(low, loop.parameters[0].lowest)), float(high)
     if not low < high:

@@ -14,10 +14,10 @@ from flexctl.loop.bandwidth import (
     fastest_second_loop,
     largest_bandwidth,
 )
+from flexctl.loop.case import Case
 from flexctl.loop.margin_record import Margin
 from flexctl.loop.remedies import bias_for, margin_intervals
 from flexctl.loop.requirement import Requirement, Trial
-from flexctl.loop.variants import Case
 
 
 @dataclass(frozen=True, kw_only=True)

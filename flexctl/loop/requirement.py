@@ -158,71 +158,73 @@ def first_to_bear(
     if not wanted > 0 or not len(grid):
         came = f"{wanted:g} and {len(grid)} values"
         raise InputError(f"required margin: wanted one above 0 and values to try, came {came}")
-    return _Search(variants, wanted).through(tuple(map(float, grid)), own)
+    return _Search(variants=variants, wanted=wanted).through(tuple(map(float, grid)), own)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Tried:
+    """The variant that bears most so far, None for none, and how many were judged."""
+
+    best: Trial | None = None
+    count: int = 0
+
+    def more(self, count: int = 1) -> _Tried:
+        """Count variants of which no exact interval was found."""
+        return replace(self, count=self.count + count)
+
+    def after(self, trial: Trial) -> _Tried:
+        """Count a variant, and keep it if it bears more."""
+        least = self.best.alpha_upper if self.best else -np.inf
+        best = trial if trial.alpha_upper > least else self.best  # NaN is not
+        return _Tried(best=best, count=self.count + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Search:
-    """One search: it counts the variants that it judges."""
+    """One search: through the grid, then in the first bracket in which the answer changes."""
 
-    def __init__(self, variants: Variants, wanted: float) -> None:
-        self._variants, self._wanted, self._count = variants, wanted, 0
-        self._best: Trial | None = None
+    variants: Variants
+    wanted: float
 
     def through(self, grid: tuple[float, ...], own: float | None) -> Requirement:
         """Go through the grid."""
         start = self._exact(own) if own is not None else None
-        before = None
+        tried = _Tried().after(start) if start else _Tried()
+        found, before = None, None
         for value in grid:
-            if self._quickly_lost(value):
-                before = value
+            if self._quickly_lost(value, tried.best):
+                before, tried = value, tried.more()
                 continue
             trial = self._exact(value)
-            if trial.bears(self._wanted):
-                return self._answer(*self._refined(trial, before), start, grid)
+            tried = tried.after(trial)
+            if trial.bears(self.wanted):
+                found, before, tried = self._refined(trial, before, tried)
+                break
             before = value
-        return self._answer(None, before, start, grid)
-
-    def _answer(
-        self,
-        found: Trial | None,
-        fails: float | None,
-        own: Trial | None,
-        grid: tuple[float, ...],
-    ) -> Requirement:
         return Requirement(
-            wanted=self._wanted,
+            wanted=self.wanted,
             found=found,
-            fails=fails if found else None,
-            best=found or self._best,
-            own=own,
+            fails=before if found else None,
+            best=found or tried.best,
+            own=start,
             grid=grid,
-            variants=self._count,
+            variants=tried.count,
         )
 
     def _exact(self, value: float) -> Trial:
-        self._count += 1
-        trial = judge(value, lambda: self._variants(value))
-        least = self._best.alpha_upper if self._best else -np.inf
-        if trial.alpha_upper > least:  # NaN is not
-            self._best = trial
-        return trial
+        return judge(value, lambda: self.variants(value))
 
-    def _quickly_lost(self, value: float) -> bool:
-        """Whether eigenvalues show that it bears neither what is required nor more than the best.
-
-        One that they show it of is counted here, another by `_exact`.
-        """
-        best, x = self._best.alpha_upper if self._best else 0.0, self._wanted
-        until = min(best + _NEXT * x if best else _LEAST * x, x)
-        lost = self._excess(value, (until, 0.0), first=True) > 0
-        self._count += lost
-        return lost
+    def _quickly_lost(self, value: float, best: Trial | None) -> bool:
+        """Whether eigenvalues show that it bears neither what is required nor more than best."""
+        least, x = best.alpha_upper if best else 0.0, self.wanted
+        until = min(least + _NEXT * x if least else _LEAST * x, x)
+        return self._excess(value, (until, 0.0), first=True) > 0
 
     def _excess(self, value: float, errors: Sequence[float], *, first: bool = False) -> float:
         """Worst `excess` over poses and errors; with `first` the first one above 0."""
         worst = -1.0
         try:
-            for pose in self._variants(value):
+            for pose in self.variants(value):
                 worst = max([worst, *(excess(pose, alpha) for alpha in errors)])
                 if first and worst > 0:
                     return worst
@@ -230,39 +232,44 @@ class _Search:
             return 1.0
         return worst
 
-    def _refined(self, good: Trial, bad: float | None) -> tuple[Trial, float | None]:
+    def _refined(
+        self, good: Trial, bad: float | None, tried: _Tried
+    ) -> tuple[Trial, float | None, _Tried]:
         """Narrow the bracket between a value that bears what is required and one that does not."""
         if bad is None:
-            return good, None
-        axis = _Axis(good.value, bad)
-        errors = tuple(np.linspace(0.0, self._wanted, 4)[::-1])
+            return good, None, tried
+        axis = _Axis(start=good.value, end=bad)
+        errors = tuple(np.linspace(0.0, self.wanted, 4)[::-1])
 
         def gap(t: float) -> float:
-            self._count += 1
             return self._excess(axis.value(t), errors)
 
+        tried = tried.more(2)
         if gap(1.0) > 0 > gap(0.0):
-            t = float(np.asarray(scipy.optimize.brentq(gap, 0.0, 1.0, xtol=_NARROW / axis.width)))
+            narrow = _NARROW / axis.width
+            t, info = scipy.optimize.brentq(gap, 0.0, 1.0, xtol=narrow, full_output=True)
+            tried = tried.more(info.function_calls)
             for aside in (2, 20, 200):  # round-off may hide a slow growth at t
-                step = aside * _NARROW / axis.width
-                trial = self._exact(axis.value(max(t - step, 0.0)))
-                if trial.bears(self._wanted):
-                    return trial, axis.value(min(t + step, 1.0))
-        return self._halved(good, axis)
+                trial = self._exact(axis.value(max(t - aside * narrow, 0.0)))
+                tried = tried.after(trial)
+                if trial.bears(self.wanted):
+                    return trial, axis.value(min(t + aside * narrow, 1.0)), tried
+        return self._halved(good, axis, tried)
 
-    def _halved(self, good: Trial, axis: _Axis) -> tuple[Trial, float]:
+    def _halved(self, good: Trial, axis: _Axis, tried: _Tried) -> tuple[Trial, float, _Tried]:
         """Bisect with exact intervals: where something is lost between the errors looked at."""
         low, high = 0.0, 1.0
         for _ in range(_HALVINGS):
             trial = self._exact(axis.value((low + high) / 2))
-            if trial.bears(self._wanted):
+            tried = tried.after(trial)
+            if trial.bears(self.wanted):
                 low, good = (low + high) / 2, trial
             else:
                 high = (low + high) / 2
-        return good, axis.value(high)
+        return good, axis.value(high), tried
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Axis:
     """The way from one value (t = 0) to another (t = 1): by ratios where both are above 0."""
 

@@ -10,13 +10,8 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.loop.frequency_cover import (
-    Cover,
-    Range,
-    Response,
-    cover_axis,
-    frequency_response,
-)
+from flexctl.loop.frequency_cover import Cover, Range, cover_axis
+from flexctl.loop.frequency_response import Response, frequency_response
 from flexctl.loop.mu_bound import MuBound, band_bound, scaled_norm, tight_bound
 from flexctl.loop.scalings import Block
 from flexctl.loop.uncertain import UncertainLoop

@@ -86,7 +86,13 @@ class UncertainLoop:
         return np.linalg.eigvals(self.matrix(delta)).astype(complex)
 
     def along(self, direction: Array, name: str = "scale") -> UncertainLoop:
-        """Return the loop of one error t, all errors being t times `direction` (p,)."""
+        """Return the loop of one error t, all errors being t times `direction` (p,).
+
+        Raises
+        ------
+        InputError
+            When the direction has another size, or moves no channel.
+        """
         direction = np.asarray(direction, dtype=float)
         checks.shape("direction", direction, (len(self.parameters),))
         kept = direction[self.owner] != 0

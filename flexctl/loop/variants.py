@@ -1,89 +1,22 @@
-"""What a remedy is sought for: an arm, a design, and the poses at which its loop is judged."""
+"""Variants of a loop that remedies are sought among, at the poses at which they are judged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
-from flexctl.catalogue import Arm, BasisChoice, Design
 from flexctl.checks import Array
-from flexctl.design import design_controller
-from flexctl.errors import InputError
 from flexctl.loop.affine_family import PoseFamily, family_at
-from flexctl.loop.closed_loop import ClosedLoop, close_around
-from flexctl.loop.comparison import default_truth
+from flexctl.loop.case import Case
+from flexctl.loop.changed_arm import with_damping
+from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.gain_family import GainFactors, close_family
-from flexctl.loop.margin import without_damping
 from flexctl.loop.pose_loop import PoseLoop, loop_at
 from flexctl.loop.requirement import Variants
-from flexctl.plant import Plant, StiffnessError, assemble_plant
 
 _NODE = 0.1  # damping ratio
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """An arm as its designer knows it, as it is, and a design for it.
-
-    Attributes
-    ----------
-    arm, design
-        As in `find_margin`.
-    truth_arm, truth_basis, design_basis
-        As there; None for the defaults.
-    unknown_damping
-        Whether the controller is made for the arm without its damping.
-    n_path
-        Poses along the motion, at equal times, under the law of the gross motion; the last is the
-        final one, and with 1 it is the only one. 0 leaves that law out where there is a second
-        loop, under which the final pose is judged besides.
-    """
-
-    arm: Arm
-    design: Design
-    truth_arm: Arm | None = None
-    truth_basis: BasisChoice | None = None
-    design_basis: BasisChoice | None = None
-    unknown_damping: bool = False
-    n_path: int = 11
-
-    def __post_init__(self) -> None:
-        """Refuse what has no margin."""
-        if self.design.open_loop:
-            came = self.design.method
-            raise InputError(f"{self.design.label}: wanted a design with feedback, came {came}")
-        if self.n_path < 0:
-            raise InputError(f"n_path: wanted no negative number of poses, came {self.n_path}")
-
-    @cached_property
-    def truth(self) -> Plant:
-        """The truth plant."""
-        basis = self.truth_basis or default_truth(self.arm, self.basis)
-        return assemble_plant(self.truth_arm or self.arm, basis, interpreted=True)
-
-    @property
-    def basis(self) -> BasisChoice:
-        """Discretisation of the design plant."""
-        return self.design_basis or self.design.basis
-
-    def close(self, design: Design | None = None) -> ClosedLoop:
-        """Close the loop of this design, or of another for the same arm, its stiffness unknown."""
-        controller = design_controller(
-            without_damping(self.arm) if self.unknown_damping else self.arm,
-            design or self.design,
-            self.basis,
-            interpreted=True,
-            stiffness_error=StiffnessError(values=None),
-        )
-        return close_around(controller, self.truth)
-
-    def changed(self, change: Callable[[Arm], Arm]) -> Case:
-        """Return the same for an arm changed in fact and as the controller knows it."""
-        body = self.truth_arm and change(self.truth_arm)
-        return replace(self, arm=change(self.arm), truth_arm=body)
 
 
 def path_poses(closed: ClosedLoop, count: int) -> Array:
@@ -145,15 +78,6 @@ def damped(case: Case) -> Variants:
     return lambda ratio: (
         family.under(np.array([1 - ratio / _NODE, ratio / _NODE])) for family in families
     )
-
-
-def with_damping(arm: Arm, ratio: float) -> Arm:
-    """Return the arm with one damping ratio of all modes of its links; springs keep theirs."""
-    links = tuple(
-        link.model_copy(update={"damping_ratio": (ratio,)}) if link.flexible else link
-        for link in arm.links
-    )
-    return arm.model_copy(update={"links": links})
 
 
 def rebuilt(case_of: Callable[[float], Case]) -> Variants:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from flexctl.catalogue import BasisChoice
     from flexctl.loop.evaluation import Evaluation, Stability
     from flexctl.loop.margins import Margins
     from flexctl.loop.stiffness_tolerance import StiffnessTolerance
@@ -82,7 +83,7 @@ def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:
         "lemma": {
             "lambda_max_H": s.lemma.lambda_max,
             "alpha_star": s.lemma.alpha_star,
-            "basis": {"kind": basis.kind, "order": basis.order} if basis else None,
+            "basis": basis_json(basis) if basis else None,
         },
         "exact": s.exact
         and {
@@ -94,6 +95,14 @@ def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:
             "path_t": s.path_t,
         },
     }
+
+
+def basis_json(basis: BasisChoice) -> dict[str, Any]:
+    """Describe a discretisation: kind, order, and where its modes end if they do."""
+    described: dict[str, Any] = {"kind": basis.kind, "order": basis.order}
+    if basis.drop_above is not None:
+        described["drop_above"] = basis.drop_above
+    return described
 
 
 def plain(value: Any) -> Any:

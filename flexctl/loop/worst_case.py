@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -103,73 +103,86 @@ def find_worst_case(
     p = len(loop.parameters)
     if (growth := float(_growths(loop, np.zeros((1, p)))[0])) >= 0:
         raise InputError(f"loop: wanted stable without errors, came a pole of real part {growth:g}")
-    search = _Search(loop, first_crossing)
-    best = np.full(p, np.inf)
+    search = _Search(loop=loop, first_crossing=first_crossing)
+    best = _Best(delta=np.full(p, np.inf), tried=0)
     directions = _directions(loop, guesses, n_random, np.random.default_rng(seed))
     for direction in directions:
         best = search.improved(best, direction)
-    if not np.isfinite(best).all():
+    if not np.isfinite(best.size):
         return None
-    starts = directions[np.argsort(_growths(loop, search.cut(directions * _norm(best))))[-3:]]
-    for start in (best, *starts):
+    starts = directions[np.argsort(_growths(loop, search.cut(directions * best.size)))[-3:]]
+    for start in (best.delta, *starts):
         best = search.refined(best, start)
-    return _record(loop, best, search.tried)
+    return _record(loop, best)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Best:
+    """Smallest unstable errors (p,) known, infinite for none, and how many were tried."""
+
+    delta: Array
+    tried: int
+
+    @property
+    def size(self) -> float:
+        return _norm(self.delta)
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Search:
-    """Counts what it tries; all else is handed in and out."""
+    """Steps from the best known errors to better ones."""
 
-    def __init__(self, loop: UncertainLoop, first_crossing: FirstCrossing) -> None:
-        self.loop, self.first_crossing, self.tried = loop, first_crossing, 0
-        self.lowest = np.array([parameter.lowest for parameter in loop.parameters])
+    loop: UncertainLoop
+    first_crossing: FirstCrossing
 
     def cut(self, delta: Array) -> Array:
         """Errors (..., p) brought above what their parameters bear."""
-        return np.maximum(delta, self.lowest)
+        return np.maximum(delta, [parameter.lowest for parameter in self.loop.parameters])
 
-    def improved(self, best: Array, direction: Array) -> Array:
-        """Return errors (p,) along `direction`, if smaller than `best` and unstable; or `best`."""
-        self.tried += 1
-        sizes = _norm(best) * _SHARES if np.isfinite(best).all() else _FROM_NOTHING
+    def improved(self, best: _Best, direction: Array) -> _Best:
+        """Return errors along `direction` (p,), if smaller than `best` and unstable; or `best`."""
+        best = replace(best, tried=best.tried + 1)
+        sizes = best.size * _SHARES if np.isfinite(best.size) else _FROM_NOTHING
         unit = direction / _norm(direction)
-        unstable = np.flatnonzero(_growths(self.loop, self.cut(sizes[:, None] * unit)) >= 0)
+        rays = sizes[:, None] * unit
+        unstable = np.flatnonzero(_growths(self.loop, self.cut(rays)) >= 0)
         if not len(unstable):
             return best
         k = unstable[0]
-        if (sizes[k] * unit < self.lowest).any():  # no ray: it has a bend where an error is cut
+        if (self.cut(rays[k]) != rays[k]).any():  # no ray: it has a bend where an error is cut
             low, high = float(sizes[k - 1]) if k else 0.0, float(sizes[k])
             size = _first(lambda t: _growths(self.loop, self.cut(t * unit[None])), low, high)
             return self.shortened(best, self.cut(size * unit))
-        return self.shortened(best, sizes[k] * unit)
+        return self.shortened(best, rays[k])
 
-    def shortened(self, best: Array, unstable: Array) -> Array:
+    def shortened(self, best: _Best, unstable: Array) -> _Best:
         """First crossing on the way to an unstable point (p,), if it is nearer than `best`."""
         ray = unstable / _norm(unstable)
         t = self.first_crossing(self.loop.along(ray))
         if not t <= _norm(unstable):
             return best
-        return t * ray if t < _norm(best) else best
+        return replace(best, delta=t * ray) if t < best.size else best
 
-    def refined(self, best: Array, start: Array) -> Array:
-        """Power iteration at the crossing and climb from `start`, as long as they help."""
+    def refined(self, best: _Best, start: Array) -> _Best:
+        """Power iteration at the crossing and climb from `start` (p,), as long as they help."""
         for _ in range(_N_ROUNDS):
-            before = _norm(best)
-            for row in _leading(self.loop, best, 1):
+            before = best.size
+            for row in _leading(self.loop, best.delta, 1):
                 best = self.improved(best, _signs(row))
             best = self.climbed(best, start)
-            if _norm(best) > before * (1 - 1e-6):
+            if best.size > before * (1 - 1e-6):
                 break
-            start = best
+            start = best.delta
         return best
 
-    def climbed(self, best: Array, start: Array) -> Array:
+    def climbed(self, best: _Best, start: Array) -> _Best:
         """Raise the largest growth rate within a smaller box until it is above zero."""
-        size = _BELOW * _norm(best)
+        size = _BELOW * best.size
         delta = self.cut(size * start / _norm(start))
         growth = float(_growths(self.loop, delta[None])[0])
         for _ in range(_N_ROUNDS):
             moves = self.cut(_moves(self.loop, delta, size))
-            self.tried += len(moves)
+            best = replace(best, tried=best.tried + len(moves))
             rates = _growths(self.loop, moves)
             k = int(np.argmax(rates))
             if rates[k] <= growth + 1e-9 * abs(growth):
@@ -252,17 +265,18 @@ def _growths(loop: UncertainLoop, deltas: Array) -> Array:
     return np.linalg.eigvals(loop.A + change).real.max(axis=1)
 
 
-def _record(loop: UncertainLoop, delta: Array, tried: int) -> WorstCase:
+def _record(loop: UncertainLoop, best: _Best) -> WorstCase:
+    delta = best.delta
     values = loop.poles(delta)
     pole = complex(values[np.argmax(values.real)])
     pole = complex(pole.real, abs(pole.imag))
     outside, inside = _growths(loop, np.outer([1 + _VERIFIED, 1 - _VERIFIED], delta))
     return WorstCase(
-        gamma=_norm(delta),
+        gamma=best.size,
         names=tuple(parameter.name for parameter in loop.parameters),
         delta=delta,
         eigenvalue=pole,
         frequency=loop.frequency(pole),
         verified=bool(outside >= 0 > inside),
-        tried=tried,
+        tried=best.tried,
     )

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from flexctl.catalogue import BasisChoice, load_design
 from flexctl.design import design_controller
+from flexctl.loop.verdict_json import basis_json
 from flexctl.plant import Operations, assemble_plant, count_operations
 from flexctl.plant.plant import EngineName
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
-from flexctl.view.request import basis_words, describe_basis, design_basis, load_arm
+from flexctl.view.request import basis_words, design_basis, load_arm
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,7 +39,7 @@ def count_arm(asked: Asked, model: str, design: str | None, engine: EngineName) 
     answer = {
         "model": arm.name,
         "design": chosen.name if chosen else None,
-        "basis": describe_basis(basis),
+        "basis": basis_json(basis),
         "engine": engine,
         "coordinates": plant.n,
         **{name: counted[name].to_json() if name in counted else None for name in ROWS},

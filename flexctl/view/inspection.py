@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from flexctl.beam import BASES, TipLoad, assemble_matrices
 from flexctl.catalogue import Arm, BasisChoice
+from flexctl.loop.verdict_json import basis_json
 from flexctl.plant import LinearPlant, Plant, assemble_plant, backend, default_joints, tip_load
 from flexctl.view.inspection_table import inspection_table
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
-from flexctl.view.request import describe_basis, design_basis, load_arm, read_pose
+from flexctl.view.request import design_basis, load_arm, read_pose
 
 Array = NDArray[np.float64]
 ByPlane = dict[str, dict[str, Any]]
@@ -114,7 +115,7 @@ def inspection_json(found: Inspection) -> dict[str, Any]:
     loads, S = tip_loads(plant, q), plant.straight(np.eye(plant.m))
     return {
         "model": plant.arm.name,
-        "basis": describe_basis(plant.basis),
+        "basis": basis_json(plant.basis),
         "coordinates": plant.coordinates,
         "actuators": plant.joints,
         "pose": {

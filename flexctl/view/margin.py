@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flexctl.catalogue import Arm, load_design
 from flexctl.errors import InputError
+from flexctl.loop.case import Case
 from flexctl.loop.gain_chart import DampingChart, GainChart, damping_chart, gain_chart
 from flexctl.loop.margin import ORDERS, find_margin
 from flexctl.loop.margin_json import margin_json
@@ -15,7 +16,6 @@ from flexctl.loop.margin_record import Margin
 from flexctl.loop.remedies import margin_bias
 from flexctl.loop.remedy_search import Remedies, find_remedies, remedies_json
 from flexctl.loop.structured_errors import check_errors
-from flexctl.loop.variants import Case
 from flexctl.loop.verdict_json import plain
 from flexctl.view.margin_words import verdict
 from flexctl.view.options import Asked
@@ -31,6 +31,12 @@ from flexctl.view.request import (
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+_N_REMEDIES = 5  # poses of the motion at which remedies and charts are judged
+_CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
+    "gains": gain_chart,
+    "damping": damping_chart,
+}
 
 
 def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
@@ -72,11 +78,21 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
         drawn = _CHARTS[chart](case, progress=say) if chart else None
     where = "at the pose asked for" if joints else "at the final pose"
     where += " under the second loop" if found.second_loop else ""
-    answer = _answer(found, remedies, where)
-    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer = _answer(asked, found, remedies, where)
     answer["errors"] = sizes or None
     if drawn:
         answer["chart"] = plain(asdict(drawn))
+    return _result(answer, found, remedies, drawn, where)
+
+
+def _result(
+    answer: dict[str, Any],
+    found: Margin,
+    remedies: Remedies | None,
+    drawn: GainChart | DampingChart | None,
+    where: str,
+) -> Result:
+    """Say how the answer is shown: libraries that draw are loaded when it is."""
 
     def table() -> RenderableType:
         from flexctl.view.margin_table import margin_table
@@ -89,13 +105,6 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
         return plot_chart(drawn) if drawn else plot_margin(found, where)
 
     return Result(answer=answer, table=table, figure=figure)
-
-
-_N_REMEDIES = 5  # poses of the motion at which remedies and charts are judged
-_CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
-    "gains": gain_chart,
-    "damping": damping_chart,
-}
 
 
 def _case(asked: Asked, model: str, word: str, *, path: int, unknown_damping: bool) -> Case:
@@ -113,9 +122,10 @@ def _case(asked: Asked, model: str, word: str, *, path: int, unknown_damping: bo
     )
 
 
-def _answer(found: Margin, remedies: Remedies | None, where: str) -> dict[str, Any]:
+def _answer(asked: Asked, found: Margin, remedies: Remedies | None, where: str) -> dict[str, Any]:
     bias = margin_bias(found)
     answer = margin_json(found)
+    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
     answer["remedies"] = {"bias": asdict(bias) if bias else None}
     if remedies:
         answer["remedies"] |= plain(remedies_json(remedies))

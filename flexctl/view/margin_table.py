@@ -13,6 +13,7 @@ from flexctl.loop.margin_record import Interval, Loss, Margin, OrderMargin, Pose
 from flexctl.loop.mode_names import in_words
 from flexctl.loop.remedy_search import Remedies
 from flexctl.loop.requirement import Requirement
+from flexctl.loop.verdict_json import basis_json
 from flexctl.view.margin_words import borne_above, borne_below, grown, lemma_words, percent
 from flexctl.view.request import basis_words
 from flexctl.view.tables import literal, number, plain_table
@@ -170,7 +171,7 @@ def _orders(found: Margin, where: str) -> Table:
 
 
 def _order(order: OrderMargin) -> tuple[str, ...]:
-    made = basis_words({"kind": order.basis.kind, "order": order.basis.order})
+    made = basis_words(basis_json(order.basis))
     star = percent(order.alpha_star) if not np.isinf(order.alpha_star) else "infinity"
     if order.interval is None:
         return made, "unstable" if np.isfinite(order.abscissa) else "-", "", star, order.why

@@ -7,6 +7,7 @@ import numpy as np
 from flexctl.loop.margin_record import Loss, Margin, PoseMargin
 from flexctl.loop.mode_names import in_words
 from flexctl.loop.remedies import Bias
+from flexctl.loop.verdict_json import basis_json
 from flexctl.view.request import basis_words
 
 ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may leave out all
@@ -55,7 +56,7 @@ def lemma_words(found: Margin) -> str:
 
 
 def _order(found: Margin) -> str:
-    return basis_words({"kind": found.basis.kind, "order": found.basis.order})
+    return basis_words(basis_json(found.basis))
 
 
 def grown(pose: PoseMargin) -> str:

@@ -45,14 +45,6 @@ def truth_basis(arm: Arm, design: BasisChoice, asked: Asked) -> BasisChoice:
     return build(BasisChoice, table, "--truth-drop-above")
 
 
-def describe_basis(basis: BasisChoice) -> dict[str, Any]:
-    """Return kind and order, and where modes are dropped, under the keys of the contract."""
-    described: dict[str, Any] = {"kind": basis.kind, "order": basis.order}
-    if basis.drop_above is not None:
-        described["drop_above"] = basis.drop_above
-    return described
-
-
 def basis_words(basis: Mapping[str, Any]) -> str:
     """Write a discretisation in words, such as ``4 elements``."""
     kind = str(basis["kind"]).removesuffix("s") if basis["order"] == 1 else basis["kind"]

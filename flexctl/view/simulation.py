@@ -21,11 +21,11 @@ from flexctl.loop import (
     close_loop,
     simulate,
 )
+from flexctl.loop.verdict_json import basis_json
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.request import (
     basis_words,
-    describe_basis,
     design_basis,
     load_arm,
     read_numbers,
@@ -135,7 +135,7 @@ def simulation_json(
     loop: ClosedLoop, run: Trajectory, times: Array, asked: Asked
 ) -> dict[str, Any]:
     """Describe a run under the keys of the contract; `times` (k,) [s] are among the run's."""
-    truth: dict[str, Any] = describe_basis(loop.truth.basis)
+    truth: dict[str, Any] = basis_json(loop.truth.basis)
     truth["coordinates"] = loop.truth.n
     truth["settings"] = [*asked.settings, *asked.truth_set]
     truth["backend"] = loop.truth.backend
@@ -143,7 +143,7 @@ def simulation_json(
         "model": loop.truth.arm.name,
         "design": loop.controller.design.name,
         "method": loop.controller.design.method,
-        "basis": describe_basis(loop.controller.plant.basis),
+        "basis": basis_json(loop.controller.plant.basis),
         "truth": truth,
         "duration": run.t[-1],
         "samples": [_sample(run, int(k)) for k in np.searchsorted(run.t, times)],

@@ -9,16 +9,18 @@ import scipy.optimize
 from flexctl.catalogue import BasisChoice, load_design, load_model
 from flexctl.design import stiffness_growth
 from flexctl.errors import DesignError, InputError
-from flexctl.loop.added_damping import least_damping, least_inertia, least_inertias, with_inertia
+from flexctl.loop.added_damping import least_damping, least_inertia, least_inertias
 from flexctl.loop.affine_family import family_at
 from flexctl.loop.bandwidth import fastest_second_loop, largest_bandwidth, with_effort
+from flexctl.loop.case import Case
+from flexctl.loop.changed_arm import with_damping, with_inertia
 from flexctl.loop.gain_chart import damping_chart, gain_chart
 from flexctl.loop.gain_family import GainFactors, close_family, faster, with_gains
 from flexctl.loop.mode_names import ModeNames
 from flexctl.loop.pose_loop import PoseLoop, loop_at
 from flexctl.loop.requirement import first_to_bear, judge, log_grid
 from flexctl.loop.uncertain import Parameter, UncertainLoop
-from flexctl.loop.variants import Case, damped, judged_loops, path_poses, with_damping
+from flexctl.loop.variants import damped, judged_loops, path_poses
 from flexctl.plant import linearise
 
 MODES = BasisChoice(kind="modes", order=2)
@@ -390,10 +392,11 @@ def test_the_chart_of_damping_is_what_rebuilt_loops_bear(case_of):
 
     chart = damping_chart(case, ratios=ratios)
 
-    for found, unknown in ((chart.known, False), (chart.unknown, True)):
-        there = replace(case, unknown_damping=unknown)
-        wanted = [upper(there.changed(lambda arm, r=r: with_damping(arm, r))) for r in ratios]
-        np.testing.assert_allclose(found, wanted, rtol=1e-8)
+    wanted = [
+        [upper(there.changed(lambda arm, r=r: with_damping(arm, r))) for r in ratios]
+        for there in (case, replace(case, unknown_damping=True))
+    ]
+    np.testing.assert_allclose([chart.known, chart.unknown], wanted, rtol=1e-8)
     assert chart.known[0] == chart.unknown[0] == 0.0
     assert chart.own_ratios == (0.01,)
 

@@ -7,12 +7,8 @@ import pytest
 import slycot
 
 from flexctl.errors import InputError
-from flexctl.loop.frequency_cover import (
-    cover_axis,
-    frequency_response,
-    level_frequencies,
-    proven_parts,
-)
+from flexctl.loop.frequency_cover import cover_axis, level_frequencies, proven_parts
+from flexctl.loop.frequency_response import frequency_response
 from flexctl.loop.mu_bound import scaled_norm, smallest_level, tight_bound
 from flexctl.loop.scalings import Block, Scalings, find_scalings
 from flexctl.loop.structured import structured

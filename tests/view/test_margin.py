@@ -73,6 +73,8 @@ def margin(**changes):
         pose={"joint1": 0.0},
         second_loop=False,
         lemma=lemma(0.3),
+        partial={},
+        given=None,
         exact=Interval(lower=None, upper=FLUTTER, unknowns=8, counted=3),
         rates=(ModeRate(mode="link2.y.1", value=-1 + 20j, rate=10 + 0j),),
         locus=Locus(alpha=alpha, poles=poles),

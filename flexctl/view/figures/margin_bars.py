@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
 from flexctl.loop.margin_record import Margin, ModeRate, OrderMargin, StructuredAt
+from flexctl.loop.verdict_json import basis_json
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.margin_words import borne_above, figure, percent
 from flexctl.view.request import basis_words
@@ -125,7 +126,7 @@ def plot_order_bars(axes: Axes, found: Margin, where: str) -> None:
         axes.annotate(_words(order), at, xytext=offset, fontweight="bold", **place)
     seen = np.where(np.isfinite(stars), stars, np.nan)
     axes.plot(range(len(bars)), seen, "_", color=PALETTE[0], markersize=40, mew=2, label="lemma")
-    names = [basis_words({"kind": o.basis.kind, "order": o.basis.order}) for o in found.orders]
+    names = [basis_words(basis_json(o.basis)) for o in found.orders]
     axes.set_xticks(range(len(bars)), names)
     axes.set_ylim(low, high)
     axes.grid(visible=False, axis="x")

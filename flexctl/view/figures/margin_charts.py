@@ -8,12 +8,12 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from flexctl.checks import Array
 from flexctl.loop.gain_chart import DampingChart, GainChart
+from flexctl.view.figures.percent_axis import PAPER
+from flexctl.view.margin_words import percent
 from flexctl.view.style import BAD, MUTED, PALETTE, Canvas, few_ticks, new_figure, styled
-
-Array = NDArray[np.float64]
 
 _STEPS = np.array([1.0, 2.0, 5.0])
 _DECADES = 10.0 ** np.arange(-4, 5)
@@ -22,7 +22,6 @@ _MOST = 10  # levels; beyond, full decades alone are drawn
 _COLOURS = "YlGnBu"
 _LIGHT = 0.72  # of the colours: the darkest leave labels unread
 _HATCH = "////"
-_PAPER = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
 _HATCHED: dict[str, Any] = {"facecolor": "#F7EDEC", "edgecolor": "#D9A9A3", "linewidth": 0.0}
 
 
@@ -105,12 +104,12 @@ def _name_hatched(axes: Axes, chart: GainChart, values: Array) -> None:
         k, j = (int(part[0]) for part in np.nonzero(depth == depth.max()))
     x = np.clip(chart.Gp[k], chart.Gp[1], chart.Gp[-2])
     y = np.clip(chart.Gv[j], chart.Gv[1], chart.Gv[-2])
-    axes.text(x, y, "unstable", color=BAD, fontsize=9, ha="center", va="center", bbox=_PAPER)
+    axes.text(x, y, "unstable", color=BAD, fontsize=9, ha="center", va="center", bbox=PAPER)
 
 
 def _mark_own(axes: Axes, chart: GainChart) -> None:
     own = chart.own.alpha_upper
-    words = "unstable" if np.isnan(own) else _percent(own)
+    words = "unstable" if np.isnan(own) else "any" if np.isinf(own) else percent(own)
     axes.plot(1, 1, "o", markersize=8, color="white", markeredgecolor="black", zorder=5)
     axes.annotate(
         f"the design: {words}",
@@ -120,12 +119,8 @@ def _mark_own(axes: Axes, chart: GainChart) -> None:
         fontsize=8.5,
         fontweight="bold",
         zorder=6,
-        bbox=_PAPER,
+        bbox=PAPER,
     )
-
-
-def _percent(alpha: float) -> str:
-    return "any" if np.isinf(alpha) else f"{100 * alpha:.3g} %"
 
 
 def _written(gains: tuple[float, ...]) -> str:
@@ -177,7 +172,7 @@ def _frame(axes: Axes, ratios: Array, curves: list[Array], chart: DampingChart) 
     return float(2.4 * high)
 
 
-def _hatch_lost(axes: Axes, ratios: Array, lost: NDArray[np.bool_], name: str, colour: str) -> None:
+def _hatch_lost(axes: Axes, ratios: Array, lost: Array, name: str, colour: str) -> None:
     """Hatch the ratios at which a loop is unstable, half-way to those at which it is not."""
     edges = np.concatenate([ratios[:1] / 1.1, np.sqrt(ratios[1:] * ratios[:-1]), ratios[-1:] * 1.1])
     label: str | None = f"unstable: {name}"

@@ -120,7 +120,7 @@ def _masses() -> list[DrivenMass]:
 
 
 def scaled(A: Array) -> Array:
-    """Return a matrix with a positive diagonal in units that make this 1."""
+    """Return A (n, n), of positive diagonal, in units that make this 1."""
     d = np.sqrt(np.diag(A))
     return A / np.outer(d, d)
 
