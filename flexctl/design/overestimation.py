@@ -157,7 +157,9 @@ def _diverges(lambda_max: float) -> tuple[float, Loss]:
 def _lost(mass: DrivenMass, K_ff: Array, dK: Array, farthest: float) -> tuple[float, float, Loss]:
     """lambda_max, limit and loss of the block K_ff - t U V, of rank m at most."""
     U, V = mass.M_fr, -np.linalg.solve(mass.S_r, mass.error_torque(dK))
-    lambda_max = _largest_real(V @ np.linalg.solve(K_ff, U))
+    compliance = np.linalg.solve(K_ff, U)
+    noise = len(K_ff) * np.finfo(float).eps * np.abs(V) @ np.abs(compliance)
+    lambda_max = _largest_real(V @ compliance, float(noise.max(initial=0.0)))
     limit, loss = _diverges(lambda_max)
     met = first_flutter(mass.M_ff, K_ff, U, V, min(limit, farthest))
     return (lambda_max, limit, loss) if met is None else (lambda_max, met, "flutter")
@@ -194,12 +196,12 @@ def _same(A: Array, B: Array) -> bool:
     return bool((np.abs(A - B) <= _SAME * np.outer(d, d)).all())
 
 
-def _largest_real(A: Array) -> float:
-    """Largest real eigenvalue of A (m, m) that is above 0, else 0."""
+def _largest_real(A: Array, noise: float) -> float:
+    """Largest real eigenvalue of A (m, m) that is above the noise of its entries, else 0."""
     found = np.linalg.eigvals(A)
     size = np.abs(found).max(initial=0.0)
     real = np.abs(found.imag) <= _REAL * size
-    return float(found.real[real].max(initial=0.0))
+    return float(found.real[real & (found.real > noise)].max(initial=0.0))
 
 
 def _assumptions(

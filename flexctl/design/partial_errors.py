@@ -12,7 +12,7 @@ from flexctl.checks import Array
 from flexctl.design.overestimation import Lemma, lemma_of
 from flexctl.plant import Plant, StiffnessError, assemble_plant
 
-_FARTHEST = 1.0  # up to which flutter is looked for: twice the stiffness of a part
+FARTHEST = 10.0  # error of a part up to which flutter is looked for, and no loss is known beyond
 
 
 def lemma_by_part(plant: Plant, q: Array, groups: Mapping[str, Sequence[int]]) -> dict[str, Lemma]:
@@ -37,7 +37,7 @@ def lemma_by_part(plant: Plant, q: Array, groups: Mapping[str, Sequence[int]]) -
 
     def lemma(dK: Array) -> Lemma:
         dK = (dK + dK.T) / 2
-        return lemma_of(linear, plant.drives, dK, farthest=_FARTHEST, basis=plant.basis)
+        return lemma_of(linear, plant.drives, dK, farthest=FARTHEST, basis=plant.basis)
 
     return {name: lemma(part(indices)) for name, indices in groups.items()}
 
@@ -63,4 +63,4 @@ def lemma_given(plant: Plant, arm: Arm, q: Array) -> Lemma | None:
     if (np.abs(dK) <= 1e-12 * np.abs(K).max()).all():
         return None
     linear = real.linearise(q)
-    return lemma_of(linear, real.drives, dK, farthest=_FARTHEST, basis=plant.basis)
+    return lemma_of(linear, real.drives, dK, farthest=FARTHEST, basis=plant.basis)

@@ -115,22 +115,29 @@ def find_margin(
         orders=tuple(study.at_order(basis) for basis in orders),
         structured=study.structured(judged, path, errors, run=run) if errors else (),
         unknown_damping=unknown_damping,
-        assumptions=(*_assumed(unknown_damping), *closed.assumptions),
+        assumptions=(*_assumed(case), *closed.assumptions),
     )
 
 
-def _assumed(unknown_damping: bool) -> tuple[str, ...]:
+def _assumed(case: Case) -> tuple[str, ...]:
     known = (
         "the damping of the arm is unknown to the controller, which is made for the undamped arm"
-        if unknown_damping
+        if case.unknown_damping
         else "what damping the arm has is known to the controller, which computes with it"
     )
     return (
         "alpha = K_hat/K - 1: the arm has the stiffness K of its file, the controller computes "
         "with K_hat; its masses are right, its gains are those of alpha = 0",
         known,
-        "linear, at rest at frozen poses of the reference",
+        "linear, at rest at frozen poses of the reference"
+        + (_SAG if any(case.body.gravity) else ""),
     )
+
+
+_SAG = (
+    ", links as gravity bends them under the right stiffness: with K_hat the arm rests a little "
+    "beside its target"
+)
 
 
 def _lemma(judged: PoseLoop) -> Lemma:
@@ -140,11 +147,11 @@ def _lemma(judged: PoseLoop) -> Lemma:
 
 
 def _partial_lemmas(judged: PoseLoop) -> dict[str, Lemma]:
-    """Lemmas of single links, and where there are few of single modes."""
+    """Lemmas of single links and modes; none of a mesh, where they take minutes."""
     plant = judged.closed.controller.plant.nominal
-    groups = {group.name: group.parts for group in by_link(plant)}
-    if len(plant.stiffness_parts) <= _FEW:
-        groups |= {group.name: group.parts for group in by_mode(plant)}
+    if len(plant.stiffness_parts) > _FEW:
+        return {}
+    groups = {group.name: group.parts for group in (*by_link(plant), *by_mode(plant))}
     return lemma_by_part(plant, plant.straight(judged.joints), groups)
 
 

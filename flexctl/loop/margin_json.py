@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flexctl.design import Lemma
+from flexctl.design.partial_errors import FARTHEST
 from flexctl.loop.margin_record import Interval, Loss, Margin, ModeRate, OrderMargin, StructuredAt
 from flexctl.loop.verdict_json import basis_json, plain
 
@@ -51,6 +52,9 @@ def _lemma(lemma: Lemma) -> dict[str, Any]:
 
 
 def _limit(lemma: Lemma) -> dict[str, Any]:
+    """Limit of an error of one part, as far as it was looked for."""
+    if lemma.alpha_star > FARTHEST:
+        return {"alpha_star": None, "loss": f"none up to {FARTHEST:g}"}
     return {"alpha_star": lemma.alpha_star, "loss": lemma.loss}
 
 

@@ -186,8 +186,9 @@ def _dependence(J: Law, J_0: Array, group: ErrorGroup) -> tuple[Array, Array, Ar
     size = _magnitude(np.abs(J_0) + np.abs(moved).sum(axis=0))
     inverse = _TRIED / (1 + _TRIED)
     powers = np.linalg.inv(np.column_stack([_TRIED, inverse, inverse**2]))
-    linear, once, twice = np.tensordot(powers, moved, 1)
-    return tuple(np.where(np.abs(A) > _ROUND_OFF * size, A, 0.0) for A in (linear, once, twice))
+    parts = np.tensordot(powers, moved, 1)
+    linear, once, twice = np.where(np.abs(parts) > _ROUND_OFF * size, parts, 0.0)
+    return linear, once, twice
 
 
 def _check_form(J: Law, J_0: Array, groups: Sequence[ErrorGroup], found: _Factors) -> None:

@@ -19,7 +19,8 @@ class Bias:
         b [-]: it computes with K_hat = (1 + b) K_file.
     tolerates
         Largest t [-] such that it is stable wherever |K_file/K - 1| < t, at most 1: a stiffness
-        that is overestimated by all of itself on one side, none at all on the other.
+        that is overestimated by all of itself on one side, none at all on the other. This is for
+        the arm that has K_file but for the error in K_hat: see `loop.other_arms` for others.
     """
 
     bias: float

@@ -16,6 +16,7 @@ from flexctl.loop.bandwidth import (
 )
 from flexctl.loop.case import Case
 from flexctl.loop.margin_record import Margin
+from flexctl.loop.other_arms import bias_on_softer_arms
 from flexctl.loop.remedies import bias_for, margin_intervals
 from flexctl.loop.requirement import Requirement, Trial
 
@@ -27,7 +28,7 @@ class Remedies:
     Attributes
     ----------
     bias
-        Underestimate on purpose [-]; None where none does.
+        Underestimate on purpose [-], tried on arms softer by up to that; None where none does.
     bandwidth
         Slower joint gains; None of a law that computes with no stiffness.
     second_loop
@@ -70,7 +71,10 @@ def find_remedies(
     if not 0 < wanted < float("inf"):
         raise InputError(f"need: wanted an overestimate above 0, came {wanted:g}")
     say = progress or (lambda _words: None)
+    say("remedies: underestimating on purpose")
     bias = bias_for(margin_intervals(found), wanted)
+    if bias is not None and found.exact.unknowns:
+        bias = bias_on_softer_arms(case, bias, wanted)
     if not found.exact.unknowns:
         return Remedies(
             wanted=wanted, bias=bias, bandwidth=None, second_loop=None, damping=None, inertia=None

@@ -13,6 +13,7 @@ from flexctl.loop.gain_chart import DampingChart, GainChart, damping_chart, gain
 from flexctl.loop.margin import ORDERS, find_margin
 from flexctl.loop.margin_json import margin_json
 from flexctl.loop.margin_record import Margin
+from flexctl.loop.other_arms import borne_by_other_arms
 from flexctl.loop.remedies import margin_bias
 from flexctl.loop.remedy_search import Remedies, find_remedies, remedies_json
 from flexctl.loop.structured_errors import check_errors
@@ -76,9 +77,15 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
         )
         remedies = find_remedies(case, found, need, say) if need is not None else None
         drawn = _CHARTS[chart](case, progress=say) if chart else None
+        bias = margin_bias(found)
+        if bias and bias.bias < 0:
+            say("underestimating on purpose, on arms of other stiffness")
+        borne = borne_by_other_arms(case, bias) if bias and bias.bias < 0 else None
     where = "at the pose asked for" if joints else "at the final pose"
     where += " under the second loop" if found.second_loop else ""
-    answer = _answer(asked, found, remedies, where)
+    answer = _answer(asked, found, remedies)
+    answer["remedies"]["bias"] = asdict(bias) | {"other_arms": borne} if bias else None
+    answer["verdict"] = verdict(found, where, bias, borne)
     answer["errors"] = sizes or None
     if drawn:
         answer["chart"] = plain(asdict(drawn))
@@ -122,14 +129,10 @@ def _case(asked: Asked, model: str, word: str, *, path: int, unknown_damping: bo
     )
 
 
-def _answer(asked: Asked, found: Margin, remedies: Remedies | None, where: str) -> dict[str, Any]:
-    bias = margin_bias(found)
+def _answer(asked: Asked, found: Margin, remedies: Remedies | None) -> dict[str, Any]:
     answer = margin_json(found)
     answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
-    answer["remedies"] = {"bias": asdict(bias) if bias else None}
-    if remedies:
-        answer["remedies"] |= plain(remedies_json(remedies))
-    answer["verdict"] = verdict(found, where, bias)
+    answer["remedies"] = plain(remedies_json(remedies)) if remedies else {}
     return answer
 
 

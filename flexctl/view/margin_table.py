@@ -67,7 +67,8 @@ def _searched(searched: Requirement) -> tuple[str, str]:
             f"bears {borne_above(best.alpha_upper)} above, {borne_below(best.alpha_lower)} below"
         )
     if searched.found is not None:
-        return f"{searched.found.value:.4g}", borne
+        edge = " (the first tried)" if searched.fails is None else ""
+        return f"{searched.found.value:.4g}{edge}", borne
     span = f"{min(searched.grid):.3g} .. {max(searched.grid):.3g}"
     best_words = f"; the best, {best.value:.3g}, {borne}" if best is not None else ""
     return "none does", f"of {span}{best_words}"

@@ -64,18 +64,21 @@ def grown(pose: PoseMargin) -> str:
     return pose.why.rpartition("came one in which ")[2]
 
 
-def verdict(found: Margin, where: str, bias: Bias | None) -> str:
-    """Say in a few sentences what an engineer can act on; `where` names the judged pose."""
+def verdict(found: Margin, where: str, bias: Bias | None = None, borne: float | None = None) -> str:
+    """Say in a few sentences what an engineer can act on; `where` names the judged pose.
+
+    `borne` is the error that the bias was tried to bear on arms of other stiffness.
+    """
     name = f"{found.design} on {found.model}"
     if not found.exact.unknowns and found.exact.upper is found.exact.lower is None:
         said = f"{name}: the law computes with no stiffness, so that no error of it undoes the loop"
         return f"{said}; the lemma is not about such a law.{_unmoved(found)}{_unstable(found)}"
     if not found.exact.alpha_upper:
         first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
-        return first + _zero(found) + "".join(_rest(found, where, bias))
+        return first + _zero(found) + "".join(_rest(found, where, bias, borne))
     known = "the damping unknown to it" if found.unknown_damping else "the stated damping"
     first = f"With {known} {name} bears {_above(found, where)}{_above_on_the_way(found)}"
-    return f"{first}. " + "".join(_rest(found, where, bias))
+    return f"{first}. " + "".join(_rest(found, where, bias, borne))
 
 
 def _zero(found: Margin) -> str:
@@ -84,11 +87,11 @@ def _zero(found: Margin) -> str:
     return f"{lost}. "
 
 
-def _rest(found: Margin, where: str, bias: Bias | None) -> tuple[str, ...]:
+def _rest(found: Margin, where: str, bias: Bias | None, borne: float | None) -> tuple[str, ...]:
     return (
         f"{_below(found, where)}. ",
         f"{_belief(found)}.",
-        _advice(found, bias),
+        _advice(found, bias, borne),
         _unmoved(found),
         _unstable(found),
     )
@@ -154,14 +157,14 @@ def least_upper(found: Margin) -> float:
     return min(found.exact.alpha_upper, on_the_way)
 
 
-def _advice(found: Margin, bias: Bias | None) -> str:
-    if bias is None or not bias.bias:
+def _advice(found: Margin, bias: Bias | None, borne: float | None) -> str:
+    """Advise an underestimate, as far as it was tried on arms that the file errs about."""
+    if bias is None or not borne or bias.bias >= 0:
         return ""
-    less = "underestimate" if bias.bias < 0 else "overestimate"
     place = "at all these poses" if found.path else "there"
-    gain = f"any error within +-{percent(bias.tolerates)} then leaves it stable {place}"
-    size = percent(abs(bias.bias))
-    return f" {less.capitalize()} on purpose by {size}: {gain} (tracking is not asked for)."
+    gain = f"tried on arms that K_file misses by +-{percent(borne)}, it is stable {place}"
+    size = percent(-bias.bias)
+    return f" Underestimate on purpose by {size}: {gain} (tracking is not asked for)."
 
 
 def _unmoved(found: Margin) -> str:
