@@ -125,9 +125,10 @@ def _assumed(case: Case) -> tuple[str, ...]:
         if case.unknown_damping
         else "what damping the arm has is known to the controller, which computes with it"
     )
+    other = " (and the arm as it is differs from the file's)" if case.body != case.arm else ""
     return (
-        "alpha = K_hat/K - 1: the arm has the stiffness K of its file, the controller computes "
-        "with K_hat; its masses are right, its gains are those of alpha = 0",
+        f"alpha = K_hat/K - 1: K is the stiffness of the arm's file{other}, the controller "
+        "computes with K_hat; its masses are right, its gains are those of alpha = 0",
         known,
         "linear, at rest at frozen poses of the reference"
         + (_SAG if any(case.body.gravity) else ""),

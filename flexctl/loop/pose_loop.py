@@ -36,7 +36,7 @@ class PoseLoop:
     @property
     def abscissa(self) -> float:
         """Largest real part of the eigenvalues without error [1/s]."""
-        return float(self.loop.poles(np.zeros(1)).real.max())
+        return float(self.loop.in_time(self.loop.poles(np.zeros(1))).real.max())
 
     @cached_property
     def interval(self) -> Interval:
@@ -85,11 +85,14 @@ class PoseLoop:
     def rates(self) -> tuple[ModeRate, ...]:
         """Growth of every swinging mode to first order, the fastest growing first."""
         values, rates = growth_rates(self.loop)
+        own = self.loop.in_time(values)
+        if self.loop.sample_time:
+            rates = 2 * rates / (self.loop.sample_time * (1 - values**2))
         swinging = np.flatnonzero(values.imag > 0)
         return tuple(
             ModeRate(
                 mode=self.names.name(self.loop.A, complex(values[k])),
-                value=complex(values[k]),
+                value=complex(own[k]),
                 rate=complex(rates[k]),
             )
             for k in swinging[np.argsort(-rates.real[swinging])]
@@ -103,7 +106,8 @@ class PoseLoop:
         even = np.linspace(_LOWEST, high, _N_LOCUS)
         small = np.geomspace(_SMALLEST, -_LOWEST, _N_LOCUS // 2)
         alpha = np.unique([*even, *small, *-small, 0.0])
-        return Locus(alpha=alpha, poles=tuple(self.loop.poles(np.array([x])) for x in alpha))
+        poles = (self.loop.in_time(self.loop.poles(np.array([x]))) for x in alpha)
+        return Locus(alpha=alpha, poles=tuple(poles))
 
 
 def loop_at(closed: ClosedLoop, joints: Array, share: float) -> PoseLoop:

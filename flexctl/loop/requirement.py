@@ -24,6 +24,7 @@ Variants = Callable[[float], Iterable[PoseLoop]]
 """Loops of one variant, at all poses it is judged at, made one after the other as they are asked
 for; DesignError where there is no such variant."""
 
+_NO_EDGE = 0.01  # underestimate that a loop bears which is well inside what is stable
 _LEAST = 1e-3  # of the requirement: what bears less is as good as unstable
 _NEXT = 0.05  # of the requirement: a best value is not bettered by less
 _NARROW = 1e-7  # width of the last bracket, in the logarithm or of the larger end
@@ -61,8 +62,11 @@ class Trial:
     why: str = ""
 
     def bears(self, wanted: float) -> bool:
-        """Whether it bears an overestimate of `wanted`; no unstable loop does."""
-        return self.alpha_upper >= wanted
+        """Whether it bears an overestimate of `wanted`, and is no edge of stability itself.
+
+        As much of an underestimate, up to 1 %, is asked of it too: no unstable loop bears either.
+        """
+        return self.alpha_upper >= wanted and -self.alpha_lower >= min(wanted, _NO_EDGE)
 
 
 @dataclass(frozen=True, kw_only=True)

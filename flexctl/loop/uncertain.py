@@ -132,6 +132,13 @@ class UncertainLoop:
             sample_time=self.sample_time,
         )
 
+    def in_time(self, values: ComplexArray) -> ComplexArray:
+        """Eigenvalues (k,) as rates [1/s]: of a sampled loop log((1 + s)/(1 - s))/T."""
+        if self.sample_time is None:
+            return values
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (np.log((1 + values) / (1 - values)) / self.sample_time).astype(complex)
+
     def frequency(self, value: complex) -> float:
         """Frequency [rad/s] of an eigenvalue on the imaginary axis: |Im|, or 2 atan(|Im|)/T."""
         imaginary = abs(value.imag)

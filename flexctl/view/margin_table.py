@@ -48,7 +48,7 @@ def _remedies(found: Remedies) -> Table:
     table.add_row("K_hat on purpose off by", literal(bias), "")
     searched = {
         "bandwidth of the joint gains, times": found.bandwidth,
-        "effort weight of the second loop, times": found.second_loop,
+        "effort of the second loop (final pose), times": found.second_loop,
         "damping ratio of all links": found.damping,
         "inertia added at all joints, of their own": found.inertia,
     }
@@ -118,7 +118,7 @@ def _lost(loss: Loss | None) -> tuple[str, str, str]:
 
 
 def _rates(found: Margin, where: str) -> Table:
-    title = f"Fastest-growing modes to first order {where}"
+    title = f"Fastest-growing modes to first order {where}: a guide, the margin is above"
     columns = ("mode", "at rad/s", "decay 1/s", "lost of it per 1 %", "all lost at")
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4))
     for rate in found.rates[:_N_RATES]:

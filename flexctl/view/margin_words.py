@@ -164,7 +164,8 @@ def _advice(found: Margin, bias: Bias | None, borne: float | None) -> str:
     place = "at all these poses" if found.path else "there"
     gain = f"tried on arms that K_file misses by +-{percent(borne)}, it is stable {place}"
     size = percent(-bias.bias)
-    return f" Underestimate on purpose by {size}: {gain} (tracking is not asked for)."
+    price = "at rest; in motion the joints then stray from their reference, so run it first"
+    return f" Underestimate on purpose by {size}: {gain}, {price}."
 
 
 def _unmoved(found: Margin) -> str:

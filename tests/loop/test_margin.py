@@ -373,3 +373,17 @@ def test_the_mode_in_which_a_margin_is_lost_is_named(make, truth, soft, mode):
 
     assert found.upper.mode == mode
     assert found.upper.kind == "flutter"
+
+
+def test_rates_of_a_sampled_loop_are_those_of_the_continuous_one_at_short_periods():
+    design = load_design("two-link-decoupling")
+    arm = load_model(design.model)
+    sampled = design.model_copy(
+        update={"loop": design.loop.model_copy(update={"sample_time": 1e-5})}
+    )
+    basis = BasisChoice(kind="modes", order=2)
+    both = [find_margin(arm, d, truth_basis=basis, n_path=0) for d in (design, sampled)]
+    slow = [[r for r in found.rates if r.value.imag < 50] for found in both]
+    values = [np.array(sorted((r.value for r in found), key=lambda v: v.imag)) for found in slow]
+
+    assert values[1] == pytest.approx(values[0], rel=1e-2)

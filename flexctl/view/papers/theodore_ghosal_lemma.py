@@ -186,7 +186,7 @@ def proper_care() -> Claim:
         f"the second loop; the lemma says {100 * star:.3g} % for all",
         verdict="differs",
         why="that care is needed holds, and far more than the lemma asks; but gains, damping and "
-        "a second loop decide how much, and underestimating on purpose costs nothing",
+        "a second loop decide how much, and underestimating costs tracking, not stability at rest",
         numbers={"stiff": borne[STIFF], "gentle": borne[GENTLE], "second_loop": borne[None]},
     )
 
