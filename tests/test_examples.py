@@ -249,6 +249,7 @@ def lemma():
     return example("stiffness_lemma")
 
 
+@pytest.mark.slow
 def test_the_lemma_tends_to_the_ratio_of_inertias(lemma):
     # 0.005315 m l^2 / 12^3 beside the hub's 0.1 kg m^2, and that times (J + I)/I
     J, I, stays = 0.1, 0.54 / 3 + 0.25, 0.00531508859875 * 0.54 / 12**3  # noqa: E741

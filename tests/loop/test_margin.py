@@ -193,6 +193,7 @@ def test_a_random_arm_is_lost_where_its_margin_ends(trial, kind, law, seed, grav
     assert all(crosses(made, alpha) for alpha in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "law", "seed", "gravity"), [*TRIALS, *MORE])
 def test_a_random_arm_is_stable_within_its_margin(trial, kind, law, seed, gravity):
     *given, margin = trial(kind, law, seed, gravity=gravity)

@@ -36,6 +36,7 @@ def test_it_is_stable_where_the_loop_made_of_numbers_is(case, bias, error):
     assert OtherArms(case=case).stable(bias, error) == (abscissa(case, bias, error) < 0)
 
 
+@pytest.mark.slow
 def test_what_is_borne_is_borne_at_every_smaller_error_tried(case):
     borne = borne_by_other_arms(case, Bias(bias=-0.4, tolerates=0.8))
 
@@ -43,6 +44,7 @@ def test_what_is_borne_is_borne_at_every_smaller_error_tried(case):
     assert max(abscissa(case, -0.4, sign * borne) for sign in (-1.0, 1.0)) < 0
 
 
+@pytest.mark.slow
 def test_a_bias_for_softer_arms_holds_on_them_and_a_smaller_one_does_not(case):
     start = -0.1
     bias = bias_on_softer_arms(case, start, 0.3)

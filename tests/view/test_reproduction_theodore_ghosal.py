@@ -8,6 +8,8 @@ from flexctl.view.papers import claims_of
 from flexctl.view.papers import theodore_ghosal_stiffness as stiffness
 from flexctl.view.papers.theodore_ghosal_arm import linear, plant
 
+pytestmark = pytest.mark.slow  # half a minute of margins
+
 HOLDS = {"abstract and section 6, stiffness", "equations 49, 50", "section 4.3, remark 1"}
 OPEN = {"section 4.3, second loop"}
 
