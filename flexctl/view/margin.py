@@ -58,6 +58,10 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     """Find what `flexctl margin` prints."""
     check_targets(asked)
     sizes = read_errors(errors, structured=structured)
+    if run and not sizes:
+        raise InputError("--run: wanted independent errors, to run beyond, came --no-structured")
+    if need is not None and not 0 < need < float("inf"):
+        raise InputError(f"--need: wanted an overestimate above 0, came {need:g}")
     case = _case(asked, model, word, path=path, unknown_damping=unknown_damping)
     joints = read_joints(pose, case.arm)
     with progress() as say:

@@ -67,12 +67,17 @@ def grown(pose: PoseMargin) -> str:
 def verdict(found: Margin, where: str, bias: Bias | None = None, borne: float | None = None) -> str:
     """Say in a few sentences what an engineer can act on; `where` names the judged pose.
 
-    `borne` is the error that the bias was tried to bear on arms of other stiffness.
+    `borne` is the error that the bias was tried to bear on arms of other stiffness. What is
+    unstable without any error comes first.
     """
+    return f"{_unstable(found)}{_said(found, where, bias, borne)}"
+
+
+def _said(found: Margin, where: str, bias: Bias | None, borne: float | None) -> str:
     name = f"{found.design} on {found.model}"
     if not found.exact.unknowns and found.exact.upper is found.exact.lower is None:
         said = f"{name}: the law computes with no stiffness, so that no error of it undoes the loop"
-        return f"{said}; the lemma is not about such a law.{_unmoved(found)}{_unstable(found)}"
+        return f"{said}; the lemma is not about such a law.{_unmoved(found)}"
     if not found.exact.alpha_upper:
         first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
         return first + _zero(found) + "".join(_rest(found, where, bias, borne))
@@ -93,7 +98,6 @@ def _rest(found: Margin, where: str, bias: Bias | None, borne: float | None) -> 
         f"{_belief(found)}.",
         _advice(found, bias, borne),
         _unmoved(found),
-        _unstable(found),
     )
 
 
@@ -182,4 +186,4 @@ def _unstable(found: Margin) -> str:
     count = "every" if len(lost) == len(found.path) else f"{len(lost)} of {len(found.path)}"
     poses = "pose" if count == "every" else "poses"
     first = f"at t = {lost[0].t:.3g} s {grown(lost[0])}"
-    return f" Unstable without any error at {count} {poses} on the way: {first}."
+    return f"Unstable without any error at {count} {poses} on the way: {first}. "

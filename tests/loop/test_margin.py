@@ -292,7 +292,7 @@ def test_one_part_in_ten_thousand_decides_at_the_rate(make, kind, alpha):
     assert np.array(found) == pytest.approx(alpha * wanted.rate, rel=0.01, abs=round_off)
 
 
-@pytest.mark.parametrize("alpha", [0.05, -0.05])
+@pytest.mark.parametrize("alpha", [0.01, -0.01])
 def test_nonlinear_runs_grow_and_decay_at_the_linear_rates(make, alpha):
     arm = make["two-link"]((0.0, 0.0, 0.0), EI=40.0)
     design = make["design"]([0.0, 0.4], [0.3, 0.9], gains={"Gp": [GP], "Gv": [GV]})
@@ -306,7 +306,8 @@ def test_nonlinear_runs_grow_and_decay_at_the_linear_rates(make, alpha):
 
     assert (run.rate > 0) == (alpha > 0)
     assert run.error < 0.02
-    assert run.eigenvalue.real == pytest.approx(alpha * wanted.rate[k], rel=0.2)
+    # of second order in alpha is what the rate is off the formula by
+    assert run.eigenvalue.real == pytest.approx(alpha * wanted.rate[k], rel=0.04)
 
 
 @pytest.mark.slow
