@@ -17,7 +17,7 @@ from flexctl.catalogue import load_design, load_model
 from flexctl.design import design_controller
 from flexctl.loop import close_around
 from flexctl.loop.linear import linearise_loop
-from flexctl.loop.pose_loop import loop_at
+from flexctl.loop.margin.pose_loop import loop_at
 from flexctl.plant import StiffnessError, assemble_plant
 
 DESIGNS = ("rrp-stiff-decoupling", "rrp-gentle", "rrp-composite", "rrp-observer")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from flexctl.catalogue import load_design, load_model
     from flexctl.design import design_controller
-    from flexctl.loop import compare, evaluate, simulate
+    from flexctl.loop import compare, evaluate, find_margin, simulate
     from flexctl.plant import Plant, assemble_plant
 
 __version__ = "0.1.0"
@@ -22,6 +22,7 @@ __all__ = [
     "compare",
     "design_controller",
     "evaluate",
+    "find_margin",
     "load_design",
     "load_model",
     "simulate",
@@ -33,6 +34,7 @@ _ROOMS = {
     "compare": "flexctl.loop",
     "design_controller": "flexctl.design",
     "evaluate": "flexctl.loop",
+    "find_margin": "flexctl.loop",
     "load_design": "flexctl.catalogue",
     "load_model": "flexctl.catalogue",
     "simulate": "flexctl.loop",

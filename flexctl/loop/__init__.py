@@ -5,12 +5,14 @@ from flexctl.loop.comparison import Comparison, baseline_design, compare, defaul
 from flexctl.loop.evaluation import Evaluation, Stability, evaluate
 from flexctl.loop.integrators import INTEGRATORS, check_integration
 from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, linearise_loop
+from flexctl.loop.margin.record import Margin
+from flexctl.loop.margin.study import find_margin
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
 from flexctl.loop.measurement import Measurement, gauge_positions, make_measurement
 from flexctl.loop.run import Tolerance
-from flexctl.loop.separated_loop import separate_loop
-from flexctl.loop.separation import find_separation
-from flexctl.loop.separation_record import Separation
+from flexctl.loop.separation.record import Separation
+from flexctl.loop.separation.separated_loop import separate_loop
+from flexctl.loop.separation.study import find_separation
 from flexctl.loop.simulation import simulate
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.loop.verdict_json import plain
@@ -22,6 +24,7 @@ __all__ = [
     "EnergyAccount",
     "Evaluation",
     "LinearLoop",
+    "Margin",
     "Margins",
     "Measurement",
     "Separation",
@@ -36,6 +39,7 @@ __all__ = [
     "damping_ratios",
     "default_truth",
     "evaluate",
+    "find_margin",
     "find_margins",
     "find_separation",
     "gauge_positions",

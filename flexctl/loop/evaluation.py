@@ -21,6 +21,7 @@ from flexctl.loop.linear import (
     linearise_loop,
     spectral_abscissa,
 )
+from flexctl.loop.margin.stiffness_tolerance import StiffnessTolerance, judge_stiffness
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
 from flexctl.loop.performance import (
     Effort,
@@ -33,7 +34,6 @@ from flexctl.loop.performance import (
 )
 from flexctl.loop.run import Tolerance
 from flexctl.loop.simulation import DEFAULT_SAMPLES, simulate
-from flexctl.loop.stiffness_tolerance import StiffnessTolerance, judge_stiffness
 from flexctl.loop.trajectory import Trajectory
 from flexctl.loop.verdict_json import basis_json, evaluation_json
 from flexctl.plant import Plant, count_operations

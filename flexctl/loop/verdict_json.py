@@ -11,8 +11,8 @@ import numpy as np
 if TYPE_CHECKING:
     from flexctl.catalogue import BasisChoice
     from flexctl.loop.evaluation import Evaluation, Stability
+    from flexctl.loop.margin.stiffness_tolerance import StiffnessTolerance
     from flexctl.loop.margins import Margins
-    from flexctl.loop.stiffness_tolerance import StiffnessTolerance
 
 
 def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:

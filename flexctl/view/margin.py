@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from flexctl.catalogue import Arm, load_design
 from flexctl.errors import InputError
-from flexctl.loop.case import Case
-from flexctl.loop.gain_chart import DampingChart, GainChart, damping_chart, gain_chart
-from flexctl.loop.margin import ORDERS, find_margin
-from flexctl.loop.margin_json import margin_json
-from flexctl.loop.margin_record import Margin
-from flexctl.loop.other_arms import borne_by_other_arms
-from flexctl.loop.remedies import margin_bias
-from flexctl.loop.remedy_search import Remedies, find_remedies, remedies_json
-from flexctl.loop.structured_errors import check_errors
+from flexctl.loop.margin.as_json import margin_json
+from flexctl.loop.margin.case import Case
+from flexctl.loop.margin.gain_chart import DampingChart, GainChart, damping_chart, gain_chart
+from flexctl.loop.margin.other_arms import borne_by_other_arms
+from flexctl.loop.margin.record import Margin
+from flexctl.loop.margin.remedies import margin_bias
+from flexctl.loop.margin.remedy_search import Remedies, find_remedies, remedies_json
+from flexctl.loop.margin.structured_errors import check_errors
+from flexctl.loop.margin.study import ORDERS, find_margin
 from flexctl.loop.verdict_json import plain
 from flexctl.view.margin_words import verdict
 from flexctl.view.options import Asked

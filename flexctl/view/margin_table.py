@@ -9,10 +9,10 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from flexctl.loop.margin_record import Interval, Loss, Margin, OrderMargin, PoseMargin, StructuredAt
-from flexctl.loop.mode_names import in_words
-from flexctl.loop.remedy_search import Remedies
-from flexctl.loop.requirement import Requirement
+from flexctl.loop.margin.mode_names import in_words
+from flexctl.loop.margin.record import Interval, Loss, Margin, OrderMargin, PoseMargin, StructuredAt
+from flexctl.loop.margin.remedy_search import Remedies
+from flexctl.loop.margin.requirement import Requirement
 from flexctl.loop.verdict_json import basis_json
 from flexctl.view.margin_words import borne_above, borne_below, grown, lemma_words, percent
 from flexctl.view.request import basis_words

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexctl.loop.margin_record import Loss, Margin, PoseMargin
-from flexctl.loop.mode_names import in_words
-from flexctl.loop.remedies import Bias
+from flexctl.loop.margin.mode_names import in_words
+from flexctl.loop.margin.record import Loss, Margin, PoseMargin
+from flexctl.loop.margin.remedies import Bias
 from flexctl.loop.verdict_json import basis_json
 from flexctl.view.request import basis_words
 

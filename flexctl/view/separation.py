@@ -8,7 +8,7 @@ import numpy as np
 
 from flexctl.catalogue import load_design
 from flexctl.loop import Separation, find_separation
-from flexctl.loop.separation_record import Bound
+from flexctl.loop.separation.record import Bound
 from flexctl.loop.softening import FixedDamping
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets, progress

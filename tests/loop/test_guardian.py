@@ -8,8 +8,8 @@ import pytest
 from scipy.linalg import block_diag
 
 from flexctl.errors import ComputationError, DesignError, InputError
-from flexctl.loop import guardian as module
-from flexctl.loop.guardian import (
+from flexctl.loop.separation import guardian as module
+from flexctl.loop.separation.guardian import (
     Pencil,
     bisect_bound,
     fast_poles,
@@ -21,7 +21,7 @@ from flexctl.loop.guardian import (
     stable,
     stable_ranges,
 )
-from flexctl.loop.guardian_map import (
+from flexctl.loop.separation.guardian_map import (
     bialternate,
     candidates,
     polynomial_roots,

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from flexctl.loop.loci import follow
-from flexctl.loop.margin_record import Locus
+from flexctl.loop.margin.loci import follow
+from flexctl.loop.margin.record import Locus
 
 
 def test_branches_that_cross_in_frequency_are_followed_through_in_any_order():

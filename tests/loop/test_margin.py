@@ -11,9 +11,9 @@ from flexctl.catalogue import BasisChoice, load_design, load_model, with_options
 from flexctl.design import design_controller, stiffness_growth
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import close_around
-from flexctl.loop.changed_arm import without_damping
-from flexctl.loop.growth_run import close_wrong, run_along_mode
-from flexctl.loop.margin import find_margin
+from flexctl.loop.margin.changed_arm import without_damping
+from flexctl.loop.margin.growth_run import close_wrong, run_along_mode
+from flexctl.loop.margin.study import find_margin
 from flexctl.loop.softening import soften_arm
 from flexctl.plant import assemble_plant
 

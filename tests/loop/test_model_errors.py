@@ -10,9 +10,9 @@ import pytest
 
 from flexctl.catalogue import BasisChoice, load_model, with_options
 from flexctl.errors import ComputationError, InputError
-from flexctl.loop.arm_errors import payload_error
-from flexctl.loop.model_errors import all_together, by_link, by_mode, pull_out
-from flexctl.loop.structured_errors import structured_loop
+from flexctl.loop.margin.arm_errors import payload_error
+from flexctl.loop.margin.model_errors import all_together, by_link, by_mode, pull_out
+from flexctl.loop.margin.structured_errors import structured_loop
 from flexctl.plant import assemble_plant, linearise
 
 FOLDER = Path(__file__).parent

@@ -6,10 +6,10 @@ import pytest
 from flexctl.catalogue import BasisChoice, load_design, load_model
 from flexctl.design import design_controller
 from flexctl.loop import close_around
-from flexctl.loop.case import Case
 from flexctl.loop.linear import linearise_loop, spectral_abscissa
-from flexctl.loop.other_arms import OtherArms, bias_on_softer_arms, borne_by_other_arms
-from flexctl.loop.remedies import Bias
+from flexctl.loop.margin.case import Case
+from flexctl.loop.margin.other_arms import OtherArms, bias_on_softer_arms, borne_by_other_arms
+from flexctl.loop.margin.remedies import Bias
 from flexctl.loop.softening import soften_arm
 from flexctl.plant import StiffnessError, assemble_plant
 

@@ -8,20 +8,24 @@ import pytest
 from scipy.linalg import block_diag, schur
 
 from flexctl.errors import ComputationError, DesignError, InputError
-from flexctl.loop import real_crossings as module
-from flexctl.loop import real_problem
-from flexctl.loop.crossings import verify
-from flexctl.loop.growth import without_fixed
-from flexctl.loop.guardian_map import polynomial_roots, sum_map
-from flexctl.loop.pencil import Pencil
-from flexctl.loop.real_candidates import (
+from flexctl.loop.separation.guardian_map import polynomial_roots, sum_map
+from flexctl.loop.separation.pencil import Pencil
+from flexctl.loop.uncertainty import real_crossings as module
+from flexctl.loop.uncertainty import real_problem
+from flexctl.loop.uncertainty.crossings import verify
+from flexctl.loop.uncertainty.growth import without_fixed
+from flexctl.loop.uncertainty.real_candidates import (
     diagonal_problem,
     shifted,
     sum_problem,
     triangular_problem,
 )
-from flexctl.loop.real_crossings import find_real_crossings, growth_rates, stable_interval
-from flexctl.loop.uncertain import Parameter, UncertainLoop
+from flexctl.loop.uncertainty.real_crossings import (
+    find_real_crossings,
+    growth_rates,
+    stable_interval,
+)
+from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 
 BASE = 0.3 + 0.4j
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.loop.margin_record import Interval, Loss
-from flexctl.loop.remedies import Bias, best_bias
+from flexctl.loop.margin.record import Interval, Loss
+from flexctl.loop.margin.remedies import Bias, best_bias
 
 
 def interval(lower, upper):

@@ -9,18 +9,18 @@ import scipy.optimize
 from flexctl.catalogue import BasisChoice, load_design, load_model
 from flexctl.design import stiffness_growth
 from flexctl.errors import DesignError, InputError
-from flexctl.loop.added_damping import least_damping, least_inertia, least_inertias
-from flexctl.loop.affine_family import family_at
-from flexctl.loop.bandwidth import fastest_second_loop, largest_bandwidth, with_effort
-from flexctl.loop.case import Case
-from flexctl.loop.changed_arm import with_damping, with_inertia
-from flexctl.loop.gain_chart import damping_chart, gain_chart
-from flexctl.loop.gain_family import GainFactors, close_family, faster, with_gains
-from flexctl.loop.mode_names import ModeNames
-from flexctl.loop.pose_loop import PoseLoop, loop_at
-from flexctl.loop.requirement import first_to_bear, judge, log_grid
-from flexctl.loop.uncertain import Parameter, UncertainLoop
-from flexctl.loop.variants import damped, judged_loops, path_poses
+from flexctl.loop.margin.added_damping import least_damping, least_inertia, least_inertias
+from flexctl.loop.margin.affine_family import family_at
+from flexctl.loop.margin.bandwidth import fastest_second_loop, largest_bandwidth, with_effort
+from flexctl.loop.margin.case import Case
+from flexctl.loop.margin.changed_arm import with_damping, with_inertia
+from flexctl.loop.margin.gain_chart import damping_chart, gain_chart
+from flexctl.loop.margin.gain_family import GainFactors, close_family, faster, with_gains
+from flexctl.loop.margin.mode_names import ModeNames
+from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
+from flexctl.loop.margin.requirement import first_to_bear, judge, log_grid
+from flexctl.loop.margin.variants import damped, judged_loops, path_poses
+from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import linearise
 
 MODES = BasisChoice(kind="modes", order=2)

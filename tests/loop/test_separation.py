@@ -16,10 +16,10 @@ from flexctl.loop import (
     separate_loop,
     simulate,
 )
-from flexctl.loop.guardian import stable_ranges
-from flexctl.loop.pencil import poles
-from flexctl.loop.separated_loop import first_loss
-from flexctl.loop.separation_record import Bound, Separation, Spectra
+from flexctl.loop.separation.guardian import stable_ranges
+from flexctl.loop.separation.pencil import poles
+from flexctl.loop.separation.record import Bound, Separation, Spectra
+from flexctl.loop.separation.separated_loop import first_loss
 from flexctl.loop.softening import soften_arm, soften_design
 from flexctl.plant import assemble_plant
 

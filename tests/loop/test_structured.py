@@ -7,12 +7,12 @@ import pytest
 import slycot
 
 from flexctl.errors import InputError
-from flexctl.loop.frequency_cover import cover_axis, level_frequencies, proven_parts
-from flexctl.loop.frequency_response import frequency_response
-from flexctl.loop.mu_bound import scaled_norm, smallest_level, tight_bound
-from flexctl.loop.scalings import Block, Scalings, find_scalings
-from flexctl.loop.structured import structured
-from flexctl.loop.uncertain import Parameter, UncertainLoop
+from flexctl.loop.uncertainty.frequency_cover import cover_axis, level_frequencies, proven_parts
+from flexctl.loop.uncertainty.frequency_response import frequency_response
+from flexctl.loop.uncertainty.mu_bound import scaled_norm, smallest_level, tight_bound
+from flexctl.loop.uncertainty.scalings import Block, Scalings, find_scalings
+from flexctl.loop.uncertainty.structured import structured
+from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 
 
 def uncertain(A, U, V, sizes, D=None, lowest=-np.inf, sample_time=None):

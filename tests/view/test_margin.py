@@ -10,7 +10,7 @@ from matplotlib.text import Text
 
 from flexctl.catalogue import BasisChoice
 from flexctl.design import Lemma
-from flexctl.loop.margin_record import (
+from flexctl.loop.margin.record import (
     Interval,
     Locus,
     Loss,
@@ -20,9 +20,9 @@ from flexctl.loop.margin_record import (
     PoseMargin,
     StructuredAt,
 )
-from flexctl.loop.remedies import margin_bias
-from flexctl.loop.structured import Structured
-from flexctl.loop.worst_case import WorstCase
+from flexctl.loop.margin.remedies import margin_bias
+from flexctl.loop.uncertainty.structured import Structured
+from flexctl.loop.uncertainty.worst_case import WorstCase
 from flexctl.view.figures import plot_margin
 from flexctl.view.margin_table import margin_table
 from flexctl.view.margin_words import verdict

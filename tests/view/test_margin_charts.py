@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from matplotlib.contour import QuadContourSet
 
-from flexctl.loop.gain_chart import DampingChart, GainChart
-from flexctl.loop.requirement import Trial
+from flexctl.loop.margin.gain_chart import DampingChart, GainChart
+from flexctl.loop.margin.requirement import Trial
 from flexctl.view.figures.margin_charts import plot_damping_chart, plot_gain_chart
 from flexctl.view.style import new_figure, styled
 

@@ -8,7 +8,7 @@ from matplotlib.text import Text
 
 from flexctl.catalogue import BasisChoice
 from flexctl.loop import Separation
-from flexctl.loop.separation_record import Bound, Spectra
+from flexctl.loop.separation.record import Bound, Spectra
 from flexctl.view.figures import plot_separation
 
 ARM = "subudhi-morris-2r"

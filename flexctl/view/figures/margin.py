@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from flexctl.loop.margin_record import Margin, PoseMargin
+from flexctl.loop.margin.record import Margin, PoseMargin
 from flexctl.view.figures.margin_bars import plot_errors, plot_order_bars, plot_rates
 from flexctl.view.figures.margin_loci import plot_loci
 from flexctl.view.figures.percent_axis import PAPER, percent_scale

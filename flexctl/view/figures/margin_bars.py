@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter
 
-from flexctl.loop.margin_record import Margin, ModeRate, OrderMargin, StructuredAt
+from flexctl.loop.margin.record import Margin, ModeRate, OrderMargin, StructuredAt
 from flexctl.loop.verdict_json import basis_json
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.margin_words import borne_above, figure, percent

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from flexctl.checks import Array
-from flexctl.loop.gain_chart import DampingChart, GainChart
+from flexctl.loop.margin.gain_chart import DampingChart, GainChart
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.margin_words import percent
 from flexctl.view.style import BAD, MUTED, PALETTE, Canvas, few_ticks, new_figure, styled

@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loop.loci import follow
-from flexctl.loop.margin_record import Margin
+from flexctl.loop.margin.loci import follow
+from flexctl.loop.margin.record import Margin
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
 from flexctl.view.margin_words import ALMOST_ALL, figure, lemma_words, percent
 from flexctl.view.style import BAD, GOOD, MUTED, PALETTE, few_ticks, plain_log

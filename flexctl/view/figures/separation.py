@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from flexctl.loop import Separation
-from flexctl.loop.separation_record import Bound, Spectra
+from flexctl.loop.separation.record import Bound, Spectra
 from flexctl.view.style import (
     BAD,
     GOOD,

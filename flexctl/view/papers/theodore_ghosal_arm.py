@@ -10,8 +10,8 @@ from flexctl.catalogue import Arm, BasisChoice, Design, load_design, load_model,
 from flexctl.catalogue.design import Gains
 from flexctl.checks import Array
 from flexctl.design.reference import make_reference
-from flexctl.loop.margin import find_margin
-from flexctl.loop.margin_record import Margin
+from flexctl.loop.margin.record import Margin
+from flexctl.loop.margin.study import find_margin
 from flexctl.plant import LinearPlant, Plant, assemble_plant
 
 TWO_MODES = BasisChoice(order=2)  # per line, as the paper

@@ -1,0 +1,1 @@
+"""How wrong the stiffness of a controller may be, and what helps."""

@@ -1,0 +1,120 @@
+"""What the arm may have beside what its controller knows: another payload, other damping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import InputError
+from flexctl.loop.margin.model_errors import factor
+from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
+from flexctl.plant import LinearPlant, Plant
+
+_LOST = -1.0  # relative error that leaves no payload or no damper
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmError:
+    """Matrices (n, n) that one relative error adds to M, D and K of the linear arm, in their units.
+
+    `range` is the size [-] that an error of 1 stands for.
+    """
+
+    name: str
+    M: Array
+    D: Array
+    K: Array
+    range: float = 1.0
+
+
+def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[ArmError, ...]:
+    """Relative error of the payload, mass and inertia alike; none without a payload.
+
+    The arm stays in the equilibrium that it has with the payload of its file, `plant.q0`; an error
+    of 1 stands for `size` [-].
+    """
+    load = truth.arm.payload
+    inertia = tuple(2 * value for value in load.inertia)
+    twice = load.model_copy(update={"mass": 2 * load.mass, "inertia": inertia})
+    arm = truth.arm.model_copy(update={"payload": twice})
+    heavier = replace(truth, arm=arm)  # in the shapes of the truth, which may know its payload
+    q = plant.q0
+    M = heavier.mass_matrix(q) - truth.mass_matrix(q)
+    K = heavier.tangent_stiffness(q) - truth.tangent_stiffness(q)
+    if not M.any():
+        return ()
+    return (
+        ArmError(name="payload", M=_clean(M, plant.M), D=0 * M, K=_clean(K, plant.K), range=size),
+    )
+
+
+def damping_errors(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[ArmError, ...]:
+    """Relative errors of damping, link by link and spring by spring; none of what has none.
+
+    An error of 1 stands for `size` [-].
+    """
+    zero, found = np.zeros_like(plant.D), []
+    for name, rows in _owners(truth).items():
+        D = np.zeros_like(plant.D)
+        D[np.ix_(rows, rows)] = plant.D[np.ix_(rows, rows)]
+        if D.any():
+            found.append(ArmError(name=f"damping of {name}", M=zero, D=D, K=zero, range=size))
+    return tuple(found)
+
+
+def _owners(truth: Plant) -> dict[str, list[int]]:
+    """Rows of q of every damper: a link's elastic coordinates, a spring's rotor and joint."""
+    owners = {f"rotor{j + 1}": [j, truth.m + k] for k, j in enumerate(truth.arm.rotors)}
+    for row in range(truth.rigid, truth.n):
+        owners.setdefault(truth.coordinates[row].split(".")[0], []).append(row)
+    return owners
+
+
+def _clean(A: Array, by: Array) -> Array:
+    """Leave out of a difference (n, n) what round-off of its terms, of the size of `by`, leaves."""
+    size = np.sqrt(np.abs(np.diag(by)))
+    return np.where(np.abs(A) > 1e-13 * np.outer(size, size), A, 0.0)
+
+
+def add_arm_errors(
+    loop: UncertainLoop, plant: LinearPlant, errors: Sequence[ArmError]
+) -> UncertainLoop:
+    """Let the arm differ from what the law knows: M + delta M_e, D + delta D_e, K + delta K_e.
+
+    The accelerations follow from M a + D v + K q = B tau - delta (M_e a + D_e v + K_e q). The rows
+    [M_e D_e K_e] = P Q of an error give as many channels as they have rank.
+
+    Raises
+    ------
+    InputError
+        When the law is sampled: within a sample such an error acts in another way.
+    """
+    if loop.sample_time:
+        raise InputError("errors of the arm: wanted a continuous law, came a sampled one")
+    factors = [factor(np.hstack([error.M, error.D, error.K])) for error in errors]
+    n, sizes = len(plant.M), [len(Q) for _, Q in factors]
+    ranges = np.repeat([error.range for error in errors], sizes)
+    P = np.hstack([P for P, _ in factors])
+    Q = np.vstack([Q for _, Q in factors]) * ranges[:, None]
+    own = np.zeros((loop.size, P.shape[1]))
+    own[n : 2 * n] = -np.linalg.solve(plant.M, P)
+    U = np.hstack([loop.U, own])
+    by_a, by_v, by_q = Q[:, :n], Q[:, n : 2 * n], Q[:, 2 * n :]
+    seen = by_a @ loop.A[n : 2 * n]  # a = A x + U w in the rows of the rates
+    seen[:, :n] += by_q
+    seen[:, n : 2 * n] += by_v
+    above = np.hstack([loop.D, np.zeros((len(loop.D), P.shape[1]))])
+    added = [
+        Parameter(name=error.name, size=size, lowest=_LOST / error.range)
+        for error, size in zip(errors, sizes, strict=True)
+    ]
+    return replace(
+        loop,
+        U=U,
+        V=np.vstack([loop.V, seen]),
+        D=np.vstack([above, by_a @ U[n : 2 * n]]),
+        parameters=(*loop.parameters, *added),
+    )

@@ -1,0 +1,121 @@
+"""One closed loop at one pose with the error alpha of its stiffness pulled out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import DesignError
+from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.margin.mode_names import ModeNames, in_words, name_modes
+from flexctl.loop.margin.model_errors import all_together, pull_out
+from flexctl.loop.margin.record import Interval, Locus, Loss, ModeRate
+from flexctl.loop.uncertainty.growth import axis_tolerance, growth_rates
+from flexctl.loop.uncertainty.real_crossings import RealCrossing, stable_interval
+from flexctl.loop.uncertainty.uncertain import UncertainLoop
+
+_N_LOCUS = 81
+_WIDEST = 3.0  # error up to which loci are drawn, whatever the interval
+_LOWEST = -0.95
+_SMALLEST = 1e-4
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoseLoop:
+    """A loop at joint variables (m,), `share` of the second loop, linear, with its error alpha."""
+
+    closed: ClosedLoop
+    joints: Array
+    share: float
+    loop: UncertainLoop
+    names: ModeNames
+
+    @property
+    def abscissa(self) -> float:
+        """Largest real part of the eigenvalues without error [1/s]."""
+        return float(self.loop.in_time(self.loop.poles(np.zeros(1))).real.max())
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Errors around 0 within which the loop is stable.
+
+        Raises
+        ------
+        DesignError
+            When the loop is unstable without an error, with the mode that grows.
+        """
+        self._require_stable()
+        found = stable_interval(self.loop)
+        unmoved = [value for value in found.fixed if value.imag >= 0]
+        return Interval(
+            lower=self._loss(found.at_lower),
+            upper=self._loss(found.at_upper),
+            unmoved=tuple(self.names.name(self.loop.A, value) for value in unmoved),
+            unknowns=found.unknowns,
+            counted=found.counted,
+        )
+
+    def _require_stable(self) -> None:
+        values = self.loop.poles(np.zeros(1))
+        grows = values.real > axis_tolerance(values)
+        if not grows.any():
+            return
+        worst = complex(values[grows][values[grows].real.argmax()])
+        rate = "" if self.loop.sample_time else f" at {worst.real:.3g} 1/s"
+        swing = f", swinging at {self.loop.frequency(worst):.4g} rad/s" if worst.imag else ""
+        truth = self.closed.truth.basis
+        raise DesignError(
+            f"{self.closed.controller.design.label} on {truth.order} {truth.kind}: margin: wanted "
+            "a loop that is stable without an error of the stiffness, came one in which "
+            f"{in_words(self.names.name(self.loop.A, worst))} grows{rate}{swing}"
+        )
+
+    def _loss(self, crossing: RealCrossing | None) -> Loss | None:
+        if crossing is None:
+            return None
+        value = crossing.eigenvalue
+        matrix = self.loop.matrix(np.array([crossing.delta]))
+        mode = self.names.name(matrix, value) if np.isfinite(value) else "torque on its way"
+        return Loss(alpha=crossing.delta, frequency=crossing.frequency, mode=mode)
+
+    @property
+    def rates(self) -> tuple[ModeRate, ...]:
+        """Growth of every swinging mode to first order, the fastest growing first."""
+        values, rates = growth_rates(self.loop)
+        own = self.loop.in_time(values)
+        if self.loop.sample_time:
+            rates = 2 * rates / (self.loop.sample_time * (1 - values**2))
+        swinging = np.flatnonzero(values.imag > 0)
+        return tuple(
+            ModeRate(
+                mode=self.names.name(self.loop.A, complex(values[k])),
+                value=complex(own[k]),
+                rate=complex(rates[k]),
+            )
+            for k in swinging[np.argsort(-rates.real[swinging])]
+        )
+
+    @property
+    def locus(self) -> Locus:
+        """Eigenvalues over errors on both sides of the interval, small and large ones."""
+        upper = self.interval.alpha_upper
+        high = min(max(2 * upper, 1.0), _WIDEST) if np.isfinite(upper) else 1.0
+        even = np.linspace(_LOWEST, high, _N_LOCUS)
+        small = np.geomspace(_SMALLEST, -_LOWEST, _N_LOCUS // 2)
+        alpha = np.unique([*even, *small, *-small, 0.0])
+        poles = (self.loop.in_time(self.loop.poles(np.array([x]))) for x in alpha)
+        return Locus(alpha=alpha, poles=tuple(poles))
+
+
+def loop_at(closed: ClosedLoop, joints: Array, share: float) -> PoseLoop:
+    """Linearise a loop at joint variables (m,) with its error alpha pulled out.
+
+    The controller's stiffness must be unknown: see `StiffnessError`. `share` is that of the second
+    loop, 0 or 1.
+    """
+    loop = pull_out(closed, joints, share, all_together(closed.controller.plant))
+    names = name_modes(closed, joints, loop.size)
+    return PoseLoop(closed=closed, joints=joints, share=share, loop=loop, names=names)

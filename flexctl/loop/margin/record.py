@@ -1,0 +1,235 @@
+"""What is found about a loop whose controller has a wrong stiffness, with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.catalogue import BasisChoice
+from flexctl.checks import Array, ComplexArray
+from flexctl.design import Lemma
+from flexctl.errors import InputError
+from flexctl.loop.margin.growth_run import GrowthRun
+from flexctl.loop.uncertainty.structured import Structured
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """Where an eigenvalue reaches the imaginary axis.
+
+    Attributes
+    ----------
+    alpha
+        K_hat/K - 1 there [-]; 0 where an undamped mode grows however small the error is.
+    frequency
+        |Im| of the eigenvalue [rad/s]; 0 is divergence.
+    mode
+        Motion with the largest part in it, such as ``link2.y.1``.
+    """
+
+    alpha: float
+    frequency: float
+    mode: str
+
+    @property
+    def kind(self) -> str:
+        """Return "flutter", or "divergence" of an eigenvalue that does not swing."""
+        return "flutter" if self.frequency else "divergence"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """The stiffness errors around 0 within which a loop is stable at a pose, exactly.
+
+    Attributes
+    ----------
+    lower, upper
+        What ends it below and above; None where nothing does, down to K_hat = 0 and for any K_hat.
+    unmoved
+        Motions that stand on the imaginary axis whatever the error is; they are not judged.
+    unknowns, counted
+        Size of the eigenvalue problem that the ends come from, and at how many errors the unstable
+        eigenvalues were counted to confirm them.
+    """
+
+    lower: Loss | None
+    upper: Loss | None
+    unmoved: tuple[str, ...] = ()
+    unknowns: int = 0
+    counted: int = 0
+
+    def __post_init__(self) -> None:
+        """Check that the ends enclose 0."""
+        if not self.alpha_lower <= 0 <= self.alpha_upper:
+            came = f"{self.alpha_lower:g} to {self.alpha_upper:g}"
+            raise InputError(f"interval: wanted one around 0, came {came}")
+
+    @property
+    def alpha_lower(self) -> float:
+        """Lower end [-], -1 where nothing ends it."""
+        return self.lower.alpha if self.lower else -1.0
+
+    @property
+    def alpha_upper(self) -> float:
+        """Upper end [-], infinite where nothing ends it."""
+        return self.upper.alpha if self.upper else np.inf
+
+    @property
+    def width(self) -> float:
+        """Largest error [-] that is harmless in both directions."""
+        return min(self.alpha_upper, -self.alpha_lower)
+
+    @property
+    def marginal(self) -> bool:
+        """Whether a mode that nothing damps makes one end 0."""
+        return not self.alpha_lower < 0 < self.alpha_upper
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoseMargin:
+    """Margins at one pose of the motion, under the law of the gross motion.
+
+    `alpha_star` is the lemma's, `interval` the exact one; None where the loop is unstable without
+    any error, and `why` names the mode.
+    """
+
+    t: float
+    alpha_star: float
+    interval: Interval | None
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderMargin:
+    """The same at the judged pose, of the gain set made on a plant of another order.
+
+    `abscissa` is the largest real part of its eigenvalues without error [1/s], NaN where there is
+    no such controller; `alpha_star` the lemma's on that plant.
+    """
+
+    basis: BasisChoice
+    interval: Interval | None
+    abscissa: float
+    alpha_star: float
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Locus:
+    """Eigenvalues (N,) [1/s] at errors alpha (k,), ascending, of the loop at the judged pose."""
+
+    alpha: Array
+    poles: tuple[ComplexArray, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModeRate:
+    """An eigenvalue at alpha = 0 [1/s] and its derivative by alpha [1/s]: growth to first order."""
+
+    mode: str
+    value: complex
+    rate: complex
+
+    @property
+    def lost_at(self) -> float:
+        """Error [-] at which its decay is used up to first order; infinite if it does not grow."""
+        grows = self.rate.real > 0
+        return max(-self.value.real, 0.0) / self.rate.real if grows else np.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructuredAt:
+    """Independent errors at one pose.
+
+    Attributes
+    ----------
+    t, where
+        Time of the pose [s], and which it is in words.
+    second_loop
+        Whether the second loop acts there.
+    found
+        Bounds from both sides.
+    mode
+        What the worst case loses; empty where none was found.
+    run
+        A nonlinear run just beyond the worst case, where one was asked for.
+    """
+
+    t: float
+    where: str
+    second_loop: bool
+    found: Structured
+    mode: str
+    run: GrowthRun | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Margin:
+    """How wrong the stiffness of a controller's model may be.
+
+    Attributes
+    ----------
+    model, design
+        Their names.
+    truth, basis
+        Discretisation of the arm as it is and of the controller's model.
+    pose
+        Joint variables [rad or m] that are judged: the final pose unless another was asked for.
+    second_loop
+        Whether the second loop acts there.
+    lemma
+        Of the controller's model at that pose.
+    partial
+        The lemma there for errors of one link, mode or spring alone, by name.
+    given
+        The lemma there for the error that the model has beside an arm of other stiffness; None
+        where it has none.
+    exact
+        Interval of the complete loop at that pose.
+    rates
+        Growth of every swinging mode to first order there, the fastest growing first.
+    locus
+        Eigenvalues over the error.
+    path
+        Along the motion, under the law of the gross motion.
+    orders
+        The gain set made on other plants; empty if that was not asked for.
+    structured
+        Independent errors; empty if that was not asked for.
+    unknown_damping
+        Whether the controller does not know the damping.
+    assumptions
+        What all this rests on, in sentences.
+    """
+
+    model: str
+    design: str
+    truth: BasisChoice
+    basis: BasisChoice
+    pose: Mapping[str, float]
+    second_loop: bool
+    lemma: Lemma
+    partial: Mapping[str, Lemma]
+    given: Lemma | None
+    exact: Interval
+    rates: tuple[ModeRate, ...]
+    locus: Locus
+    path: tuple[PoseMargin, ...]
+    orders: tuple[OrderMargin, ...]
+    structured: tuple[StructuredAt, ...]
+    unknown_damping: bool
+    assumptions: tuple[str, ...]
+
+    @property
+    def worst(self) -> PoseMargin | None:
+        """Pose of the motion that takes the least overestimate; None where none is stable."""
+        stable = [(p.interval.alpha_upper, p) for p in self.path if p.interval]
+        return min(stable, key=lambda pair: pair[0])[1] if stable else None
+
+    @property
+    def worst_below(self) -> PoseMargin | None:
+        """Pose of the motion that takes the least underestimate; None where none is stable."""
+        stable = [(p.interval.alpha_lower, p) for p in self.path if p.interval]
+        return max(stable, key=lambda pair: pair[0])[1] if stable else None

@@ -1,0 +1,143 @@
+"""All remedies of a loop that bears less than is required, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from flexctl.errors import InputError
+from flexctl.loop.margin.added_damping import (
+    AddedDamping,
+    AddedInertia,
+    least_damping,
+    least_inertia,
+)
+from flexctl.loop.margin.bandwidth import (
+    Bandwidth,
+    SecondBandwidth,
+    fastest_second_loop,
+    largest_bandwidth,
+)
+from flexctl.loop.margin.case import Case
+from flexctl.loop.margin.other_arms import bias_on_softer_arms
+from flexctl.loop.margin.record import Margin
+from flexctl.loop.margin.remedies import bias_for, margin_intervals
+from flexctl.loop.margin.requirement import Requirement, Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedies:
+    """What makes a loop bear an overestimate `wanted` [-]; None of what does not apply.
+
+    Attributes
+    ----------
+    bias
+        Underestimate on purpose [-], tried on arms softer by up to that; None where none does.
+    bandwidth
+        Slower joint gains; None of a law that computes with no stiffness.
+    second_loop
+        A slower second loop; None without one.
+    damping
+        More damping of the links; None where none bends.
+    inertia
+        More inertia at all joints.
+    """
+
+    wanted: float
+    bias: float | None
+    bandwidth: Bandwidth | None
+    second_loop: SecondBandwidth | None
+    damping: AddedDamping | None
+    inertia: AddedInertia | None
+
+
+def find_remedies(
+    case: Case, found: Margin, wanted: float, progress: Callable[[str], None] | None = None
+) -> Remedies:
+    """Find all remedies by which a loop bears an overestimate of its stiffness.
+
+    Parameters
+    ----------
+    case
+        Arm, design, and how many poses of the motion are judged.
+    found
+        The loop's margin as it is.
+    wanted
+        Required alpha_upper [-], above 0.
+    progress
+        Called with a sentence before every longer piece of work.
+
+    Raises
+    ------
+    InputError
+        When nothing is required.
+    """
+    if not 0 < wanted < float("inf"):
+        raise InputError(f"need: wanted an overestimate above 0, came {wanted:g}")
+    say = progress or (lambda _words: None)
+    say("remedies: underestimating on purpose")
+    bias = bias_for(margin_intervals(found), wanted)
+    if bias is not None and found.exact.unknowns:
+        bias = bias_on_softer_arms(case, bias, wanted)
+    if not found.exact.unknowns:
+        return Remedies(
+            wanted=wanted, bias=bias, bandwidth=None, second_loop=None, damping=None, inertia=None
+        )
+    say("remedies: slower joint gains")
+    bandwidth, second, damping = largest_bandwidth(case, wanted), None, None
+    if found.second_loop:
+        say("remedies: a slower second loop")
+        second = fastest_second_loop(case, wanted)
+    if any(link.flexible for link in case.arm.links):
+        say("remedies: more damping")
+        damping = least_damping(case, wanted)
+    say("remedies: more inertia at the joints")
+    return Remedies(
+        wanted=wanted,
+        bias=bias,
+        bandwidth=bandwidth,
+        second_loop=second,
+        damping=damping,
+        inertia=least_inertia(case, wanted),
+    )
+
+
+def remedies_json(found: Remedies) -> dict[str, Any]:
+    """Write remedies as dictionaries; what does not help has `found` null, and the best tried."""
+    joint, second = found.bandwidth, found.second_loop
+    damping, inertia = found.damping, found.inertia
+    return {
+        "need": found.wanted,
+        "bias_for_need": found.bias,
+        "bandwidth": joint
+        and _searched(joint.requirement)
+        | {
+            "Gp": joint.gains.Gp if joint.gains else None,
+            "Gv": joint.gains.Gv if joint.gains else None,
+        },
+        "second_loop": second
+        and _searched(second.requirement)
+        | {"effort": second.effort, "slowest": second.slowest.real, "fastest": second.fastest.real},
+        "damping": damping and _searched(damping.requirement) | {"own": damping.own},
+        "inertia": inertia
+        and _searched(inertia.requirement) | {"joints": inertia.joints, "added": inertia.added},
+    }
+
+
+def _searched(searched: Requirement) -> dict[str, Any]:
+    return {
+        "found": searched.found.value if searched.found else None,
+        "best": _trial(searched.best) if searched.best else None,
+        "tried": [searched.grid[0], searched.grid[-1]],
+        "variants": searched.variants,
+    }
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    return {
+        "value": trial.value,
+        "alpha_upper": trial.alpha_upper,
+        "alpha_lower": trial.alpha_lower,
+        "mode": trial.loss.mode if trial.loss else None,
+    }

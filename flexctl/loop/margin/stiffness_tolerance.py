@@ -1,0 +1,80 @@
+"""The stiffness error that a loop bears, for its verdict: at the final pose and on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.design import Lemma, design_controller, stiffness_lemma
+from flexctl.errors import ComputationError, DesignError
+from flexctl.loop.closed_loop import ClosedLoop, close_around
+from flexctl.loop.margin.pose_loop import loop_at
+from flexctl.loop.margin.record import Interval
+from flexctl.plant import StiffnessError
+
+_N_PATH = 11
+
+
+@dataclass(frozen=True, kw_only=True)
+class StiffnessTolerance:
+    """Both stiffness margins of a loop; see `Margin`, which says more.
+
+    Attributes
+    ----------
+    lemma
+        Of the controller's model at the final pose.
+    exact
+        Interval of the complete loop at the final pose, under the second loop if there is one;
+        None where the loop is unstable without an error, or its margin cannot be trusted.
+    path_t, path_upper
+        Pose of the motion [s] that bears the least overestimate, and how much [-]; None and NaN
+        where one is unstable without an error.
+    """
+
+    lemma: Lemma
+    exact: Interval | None
+    path_t: float | None
+    path_upper: float
+
+
+def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
+    """Find both margins of a loop; None of an open loop, and of an arm that nowhere gives way."""
+    controller = loop.controller
+    if controller.design.open_loop or not controller.plant.stiffness_parts:
+        return None
+    unknown = design_controller(
+        controller.plant.arm,
+        controller.design,
+        controller.plant.basis,
+        interpreted=True,
+        stiffness_error=StiffnessError(values=None),
+    )
+    uncertain, final = close_around(unknown, loop.truth), controller.reference.final
+    t, upper = _on_the_way(uncertain)
+    return StiffnessTolerance(
+        lemma=stiffness_lemma(controller.plant, controller.plant.straight(final)),
+        exact=_interval(uncertain, final, float(controller.feedback is not None)),
+        path_t=t,
+        path_upper=upper,
+    )
+
+
+def _interval(loop: ClosedLoop, joints: Array, share: float) -> Interval | None:
+    try:
+        return loop_at(loop, joints, share).interval
+    except (ComputationError, DesignError):
+        return None
+
+
+def _on_the_way(loop: ClosedLoop) -> tuple[float | None, float]:
+    """Pose [s] of the motion that bears the least overestimate, and how much."""
+    motion = loop.controller.reference
+    times = np.linspace(0, motion.duration, _N_PATH if motion.duration else 1)
+    found = [_interval(loop, joints, 0.0) for joints in motion.sample(times)[0].T]
+    uppers = [interval.alpha_upper for interval in found if interval]
+    if len(uppers) < len(found):
+        return None, np.nan
+    worst = int(np.argmin(uppers))
+    return float(times[worst]), uppers[worst]

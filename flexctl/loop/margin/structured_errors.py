@@ -1,0 +1,122 @@
+"""Independent errors of a closed loop at a pose: which there are, and what they bear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import InputError
+from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.margin.arm_errors import ArmError, add_arm_errors, damping_errors, payload_error
+from flexctl.loop.margin.mode_names import name_modes
+from flexctl.loop.margin.model_errors import by_link, by_mode, pull_out
+from flexctl.loop.margin.record import StructuredAt
+from flexctl.loop.uncertainty.real_crossings import stable_interval
+from flexctl.loop.uncertainty.structured import structured
+from flexctl.loop.uncertainty.uncertain import UncertainLoop
+from flexctl.loop.uncertainty.worst_case import WorstCase
+from flexctl.plant import linearise
+
+_BEYOND = 1.05  # of the worst case: there it grows visibly
+_LEAST_LEFT = -0.999  # a stiffness is positive
+ERRORS = ("modes", "links", "damping", "payload")
+
+
+def structured_loop(
+    closed: ClosedLoop, joints: Array, share: float, errors: Mapping[str, float]
+) -> UncertainLoop:
+    """Pull independent errors out of a loop at a pose.
+
+    Parameters
+    ----------
+    closed
+        A loop whose controller's stiffness is unknown.
+    joints, share
+        As in `linearise_loop`.
+    errors
+        What may be wrong, and by how much [-] an error of 1 is: of the controller's stiffness,
+        "modes" by themselves or "links" as a whole, springs always by themselves; of the arm
+        beside what the controller knows, "damping" by link, "payload".
+
+    Raises
+    ------
+    InputError
+        When an error is not known, or modes and links are named, or none is.
+    """
+    check_errors(errors)
+    plant = closed.controller.plant
+    groups = by_mode(plant, errors["modes"]) if "modes" in errors else ()
+    groups = by_link(plant, errors["links"]) if "links" in errors else groups
+    found = pull_out(closed, joints, share, groups)
+    linear = linearise(closed.truth, closed.truth.straight(joints))
+    own: list[ArmError] = []
+    if "payload" in errors:
+        own += payload_error(closed.truth, linear, errors["payload"])
+    if "damping" in errors:
+        own += damping_errors(closed.truth, linear, errors["damping"])
+    return add_arm_errors(found, linear, own) if own else found
+
+
+def check_errors(errors: Mapping[str, float]) -> None:
+    """Refuse errors that are unknown or contradict each other, with what was wanted."""
+    unknown = [name for name in errors if name not in ERRORS]
+    if unknown or not errors:
+        came = ", ".join(unknown) or "none"
+        raise InputError(f"errors: wanted some of {', '.join(ERRORS)}, came {came}")
+    if "modes" in errors and "links" in errors:
+        raise InputError("errors: wanted modes or links, came both, though links hold their modes")
+    for name, size in errors.items():
+        if not 0 < size < np.inf:
+            raise InputError(f"errors.{name}: wanted a size above 0, came {size:g}")
+
+
+def bound_errors(
+    closed: ClosedLoop,
+    joints: Array,
+    share: float,
+    errors: Mapping[str, float],
+    *,
+    t: float,
+    where: str,
+) -> StructuredAt:
+    """Bound independent errors of a stable loop from both sides: see `structured`."""
+    loop = structured_loop(closed, joints, share, errors)
+    found = structured(loop, crossings=list(_frequencies(loop)), first_crossing=_first_unstable)
+    worst = found.worst_case
+    mode = ""
+    if worst:
+        names = name_modes(closed, joints, loop.size)
+        mode = names.name(loop.matrix(worst.delta), worst.eigenvalue)
+    return StructuredAt(t=t, where=where, second_loop=bool(share), found=found, mode=mode)
+
+
+def worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, float]:
+    """Relative errors of the stiffness, by part or link, a little beyond a worst case.
+
+    Raises
+    ------
+    InputError
+        When the arm itself is wrong too, which a run does not take.
+    """
+    size = errors.get("modes", errors.get("links"))
+    if size is None or len(errors) > 1:
+        wanted, came = "errors of modes or of links alone, to be run", ", ".join(errors)
+        raise InputError(f"run: wanted {wanted}, came {came}")
+    deltas = zip(worst.names, worst.delta.tolist(), strict=True)
+    return {name: max(_BEYOND * delta * size, _LEAST_LEFT) for name, delta in deltas}
+
+
+def _frequencies(loop: UncertainLoop) -> Iterator[float]:
+    """Frequencies [rad/s] at which errors, each alone and all alike, first destabilise a loop."""
+    p = len(loop.parameters)
+    acting = [direction for direction in (*np.eye(p), np.ones(p)) if direction[loop.owner].any()]
+    for direction in acting:
+        interval = stable_interval(loop.along(direction))
+        yield from (end.frequency for end in (interval.at_lower, interval.at_upper) if end)
+
+
+def _first_unstable(loop: UncertainLoop) -> float:
+    """Smallest t > 0 at which a loop of one error t is unstable."""
+    return stable_interval(loop).upper

@@ -1,0 +1,271 @@
+"""How wrong the stiffness of a controller's model may be: the lemma, the exact margin, and mu.
+
+alpha = K_hat/K - 1: the arm keeps the stiffness K of its file, and K_hat stands wherever the
+controller computes with one. M_hat = M, D_hat = D unless the damping is unknown to it, and gains
+stay those of alpha = 0. The loop is linear, at rest, at frozen poses; all its terms count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from flexctl.catalogue import Arm, BasisChoice, Design
+from flexctl.checks import Array
+from flexctl.design import (
+    Lemma,
+    lemma_along,
+    lemma_by_part,
+    lemma_given,
+    stiffness_lemma,
+)
+from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.evaluation import N_PATH
+from flexctl.loop.margin.case import Case
+from flexctl.loop.margin.growth_run import close_wrong, run_along_mode
+from flexctl.loop.margin.model_errors import by_link, by_mode
+from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
+from flexctl.loop.margin.record import Margin, OrderMargin, PoseMargin, StructuredAt
+from flexctl.loop.margin.structured_errors import bound_errors, check_errors, worst_stiffness
+
+ORDERS = tuple(
+    BasisChoice(kind=kind, order=order) for kind in ("modes", "elements") for order in (1, 2, 3, 4)
+)
+_FEW = 12  # parts of a stiffness that are looked at one by one in the lemma
+
+
+def find_margin(
+    arm: Arm,
+    design: Design,
+    *,
+    truth_arm: Arm | None = None,
+    truth_basis: BasisChoice | None = None,
+    design_basis: BasisChoice | None = None,
+    pose: Mapping[str, float] | None = None,
+    n_path: int = N_PATH,
+    errors: Mapping[str, float] | None = None,
+    orders: Sequence[BasisChoice] = (),
+    unknown_damping: bool = False,
+    run: bool = False,
+    progress: Callable[[str], None] | None = None,
+) -> Margin:
+    """Find how wrong the stiffness of a design's model may be.
+
+    Parameters
+    ----------
+    arm, design
+        The arm as the designer knows it but for its stiffness, and the design.
+    truth_arm, truth_basis, design_basis
+        As in `compare`. Errors are counted from the stiffness of `arm`.
+    pose
+        Joint variables to judge at in place of the final pose, under the law of the gross motion.
+    n_path
+        Number of poses along the motion; 0 leaves it out.
+    errors
+        What may be wrong independently: see `structured_loop`; nothing leaves that out.
+    orders
+        Discretisations of the design to be judged on the same truth.
+    unknown_damping
+        Whether the controller is made for the arm without its damping.
+    run
+        Whether the nonlinear loop is run just beyond the worst case of independent errors.
+    progress
+        Called with a sentence before every longer piece of work.
+
+    Raises
+    ------
+    InputError
+        When the design measures nothing, the arm is rigid, or an error is not known.
+    DesignError
+        When the loop is unstable without any error; the mode is named.
+    """
+    case = Case(
+        arm=arm,
+        design=design,
+        truth_arm=truth_arm,
+        truth_basis=truth_basis,
+        design_basis=design_basis,
+        unknown_damping=unknown_damping,
+        n_path=n_path,
+    )
+    if errors:
+        check_errors(errors)
+    study = _Study(case=case, pose=pose, say=progress or (lambda _words: None))
+    study.say("the loop with its errors pulled out")
+    closed = case.close()
+    judged, path = study.judged(closed), study.along(closed, n_path)
+    return Margin(
+        model=arm.name,
+        design=design.name,
+        truth=closed.truth.basis,
+        basis=closed.controller.plant.basis,
+        pose=dict(zip(closed.truth.joints, judged.joints.tolist(), strict=True)),
+        second_loop=bool(judged.share),
+        lemma=_lemma(judged),
+        partial=_partial_lemmas(judged),
+        given=_given_lemma(judged, case.body),
+        exact=judged.interval,
+        rates=judged.rates,
+        locus=judged.locus,
+        path=path,
+        orders=tuple(study.at_order(basis) for basis in orders),
+        structured=study.structured(judged, path, errors, run=run) if errors else (),
+        unknown_damping=unknown_damping,
+        assumptions=(*_assumed(case), *closed.assumptions),
+    )
+
+
+def _assumed(case: Case) -> tuple[str, ...]:
+    known = (
+        "the damping of the arm is unknown to the controller, which is made for the undamped arm"
+        if case.unknown_damping
+        else "what damping the arm has is known to the controller, which computes with it"
+    )
+    other = " (and the arm as it is differs from the file's)" if case.body != case.arm else ""
+    return (
+        f"alpha = K_hat/K - 1: K is the stiffness of the arm's file{other}, the controller "
+        "computes with K_hat; its masses are right, its gains are those of alpha = 0",
+        known,
+        "linear, at rest at frozen poses of the reference"
+        + (_SAG if any(case.body.gravity) else ""),
+    )
+
+
+_SAG = (
+    ", links as gravity bends them under the right stiffness: with K_hat the arm rests a little "
+    "beside its target"
+)
+
+
+def _lemma(judged: PoseLoop) -> Lemma:
+    """Lemma of the controller's own model at a pose."""
+    plant = judged.closed.controller.plant.nominal
+    return stiffness_lemma(plant, plant.straight(judged.joints))
+
+
+def _partial_lemmas(judged: PoseLoop) -> dict[str, Lemma]:
+    """Lemmas of single links and modes; none of a mesh, where they take minutes."""
+    plant = judged.closed.controller.plant.nominal
+    if len(plant.stiffness_parts) > _FEW:
+        return {}
+    groups = {group.name: group.parts for group in (*by_link(plant), *by_mode(plant))}
+    return lemma_by_part(plant, plant.straight(judged.joints), groups)
+
+
+def _given_lemma(judged: PoseLoop, body: Arm) -> Lemma | None:
+    """Lemma of the error that the controller's model has beside the arm as it is."""
+    plant = judged.closed.controller.plant.nominal
+    return lemma_given(plant, body, plant.straight(judged.joints))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Study:
+    """One search for a margin: of what, at which pose, and whom it tells what it does."""
+
+    case: Case
+    pose: Mapping[str, float] | None
+    say: Callable[[str], None]
+
+    def judged(self, closed: ClosedLoop) -> PoseLoop:
+        """Return the loop at the pose asked for, or at the final one under the second loop."""
+        if self.pose is not None:
+            return loop_at(closed, closed.truth.pose(self.pose)[: closed.truth.m], 0.0)
+        controller = closed.controller
+        return loop_at(closed, controller.reference.final, float(controller.feedback is not None))
+
+    def along(self, closed: ClosedLoop, count: int) -> tuple[PoseMargin, ...]:
+        """Find both margins at `count` poses along the motion."""
+        if not count:
+            return ()
+        motion = closed.controller.reference
+        times = np.linspace(0, motion.duration, count if motion.duration else 1)
+        poses = motion.sample(times)[0]
+        self.say(f"{len(times)} poses along the motion")
+        plant = closed.controller.plant.nominal
+        stars = lemma_along(plant, plant.straight(poses)).alpha_star
+        triples = zip(times.tolist(), poses.T, stars.tolist(), strict=True)
+        return tuple(_at_pose(closed, *triple) for triple in triples)
+
+    def at_order(self, basis: BasisChoice) -> OrderMargin:
+        """Find the same of the gain set made on another plant."""
+        self.say(f"the gain set made on {basis.order} {basis.kind}")
+        here = partial(OrderMargin, basis=basis)
+        try:
+            judged = self.judged(self.case.close(basis=basis))
+        except (DesignError, ComputationError, InputError) as error:
+            return here(interval=None, abscissa=np.nan, alpha_star=np.nan, why=str(error))
+        here = partial(here, abscissa=judged.abscissa, alpha_star=_lemma(judged).alpha_star)
+        try:
+            return here(interval=judged.interval)
+        except DesignError as error:
+            return here(interval=None, why=str(error))
+
+    def structured(
+        self,
+        judged: PoseLoop,
+        path: Sequence[PoseMargin],
+        errors: Mapping[str, float],
+        *,
+        run: bool,
+    ) -> tuple[StructuredAt, ...]:
+        """Bound independent errors at the judged pose, and at the worst one of the motion."""
+        closed, found = judged.closed, []
+        at = partial(self._bounded, closed, errors=errors, run=run)
+        if not judged.interval.marginal:
+            where = "the pose asked for" if self.pose is not None else "the final pose"
+            end = closed.controller.reference.duration
+            self.say(f"independent errors at {where}")
+            found.append(at(judged.joints, judged.share, t=end, where=where))
+        worst = _worst(path)
+        if worst:
+            joints = closed.controller.reference.sample(np.array([worst.t]))[0][:, 0]
+            where = "the worst pose of the motion"
+            self.say(f"independent errors at {where}")
+            found.append(at(joints, 0.0, t=worst.t, where=where))
+        return tuple(found)
+
+    def _bounded(
+        self,
+        closed: ClosedLoop,
+        joints: Array,
+        share: float,
+        *,
+        errors: Mapping[str, float],
+        run: bool,
+        t: float,
+        where: str,
+    ) -> StructuredAt:
+        found = bound_errors(closed, joints, share, errors, t=t, where=where)
+        if not run or found.found.worst_case is None:
+            return found
+        self.say(f"a run beyond the worst case at {where}")
+        named = worst_stiffness(found.found.worst_case, errors)
+        wrong = close_wrong(
+            self.case.believed,
+            self.case.body,
+            self.case.design,
+            closed.controller.plant.basis,
+            closed.truth.basis,
+            named,
+            joints,
+            second_loop=bool(share),
+        )
+        return replace(found, run=run_along_mode(wrong, found.found.worst_case.eigenvalue))
+
+
+def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> PoseMargin:
+    here = partial(PoseMargin, t=t, alpha_star=alpha_star)
+    try:
+        return here(interval=loop_at(closed, joints, 0.0).interval)
+    except DesignError as error:
+        return here(interval=None, why=str(error))
+
+
+def _worst(path: Sequence[PoseMargin]) -> PoseMargin | None:
+    """Pose that bears the least error in either direction; none if it bears none at all."""
+    found = [(p.interval.width, p) for p in path if p.interval and not p.interval.marginal]
+    return min(found, key=lambda pair: pair[0])[1] if found else None

@@ -1,0 +1,280 @@
+"""Where the time scales no longer separate: how soft an arm may be under composite control.
+
+As sigma = 1/sqrt(s) -> 0 the eigenvalues of a loop (`separated_loop`) tend to those of the slow
+subsystem and, times sigma, of the fast one. From which sigma on the loop is unstable although both
+are stable, the guardian map says without a scan. Loops of another form (gravity, a sampled law, an
+observer) are made anew at every s, and the bound is bracketed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import scipy.optimize
+
+from flexctl.catalogue import Arm, BasisChoice, Design
+from flexctl.checks import Array, ComplexArray
+from flexctl.design import Controller, design_controller, separate_time_scales
+from flexctl.errors import ComputationError, DesignError
+from flexctl.loop.closed_loop import ClosedLoop, close_around
+from flexctl.loop.comparison import LADDER, default_truth
+from flexctl.loop.evaluation import N_PATH
+from flexctl.loop.linear import judge_poles, linearise_loop, spectral_abscissa
+from flexctl.loop.separation.guardian import stable, stable_ranges
+from flexctl.loop.separation.pencil import Pencil, fast_poles, poles, slow_poles
+from flexctl.loop.separation.record import Bound, Separation, Spectra, all_stable
+from flexctl.loop.separation.separated_loop import (
+    first_loss,
+    followed_from,
+    is_exact,
+    require_composite,
+    separate_loop,
+    what_crosses,
+    what_is_slowest,
+    why_not_exact,
+)
+from flexctl.loop.softening import FixedDamping, soften_arm, soften_design
+from flexctl.plant import assemble_plant
+
+N_CURVE = 400  # stiffness factors at which eigenvalues are kept
+BEYOND = 30.0  # how far these go beyond the bound and the arm as it is
+_S = np.geomspace(1e3, 1e-3, 31)  # where loops that are made anew are, five per decade
+
+
+def find_separation(
+    arm: Arm,
+    design: Design,
+    *,
+    truth_arm: Arm | None = None,
+    truth_basis: BasisChoice | None = None,
+    design_basis: BasisChoice | None = None,
+    fixed_damping: FixedDamping = "none",
+    progress: Callable[[str], None] | None = None,
+) -> Separation:
+    """Find how soft an arm may be before its composite controller loses it.
+
+    Parameters
+    ----------
+    arm, design
+        The arm as the designer knows it, and a composite design.
+    truth_arm, truth_basis, design_basis
+        As in `compare`.
+    fixed_damping
+        Which dampers do not change with the stiffness: "none", those of the "joints", or "all".
+    progress
+        Called with a sentence before every longer piece of work.
+
+    Raises
+    ------
+    InputError
+        When the design is not composite.
+    """
+    require_composite(design)
+    controller = design_controller(arm, design, design_basis)
+    study = _Study(
+        arm=arm,
+        body=truth_arm or arm,
+        controller=controller,
+        basis=truth_basis or default_truth(arm, controller.plant.basis),
+        fixed=fixed_damping,
+        say=progress or (lambda _words: None),
+    )
+    truth = study.close(study.basis.order)
+    why = why_not_exact(truth)
+    path, orders, spectra = study.bracketed(why) if why else study.exact(truth)
+    worst = max(path, key=lambda bound: bound.s_star)
+    scales = separate_time_scales(truth.truth, study.joints(worst.t), design.slow_angle)
+    remade = [_REMADE.format(why=why)] if why else []
+    if not why and not all(bound.exact for bound in (*path, *orders)):
+        remade = [_LARGE]
+    return Separation(
+        model=arm.name,
+        design=design.name,
+        truth=study.basis,
+        basis=controller.plant.basis,
+        path=tuple(path),
+        orders=tuple(orders),
+        spectra=spectra,
+        epsilon=scales.epsilon,
+        assumptions=(*_ASSUMED, _DAMPING[fixed_damping], *remade, *truth.assumptions),
+    )
+
+
+_ASSUMED = (
+    "linear, at rest at frozen poses of the reference",
+    "all stiffness of links and joints is s times that of the arm; the fast gains are kept in "
+    "scaled variables (Kp grows as s, Kv as sqrt(s)), the slow ones and all masses stay",
+)
+_DAMPING: dict[FixedDamping, str] = {
+    "none": "damping ratios stay: all dampers grow as sqrt(s)",
+    "joints": "damping ratios of the links stay; dampers of the joints do not change with s",
+    "all": "dampers do not change with s",
+}
+_LARGE = (
+    "problems too large for the guardian map are bracketed at fifty sigma per decade: a narrow "
+    "band of instability may be missed"
+)
+_REMADE = (
+    "because of {why} the loop is made anew at five s per decade from 1000 down to 0.001 and the "
+    "bound bracketed, on the truth plant only: a narrow band of instability may be missed"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Study:
+    """What a separation bound is asked of: the arm as designed for, as it is, and the design."""
+
+    arm: Arm
+    body: Arm
+    controller: Controller
+    basis: BasisChoice
+    fixed: FixedDamping
+    say: Callable[[str], None]
+
+    @property
+    def times(self) -> list[float]:
+        """Times of the poses along the reference [s]."""
+        end = self.controller.reference.duration
+        return np.linspace(0, end, N_PATH if end else 1).tolist()
+
+    def joints(self, t: float) -> Array:
+        """Desired joint variables (m,) at time t."""
+        return self.controller.reference.sample(np.array([t]))[0][:, 0]
+
+    def close(self, order: int) -> ClosedLoop:
+        """Close the controller around the arm as it is, at this order."""
+        basis = self.basis.model_copy(update={"order": order})
+        return close_around(self.controller, assemble_plant(self.body, basis, interpreted=True))
+
+    def remake(self, s: float) -> ClosedLoop:
+        """Make controller and truth plant of the arm with s times the stiffness."""
+        own = self.controller
+        arm, body = (soften_arm(arm, s, self.fixed) for arm in (self.arm, self.body))
+        softened, basis = soften_design(own.design, s), own.plant.basis
+        controller = design_controller(arm, softened, basis, interpreted=True)
+        return close_around(controller, assemble_plant(body, self.basis, interpreted=True))
+
+    def exact(self, truth: ClosedLoop) -> tuple[list[Bound], list[Bound], Spectra]:
+        """Bounds along the path, over the orders, and spectra, by the guardian map."""
+        self.say(f"bounds along the motion, {self.basis.order} {self.basis.kind}")
+        path = [self._bound(truth, t) for t in self.times]
+        worst = max(path, key=lambda bound: bound.s_star)
+        orders = []
+        design = self.controller.plant.basis.order  # a coarser truth is none
+        ladder = {order for order in LADDER if order >= design}
+        for order in sorted({*ladder, self.basis.order}):
+            self.say(f"bounds on {order} {self.basis.kind}")
+            loop = truth if order == self.basis.order else self.close(order)
+            bounds = [self._bound(loop, t) for t in (worst.t, self.times[-1])]
+            worse, judged = max(bounds, key=lambda b: b.s_star), [b.stable for b in bounds]
+            orders.append(replace(worse, stable=all_stable(judged)))
+        pencil = separate_loop(truth, self.joints(worst.t), self.fixed)
+        return path, orders, _spectra(pencil, worst.s_star)
+
+    def _bound(self, loop: ClosedLoop, t: float) -> Bound:
+        """Find the bound at one pose."""
+        order = loop.truth.basis.order
+        pencil = separate_loop(loop, self.joints(t), self.fixed)
+        here = partial(Bound, t=t, order=order, exact=is_exact(pencil), stable=stable(pencil, 1.0))
+        try:
+            found = first_loss(pencil)
+        except DesignError as error:
+            return here(s_star=np.inf, why=str(error))
+        if found is None:
+            return here(s_star=0.0)
+        return here(
+            s_star=1 / found.sigma**2,
+            frequency=found.frequency,
+            what=what_crosses(loop, pencil, found),
+        )
+
+    def bracketed(self, why: str) -> tuple[list[Bound], list[Bound], Spectra]:
+        """Bound of the worst pose, on the truth plant only, and spectra there, made anew."""
+        found, refused = [], ""
+        for s in _S:
+            self.say(f"the loop at {s:.3g} of the stiffness, made anew because of {why}")
+            try:
+                found.append(self._spectra_along(float(s)))
+            except (ComputationError, DesignError) as error:  # an arm too soft for its weight
+                refused = str(error)
+                break
+        own = self._spectra_along(1.0)
+        worst = self._bracket(found, refused, all_stable([judge_poles(p) for p in own]))
+        k = self.times.index(worst.t)
+        empty = np.zeros(0, dtype=complex)
+        spectra = Spectra(
+            slow=empty,
+            fast=empty,
+            full=own[k],
+            s=_S[: len(found)][::-1],
+            poles=tuple(spectra[k] for spectra in reversed(found)),
+            ranges=None,
+        )
+        return [worst], [worst], spectra
+
+    def _spectra_along(self, s: float) -> list[ComplexArray]:
+        """Eigenvalues at every pose with s times the stiffness."""
+        loop = self.remake(s)
+        return [linearise_loop(loop, self.joints(t), 0.0).poles for t in self.times]
+
+    def _bracket(
+        self, found: Sequence[Sequence[ComplexArray]], refused: str, own: bool | str
+    ) -> Bound:
+        """Bound between the first s of `_S` at which a pose is unstable, and the one before.
+
+        Where no loop could be made at the next s, as it `refused`, the last one is the bound.
+        """
+        here = partial(Bound, order=self.basis.order, exact=False, stable=own)
+        worst = [max(spectral_abscissa(values) for values in spectra) for spectra in found]
+        k = next((k for k, abscissa in enumerate(worst) if abscissa > 0), None)
+        if not found:
+            raise ComputationError(f"separation, {_S[0]:g} times the stiffness: {refused}")
+        if k is None:
+            s_star = float(_S[len(found) - 1]) if refused else 0.0
+            return here(t=self.times[-1], s_star=s_star, refused=refused)
+        if k == 0:
+            why = f"the loop is unstable even at {_S[0]:g} times the stiffness"
+            return here(t=self.times[-1], s_star=np.inf, why=why)
+
+        def abscissa(log_s: float) -> float:
+            spectra = self._spectra_along(float(np.exp(log_s)))
+            return max(spectral_abscissa(values) for values in spectra)
+
+        root = scipy.optimize.brentq(abscissa, np.log(_S[k]), np.log(_S[k - 1]), xtol=1e-7)
+        s_star = float(np.exp(float(root)))  # pyright: ignore[reportArgumentType]
+        spectra = self._spectra_along(s_star)
+        pose = int(np.argmax([values.real.max() for values in spectra]))
+        crossing, t = spectra[pose][spectra[pose].real.argmax()], self.times[pose]
+        what = what_is_slowest(self.remake(s_star), self.joints(t))
+        return here(t=t, s_star=s_star, frequency=float(abs(crossing.imag)), what=what)
+
+
+def _spectra(pencil: Pencil, s_star: float) -> Spectra:
+    bound = s_star if 0 < s_star < np.inf else 1.0
+    s = np.geomspace(min(1.0, bound) / BEYOND, max(1.0, bound) * BEYOND, N_CURVE)
+    return Spectra(
+        slow=slow_poles(pencil),
+        fast=fast_poles(pencil),
+        full=poles(pencil, 1.0),
+        s=s,
+        poles=tuple(poles(pencil, 1 / np.sqrt(at)) for at in s),
+        ranges=_ranges(pencil),
+    )
+
+
+def _ranges(pencil: Pencil) -> tuple[tuple[float, float], ...] | None:
+    """Intervals of s = 1/sigma^2 in which the loop is stable, ascending."""
+    if not is_exact(pencil):
+        return None
+    try:
+        found = stable_ranges(pencil, followed_from(pencil))
+    except DesignError:  # marginal at every stiffness
+        return ()
+    factors = [
+        (0.0 if np.isinf(high) else 1 / high**2, 1 / low**2 if low else np.inf)
+        for low, high in found
+    ]
+    return tuple(sorted(factors))

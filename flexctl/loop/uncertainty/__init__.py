@@ -1,0 +1,1 @@
+"""Loops whose parameters are uncertain: exact real crossings, and bounds of mu."""
