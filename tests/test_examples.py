@@ -283,3 +283,15 @@ def test_what_the_stiff_gains_bear_grows_with_damping(stiffness_margin, damping,
 
     assert found.exact.alpha_upper == pytest.approx(borne, abs=1e-4)
     assert found.lemma.alpha_star == pytest.approx(0.148, abs=1e-3)
+
+
+@pytest.mark.slow
+def test_stiff_gains_with_the_stiffness_of_two_elements_are_unstable_and_gentle_ones_are_not():
+    table = {(row[0], row[1]): row[2:] for row in example("stiffness_from_elements").table()}
+
+    # a clamped line's frequencies on two elements, 3.51772 and 22.2215, beside 3.51602 and 22.0345
+    assert table["rrp-gentle", 2][:2] == pytest.approx(
+        [(3.51772 / 3.516015) ** 2, (22.2215 / 22.034492) ** 2], rel=1e-5
+    )
+    assert not table["rrp-stiff-decoupling", 2][2]
+    assert table["rrp-gentle", 2][2]

@@ -14,6 +14,7 @@ from flexctl.loop.margin.record import Interval, Loss, Margin, OrderMargin, Pose
 from flexctl.loop.margin.remedy_search import Remedies
 from flexctl.loop.margin.requirement import Requirement
 from flexctl.loop.verdict_json import basis_json
+from flexctl.view.given_words import given_row
 from flexctl.view.margin_words import borne_above, borne_below, grown, lemma_words, percent
 from flexctl.view.request import basis_words
 from flexctl.view.tables import literal, number, plain_table
@@ -95,6 +96,8 @@ def _rows(found: Margin, where: str) -> Iterator[tuple[str, str, tuple[str, str,
     yield from _worst("overestimate", found.worst)
     yield f"underestimate, exact {where}", borne_below(exact.alpha_lower), _lost(exact.lower)
     yield from _worst("underestimate", found.worst_below)
+    if found.given_error:
+        yield given_row(found.given_error, where)
     lost = [pose for pose in found.path if pose.interval is None]
     if lost:
         label = f"unstable without error at {len(lost)} of {len(found.path)} poses"

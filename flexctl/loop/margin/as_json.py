@@ -6,7 +6,15 @@ from typing import Any
 
 from flexctl.design import Lemma
 from flexctl.design.partial_errors import FARTHEST
-from flexctl.loop.margin.record import Interval, Loss, Margin, ModeRate, OrderMargin, StructuredAt
+from flexctl.loop.margin.record import (
+    GivenError,
+    Interval,
+    Loss,
+    Margin,
+    ModeRate,
+    OrderMargin,
+    StructuredAt,
+)
 from flexctl.loop.verdict_json import basis_json, plain
 
 
@@ -25,6 +33,7 @@ def margin_json(found: Margin) -> dict[str, Any]:
                 "parts": {name: _limit(lemma) for name, lemma in found.partial.items()},
                 "given": _lemma(found.given) if found.given else None,
             },
+            "given_stiffness": _given(found.given_error) if found.given_error else None,
             "exact": _interval(found.exact) | {"rates": [_rate(rate) for rate in found.rates]},
             "path": _path(found),
             "orders": [_order(order) for order in found.orders],
@@ -56,6 +65,27 @@ def _limit(lemma: Lemma) -> dict[str, Any]:
     if lemma.alpha_star > FARTHEST:
         return {"alpha_star": None, "loss": f"none up to {FARTHEST:g}"}
     return {"alpha_star": lemma.alpha_star, "loss": lemma.loss}
+
+
+def _given(found: GivenError) -> dict[str, Any]:
+    """Write what a given stiffness does; shares are of its whole error."""
+    poses = found.at
+    return {
+        "errors": dict(found.errors),
+        "lemma": _lemma(found.lemma),
+        "stable": all(at.stable for at in poses),
+        "poses": [
+            {
+                "t": at.t,
+                "stable": at.stable,
+                "abscissa": at.abscissa,
+                "mode": at.mode,
+                "share": at.share.alpha_upper if at.share else None,
+                "upper": _loss(at.share.upper) if at.share else None,
+            }
+            for at in poses
+        ],
+    }
 
 
 def _rate(rate: ModeRate) -> dict[str, Any]:

@@ -102,6 +102,59 @@ class PoseMargin:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GivenAt:
+    """What a given error dK = K_hat - K does at one pose.
+
+    Attributes
+    ----------
+    t
+        Time of the pose in the motion [s]; None of the judged pose.
+    stable
+        Whether nothing grows with all of dK.
+    abscissa
+        Largest real part of its eigenvalues then [1/s].
+    mode
+        What grows fastest; empty where the loop is stable.
+    share
+        Interval of t within which K + t dK is borne; None where the loop is unstable without error.
+    """
+
+    t: float | None
+    stable: bool
+    abscissa: float
+    mode: str
+    share: Interval | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenError:
+    """A stiffness that was given: what the lemma says of it, and what the loop does with it.
+
+    Attributes
+    ----------
+    errors
+        K_hat/K - 1 [-] of the parts that have one, by name.
+    lemma
+        At the judged pose; `alpha_star` is the share t of dK at which the flexible block is lost,
+        above 1 where the lemma allows all of it.
+    at
+        The judged pose first, then those of the motion.
+    """
+
+    errors: Mapping[str, float]
+    lemma: Lemma
+    at: tuple[GivenAt, ...]
+
+    @property
+    def worst(self) -> GivenAt:
+        """Pose that is lost: the one that grows fastest; else the one that bears least of dK."""
+        lost = [at for at in self.at if not at.stable]
+        if lost:
+            return max(lost, key=lambda at: at.abscissa)
+        return min(self.at, key=lambda at: at.share.alpha_upper if at.share else 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
 class OrderMargin:
     """The same at the judged pose, of the gain set made on a plant of another order.
 
@@ -186,6 +239,8 @@ class Margin:
     given
         The lemma there for the error that the model has beside an arm of other stiffness; None
         where it has none.
+    given_error
+        What a stiffness does that was given by its parts; None where none was.
     exact
         Interval of the complete loop at that pose.
     rates
@@ -213,6 +268,7 @@ class Margin:
     lemma: Lemma
     partial: Mapping[str, Lemma]
     given: Lemma | None
+    given_error: GivenError | None
     exact: Interval
     rates: tuple[ModeRate, ...]
     locus: Locus

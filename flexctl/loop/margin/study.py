@@ -26,10 +26,11 @@ from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.evaluation import N_PATH
 from flexctl.loop.margin.case import Case
+from flexctl.loop.margin.given import judge_given, part_errors
 from flexctl.loop.margin.growth_run import close_wrong, run_along_mode
 from flexctl.loop.margin.model_errors import by_link, by_mode
 from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
-from flexctl.loop.margin.record import Margin, OrderMargin, PoseMargin, StructuredAt
+from flexctl.loop.margin.record import GivenError, Margin, OrderMargin, PoseMargin, StructuredAt
 from flexctl.loop.margin.structured_errors import bound_errors, check_errors, worst_stiffness
 
 ORDERS = tuple(
@@ -48,6 +49,7 @@ def find_margin(
     pose: Mapping[str, float] | None = None,
     n_path: int = N_PATH,
     errors: Mapping[str, float] | None = None,
+    stiffness: Mapping[str, float] | None = None,
     orders: Sequence[BasisChoice] = (),
     unknown_damping: bool = False,
     run: bool = False,
@@ -67,6 +69,9 @@ def find_margin(
         Number of poses along the motion; 0 leaves it out.
     errors
         What may be wrong independently: see `structured_loop`; nothing leaves that out.
+    stiffness
+        A stiffness that the controller computes with, K_hat/K [-] by part, link or spring, to be
+        judged as it is: see `part_errors`.
     orders
         Discretisations of the design to be judged on the same truth.
     unknown_damping
@@ -79,7 +84,7 @@ def find_margin(
     Raises
     ------
     InputError
-        When the design measures nothing, the arm is rigid, or an error is not known.
+        When the design measures nothing, the arm is rigid, or an error or part is not known.
     DesignError
         When the loop is unstable without any error; the mode is named.
     """
@@ -97,6 +102,8 @@ def find_margin(
     study = _Study(case=case, pose=pose, say=progress or (lambda _words: None))
     study.say("the loop with its errors pulled out")
     closed = case.close()
+    if stiffness:
+        part_errors(closed.controller.plant, stiffness)
     judged, path = study.judged(closed), study.along(closed, n_path)
     return Margin(
         model=arm.name,
@@ -108,6 +115,7 @@ def find_margin(
         lemma=_lemma(judged),
         partial=_partial_lemmas(judged),
         given=_given_lemma(judged, case.body),
+        given_error=study.given(judged, path, stiffness) if stiffness else None,
         exact=judged.interval,
         rates=judged.rates,
         locus=judged.locus,
@@ -189,6 +197,15 @@ class _Study:
         stars = lemma_along(plant, plant.straight(poses)).alpha_star
         triples = zip(times.tolist(), poses.T, stars.tolist(), strict=True)
         return tuple(_at_pose(closed, *triple) for triple in triples)
+
+    def given(
+        self, judged: PoseLoop, path: Sequence[PoseMargin], stiffness: Mapping[str, float]
+    ) -> GivenError:
+        """Judge a given stiffness at the judged pose and at all of the motion."""
+        closed, times = judged.closed, np.array([pose.t for pose in path])
+        self.say("the stiffness that was given")
+        poses = closed.controller.reference.sample(times)[0].T if path else ()
+        return judge_given(judged, list(zip(times.tolist(), poses, strict=True)), stiffness)
 
     def at_order(self, basis: BasisChoice) -> OrderMargin:
         """Find the same of the gain set made on another plant."""
