@@ -33,8 +33,9 @@ def _largest(found: GivenError) -> str:
 def _borne(found: GivenError, where: str) -> str:
     at, lost = found.worst, [at for at in found.at if not at.stable]
     if not lost:
-        poses = f"all {len(found.at)} poses" if len(found.at) > 1 else _place(at, where)
-        return f"is borne at {poses}, and {_share(at)} at {_place(at, where)}"
+        if len(found.at) == 1:
+            return f"is borne at {_place(at, where)}, and {_share(at)} there"
+        return f"is borne at all {len(found.at)} poses, and {_share(at)} at {_place(at, where)}"
     grows = f"there {in_words(at.mode)} grows at {figure(at.abscissa)} 1/s"
     loss = f" (lost in {loss_words(at.share.upper)})" if at.share and at.share.upper else ""
     count = f"{len(lost)} of {len(found.at)} poses, " if len(found.at) > 1 else ""

@@ -268,7 +268,7 @@ class Margin:
     lemma: Lemma
     partial: Mapping[str, Lemma]
     given: Lemma | None
-    given_error: GivenError | None
+    given_error: GivenError | None = None
     exact: Interval
     rates: tuple[ModeRate, ...]
     locus: Locus
