@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -20,6 +21,7 @@ from flexctl.view.style import BAD, GOOD, Canvas, few_ticks, new_figure, styled
 _DECADES = 10.0 ** np.arange(-4, 5)  # per cent
 _STEPS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))  # of levels, the finest first
 _MOST = 10  # levels; beyond, coarser steps are taken
+_TAIL = 0.1  # of the loops at either end, which may be drawn in one colour
 _COLOURS = "YlGnBu"
 _LIGHT = 0.72  # of the colours: the darkest leave labels unread
 _HATCH = "////"
@@ -72,37 +74,53 @@ def plot_gain_chart(canvas: Canvas, chart: GainChart) -> None:
 
 
 def _fill(canvas: Canvas, axes: Axes, chart: GainChart, values: Array) -> None:
-    levels = _levels(values[np.isfinite(values) & (values > 0)])
-    shown = np.clip(values.T, levels[0], levels[-1])  # 0 and any are regions of their own
+    numbered = np.isfinite(values) & (values > 0)
+    own = 100 * chart.own.alpha_upper
+    levels, beyond = _levels(values[numbered], own)
+    low, high = levels[0] / 2 ** ("min" in beyond), levels[-1] * 2 ** ("max" in beyond)
     lines = np.log10(levels)
-    logs = np.ma.masked_invalid(np.log10(shown))
-    grid = (chart.Gp, chart.Gv, logs, lines)
-    filled = axes.contourf(*grid, colors=_colours(len(levels) - 1))
-    drawn = axes.contour(*grid, colors=_INK, linewidths=0.8, linestyles="-")
+    logs = np.ma.masked_invalid(np.log10(np.clip(values, low, high)))  # none and any lie over it
+    extend = beyond[0] if len(beyond) == 1 else "both" if beyond else "neither"
+    colours = _colours(len(levels) - 1 + len(beyond))
+    filled = axes.contourf(chart.Gp, chart.Gv, logs.T, lines, colors=colours, extend=extend)
+    edges = np.ma.masked_where(~numbered, logs).T
+    style = {"colors": _INK, "linewidths": 0.8, "linestyles": "-"}
+    drawn = axes.contour(chart.Gp, chart.Gv, edges, lines, **style)
     names = {line: f"{level:g} %" for line, level in zip(lines, levels, strict=True)}
     _name_levels(axes, drawn, names)
     bar = canvas.colorbar(filled, ax=axes, ticks=lines, pad=0.02, fraction=0.05, aspect=30)
     bar.ax.set_yticklabels(names.values())
     bar.ax.minorticks_off()
     bar.set_label("overestimate of the stiffness it bears")
-    own = 100 * chart.own.alpha_upper
     if levels[0] <= own <= levels[-1]:
         style = {"marker": "o", "markersize": 7, "color": "white", "markeredgecolor": "black"}
         bar.ax.plot(0.5, np.log10(own), clip_on=False, **style)
 
 
-def _levels(values: Array) -> Array:
-    """Levels [%] from the one below the least value to the one above the largest."""
+def _levels(values: Array, own: float) -> tuple[Array, list[str]]:
+    """Choose levels [%] from below the least value to above the largest, the finest steps first.
+
+    Where that takes too many, a tenth of the loops at either end may lie beyond them, but never the
+    design: at which end ("min", "max") some do.
+    """
     low, high = values.min(), values.max()
-    levels = _DECADES
-    for steps in _STEPS:
-        known = np.outer(_DECADES, steps).ravel()
-        first = max(int(np.searchsorted(known, low, side="right")) - 1, 0)
-        last = min(int(np.searchsorted(known, high)), len(known) - 1)
-        levels = known[first : max(last, first + 1) + 1]
+    for steps in _STEPS[:-1]:
+        levels = _between(low, high, steps)
         if len(levels) <= _MOST:
-            break
-    return levels
+            return levels, []
+    most = np.quantile(values, (_TAIL, 1 - _TAIL), method="nearest")
+    known = np.append(most, own if np.isfinite(own) and own > 0 else most[0])
+    tried = [_between(known.min(), known.max(), steps) for steps in _STEPS]
+    levels = next((some for some in tried if len(some) <= _MOST), tried[-1])
+    ends = {"min": low < levels[0], "max": high > levels[-1]}
+    return levels, [end for end, some in ends.items() if some]
+
+
+def _between(low: float, high: float, steps: Sequence[float]) -> Array:
+    levels = np.outer(_DECADES, steps).ravel()
+    first = max(int(np.searchsorted(levels, low, side="right")) - 1, 0)
+    last = min(int(np.searchsorted(levels, high)), len(levels) - 1)
+    return levels[first : max(last, first + 1) + 1]
 
 
 def _colours(count: int) -> list[Any]:
@@ -149,12 +167,15 @@ def _region(
     if fill:
         seen = np.ma.masked_where(np.isnan(chart.alpha_upper), there.astype(float)).T
         axes.contourf(chart.Gp, chart.Gv, seen, [0.5, 1.5], colors=[fill])
-    x, y = _deepest(chart, there)
-    axes.text(x, y, name, color=ink, fontsize=9, ha="center", va="center", bbox=PAPER, zorder=6)
+    k, j = _deepest(chart, there)
+    side = {0: "left", len(chart.Gp) - 1: "right"}.get(k, "center")
+    height = {0: "bottom", len(chart.Gv) - 1: "top"}.get(j, "center")
+    style = {"color": ink, "fontsize": 9, "bbox": PAPER, "zorder": 6}
+    axes.text(chart.Gp[k], chart.Gv[j], name, ha=side, va=height, **style)
 
 
-def _deepest(chart: GainChart, there: Array) -> tuple[float, float]:
-    """Return the factors of the point of a region with most of it around, off edges and centre."""
+def _deepest(chart: GainChart, there: Array) -> tuple[int, int]:
+    """Return the indices of the point of a region with most of it around, off edges and centre."""
     wide = np.pad(there, 1, constant_values=False)
     moves = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
     depth = sum(np.roll(wide, move, (0, 1))[1:-1, 1:-1].astype(float) for move in moves)
@@ -166,8 +187,7 @@ def _deepest(chart: GainChart, there: Array) -> tuple[float, float]:
     places = np.argwhere(score == score.max())
     middle = places.mean(axis=0)
     k, j = places[np.abs(places - middle).sum(axis=1).argmin()]
-    x, y = (np.clip(f[n], f[1], f[-2]) for f, n in zip(_of(chart), (k, j), strict=True))
-    return float(x), float(y)
+    return int(k), int(j)
 
 
 def _of(chart: GainChart) -> tuple[Array, Array]:

@@ -86,10 +86,10 @@ def _at_edge(axes: Axes, ratios: Array, height: float, marker: str, name: str) -
     axes.plot(ratios, np.full(len(ratios), height), marker, **style)
     words = "any is borne" if marker == "^" else "none is borne"
     if words not in {text.get_text() for text in axes.texts}:
-        place = {"textcoords": "offset points", "ha": "center", "color": "#444444"}
-        up = marker == "v"
-        place |= {"xytext": (0, 8 if up else -8), "va": "bottom" if up else "top"}
-        axes.annotate(words, (ratios[len(ratios) // 2], height), **place)
+        offset, side = ((0, 8), "bottom") if marker == "v" else ((0, -8), "top")
+        place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": side}
+        spot = (float(ratios[len(ratios) // 2]), height)
+        axes.annotate(words, spot, xytext=offset, color="#444444", **place)
 
 
 def _shade_lost(axes: Axes, ratios: Array, known: Array, unknown: Array) -> None:

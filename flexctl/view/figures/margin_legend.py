@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from matplotlib.axes import Axes
 
 _LINE, _GAP = 13.5, 5.0  # points: height of a row, and above the last one
@@ -20,8 +22,17 @@ def legend_above(axes: Axes, columns: int = 3, *, marker: float = 1.0) -> None:
     if max(map(len, names)) > _LONG:
         columns = min(columns, 2)
     rows = -(-len(names) // columns)
-    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.1}
-    space = {"columnspacing": 1.4, "handletextpad": 0.6, "labelspacing": 0.25, "borderpad": 0.2}
+    place: dict[str, Any] = {
+        "loc": "lower left",
+        "bbox_to_anchor": (0.0, 1.0),
+        "borderaxespad": 0.1,
+    }
+    space: dict[str, Any] = {
+        "columnspacing": 1.4,
+        "handletextpad": 0.6,
+        "labelspacing": 0.25,
+        "borderpad": 0.2,
+    }
     axes.legend(handles, names, ncols=columns, markerscale=marker, **place, **space)
     axes.set_title(axes.get_title(loc="left"), pad=rows * _LINE + _GAP)
 
