@@ -10,11 +10,20 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from flexctl.loop.margin.mode_names import in_words
-from flexctl.loop.margin.record import Interval, Loss, Margin, OrderMargin, PoseMargin, StructuredAt
+from flexctl.loop.margin.record import (
+    Interval,
+    Loss,
+    Margin,
+    ModeRate,
+    OrderMargin,
+    PoseMargin,
+    StructuredAt,
+)
 from flexctl.loop.margin.remedy_search import Remedies
 from flexctl.loop.margin.requirement import Requirement
 from flexctl.loop.verdict_json import basis_json
 from flexctl.view.given_words import given_row
+from flexctl.view.margin_rates import MOST, decay, growth, lost_at
 from flexctl.view.margin_words import borne_above, borne_below, grown, lemma_words, percent
 from flexctl.view.request import basis_words
 from flexctl.view.tables import literal, number, plain_table
@@ -51,7 +60,7 @@ def _remedies(found: Remedies) -> Table:
         "bandwidth of the joint gains, times": found.bandwidth,
         "effort of the second loop (final pose), times": found.second_loop,
         "damping ratio of all links": found.damping,
-        "inertia added at all joints, of their own": found.inertia,
+        "inertia added at every joint, times the arm's own about it": found.inertia,
     }
     for label, remedy in searched.items():
         if remedy is not None:
@@ -122,17 +131,29 @@ def _lost(loss: Loss | None) -> tuple[str, str, str]:
 
 def _rates(found: Margin, where: str) -> Table:
     title = f"Fastest-growing modes to first order {where}: a guide, the margin is above"
-    columns = ("mode", "at rad/s", "decay 1/s", "lost of it per 1 %", "all lost at")
+    columns = (
+        "mode",
+        "at rad/s",
+        "decay 1/s",
+        "lost of it per 1 %",
+        "all lost, to first order, at",
+    )
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4))
     for rate in found.rates[:_N_RATES]:
         table.add_row(
             literal(in_words(rate.mode)),
             number(rate.value.imag),
-            number(-rate.value.real, 3),
-            number(rate.rate.real / 100, 3),
-            percent(rate.lost_at),
+            number(decay(rate), 3),
+            number(growth(rate) / 100, 3) if growth(rate) > 0 else "-",
+            _all_lost(rate),
         )
     return table
+
+
+def _all_lost(rate: ModeRate) -> str:
+    """Write where a mode's decay is used up, no further than a derivative at 0 tells."""
+    at = lost_at(rate)
+    return f"over {percent(MOST)}" if MOST < at < np.inf else percent(at)
 
 
 def _independent(at: StructuredAt, sizes: dict[str, float]) -> Table:

@@ -120,6 +120,15 @@ def independent(**changes):
     )
 
 
+def tabled(found):
+    """Give what the terminal shows of it."""
+    basis = {"kind": "modes", "order": 2}
+    answer = {"truth": basis, "basis": basis, "errors": {"modes": 1.0}, "verdict": "so"}
+    with (printer := console()).capture() as heard:
+        printer.print(margin_table(found, answer, "at the final pose"))
+    return heard.get()
+
+
 def words_drawn(found):
     figure = plot_margin(found, "at the final pose")
     figure.draw_without_rendering()
@@ -301,6 +310,8 @@ def test_no_bias_is_offered_where_a_pose_is_unstable():
     assert "on purpose" not in said(margin(path=(UNSTABLE,)))
 
 
+ONE_MODE = BasisChoice(kind="modes", order=1)
+BEYOND = Interval(lower=None, upper=replace(FLUTTER, alpha=3.54), unknowns=8)
 HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3, why="joint1 grows")
 
 
@@ -316,7 +327,19 @@ HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3,
         ({"exact": Interval(lower=BELOW, upper=None, unknowns=8)}, "exact: -40 %"),
         ({"exact": Interval(lower=None, upper=None)}, "all modes: none loses damping"),
         ({"exact": Interval(lower=None, upper=ZERO, unknowns=8)}, "growth by an overestimate"),
-        ({"structured": (independent(),)}, "final pose: 15 % stable (proven)"),
+        ({}, "overestimates borne: up to 10 % at the final pose; up to 10 % on the way"),
+        ({"basis": ONE_MODE}, "lemma (1 mode)"),
+        ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 poses"),
+        ({"exact": BEYOND}, "exact: 354 %, beyond"),
+        (
+            {"exact": Interval(lower=None, upper=None, unknowns=8)},
+            "exact, of the whole loop: no limit",
+        ),
+        ({"exact": Interval(lower=None, upper=None, unknowns=8)}, "exact: no limit above"),
+        ({"exact": Interval(lower=None, upper=None)}, "the law computes with no stiffness"),
+        ({"orders": (HOPELESS,)}, "judged at the final pose"),
+        ({"structured": (independent(),)}, "-20 %"),
+        ({"structured": (independent(),)}, "final pose: +-15 % stable (proven)"),
         ({"structured": (independent(proven=False),)}, "15 % stable (not proven)"),
         ({"structured": (independent(worst_case=None),)}, "no errors were found"),
         (
@@ -342,10 +365,46 @@ def test_the_figure_says_in_words_what_is_found(changes, words):
     ],
 )
 def test_the_table_says_what_is_found(changes, words):
-    found = margin(**changes)
-    basis = {"kind": "modes", "order": 2}
-    answer = {"truth": basis, "basis": basis, "errors": {"modes": 1.0}, "verdict": "so"}
-    with (printer := console()).capture() as heard:
-        printer.print(margin_table(found, answer, "at the final pose"))
+    assert words in " ".join(tabled(margin(**changes)).split())
 
-    assert words in " ".join(heard.get().split())
+
+def test_a_panel_with_nothing_to_show_has_no_frame():
+    figure = plot_margin(margin(structured=(independent(worst_case=None),)), "at the final pose")
+
+    (panel,) = [axes for axes in figure.axes if not axes.axison]
+    assert [text.get_text() for text in panel.texts] == [
+        "no errors were found that destabilise: no worst case to show"
+    ]
+    assert not panel.patches
+
+
+def test_no_legend_lies_over_data():
+    figure = plot_margin(margin(orders=(HOPELESS,)), "at the final pose")
+    figure.draw_without_rendering()
+
+    legends = [(axes, axes.get_legend()) for axes in figure.axes if axes.get_legend()]
+    assert len(legends) == 4  # motion, frequencies, rates and orders
+    gaps = [one.get_window_extent().y0 - axes.get_window_extent().y1 for axes, one in legends]
+    assert min(gaps) >= 0
+
+
+UNDAMPED = -6e-14 + 18.24j
+
+
+@pytest.mark.parametrize(
+    ("value", "rate", "cells"),
+    [
+        (UNDAMPED, 74.1, ["18.24", "0", "0.741", "0 %"]),
+        (UNDAMPED, 1e-9, ["18.24", "0", "-", "-"]),
+        (-1 + 20j, 10.0, ["20", "1", "0.1", "10 %"]),
+        (-1 + 20j, -10.0, ["20", "1", "-", "-"]),
+        (-32.6 + 3477j, 3.29e-3, ["3477", "32.6", "3.29e-05", "over 1000 %"]),
+    ],
+)
+def test_rates_to_first_order_show_no_round_off(value, rate, cells):
+    found = margin(rates=(ModeRate(mode="link2.y.1", value=value, rate=complex(rate)),))
+
+    table = tabled(found)
+    row = next(line for line in table.splitlines() if line.strip().startswith("link2's first"))
+    assert [cell.strip() for cell in row.split("in y")[1].split("  ") if cell.strip()] == cells
+    assert "all lost, to first order, at" in " ".join(table.split())

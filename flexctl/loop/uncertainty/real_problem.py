@@ -209,14 +209,16 @@ def _at_the_origin(problem: Problem, crossing: RealCrossing) -> RealCrossing:
     g (k_v lambda + k_p) has both eigenvalues in 0 at g = 0, and one unstable beyond. The
     determinant then changes its sign, as it does of no pair that swings.
     """
-    sides = [crossing.delta * (1 - _BESIDE), crossing.delta * (1 + _BESIDE)]
-    if not 0 < crossing.frequency < _SLOW * np.abs(problem.loop.poles(np.zeros(1))).max():
+    slow = _SLOW * np.abs(problem.loop.poles(np.zeros(1))).max()
+    there = np.abs(problem.loop.poles(np.array([crossing.delta])))
+    if crossing.frequency >= slow or (there < slow).sum() < 2:
         return crossing
-    signs = [np.linalg.slogdet(problem.loop.matrix(np.array([x])))[0] for x in sides]
+    low, high = sorted((crossing.delta * (1 - _BESIDE), crossing.delta * (1 + _BESIDE)))
+    signs = [np.linalg.slogdet(problem.loop.matrix(np.array([x])))[0] for x in (low, high)]
     if signs[0] == signs[1]:
         return crossing
-    below, above = (problem.unstable(x)[0] for x in sorted(sides))
-    return replace(crossing, eigenvalue=0j, frequency=0.0, change=above - below)
+    change = problem.unstable(high)[0] - problem.unstable(low)[0]
+    return replace(crossing, eigenvalue=0j, frequency=0.0, change=change)
 
 
 def _hardly_moved(problem: Problem, crossing: RealCrossing) -> bool:
