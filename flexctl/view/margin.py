@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from flexctl.catalogue import Arm, load_design
 from flexctl.errors import InputError
-from flexctl.loop.margin.as_json import margin_json
+from flexctl.loop.margin.as_json import margin_json, remedies_json
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.gain_chart import DampingChart, GainChart, damping_chart, gain_chart
 from flexctl.loop.margin.other_arms import borne_by_other_arms
 from flexctl.loop.margin.record import Margin
 from flexctl.loop.margin.remedies import margin_bias
-from flexctl.loop.margin.remedy_search import Remedies, find_remedies, remedies_json
+from flexctl.loop.margin.remedy_search import Remedies, find_remedies
 from flexctl.loop.margin.structured_errors import check_errors
 from flexctl.loop.margin.study import ORDERS, find_margin
 from flexctl.loop.verdict_json import plain

@@ -7,6 +7,8 @@ from typing import Any
 from flexctl.design import Lemma
 from flexctl.design.partial_errors import FARTHEST
 from flexctl.loop.margin.record import Interval, Loss, Margin, ModeRate, OrderMargin, StructuredAt
+from flexctl.loop.margin.remedy_search import Remedies
+from flexctl.loop.margin.requirement import Requirement, Trial
 from flexctl.loop.verdict_json import basis_json, plain
 
 
@@ -156,4 +158,44 @@ def _structured(at: StructuredAt) -> dict[str, Any]:
         },
         "grid": {"frequency": found.grid, "mu": found.mu},
         "notes": found.notes,
+    }
+
+
+def remedies_json(found: Remedies) -> dict[str, Any]:
+    """Write remedies as dictionaries; what does not help has `found` null, and the best tried."""
+    joint, second = found.bandwidth, found.second_loop
+    damping, inertia = found.damping, found.inertia
+    return {
+        "need": found.wanted,
+        "bias_for_need": found.bias,
+        "bandwidth": joint
+        and _searched(joint.requirement)
+        | {
+            "Gp": joint.gains.Gp if joint.gains else None,
+            "Gv": joint.gains.Gv if joint.gains else None,
+        },
+        "second_loop": second
+        and _searched(second.requirement)
+        | {"effort": second.effort, "slowest": second.slowest.real, "fastest": second.fastest.real},
+        "damping": damping and _searched(damping.requirement) | {"own": damping.own},
+        "inertia": inertia
+        and _searched(inertia.requirement) | {"joints": inertia.joints, "added": inertia.added},
+    }
+
+
+def _searched(searched: Requirement) -> dict[str, Any]:
+    return {
+        "found": searched.found.value if searched.found else None,
+        "best": _trial(searched.best) if searched.best else None,
+        "tried": [searched.grid[0], searched.grid[-1]],
+        "variants": searched.variants,
+    }
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    return {
+        "value": trial.value,
+        "alpha_upper": trial.alpha_upper,
+        "alpha_lower": trial.alpha_lower,
+        "mode": trial.loss.mode if trial.loss else None,
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from flexctl.errors import InputError
 from flexctl.loop.margin.added_damping import (
@@ -23,7 +22,6 @@ from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.other_arms import bias_on_softer_arms
 from flexctl.loop.margin.record import Margin
 from flexctl.loop.margin.remedies import bias_for, margin_intervals
-from flexctl.loop.margin.requirement import Requirement, Trial
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,43 +99,3 @@ def find_remedies(
         damping=damping,
         inertia=least_inertia(case, wanted),
     )
-
-
-def remedies_json(found: Remedies) -> dict[str, Any]:
-    """Write remedies as dictionaries; what does not help has `found` null, and the best tried."""
-    joint, second = found.bandwidth, found.second_loop
-    damping, inertia = found.damping, found.inertia
-    return {
-        "need": found.wanted,
-        "bias_for_need": found.bias,
-        "bandwidth": joint
-        and _searched(joint.requirement)
-        | {
-            "Gp": joint.gains.Gp if joint.gains else None,
-            "Gv": joint.gains.Gv if joint.gains else None,
-        },
-        "second_loop": second
-        and _searched(second.requirement)
-        | {"effort": second.effort, "slowest": second.slowest.real, "fastest": second.fastest.real},
-        "damping": damping and _searched(damping.requirement) | {"own": damping.own},
-        "inertia": inertia
-        and _searched(inertia.requirement) | {"joints": inertia.joints, "added": inertia.added},
-    }
-
-
-def _searched(searched: Requirement) -> dict[str, Any]:
-    return {
-        "found": searched.found.value if searched.found else None,
-        "best": _trial(searched.best) if searched.best else None,
-        "tried": [searched.grid[0], searched.grid[-1]],
-        "variants": searched.variants,
-    }
-
-
-def _trial(trial: Trial) -> dict[str, Any]:
-    return {
-        "value": trial.value,
-        "alpha_upper": trial.alpha_upper,
-        "alpha_lower": trial.alpha_lower,
-        "mode": trial.loss.mode if trial.loss else None,
-    }
