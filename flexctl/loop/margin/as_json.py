@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from flexctl.design import Lemma
 from flexctl.design.partial_errors import FARTHEST
+from flexctl.loop.margin.bias_advice import BiasAdvice, OfferedBias
+from flexctl.loop.margin.bias_run import BiasRun
 from flexctl.loop.margin.record import Interval, Loss, Margin, ModeRate, OrderMargin, StructuredAt
 from flexctl.loop.margin.remedy_search import Remedies
 from flexctl.loop.margin.requirement import Requirement, Trial
@@ -161,6 +164,29 @@ def _structured(at: StructuredAt) -> dict[str, Any]:
     }
 
 
+def bias_json(advice: BiasAdvice) -> dict[str, Any]:
+    """Write the bias that suits rest best, its runs, and the one that is advised after them."""
+    return _offered(advice.at_rest) | {
+        "run": [bias_run_json(run) for run in advice.runs] or None,
+        "advised": advice.advised and _offered(advice.advised),
+    }
+
+
+def _offered(offered: OfferedBias) -> dict[str, Any]:
+    return {
+        "bias": offered.bias,
+        "tolerates": offered.tolerates,
+        "lower": offered.lower,
+        "upper": offered.upper,
+        "other_arms": offered.other_arms,
+    }
+
+
+def bias_run_json(run: BiasRun) -> dict[str, Any]:
+    """Write a run with a bias, and whether it serves."""
+    return asdict(run) | {"failed": run.failed or None, "serves": run.serves}
+
+
 def remedies_json(found: Remedies) -> dict[str, Any]:
     """Write remedies as dictionaries; what does not help has `found` null, and the best tried."""
     joint, second = found.bandwidth, found.second_loop
@@ -168,6 +194,7 @@ def remedies_json(found: Remedies) -> dict[str, Any]:
     return {
         "need": found.wanted,
         "bias_for_need": found.bias,
+        "bias_for_need_run": found.bias_run and bias_run_json(found.bias_run),
         "bandwidth": joint
         and _searched(joint.requirement)
         | {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from flexctl.errors import InputError
 from flexctl.loop.margin.added_damping import (
@@ -18,6 +19,7 @@ from flexctl.loop.margin.bandwidth import (
     fastest_second_loop,
     largest_bandwidth,
 )
+from flexctl.loop.margin.bias_run import BiasRun, BiasRuns
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.other_arms import bias_on_softer_arms
 from flexctl.loop.margin.record import Margin
@@ -32,6 +34,8 @@ class Remedies:
     ----------
     bias
         Underestimate on purpose [-], tried on arms softer by up to that; None where none does.
+    bias_run
+        The nonlinear run with that bias; None where none was asked for or there is no bias.
     bandwidth
         Slower joint gains; None of a law that computes with no stiffness.
     second_loop
@@ -44,6 +48,7 @@ class Remedies:
 
     wanted: float
     bias: float | None
+    bias_run: BiasRun | None
     bandwidth: Bandwidth | None
     second_loop: SecondBandwidth | None
     damping: AddedDamping | None
@@ -51,7 +56,11 @@ class Remedies:
 
 
 def find_remedies(
-    case: Case, found: Margin, wanted: float, progress: Callable[[str], None] | None = None
+    case: Case,
+    found: Margin,
+    wanted: float,
+    progress: Callable[[str], None] | None = None,
+    runs: BiasRuns | None = None,
 ) -> Remedies:
     """Find all remedies by which a loop bears an overestimate of its stiffness.
 
@@ -65,6 +74,8 @@ def find_remedies(
         Required alpha_upper [-], above 0.
     progress
         Called with a sentence before every longer piece of work.
+    runs
+        Where the bias is run; nothing leaves that out.
 
     Raises
     ------
@@ -78,10 +89,11 @@ def find_remedies(
     bias = bias_for(margin_intervals(found), wanted)
     if bias is not None and found.exact.unknowns:
         bias = bias_on_softer_arms(case, bias, wanted)
+    here = partial(
+        Remedies, wanted=wanted, bias=bias, bias_run=runs.run(bias) if runs and bias else None
+    )
     if not found.exact.unknowns:
-        return Remedies(
-            wanted=wanted, bias=bias, bandwidth=None, second_loop=None, damping=None, inertia=None
-        )
+        return here(bandwidth=None, second_loop=None, damping=None, inertia=None)
     say("remedies: slower joint gains")
     bandwidth, second, damping = largest_bandwidth(case, wanted), None, None
     if found.second_loop:
@@ -91,9 +103,7 @@ def find_remedies(
         say("remedies: more damping")
         damping = least_damping(case, wanted)
     say("remedies: more inertia at the joints")
-    return Remedies(
-        wanted=wanted,
-        bias=bias,
+    return here(
         bandwidth=bandwidth,
         second_loop=second,
         damping=damping,
