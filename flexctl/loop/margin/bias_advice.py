@@ -88,11 +88,10 @@ def advise_bias(
     say("underestimating on purpose, in motion")
     tried = try_biases(runs, best.bias)
     served = largest_served(tried)
-    return BiasAdvice(
-        at_rest=at_rest,
-        runs=tried,
-        advised=at_rest if served == best.bias else served and _smaller(case, known, served),
-    )
+    if served is None:
+        return BiasAdvice(at_rest=at_rest, runs=tried)
+    advised = at_rest if served == best.bias else _smaller(case, known, served)
+    return BiasAdvice(at_rest=at_rest, runs=tried, advised=advised)
 
 
 def _smaller(case: Case, known: list[Interval], bias: float) -> OfferedBias:
