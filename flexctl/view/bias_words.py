@@ -17,10 +17,10 @@ def advice_words(advice: BiasAdvice | None, *, along: bool) -> str:
     if advice is None or not advice.at_rest.other_arms:
         return ""
     if not advice.runs:
-        return (
-            f"{_advised(advice.at_rest, along=along)}; in motion the joints then stray from their "
-            "reference, and how far was not run (--run)."
-        )
+        size = percent(-advice.at_rest.bias)
+        best = f" Underestimating on purpose by {size} suits rest best: "
+        but = "but in motion the joints then stray from their reference, which was not run (--run)"
+        return f"{best}{_tried(advice.at_rest, along=along)}; {but}."
     own = advice.runs[0]
     if own.failed:
         why = f"without one {own.failed}"
@@ -28,15 +28,16 @@ def advice_words(advice: BiasAdvice | None, *, along: bool) -> str:
     if advice.advised is None or not advice.advised.other_arms:
         return _none(advice)
     run = _run_of(advice, advice.advised.bias)
-    said = f"{_advised(advice.advised, along=along)}; in its run {strays(run, own)}"
+    tried = _tried(advice.advised, along=along)
+    size = percent(-advice.advised.bias)
+    said = f" Underestimate on purpose by {size}: {tried}; in its run {strays(run, own)}"
     return f"{said}{_not_the_best(advice)}."
 
 
-def _advised(offered: OfferedBias, *, along: bool) -> str:
+def _tried(offered: OfferedBias, *, along: bool) -> str:
     place = "at all these poses" if along else "there"
     borne = f"tried on arms that K_file misses by +-{percent(offered.other_arms)}"
-    size = percent(-offered.bias)
-    return f" Underestimate on purpose by {size}: {borne}, it is stable {place} at rest"
+    return f"{borne}, it is stable {place} at rest"
 
 
 def _not_the_best(advice: BiasAdvice) -> str:

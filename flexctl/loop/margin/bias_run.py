@@ -22,6 +22,7 @@ from flexctl.plant import Plant, StiffnessError, assemble_plant
 
 FARTHEST = 2.0  # times the tip error without bias: more is no price for a margin
 LEAST = 0.01  # no stiffness is known to a percent: a smaller bias is worth nothing
+_STEP = 0.005  # a bias is not looked for more closely
 _MOST_RUNS = 5  # with a bias; each compiles a law of its own
 _FINEST = 1000  # a bias that is chosen has so many parts: words then say what was run
 _TOLERANCE = Tolerance.of(1e-7)  # errors of the tip to some 1e-6 of them
@@ -120,8 +121,7 @@ class BiasRuns:
 def try_biases(runs: BiasRuns, best: float) -> tuple[BiasRun, ...]:
     """Run `best` < 0, and if it does not serve search for the largest underestimate that does.
 
-    The error of the tip grows about as b does, or faster: the chord from a bias that serves to one
-    that does not cuts the limit at one that serves. Beside a run that fails the span is halved.
+    The smallest that is worth anything comes next: if that does not serve none does.
 
     Returns
     -------
@@ -133,21 +133,30 @@ def try_biases(runs: BiasRuns, best: float) -> tuple[BiasRun, ...]:
     if inner.failed:
         return (inner,)
     outer = runs.run(best)
-    found = [inner, outer]
-    while not outer.serves and inner.bias - outer.bias > LEAST and len(found) <= _MOST_RUNS:
-        last = len(found) == _MOST_RUNS
-        between = -LEAST if last and not inner.bias else _between(inner, outer)
-        found.append(runs.run(between))
+    found, asked = [inner, outer], -LEAST
+    while not outer.serves and inner.bias - outer.bias > _STEP and len(found) <= _MOST_RUNS:
+        found.append(runs.run(asked))
         inner, outer = (found[-1], outer) if found[-1].serves else (inner, found[-1])
+        if not inner.bias:
+            break
+        asked = _between(inner, outer)
     return tuple(found)
 
 
 def _between(inner: BiasRun, outer: BiasRun) -> float:
-    """Bias between one that serves and one that does not, and worth something."""
-    share = 0.5
+    """Bias between one that serves and one that does not.
+
+    The error of the tip grows about as b does, or faster. The chord to a run that strays too far
+    thus meets the limit at a bias that serves; the line from no bias on meets it beyond the limit,
+    which will do beside a run that fails and tells no error, but no farther than half way.
+    """
+    span = inner.bias - outer.bias
+    step, left = span / 2, FARTHEST - (inner.times or 0.0)
     if inner.times is not None and outer.times is not None:
-        share = (FARTHEST - inner.times) / (outer.times - inner.times)
-    step = max(share * (inner.bias - outer.bias), LEAST)  # as little would change nothing
+        step = left / (outer.times - inner.times) * span
+    elif inner.times is not None and inner.times > 1:
+        step = min(step, left / (inner.times - 1) * -inner.bias)
+    step = max(step, min(_STEP, span / 2))
     return math.ceil(_FINEST * (inner.bias - step)) / _FINEST
 
 
