@@ -23,6 +23,7 @@ from flexctl.loop.margin.record import (
     StructuredAt,
 )
 from flexctl.loop.margin.remedies import margin_bias
+from flexctl.loop.margin.remedy_search import Remedies
 from flexctl.loop.uncertainty.structured import Structured
 from flexctl.loop.uncertainty.worst_case import WorstCase
 from flexctl.view.bias_words import advice_words
@@ -373,6 +374,26 @@ SMALLER = offered(-0.05, upper=1.1 / 0.95 - 1)
 )
 def test_the_verdict_says_what_a_bias_does_in_motion(advice, words):
     assert words in said(margin(), **advice)
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (TAME, "the tip strays 30 mm, 1.5 times as far as without"),
+        (FAR, "the tip strays 50 mm, 2.5 times as far as without, too far: at most 2 times are"),
+        (FAILS, "the run ends at t = 0.3 s: joint3 leaves its beam"),
+        (replace(TAME, times=None), "nothing to be compared with"),
+    ],
+)
+def test_the_table_says_what_the_run_with_a_bias_that_is_needed_does(run, words):
+    none = {"bandwidth": None, "second_loop": None, "damping": None, "inertia": None}
+    remedies = Remedies(wanted=0.6, bias=run.bias, bias_run=run, **none)
+    basis = {"kind": "modes", "order": 2}
+    answer = {"truth": basis, "basis": basis, "errors": None, "verdict": "so"}
+    with (printer := console()).capture() as heard:
+        printer.print(margin_table(margin(), answer, "at the final pose", remedies))
+
+    assert words in " ".join(heard.get().split())
 
 
 def test_no_bias_is_offered_where_a_pose_is_unstable():
