@@ -148,7 +148,7 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
 @click.option("--no-structured", is_flag=True, help="Leave independent errors out.")
 @click.option("--orders", is_flag=True, help="Judge the gain set made on coarser and finer plants.")
 @click.option("--unknown-damping", is_flag=True, help="The controller does not know the damping.")
-@click.option("--run", is_flag=True, help="Run the nonlinear loop just beyond each worst case.")
+@click.option("--run", is_flag=True, help="Run the loop beyond each worst case, and with biases.")
 @click.option(
     "--need",
     type=float,

@@ -22,6 +22,7 @@ from flexctl.loop.margin.record import (
 from flexctl.loop.margin.remedy_search import Remedies
 from flexctl.loop.margin.requirement import Requirement
 from flexctl.loop.verdict_json import basis_json
+from flexctl.view.bias_words import strays
 from flexctl.view.given_words import given_row
 from flexctl.view.margin_rates import MOST, decay, growth, lost_at
 from flexctl.view.margin_words import borne_above, borne_below, grown, lemma_words, percent
@@ -55,7 +56,8 @@ def _remedies(found: Remedies) -> Table:
     bias = (
         "none does" if found.bias is None else percent(found.bias) if found.bias else "not needed"
     )
-    table.add_row("K_hat on purpose off by", literal(bias), "")
+    ran = strays(found.bias_run) if found.bias_run else ""
+    table.add_row("K_hat on purpose off by", literal(bias), literal(ran))
     searched = {
         "bandwidth of the joint gains, times": found.bandwidth,
         "effort of the second loop (final pose), times": found.second_loop,

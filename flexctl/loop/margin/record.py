@@ -11,7 +11,6 @@ from flexctl.catalogue import BasisChoice
 from flexctl.checks import Array, ComplexArray
 from flexctl.design import Lemma
 from flexctl.errors import InputError
-from flexctl.loop.margin.growth_run import GrowthRun
 from flexctl.loop.uncertainty.structured import Structured
 
 
@@ -190,6 +189,30 @@ class ModeRate:
         """Error [-] at which its decay is used up to first order; infinite if it does not grow."""
         grows = self.rate.real > 0
         return max(-self.value.real, 0.0) / self.rate.real if grows else np.inf
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowthRun:
+    """What a mode does in a nonlinear run, beside its eigenvalue.
+
+    Attributes
+    ----------
+    rate
+        Growth of the mode's share in the state over the run [1/s].
+    eigenvalue
+        Of the linear loop [1/s]; its real part is what `rate` should be.
+    duration
+        Of the run [s].
+    """
+
+    rate: float
+    eigenvalue: complex
+    duration: float
+
+    @property
+    def error(self) -> float:
+        """|rate - Re lambda| over |Re lambda| [-]."""
+        return abs(self.rate - self.eigenvalue.real) / abs(self.eigenvalue.real)
 
 
 @dataclass(frozen=True, kw_only=True)

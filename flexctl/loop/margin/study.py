@@ -30,6 +30,7 @@ from flexctl.loop.margin.given import judge_given, part_errors
 from flexctl.loop.margin.growth_run import close_wrong, run_along_mode
 from flexctl.loop.margin.model_errors import by_link, by_mode
 from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
+from flexctl.loop.margin.poses import motion_poses
 from flexctl.loop.margin.record import GivenError, Margin, OrderMargin, PoseMargin, StructuredAt
 from flexctl.loop.margin.structured_errors import bound_errors, check_errors, worst_stiffness
 
@@ -189,13 +190,11 @@ class _Study:
         """Find both margins at `count` poses along the motion."""
         if not count:
             return ()
-        motion = closed.controller.reference
-        times = np.linspace(0, motion.duration, count if motion.duration else 1)
-        poses = motion.sample(times)[0]
-        self.say(f"{len(times)} poses along the motion")
+        times, poses = motion_poses(closed.controller.reference, count)
+        self.say(f"{len(times)} poses along the motion" if len(times) > 1 else "the final pose")
         plant = closed.controller.plant.nominal
-        stars = lemma_along(plant, plant.straight(poses)).alpha_star
-        triples = zip(times.tolist(), poses.T, stars.tolist(), strict=True)
+        stars = lemma_along(plant, plant.straight(poses.T)).alpha_star
+        triples = zip(times.tolist(), poses, stars.tolist(), strict=True)
         return tuple(_at_pose(closed, *triple) for triple in triples)
 
     def given(
@@ -231,46 +230,35 @@ class _Study:
     ) -> tuple[StructuredAt, ...]:
         """Bound independent errors at the judged pose, and at the worst one of the motion."""
         closed, found = judged.closed, []
-        at = partial(self._bounded, closed, errors=errors, run=run)
+        at = partial(self._bounded, errors=errors, run=run)
         if not judged.interval.marginal:
             where = "the pose asked for" if self.pose is not None else "the final pose"
             end = closed.controller.reference.duration
             self.say(f"independent errors at {where}")
-            found.append(at(judged.joints, judged.share, t=end, where=where))
+            found.append(at(judged, t=end, where=where))
         worst = _worst(path)
         if worst:
             joints = closed.controller.reference.sample(np.array([worst.t]))[0][:, 0]
             where = "the worst pose of the motion"
             self.say(f"independent errors at {where}")
-            found.append(at(joints, 0.0, t=worst.t, where=where))
+            found.append(at(loop_at(closed, joints, 0.0), t=worst.t, where=where))
         return tuple(found)
 
     def _bounded(
         self,
-        closed: ClosedLoop,
-        joints: Array,
-        share: float,
+        at: PoseLoop,
         *,
         errors: Mapping[str, float],
         run: bool,
         t: float,
         where: str,
     ) -> StructuredAt:
-        found = bound_errors(closed, joints, share, errors, t=t, where=where)
+        found = bound_errors(at.closed, at.joints, at.share, errors, t=t, where=where)
         if not run or found.found.worst_case is None:
             return found
         self.say(f"a run beyond the worst case at {where}")
         named = worst_stiffness(found.found.worst_case, errors)
-        wrong = close_wrong(
-            self.case.believed,
-            self.case.body,
-            self.case.design,
-            closed.controller.plant.basis,
-            closed.truth.basis,
-            named,
-            joints,
-            second_loop=bool(share),
-        )
+        wrong = close_wrong(self.case, named, at.joints, second_loop=bool(at.share))
         return replace(found, run=run_along_mode(wrong, found.found.worst_case.eigenvalue))
 
 
