@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.loop.margin.model_errors import factor
+from flexctl.loop.margin.law_form import factor
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import LinearPlant, Plant
 
