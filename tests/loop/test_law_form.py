@@ -29,7 +29,7 @@ def dense(rng):
 
 
 def composite(seed, springs=2):
-    """u = (u_0 + sum beta_j U_j) x of springs, and deflection sum (1 - beta_i) g_i c_i' u of all."""
+    """Demand u = (u_0 + sum beta_j U_j) x of springs, deflection sum (1 - beta_i) g_i c_i' u."""
     rng = np.random.default_rng(seed)
     base, run_ahead = rng.normal(size=(3, 8)), [dense(rng) for _ in range(springs)]
     gives = [rng.normal(size=(3, 1)) @ rng.normal(size=(1, 3)) for _ in range(P)]
