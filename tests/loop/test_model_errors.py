@@ -19,7 +19,7 @@ from flexctl.loop.margin.model_errors import (
     by_mode,
     pull_out,
 )
-from flexctl.loop.margin.structured_errors import structured_loop
+from flexctl.loop.margin.structured_errors import bound_errors, structured_loop
 from flexctl.plant import assemble_plant, linearise
 
 FOLDER = Path(__file__).parent
@@ -209,3 +209,26 @@ def test_a_controller_of_known_stiffness_has_no_errors_to_pull_out(given):
 
     with pytest.raises(InputError, match="wanted a controller of unknown stiffness"):
         pull_out(known, *WITNESS["final"](known), all_together(known.controller.plant))
+
+
+def test_errors_of_a_damping_that_is_not_there_are_refused(given):
+    loop = unknown_loop(*given("planar", "gains", EARTH, 0.0))
+
+    with pytest.raises(InputError, match="wanted an arm with damping, came one without"):
+        structured_loop(loop, *WITNESS["final"](loop), {"damping": 1.0})
+
+
+def test_what_is_guaranteed_and_what_destabilises_is_in_the_quantities_themselves(given):
+    loop = unknown_loop(*given("planar", "composite"))
+    at = bound_errors(loop, *WITNESS["final"](loop), {"links": 0.2, "payload": 30.0}, t=0, where="")
+    links, payload = at.guaranteed
+    sizes = {"link1": 0.2, "link2": 0.2, "payload": 30.0}
+    worst = at.found.worst_case
+    wanted = {name: sizes[name] * x for name, x in zip(worst.names, worst.delta, strict=True)}
+
+    assert links.upper == -links.lower == pytest.approx(0.2 * at.found.guaranteed_fraction)
+    assert payload.any_below
+    assert payload.upper == pytest.approx(30 * at.found.guaranteed_fraction)
+    assert at.worst_errors == pytest.approx(wanted)
+    assert min(at.worst_errors[name] for name in ("link1", "link2")) > -1
+    assert at.worst_errors["payload"] >= -1

@@ -22,7 +22,7 @@ from flexctl.loop.margin.law_form import ErrorGroup, Law, LawForm, factor_law
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import Plant
 
-_STIFFNESS = -1.0  # lowest relative error of a stiffness
+_STIFFNESS = -1.0  # relative error of a stiffness that is above it: none is no stiffness
 
 
 def all_together(plant: Plant) -> tuple[ErrorGroup, ...]:
@@ -95,7 +95,13 @@ def pull_out_of(
     """
     form = factor_law(law, groups)
     parameters = tuple(
-        Parameter(name=group.name, size=size, lowest=_STIFFNESS / group.range)
+        Parameter(
+            name=group.name,
+            size=size,
+            lowest=_STIFFNESS / group.range,
+            excluded=True,
+            range=group.range,
+        )
         for group, size in zip(groups, form.sizes, strict=True)
     )
     return _close(loop, linear, form, parameters)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,17 +11,32 @@ from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 
+_BARE = 1e-3  # of what there is: the least that is tried of what may not be none
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
     """A real relative error delta [-] that enters `size` channels alike.
 
-    `lowest` is the value at which it loses its meaning, such as -1 for a stiffness.
+    `lowest` is the value at which it loses its meaning, such as -1 for a stiffness; `excluded`
+    says whether that value itself has none, as no stiffness at all, while no payload is one.
+    `range` is the relative error [-] that 1 stands for.
     """
 
     name: str
     size: int
     lowest: float = -np.inf
+    excluded: bool = False
+    range: float = 1.0
+
+    @property
+    def least(self) -> float:
+        """Smallest value to be tried: `lowest`, or a little above it where that is excluded."""
+        return self.lowest * (1 - _BARE) if self.excluded else self.lowest
+
+    def means(self, value: float) -> bool:
+        """Whether a value is one that the parameter may have."""
+        return value > self.lowest or (value == self.lowest and not self.excluded)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +134,7 @@ class UncertainLoop:
         inner = np.eye(len(scaled)) - self.D * scaled
         V, D = np.linalg.solve(inner, self.V), np.linalg.solve(inner, self.D)
         shifted = tuple(
-            Parameter(name=p.name, size=p.size, lowest=p.lowest - x)
+            replace(p, lowest=p.lowest - x)
             for p, x in zip(self.parameters, np.asarray(delta, dtype=float), strict=True)
         )
         return UncertainLoop(
