@@ -9,6 +9,7 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from flexctl.loop.margin.guaranteed import Guaranteed
 from flexctl.loop.margin.mode_names import in_words
 from flexctl.loop.margin.record import (
     Interval,
@@ -40,7 +41,7 @@ def margin_table(
     parts: list[RenderableType] = [_ends(found, answer, where)]
     if found.rates and found.exact.unknowns:
         parts.append(_rates(found, where))
-    parts += [_independent(at, answer["errors"]) for at in found.structured]
+    parts += [_independent(at) for at in found.structured]
     if found.orders:
         parts.append(_orders(found, where))
     if remedies:
@@ -158,34 +159,44 @@ def _all_lost(rate: ModeRate) -> str:
     return f"over {percent(MOST)}" if MOST < at < np.inf else percent(at)
 
 
-def _independent(at: StructuredAt, sizes: dict[str, float]) -> Table:
+def _independent(at: StructuredAt) -> Table:
     found, worst = at.found, at.found.worst_case
     proof = "proven" if found.proven else "not proven at all frequencies"
     title = (
-        f"Independent errors ({', '.join(_size(*item) for item in sizes.items())}) at {at.where}: "
-        f"all up to {percent(found.guaranteed_fraction)} together are borne ({proof}; mu peak "
-        f"{found.mu_peak:.4g} at {found.frequency:.4g} rad/s)"
+        f"Independent errors at {at.where}: all of {', '.join(map(_range, at.guaranteed))} "
+        f"together are borne ({proof}; mu peak {found.mu_peak:.4g} {_at(found.frequency)})"
     )
     table = plain_table(title, "worst case found, error of", "size", numeric=(1,))
     if worst is None:
-        table.add_row("none found that destabilises", "-")
+        table.add_row("none found that is physical", "-")
         return table
-    order = np.argsort(-np.abs(worst.delta), kind="stable")
-    for k in order[:_N_ERRORS]:
-        table.add_row(literal(in_words(worst.names[k])), f"{100 * worst.delta[k]:+.3g} %")
-    if len(order) > _N_ERRORS:
-        table.add_row(f"{len(order) - _N_ERRORS} more, none larger", "")
+    errors = sorted(at.worst_errors.items(), key=_size, reverse=True)
+    for name, error in errors[:_N_ERRORS]:
+        table.add_row(literal(in_words(name)), f"{100 * error:+.3g} %")
+    if len(errors) > _N_ERRORS:
+        table.add_row(f"{len(errors) - _N_ERRORS} more, none larger", "")
     verified = "verified by eigenvalues" if worst.verified else "not verified"
     if at.run:
         rates = f"{at.run.rate:.4g} 1/s, linear {at.run.eigenvalue.real:.4g} 1/s"
         verified += f"; a nonlinear run 5 % beyond it grows at {rates}"
-    lost = f"loses {in_words(at.mode)} at {worst.frequency:.4g} rad/s, {verified}"
+    lost = f"loses {in_words(at.mode)} {_at(worst.frequency)}, {verified}"
     table.add_row(literal(lost, "dim"), "")
     return table
 
 
-def _size(kind: str, size: float) -> str:
-    return kind if size == 1 else f"{kind} in units of {percent(size)}"
+def _size(error: tuple[str, float]) -> float:
+    return abs(error[1])
+
+
+def _range(borne: Guaranteed) -> str:
+    """Name a range of errors: ``payload +-4.5 %``, or from its physical end on."""
+    if borne.any_below:
+        return f"{borne.kind} any physical value from -100 % up to +{percent(borne.upper)}"
+    return f"{borne.kind} +-{percent(borne.upper)}"
+
+
+def _at(frequency: float) -> str:
+    return f"at {frequency:.4g} rad/s" if np.isfinite(frequency) else "at no finite frequency"
 
 
 def _orders(found: Margin, where: str) -> Table:

@@ -1,6 +1,7 @@
 """Bounds of real mu: loops whose region of stability is known, and samples that know no bound."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -316,9 +317,28 @@ def test_frequencies_of_a_sampled_loop_are_those_of_its_samples():
 
 
 def test_the_guarantee_is_cut_at_what_a_parameter_bears():
-    loop = uncertain([[-3.0]], [[1.0]], [[1.0]], (1,), lowest=-1.0)
+    loop = uncertain([[-3.0]], [[1.0]], [[1.0]], (1,), lowest=-2.0)
+    half = replace(loop, parameters=(replace(loop.parameters[0], range=0.5),))
 
-    assert any("from its lowest value -1" in note for note in structured(loop).notes)
+    assert any("from its lowest value -100 % up to +150 %" in x for x in structured(half).notes)
+
+
+def test_what_no_parameter_may_have_is_guaranteed_against_and_no_worst_case():
+    # -1 - d1/2 - d2/10 = 0 at d1 = -2 alone, where no stiffness is; with d >= -1 there is none
+    loop = uncertain([[-1.0]], [[1.0, 1.0]], [[-0.5], [-0.1]], (1, 1), lowest=-1.0)
+    found = structured(loop)
+
+    assert found.worst_case is None
+    assert found.guaranteed_fraction == pytest.approx(1 / 0.6, rel=0.015)
+
+
+@pytest.mark.parametrize(("excluded", "exact"), [(False, 1.0), (True, 3.0)])
+def test_the_margin_of_one_error_ends_at_its_lowest_value_if_it_may_have_that(excluded, exact):
+    # x'' + (1 - d/3) x' + (1 + d) x = 0: stable for -1 < d < 3
+    loop = uncertain([[0, 1], [-1, -1]], [[0, 0], [-1, 1 / 3]], [[1, 0], [0, 1]], (2,), lowest=-1.0)
+    loop = replace(loop, parameters=(replace(loop.parameters[0], excluded=excluded),))
+
+    assert structured(loop).guaranteed_fraction == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize(("lowest", "exact"), [(-np.inf, 2.0), (-1.0, 5.0)])

@@ -12,6 +12,7 @@ from flexctl.catalogue import BasisChoice
 from flexctl.design import Lemma
 from flexctl.loop.margin.bias_advice import BiasAdvice, OfferedBias
 from flexctl.loop.margin.bias_run import BiasRun
+from flexctl.loop.margin.guaranteed import guaranteed_errors
 from flexctl.loop.margin.record import (
     Interval,
     Locus,
@@ -102,8 +103,8 @@ def said(found, **advice):
     return verdict(found, "at the final pose", advice_words(given, along=bool(found.path)))
 
 
-def independent(**changes):
-    """Give bounds of two independent errors made up by hand."""
+def independent(sizes=None, **changes):
+    """Give bounds of two independent errors made up by hand, in these sizes of their kinds."""
     worst = WorstCase(
         gamma=0.2,
         names=("link1.y.1", "link2.y.1"),
@@ -127,7 +128,13 @@ def independent(**changes):
     }
     found = Structured(**{**bounds, **changes})
     return StructuredAt(
-        t=1.0, where="the final pose", second_loop=False, found=found, mode="link2.y.1"
+        t=1.0,
+        where="the final pose",
+        second_loop=False,
+        found=found,
+        mode="link2.y.1",
+        guaranteed=guaranteed_errors(found.guaranteed_fraction, sizes or {"modes": 1.0}),
+        worst_errors={"link1.y.1": 0.1, "link2.y.1": -0.2},
     )
 
 
@@ -456,9 +463,21 @@ def test_the_figure_says_in_words_what_is_found(changes, words):
     ("changes", "words"),
     [
         ({}, "overestimate, lemma alpha* 30 % (2 modes)"),
-        ({"structured": (independent(),)}, "all up to 15 % together are borne (proven; mu peak"),
+        (
+            {"structured": (independent(),)},
+            "all of modes +-15 % together are borne (proven; mu peak 6.667 at 19 rad/s)",
+        ),
+        (
+            {"structured": (independent({"links": 1.0, "payload": 0.5}),)},
+            "all of links +-15 %, payload +-7.5 % together",
+        ),
+        (
+            {"structured": (independent({"links": 0.1, "payload": 10.0}),)},
+            "all of links +-1.5 %, payload any physical value from -100 % up to +150 % together",
+        ),
+        ({"structured": (independent(frequency=np.inf),)}, "mu peak 6.667 at no finite frequency"),
         ({"structured": (independent(),)}, "link2's first mode in y -20 %"),
-        ({"structured": (independent(worst_case=None),)}, "none found that destabilises"),
+        ({"structured": (independent(worst_case=None),)}, "none found that is physical"),
         ({"orders": (HOPELESS,)}, "2 modes unstable"),
         ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 poses none joint1 grows"),
     ],

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.loop.margin.model_errors import factor
+from flexctl.loop.margin.law_form import factor
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import LinearPlant, Plant
 
@@ -108,7 +108,7 @@ def add_arm_errors(
     seen[:, n : 2 * n] += by_v
     above = np.hstack([loop.D, np.zeros((len(loop.D), P.shape[1]))])
     added = [
-        Parameter(name=error.name, size=size, lowest=_LOST / error.range)
+        Parameter(name=error.name, size=size, lowest=_LOST / error.range, range=error.range)
         for error, size in zip(errors, sizes, strict=True)
     ]
     return replace(

@@ -172,12 +172,17 @@ def _structured(at: StructuredAt) -> dict[str, Any]:
         "mu_peak": found.mu_peak,
         "frequency": found.frequency,
         "guaranteed_fraction": found.guaranteed_fraction,
+        "guaranteed": {
+            one.kind: {"lower": one.lower, "upper": one.upper, "any_below": one.any_below}
+            for one in at.guaranteed
+        },
         "proven": found.proven,
         "not_proven": found.not_proven,
         "worst_case": worst
         and {
             "fraction": worst.gamma,
             "errors": dict(zip(worst.names, worst.delta.tolist(), strict=True)),
+            "relative": dict(at.worst_errors),
             "frequency": worst.frequency,
             "mode": at.mode,
             "verified": worst.verified,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from flexctl.catalogue import BasisChoice
 from flexctl.checks import Array, ComplexArray
 from flexctl.design import Lemma
 from flexctl.errors import InputError
+from flexctl.loop.margin.guaranteed import Guaranteed
 from flexctl.loop.uncertainty.structured import Structured
 
 
@@ -229,6 +230,10 @@ class StructuredAt:
         Bounds from both sides.
     mode
         What the worst case loses; empty where none was found.
+    guaranteed
+        What the bounds say of every kind of error, in its own quantity.
+    worst_errors
+        Errors of the worst case by name, relative to what they are errors of [-]; empty likewise.
     run
         A nonlinear run just beyond the worst case, where one was asked for.
     """
@@ -238,6 +243,8 @@ class StructuredAt:
     second_loop: bool
     found: Structured
     mode: str
+    guaranteed: tuple[Guaranteed, ...] = ()
+    worst_errors: Mapping[str, float] = field(default_factory=dict)
     run: GrowthRun | None = None
 
 

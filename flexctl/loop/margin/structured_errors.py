@@ -10,6 +10,7 @@ from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.margin.arm_errors import ArmError, add_arm_errors, damping_errors, payload_error
+from flexctl.loop.margin.guaranteed import guaranteed_errors
 from flexctl.loop.margin.mode_names import name_modes
 from flexctl.loop.margin.model_errors import by_link, by_mode, pull_out
 from flexctl.loop.margin.record import StructuredAt
@@ -21,6 +22,7 @@ from flexctl.plant import linearise
 
 _BEYOND = 1.05  # of the worst case: there it grows visibly
 _LEAST_LEFT = -0.999  # a stiffness is positive
+_OF_THE_ARM = {"payload": payload_error, "damping": damping_errors}
 ERRORS = ("modes", "links", "damping", "payload")
 
 
@@ -43,7 +45,8 @@ def structured_loop(
     Raises
     ------
     InputError
-        When an error is not known, or modes and links are named, or none is.
+        When an error is not known, or modes and links are named, or none is; or when the arm has
+        nothing that could be wrong in this way.
     """
     check_errors(errors)
     plant = closed.controller.plant
@@ -52,10 +55,12 @@ def structured_loop(
     found = pull_out(closed, joints, share, groups)
     linear = linearise(closed.truth, closed.truth.straight(joints))
     own: list[ArmError] = []
-    if "payload" in errors:
-        own += payload_error(closed.truth, linear, errors["payload"])
-    if "damping" in errors:
-        own += damping_errors(closed.truth, linear, errors["damping"])
+    for kind, find in _OF_THE_ARM.items():
+        if kind in errors:
+            there = find(closed.truth, linear, errors[kind])
+            if not there:
+                raise InputError(f"errors.{kind}: wanted an arm with {kind}, came one without")
+            own += there
     return add_arm_errors(found, linear, own) if own else found
 
 
@@ -89,7 +94,21 @@ def bound_errors(
     if worst:
         names = name_modes(closed, joints, loop.size)
         mode = names.name(loop.matrix(worst.delta), worst.eigenvalue)
-    return StructuredAt(t=t, where=where, second_loop=bool(share), found=found, mode=mode)
+    return StructuredAt(
+        t=t,
+        where=where,
+        second_loop=bool(share),
+        found=found,
+        mode=mode,
+        guaranteed=guaranteed_errors(found.guaranteed_fraction, errors),
+        worst_errors=_own_errors(loop, worst) if worst else {},
+    )
+
+
+def _own_errors(loop: UncertainLoop, worst: WorstCase) -> dict[str, float]:
+    """Errors of a worst case, relative to what they are errors of [-]."""
+    pairs = zip(loop.parameters, worst.delta.tolist(), strict=True)
+    return {parameter.name: parameter.range * delta for parameter, delta in pairs}
 
 
 def worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, float]:

@@ -41,13 +41,16 @@ class Structured:
     guaranteed_fraction
         Stable for every |delta_i| <= guaranteed_fraction [-], at most 100; a theorem if `proven`.
     mu_peak, frequency
-        1/guaranteed_fraction [-], and the frequency [rad/s] of the largest bound computed.
+        1/guaranteed_fraction [-], and the frequency [rad/s] of the largest bound computed; infinite
+        where the largest error is one at which the form itself has no meaning.
     proven
         Whether mu <= mu_peak is proven at every frequency, not only on the grid.
     not_proven
         Ranges of frequencies (low, high) [rad/s] at which it is not.
     worst_case
-        Smallest errors found that make the loop unstable; None when none were found.
+        Smallest errors found that make the loop unstable, of those that the parameters may have;
+        None when none were found. `guaranteed_fraction` knows no lowest value and may be smaller
+        than their size because of errors that no parameter may have.
     grid, mu
         Frequencies [rad/s] (K,), ascending, infinity (or pi/T) last, and mu bounds there (K,) [-],
         tight where they are the largest.
@@ -131,7 +134,7 @@ def structured(
     )
     fraction = 1 / cover.level
     if _alone(blocks):
-        fraction = _fraction(loop, cover, worst, first_crossing)
+        fraction = _fraction(loop, cover, first_crossing)
     return Structured(
         guaranteed_fraction=fraction,
         mu_peak=1 / fraction,
@@ -212,16 +215,14 @@ def _alone(blocks: tuple[Block, ...]) -> bool:
     return len(blocks) == 1 and blocks[0].real
 
 
-def _fraction(
-    loop: UncertainLoop, cover: Cover, worst: WorstCase | None, first_crossing: FirstCrossing
-) -> float:
+def _fraction(loop: UncertainLoop, cover: Cover, first_crossing: FirstCrossing) -> float:
     """1/level, or the exact margin of one real error, as far as the cover does not contradict it.
 
     The cover knows no lowest value: it is held against both crossings, whether that is above it.
     """
-    both = min(first_crossing(loop.along(np.array([sign]))) for sign in (1.0, -1.0))
-    exact = np.inf if worst is None else worst.gamma
-    agreed = both * cover.peak < 1 + _AGREED or cover.peak <= _LEAST
+    above, below = (first_crossing(loop.along(np.array([sign]))) for sign in (1.0, -1.0))
+    exact = min(above, below) if loop.parameters[0].means(-below) else above
+    agreed = min(above, below) * cover.peak < 1 + _AGREED or cover.peak <= _LEAST
     return min(exact, 1 / _LEAST) if agreed and not cover.missing else 1 / cover.level
 
 
@@ -240,7 +241,8 @@ def _notes(
         if fraction > -parameter.lowest:
             notes.append(
                 f"{parameter.name}: the guarantee holds from its lowest value "
-                f"{parameter.lowest:g} up to {fraction:.4g}."
+                f"{100 * parameter.range * parameter.lowest:.4g} % up to "
+                f"{100 * parameter.range * fraction:+.4g} %."
             )
     if fraction > 0.9 / _LEAST:
         notes.append(f"Errors beyond {1 / _LEAST:g} are not asked for: the fraction is capped.")

@@ -11,18 +11,33 @@ from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 
+_BARE = 1e-3  # of what there is: the least that is tried of what may not be none
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
     """A real relative error delta [-] that enters `size` channels alike.
 
-    `lowest` and `highest` are the values at which it loses its meaning, such as -1 for a stiffness.
+    `lowest` and `highest` are the values at which it loses its meaning, such as -1 for a stiffness;
+    `excluded` says whether `lowest` itself has none, as no stiffness at all, while no payload is
+    one. `range` is the relative error [-] that 1 stands for.
     """
 
     name: str
     size: int
     lowest: float = -np.inf
     highest: float = np.inf
+    excluded: bool = False
+    range: float = 1.0
+
+    @property
+    def least(self) -> float:
+        """Smallest value to be tried: `lowest`, or a little above it where that is excluded."""
+        return self.lowest * (1 - _BARE) if self.excluded else self.lowest
+
+    def means(self, value: float) -> bool:
+        """Whether a value is one that the parameter may have."""
+        return value > self.lowest or (value == self.lowest and not self.excluded)
 
     def times(self, share: float) -> tuple[float, float]:
         """Range of t in which t times `share` keeps its meaning."""
