@@ -50,7 +50,10 @@ class ErrorGroup:
 class Law(Protocol):
     """J of a law at rest by the errors (parts,) of its stiffness, in one matrix [K L; E F]."""
 
-    parts: int
+    @property
+    def parts(self) -> int:
+        """Number of errors."""
+        ...
 
     def __call__(self, errors: Array) -> Array:
         """Return J, (m + n_z, 2n + n_z)."""

@@ -228,8 +228,14 @@ class _Study:
         *,
         run: bool,
     ) -> tuple[StructuredAt, ...]:
-        """Bound independent errors at the judged pose, and at the worst one of the motion."""
+        """Bound independent errors at the judged pose, and at the worst one of the motion.
+
+        Nowhere if there are none: where only the stiffness may be wrong, and the law computes with
+        none.
+        """
         closed, found = judged.closed, []
+        if not judged.loop.D.size and not set(errors) & {"damping", "payload"}:
+            return ()
         at = partial(self._bounded, errors=errors, run=run)
         if not judged.interval.marginal:
             where = "the pose asked for" if self.pose is not None else "the final pose"
