@@ -449,7 +449,7 @@ HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3,
         ({"structured": (independent(proven=False),)}, "15 % stable (not proven)"),
         (
             {"structured": (independent(sizes={"links": 0.2, "payload": 8.0}),)},
-            "final pose: links +-3 %, payload any physical value",
+            "final pose: links +-3 %, payload any",
         ),
         ({"structured": (independent(worst_case=None),)}, "no errors were found"),
         (

@@ -22,7 +22,7 @@ from flexctl.view.style import BAD, GOOD, PALETTE, few_ticks, plain_log
 _N_BARS = 8
 _FEW = 3  # bars; of fewer none is made thicker
 _SMALL = 8.5  # points
-_LETTERS = 80  # of that size in a line as wide as the axes
+_LETTERS = 64  # of that size in a line as wide as the axes
 _NO_STIFFNESS = "the law computes with no stiffness: no error of it moves a mode"
 _LEAST = 1e-4  # percent
 
