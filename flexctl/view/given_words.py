@@ -49,12 +49,14 @@ def _place(at: GivenAt, where: str) -> str:
 
 
 def _share(at: GivenAt) -> str:
-    """Say how much of the error is borne."""
+    """Say how much of the error is borne, or what is not where all of it is."""
     if at.share is None:
-        return "none of that error"
+        return "the loop is unstable without it" if at.stable else "none of that error"
     if at.share.upper is None:
         return "any multiple of that error"
     share = at.share.alpha_upper
+    if at.stable and share < 1:
+        return f"less of it only up to {percent(share)}"
     return f"{figure(share)} times that error" if share >= 1 else f"{percent(share)} of that error"
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from flexctl.loop.margin.guaranteed import Guaranteed
 from flexctl.loop.margin.mode_names import in_words
 from flexctl.loop.margin.record import (
     Interval,
@@ -26,7 +25,14 @@ from flexctl.loop.verdict_json import basis_json
 from flexctl.view.bias_words import strays
 from flexctl.view.given_words import given_row
 from flexctl.view.margin_rates import MOST, decay, growth, lost_at
-from flexctl.view.margin_words import borne_above, borne_below, grown, lemma_words, percent
+from flexctl.view.margin_words import (
+    borne_above,
+    borne_below,
+    grown,
+    lemma_words,
+    percent,
+    range_words,
+)
 from flexctl.view.request import basis_words
 from flexctl.view.tables import literal, number, plain_table
 
@@ -163,7 +169,7 @@ def _independent(at: StructuredAt) -> Table:
     found, worst = at.found, at.found.worst_case
     proof = "proven" if found.proven else "not proven at all frequencies"
     title = (
-        f"Independent errors at {at.where}: all of {', '.join(map(_range, at.guaranteed))} "
+        f"Independent errors at {at.where}: all of {', '.join(map(range_words, at.guaranteed))} "
         f"together are borne ({proof}; mu peak {found.mu_peak:.4g} {_at(found.frequency)})"
     )
     table = plain_table(title, "worst case found, error of", "size", numeric=(1,))
@@ -186,13 +192,6 @@ def _independent(at: StructuredAt) -> Table:
 
 def _size(error: tuple[str, float]) -> float:
     return abs(error[1])
-
-
-def _range(borne: Guaranteed) -> str:
-    """Name a range of errors: ``payload +-4.5 %``, or from its physical end on."""
-    if borne.any_below:
-        return f"{borne.kind} any physical value from -100 % up to +{percent(borne.upper)}"
-    return f"{borne.kind} +-{percent(borne.upper)}"
 
 
 def _at(frequency: float) -> str:

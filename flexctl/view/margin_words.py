@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexctl.loop.margin.guaranteed import Guaranteed
 from flexctl.loop.margin.mode_names import in_words
 from flexctl.loop.margin.record import Loss, Margin, PoseMargin
 from flexctl.loop.verdict_json import basis_json
@@ -39,6 +40,13 @@ def borne_below(alpha: float) -> str:
     if not alpha:
         return "none"
     return f"up to {percent(-alpha)}" if -alpha < ALMOST_ALL else "any"
+
+
+def range_words(borne: Guaranteed) -> str:
+    """Name a range of errors: ``payload +-4.5 %``, or from its physical end on."""
+    if borne.any_below:
+        return f"{borne.kind} any physical value from -100 % up to +{percent(borne.upper)}"
+    return f"{borne.kind} +-{percent(borne.upper)}"
 
 
 def loss_words(loss: Loss) -> str:

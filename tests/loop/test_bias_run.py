@@ -69,6 +69,13 @@ def test_none_serves_where_one_percent_is_too_much(fails_below):
     assert len(found) <= 6
 
 
+def test_no_larger_bias_is_run_than_the_best_at_rest():
+    found = try_biases(made_up(lambda size: 1 + size / 0.004), -0.008)
+
+    assert [run.bias for run in found] == [0.0, -0.008]
+    assert largest_served(found) is None
+
+
 def test_nothing_is_compared_with_a_run_that_fails_without_bias():
     found = try_biases(made_up(lambda size: 1 + size, fails_below=0.1), -0.3)
 

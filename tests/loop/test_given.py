@@ -77,6 +77,13 @@ def test_a_ratio_of_all_parts_is_the_error_alpha():
     )
 
 
+def test_a_share_ends_where_no_stiffness_is_left():
+    # link2 at half its stiffness: all of twice that error would be none, and none is lost before
+    share = found("two-link-decoupling", {"link2": 0.5}).given_error.at[0].share
+
+    assert share.upper is None
+
+
 def test_the_lemma_of_a_given_error_is_that_of_its_matrix():
     margin = found("two-link-decoupling", {"link1.y.2": 2.49, "link2": 0.8})
     arm = load_model("planar-two-link")

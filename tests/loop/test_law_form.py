@@ -97,7 +97,13 @@ def products(power):
     return lambda d: J(d) + errors[power](d)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-4])
 @pytest.mark.parametrize("power", ["force", "three"])
-def test_other_products_are_refused(power):
+def test_other_products_are_refused_however_small_the_errors_asked_for(power, size):
     with pytest.raises(ComputationError, match="products of two compliances"):
-        factor_law(MadeUp(products(power)), alone())
+        factor_law(MadeUp(products(power)), alone((size,) * P))
+
+
+def test_a_law_that_has_no_value_at_some_error_is_refused():
+    with pytest.raises(ComputationError, match="products of two compliances"):
+        factor_law(MadeUp(lambda d: np.full((3, 8), np.nan if d.all() else 1.0)), alone())

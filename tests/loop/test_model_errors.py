@@ -12,6 +12,7 @@ from flexctl.catalogue import BasisChoice, load_model, with_options
 from flexctl.errors import InputError
 from flexctl.loop import linearise_loop
 from flexctl.loop.margin.arm_errors import payload_error
+from flexctl.loop.margin.given import judge_given
 from flexctl.loop.margin.model_errors import (
     RestingLaw,
     all_together,
@@ -19,6 +20,7 @@ from flexctl.loop.margin.model_errors import (
     by_mode,
     pull_out,
 )
+from flexctl.loop.margin.pose_loop import loop_at
 from flexctl.loop.margin.structured_errors import bound_errors, structured_loop
 from flexctl.plant import assemble_plant, linearise
 
@@ -128,6 +130,16 @@ def test_products_of_compliances_are_not_small(given):
     both = law(np.full(len(parts), -0.5)) - law(np.zeros(len(parts)))
 
     assert np.abs(both - sum(alone)).max() > 1e-3 * np.abs(both).max()
+
+
+def test_a_small_error_is_borne_as_often_as_it_is_smaller(given):
+    # the law holds 1/k of a rotor's spring: near no error it cannot be told from a linear one
+    loop = unknown_loop(*given("rotors", "composite"))
+    here = loop_at(loop, *WITNESS["final"](loop))
+    small, large = (judge_given(here, (), {"rotor1": 1 - e}).at[0].share for e in (1e-4, 0.1))
+
+    assert large.alpha_upper == pytest.approx(9.98, abs=0.01)
+    assert 1e-3 * small.alpha_upper == pytest.approx(large.alpha_upper, rel=1e-6)
 
 
 # What the arm has beside what its controller knows

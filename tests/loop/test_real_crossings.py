@@ -241,7 +241,7 @@ def test_a_pair_meets_in_zero_where_its_feedback_changes_sign(k_p, k_v):
     crossing = stable_interval(loop).at_upper
 
     assert crossing.delta == pytest.approx(1, rel=1e-8)
-    assert (crossing.frequency, crossing.change) == (0, 1)
+    assert (crossing.frequency, crossing.change, crossing.kind) == (0, 1, "crossing")
 
 
 def test_a_slow_real_eigenvalue_passes_zero_alone_beside_fast_modes():

@@ -8,6 +8,7 @@ import pytest
 import slycot
 
 from flexctl.errors import InputError
+from flexctl.loop.margin.structured_errors import first_unstable
 from flexctl.loop.uncertainty.frequency_cover import cover_axis, level_frequencies, proven_parts
 from flexctl.loop.uncertainty.frequency_response import frequency_response
 from flexctl.loop.uncertainty.mu_bound import scaled_norm, smallest_level, tight_bound
@@ -349,6 +350,17 @@ def test_the_margin_of_one_error_ends_where_it_loses_its_meaning(lowest, exact):
     )
 
     assert structured(loop).guaranteed_fraction == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize(("lost_below", "exact"), [(-np.inf, 3.0), (-1.5, 3.0), (-1.0, 1.0)])
+def test_the_exact_margin_of_one_error_goes_on_above_its_lowest_value(lost_below, exact):
+    # x'' + (1 - d/3) x' + (1 - d/lost_below) x = 0 with d >= -1, by the crossings of a margin
+    loop = uncertain(
+        [[0, 1], [-1, -1]], [[0, 0], [1, 1 / 3]], [[1 / lost_below, 0], [0, 1]], (2,), lowest=-1.0
+    )
+    found = structured(loop, first_crossing=first_unstable)
+
+    assert found.guaranteed_fraction == pytest.approx(exact, rel=1e-9)
 
 
 def test_an_unstable_loop_is_refused():

@@ -11,6 +11,7 @@ from flexctl.view.given_words import given_words
 
 ASKED = ("margin", "subudhi-morris-2r", "subudhi-morris-decoupling", "--no-structured")
 ASKED += ("--truth-modes", "2", "--path", "2")
+UNSTABLE_WITHOUT = GivenAt(t=0.5, stable=True, abscissa=-1.0, mode="", share=None)
 FLUTTER = Loss(alpha=0.25, frequency=20.0, mode="link2.y.1")
 
 
@@ -57,6 +58,16 @@ def given(*poses, alpha_star=3.0):
             "The stiffness given (link2.y.1 -20 %, 1 more, none larger) destabilises it at the "
             "final pose: there joint1 grows at 1 1/s; it bears none of that error there; the "
             "lemma allows it. ",
+        ),
+        (
+            given(at(None, None, True), at(0.5, FLUTTER, True)),
+            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) is borne at all 2 poses, "
+            "and less of it only up to 25 % at t = 0.5 s; the lemma allows it. ",
+        ),
+        (
+            given(at(None, None, True), UNSTABLE_WITHOUT),
+            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) is borne at all 2 poses, "
+            "and the loop is unstable without it at t = 0.5 s; the lemma allows it. ",
         ),
     ],
 )

@@ -445,8 +445,12 @@ HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3,
         ({"exact": Interval(lower=None, upper=None)}, "the law computes with no stiffness"),
         ({"orders": (HOPELESS,)}, "judged at the final pose"),
         ({"structured": (independent(),)}, "-20 %"),
-        ({"structured": (independent(),)}, "final pose: +-15 % stable (proven)"),
+        ({"structured": (independent(),)}, "final pose: modes +-15 % stable (proven)"),
         ({"structured": (independent(proven=False),)}, "15 % stable (not proven)"),
+        (
+            {"structured": (independent(sizes={"links": 0.2, "payload": 8.0}),)},
+            "final pose: links +-3 %, payload any",
+        ),
         ({"structured": (independent(worst_case=None),)}, "no errors were found"),
         (
             {"structured": (independent(), independent())},

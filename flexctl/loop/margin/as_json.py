@@ -85,7 +85,7 @@ def _given(found: GivenError) -> dict[str, Any]:
                 "stable": at.stable,
                 "abscissa": at.abscissa,
                 "mode": at.mode,
-                "share": at.share.alpha_upper if at.share else None,
+                "share": at.share.alpha_upper if at.share else 0.0,
                 "upper": _loss(at.share.upper) if at.share else None,
             }
             for at in poses

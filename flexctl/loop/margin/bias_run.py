@@ -121,7 +121,8 @@ class BiasRuns:
 def try_biases(runs: BiasRuns, best: float) -> tuple[BiasRun, ...]:
     """Run `best` < 0, and if it does not serve search for the largest underestimate that does.
 
-    The smallest that is worth anything comes next: if that does not serve none does.
+    The smallest that is worth anything comes next: if that does not serve none does; nor is one
+    looked for within a `best` that is smaller itself.
 
     Returns
     -------
@@ -134,13 +135,18 @@ def try_biases(runs: BiasRuns, best: float) -> tuple[BiasRun, ...]:
         return (inner,)
     outer = runs.run(best)
     found, asked = [inner, outer], -LEAST
-    while not outer.serves and inner.bias - outer.bias > _STEP and len(found) <= _MOST_RUNS:
+    while not outer.serves and _room(inner, outer) and len(found) <= _MOST_RUNS:
         found.append(runs.run(asked))
         inner, outer = (found[-1], outer) if found[-1].serves else (inner, found[-1])
         if not inner.bias:
             break
         asked = _between(inner, outer)
     return tuple(found)
+
+
+def _room(inner: BiasRun, outer: BiasRun) -> bool:
+    """Whether a bias worth a run may lie between one that serves and one that does not."""
+    return outer.bias < -LEAST and inner.bias - outer.bias > _STEP
 
 
 def _between(inner: BiasRun, outer: BiasRun) -> float:
@@ -161,6 +167,6 @@ def _between(inner: BiasRun, outer: BiasRun) -> float:
 
 
 def largest_served(found: tuple[BiasRun, ...]) -> float | None:
-    """Return the largest underestimate of some runs that serves, if it is worth anything."""
+    """Return the largest underestimate of some runs that serves; None where none does."""
     biases = [run.bias for run in found if run.serves and run.bias < 0]
     return min(biases, default=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,8 +17,10 @@ from flexctl.loop.margin.model_errors import ErrorGroup, RestingLaw, by_mode, pu
 from flexctl.loop.margin.pose_loop import PoseLoop
 from flexctl.loop.margin.record import GivenAt, GivenError
 from flexctl.loop.uncertainty.growth import axis_tolerance
-from flexctl.loop.uncertainty.uncertain import UncertainLoop
+from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import Plant
+
+_ASKED = 0.3  # size of the errors along which a law is asked: three times that leaves a stiffness
 
 
 def part_errors(plant: Plant, ratios: Mapping[str, float]) -> Array:
@@ -95,12 +97,13 @@ def _given_at(
     except DesignError:
         interval = None
     values = loop.poles(np.ones(1))
-    worst = complex(values[values.real.argmax()])
+    rates = loop.in_time(values).real
+    worst = complex(values[rates.argmax()])
     grows = bool((values.real > axis_tolerance(values)).any())
     return GivenAt(
         t=t,
         stable=not grows,
-        abscissa=float(loop.in_time(values).real.max()),
+        abscissa=float(rates.max()),
         mode=names.name(loop.matrix(np.ones(1)), worst) if grows else "",
         share=interval,
     )
@@ -111,20 +114,31 @@ def _along(closed: ClosedLoop, joints: Array, share: float, errors: Array) -> Un
 
     Most laws are linear in each stiffness, and so in t: few channels then suffice, those of the
     torques. Others hold 1/(1 + delta_j) of parts with different delta_j, which one t does not give.
+    The law is asked at errors of one size, however large those given are: of small ones any law is
+    linear. Either way t ends where a part of K + t dK is none.
     """
     linear = linearise_loop(closed, joints, share)
     law = RestingLaw(closed, joints, share, linear)
+    size = float(np.abs(errors).max()) / _ASKED
+    one = ErrorGroup(name="share", parts=(0,), range=size)
     try:
-        one = ErrorGroup(name="share", parts=(0,))
-        return pull_out_of(_Directed(law=law, direction=errors), closed, linear, [one])
+        found = pull_out_of(_Directed(law=law, direction=errors / size), closed, linear, [one])
+        return replace(found, parameters=(_within(found.parameters[0], errors),))
     except ComputationError:
         groups = by_mode(closed.controller.plant)
         return pull_out_of(law, closed, linear, groups).along(errors)
 
 
+def _within(share: Parameter, errors: Array) -> Parameter:
+    """Cut the range of t to that in which t times every one of `errors` (p,) leaves a stiffness."""
+    one = replace(share, lowest=-1.0)
+    lows, highs = zip(*map(one.times, errors.tolist()), strict=True)
+    return replace(share, lowest=max(lows), highest=min(highs), range=1.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Directed:
-    """J of a law by the share of errors that are given: a `Law` of one part."""
+    """J of a law by a multiple of errors `direction` (p,) [-]: a `Law` of one part."""
 
     law: RestingLaw
     direction: Array

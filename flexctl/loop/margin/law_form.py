@@ -107,7 +107,7 @@ def factor_law(J: Law, groups: Sequence[ErrorGroup]) -> LawForm:
     twice = {**found.twice, **_pairs(J, J_0, groups, found.units)}
     form = _realise(replace(found, twice=twice), groups)
     off = _distance(J, J_0, groups, form)
-    if off > _FORM:
+    if not off <= _FORM:  # nor where it is no number
         raise ComputationError(
             "errors: wanted a law whose derivatives hold no more than products of two compliances, "
             f"came one that is off by {off:.1e} from that"
@@ -225,8 +225,12 @@ def _right_inverse(C: Array, columns: Array) -> Array:
 
 
 def _distance(J: Law, J_0: Array, groups: Sequence[ErrorGroup], form: LawForm) -> float:
-    """How far the form is from the law at errors that were not used to find it, relative."""
-    delta = 0.7 + 0.6 * np.cos(np.arange(len(groups)))
+    """How far the form is from the law at errors that were not used to find it, relative.
+
+    They are as large whatever the groups' ranges: small errors show no form.
+    """
+    ranges = np.array([group.range for group in groups])
+    delta = (0.7 + 0.6 * np.cos(np.arange(len(groups)))) / ranges
     wanted = J(errors_of(J, groups, delta.tolist()))
     size = _magnitude(np.abs(wanted) + np.abs(J_0))
     return float((np.abs(J_0 + form.change(delta) - wanted) / size).max(initial=0.0))

@@ -14,6 +14,7 @@ from flexctl.loop.margin.guaranteed import guaranteed_errors
 from flexctl.loop.margin.mode_names import name_modes
 from flexctl.loop.margin.model_errors import by_link, by_mode, pull_out
 from flexctl.loop.margin.record import StructuredAt
+from flexctl.loop.uncertainty.growth import axis_tolerance
 from flexctl.loop.uncertainty.real_crossings import stable_interval
 from flexctl.loop.uncertainty.structured import structured
 from flexctl.loop.uncertainty.uncertain import UncertainLoop
@@ -88,7 +89,7 @@ def bound_errors(
 ) -> StructuredAt:
     """Bound independent errors of a stable loop from both sides: see `structured`."""
     loop = structured_loop(closed, joints, share, errors)
-    found = structured(loop, crossings=list(_frequencies(loop)), first_crossing=_first_unstable)
+    found = structured(loop, crossings=list(_frequencies(loop)), first_crossing=first_unstable)
     worst = found.worst_case
     mode = ""
     if worst:
@@ -136,6 +137,19 @@ def _frequencies(loop: UncertainLoop) -> Iterator[float]:
         yield from (end.frequency for end in (interval.at_lower, interval.at_upper) if end)
 
 
-def _first_unstable(loop: UncertainLoop) -> float:
-    """Smallest t > 0 at which a loop of one error t is unstable."""
-    return stable_interval(loop).upper
+def first_unstable(loop: UncertainLoop) -> float:
+    """Smallest t > 0 at which a loop of one error t is unstable; infinite where it bears all."""
+    found = stable_interval(loop)
+    ends = found.at_upper is not None or not _stable_at(loop, found.upper)
+    return found.upper if ends else np.inf
+
+
+def _stable_at(loop: UncertainLoop, t: float) -> bool:
+    """Whether nothing is lost at the end of the range itself, where a loop may have no meaning."""
+    if np.isinf(t):
+        return True
+    try:
+        values = loop.poles(np.array([t]))
+    except np.linalg.LinAlgError:
+        return False
+    return bool((values.real < -axis_tolerance(values)).all())

@@ -218,7 +218,8 @@ def _at_the_origin(problem: Problem, crossing: RealCrossing) -> RealCrossing:
     if signs[0] == signs[1]:
         return crossing
     change = problem.unstable(high)[0] - problem.unstable(low)[0]
-    return replace(crossing, eigenvalue=0j, frequency=0.0, change=change)
+    kind = "crossing" if change else "touching"
+    return replace(crossing, eigenvalue=0j, frequency=0.0, kind=kind, change=change)
 
 
 def _hardly_moved(problem: Problem, crossing: RealCrossing) -> bool:

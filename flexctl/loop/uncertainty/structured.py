@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from flexctl.loop.uncertainty.frequency_cover import Cover, Range, cover_axis
 from flexctl.loop.uncertainty.frequency_response import Response, frequency_response
 from flexctl.loop.uncertainty.mu_bound import MuBound, band_bound, scaled_norm, tight_bound
 from flexctl.loop.uncertainty.scalings import Block
-from flexctl.loop.uncertainty.uncertain import UncertainLoop
+from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.loop.uncertainty.worst_case import (
     FirstCrossing,
     WorstCase,
@@ -220,9 +220,15 @@ def _fraction(loop: UncertainLoop, cover: Cover, first_crossing: FirstCrossing) 
 
     The cover knows no lowest value: it is held against both crossings, whether that is above it.
     """
-    above, below = (first_crossing(loop.along(np.array([sign]))) for sign in (1.0, -1.0))
-    exact = min(above, below) if loop.parameters[0].means(-below) else above
-    agreed = min(above, below) * cover.peak < 1 + _AGREED or cover.peak <= _LEAST
+    error = loop.parameters[0]
+    endless = replace(loop, parameters=(Parameter(name=error.name, size=error.size),))
+    above, below, *both = (
+        first_crossing(one.along(np.array([sign])))
+        for one in (loop, endless)
+        for sign in (1.0, -1.0)
+    )
+    exact = min(above, below) if error.means(-below) else above
+    agreed = min(both) * cover.peak < 1 + _AGREED or cover.peak <= _LEAST
     return min(exact, 1 / _LEAST) if agreed and not cover.missing else 1 / cover.level
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -14,13 +15,14 @@ from flexctl.loop.verdict_json import basis_json
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.margin_rates import MOST, growth, lost_at
-from flexctl.view.margin_words import borne_above, figure, percent
+from flexctl.view.margin_words import borne_above, figure, percent, range_words
 from flexctl.view.request import basis_words
 from flexctl.view.style import BAD, GOOD, PALETTE, few_ticks, plain_log
 
 _N_BARS = 8
 _FEW = 3  # bars; of fewer none is made thicker
 _SMALL = 8.5  # points
+_LETTERS = 64  # of that size in a line as wide as the axes
 _NO_STIFFNESS = "the law computes with no stiffness: no error of it moves a mode"
 _LEAST = 1e-4  # percent
 
@@ -32,10 +34,9 @@ def plot_errors(axes: Axes, at: StructuredAt) -> None:
     """
     found, worst = at.found, at.found.worst_case
     where = at.where.removeprefix("the ").removesuffix(" of the motion")
-    sure = found.guaranteed_fraction
-    size = f"+-{percent(sure)}" if np.isfinite(sure) else "of any size"
     proof = "proven" if found.proven else "not proven"
-    title = f"Independent errors, {where}: {size} stable ({proof})"
+    sure = ", ".join(map(range_words, at.guaranteed))
+    title = fill(f"Independent errors, {where}: {sure} stable ({proof})", _LETTERS)
     if worst is None:
         axes.set_title(title, fontsize=_SMALL)
         say_instead(axes, "no errors were found that destabilise: no worst case to show", GOOD)
