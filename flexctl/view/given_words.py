@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from flexctl.loop.margin.given_record import GivenAt, GivenError
 from flexctl.loop.margin.mode_names import in_words
-from flexctl.loop.margin.record import GivenAt, GivenError
 from flexctl.view.margin_words import figure, loss_words, percent
 
 
@@ -53,7 +53,7 @@ def _share(at: GivenAt) -> str:
     if at.share is None:
         return "the loop is unstable without it" if at.stable else "none of that error"
     if at.share.upper is None:
-        return "any multiple of that error"
+        return "any multiple of that error that leaves a stiffness"
     share = at.share.alpha_upper
     if at.stable and share < 1:
         return f"less of it only up to {percent(share)}"

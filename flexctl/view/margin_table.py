@@ -9,16 +9,9 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from flexctl.loop.margin.interval import Interval, Loss
 from flexctl.loop.margin.mode_names import in_words
-from flexctl.loop.margin.record import (
-    Interval,
-    Loss,
-    Margin,
-    ModeRate,
-    OrderMargin,
-    PoseMargin,
-    StructuredAt,
-)
+from flexctl.loop.margin.record import Margin, ModeRate, OrderMargin, PoseMargin, StructuredAt
 from flexctl.loop.margin.remedy_search import Remedies
 from flexctl.loop.margin.requirement import Requirement
 from flexctl.loop.verdict_json import basis_json

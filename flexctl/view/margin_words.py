@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from flexctl.loop.margin.guaranteed import Guaranteed
+from flexctl.loop.margin.interval import Loss
 from flexctl.loop.margin.mode_names import in_words
-from flexctl.loop.margin.record import Loss, Margin, PoseMargin
+from flexctl.loop.margin.record import Margin, PoseMargin
 from flexctl.loop.verdict_json import basis_json
 from flexctl.view.request import basis_words
 

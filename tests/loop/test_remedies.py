@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.loop.margin.record import Interval, Loss
+from flexctl.loop.margin.interval import Interval, Loss
 from flexctl.loop.margin.remedies import Bias, best_bias, borne_with
 
 

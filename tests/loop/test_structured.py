@@ -100,6 +100,19 @@ def test_a_repeated_error_is_proven_as_one_where_independent_ones_destabilise():
     assert structured(turned((1, 1))).guaranteed_fraction == pytest.approx(1.0, rel=0.015)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_separable_channels_beyond_four_are_bounded_as_independent_ones(seed):
+    together, apart = (random_loop(seed, sizes=sizes) for sizes in ((5, 1), (1,) * 6))
+    many, one = together.parameters
+    found = structured(replace(together, parameters=(replace(many, separable=True), one)))
+
+    independent = structured(apart).guaranteed_fraction
+    assert found.proven
+    assert found.guaranteed_fraction == pytest.approx(independent, rel=0.03)
+    assert found.guaranteed_fraction < 1.02 * structured(together).guaranteed_fraction
+    assert any("its 5 channels are bounded as independent errors" in note for note in found.notes)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_bounds_enclose_the_margin_over_a_grid_of_directions(seed):
     loop = random_loop(seed)

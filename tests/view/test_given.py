@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from flexctl.design import Lemma
-from flexctl.loop.margin.record import GivenAt, GivenError, Interval, Loss
+from flexctl.loop.margin.given_record import GivenAt, GivenError
+from flexctl.loop.margin.interval import Interval, Loss
 from flexctl.view.given_words import given_words
 
 ASKED = ("margin", "subudhi-morris-2r", "subudhi-morris-decoupling", "--no-structured")
@@ -51,7 +52,8 @@ def given(*poses, alpha_star=3.0):
         (
             given(at(None, None, True), alpha_star=0.5),
             "The stiffness given (link2.y.1 -20 %, 1 more, none larger) is borne at the final "
-            "pose, and any multiple of that error there; the lemma allows 50 % of it. ",
+            "pose, and any multiple of "
+            "that error that leaves a stiffness there; the lemma allows 50 % of it. ",
         ),
         (
             given(GivenAt(t=None, stable=False, abscissa=1.0, mode="joint1", share=None)),

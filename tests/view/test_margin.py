@@ -13,10 +13,9 @@ from flexctl.design import Lemma
 from flexctl.loop.margin.bias_advice import BiasAdvice, OfferedBias
 from flexctl.loop.margin.bias_run import BiasRun
 from flexctl.loop.margin.guaranteed import guaranteed_errors
+from flexctl.loop.margin.interval import Interval, Loss
 from flexctl.loop.margin.record import (
-    Interval,
     Locus,
-    Loss,
     Margin,
     ModeRate,
     OrderMargin,

@@ -9,15 +9,9 @@ from flexctl.design import Lemma
 from flexctl.design.partial_errors import FARTHEST
 from flexctl.loop.margin.bias_advice import BiasAdvice, OfferedBias
 from flexctl.loop.margin.bias_run import BiasRun
-from flexctl.loop.margin.record import (
-    GivenError,
-    Interval,
-    Loss,
-    Margin,
-    ModeRate,
-    OrderMargin,
-    StructuredAt,
-)
+from flexctl.loop.margin.given_record import GivenError
+from flexctl.loop.margin.interval import Interval, Loss
+from flexctl.loop.margin.record import Margin, ModeRate, OrderMargin, StructuredAt
 from flexctl.loop.margin.remedy_search import Remedies
 from flexctl.loop.margin.requirement import Requirement, Trial
 from flexctl.loop.verdict_json import basis_json, plain
@@ -87,6 +81,7 @@ def _given(found: GivenError) -> dict[str, Any]:
                 "mode": at.mode,
                 "share": at.share.alpha_upper if at.share else 0.0,
                 "upper": _loss(at.share.upper) if at.share else None,
+                "why": at.why,
             }
             for at in poses
         ],

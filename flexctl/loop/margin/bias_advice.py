@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from flexctl.loop.margin.bias_run import BiasRun, BiasRuns, largest_served, try_biases
 from flexctl.loop.margin.case import Case
+from flexctl.loop.margin.interval import Interval
 from flexctl.loop.margin.other_arms import borne_by_other_arms
-from flexctl.loop.margin.record import Interval, Margin
+from flexctl.loop.margin.record import Margin
 from flexctl.loop.margin.remedies import Bias, borne_with, margin_bias, margin_intervals
 
 

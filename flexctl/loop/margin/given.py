@@ -12,10 +12,10 @@ from flexctl.design import lemma_of_errors
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import linearise_loop
+from flexctl.loop.margin.given_record import GivenAt, GivenError
 from flexctl.loop.margin.mode_names import name_modes
 from flexctl.loop.margin.model_errors import ErrorGroup, RestingLaw, by_mode, pull_out_of
 from flexctl.loop.margin.pose_loop import PoseLoop
-from flexctl.loop.margin.record import GivenAt, GivenError
 from flexctl.loop.uncertainty.growth import axis_tolerance
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import Plant
@@ -92,10 +92,11 @@ def _given_at(
     loop = _along(closed, joints, share, errors)
     names = name_modes(closed, joints, loop.size)
     pose = PoseLoop(closed=closed, joints=joints, share=share, loop=loop, names=names)
+    interval, why = None, ""
     try:
         interval = pose.interval
-    except DesignError:
-        interval = None
+    except DesignError as error:
+        why = str(error)
     values = loop.poles(np.ones(1))
     rates = loop.in_time(values).real
     worst = complex(values[rates.argmax()])
@@ -106,6 +107,7 @@ def _given_at(
         abscissa=float(rates.max()),
         mode=names.name(loop.matrix(np.ones(1)), worst) if grows else "",
         share=interval,
+        why=why,
     )
 
 

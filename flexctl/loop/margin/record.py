@@ -10,81 +10,10 @@ import numpy as np
 from flexctl.catalogue import BasisChoice
 from flexctl.checks import Array, ComplexArray
 from flexctl.design import Lemma
-from flexctl.errors import InputError
+from flexctl.loop.margin.given_record import GivenError
 from flexctl.loop.margin.guaranteed import Guaranteed
+from flexctl.loop.margin.interval import Interval
 from flexctl.loop.uncertainty.structured import Structured
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loss:
-    """Where an eigenvalue reaches the imaginary axis.
-
-    Attributes
-    ----------
-    alpha
-        K_hat/K - 1 there [-]; 0 where an undamped mode grows however small the error is.
-    frequency
-        |Im| of the eigenvalue [rad/s]; 0 is divergence.
-    mode
-        Motion with the largest part in it, such as ``link2.y.1``.
-    """
-
-    alpha: float
-    frequency: float
-    mode: str
-
-    @property
-    def kind(self) -> str:
-        """Return "flutter", or "divergence" of an eigenvalue that does not swing."""
-        return "flutter" if self.frequency else "divergence"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interval:
-    """The stiffness errors around 0 within which a loop is stable at a pose, exactly.
-
-    Attributes
-    ----------
-    lower, upper
-        What ends it below and above; None where nothing does, down to K_hat = 0 and for any K_hat.
-    unmoved
-        Motions that stand on the imaginary axis whatever the error is; they are not judged.
-    unknowns, counted
-        Size of the eigenvalue problem that the ends come from, and at how many errors the unstable
-        eigenvalues were counted to confirm them.
-    """
-
-    lower: Loss | None
-    upper: Loss | None
-    unmoved: tuple[str, ...] = ()
-    unknowns: int = 0
-    counted: int = 0
-
-    def __post_init__(self) -> None:
-        """Check that the ends enclose 0."""
-        if not self.alpha_lower <= 0 <= self.alpha_upper:
-            came = f"{self.alpha_lower:g} to {self.alpha_upper:g}"
-            raise InputError(f"interval: wanted one around 0, came {came}")
-
-    @property
-    def alpha_lower(self) -> float:
-        """Lower end [-], -1 where nothing ends it."""
-        return self.lower.alpha if self.lower else -1.0
-
-    @property
-    def alpha_upper(self) -> float:
-        """Upper end [-], infinite where nothing ends it."""
-        return self.upper.alpha if self.upper else np.inf
-
-    @property
-    def width(self) -> float:
-        """Largest error [-] that is harmless in both directions."""
-        return min(self.alpha_upper, -self.alpha_lower)
-
-    @property
-    def marginal(self) -> bool:
-        """Whether a mode that nothing damps makes one end 0."""
-        return not self.alpha_lower < 0 < self.alpha_upper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,59 +28,6 @@ class PoseMargin:
     alpha_star: float
     interval: Interval | None
     why: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GivenAt:
-    """What a given error dK = K_hat - K does at one pose.
-
-    Attributes
-    ----------
-    t
-        Time of the pose in the motion [s]; None of the judged pose.
-    stable
-        Whether nothing grows with all of dK.
-    abscissa
-        Largest real part of its eigenvalues then [1/s].
-    mode
-        What grows fastest; empty where the loop is stable.
-    share
-        Interval of t within which K + t dK is borne; None where the loop is unstable without error.
-    """
-
-    t: float | None
-    stable: bool
-    abscissa: float
-    mode: str
-    share: Interval | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class GivenError:
-    """A stiffness that was given: what the lemma says of it, and what the loop does with it.
-
-    Attributes
-    ----------
-    errors
-        K_hat/K - 1 [-] of the parts that have one, by name.
-    lemma
-        At the judged pose; `alpha_star` is the share t of dK at which the flexible block is lost,
-        above 1 where the lemma allows all of it.
-    at
-        The judged pose first, then those of the motion.
-    """
-
-    errors: Mapping[str, float]
-    lemma: Lemma
-    at: tuple[GivenAt, ...]
-
-    @property
-    def worst(self) -> GivenAt:
-        """Pose that is lost: the one that grows fastest; else the one that bears least of dK."""
-        lost = [at for at in self.at if not at.stable]
-        if lost:
-            return max(lost, key=lambda at: at.abscissa)
-        return min(self.at, key=lambda at: at.share.alpha_upper if at.share else 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

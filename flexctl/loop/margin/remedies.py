@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from flexctl.errors import InputError
-from flexctl.loop.margin.record import Interval, Margin
+from flexctl.loop.margin.interval import Interval
+from flexctl.loop.margin.record import Margin
 
 
 @dataclass(frozen=True, kw_only=True)

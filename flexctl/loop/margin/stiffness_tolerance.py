@@ -10,9 +10,9 @@ from flexctl.checks import Array
 from flexctl.design import Lemma, design_controller, stiffness_lemma
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
+from flexctl.loop.margin.interval import Interval
 from flexctl.loop.margin.pose_loop import loop_at
 from flexctl.loop.margin.poses import motion_poses
-from flexctl.loop.margin.record import Interval
 from flexctl.plant import StiffnessError
 
 _N_PATH = 11

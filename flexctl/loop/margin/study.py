@@ -27,11 +27,12 @@ from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.evaluation import N_PATH
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.given import judge_given, part_errors
+from flexctl.loop.margin.given_record import GivenError
 from flexctl.loop.margin.growth_run import close_wrong, run_along_mode
 from flexctl.loop.margin.model_errors import by_link, by_mode
 from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
 from flexctl.loop.margin.poses import motion_poses
-from flexctl.loop.margin.record import GivenError, Margin, OrderMargin, PoseMargin, StructuredAt
+from flexctl.loop.margin.record import Margin, OrderMargin, PoseMargin, StructuredAt
 from flexctl.loop.margin.structured_errors import bound_errors, check_errors, worst_stiffness
 
 ORDERS = tuple(

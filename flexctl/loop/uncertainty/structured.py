@@ -29,6 +29,7 @@ _EDGES = np.array([-3.0, 3.0])  # likewise: where the first bands of the cover m
 _NEAR = 1 + 1e-8 * np.array([-1.0, 0.0, 1.0])
 _LEAST = 0.01  # mu below which nothing is asked: errors beyond 10 000 %
 _AGREED = 0.01  # relative distance to which an exact margin and the cover agree
+_SHARED = 4  # channels of one error that are bounded as one
 _BUDGET = 1500  # bands tried
 
 
@@ -115,7 +116,8 @@ def structured(
         When the loop is not stable without errors, or `kinds` does not fit.
     """
     excess = checks.positive("excess", excess)
-    blocks = _blocks(loop, kinds)
+    stated = _blocks(loop, kinds)
+    blocks = stated if _alone(stated) else _expanded(loop, stated)
     worst = find_worst_case(loop, first_crossing=first_crossing)
     response = frequency_response(loop)
     frequencies = [*crossings, *([worst.frequency] if worst else [])]
@@ -133,7 +135,7 @@ def structured(
         budget=budget,
     )
     fraction = 1 / cover.level
-    if _alone(blocks):
+    if _alone(stated):
         fraction = _fraction(loop, cover, first_crossing)
     return Structured(
         guaranteed_fraction=fraction,
@@ -147,7 +149,7 @@ def structured(
         grid=np.array([loop.frequency(1j * w) for w in axis]),
         mu=mu,
         cover=cover,
-        notes=_notes(loop, blocks, cover, fraction),
+        notes=_notes(loop, stated, cover, fraction),
     )
 
 
@@ -163,6 +165,27 @@ def _blocks(loop: UncertainLoop, kinds: Sequence[str] | None) -> tuple[Block, ..
         Block(first=int(at), size=p.size, real=kind == "real", full=kind == "full")
         for at, p, kind in zip(first, loop.parameters, kinds, strict=False)
     )
+
+
+def _expanded(loop: UncertainLoop, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Take the channels of an error that has many for independent ones, where that costs little.
+
+    Scalings of a repeated error grow with the square of its channels, and the search for them with
+    the sixth power. What holds for independent errors holds for equal ones.
+    """
+    return tuple(
+        part
+        for parameter, block in zip(loop.parameters, blocks, strict=True)
+        for part in (_channels(block) if _many(parameter, block) else (block,))
+    )
+
+
+def _many(parameter: Parameter, block: Block) -> bool:
+    return parameter.separable and block.real and not block.full and block.size > _SHARED
+
+
+def _channels(block: Block) -> tuple[Block, ...]:
+    return tuple(replace(block, first=block.first + k, size=1) for k in range(block.size))
 
 
 def _on_axis(loop: UncertainLoop, frequency: float) -> float:
@@ -242,6 +265,11 @@ def _notes(
     for parameter, block in zip(loop.parameters, blocks, strict=True):
         if block.full:
             notes.append(f"{parameter.name}: a full complex block, more than one repeated error.")
+        if len(blocks) > 1 and _many(parameter, block):
+            notes.append(
+                f"{parameter.name}: its {block.size} channels are bounded as independent errors, "
+                "which is conservative."
+            )
         if not block.real:
             notes.append(f"{parameter.name}: dynamic error; the search tries real values only.")
         if fraction > -parameter.lowest:
