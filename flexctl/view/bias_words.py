@@ -35,9 +35,9 @@ def advice_words(advice: BiasAdvice | None, *, along: bool) -> str:
 
 
 def _tried(offered: OfferedBias, *, along: bool) -> str:
-    place = "at all these poses" if along else "there"
+    place = "at all these poses at rest" if along else "there at rest, no other pose being judged"
     borne = f"tried on arms that K_file misses by +-{percent(offered.other_arms)}"
-    return f"{borne}, it is stable {place} at rest"
+    return f"{borne}, it is stable {place}"
 
 
 def _not_the_best(advice: BiasAdvice) -> str:

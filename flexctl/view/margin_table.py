@@ -44,15 +44,16 @@ def margin_table(
     if found.orders:
         parts.append(_orders(found, where))
     if remedies:
-        parts.append(_remedies(remedies))
+        parts.append(_remedies(remedies, found))
     sentences = [*_lemma_notes(found), *found.assumptions]
     notes = [literal(f"- {sentence}", "dim") for sentence in sentences]
     return Group(*parts, *notes, literal(answer["verdict"], "bold"))
 
 
-def _remedies(found: Remedies) -> Table:
+def _remedies(found: Remedies, margin: Margin) -> Table:
     """Say of every remedy how much of it bears what is needed, or that none does."""
-    table = plain_table(f"To bear an overestimate of {percent(found.wanted)}", "", "", "")
+    where = "at the final pose and on the way" if margin.path else "at the final pose"
+    table = plain_table(f"To bear an overestimate of {percent(found.wanted)} {where}", "", "", "")
     bias = (
         "none does" if found.bias is None else percent(found.bias) if found.bias else "not needed"
     )
@@ -60,7 +61,7 @@ def _remedies(found: Remedies) -> Table:
     table.add_row("K_hat on purpose off by", literal(bias), literal(ran))
     searched = {
         "bandwidth of the joint gains, times": found.bandwidth,
-        "effort of the second loop (final pose), times": found.second_loop,
+        "effort of the second loop (at the final pose alone), times": found.second_loop,
         "damping ratio of all links": found.damping,
         "inertia added at every joint, times the arm's own about it": found.inertia,
     }
@@ -104,25 +105,28 @@ def _rows(found: Margin, where: str) -> Iterator[tuple[str, str, tuple[str, str,
     block = "" if lemma.loss == "none" else f"lambda_max(H) = {lemma.lambda_max:.4g}"
     yield "overestimate, lemma alpha*", lemma_words(found), (seen, block, "")
     yield f"overestimate, exact {where}", borne_above(exact.alpha_upper), _lost(exact.upper)
-    yield from _worst("overestimate", found.worst)
+    lost = [pose for pose in found.path if pose.interval is None]
+    worst = "worst of the stable poses" if lost else "worst pose"
+    yield from _worst("overestimate", worst, found.worst)
     yield f"underestimate, exact {where}", borne_below(exact.alpha_lower), _lost(exact.lower)
-    yield from _worst("underestimate", found.worst_below)
+    yield from _worst("underestimate", worst, found.worst_below)
     if found.given_error:
         yield given_row(found.given_error, where)
-    lost = [pose for pose in found.path if pose.interval is None]
     if lost:
         label = f"unstable without error at {len(lost)} of {len(found.path)} poses"
         yield label, "none", ("", grown(lost[0]), "")
 
 
-def _worst(side: str, pose: PoseMargin | None) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
+def _worst(
+    side: str, worst: str, pose: PoseMargin | None
+) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
     if pose is None or pose.interval is None:
         return
     found: Interval = pose.interval
     over = side == "overestimate"
     borne = borne_above(found.alpha_upper) if over else borne_below(found.alpha_lower)
     loss = found.upper if over else found.lower
-    yield f"{side}, exact at the worst pose, t = {pose.t:.3g} s", borne, _lost(loss)
+    yield f"{side}, exact at the {worst}, t = {pose.t:.3g} s", borne, _lost(loss)
 
 
 def _lost(loss: Loss | None) -> tuple[str, str, str]:

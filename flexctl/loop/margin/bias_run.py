@@ -21,7 +21,7 @@ from flexctl.loop.simulation import simulate
 from flexctl.plant import Plant, StiffnessError, assemble_plant
 
 FARTHEST = 2.0  # times the tip error without bias: more is no price for a margin
-LEAST = 0.01  # no stiffness is known to a percent: a smaller bias is worth nothing
+LEAST = 0.01  # no stiffness is known to a percent: a smaller bias is not looked for
 _STEP = 0.005  # a bias is not looked for more closely
 _MOST_RUNS = 5  # with a bias; each compiles a law of its own
 _FINEST = 1000  # a bias that is chosen has so many parts: words then say what was run

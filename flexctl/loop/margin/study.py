@@ -131,9 +131,9 @@ def find_margin(
 
 def _assumed(case: Case) -> tuple[str, ...]:
     known = (
-        "the damping of the arm is unknown to the controller, which is made for the undamped arm"
+        "the damping of the arm is unknown to the controller: its design plant is the undamped arm"
         if case.unknown_damping
-        else "what damping the arm has is known to the controller, which computes with it"
+        else "what damping the arm has is known to the controller"
     )
     other = " (and the arm as it is differs from the file's)" if case.body != case.arm else ""
     return (
@@ -246,7 +246,8 @@ class _Study:
         worst = _worst(path)
         if worst:
             joints = closed.controller.reference.sample(np.array([worst.t]))[0][:, 0]
-            where = "the worst pose of the motion"
+            lost = any(pose.interval is None for pose in path)
+            where = f"the worst {'stable ' * lost}pose of the motion"
             self.say(f"independent errors at {where}")
             found.append(at(loop_at(closed, joints, 0.0), t=worst.t, where=where))
         return tuple(found)

@@ -46,25 +46,28 @@ def plot_errors(axes: Axes, at: StructuredAt) -> None:
     band = 100 * found.guaranteed_fraction
     axes.axvspan(-band, band, color=GOOD, alpha=0.18, linewidth=0)
     axes.axvline(0, color="black", linewidth=1)
-    _worst_bars(axes, worst)
+    _worst_bars(axes, at, worst)
     wide = 120 * max(worst.gamma, found.guaranteed_fraction)
     axes.set_xlim(-wide, wide)
 
 
-def _worst_bars(axes: Axes, worst: WorstCase) -> None:
-    """Draw the largest errors of the worst case, each with its size written at its root."""
+def _worst_bars(axes: Axes, at: StructuredAt, worst: WorstCase) -> None:
+    """Draw the largest errors of the worst case in their units, each with its own size written."""
     order = np.argsort(-np.abs(worst.delta), kind="stable")[:_N_BARS]
     axes.barh(range(len(order)), 100 * worst.delta[order], 0.6, color=BAD)
     for row, k in enumerate(order):
         away = -1 if worst.delta[k] > 0 else 1  # on the free side of 0
-        words = f"{100 * worst.delta[k]:+.3g} %"
+        words = f"{100 * at.worst_errors.get(worst.names[k], worst.delta[k]):+.3g} %"
         style = {"textcoords": "offset points", "va": "center", "fontsize": _SMALL}
         side = "left" if away > 0 else "right"
         axes.annotate(words, (0, row), xytext=(4 * away, 0), ha=side, **style)
     axes.set_yticks(range(len(order)), [worst.names[k] for k in order])
     axes.set_ylim(max(len(order), _FEW) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
-    axes.set_xlabel("error [% of its unit size]")
+    own = all(
+        at.worst_errors.get(name, x) == x for name, x in zip(worst.names, worst.delta, strict=True)
+    )
+    axes.set_xlabel("error [%]" if own else "error [% of its unit size; written: of itself]")
 
 
 def plot_rates(axes: Axes, found: Margin) -> None:

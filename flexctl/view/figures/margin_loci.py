@@ -83,7 +83,7 @@ def _name(branch: ComplexArray, found: Margin) -> str:
     if not gaps or min(gaps) > 1e-3 * abs(value) or abs(value.imag) <= _STILL * abs(value):
         return f"no swing, {figure(abs(value))} 1/s"
     rate = found.rates[int(np.argmin(gaps))]
-    return f"{rate.mode}, {figure(abs(value.imag))} rad/s"
+    return f"{rate.mode}, {figure(abs(value))} rad/s"
 
 
 def _damping_axis(axes: Axes) -> None:
