@@ -1,0 +1,331 @@
+"""Eigenvalues of a family of real matrices, joined into branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import scipy.linalg
+
+from flexctl import checks
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import InputError
+from flexctl.loop.tracking.blocks import join_blocks
+from flexctl.loop.tracking.matching import match_by_value
+from flexctl.loop.tracking.spectrum import Spectrum, find_spectra
+from flexctl.loop.tracking.steps import Joint, Meeting, Step, join_regular
+
+LEAST = 1e-12  # share of the whole range that a step is not halved below
+MOST = 20_000  # matrices
+_ASIDE = (0.0, 0.618e-4, -0.618e-4)  # shares of a step, where eigenvalues happen to coincide
+_MIDDLES = (0.5, 0.382, 0.618)
+_BATCH = 64
+_JUMP = 1e-6  # share of itself that no eigenvalue moves within the least step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where branches meet, or cannot be told apart.
+
+    Attributes
+    ----------
+    kind
+        "crossing" of branches that are not coupled, "break-in" of a pair that becomes two real
+        ones, "break-away" of two real ones that become a pair, "touching" of a pair that meets
+        itself on the real axis and remains a pair, or "unsafe".
+    start, end
+        Interval of the parameter that holds it; where the meeting is known, a point.
+    branches
+        Indices of the branches.
+    value
+        The eigenvalue there.
+    why
+        Of an unsafe place.
+    """
+
+    kind: str
+    start: float
+    end: float
+    branches: tuple[int, ...]
+    value: complex
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Branches:
+    """Eigenvalues over a parameter, one column per branch.
+
+    Attributes
+    ----------
+    s
+        The parameter (k,), ascending: the grid asked for and what was put in between.
+    values
+        Eigenvalues (k, n).
+    right, left
+        Eigenvectors (k, n, n), of branch i in column i: A v = lambda v, w^H A = lambda w^H,
+        w^H v = 1, in the units of the state.
+    places
+        Meetings and doubts, in the order of s.
+    n_matrices
+        How many matrices were asked for.
+    """
+
+    s: Array
+    values: ComplexArray
+    right: ComplexArray = field(repr=False)
+    left: ComplexArray = field(repr=False)
+    places: tuple[Place, ...]
+    n_matrices: int
+
+    @property
+    def unsafe(self) -> tuple[Place, ...]:
+        """Places across which branches could not be joined safely."""
+        return tuple(place for place in self.places if place.kind == "unsafe")
+
+    def at(self, s: Array) -> ComplexArray:
+        """Eigenvalues (p, n) at the points of `s` nearest to parameters (p,)."""
+        return self.values[np.abs(np.asarray(s)[:, None] - self.s).argmin(axis=1)]
+
+
+def follow(
+    family: Callable[[float], Array], grid: Array, *, least: float = LEAST, most: int = MOST
+) -> Branches:
+    """Join the eigenvalues of A(s) into branches that are continuous in s.
+
+    Parameters
+    ----------
+    family
+        Real matrix A(s) (n, n), smooth over the range of the grid.
+    grid
+        Ascending parameters (k,), two at least; steps between them are halved where they must be.
+    least
+        Share of the whole range [-] that a step is not halved below.
+    most
+        How many matrices may be asked for; steps still in doubt are then unsafe.
+
+    Raises
+    ------
+    InputError
+        Where the grid does not ascend or A(s) is not a square matrix of finite numbers.
+    """
+    grid = _checked(grid)
+    cache = _Family.over(family, grid)
+    nodes = _nodes(cache, grid)
+    joints = _join(cache, nodes, least * (grid[-1] - grid[0]), most)
+    return _compose(cache, grid, joints)
+
+
+def _checked(grid: Array) -> Array:
+    grid = checks.finite("grid", grid)
+    if grid.ndim != 1 or len(grid) < 2 or not (np.diff(grid) > 0).all():
+        raise InputError(f"grid: wanted at least two ascending parameters, came {grid}")
+    return grid
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Family:
+    """Matrices in units that balance them over the whole grid, asked for once each.
+
+    `scale` (n,): x = scale * y.
+    """
+
+    function: Callable[[float], Array]
+    scale: Array
+    known: dict[float, Array]
+
+    @classmethod
+    def over(cls, function: Callable[[float], Array], grid: Array) -> _Family:
+        raw = {float(s): checks.square(f"A({s:.6g})", function(float(s))) for s in grid}
+        sizes = {A.shape for A in raw.values()}
+        if len(sizes) > 1:
+            raise InputError(f"family: wanted matrices of one size, came {sorted(sizes)}")
+        greatest = np.max(np.abs(list(raw.values())), axis=0)
+        _, (scale, _) = scipy.linalg.matrix_balance(greatest, permute=False, separate=True)
+        known = {s: A * scale / scale[:, None] for s, A in raw.items()}
+        return cls(function=function, scale=np.asarray(scale), known=known)
+
+    def __call__(self, s: float) -> Array:
+        s = float(s)
+        if s not in self.known:
+            A = checks.shape(f"A({s:.6g})", self.function(s), (len(self.scale),) * 2)
+            self.known[s] = A * self.scale / self.scale[:, None]
+        return self.known[s]
+
+    def spectra(self, s: Iterable[float]) -> list[Spectrum]:
+        s = list(s)
+        return find_spectra(s, np.array([self(x) for x in s]))
+
+    def best(self, candidates: Iterable[float], always: tuple[int, int]) -> Spectrum:
+        """Spectrum with the fewest eigenvalues that coincide, the first with only `always`."""
+        found: list[Spectrum] = []
+        for s in candidates:
+            found += self.spectra([s])
+            if _coincidences(found[-1]) <= always:
+                break
+        return min(found, key=_coincidences)
+
+
+def _coincidences(spectrum: Spectrum) -> tuple[int, int]:
+    return spectrum.clustered, spectrum.crowded
+
+
+def _nodes(family: _Family, grid: Array) -> list[Spectrum]:
+    """Spectra on the grid, or close beside it where eigenvalues happen to coincide on it."""
+    nodes = family.spectra(grid)
+    width = np.diff(grid).min()
+    always = min(map(_coincidences, nodes))
+    for k, node in enumerate(nodes):
+        if _coincidences(node) > always or len(grid) == 2:
+            aside = (s for share in _ASIDE if grid[0] <= (s := node.s + share * width) <= grid[-1])
+            nodes[k] = family.best(aside, (0, 0))
+    return nodes
+
+
+def _join(
+    family: _Family, nodes: Sequence[Spectrum], least: float, most: int
+) -> list[tuple[Step, Joint]]:
+    """Join neighbours, putting nodes in between where a step is in doubt."""
+    done: list[tuple[Step, Joint]] = []
+    open_steps = list(pairwise(nodes))
+    while open_steps:
+        steps = [_step(family, *ends) for ends in open_steps]
+        judged = list(zip(steps, _judge(family, steps), strict=True))
+        spent = len(family.known) >= most
+        final = [spent or joint.safe or step.width <= 2 * least for step, joint in judged]
+        done += [pair for pair, last in zip(judged, final, strict=True) if last]
+        halved = [step for step, last in zip(steps, final, strict=True) if not last]
+        open_steps = [ends for step in halved for ends in _halves(family, step)]
+    return sorted(done, key=lambda pair: pair[0].before.s)
+
+
+def _step(family: _Family, before: Spectrum, after: Spectrum) -> Step:
+    return Step(before=before, after=after, A_between=family((before.s + after.s) / 2))
+
+
+def _halves(family: _Family, step: Step) -> list[tuple[Spectrum, Spectrum]]:
+    always = min(_coincidences(step.before), _coincidences(step.after))
+    middle = family.best((step.before.s + share * step.width for share in _MIDDLES), always)
+    return [(step.before, middle), (middle, step.after)]
+
+
+def _judge(family: _Family, steps: Sequence[Step]) -> list[Joint]:
+    joints: dict[int, Joint] = {}
+    regular = [k for k, step in enumerate(steps) if _regular(step)]
+    for first in range(0, len(regular), _BATCH):
+        batch = regular[first : first + _BATCH]
+        joints |= dict(zip(batch, join_regular([steps[k] for k in batch], family), strict=True))
+    return [joints.get(k) or join_blocks(step, family) for k, step in enumerate(steps)]
+
+
+def _regular(step: Step) -> bool:
+    clustered = step.before.clustered or step.after.clustered
+    return not clustered and step.before.n_real == step.after.n_real
+
+
+def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, Joint]]) -> Branches:
+    """Follow every column from the first spectrum on."""
+    first = joined[0][0].before
+    columns = [np.lexsort((-first.values.imag, np.abs(first.values).round(12)))]
+    places: list[Place] = []
+    for step, joint in joined:
+        places += _places(step, joint, columns[-1])
+        order = joint.order if joint.safe else match_by_value(step.before, step.after)
+        columns.append(order[columns[-1]])
+    nodes = [first, *(step.after for step, _ in joined)]
+    rows = _with_grid(family, grid, nodes, columns)
+    s = np.array([node.s for node, _ in rows])
+    V = np.stack([node.V[:, order] for node, order in rows])
+    return Branches(
+        s=s,
+        values=np.stack([node.values[order] for node, order in rows]),
+        right=V * family.scale[:, None],
+        left=np.stack([_left(one) for one in V]) / family.scale[:, None],
+        places=_merged(places),
+        n_matrices=len(family.known),
+    )
+
+
+def _left(V: ComplexArray) -> ComplexArray:
+    """Left vectors (n, n) with W^H V = 1; of coalescing ones the least that comes near it."""
+    try:
+        return np.linalg.inv(V).conj().T
+    except np.linalg.LinAlgError:
+        return np.linalg.pinv(V).conj().T
+
+
+def _places(step: Step, joint: Joint, columns: Array) -> list[Place]:
+    branch = np.argsort(columns)  # of every column before the step
+    found = [_place(meeting, branch) for meeting in joint.meetings]
+    return found if joint.safe else [*found, _doubt(step, joint, branch)]
+
+
+def _doubt(step: Step, joint: Joint, branch: Array) -> Place:
+    """Place that could not be joined: what was in doubt there, and what jumps.
+
+    Where it is one pair and nothing else, the pair touches the real axis and remains one.
+    """
+    first, second = step.before, step.after
+    after = second.values[match_by_value(first, second)]
+    jumps = np.abs(after - first.values) > _JUMP * np.abs(first.values)
+    columns = sorted({*joint.doubtful, *np.flatnonzero(jumps).tolist()})
+    mirrored = len(columns) == 2 and columns[0] + first.n_pairs == columns[1] >= first.n_real
+    one_pair = mirrored and first.n_real == second.n_real <= columns[0]
+    return Place(
+        kind="touching" if one_pair else "unsafe",
+        start=first.s,
+        end=second.s,
+        branches=tuple(sorted(int(branch[c]) for c in columns)),
+        value=complex(first.values[columns[0]]),
+        why="" if one_pair else "no step is small enough to tell which is which",
+    )
+
+
+def _place(meeting: Meeting, branch: Array) -> Place:
+    narrow = meeting.kind == "narrow"
+    return Place(
+        kind="unsafe" if narrow else meeting.kind,
+        start=meeting.start,
+        end=meeting.end,
+        branches=tuple(sorted(int(branch[c]) for c in meeting.columns)),
+        value=meeting.value,
+        why="they turn away from each other so near that they might as well cross"
+        if narrow
+        else "",
+    )
+
+
+def _merged(places: Sequence[Place]) -> tuple[Place, ...]:
+    """Places in order, those of the same branches that touch made one."""
+    found: list[Place] = []
+    for place in sorted(places, key=lambda place: (place.branches, place.kind, place.start)):
+        last = found[-1] if found else None
+        same = last and (last.branches, last.why) == (place.branches, place.why)
+        if last and same and place.why and place.start <= last.end:
+            found[-1] = replace(last, end=place.end)
+        else:
+            found.append(place)
+    return tuple(sorted(found, key=lambda place: place.start))
+
+
+def _with_grid(
+    family: _Family, grid: Array, nodes: Sequence[Spectrum], columns: Sequence[Array]
+) -> list[tuple[Spectrum, Array]]:
+    """Add the points of the grid beside which nodes were taken, and put them in order.
+
+    Eigenvalues that are distinct there go on from the nearest node; which of those that coincide
+    is which has no meaning at the point itself.
+    """
+    at = np.array([node.s for node in nodes])
+    rows = list(zip(nodes, columns, strict=True))
+    missing = [float(s) for s in grid if s not in set(at)]
+    for spectrum in map(partial(_one, family), missing):
+        k = int(np.abs(at - spectrum.s).argmin())
+        rows.append((spectrum, match_by_value(nodes[k], spectrum)[columns[k]]))
+    return sorted(rows, key=lambda row: row[0].s)
+
+
+def _one(family: _Family, s: float) -> Spectrum:
+    return family.spectra([s])[0]
