@@ -198,10 +198,10 @@ def _touching(
     sizes = [(_departure(T[:, block, block]), block.stop - block.start) for block in blocks]
 
     def reach(radius: Array) -> Array:
-        return spread + [_reach(R, *size) for R, size in zip(radius, sizes, strict=True)]
+        return np.array([_reach(R, *size) for R, size in zip(radius, sizes, strict=True)])
 
     floor = no_coupling(noise, centres[None])[0]
-    return centres, find_contacts(coupling + unseen, floor, centres, reach)
+    return centres, find_contacts(coupling + unseen, floor, centres, spread, reach)
 
 
 def _place(T: ComplexArray) -> tuple[ComplexArray, Array]:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from flexctl.checks import Array, ComplexArray
 
@@ -23,6 +22,9 @@ UNSEEN = 0.25  # share of what the second difference of A adds that its higher o
 NEGLIGIBLE = 1e-12  # couplings below this share of an eigenvalue are none
 NARROW = 1e-9  # eigenvalues that pass at less than this share of their size might as well cross
 _APPROACH = 0.1  # share of their greatest distance in a step at which two might meet in it
+_FAR = 1e100
+_POWERS = 8
+_LEAST = 1e-9
 ROUND_OFF = 100 * float(np.finfo(float).eps)
 
 
@@ -106,7 +108,25 @@ def touching(passage: Passage) -> Array:
     """Tell of all pairs (K, n, n) whether their discs may touch, or come together at all."""
     least, greatest = nearest_distance(passage.centres)
     close = least <= np.maximum(_APPROACH * greatest, _narrow(passage.centres))
-    return _meet(least, SAFETY * passage.coupling.sum(axis=2)) | _off_diagonal(close)
+    return _meet(least, disc_radii(passage.coupling, least)) | _off_diagonal(close)
+
+
+def disc_radii(coupling: Array, room: Array) -> Array:
+    """Radii (K, n) of discs that hold the eigenvalues, as small as their room (K, n, n) wants it.
+
+    Discs of D^-1 T D, of radii r_i = sum_j c_ij d_j/d_i, hold them too, for any diagonal D > 0.
+    With the Perron vector d of N = diag(1 / g_i) C, g_i being the distance to the nearest centre,
+    the greatest r_i / g_i is the least that a D can make it, the spectral radius of N. A few steps
+    of the power method come near it.
+    """
+    n = coupling.shape[-1]
+    alone = np.where(np.eye(n, dtype=bool), np.inf, room).min(axis=-1, initial=_FAR)
+    N = coupling / np.maximum(alone, 1 / _FAR)[..., None]
+    d = np.ones(coupling.shape[:-1])
+    for _ in range(_POWERS):
+        d = (N @ d[..., None])[..., 0]
+        d = np.maximum(d / np.maximum(d.max(axis=-1, keepdims=True), 1 / _FAR), _LEAST)
+    return SAFETY * (coupling @ d[..., None])[..., 0] / d
 
 
 def _narrow(centres: ComplexArray) -> Array:
@@ -150,12 +170,13 @@ class Contacts:
         return Contacts(touching=touching, crossing=crossing, narrow=narrow)
 
 
-def find_contacts(coupling: Array, floor: Array, centres: ComplexArray, reach: Reach) -> Contacts:
+def find_contacts(
+    coupling: Array, floor: Array, centres: ComplexArray, spread: Array, reach: Reach
+) -> Contacts:
     """Find what touches in a step.
 
     Coupling below its floor is none. Parts that do not act upon each other both ways (the strongly
-    connected ones of T) have eigenvalues of their own, whose discs may cross. Within a part
-    rows and columns are balanced first, which leaves eigenvalues as they are.
+    connected ones of T) have eigenvalues of their own, whose discs may cross.
 
     Parameters
     ----------
@@ -163,13 +184,16 @@ def find_contacts(coupling: Array, floor: Array, centres: ComplexArray, reach: R
         Of a `Passage` (b, b), between eigenvalues or blocks of them.
     centres
         Of discs (5, b).
+    spread
+        How far a block's eigenvalues are from its centre (b,).
     reach
-        Radii of the discs (b,) by the coupling of each to the rest (b,).
+        How far outside of these a disc reaches (b,), by the coupling of each to the rest (b,).
     """
     same = strongly_connected(coupling > floor)
-    balanced = scipy.linalg.matrix_balance(np.where(same, coupling, 0.0), permute=False)[0]
     least, greatest = (distance[0] for distance in nearest_distance(centres[None]))
-    meet = _meet(least, reach(SAFETY * balanced.sum(axis=1)))
+    room = np.where(same, np.maximum(least - spread[:, None] - spread, 0.0), _FAR)
+    radius = reach(disc_radii(np.where(same, coupling, 0.0), room))
+    meet = _meet(least - spread[:, None] - spread, radius)
     return Contacts(
         touching=meet & same,
         crossing=(meet | (least <= _APPROACH * greatest)) & ~same,

@@ -23,6 +23,7 @@ from flexctl.loop.tracking.spectrum import Spectrum
 ALIKE = 0.5  # least overlap of an eigenvector with itself one step on
 _MEET = 1e-7  # share of its size at which an eigenvalue has met another that it is not coupled to
 _NEWTON = 6
+_PASSING = 1e-3  # share of its size by which an eigenvalue passes another by, beyond a doubt
 _FOUND = 1e-10  # share of a step
 _FINE = np.linspace(0, 1, 129)
 Family = Callable[[float], Array]
@@ -147,7 +148,9 @@ def _aligned(V0: ComplexArray, V1: ComplexArray) -> tuple[ComplexArray, ComplexA
 
 def _judged(step: Step, passage: Passage, k: int, order: Array, family: Family) -> Joint:
     centres = passage.centres[k]
-    contacts = find_contacts(passage.coupling[k], passage.floor[k], centres, lambda radius: radius)
+    none = np.zeros(len(order))
+    coupling, floor = passage.coupling[k], passage.floor[k]
+    contacts = find_contacts(coupling, floor, centres, none, lambda radius: radius)
     if contacts.touching.any():
         return _doubtful(order, contacts.touching.any(axis=1))
     columns = range(step.before.n_real + step.before.n_pairs)
@@ -201,9 +204,10 @@ def _meet(
         a, b = values[scipy.optimize.linear_sum_assignment(cost)[1]]
         if not slope(t):
             break
-        way = (difference(t) / slope(t)).real
-        ahead = float(np.copysign(((a - b) / slope(t)).real, way))
-        if abs(ahead) <= _FOUND or not 0 <= t - ahead <= 1:
+        apart = (a - b) / slope(t)
+        ahead = float(np.copysign(apart.real, (difference(t) / slope(t)).real))
+        passing = abs(apart.imag * slope(t)) > _PASSING * abs(a)
+        if passing or abs(ahead) <= _FOUND or not 0 <= t - ahead <= 1:
             break
         t -= ahead
     if abs(a - b) > _MEET * abs(a):
