@@ -17,7 +17,14 @@ import scipy.linalg
 import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loop.tracking.frames import SAMPLES, Contacts, find_contacts, move_frame, no_coupling
+from flexctl.loop.tracking.frames import (
+    SAMPLES,
+    Contacts,
+    bent,
+    find_contacts,
+    move_frame,
+    no_coupling,
+)
 from flexctl.loop.tracking.spectrum import Spectrum
 from flexctl.loop.tracking.steps import ALIKE, Family, Joint, Meeting, Step, find_meetings
 from flexctl.loop.tracking.units import Unit, find_units, frame, merge, unit_overlaps
@@ -120,7 +127,8 @@ def _judge(step: Step, pairing: _Pairing, family: Family) -> Joint:
     alike = np.diag(unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
     T, blocks, margins = _in_moving_frame(step, before, after)
     centres, contacts = _touching(T, blocks, margins)
-    doubtful = {i for i in np.flatnonzero(contacts.touching.any(axis=1)) if i < len(before)}
+    doubt = contacts.touching.any(axis=1) | bent(centres[None])[0]
+    doubtful = set(np.flatnonzero(doubt[: len(before)]))
     doubtful |= set(np.flatnonzero(alike < ALIKE))
     squares = [_half_difference(T, blocks[k]) for k in range(pairing.events)]
     doubtful |= {k for k, square in enumerate(squares) if not _changes_sign_once(square)}

@@ -67,8 +67,12 @@ class Branches:
     right, left
         Eigenvectors (k, n, n), of branch i in column i: A v = lambda v, w^H A = lambda w^H,
         w^H v = 1, in the units of the state.
+        Of eigenvalues that are followed together they are a basis of their subspace, and
+        the dual one.
     places
         Meetings and doubts, in the order of s.
+    together
+        At every s, the sets of branches that round-off cannot tell apart.
     n_matrices
         How many matrices were asked for.
     """
@@ -78,6 +82,7 @@ class Branches:
     right: ComplexArray = field(repr=False)
     left: ComplexArray = field(repr=False)
     places: tuple[Place, ...]
+    together: tuple[tuple[tuple[int, ...], ...], ...]
     n_matrices: int
 
     @property
@@ -237,23 +242,33 @@ def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, Joint]])
     nodes = [first, *(step.after for step, _ in joined)]
     rows = _with_grid(family, grid, nodes, columns)
     s = np.array([node.s for node, _ in rows])
-    V = np.stack([node.V[:, order] for node, order in rows])
+    vectors = [_vectors(node, order) for node, order in rows]
     return Branches(
         s=s,
         values=np.stack([node.values[order] for node, order in rows]),
-        right=V * family.scale[:, None],
-        left=np.stack([_left(one) for one in V]) / family.scale[:, None],
+        right=np.stack([V for V, _ in vectors]) * family.scale[:, None],
+        left=np.stack([W for _, W in vectors]) / family.scale[:, None],
         places=_merged(places),
+        together=tuple(_together(node, order) for node, order in rows),
         n_matrices=len(family.known),
     )
 
 
-def _left(V: ComplexArray) -> ComplexArray:
-    """Left vectors (n, n) with W^H V = 1; of coalescing ones the least that comes near it."""
+def _vectors(node: Spectrum, order: Array) -> tuple[ComplexArray, ComplexArray]:
+    """Right and left vectors (n, n) of branches; of a cluster a basis and the dual one."""
+    V = node.V.copy()
+    for members in node.clusters:
+        V[:, list(members)] = node.basis(members)
     try:
-        return np.linalg.inv(V).conj().T
+        W = np.linalg.inv(V)
     except np.linalg.LinAlgError:
-        return np.linalg.pinv(V).conj().T
+        W = np.linalg.pinv(V)
+    return V[:, order], W.conj().T[:, order]
+
+
+def _together(node: Spectrum, order: Array) -> tuple[tuple[int, ...], ...]:
+    branch = np.argsort(order)
+    return tuple(tuple(sorted(branch[list(members)].tolist())) for members in node.clusters)
 
 
 def _places(step: Step, joint: Joint, columns: Array) -> list[Place]:

@@ -22,6 +22,8 @@ UNSEEN = 0.25  # share of what the second difference of A adds that its higher o
 NEGLIGIBLE = 1e-12  # couplings below this share of an eigenvalue are none
 NARROW = 1e-9  # eigenvalues that pass at less than this share of their size might as well cross
 _APPROACH = 0.1  # share of their greatest distance in a step at which two might meet in it
+BENT = 0.02  # share of an eigenvalue by which its way may be off a straight line in a step
+_SMALL = 1e-6  # of the largest eigenvalue: below, one is as good as none in this
 _FAR = 1e100
 _POWERS = 8
 _LEAST = 1e-9
@@ -109,6 +111,13 @@ def touching(passage: Passage) -> Array:
     least, greatest = nearest_distance(passage.centres)
     close = least <= np.maximum(_APPROACH * greatest, _narrow(passage.centres))
     return _meet(least, disc_radii(passage.coupling, least)) | _off_diagonal(close)
+
+
+def bent(centres: ComplexArray) -> Array:
+    """Tell of centres (K, 5, n) whether their way is far from straight, (K, n): a jump may hide."""
+    off = np.abs(centres[:, 2] - (centres[:, 0] + centres[:, 4]) / 2)
+    size = np.abs(centres).max(axis=1)
+    return off > BENT * np.maximum(size, _SMALL * size.max(axis=1, keepdims=True))
 
 
 def disc_radii(coupling: Array, room: Array) -> Array:

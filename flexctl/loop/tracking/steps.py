@@ -13,6 +13,7 @@ from flexctl.loop.tracking.frames import (
     SAMPLES,
     Contacts,
     Passage,
+    bent,
     find_contacts,
     pass_through,
     touching,
@@ -130,7 +131,7 @@ def _pass(
         return [
             joint for k in one_by_one for joint in _pass(steps[k], orders[k], V0[k], V1[k], family)
         ]
-    near = touching(passage).any(axis=(1, 2))
+    near = touching(passage).any(axis=(1, 2)) | bent(passage.centres).any(axis=1)
     return [
         _judged(step, passage, k, orders[k], family) if near[k] else Joint(order=orders[k])
         for k, step in enumerate(steps)
@@ -151,8 +152,9 @@ def _judged(step: Step, passage: Passage, k: int, order: Array, family: Family) 
     none = np.zeros(len(order))
     coupling, floor = passage.coupling[k], passage.floor[k]
     contacts = find_contacts(coupling, floor, centres, none, lambda radius: radius)
-    if contacts.touching.any():
-        return _doubtful(order, contacts.touching.any(axis=1))
+    doubt = contacts.touching.any(axis=1) | bent(centres[None])[0]
+    if doubt.any():
+        return _doubtful(order, doubt)
     columns = range(step.before.n_real + step.before.n_pairs)
     return Joint(order=order, meetings=find_meetings(step, centres, contacts, columns, family))
 
