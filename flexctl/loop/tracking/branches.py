@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
@@ -68,7 +68,7 @@ class Branches:
         Eigenvectors (k, n, n), of branch i in column i: A v = lambda v, w^H A = lambda w^H,
         w^H v = 1, in the units of the state.
         Of eigenvalues that are followed together they are a basis of their subspace, and
-        the dual one.
+        the dual one; where eigenvalues happen to meet on the grid, those right beside it.
     places
         Meetings and doubts, in the order of s.
     together
@@ -240,35 +240,58 @@ def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, Joint]])
         order = joint.order if joint.safe else match_by_value(step.before, step.after)
         columns.append(order[columns[-1]])
     nodes = [first, *(step.after for step, _ in joined)]
-    rows = _with_grid(family, grid, nodes, columns)
-    s = np.array([node.s for node, _ in rows])
-    vectors = [_vectors(node, order) for node, order in rows]
+    rows = [_row(node, order) for node, order in zip(nodes, columns, strict=True)]
+    rows = sorted([*rows, *_on_grid(family, grid, rows)], key=lambda row: row.s)
     return Branches(
-        s=s,
-        values=np.stack([node.values[order] for node, order in rows]),
-        right=np.stack([V for V, _ in vectors]) * family.scale[:, None],
-        left=np.stack([W for _, W in vectors]) / family.scale[:, None],
+        s=np.array([row.s for row in rows]),
+        values=np.stack([row.values for row in rows]),
+        right=np.stack([row.V for row in rows]) * family.scale[:, None],
+        left=np.stack([row.W for row in rows]) / family.scale[:, None],
         places=_merged(places),
-        together=tuple(_together(node, order) for node, order in rows),
+        together=tuple(row.together for row in rows),
         n_matrices=len(family.known),
     )
 
 
-def _vectors(node: Spectrum, order: Array) -> tuple[ComplexArray, ComplexArray]:
-    """Right and left vectors (n, n) of branches; of a cluster a basis and the dual one."""
-    V = node.V.copy()
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """Branches at one parameter; V and W (n, n) have right and left vectors in balanced units."""
+
+    s: float
+    values: ComplexArray
+    V: ComplexArray
+    W: ComplexArray
+    together: tuple[tuple[int, ...], ...]
+
+
+def _row(node: Spectrum, order: Array) -> _Row:
+    V, branch = node.V.copy(), np.argsort(order)
     for members in node.clusters:
         V[:, list(members)] = node.basis(members)
     try:
         W = np.linalg.inv(V)
     except np.linalg.LinAlgError:
         W = np.linalg.pinv(V)
-    return V[:, order], W.conj().T[:, order]
+    together = (tuple(sorted(branch[list(members)].tolist())) for members in node.clusters)
+    values, left = node.values[order], W.conj().T[:, order]
+    return _Row(s=node.s, values=values, V=V[:, order], W=left, together=tuple(together))
 
 
-def _together(node: Spectrum, order: Array) -> tuple[tuple[int, ...], ...]:
-    branch = np.argsort(order)
-    return tuple(tuple(sorted(branch[list(members)].tolist())) for members in node.clusters)
+def _on_grid(family: _Family, grid: Array, rows: Sequence[_Row]) -> list[_Row]:
+    """Points of the grid beside which nodes were taken, with the vectors of these.
+
+    Eigenvalues that are distinct there go on from the nearest node; which of those that coincide
+    is which has no meaning at the point itself.
+    """
+    at = np.array([row.s for row in rows])
+    found = []
+    for s in (float(s) for s in grid if s not in set(at.tolist())):
+        near = rows[int(np.abs(at - s).argmin())]
+        values = family.spectra([s])[0].values
+        distance = np.abs(near.values[:, None] - values)
+        order = scipy.optimize.linear_sum_assignment(distance)[1]
+        found.append(replace(near, s=s, values=values[order]))
+    return found
 
 
 def _places(step: Step, joint: Joint, columns: Array) -> list[Place]:
@@ -323,24 +346,3 @@ def _merged(places: Sequence[Place]) -> tuple[Place, ...]:
         else:
             found.append(place)
     return tuple(sorted(found, key=lambda place: place.start))
-
-
-def _with_grid(
-    family: _Family, grid: Array, nodes: Sequence[Spectrum], columns: Sequence[Array]
-) -> list[tuple[Spectrum, Array]]:
-    """Add the points of the grid beside which nodes were taken, and put them in order.
-
-    Eigenvalues that are distinct there go on from the nearest node; which of those that coincide
-    is which has no meaning at the point itself.
-    """
-    at = np.array([node.s for node in nodes])
-    rows = list(zip(nodes, columns, strict=True))
-    missing = [float(s) for s in grid if s not in set(at)]
-    for spectrum in map(partial(_one, family), missing):
-        k = int(np.abs(at - spectrum.s).argmin())
-        rows.append((spectrum, match_by_value(nodes[k], spectrum)[columns[k]]))
-    return sorted(rows, key=lambda row: row[0].s)
-
-
-def _one(family: _Family, s: float) -> Spectrum:
-    return family.spectra([s])[0]

@@ -1,0 +1,175 @@
+"""What branches of closed loops are, and the families of matrices that they are branches of."""
+
+import numpy as np
+import pytest
+
+from flexctl.catalogue import BasisChoice
+from flexctl.errors import InputError
+from flexctl.loop import simulate
+from flexctl.loop.linear import linearise_loop
+from flexctl.loop.margin.mode_names import ModeNames
+from flexctl.loop.tracking import (
+    Variation,
+    at_rest,
+    follow,
+    label_branches,
+    on_reference,
+    on_run,
+    over,
+    titles,
+)
+from flexctl.loop.tracking.sources import matrix_in_motion, with_value
+
+BASIS = BasisChoice(kind="modes", order=1)
+
+
+def beams(s, coupling):
+    """Two oscillators, 1 + s and 2 - s [rad/s], in states [x1, x2, x1', x2']."""
+    K = np.array([[(1 + s) ** 2, coupling], [coupling, (2 - s) ** 2]])
+    return np.block([[np.zeros((2, 2)), np.eye(2)], [-K, -0.02 * np.eye(2)]])
+
+
+def names_of_beams(_):
+    return ModeNames(T=np.eye(4), names=("first", "second") * 2)
+
+
+def labelled(coupling):
+    found = follow(lambda s: beams(s, coupling), np.linspace(0, 1, 11))
+    return found, label_branches(found, names_of_beams)
+
+
+def test_shares_sum_to_one_in_every_branch_everywhere():
+    _, labels = labelled(1e-3)
+
+    np.testing.assert_allclose(labels.shares.sum(axis=1), 1, rtol=1e-12)
+
+
+def test_a_branch_that_crosses_keeps_its_label():
+    found, labels = labelled(0.0)
+    slow = int(np.abs(found.values[0]).argmin())
+
+    assert labels.labels[slow] == "first"
+    assert labels.changes(slow) == ((0.0, "first"),)
+    assert labels.participation(slow) == {"first": pytest.approx(1)}
+
+
+def test_branches_that_veer_exchange_what_they_are_where_the_beams_are_alike():
+    found, labels = labelled(1e-3)
+    slow = int(np.abs(found.values[0]).argmin())
+
+    assert [name for _, name in labels.changes(slow)] == ["first", "second"]
+    assert labels.changes(slow)[1][0] == pytest.approx(0.5, abs=1e-3)
+    assert labels.labels[slow] == "first + second"
+    np.testing.assert_allclose(labels.mean[:, slow], 0.5, atol=0.01)
+
+
+def test_equal_joints_share_their_eigenvalues():
+    found = follow(lambda s: np.kron([[0, 1], [-1 - s, -0.2]], np.eye(2)), np.linspace(0, 1, 5))
+    labels = label_branches(found, names_of_beams)
+
+    np.testing.assert_allclose(labels.shares, 0.5, rtol=1e-9)
+    assert set(titles(found, labels)) == {"first + second"}
+
+
+def test_titles_number_the_branches_of_one_name_slow_ones_first():
+    A = np.zeros((4, 4))
+    A[:2, :2], A[2:, 2:] = [[0, 1], [-4, -0.1]], [[0, 1], [-1, -0.1]]
+    found = follow(lambda _: A, np.array([0.0, 1.0]))
+    names = ModeNames(T=np.eye(4), names=("joint1",) * 4)
+    named = titles(found, label_branches(found, lambda _: names))
+
+    size = np.abs(found.values[0])
+    assert {named[k] for k in np.flatnonzero(size < 1.5)} == {"joint1 (1)"}
+    assert {named[k] for k in np.flatnonzero(size > 1.5)} == {"joint1 (2)"}
+
+
+def numeric_jacobian(loop, stepper, t, x):
+    """Sixth-order differences of the loop's motion x' = f(x, t), law called one by one."""
+    model, n, columns = stepper(loop), loop.truth.n, []
+    weights = {1: 45 / 60, 2: -9 / 60, 3: 1 / 60}
+
+    def rate(x):
+        tau, z_rate = model.torque(t, 0.0, x)
+        return np.asarray(model.rates(x, tau, z_rate)).ravel()
+
+    for k in range(len(x)):
+        h = 1e-3 * np.eye(len(x))[k]
+        columns.append(sum(w * (rate(x + j * h) - rate(x - j * h)) for j, w in weights.items()))
+    assert n
+    return np.array(columns).T / 1e-3
+
+
+@pytest.mark.parametrize("gains", [{}, {"gains": {"Gp": 9.0, "Gv": 6.0, "Gi": 4.0}}])
+def test_the_matrix_in_motion_is_the_jacobian_of_the_loop(two_link_loop, stepper, gains):
+    loop = two_link_loop(**gains)
+    rng = np.random.default_rng(5)
+    n, n_z = loop.truth.n, loop.controller.n_state
+    x = rng.uniform(-0.05, 0.05, 2 * n + n_z) + np.r_[-0.9, 0.5, np.zeros(2 * n + n_z - 2)]
+    A = matrix_in_motion(loop, 0.3, x[:n], x[n : 2 * n], x[2 * n :])
+
+    exact = numeric_jacobian(loop, stepper, 0.3, x)
+    np.testing.assert_allclose(A, exact, atol=1e-7 * np.abs(exact).max())
+
+
+def test_at_the_start_of_its_reference_a_loop_without_gravity_is_at_rest(make):
+    design = make["design"]([0.0, 0.3], [0.5, 0.9], basis={"kind": "modes", "order": 1})
+    loop = make["close"](make["two-link"](), design, order=1)
+
+    np.testing.assert_allclose(on_reference(loop).matrix(0.0), at_rest(loop).matrix(0.0), atol=1e-9)
+
+
+def test_at_rest_is_the_linearised_loop(two_link_loop):
+    loop = two_link_loop()
+    motion = loop.controller.reference
+    linear = linearise_loop(loop, motion.sample(np.array([0.4]))[0][:, 0], 0.0)
+
+    values = np.sort_complex(np.linalg.eigvals(at_rest(loop).matrix(0.4)))
+    np.testing.assert_allclose(values, np.sort_complex(linear.poles), rtol=1e-6)
+
+
+def test_on_a_run_the_law_sums_up_its_integral(two_link_loop, stepper):
+    gains = {"Gp": 9.0, "Gv": 6.0, "Gi": 4.0}
+    loop = two_link_loop(gains=gains)
+    run = simulate(loop, times=np.linspace(0, loop.duration, 801))
+    t = float(run.t[300])
+    x = stepper(loop).continuous([t])[:, 0]
+    n = loop.truth.n
+
+    exact = matrix_in_motion(loop, t, x[:n], x[n : 2 * n], x[2 * n :])
+    found = on_run(loop, run).matrix(t)
+    np.testing.assert_allclose(found, exact, atol=1e-5 * np.abs(exact).max())
+
+
+def test_joints_of_a_decoupled_arm_break_in_where_they_are_damped_critically(make):
+    design = make["design"](
+        [0.0, 0.3], [0.5, 0.9], basis={"kind": "modes", "order": 1}, gains={"Gp": 9.0, "Gv": 4.0}
+    )
+    source = over(
+        Variation(key="gains.Gv", arm=make["two-link"](), design=design, truth_basis=BASIS)
+    )
+    found = follow(source.matrix, np.linspace(4.0, 8.0, 4))
+    labels = label_branches(found, source.names)
+
+    meetings = [place for place in found.places if place.kind == "break-in"]
+    assert [place.start for place in meetings] == pytest.approx([6.0])
+    assert meetings[0].value == pytest.approx(-3, rel=1e-5)
+    assert {labels.labels[k] for k in meetings[0].branches} == {"joint1 + joint2"}
+    assert not found.unsafe
+
+
+def test_a_payload_of_the_truth_alone_leaves_the_controller(make):
+    design = make["design"]([0.0, 0.3], [0.5, 0.9], basis={"kind": "modes", "order": 1})
+    varied = Variation(key="payload.mass", arm=make["two-link"](), design=design, truth_basis=BASIS)
+    both, truth = (
+        Variation(**{**vars(varied), "only_truth": only}).close(0.7) for only in (False, True)
+    )
+
+    assert both.truth.arm.payload.mass == truth.truth.arm.payload.mass == 0.7
+    assert both.controller.plant.arm.payload.mass == 0.7
+    assert truth.controller.plant.arm == varied.arm
+
+
+def test_a_table_that_a_design_has_not_is_refused(make):
+    design = make["design"]([0.0, 0.3], [0.5, 0.9])
+    with pytest.raises(InputError, match="second_loop"):
+        with_value(design, "second_loop.weights.effort", 1.0)
