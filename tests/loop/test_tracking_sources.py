@@ -173,3 +173,52 @@ def test_a_table_that_a_design_has_not_is_refused(make):
     design = make["design"]([0.0, 0.3], [0.5, 0.9])
     with pytest.raises(InputError, match="second_loop"):
         with_value(design, "second_loop.weights.effort", 1.0)
+
+
+@pytest.fixture(scope="module")
+def rrp_branches(rrp_loop):
+    """rrp_branches(points): the arm of [TG95] at rest along its motion, and what they are."""
+    source = at_rest(rrp_loop("rrp-stiff-decoupling", kind="modes", order=2))
+    found = {n: follow(source.matrix, np.linspace(0, 0.5, n)) for n in (5, 101)}
+    return found, label_branches(found[5], source.names)
+
+
+def test_an_arm_has_the_branches_of_a_fine_grid_on_a_coarse_one(rrp_branches):
+    coarse, fine = rrp_branches[0][5], rrp_branches[0][101]
+    grid, swings = np.linspace(0, 0.5, 5), np.abs(coarse.values[0]) > 30
+
+    assert coarse.places == fine.places == ()
+    np.testing.assert_allclose(coarse.at(grid)[:, swings], fine.at(grid)[:, swings], rtol=1e-7)
+
+
+def test_critically_damped_joints_of_an_arm_are_followed_together(rrp_branches):
+    coarse = rrp_branches[0][5]
+    joints = np.flatnonzero(np.abs(coarse.values[0]) < 30)
+
+    assert {sets for sets in coarse.together} == {(tuple(joints),)}  # s^2 + 40 s + 400, three times
+    np.testing.assert_allclose(coarse.values[:, joints], -20, rtol=1e-3)  # cube root of round-off
+
+
+@pytest.mark.parametrize("plane", [("link2.y", "link3.y"), ("link2.z", "link3.x")])
+def test_at_rest_modes_of_an_arm_stay_in_their_plane(rrp_branches, plane):
+    found, labels = rrp_branches[0][5], rrp_branches[1]
+    inside = np.array([name.startswith(plane) for name in labels.names])
+    own = [k for k, name in enumerate(labels.labels) if name.startswith(plane)]
+    swings = np.abs(found.values[0]) > 30
+
+    assert len(own) == swings.sum() // 2  # two links, two modes each, both halves
+    np.testing.assert_allclose(labels.shares[:, inside][:, :, own].sum(axis=1), 1, atol=1e-6)
+
+
+def test_in_motion_what_passed_through_each_other_at_rest_veers(rrp_branches, rrp_loop):
+    labels = rrp_branches[1]
+    source = on_reference(rrp_loop("rrp-stiff-decoupling", kind="modes", order=2))
+    moving = follow(source.matrix, np.linspace(0, 0.5, 11))
+    named = label_branches(moving, source.names)
+    second = {"link3.x.2", "link3.y.2"}  # at rest the upper of the two becomes the lower
+
+    own = [k for k, name in enumerate(labels.labels) if name in second]
+    assert {len(labels.changes(k)) for k in own} == {1}
+    exchanged = [{name for _, name in named.changes(k)} for k in range(22)]
+    assert exchanged.count(second) == 4
+    assert not moving.unsafe

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -239,7 +240,7 @@ def _departure(T: ComplexArray) -> float:
 def _reach(R: float, D: float, m: int) -> float:
     """Largest distance d that coupling R moves an eigenvalue of a block (m, m) of departure D.
 
-    By Henrici's bound d = R (1 + x + .. + x^(m-1)), x = D/d.
+    By Henrici's bound d = R (1 + x + .. + x^(m-1)), x = D/d.  Source: [Henrici62].
     """
     if R == 0 or m == 1 or D == 0:
         return R
@@ -282,7 +283,7 @@ def _locate(step: Step, unit: Unit, T: ComplexArray, square: Array, family: Fami
 
     a, b = step.before.s, step.after.s
     known = {a: float(square[0]), b: float(square[-1])}
-    root = scipy.optimize.brentq(
+    root: Any = scipy.optimize.brentq(
         lambda s: known.get(s) or difference(s), a, b, xtol=1e-13 * (abs(a) + abs(b))
     )
     return Meeting(
@@ -290,5 +291,5 @@ def _locate(step: Step, unit: Unit, T: ComplexArray, square: Array, family: Fami
         columns=unit.columns,
         start=float(root),
         end=float(root),
-        value=complex(own(root).mean().real),
+        value=complex(own(float(root)).mean().real),
     )

@@ -15,43 +15,15 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loop.tracking.blocks import join_blocks
 from flexctl.loop.tracking.matching import match_by_value
+from flexctl.loop.tracking.places import Place, merge_places, places_of
 from flexctl.loop.tracking.spectrum import Spectrum, find_spectra
-from flexctl.loop.tracking.steps import Joint, Meeting, Step, join_regular
+from flexctl.loop.tracking.steps import Joint, Step, join_regular
 
 LEAST = 1e-12  # share of the whole range that a step is not halved below
 MOST = 20_000  # matrices
 _ASIDE = (0.0, 0.618e-4, -0.618e-4)  # shares of a step, where eigenvalues happen to coincide
 _MIDDLES = (0.5, 0.382, 0.618)
 _BATCH = 64
-_JUMP = 1e-6  # share of itself that no eigenvalue moves within the least step
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Where branches meet, or cannot be told apart.
-
-    Attributes
-    ----------
-    kind
-        "crossing" of branches that are not coupled, "break-in" of a pair that becomes two real
-        ones, "break-away" of two real ones that become a pair, "touching" of a pair that meets
-        itself on the real axis and remains a pair, or "unsafe".
-    start, end
-        Interval of the parameter that holds it; where the meeting is known, a point.
-    branches
-        Indices of the branches.
-    value
-        The eigenvalue there.
-    why
-        Of an unsafe place.
-    """
-
-    kind: str
-    start: float
-    end: float
-    branches: tuple[int, ...]
-    value: complex
-    why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +82,12 @@ def follow(
         Share of the whole range [-] that a step is not halved below.
     most
         How many matrices may be asked for; steps still in doubt are then unsafe.
+
+    Returns
+    -------
+    Branches
+        What is guaranteed of them, and what not, is in docs/definitions.md, "Branches". Simple
+        eigenvalues are analytic where A is: [Kato95], chapter 2.
 
     Raises
     ------
@@ -236,7 +214,7 @@ def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, Joint]])
     columns = [np.lexsort((-first.values.imag, np.abs(first.values).round(12)))]
     places: list[Place] = []
     for step, joint in joined:
-        places += _places(step, joint, columns[-1])
+        places += places_of(step, joint, columns[-1])
         order = joint.order if joint.safe else match_by_value(step.before, step.after)
         columns.append(order[columns[-1]])
     nodes = [first, *(step.after for step, _ in joined)]
@@ -247,7 +225,7 @@ def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, Joint]])
         values=np.stack([row.values for row in rows]),
         right=np.stack([row.V for row in rows]) * family.scale[:, None],
         left=np.stack([row.W for row in rows]) / family.scale[:, None],
-        places=_merged(places),
+        places=merge_places(places),
         together=tuple(row.together for row in rows),
         n_matrices=len(family.known),
     )
@@ -273,7 +251,7 @@ def _row(node: Spectrum, order: Array) -> _Row:
     except np.linalg.LinAlgError:
         W = np.linalg.pinv(V)
     together = (tuple(sorted(branch[list(members)].tolist())) for members in node.clusters)
-    values, left = node.values[order], W.conj().T[:, order]
+    values, left = node.values[order], W.conj().T[:, order].astype(complex)
     return _Row(s=node.s, values=values, V=V[:, order], W=left, together=tuple(together))
 
 
@@ -292,57 +270,3 @@ def _on_grid(family: _Family, grid: Array, rows: Sequence[_Row]) -> list[_Row]:
         order = scipy.optimize.linear_sum_assignment(distance)[1]
         found.append(replace(near, s=s, values=values[order]))
     return found
-
-
-def _places(step: Step, joint: Joint, columns: Array) -> list[Place]:
-    branch = np.argsort(columns)  # of every column before the step
-    found = [_place(meeting, branch) for meeting in joint.meetings]
-    return found if joint.safe else [*found, _doubt(step, joint, branch)]
-
-
-def _doubt(step: Step, joint: Joint, branch: Array) -> Place:
-    """Place that could not be joined: what was in doubt there, and what jumps.
-
-    Where it is one pair and nothing else, the pair touches the real axis and remains one.
-    """
-    first, second = step.before, step.after
-    after = second.values[match_by_value(first, second)]
-    jumps = np.abs(after - first.values) > _JUMP * np.abs(first.values)
-    columns = sorted({*joint.doubtful, *np.flatnonzero(jumps).tolist()})
-    mirrored = len(columns) == 2 and columns[0] + first.n_pairs == columns[1] >= first.n_real
-    one_pair = mirrored and first.n_real == second.n_real <= columns[0]
-    return Place(
-        kind="touching" if one_pair else "unsafe",
-        start=first.s,
-        end=second.s,
-        branches=tuple(sorted(int(branch[c]) for c in columns)),
-        value=complex(first.values[columns[0]]),
-        why="" if one_pair else "no step is small enough to tell which is which",
-    )
-
-
-def _place(meeting: Meeting, branch: Array) -> Place:
-    narrow = meeting.kind == "narrow"
-    return Place(
-        kind="unsafe" if narrow else meeting.kind,
-        start=meeting.start,
-        end=meeting.end,
-        branches=tuple(sorted(int(branch[c]) for c in meeting.columns)),
-        value=meeting.value,
-        why="they turn away from each other so near that they might as well cross"
-        if narrow
-        else "",
-    )
-
-
-def _merged(places: Sequence[Place]) -> tuple[Place, ...]:
-    """Places in order, those of the same branches that touch made one."""
-    found: list[Place] = []
-    for place in sorted(places, key=lambda place: (place.branches, place.kind, place.start)):
-        last = found[-1] if found else None
-        same = last and (last.branches, last.why) == (place.branches, place.why)
-        if last and same and place.why and place.start <= last.end:
-            found[-1] = replace(last, end=place.end)
-        else:
-            found.append(place)
-    return tuple(sorted(found, key=lambda place: place.start))

@@ -74,7 +74,11 @@ def move_frame(
     unseen = UNSEEN * np.abs(np.linalg.solve(V[2], bend @ V[2]))
     norm = np.maximum(np.linalg.norm(A[0], axis=(1, 2)), np.linalg.norm(A[2], axis=(1, 2)))
     left, right = np.linalg.norm(np.linalg.inv(V0), axis=2), np.linalg.norm(V0, axis=1)
-    return T, unseen, ROUND_OFF * norm[:, None, None] * left[:, :, None] * right[:, None, :]
+    return (
+        T.astype(complex),
+        unseen,
+        ROUND_OFF * norm[:, None, None] * left[:, :, None] * right[:, None, :],
+    )
 
 
 def pass_through(
@@ -126,7 +130,7 @@ def disc_radii(coupling: Array, room: Array) -> Array:
     Discs of D^-1 T D, of radii r_i = sum_j c_ij d_j/d_i, hold them too, for any diagonal D > 0.
     With the Perron vector d of N = diag(1 / g_i) C, g_i being the distance to the nearest centre,
     the greatest r_i / g_i is the least that a D can make it, the spectral radius of N. A few steps
-    of the power method come near it.
+    of the power method come near it.  Source: [Varga04], chapter 1.
     """
     n = coupling.shape[-1]
     alone = np.where(np.eye(n, dtype=bool), np.inf, room).min(axis=-1, initial=_FAR)

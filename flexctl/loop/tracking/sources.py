@@ -52,7 +52,7 @@ class Source:
         if self.sample_time is None:
             return values
         with np.errstate(divide="ignore"):
-            return np.log(values.astype(complex)) / self.sample_time
+            return (np.log(values.astype(complex)) / self.sample_time).astype(complex)
 
 
 def loop_matrix(loop: LinearLoop) -> Array:

@@ -106,11 +106,11 @@ class Spectrum:
         def inside(x: complex) -> bool:
             return np.abs(x - chosen).min() <= (np.abs(x - others).min() if len(others) else np.inf)
 
-        _, Z, m = scipy.linalg.schur(self.A.astype(complex), output="complex", sort=inside)
-        Z = Z[:, : len(members)]
-        if m != len(members) or not closed_under_conjugation(chosen):
+        form = scipy.linalg.schur(self.A.astype(complex), output="complex", sort=inside)
+        Z = np.asarray(form[1], dtype=complex)[:, : len(members)]
+        if not closed_under_conjugation(chosen):
             return Z
-        U, _, _ = np.linalg.svd(np.hstack([Z.real, Z.imag]), full_matrices=False)
+        U, _, _ = np.linalg.svd(np.hstack([np.real(Z), np.imag(Z)]), full_matrices=False)
         return U[:, : len(members)].astype(complex)
 
 

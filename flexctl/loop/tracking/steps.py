@@ -97,7 +97,7 @@ def join_regular(steps: Sequence[Step], family: Family) -> list[Joint]:
     own = np.take_along_axis(Q, orders[:, :, None], axis=2)[:, :, 0].real
     V1 = np.take_along_axis(V1, orders[:, None, :], axis=2)
     joints = [_doubtful(order, own[k] < ALIKE) for k, order in enumerate(orders)]
-    alike = np.flatnonzero([joint.safe for joint in joints])
+    alike = [k for k, joint in enumerate(joints) if joint.safe]
     judged = _pass(
         [steps[k] for k in alike], orders[alike], *_aligned(V0[alike], V1[alike]), family
     )
@@ -116,11 +116,10 @@ def _pass(
     """Judge steps whose frames are known; all is in doubt where a frame is singular on the way."""
     if not steps:
         return []
-    A = tuple(
-        np.stack(part)
-        for part in zip(
-            *((step.before.A, step.A_between, step.after.A) for step in steps), strict=True
-        )
+    A = (
+        np.stack([step.before.A for step in steps]),
+        np.stack([step.A_between for step in steps]),
+        np.stack([step.after.A for step in steps]),
     )
     try:
         passage = pass_through(A, V0, V1)
@@ -131,7 +130,8 @@ def _pass(
         return [
             joint for k in one_by_one for joint in _pass(steps[k], orders[k], V0[k], V1[k], family)
         ]
-    near = touching(passage).any(axis=(1, 2)) | bent(passage.centres).any(axis=1)
+    close, curved = touching(passage), bent(passage.centres)
+    near = np.asarray(close.any(axis=(1, 2)) | curved.any(axis=1))
     return [
         _judged(step, passage, k, orders[k], family) if near[k] else Joint(order=orders[k])
         for k, step in enumerate(steps)
