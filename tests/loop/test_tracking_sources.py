@@ -85,7 +85,7 @@ def test_titles_number_the_branches_of_one_name_slow_ones_first():
 
 def numeric_jacobian(loop, stepper, t, x):
     """Sixth-order differences of the loop's motion x' = f(x, t), law called one by one."""
-    model, n, columns = stepper(loop), loop.truth.n, []
+    model, columns = stepper(loop), []
     weights = {1: 45 / 60, 2: -9 / 60, 3: 1 / 60}
 
     def rate(x):
@@ -95,7 +95,6 @@ def numeric_jacobian(loop, stepper, t, x):
     for k in range(len(x)):
         h = 1e-3 * np.eye(len(x))[k]
         columns.append(sum(w * (rate(x + j * h) - rate(x - j * h)) for j, w in weights.items()))
-    assert n
     return np.array(columns).T / 1e-3
 
 
@@ -222,3 +221,39 @@ def test_in_motion_what_passed_through_each_other_at_rest_veers(rrp_branches, rr
     exchanged = [{name for _, name in named.changes(k)} for k in range(22)]
     assert exchanged.count(second) == 4
     assert not moving.unsafe
+
+
+def test_of_a_sampled_law_rates_are_those_of_its_multipliers(make):
+    loop = make["close"](
+        make["rigid-link"](),
+        make["design"]([0.0], [0.5], gains={"Gp": 9.0, "Gv": 6.5}, loop={"sample_time": 0.02}),
+    )
+    source = at_rest(loop)
+    found = follow(source.matrix, np.linspace(0, 0.5, 3))
+
+    poles = linearise_loop(loop, loop.controller.reference.final, 0.0).poles
+    rates = np.sort_complex(source.in_time(found.values[-1]))
+    np.testing.assert_allclose(rates, np.sort_complex(poles), rtol=1e-9)
+
+
+def test_a_sampled_law_has_no_matrix_in_motion(make):
+    loop = make["close"](
+        make["rigid-link"](), make["design"]([0.0], [0.5], loop={"sample_time": 0.02})
+    )
+    with pytest.raises(InputError, match="continuous law"):
+        on_reference(loop)
+
+
+def test_with_an_observer_a_loop_starts_its_reference_as_if_at_rest(rrp_loop):
+    loop = rrp_loop("rrp-observer", kind="modes", order=2)
+
+    first, rest = on_reference(loop).matrix(0.0), at_rest(loop).matrix(0.0)
+    np.testing.assert_allclose(first, rest, atol=1e-9 * np.abs(rest).max())
+
+
+def test_the_estimate_of_an_observer_is_in_no_run(rrp_loop, rrp_run):
+    with pytest.raises(InputError, match="without an observer"):
+        on_run(
+            rrp_loop("rrp-observer", kind="modes", order=2),
+            rrp_run("rrp-stiff-decoupling", "modes", "modes", 2),
+        )

@@ -91,7 +91,8 @@ def _named(
 def on_reference(closed: ClosedLoop) -> Source:
     """Loops about the reference as it moves at time t [s], links straight, until its end.
 
-    See `on_run`, which has the links as they are.
+    Integrals are at zero, an observer's estimate is right. See `on_run`, which has the links as
+    they are.
     """
     motion = closed.controller.reference
 
@@ -99,7 +100,7 @@ def on_reference(closed: ClosedLoop) -> Source:
         q_d, v_d, _ = motion.sample(np.array([t]))
         return closed.truth.straight(q_d[:, 0]), closed.truth.straight(v_d[:, 0])
 
-    return _moving(closed, state, lambda _: np.zeros(closed.controller.n_state))
+    return _moving(closed, state, lambda t: closed.agreeing_state(*state(t)))
 
 
 def on_run(closed: ClosedLoop, run: Trajectory) -> Source:
