@@ -1,0 +1,21 @@
+"""Eigenvalues of a family of matrices joined into branches, and what each branch is."""
+
+from flexctl.loop.tracking.branches import Branches, follow
+from flexctl.loop.tracking.labels import Labels, label_branches, titles
+from flexctl.loop.tracking.places import Place
+from flexctl.loop.tracking.sources import Source, Variation, at_rest, on_reference, on_run, over
+
+__all__ = [
+    "Branches",
+    "Labels",
+    "Place",
+    "Source",
+    "Variation",
+    "at_rest",
+    "follow",
+    "label_branches",
+    "on_reference",
+    "on_run",
+    "over",
+    "titles",
+]

@@ -1,0 +1,297 @@
+"""Families of closed-loop matrices: along a motion, at rest or moving, and over a parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+import scipy.interpolate
+
+from flexctl.catalogue import Arm, BasisChoice, Design, apply_settings
+from flexctl.catalogue.refusals import build_file
+from flexctl.checks import Array, ComplexArray
+from flexctl.design import Controller, design_controller
+from flexctl.errors import InputError
+from flexctl.loop.closed_loop import ClosedLoop, close_around
+from flexctl.loop.comparison import default_truth
+from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
+from flexctl.loop.margin.mode_names import ModeNames, name_modes
+from flexctl.loop.schedule import JUMP
+from flexctl.loop.trajectory import Trajectory
+from flexctl.plant import Plant, assemble_plant
+
+_OF_DESIGN = ("gains", "second_loop", "slow_loop", "fast_loop", "observer", "loop")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A family of loops over a parameter, for `follow` and `label_branches`.
+
+    Attributes
+    ----------
+    parameter
+        Its name: ``t`` [s], or the key of a setting.
+    matrix
+        A (N, N) at the parameter: x' = A x, or of a sampled law one sample's x+ = A x.
+    names
+        Names of the N states there.
+    sample_time
+        Of a sampled law [s], else None.
+    """
+
+    parameter: str
+    matrix: Callable[[float], Array]
+    names: Callable[[float], ModeNames]
+    sample_time: float | None
+
+    def in_time(self, values: ComplexArray) -> ComplexArray:
+        """Eigenvalues as rates [rad/s]; of a sampled law log(z)/T, minus infinity for z = 0."""
+        if self.sample_time is None:
+            return values
+        with np.errstate(divide="ignore"):
+            return (np.log(values.astype(complex)) / self.sample_time).astype(complex)
+
+
+def loop_matrix(loop: LinearLoop) -> Array:
+    """Return A (N, N) of a closed loop: x' = A x, or of a sampled law x+ = A x."""
+    if loop.sample_time is None or not loop.K.any():
+        return loop.A + loop.B @ loop.K
+    return sampled_loop(loop, loop.sample_time, loop.delay)
+
+
+def at_rest(closed: ClosedLoop, share: float = 0.0) -> Source:
+    """Loops frozen at rest where the reference is at time t [s], links straight or sagging.
+
+    `share` is that of the second loop, 0 or 1.
+    """
+    motion = closed.controller.reference
+
+    def joints(t: float) -> Array:
+        return motion.sample(np.array([t]))[0][:, 0]
+
+    return Source(
+        parameter="t",
+        matrix=lambda t: loop_matrix(linearise_loop(closed, joints(t), share)),
+        names=_named(closed, joints, share),
+        sample_time=closed.controller.sample_time,
+    )
+
+
+def _named(
+    closed: ClosedLoop, joints: Callable[[float], Array], share: float
+) -> Callable[[float], ModeNames]:
+    final = closed.controller.reference.final
+    size = len(loop_matrix(linearise_loop(closed, final, share)))
+    return lambda s: name_modes(closed, joints(s), size)
+
+
+def on_reference(closed: ClosedLoop) -> Source:
+    """Loops about the reference as it moves at time t [s], links straight, until its end.
+
+    Integrals are at zero, an observer's estimate is right. See `on_run`, which has the links as
+    they are.
+    """
+    motion = closed.controller.reference
+
+    def state(t: float) -> tuple[Array, Array]:
+        q_d, v_d, _ = motion.sample(np.array([t]))
+        return closed.truth.straight(q_d[:, 0]), closed.truth.straight(v_d[:, 0])
+
+    return _moving(closed, state, lambda t: closed.agreeing_state(*state(t)))
+
+
+def on_run(closed: ClosedLoop, run: Trajectory) -> Source:
+    """Loops about a run of theirs at time t [s], with all that its motion does, until its end.
+
+    x' = f(x, t) of plant and law is differentiated exactly at (q, v, z) of the run and its
+    reference. Between its samples a run is a cubic spline through them; the law's integrals are
+    summed up from their rates at the samples. Eigenvalues of a loop that varies in time decide
+    nothing about its stability: they are how it would go on if it stopped varying.
+
+    Raises
+    ------
+    InputError
+        Of a law with an observer: a run does not keep its estimate.
+    """
+    if closed.controller.observer is not None:
+        name = closed.controller.design.label
+        raise InputError(f"{name}: wanted a law without an observer, whose estimate no run keeps")
+    q = scipy.interpolate.make_interp_spline(run.t, run.q, k=3, axis=1)
+    v = scipy.interpolate.make_interp_spline(run.t, run.v, k=3, axis=1)
+    rates = np.array([_law(closed, t, *run_state)[1] for t, run_state in _samples(run)]).T
+    sums = scipy.interpolate.make_interp_spline(run.t, rates, k=3, axis=1).antiderivative()
+    start = closed.controller.initial_state()
+    return _moving(
+        closed,
+        lambda t: (q(t), v(t)),
+        lambda t: np.asarray(start).ravel() + sums(t) - sums(run.t[0]),
+    )
+
+
+def _samples(run: Trajectory) -> Sequence[tuple[float, tuple[Array, Array]]]:
+    return [(float(t), (run.q[:, k], run.v[:, k])) for k, t in enumerate(run.t)]
+
+
+def _moving(
+    closed: ClosedLoop,
+    state: Callable[[float], tuple[Array, Array]],
+    law_state: Callable[[float], Array],
+) -> Source:
+    if closed.controller.sample_time is not None:
+        name = closed.controller.design.label
+        raise InputError(f"{name}: wanted a continuous law, which alone has a Jacobian in motion")
+    size = 2 * closed.truth.n + closed.controller.n_state
+
+    def names(t: float) -> ModeNames:
+        return name_modes(closed, state(t)[0][: closed.truth.m], size)
+
+    return Source(
+        parameter="t",
+        matrix=lambda t: matrix_in_motion(closed, t, *state(t), law_state(t)),
+        names=names,
+        sample_time=None,
+    )
+
+
+def matrix_in_motion(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array) -> Array:
+    """Exact Jacobian (2n + n_z, 2n + n_z) of [q; v; z]' of a continuous loop at time t [s].
+
+    Parameters
+    ----------
+    closed
+        Loop in its gross motion.
+    q, v, z
+        Coordinates and rates (n,), states of the law (n_z,).
+    """
+    n = closed.truth.n
+    tau, _ = _law(closed, t, q, v, z)
+    by_q, by_v, by_tau = closed.truth.derivatives(q, v, tau)
+    K, L, E, F = (np.array(J) for J in closed.law_derivatives(*_law_inputs(closed, t, q, v, z)))
+    above = np.hstack([np.zeros((n, n)), np.eye(n), np.zeros((n, len(F)))])
+    middle = np.hstack([np.hstack([by_q, by_v]) + by_tau @ K, by_tau @ L])
+    return np.vstack([above, middle, np.hstack([E, F])])
+
+
+def _law_inputs(
+    closed: ClosedLoop, t: float, q: Array, v: Array, z: Array | None = None
+) -> list[Array]:
+    motion = closed.controller.reference
+    share, *desired = closed.reference(t, JUMP * float(motion.passed(t)))
+    z = np.zeros(closed.controller.n_state) if z is None else z
+    return [np.array(share), z, *(np.array(part) for part in desired), q, v]
+
+
+def _law(
+    closed: ClosedLoop, t: float, q: Array, v: Array, z: Array | None = None
+) -> tuple[Array, Array]:
+    tau, rate = closed.law(*_law_inputs(closed, t, q, v, z))
+    return np.array(tau).ravel(), np.array(rate).ravel()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variation:
+    """One number of an arm or a design that is varied.
+
+    Attributes
+    ----------
+    key
+        As in ``--set``, such as ``payload.mass`` or ``link2.EI.y``; or of the design's file:
+        ``gains.Gp``.
+    arm, design
+        What it is varied in.
+    only_truth
+        Whether the controller keeps the arm of the file.
+    basis, truth_basis
+        Discretisations of the design plant and of the truth; None for the defaults.
+    joints
+        Pose (m,) at which loops are taken at rest; None for the final one.
+    """
+
+    key: str
+    arm: Arm
+    design: Design
+    only_truth: bool = False
+    basis: BasisChoice | None = None
+    truth_basis: BasisChoice | None = None
+    joints: Array | None = None
+
+    @property
+    def _of_design(self) -> bool:
+        return self.key.split(".")[0] in _OF_DESIGN
+
+    def arm_with(self, value: float) -> Arm:
+        """Return the arm as it is at this value."""
+        setting = f"{self.key}={float(value)!r}"
+        return self.arm if self._of_design else apply_settings(self.arm, [setting])
+
+    @cached_property
+    def _truth(self) -> Plant:
+        return self._assemble(self.arm)
+
+    @cached_property
+    def _controller(self) -> Controller:
+        return self._design(self.arm, self.design)
+
+    def _assemble(self, arm: Arm) -> Plant:
+        basis = self.truth_basis or default_truth(self.arm, self.basis or self.design.basis)
+        return assemble_plant(arm, basis, interpreted=True)
+
+    def _design(self, arm: Arm, design: Design) -> Controller:
+        return design_controller(arm, design, self.basis or design.basis, interpreted=True)
+
+    def close(self, value: float) -> ClosedLoop:
+        """Close the loop of the arm and design that have this value."""
+        if self._of_design:
+            design = with_value(self.design, self.key, value)
+            return close_around(self._design(self.arm, design), self._truth)
+        body = self.arm_with(value)
+        controller = self._controller if self.only_truth else self._design(body, self.design)
+        return close_around(controller, self._assemble(body))
+
+
+def over(variation: Variation) -> Source:
+    """Loops at rest at one pose over a number, under the second loop where there is one.
+
+    Arm and controller are made anew for every value, whichever has it.
+    """
+
+    @cache
+    def made(value: float) -> tuple[Array, ModeNames]:
+        closed = variation.close(value)
+        pose = _pose(closed, variation)
+        share = float(closed.controller.feedback is not None)
+        A = loop_matrix(linearise_loop(closed, pose, share))
+        return A, name_modes(closed, pose, len(A))
+
+    return Source(
+        parameter=variation.key,
+        matrix=lambda value: made(float(value))[0],
+        names=lambda value: made(float(value))[1],
+        sample_time=variation.design.loop.sample_time,
+    )
+
+
+def _pose(closed: ClosedLoop, variation: Variation) -> Array:
+    return closed.controller.reference.final if variation.joints is None else variation.joints
+
+
+def with_value(design: Design, key: str, value: float) -> Design:
+    """Return a design with one number of its file changed, and checked anew as a whole.
+
+    Raises
+    ------
+    InputError
+        If there is no table of that name, or the design that comes out is refused.
+    """
+    table = design.table()
+    *above, last = key.split(".")
+    inner: Any = table
+    for name in above:
+        inner = inner.get(name) if isinstance(inner, dict) else None
+    if not isinstance(inner, dict):
+        raise InputError(f"{design.label}: {key}: wanted a table {'.'.join(above)}, came nothing")
+    inner[last] = float(value)
+    return build_file(Design, table, design.name, design.path)

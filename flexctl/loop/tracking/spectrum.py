@@ -1,0 +1,139 @@
+"""Eigenvalues and eigenvectors of one real matrix of a family, and which are indistinguishable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+from scipy.sparse.csgraph import connected_components
+
+from flexctl.checks import Array, ComplexArray
+
+_EPS = float(np.finfo(float).eps)
+_CROWDED = 1e-8
+_NOISE = 100.0  # eigenvalues nearer than this many round-offs of theirs are one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spectrum:
+    """Eigenvalues of A(s), real ones first, then upper halves of pairs, then lower in that order.
+
+    Attributes
+    ----------
+    s
+        The parameter.
+    A
+        Real matrix (n, n), in the units in which it is balanced.
+    values
+        Eigenvalues (n,) in the order above.
+    V
+        Right eigenvectors (n, n), conjugate where the values are; left ones are the rows of V^-1.
+    n_real
+        How many are real.
+    """
+
+    s: float
+    A: Array
+    values: ComplexArray
+    V: ComplexArray
+    n_real: int
+
+    @property
+    def n_pairs(self) -> int:
+        """How many pairs there are."""
+        return (len(self.values) - self.n_real) // 2
+
+    @cached_property
+    def norm(self) -> float:
+        """Frobenius norm of A."""
+        return float(np.linalg.norm(self.A))
+
+    @cached_property
+    def condition(self) -> Array:
+        """Condition numbers |w| |v| / |w^H v| of the eigenvalues (n,) [-]; inf where V is singular.
+
+        They multiply what round-off does to A.
+        """
+        try:
+            W = np.linalg.inv(self.V)
+        except np.linalg.LinAlgError:
+            return np.full(len(self.values), np.inf)
+        with np.errstate(over="ignore"):
+            return np.linalg.norm(W, axis=1) * np.linalg.norm(self.V, axis=0)
+
+    @cached_property
+    def clusters(self) -> tuple[tuple[int, ...], ...]:
+        """Sets of eigenvalues that round-off cannot tell apart; empty where all are distinct.
+
+        Two are one if their distance is below a hundred times what a relative change of A by the
+        machine's precision does to either. Of a defective pair this is sqrt(precision), as it
+        must be.
+        """
+        n = len(self.values)
+        distance = np.abs(self.values[:, None] - self.values)
+        own = _NOISE * _EPS * self.norm * np.minimum(self.condition, _EPS**-0.75)
+        touching = distance <= np.maximum(own[:, None], own)
+        if touching.sum() == n:
+            return ()
+        count, label = connected_components(touching, directed=False)
+        sets = (tuple(np.flatnonzero(label == k).tolist()) for k in range(count))
+        return tuple(found for found in sets if len(found) > 1)
+
+    @property
+    def clustered(self) -> int:
+        """How many eigenvalues share a place with another."""
+        return sum(map(len, self.clusters))
+
+    @cached_property
+    def crowded(self) -> int:
+        """How many pairs of eigenvalues are nearer than 1e-8 of their size."""
+        size = np.minimum(np.abs(self.values[:, None]), np.abs(self.values))
+        near = np.abs(self.values[:, None] - self.values) <= _CROWDED * size
+        return int(near.sum() - len(near)) // 2
+
+    def basis(self, members: Sequence[int]) -> ComplexArray:
+        """Orthonormal basis (n, m) of the invariant subspace of m eigenvalues.
+
+        From an ordered Schur form, which is accurate where eigenvectors coalesce. It is real where
+        the set is its own conjugate.
+        """
+        chosen = self.values[list(members)]
+        others = np.delete(self.values, list(members))
+
+        def inside(x: complex) -> bool:
+            return np.abs(x - chosen).min() <= (np.abs(x - others).min() if len(others) else np.inf)
+
+        form = scipy.linalg.schur(self.A.astype(complex), output="complex", sort=inside)
+        Z = np.asarray(form[1], dtype=complex)[:, : len(members)]
+        if not closed_under_conjugation(chosen):
+            return Z
+        U, _, _ = np.linalg.svd(np.hstack([np.real(Z), np.imag(Z)]), full_matrices=False)
+        return U[:, : len(members)].astype(complex)
+
+
+def closed_under_conjugation(values: ComplexArray) -> bool:
+    """Whether with every value its conjugate is there."""
+    return bool(np.array_equal(np.sort_complex(values), np.sort_complex(values.conj())))
+
+
+def find_spectra(s: Sequence[float], A: Array) -> list[Spectrum]:
+    """Find the spectra of real matrices A (k, n, n) at parameters s (k,)."""
+    if not len(A):
+        return []
+    values, V = (np.asarray(part, dtype=complex) for part in np.linalg.eig(A))
+    return [_ordered(float(s[k]), A[k], values[k], V[k]) for k in range(len(A))]
+
+
+def _ordered(s: float, A: Array, values: ComplexArray, V: ComplexArray) -> Spectrum:
+    real, upper = np.flatnonzero(values.imag == 0), np.flatnonzero(values.imag > 0)
+    above, vectors = values[upper], V[:, upper]
+    return Spectrum(
+        s=s,
+        A=A,
+        values=np.concatenate([values[real], above, above.conj()]),
+        V=np.hstack([V[:, real], vectors, vectors.conj()]),
+        n_real=len(real),
+    )

@@ -1,0 +1,259 @@
+"""What branches of closed loops are, and the families of matrices that they are branches of."""
+
+import numpy as np
+import pytest
+
+from flexctl.catalogue import BasisChoice
+from flexctl.errors import InputError
+from flexctl.loop import simulate
+from flexctl.loop.linear import linearise_loop
+from flexctl.loop.margin.mode_names import ModeNames
+from flexctl.loop.tracking import (
+    Variation,
+    at_rest,
+    follow,
+    label_branches,
+    on_reference,
+    on_run,
+    over,
+    titles,
+)
+from flexctl.loop.tracking.sources import matrix_in_motion, with_value
+
+BASIS = BasisChoice(kind="modes", order=1)
+
+
+def beams(s, coupling):
+    """Two oscillators, 1 + s and 2 - s [rad/s], in states [x1, x2, x1', x2']."""
+    K = np.array([[(1 + s) ** 2, coupling], [coupling, (2 - s) ** 2]])
+    return np.block([[np.zeros((2, 2)), np.eye(2)], [-K, -0.02 * np.eye(2)]])
+
+
+def names_of_beams(_):
+    return ModeNames(T=np.eye(4), names=("first", "second") * 2)
+
+
+def labelled(coupling):
+    found = follow(lambda s: beams(s, coupling), np.linspace(0, 1, 11))
+    return found, label_branches(found, names_of_beams)
+
+
+def test_shares_sum_to_one_in_every_branch_everywhere():
+    _, labels = labelled(1e-3)
+
+    np.testing.assert_allclose(labels.shares.sum(axis=1), 1, rtol=1e-12)
+
+
+def test_a_branch_that_crosses_keeps_its_label():
+    found, labels = labelled(0.0)
+    slow = int(np.abs(found.values[0]).argmin())
+
+    assert labels.labels[slow] == "first"
+    assert labels.changes(slow) == ((0.0, "first"),)
+    assert labels.participation(slow) == {"first": pytest.approx(1)}
+
+
+def test_branches_that_veer_exchange_what_they_are_where_the_beams_are_alike():
+    found, labels = labelled(1e-3)
+    slow = int(np.abs(found.values[0]).argmin())
+
+    assert [name for _, name in labels.changes(slow)] == ["first", "second"]
+    assert labels.changes(slow)[1][0] == pytest.approx(0.5, abs=1e-3)
+    assert labels.labels[slow] == "first + second"
+    np.testing.assert_allclose(labels.mean[:, slow], 0.5, atol=0.01)
+
+
+def test_equal_joints_share_their_eigenvalues():
+    found = follow(lambda s: np.kron([[0, 1], [-1 - s, -0.2]], np.eye(2)), np.linspace(0, 1, 5))
+    labels = label_branches(found, names_of_beams)
+
+    np.testing.assert_allclose(labels.shares, 0.5, rtol=1e-9)
+    assert set(titles(found, labels)) == {"first + second"}
+
+
+def test_titles_number_the_branches_of_one_name_slow_ones_first():
+    A = np.zeros((4, 4))
+    A[:2, :2], A[2:, 2:] = [[0, 1], [-4, -0.1]], [[0, 1], [-1, -0.1]]
+    found = follow(lambda _: A, np.array([0.0, 1.0]))
+    names = ModeNames(T=np.eye(4), names=("joint1",) * 4)
+    named = titles(found, label_branches(found, lambda _: names))
+
+    size = np.abs(found.values[0])
+    assert {named[k] for k in np.flatnonzero(size < 1.5)} == {"joint1 (1)"}
+    assert {named[k] for k in np.flatnonzero(size > 1.5)} == {"joint1 (2)"}
+
+
+def numeric_jacobian(loop, stepper, t, x):
+    """Sixth-order differences of the loop's motion x' = f(x, t), law called one by one."""
+    model, columns = stepper(loop), []
+    weights = {1: 45 / 60, 2: -9 / 60, 3: 1 / 60}
+
+    def rate(x):
+        tau, z_rate = model.torque(t, 0.0, x)
+        return np.asarray(model.rates(x, tau, z_rate)).ravel()
+
+    for k in range(len(x)):
+        h = 1e-3 * np.eye(len(x))[k]
+        columns.append(sum(w * (rate(x + j * h) - rate(x - j * h)) for j, w in weights.items()))
+    return np.array(columns).T / 1e-3
+
+
+@pytest.mark.parametrize("gains", [{}, {"gains": {"Gp": 9.0, "Gv": 6.0, "Gi": 4.0}}])
+def test_the_matrix_in_motion_is_the_jacobian_of_the_loop(two_link_loop, stepper, gains):
+    loop = two_link_loop(**gains)
+    rng = np.random.default_rng(5)
+    n, n_z = loop.truth.n, loop.controller.n_state
+    x = rng.uniform(-0.05, 0.05, 2 * n + n_z) + np.r_[-0.9, 0.5, np.zeros(2 * n + n_z - 2)]
+    A = matrix_in_motion(loop, 0.3, x[:n], x[n : 2 * n], x[2 * n :])
+
+    exact = numeric_jacobian(loop, stepper, 0.3, x)
+    np.testing.assert_allclose(A, exact, atol=1e-7 * np.abs(exact).max())
+
+
+def test_at_the_start_of_its_reference_a_loop_without_gravity_is_at_rest(make):
+    design = make["design"]([0.0, 0.3], [0.5, 0.9], basis={"kind": "modes", "order": 1})
+    loop = make["close"](make["two-link"](), design, order=1)
+
+    np.testing.assert_allclose(on_reference(loop).matrix(0.0), at_rest(loop).matrix(0.0), atol=1e-9)
+
+
+def test_at_rest_is_the_linearised_loop(two_link_loop):
+    loop = two_link_loop()
+    motion = loop.controller.reference
+    linear = linearise_loop(loop, motion.sample(np.array([0.4]))[0][:, 0], 0.0)
+
+    values = np.sort_complex(np.linalg.eigvals(at_rest(loop).matrix(0.4)))
+    np.testing.assert_allclose(values, np.sort_complex(linear.poles), rtol=1e-6)
+
+
+def test_on_a_run_the_law_sums_up_its_integral(two_link_loop, stepper):
+    gains = {"Gp": 9.0, "Gv": 6.0, "Gi": 4.0}
+    loop = two_link_loop(gains=gains)
+    run = simulate(loop, times=np.linspace(0, loop.duration, 801))
+    t = float(run.t[300])
+    x = stepper(loop).continuous([t])[:, 0]
+    n = loop.truth.n
+
+    exact = matrix_in_motion(loop, t, x[:n], x[n : 2 * n], x[2 * n :])
+    found = on_run(loop, run).matrix(t)
+    np.testing.assert_allclose(found, exact, atol=1e-5 * np.abs(exact).max())
+
+
+def test_joints_of_a_decoupled_arm_break_in_where_they_are_damped_critically(make):
+    design = make["design"](
+        [0.0, 0.3], [0.5, 0.9], basis={"kind": "modes", "order": 1}, gains={"Gp": 9.0, "Gv": 4.0}
+    )
+    source = over(
+        Variation(key="gains.Gv", arm=make["two-link"](), design=design, truth_basis=BASIS)
+    )
+    found = follow(source.matrix, np.linspace(4.0, 8.0, 4))
+    labels = label_branches(found, source.names)
+
+    meetings = [place for place in found.places if place.kind == "break-in"]
+    assert [place.start for place in meetings] == pytest.approx([6.0])
+    assert meetings[0].value == pytest.approx(-3, rel=1e-5)
+    assert {labels.labels[k] for k in meetings[0].branches} == {"joint1 + joint2"}
+    assert not found.unsafe
+
+
+def test_a_payload_of_the_truth_alone_leaves_the_controller(make):
+    design = make["design"]([0.0, 0.3], [0.5, 0.9], basis={"kind": "modes", "order": 1})
+    varied = Variation(key="payload.mass", arm=make["two-link"](), design=design, truth_basis=BASIS)
+    both, truth = (
+        Variation(**{**vars(varied), "only_truth": only}).close(0.7) for only in (False, True)
+    )
+
+    assert both.truth.arm.payload.mass == truth.truth.arm.payload.mass == 0.7
+    assert both.controller.plant.arm.payload.mass == 0.7
+    assert truth.controller.plant.arm == varied.arm
+
+
+def test_a_table_that_a_design_has_not_is_refused(make):
+    design = make["design"]([0.0, 0.3], [0.5, 0.9])
+    with pytest.raises(InputError, match="second_loop"):
+        with_value(design, "second_loop.weights.effort", 1.0)
+
+
+@pytest.fixture(scope="module")
+def rrp_branches(rrp_loop):
+    """rrp_branches(points): the arm of [TG95] at rest along its motion, and what they are."""
+    source = at_rest(rrp_loop("rrp-stiff-decoupling", kind="modes", order=2))
+    found = {n: follow(source.matrix, np.linspace(0, 0.5, n)) for n in (5, 101)}
+    return found, label_branches(found[5], source.names)
+
+
+def test_an_arm_has_the_branches_of_a_fine_grid_on_a_coarse_one(rrp_branches):
+    coarse, fine = rrp_branches[0][5], rrp_branches[0][101]
+    grid, swings = np.linspace(0, 0.5, 5), np.abs(coarse.values[0]) > 30
+
+    assert coarse.places == fine.places == ()
+    np.testing.assert_allclose(coarse.at(grid)[:, swings], fine.at(grid)[:, swings], rtol=1e-7)
+
+
+def test_critically_damped_joints_of_an_arm_are_followed_together(rrp_branches):
+    coarse = rrp_branches[0][5]
+    joints = np.flatnonzero(np.abs(coarse.values[0]) < 30)
+
+    assert {sets for sets in coarse.together} == {(tuple(joints),)}  # s^2 + 40 s + 400, three times
+    np.testing.assert_allclose(coarse.values[:, joints], -20, rtol=1e-3)  # cube root of round-off
+
+
+@pytest.mark.parametrize("plane", [("link2.y", "link3.y"), ("link2.z", "link3.x")])
+def test_at_rest_modes_of_an_arm_stay_in_their_plane(rrp_branches, plane):
+    found, labels = rrp_branches[0][5], rrp_branches[1]
+    inside = np.array([name.startswith(plane) for name in labels.names])
+    own = [k for k, name in enumerate(labels.labels) if name.startswith(plane)]
+    swings = np.abs(found.values[0]) > 30
+
+    assert len(own) == swings.sum() // 2  # two links, two modes each, both halves
+    np.testing.assert_allclose(labels.shares[:, inside][:, :, own].sum(axis=1), 1, atol=1e-6)
+
+
+def test_in_motion_what_passed_through_each_other_at_rest_veers(rrp_branches, rrp_loop):
+    labels = rrp_branches[1]
+    source = on_reference(rrp_loop("rrp-stiff-decoupling", kind="modes", order=2))
+    moving = follow(source.matrix, np.linspace(0, 0.5, 11))
+    named = label_branches(moving, source.names)
+    second = {"link3.x.2", "link3.y.2"}  # at rest the upper of the two becomes the lower
+
+    own = [k for k, name in enumerate(labels.labels) if name in second]
+    assert {len(labels.changes(k)) for k in own} == {1}
+    exchanged = [{name for _, name in named.changes(k)} for k in range(22)]
+    assert exchanged.count(second) == 4
+    assert not moving.unsafe
+
+
+def test_of_a_sampled_law_rates_are_those_of_its_multipliers(make):
+    loop = make["close"](
+        make["rigid-link"](),
+        make["design"]([0.0], [0.5], gains={"Gp": 9.0, "Gv": 6.5}, loop={"sample_time": 0.02}),
+    )
+    source = at_rest(loop)
+    found = follow(source.matrix, np.linspace(0, 0.5, 3))
+
+    poles = linearise_loop(loop, loop.controller.reference.final, 0.0).poles
+    rates = np.sort_complex(source.in_time(found.values[-1]))
+    np.testing.assert_allclose(rates, np.sort_complex(poles), rtol=1e-9)
+
+
+def test_a_sampled_law_has_no_matrix_in_motion(make):
+    loop = make["close"](
+        make["rigid-link"](), make["design"]([0.0], [0.5], loop={"sample_time": 0.02})
+    )
+    with pytest.raises(InputError, match="continuous law"):
+        on_reference(loop)
+
+
+def test_with_an_observer_a_loop_starts_its_reference_as_if_at_rest(rrp_loop):
+    loop = rrp_loop("rrp-observer", kind="modes", order=2)
+
+    first, rest = on_reference(loop).matrix(0.0), at_rest(loop).matrix(0.0)
+    np.testing.assert_allclose(first, rest, atol=1e-9 * np.abs(rest).max())
+
+
+def test_the_estimate_of_an_observer_is_in_no_run(rrp_loop, rrp_run):
+    with pytest.raises(InputError, match="without an observer"):
+        on_run(
+            rrp_loop("rrp-observer", kind="modes", order=2),
+            rrp_run("rrp-stiff-decoupling", "modes", "modes", 2),
+        )
