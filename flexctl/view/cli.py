@@ -197,6 +197,37 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
 
 @cli.command()
 @click.argument("model")
+@click.argument("design")
+@click.option(
+    "--motion",
+    type=click.Choice(["run", "reference", "rest"]),
+    help="Along the nonlinear run, the moving reference, or at rest; default: what can be.",
+)
+@click.option(
+    "--points",
+    type=click.IntRange(min=2, max=10_000),
+    default=101,
+    show_default=True,
+    metavar="N",
+    help="Values of the parameter that are answered.",
+)
+@click.option(
+    "--over",
+    "vary",
+    default="",
+    metavar="KEY=FROM:TO",
+    help="A number of the arm or the design instead of time, such as payload.mass=0.5:2.",
+)
+@options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
+def track(model: str, design: str, motion: str | None, points: int, vary: str, **given: Any) -> int:
+    """Follow the eigenvalues of DESIGN's loop around MODEL along its motion."""
+    from flexctl.view.tracking import track_design
+
+    return _deliver(track_design, Asked(**given), model, design, motion, points, vary)
+
+
+@cli.command()
+@click.argument("model")
 @click.argument("design", required=False)
 @click.option(
     "--engine",

@@ -4,12 +4,15 @@ from flexctl.loop.tracking.branches import Branches, follow
 from flexctl.loop.tracking.labels import Labels, label_branches, titles
 from flexctl.loop.tracking.places import Place
 from flexctl.loop.tracking.sources import Source, Variation, at_rest, on_reference, on_run, over
+from flexctl.loop.tracking.study import Branch, Tracked, track
 
 __all__ = [
+    "Branch",
     "Branches",
     "Labels",
     "Place",
     "Source",
+    "Tracked",
     "Variation",
     "at_rest",
     "follow",
@@ -18,4 +21,5 @@ __all__ = [
     "on_run",
     "over",
     "titles",
+    "track",
 ]

@@ -270,7 +270,7 @@ def over(variation: Variation) -> Source:
         parameter=variation.key,
         matrix=lambda value: made(float(value))[0],
         names=lambda value: made(float(value))[1],
-        sample_time=variation.design.loop.sample_time,
+        sample_time=variation.design.loop.sample_time or None,
     )
 
 

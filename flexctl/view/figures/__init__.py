@@ -22,6 +22,7 @@ from flexctl.view.figures.pages import (
     plot_simulation,
 )
 from flexctl.view.figures.separation import plot_separation
+from flexctl.view.figures.tracking import plot_tracking
 
 __all__ = [
     "Curve",
@@ -45,5 +46,6 @@ __all__ = [
     "plot_stills",
     "plot_tip_error",
     "plot_torques",
+    "plot_tracking",
     "plot_wind_up",
 ]

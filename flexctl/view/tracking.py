@@ -1,0 +1,247 @@
+"""``flexctl track``: closed-loop eigenvalues along the motion, or over a number, as branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexctl.catalogue import Design, load_design
+from flexctl.design import design_controller
+from flexctl.errors import InputError
+from flexctl.loop import ClosedLoop, close_loop, plain, simulate
+from flexctl.loop.tracking import (
+    Branch,
+    Place,
+    Source,
+    Tracked,
+    Variation,
+    at_rest,
+    on_reference,
+    on_run,
+    over,
+    track,
+)
+from flexctl.loop.verdict_json import basis_json
+from flexctl.view.options import Asked
+from flexctl.view.output import Result, check_targets, progress
+from flexctl.view.request import (
+    design_basis,
+    load_arm,
+    read_number,
+    truth_arm,
+    truth_basis,
+)
+from flexctl.view.tracking_files import write_csv, write_netcdf
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MOTIONS = ("run", "reference", "rest")
+_N_RUN = 2001  # samples of the run whose loops are linearised
+_INSTANT = (
+    "; what varies in time is frozen at each instant, so that these eigenvalues alone decide "
+    "nothing about stability"
+)
+_SAID = {
+    "run": f"exact Jacobians on the nonlinear run{_INSTANT}",
+    "reference": f"exact Jacobians about the reference as it moves, links straight{_INSTANT}",
+    "rest": "frozen at rest at the poses of the reference",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A number to be varied, as ``--over KEY=FROM:TO`` asks for it."""
+
+    key: str
+    first: float
+    last: float
+
+
+def track_design(
+    asked: Asked, model: str, word: str, motion: str | None, points: int, vary: str
+) -> Result:
+    """Find what `flexctl track` prints."""
+    check_targets(asked, ".csv", ".nc")
+    request = read_range(vary) if vary else None
+    if request and motion:
+        raise InputError(f"--motion: wanted none with --over, came {motion}")
+    design = load_design(word)
+    if design.open_loop:
+        raise InputError(f"{design.label}: wanted a design with feedback, came {design.method}")
+    with progress() as say:
+        if request:
+            moving, rest, how = _over(asked, model, design, request, points, say), None, None
+        else:
+            moving, rest, how = _along(asked, model, design, motion, points, say)
+    answer = _answer(asked, model, design, moving, rest, how)
+    return _result(answer, moving, rest)
+
+
+def _result(answer: dict[str, Any], moving: Tracked, rest: Tracked | None) -> Result:
+    def table() -> RenderableType:
+        from flexctl.view.tracking_table import tracking_table
+
+        return tracking_table(moving, rest, answer)
+
+    def figure() -> Any:
+        from flexctl.view.figures import plot_tracking
+
+        return plot_tracking(moving, rest, answer)
+
+    return Result(
+        answer=answer,
+        table=table,
+        figure=figure,
+        writers={
+            ".csv": lambda path: write_csv(path, moving, rest),
+            ".nc": lambda path: write_netcdf(path, moving, rest),
+        },
+    )
+
+
+def _along(
+    asked: Asked,
+    model: str,
+    design: Design,
+    motion: str | None,
+    points: int,
+    say: Callable[[str], None],
+) -> tuple[Tracked, Tracked, str]:
+    """Follow them along the motion and at rest; both are the same where `rest` is asked for."""
+    closed = _close(asked, model, design)
+    end = closed.controller.reference.duration
+    if not end:
+        wanted = "a reference that moves, or --over KEY=FROM:TO"
+        raise InputError(f"{design.label}: wanted {wanted}, came a set point")
+    grid = np.linspace(0, end, points)
+    say(f"{points} poses of the motion at rest")
+    rest = track(at_rest(closed), grid)
+    how = motion or default_motion(closed)
+    if how == "rest":
+        return rest, rest, how
+    say("the motion")
+    source = on_reference(closed) if how == "reference" else _run(closed, end)
+    return track(source, grid), rest, how
+
+
+def default_motion(closed: ClosedLoop) -> str:
+    """Return how the motion is taken unless told: as it is run, where a Jacobian can be had."""
+    if closed.controller.sample_time is not None:
+        return "rest"
+    return "reference" if closed.controller.observer is not None else "run"
+
+
+def _run(closed: ClosedLoop, end: float) -> Source:
+    return on_run(closed, simulate(closed, times=np.linspace(0, end, _N_RUN), duration=end))
+
+
+def _close(asked: Asked, model: str, design: Design) -> ClosedLoop:
+    arm = load_arm(model, asked)
+    basis = design_basis(asked) or design.basis
+    controller = design_controller(arm, design, basis)
+    return close_loop(controller, truth_arm(arm, asked), truth_basis(arm, basis, asked))
+
+
+def _over(
+    asked: Asked,
+    model: str,
+    design: Design,
+    request: Request,
+    points: int,
+    say: Callable[[str], None],
+) -> Tracked:
+    arm = truth_arm(load_arm(model, asked), asked)
+    basis = design_basis(asked) or design.basis
+    variation = Variation(
+        key=request.key,
+        arm=arm,
+        design=design,
+        basis=basis,
+        truth_basis=truth_basis(arm, basis, asked),
+    )
+    say(f"{points} values of {request.key}")
+    return track(over(variation), np.linspace(request.first, request.last, points))
+
+
+def read_range(text: str) -> Request:
+    """Read ``payload.mass=0.5:2``.
+
+    Raises
+    ------
+    InputError
+        When it is not KEY=FROM:TO with two finite numbers, FROM the smaller one.
+    """
+    key, equals, span = (part.strip() for part in text.partition("="))
+    first, colon, last = (part.strip() for part in span.partition(":"))
+    if not (key and equals and colon):
+        raise InputError(f"--over: wanted KEY=FROM:TO, came {text!r}")
+    low, high = read_number("--over", first), read_number("--over", last)
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise InputError(f"--over: wanted FROM below TO, came {text!r}")
+    return Request(key=key, first=low, last=high)
+
+
+def _answer(
+    asked: Asked,
+    model: str,
+    design: Design,
+    moving: Tracked,
+    rest: Tracked | None,
+    how: str | None,
+) -> dict[str, Any]:
+    basis = design_basis(asked) or design.basis
+    arm = load_arm(model, asked)
+    return plain(
+        {
+            "model": arm.name,
+            "design": design.name,
+            "basis": basis_json(basis),
+            "truth": basis_json(truth_basis(arm, basis, asked))
+            | {"settings": [*asked.settings, *asked.truth_set]},
+            "parameter": moving.parameter,
+            "motion": how,
+            "s": moving.s,
+            "t": moving.s if rest else None,
+            "branches": [_branch(one) for one in moving.branches],
+            "frozen": [_branch(one) for one in rest.branches] if rest else [],
+            "places": [_place(one) for one in moving.places],
+            "frozen_places": [_place(one) for one in rest.places] if rest else [],
+            "n_matrices": moving.n_matrices,
+            "assumptions": [_assumed(how, moving)],
+        }
+    )
+
+
+def _assumed(how: str | None, moving: Tracked) -> str:
+    if how:
+        return _SAID[how]
+    pose = "at rest at the final pose, under the second loop if there is one"
+    return f"{pose}, arm and controller made anew for every {moving.parameter}"
+
+
+def _branch(branch: Branch) -> dict[str, Any]:
+    return {
+        "label": branch.label,
+        "re": branch.values.real,
+        "im": branch.values.imag,
+        "frequency": branch.frequency,
+        "damping": branch.damping,
+        "participation": dict(branch.participation),
+        "leads": [{"from": start, "motion": motion} for start, motion in branch.leads],
+    }
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {
+        "kind": place.kind,
+        "from": place.start,
+        "to": place.end,
+        "branches": list(place.branches),
+        "re": place.value.real,
+        "im": place.value.imag,
+        "why": place.why,
+    }

@@ -1,0 +1,94 @@
+"""The tables of `flexctl track` in the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from flexctl.loop.margin.mode_names import in_words
+from flexctl.loop.tracking import Branch, Place, Tracked
+from flexctl.view.request import basis_words
+from flexctl.view.tables import literal, number, plain_table
+
+_N_ROWS = 16
+_N_PLACES = 8
+_STILL = 1e-6  # share of itself that an eigenvalue moves by round-off
+
+
+def tracking_table(moving: Tracked, rest: Tracked | None, answer: dict[str, Any]) -> RenderableType:
+    """Put the slow branches and the places where branches meet under each other."""
+    made = f"{answer['design']} made on {basis_words(answer['basis'])}"
+    title = f"{answer['model']} on {basis_words(answer['truth'])} per link and plane, {made}"
+    parts: list[RenderableType] = [_branches(moving, title)]
+    if rest and rest is not moving:
+        parts.append(_branches(rest, "The same frozen at rest"))
+    for tracked, of in ((moving, ""), (rest, " at rest")):
+        if tracked and not (of and rest is moving):
+            parts += _places(tracked, of)
+    notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
+    return Group(*parts, *notes, literal(_verdict(moving, rest), "bold"))
+
+
+def _branches(tracked: Tracked, title: str) -> Table:
+    columns = ("branch", "rad/s", "to", "damping", "to", "least", f"at {tracked.parameter}")
+    table = plain_table(title, *columns, numeric=(1, 2, 3, 4, 5, 6))
+    rows = [_row(tracked, branch) for branch in tracked.upper]
+    alike = Counter(rows)
+    for row, count in list(alike.items())[:_N_ROWS]:
+        label = f"{count} x {row[0]}" if count > 1 else row[0]
+        table.add_row(literal(label), *row[1:])
+    if len(alike) > _N_ROWS:
+        table.add_row(f"{len(alike) - _N_ROWS} faster ones (--json, --out)")
+    return table
+
+
+def _row(tracked: Tracked, branch: Branch) -> tuple[str, ...]:
+    least = int(np.argmin(branch.damping))
+    ends = (branch.frequency[0], branch.frequency[-1], branch.damping[0], branch.damping[-1])
+    moves = np.ptp(branch.damping) > _STILL
+    numbers = (*ends, branch.damping[least], tracked.s[least] if moves else np.nan)
+    return branch.label, *(number(float(x)) for x in numbers)
+
+
+def _places(tracked: Tracked, of: str) -> list[RenderableType]:
+    if not tracked.places:
+        return []
+    columns = ("what", f"at {tracked.parameter}", "branches", "at rad/s")
+    table = plain_table(f"Where branches meet{of}", *columns, numeric=(1, 3))
+    for place in _worth(tracked.places)[:_N_PLACES]:
+        names = dict.fromkeys(tracked.branches[k].label for k in place.branches)
+        at = number((place.start + place.end) / 2)
+        table.add_row(place.kind, at, literal(", ".join(names)), number(abs(place.value)))
+    left = len(tracked.places) - _N_PLACES
+    if left > 0:
+        table.add_row(f"{left} more")
+    return [table]
+
+
+def _worth(places: Sequence[Place]) -> list[Place]:
+    """Unsafe ones first."""
+    return sorted(places, key=lambda place: (place.kind != "unsafe", place.start))
+
+
+def _verdict(moving: Tracked, rest: Tracked | None) -> str:
+    if all(np.ptp(one.values) <= _STILL * one.frequency.max() for one in moving.branches):
+        return f"No eigenvalue depends on {moving.parameter} there."
+    unsafe = [*moving.unsafe, *(rest.unsafe if rest and rest is not moving else ())]
+    grows = max(moving.branches, key=lambda one: float(one.values.real.max()))
+    k = int(grows.values.real.argmax())
+    sure = "All branches are joined safely." if not unsafe else _doubts(unsafe, moving.parameter)
+    rate, at = float(grows.values.real[k]), f"{moving.parameter} = {moving.s[k]:.4g}"
+    name = in_words(grows.label)
+    state = "grows most" if rate > 0 else "decays least"
+    return f"{sure} {name} {state}: {abs(rate):.4g} 1/s at {at}."
+
+
+def _doubts(unsafe: Sequence[Place], parameter: str) -> str:
+    where = ", ".join(f"{parameter} = {place.start:.6g}" for place in unsafe[:4])
+    more = f" and {len(unsafe) - 4} more" if len(unsafe) > 4 else ""
+    return f"Branches could not be joined safely at {where}{more}: {unsafe[0].why}."
