@@ -1,6 +1,8 @@
 """One elastic line on its own: its data, its bases of shapes, and their matrices."""
 
 from flexctl.beam.assumed_modes import AssumedModes, ModeShapes
+from flexctl.beam.course import PLAIN, Course, Lump, merged, panel_rule
+from flexctl.beam.graded import GradedElements, TimoshenkoElements
 from flexctl.beam.hermite import HermiteElements, HermiteShapes
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import (
@@ -10,6 +12,7 @@ from flexctl.beam.matrices import (
     unit_matrices,
 )
 from flexctl.beam.reduction import CraigBampton, drop_above
+from flexctl.beam.ritz import RitzModes
 from flexctl.beam.roots import clamped_mass_roots, count_roots_below
 from flexctl.beam.shapes import HIGHEST_ORDER, Basis, Shapes, gauss
 
@@ -21,21 +24,29 @@ BASES: dict[str, type[AssumedModes] | type[HermiteElements]] = {
 __all__ = [
     "BASES",
     "HIGHEST_ORDER",
+    "PLAIN",
     "AssumedModes",
     "Basis",
     "Beam",
     "BeamMatrices",
+    "Course",
     "CraigBampton",
+    "GradedElements",
     "HermiteElements",
     "HermiteShapes",
+    "Lump",
     "ModeShapes",
+    "RitzModes",
     "Shapes",
+    "TimoshenkoElements",
     "TipLoad",
     "assemble_matrices",
     "clamped_mass_roots",
     "count_roots_below",
     "drop_above",
     "gauss",
+    "merged",
     "modal_damping",
+    "panel_rule",
     "unit_matrices",
 ]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
-from flexctl.catalogue.arm import Arm, Link
+from flexctl.catalogue.arm import Arm
+from flexctl.catalogue.link import Link
 from flexctl.catalogue.record import NOTHING, Said, printable
 from flexctl.catalogue.refusals import build_file, known_keys, nearest, refuse
 from flexctl.errors import InputError
@@ -212,7 +213,9 @@ def _put(setting: _Setting, target: _Target, table: dict[str, Any], value: objec
 
 def _scaled(value: object, factor: float) -> object:
     if isinstance(value, dict):
-        return {key: _scaled(entry, factor) for key, entry in value.items()}
+        along = {"x", "value"} <= value.keys()  # a profile: its points stay where they are
+        stays = value.keys() - {"value"} if along else set()
+        return {k: v if k in stays else _scaled(v, factor) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_scaled(entry, factor) for entry in value]
     if isinstance(value, int | float) and not isinstance(value, bool):

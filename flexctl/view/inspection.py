@@ -175,16 +175,14 @@ def unloaded_frequencies(plant: Plant, q: Array) -> dict[str, dict[str, Array]]:
 
     In a basis of the plant's kind and order that assumes no tip load: with modes they are exact.
     """
-    shapes = BASES[plant.basis.kind](plant.basis.order).shapes()
-    return {
-        name: {
-            d: assemble_matrices(
-                plant.bodies[j].beam(free_length(plant, j, q)), d, shapes
-            ).frequencies()
-            for d in plant.bodies[j].planes
-        }
-        for j, name in _flexible(plant)
-    }
+    basis = BASES[plant.basis.kind](plant.basis.order)
+
+    def found(j: int, d: str) -> Array:
+        body = plant.bodies[j]
+        beam, shapes = body.beam(free_length(plant, j, q)), basis.shapes(None, body.course(d))
+        return assemble_matrices(beam, d, shapes).frequencies()
+
+    return {name: {d: found(j, d) for d in plant.bodies[j].planes} for j, name in _flexible(plant)}
 
 
 def free_length(plant: Plant, j: int, q: Array) -> float:
@@ -195,7 +193,7 @@ def free_length(plant: Plant, j: int, q: Array) -> float:
 
 def total_mass(arm: Arm) -> float:
     """Return the mass of all links, hubs and payload [kg]."""
-    links = sum(link.mass_per_length * link.length + link.hub.mass for link in arm.links)
+    links = sum(link.line_mass + link.hub.mass for link in arm.links)
     return float(links + arm.payload.mass)
 
 
