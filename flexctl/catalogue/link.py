@@ -1,6 +1,6 @@
 """Schema of a link in models/*.toml, in continuous, physical terms (SI units, radians)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from typing import Annotated, Literal, Self
 
 from annotated_types import MinLen
@@ -136,6 +136,11 @@ class Link(Record):
         extras = (self._profiles, self.masses, self.rotary_inertia, self.shear_stiffness)
         return not any(extras)
 
+    @property
+    def varies(self) -> bool:
+        """Whether mass, stiffness or inertia of the line varies along it."""
+        return bool(self._profiles)
+
     def profile(self, key: str) -> Profile:
         """Return ``mass_per_length``, ``EI.y`` and so on along the line, over their mean."""
         return self._profiles.get(key, UNIFORM)
@@ -218,18 +223,18 @@ def check_line(link: Link) -> None:
         of a rigid link along its joint's axis carries masses or has rotary inertia; or sections
         shear in a direction that is rigid; or masses are on a line without mass.
     """
-    own = {"masses": link.masses, "rotary_inertia": link.rotary_inertia}
+    own: dict[str, Sized] = {"masses": link.masses, "rotary_inertia": link.rotary_inertia}
     own |= {"shear_stiffness": link.shear_stiffness}
     if link.joint == "prismatic":
         for key in link._profiles:
-            raise RefusalError(key, wanted="a number, as the link slides", came=_TABLE)
+            raise RefusalError(key, wanted="a number, as the link slides", came=Said("a profile"))
     upright = not link.EI and link.dh.a == 0 and link.dh.d != 0
     for key, value in own.items():
         if value and link.joint == "prismatic":
-            raise RefusalError(key, wanted="no such key, as the link slides", came=_TABLE)
+            raise RefusalError(key, wanted="no such key, as the link slides", came=_count(value))
         if value and upright:
             wanted = "no such key, as the line lies along the joint's axis (hub has masses)"
-            raise RefusalError(key, wanted=wanted, came=_TABLE)
+            raise RefusalError(key, wanted=wanted, came=_count(value))
     if link.masses and not link.mass_per_length:
         wanted = "more than 0, as the line carries masses"
         raise RefusalError("mass_per_length", wanted=wanted, came=link.mass_per_length)
@@ -239,7 +244,8 @@ def check_line(link: Link) -> None:
             raise RefusalError(f"shear_stiffness.{direction}", wanted=wanted, came=Said(direction))
 
 
-_TABLE = Said("one")
+def _count(entries: Sized) -> Said:
+    return Said(f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}")
 
 
 def _check_planes(link: Link) -> None:

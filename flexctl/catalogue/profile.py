@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -108,8 +109,9 @@ def read_profile(table: Mapping[str, object]) -> Profile:
     """
     for key in table:
         if key not in _KEYS:
-            wanted = f"a known key (one of: {', '.join(_KEYS)})"
-            raise RefusalError(str(key), wanted=wanted, came=Said(str(key)))
+            close = difflib.get_close_matches(str(key), _KEYS, n=1, cutoff=0.5)
+            hint = f"nearest: {close[0]}" if close else f"one of: {', '.join(_KEYS)}"
+            raise RefusalError(str(key), wanted=f"a known key ({hint})", came=Said(str(key)))
     power = table.get("power", 1)
     if isinstance(power, bool) or not isinstance(power, int):
         raise RefusalError("power", wanted="1, 2, 3 or 4", came=power)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from flexctl.beam import BASES, TipLoad, assemble_matrices
-from flexctl.catalogue import Arm, BasisChoice
+from flexctl.catalogue import Arm, BasisChoice, Link
 from flexctl.loop.verdict_json import basis_json
 from flexctl.plant import LinearPlant, Plant, assemble_plant, backend, default_joints, tip_load
 from flexctl.view.inspection_table import inspection_table
@@ -247,10 +247,28 @@ def _assumptions(plant: Plant) -> list[str]:
         else "link_frequencies: every link clamped at its root, alone, with the load tip_load"
     )
     sentences = [
-        "lines of Euler and Bernoulli: no shear, no rotary inertia of the sections",
+        *_line_sentences(links),
         "frequencies: undamped, at rest, without gravity, links straight at the joints of the pose",
         loaded,
     ]
     if short:
         sentences.append(f"foreshortening is left out of {', '.join(short)}")
     return sentences
+
+
+def _line_sentences(links: Sequence[Link]) -> list[str]:
+    """Return what is assumed of the sections of flexible links, and what varies along them."""
+    named = {
+        "shear": [link.name for link in links if link.shear_stiffness],
+        "rotary inertia": [link.name for link in links if link.rotary_inertia],
+    }
+    plain = "lines of Euler and Bernoulli: no shear, no rotary inertia of the sections"
+    own = [f"{what} of the sections of {', '.join(of)}" for what, of in named.items() if of]
+    but = f", but for {' and '.join(own)}" if own else ""
+    curved = [link.name for link in links if link.varies]
+    carrying = [link.name for link in links if link.masses]
+    return [
+        plain + but,
+        *([f"{', '.join(curved)}: modes and elements of the line as it varies"] if curved else []),
+        *([f"{', '.join(carrying)}: masses fixed to the line are part of it"] if carrying else []),
+    ]

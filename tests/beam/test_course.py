@@ -82,7 +82,9 @@ def taper(n, c):
 
 
 # figures of the textbooks, to the digits in print: omega sqrt(m / EI) l^2 of the clamped end
-@pytest.mark.parametrize(("n", "printed"), [(1, [5.315, 15.207, 30.020]), (2, [8.719, 21.146, 38.453])])
+@pytest.mark.parametrize(
+    ("n", "printed"), [(1, [5.315, 15.207, 30.020]), (2, [8.719, 21.146, 38.453])]
+)
 def test_pointed_bars_have_the_frequencies_in_print(n, printed):
     course, unit = taper(n, 0.0)
     assert frequencies(course)[:3] * unit == pytest.approx(printed, rel=1e-4)
@@ -281,9 +283,7 @@ def test_craig_bampton_keeps_the_slow_modes_of_any_line(name):
 
 
 def test_nodes_stand_on_steps_and_lumps():
-    course = Course(
-        mass=relative([0, 0.4, 0.4, 1], [2, 2, 1, 1]), lumps=(Lump(x=0.5, mass=1.0),)
-    )
+    course = Course(mass=relative([0, 0.4, 0.4, 1], [2, 2, 1, 1]), lumps=(Lump(x=0.5, mass=1.0),))
     shapes = HermiteElements(7).shapes(None, course)
     assert {0.0, 0.4, 0.5, 1.0} <= set(shapes.breaks)
     assert len(shapes.names) == 14

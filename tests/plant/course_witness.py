@@ -5,6 +5,7 @@ rigid body, and takes from the package the shapes alone, whose frequencies tests
 """
 
 import runpy
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -116,7 +117,7 @@ class CourseWitness(Witness):
         """int_0^xi (sum psi_i' delta_i)^2 for points xi (g,), panel by panel."""
         t, w = unit_rule(self.count)
         total = np.zeros(len(xi), dtype=complex)
-        for left, right in zip(breaks[:-1], breaks[1:], strict=True):
+        for left, right in pairwise(breaks):
             width = np.clip(xi, left, right) - left
             inner = np.minimum(left + np.outer(width, t), right)  # at the right end: inside
             slopes = (delta @ shapes(None, inner.ravel(), 1)).reshape(inner.shape)
