@@ -67,7 +67,6 @@ class PiecewisePolynomials:
 @lru_cache(maxsize=256)
 def _local_table(degree: int, smooth: bool, derivative: int) -> Array:
     """Legendre coefficients (d + 1, functions) of a derivative by t of all functions on [-1, 1]."""
-    table = np.zeros((degree + 1, 0))
     nodal = _CUBICS if smooth else _HATS
     times = 2 if smooth else 1
     columns = [np.pad(column, (0, degree + 1 - len(column))) for column in nodal]
@@ -77,8 +76,8 @@ def _local_table(degree: int, smooth: bool, derivative: int) -> Array:
         for _ in range(times):
             bubble = bubble.integ(lbnd=-1)
         columns.append(np.pad(scale * bubble.coef, (0, degree + 1 - len(bubble.coef))))
-    table = np.array(columns).T
-    return legendre.legder(table, derivative) if derivative else table
+    table = np.array(columns, dtype=float).T
+    return np.asarray(legendre.legder(table, derivative), dtype=float)
 
 
 _HATS = [legendre.poly2leg([0.5, -0.5]), legendre.poly2leg([0.5, 0.5])]

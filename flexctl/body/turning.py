@@ -66,7 +66,7 @@ def section_turning(body: Body) -> Turning | None:
     if not (link.rotary_inertia or any(any(lump.inertia) for lump in link.masses)):
         return None
     k = len(body.coordinates)
-    inertia = np.sum([np.zeros(3), *(lump.inertia for lump in link.masses)], axis=0)
+    inertia = np.array([lump.inertia for lump in link.masses]).reshape(-1, 3).sum(axis=0)
     for direction, mean in link.rotary_inertia.items():
         inertia[[0, _AXES[direction][0]]] += mean * link.length
     C, G, start = np.zeros((3, k)), np.zeros((k, k)), 0

@@ -1,7 +1,8 @@
 """Change an arm by settings such as ``link2.EI=*0.6`` or ``payload.mass=+40%``.
 
 ``KEY=VALUE`` sets a TOML value, ``KEY=*F`` scales by F, ``KEY=+P%`` and ``KEY=-P%`` change by a
-percentage; scaling a table or an array scales every number in it.  KEY is a key path of the
+percentage; scaling a table or an array scales every number in it, but for the places and powers of
+what varies along a link.  KEY is a key path of the
 model's file with a link's name, ``link[2]`` or ``links`` (all of them) in front.
 """
 
@@ -213,9 +214,8 @@ def _put(setting: _Setting, target: _Target, table: dict[str, Any], value: objec
 
 def _scaled(value: object, factor: float) -> object:
     if isinstance(value, dict):
-        along = {"x", "value"} <= value.keys()  # a profile: its points stay where they are
-        stays = value.keys() - {"value"} if along else set()
-        return {k: v if k in stays else _scaled(v, factor) for k, v in value.items()}
+        places = {"x", "power"} if value.keys() & {"value", "mass"} else set()
+        return {k: v if k in places else _scaled(v, factor) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_scaled(entry, factor) for entry in value]
     if isinstance(value, int | float) and not isinstance(value, bool):

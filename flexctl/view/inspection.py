@@ -263,8 +263,8 @@ def _line_sentences(links: Sequence[Link]) -> list[str]:
         "rotary inertia": [link.name for link in links if link.rotary_inertia],
     }
     plain = "lines of Euler and Bernoulli: no shear, no rotary inertia of the sections"
-    own = [f"{what} of the sections of {', '.join(of)}" for what, of in named.items() if of]
-    but = f", but for {' and '.join(own)}" if own else ""
+    own = [f"{what} in {', '.join(of)}" for what, of in named.items() if of]
+    but = f"; but {' and '.join(own)}" if own else ""
     curved = [link.name for link in links if link.varies]
     carrying = [link.name for link in links if link.masses]
     return [

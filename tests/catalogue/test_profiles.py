@@ -96,6 +96,11 @@ def test_scaling_leaves_points_and_power(load, setting):
     assert table["EI"]["y"] == {"x": [0.0, 1.0], "value": [16.0, 2.0], "power": 3}
 
 
+def test_scaling_masses_leaves_them_where_they_are(load):
+    mass = apply_settings(load(), ["link1.masses=*3"]).links[0].masses[0]
+    assert (mass.x, mass.mass, mass.inertia) == (0.5, pytest.approx(0.6), (0, 0, 3e-3))
+
+
 def test_a_profile_can_be_set_to_a_number(load):
     link = apply_settings(load(), ["link1.EI.y=3.0"]).links[0]
     assert link.EI["y"] == 3.0
@@ -178,7 +183,8 @@ CASES = [
     ),
     (
         'joint = "prismatic"\ntotal_length = 1.0\nmass_per_length = 0.3\nEI = { x = 4.0 }',
-        'joint = "revolute"\ndh = { d = 1.0 }\nmass_per_length = 1.0\nmasses = [{ x = 1, mass = 1 }]',
+        'joint = "revolute"\ndh = { d = 1.0 }\nmass_per_length = 1.0\n'
+        "masses = [{ x = 1, mass = 1 }]",
         "link[2].masses: wanted no such key, as the line lies along the joint's axis (hub has",
     ),
 ]
