@@ -78,14 +78,73 @@ class RitzModes(Shapes):
         return self.R.T @ self.rotations.evaluate(points(xi), 1)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Loosened(Shapes):
+    """Shapes with the motions of a straight line before them: its turn xi; also its shift 1.
+
+    Parameters
+    ----------
+    base
+        Clamped shapes.
+    motions
+        0, 1 or 2.
+    """
+
+    base: RitzModes
+    motions: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that nobody sees."""
+        return (*("turn", "shift")[: self.motions], *self.base.names)
+
+    @property
+    def power(self) -> NDArray[np.int64]:
+        """0 throughout."""
+        return np.zeros(len(self.names), dtype=np.int64)
+
+    @property
+    def breaks(self) -> Array:
+        """Those of the base."""
+        return self.base.breaks
+
+    @property
+    def points_per_panel(self) -> int:
+        """That of the base."""
+        return self.base.points_per_panel
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all deflections at xi (k,), (n, k)."""
+        return self._with(np.polynomial.polynomial.polyder([0, 1], derivative), xi, derivative)
+
+    def _with(self, turn: Array, xi: Array, derivative: int) -> Array:
+        shift = np.full(xi.size, float(derivative == 0))
+        rigid = [np.polynomial.polynomial.polyval(xi, turn) + 0 * xi, shift]
+        return np.vstack([*rigid[: self.motions], self.base.evaluate(xi, derivative)])
+
+    def rotation(self, xi: ArrayLike) -> Array:
+        """Return the rotation of the sections times l at xi (k,), (n, k)."""
+        own = self.base.rotation(xi)
+        rigid = [np.ones(own.shape[1]), np.zeros(own.shape[1])]
+        return np.vstack([*rigid[: self.motions], own])
+
+    def bending(self, xi: ArrayLike) -> Array:
+        """Return the derivative of `rotation` by xi, (n, k)."""
+        own = self.base.bending(xi)
+        return np.vstack([np.zeros((self.motions, own.shape[1])), own])
+
+
 @lru_cache(maxsize=256)
-def ritz_modes(order: int, tip: TipLoad, course: Course) -> RitzModes:
-    """Return the lowest modes of a clamped line of this course with a load at its tip.
+def ritz_modes(order: int, tip: TipLoad, course: Course, motions: int = 0) -> RitzModes:
+    """Return the lowest modes of a line of this course with a load at its tip.
 
     Minimum of strain over kinetic energy among all polynomials on the pieces, whose degree grows
-    until the frequencies stand: their error falls exponentially with it.  The modes have
-    int psi^2 dm = m of the line with its lumps, int mu psi^2 dxi + sum m psi^2 + rotary = 1, and
-    psi(1) > 0, or bend upwards at the root where the tip hardly moves.
+    until the frequencies stand: their error falls exponentially with it.  The root is clamped; or
+    it can turn freely (1 motion of a straight line), or turn and shift (2).  Then the modes are
+    seen from the moving tangent at the root, phi(xi) - phi(0) - phi'(0) xi, so that they are
+    clamped shapes like all others: with the rigid motion they span what the modes phi span.  They
+    have int psi^2 dm = m of the line with its lumps, int mu psi^2 dxi + sum m psi^2 + rotary = 1,
+    and psi(1) > 0, or bend upwards at the root where the tip hardly moves.
 
     Raises
     ------
@@ -95,11 +154,11 @@ def ritz_modes(order: int, tip: TipLoad, course: Course) -> RitzModes:
     """
     check_order(order)
     pieces = len(course.breaks) - 1
-    degree = 6 + math.ceil(2 * order / pieces)
-    found = _modes(order, tip, course, degree)
+    degree = 6 + math.ceil(2 * (order + motions) / pieces)
+    found = _modes(order, tip, course, degree, motions)
     while pieces * degree <= _MOST_FUNCTIONS:
         degree = math.ceil(1.5 * degree)
-        finer = _modes(order, tip, course, degree)
+        finer = _modes(order, tip, course, degree, motions)
         if (np.abs(found.frequencies / finer.frequencies - 1) < _AGREEMENT).all():
             return finer
         found = finer
@@ -109,18 +168,14 @@ def ritz_modes(order: int, tip: TipLoad, course: Course) -> RitzModes:
     )
 
 
-def _modes(order: int, tip: TipLoad, course: Course, degree: int) -> RitzModes:
+def _modes(order: int, tip: TipLoad, course: Course, degree: int, motions: int) -> RitzModes:
     """Find the modes among polynomials of one degree."""
     space = _space(course, degree)
-    mass, stiffness = unit_matrices(space, course)
-    loaded = mass + tip_mass(space, tip)
-    # the compliances of the slow modes are large, and Rayleigh's quotient squares their error
-    size = len(loaded)
-    slow = scipy.linalg.eigh(loaded, stiffness, subset_by_index=(size - order, size - 1))[1]
-    slow = slow[:, ::-1]
-    w = np.sqrt(_squares(stiffness, slow) / _squares(loaded, slow))
-    sign = np.sign(_reference(space, slow))
-    vectors = slow * sign / np.sqrt(_squares(mass, slow))
+    w, phi = _slowest(_Loosened(base=space, motions=motions), order, tip, course)
+    vectors = phi[motions:]
+    mass = unit_matrices(space, course)[0]
+    sign = np.sign(_reference(space, vectors))
+    vectors = vectors * sign / np.sqrt(_squares(mass, vectors))
     N = space.deflections.size
     return RitzModes(
         deflections=space.deflections,
@@ -129,6 +184,18 @@ def _modes(order: int, tip: TipLoad, course: Course, degree: int) -> RitzModes:
         R=vectors[N:],
         frequencies=w,
     )
+
+
+def _slowest(space: _Loosened, order: int, tip: TipLoad, course: Course) -> tuple[Array, Array]:
+    """Return frequencies (n,) [-] and coefficients (N, n) of the slowest modes that bend."""
+    mass, stiffness = unit_matrices(space, course)
+    loaded, size = mass + tip_mass(space, tip), len(mass)
+    # The compliances of the slow modes are large, and Rayleigh's quotient squares their error.
+    # A line that moves freely is held by a spring on its mass, which leaves the modes as they are.
+    held = stiffness + loaded if space.motions else stiffness
+    kept = (size - order - space.motions, size - space.motions - 1)
+    slow = scipy.linalg.eigh(loaded, held, subset_by_index=kept)[1][:, ::-1]
+    return np.sqrt(_squares(stiffness, slow) / _squares(loaded, slow)), slow
 
 
 def _squares(A: Array, vectors: Array) -> Array:

@@ -32,7 +32,7 @@ def relative(x, value, power=1):
 def frequencies(course, kind="modes", order=4, tip=None):
     """Lowest frequencies over sqrt(EI / (rho A l^4)) of the means."""
     line = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0}, courses={"y": course})
-    shapes = BASES[kind](order).shapes(tip if kind == "modes" else None, course)
+    shapes = BASES[kind](order).shapes(tip, course)
     return assemble_matrices(line, "y", shapes, tip).frequencies()
 
 

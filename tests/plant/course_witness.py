@@ -58,7 +58,7 @@ class CourseWitness(Witness):
 
     def __init__(self, arm, kind="modes", order=2):
         self.tables = arm.table()["link"]
-        self.count = 45 if kind == "modes" else 10
+        self.count = 10 if kind == "elements" else 45
         super().__init__(arm, kind, order)
 
     def _shapes(self, kind, order, j, direction):

@@ -45,13 +45,14 @@ ARMS = {
     "rigid": [UPRIGHT, RIGID],
 }
 CASES = [(name, kind) for name in ARMS for kind in ("modes", "elements")]
+CASES += [("second", "pinned-modes"), ("space", "free-modes")]
 
 
 @pytest.fixture(params=CASES, ids="-".join)
 def pair(request, build):
     name, kind = request.param
     arm = build["arm"](ARMS[name], (2.0, -9.0, 3.0), PAYLOAD)
-    order = 2 if kind == "modes" else 3
+    order = 3 if kind == "elements" else 2
     plant = assemble_plant(arm, BasisChoice(kind=kind, order=order), interpreted=True)
     return plant, CourseWitness(arm, kind, order)
 
