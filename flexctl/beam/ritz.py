@@ -115,12 +115,10 @@ class _Loosened(Shapes):
 
     def evaluate(self, xi: Array, derivative: int) -> Array:
         """Return the derivative of all deflections at xi (k,), (n, k)."""
-        return self._with(np.polynomial.polynomial.polyder([0, 1], derivative), xi, derivative)
-
-    def _with(self, turn: Array, xi: Array, derivative: int) -> Array:
-        shift = np.full(xi.size, float(derivative == 0))
-        rigid = [np.polynomial.polynomial.polyval(xi, turn) + 0 * xi, shift]
-        return np.vstack([*rigid[: self.motions], self.base.evaluate(xi, derivative)])
+        nothing = np.zeros_like(xi)
+        turn = (xi, nothing + 1, nothing, nothing)[derivative]
+        shift = nothing + (derivative == 0)
+        return np.vstack([*(turn, shift)[: self.motions], self.base.evaluate(xi, derivative)])
 
     def rotation(self, xi: ArrayLike) -> Array:
         """Return the rotation of the sections times l at xi (k,), (n, k)."""

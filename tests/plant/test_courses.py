@@ -198,3 +198,20 @@ def test_total_mass_and_inertia_of_a_tapered_link_are_integrals(build, interpret
     x = np.polynomial.Polynomial([a, b - a]) ** 2 * np.polynomial.Polynomial([0, 0, 1])
     inertia = 0.6**3 * (x.integ()(1) - x.integ()(0))
     assert plant.mass_matrix(np.zeros(plant.n))[0, 0] == pytest.approx(inertia, rel=1e-12)
+
+
+def test_in_space_turning_lacks_parts_of_the_relative_size_of_a_slope(build, interpreted):
+    # against sections that turn as rigid bodies do, at deflections that shrink to nothing
+    # (the first link makes the second turn about its own line too, or the parts would be squares)
+    arm = build["arm"]([RIGID, TURNING], (0.0, 0.0, 0.0), PAYLOAD)
+    plant, points = interpreted(arm), CourseWitness(arm)
+    v = np.array([3.0, 2.0, 0.3, -0.2, 0.4, 0.1])
+    q = np.array([0.3, 0.7, 0.02, 0.01, -0.015, 0.01])
+
+    def missing(scale):
+        at = np.append(q[:2], scale * q[2:])
+        return abs(plant.energies(at, v)[0] - points.kinetic(at, v))
+
+    assert missing(1.0) < 1e-3 * plant.energies(q, v)[0]
+    assert missing(1.0) / missing(0.5) == pytest.approx(2.0, abs=0.3)
+    assert missing(0.0) < 1e-12 * plant.energies(q, v)[0]
