@@ -6,7 +6,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from flexctl.beam.course import Course
 from flexctl.beam.line import TipLoad
+from flexctl.beam.ritz import ritz_modes
 from flexctl.beam.roots import clamped_mass_roots
 from flexctl.beam.shapes import Array, Shapes, check_order
 from flexctl.beam.waves import clamped_waves
@@ -33,9 +35,14 @@ class AssumedModes:
         """Check the number of modes."""
         check_order(self.order)
 
-    def shapes(self, tip: TipLoad | None = None) -> Shapes:
-        """Return the modes for this load at the tip; without one the tip is free."""
-        return _modes(self.order, tip or TipLoad())
+    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+        """Return the modes for this load at the tip; without one the tip is free.
+
+        Those of a uniform line are closed forms, those of any other `course` are Ritz's.
+        """
+        if course is None or course.plain:
+            return _modes(self.order, tip or TipLoad())
+        return ritz_modes(self.order, tip or TipLoad(), course)
 
 
 @lru_cache(maxsize=256)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from flexctl.beam.course import Course
+from flexctl.beam.graded import graded_elements
 from flexctl.beam.line import TipLoad
 from flexctl.beam.shapes import Array, Shapes, check_order
 
@@ -22,7 +24,10 @@ _CUBICS = np.array(
 
 @dataclass(frozen=True)
 class HermiteElements:
-    """Equal cubic elements on the whole line, clamped at the root.
+    """Cubic elements on the whole line, clamped at the root.
+
+    On a uniform line they are equal.  On any other `course` nodes stand where it steps or kinks
+    and at lumps, if there are elements enough, and sections that shear have their own shapes.
 
     Parameters
     ----------
@@ -41,10 +46,12 @@ class HermiteElements:
         """Check the number of elements."""
         check_order(self.order)
 
-    def shapes(self, tip: TipLoad | None = None) -> Shapes:
+    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
         """Return the shapes; elements assume nothing about the tip, so `tip` is ignored."""
         del tip
-        return HermiteShapes(n_elements=int(self.order))
+        if course is None or course.plain:
+            return HermiteShapes(n_elements=int(self.order))
+        return graded_elements(int(self.order), course)
 
 
 @dataclass(frozen=True, kw_only=True)

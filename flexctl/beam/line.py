@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Self
 
+from flexctl.beam.course import PLAIN, Course
 from flexctl.errors import InputError
 
 DIRECTIONS = ("x", "y", "z")
@@ -19,17 +20,19 @@ def _positive(name: str, value: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Beam:
-    """A uniform elastic line of Euler and Bernoulli.
+    """An elastic line: a uniform one of Euler and Bernoulli where no course says otherwise.
 
     Parameters
     ----------
     length
         Length l [m], above 0.
     mass_per_length
-        rho A [kg/m], above 0.
+        rho A [kg/m], above 0: the mean over the length.
     EI
-        Flexural rigidity [N m^2], above 0, by direction of deflection ("x", "y", "z");
-        the line is rigid in a direction that is absent.
+        Flexural rigidity [N m^2], above 0, by direction of deflection ("x", "y", "z"), the
+        mean over the length; the line is rigid in a direction that is absent.
+    courses
+        How the line varies along itself, by direction; absent: it does not.
 
     Raises
     ------
@@ -40,6 +43,7 @@ class Beam:
     length: float
     mass_per_length: float
     EI: Mapping[str, float]
+    courses: Mapping[str, Course] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check every number and keep a copy of the table of rigidities."""
@@ -64,6 +68,10 @@ class Beam:
                 f"direction: wanted one that bends ({sorted(self.EI)}), came {direction!r}"
             )
         return self.EI[direction]
+
+    def course(self, direction: str) -> Course:
+        """Return how the line varies along itself where it bends in `direction`."""
+        return self.courses.get(direction, PLAIN)
 
     def frequency_unit(self, direction: str) -> float:
         """Return sqrt(EI / (rho A l^4)) [rad/s]: the frequency for which beta = 1."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
+from flexctl.beam.course import PLAIN, Course
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.shapes import Array, Shapes
 from flexctl.errors import InputError
@@ -77,12 +78,40 @@ def _check_definite(name: str, A: Array) -> None:
         raise InputError(f"{name}: wanted positive definite, came scaled eigenvalue {lowest:.3g}")
 
 
-def unit_matrices(shapes: Shapes) -> tuple[Array, Array]:
-    """Return int psi psi' dxi and int psi'' psi''' dxi, both (n, n) [-], of the unit line."""
+def unit_matrices(shapes: Shapes, course: Course = PLAIN) -> tuple[Array, Array]:
+    """Return int psi psi' dxi and int psi'' psi''' dxi, both (n, n) [-], of the unit line.
+
+    Of a line with another course: the sums of squares that `Course` gives.
+    """
+    if not course.plain:
+        return _course_matrices(shapes, course)
     xi, weights = shapes.quadrature()
     w = shapes.value(xi) * np.sqrt(weights)
     curvature = shapes.curvature(xi) * np.sqrt(weights)
     return w @ w.T, curvature @ curvature.T
+
+
+def _course_matrices(shapes: Shapes, course: Course) -> tuple[Array, Array]:
+    xi, weights = course.rule(shapes)
+    places = [lump.x for lump in course.lumps]
+    rotary = np.zeros_like(xi) if course.rotary is None else course.rotary.at(xi)
+    moving = [
+        _gram(shapes.value(xi), weights * course.mass.at(xi)),
+        _gram(shapes.rotation(xi), weights * rotary),
+        _gram(shapes.value(places), np.array([lump.mass for lump in course.lumps])),
+        _gram(shapes.rotation(places), np.array([lump.inertia for lump in course.lumps])),
+    ]
+    stiff = _gram(shapes.bending(xi), weights * course.bending.at(xi))
+    if course.shear is not None:
+        shear = shapes.slope(xi) - shapes.rotation(xi)
+        stiff = stiff + _gram(shear, weights * course.shear.at(xi))
+    return sum(moving, np.zeros_like(stiff)), stiff
+
+
+def _gram(rows: Array, weights: Array) -> Array:
+    """Return sum over points k of weight_k row_ik row_jk, exactly symmetric (n, n)."""
+    root = rows * np.sqrt(weights)
+    return root @ root.T
 
 
 def assemble_matrices(
@@ -91,7 +120,8 @@ def assemble_matrices(
     """Assemble the matrices of a line with a load at its tip.
 
     M = rho A l S (int psi psi^T dxi + M p p^T + D (p s^T + s p^T) + J s s^T) S with p = psi(1),
-    s = psi'(1), S = diag(l^power);  K = EI / l^3 S (int psi'' psi''^T dxi) S.
+    s = psi'(1), S = diag(l^power);  K = EI / l^3 S (int psi'' psi''^T dxi) S; with the integrals
+    of `unit_matrices` where the line has a course.
 
     Parameters
     ----------
@@ -114,18 +144,19 @@ def assemble_matrices(
     InputError
         If the line is rigid in that direction.  Source: [Meirovitch86].
     """
-    mass, stiffness = unit_matrices(shapes)
+    mass, stiffness = unit_matrices(shapes, beam.course(direction))
     S = beam.length**shapes.power
     inertia = beam.mass_per_length * beam.length
     rigidity = beam.rigidity(direction) / beam.length**3
     return BeamMatrices(
-        mass=inertia * S[:, None] * (mass + _tip_mass(shapes, tip or TipLoad())) * S,
+        mass=inertia * S[:, None] * (mass + tip_mass(shapes, tip or TipLoad())) * S,
         stiffness=rigidity * S[:, None] * stiffness * S,
     )
 
 
-def _tip_mass(shapes: Shapes, tip: TipLoad) -> Array:
-    p, s = shapes.value(1.0)[:, 0], shapes.slope(1.0)[:, 0]
+def tip_mass(shapes: Shapes, tip: TipLoad) -> Array:
+    """Return M p p' + D (p s' + s p') + J s s' (n, n) [-]: p deflects the tip, s turns it."""
+    p, s = shapes.value(1.0)[:, 0], shapes.rotation(1.0)[:, 0]
     cross = np.outer(p, s)
     own = tip.mass * np.outer(p, p) + tip.inertia * np.outer(s, s)
     return own + tip.offset * (cross + cross.T)

@@ -5,8 +5,9 @@ from functools import cached_property
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from flexctl.beam.course import PLAIN, Course
 from flexctl.beam.line import Beam
 from flexctl.beam.matrices import unit_matrices
 from flexctl.beam.shapes import Array, Shapes
@@ -26,6 +27,8 @@ class CraigBampton(Shapes):
         The n shapes that are combined.
     kept
         Number of modes with both ends clamped that are kept, 0 .. n - 2.
+    course
+        How the line varies along itself.
 
     Raises
     ------
@@ -35,6 +38,7 @@ class CraigBampton(Shapes):
 
     base: Shapes
     kept: int
+    course: Course = PLAIN
 
     def __post_init__(self) -> None:
         """Check that the base has as many modes as are kept."""
@@ -65,12 +69,20 @@ class CraigBampton(Shapes):
     @cached_property
     def combination(self) -> Array:
         """C (n_base, kept + 2) [-] in psi = C^T psi_base."""
-        static = _static_shapes(self.base)
-        return np.hstack([static, _fixed_modes(self.base)[1][:, : self.kept]])
+        static = _static_shapes(self.base, self.course)
+        return np.hstack([static, _fixed_modes(self.base, self.course)[1][:, : self.kept]])
 
     def evaluate(self, xi: Array, derivative: int) -> Array:
         """Return the derivative of all shapes at xi (k,), (kept + 2, k)."""
         return self.combination.T @ self.base.evaluate(xi, derivative)
+
+    def rotation(self, xi: ArrayLike) -> Array:
+        """Return the rotation of the sections times l at xi (k,), (kept + 2, k)."""
+        return self.combination.T @ self.base.rotation(xi)
+
+    def bending(self, xi: ArrayLike) -> Array:
+        """Return the derivative of `rotation` by xi, (kept + 2, k)."""
+        return self.combination.T @ self.base.bending(xi)
 
 
 def drop_above(base: Shapes, beam: Beam, direction: str, cutoff: float) -> Shapes:
@@ -102,33 +114,34 @@ def drop_above(base: Shapes, beam: Beam, direction: str, cutoff: float) -> Shape
     unit = beam.frequency_unit(direction)
     if len(base.names) <= 2:
         return base
-    frequencies = unit * _fixed_modes(base)[0]
+    course = beam.course(direction)
+    frequencies = unit * _fixed_modes(base, course)[0]
     kept = int((frequencies <= cutoff).sum())
-    return base if kept == frequencies.size else CraigBampton(base=base, kept=kept)
+    return base if kept == frequencies.size else CraigBampton(base=base, kept=kept, course=course)
 
 
 def _tip_rows(base: Shapes) -> Array:
-    """Return tip deflection and tip slope dpsi/dxi of all shapes, (2, n)."""
-    return np.vstack([base.value(1.0)[:, 0], base.slope(1.0)[:, 0]])
+    """Return tip deflection and rotation of the tip's section of all shapes, (2, n)."""
+    return np.vstack([base.value(1.0)[:, 0], base.rotation(1.0)[:, 0]])
 
 
-def _static_shapes(base: Shapes) -> Array:
+def _static_shapes(base: Shapes, course: Course) -> Array:
     """Return coefficients (n, 2) of the shapes of least strain energy for a given tip."""
-    tip, stiffness = _tip_rows(base), unit_matrices(base)[1]
+    tip, stiffness = _tip_rows(base), unit_matrices(base, course)[1]
     flexible = scipy.linalg.solve(stiffness, tip.T, assume_a="pos")
     return np.asarray(flexible @ np.linalg.inv(tip @ flexible), dtype=float)
 
 
-def _fixed_modes(base: Shapes) -> tuple[Array, Array]:
+def _fixed_modes(base: Shapes, course: Course) -> tuple[Array, Array]:
     """Return frequencies (n - 2,) [-] and coefficients (n, n - 2) with both ends clamped.
 
-    The modes have int phi^2 dxi = 1 and phi''(1) > 0.
+    The modes have unit mass, int phi^2 dxi = 1 of a uniform line, and phi''(1) > 0.
     """
-    mass, stiffness = unit_matrices(base)
+    mass, stiffness = unit_matrices(base, course)
     inside = scipy.linalg.null_space(_tip_rows(base))
     inverse_squares, vectors = scipy.linalg.eigh(
         inside.T @ mass @ inside, inside.T @ stiffness @ inside
     )
     w = np.asarray(1 / np.sqrt(inverse_squares[::-1]), dtype=float)
     modes = inside @ (vectors[:, ::-1] * w)
-    return w, modes * np.sign(base.curvature(1.0)[:, 0] @ modes)
+    return w, modes * np.sign(base.bending(1.0)[:, 0] @ modes)

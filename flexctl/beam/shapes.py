@@ -1,15 +1,20 @@
 """What a basis of an elastic line offers to the rooms above: shapes on the unit interval."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import scipy.special
 from numpy.typing import ArrayLike, NDArray
 
-from flexctl.beam.line import TipLoad
 from flexctl.errors import InputError
+
+if TYPE_CHECKING:
+    from flexctl.beam.course import Course
+    from flexctl.beam.line import TipLoad
 
 Array = NDArray[np.float64]
 
@@ -73,15 +78,23 @@ class Shapes(ABC):
 
     def value(self, xi: ArrayLike) -> Array:
         """Return psi [-] at the points xi (k,) [-], as (n, k)."""
-        return self.evaluate(_points(xi), 0)
+        return self.evaluate(points(xi), 0)
 
     def slope(self, xi: ArrayLike) -> Array:
         """Return psi' = dpsi/dxi [-] at the points xi (k,) [-], as (n, k)."""
-        return self.evaluate(_points(xi), 1)
+        return self.evaluate(points(xi), 1)
 
     def curvature(self, xi: ArrayLike) -> Array:
         """Return psi'' [-] at the points xi (k,) [-], as (n, k)."""
-        return self.evaluate(_points(xi), 2)
+        return self.evaluate(points(xi), 2)
+
+    def rotation(self, xi: ArrayLike) -> Array:
+        """Return the rotation of the sections times l, (n, k) [-]: psi' where nothing shears."""
+        return self.slope(xi)
+
+    def bending(self, xi: ArrayLike) -> Array:
+        """Return the derivative of `rotation` by xi, (n, k) [-]: psi'' where nothing shears."""
+        return self.curvature(xi)
 
     def quadrature(self) -> tuple[Array, Array]:
         """Return points and weights (k,) [-] of a rule that integrates over [0, 1].
@@ -102,12 +115,13 @@ class Basis(Protocol):
         """Number of modes or of elements."""
         ...
 
-    def shapes(self, tip: TipLoad | None = None) -> Shapes:
-        """Return the shapes for a line with this load at its tip."""
+    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+        """Return the shapes for a line of this course (uniform) with this load at its tip."""
         ...
 
 
-def _points(xi: ArrayLike) -> Array:
+def points(xi: ArrayLike) -> Array:
+    """Return points x/l as an array (k,); refuse what lies outside [0, 1]."""
     points = np.atleast_1d(np.asarray(xi, dtype=float))
     if points.ndim != 1 or not ((points >= 0) & (points <= 1)).all():
         raise InputError(f"xi: wanted points x/l in [0, 1], shape (k,), came {xi!r}")

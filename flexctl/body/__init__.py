@@ -1,6 +1,6 @@
 """One moving link with its joint: local coordinates, tip map, energies and equations of motion."""
 
-from flexctl.body.body import Body, Local, free_length
+from flexctl.body.body import Body, Local, free_length, link_course
 from flexctl.body.dynamics import BodyDynamics, body_dynamics, evaluate_body, local_coordinates
 from flexctl.body.line import scales
 from flexctl.body.motion import (
@@ -33,6 +33,7 @@ __all__ = [
     "evaluate_body",
     "free_length",
     "joint_turn",
+    "link_course",
     "local_coordinates",
     "move_body",
     "rotation_matrix",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from flexctl.beam import Beam, Shapes
+from flexctl.beam import PLAIN, Beam, Course, Lump, Shapes
+from flexctl.body.rotation import elementary_rotation
 from flexctl.catalogue import Link
 
 
@@ -53,7 +54,16 @@ class Body:
 
     def beam(self, length: float) -> Beam:
         """Return the line as a beam of the given free length [m]."""
-        return Beam(length=length, mass_per_length=self.link.mass_per_length, EI=self.link.EI)
+        return Beam(
+            length=length,
+            mass_per_length=self.link.mass_per_length,
+            EI=self.link.EI,
+            courses={direction: self.course(direction) for direction in self.link.EI},
+        )
+
+    def course(self, direction: str) -> Course:
+        """Return how the line varies along itself where it bends in `direction`."""
+        return link_course(self.link, direction)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +80,36 @@ class Local:
         coordinates = ca.vertcat(self.joint, self.elastic)
         rates = ca.vertcat(self.joint_rate, self.elastic_rate)
         return ca.jtimes(expression, coordinates, rates)
+
+
+def link_course(link: Link, direction: str) -> Course:
+    """Return the course of a link's line in one direction of deflection, dimensionless."""
+    if link.plain:
+        return PLAIN
+    line_mass, EI = link.mass_per_length * link.length, link.EI[direction]
+    normal = 3 - "xyz".index(direction)  # of a line along x
+    rotary = link.rotary_inertia.get(direction, 0.0) / (line_mass * link.length)
+    shear = link.shear_stiffness.get(direction, 0.0) * link.length**2 / EI
+    lumps = [
+        Lump(
+            x=lump.x,
+            mass=lump.mass / line_mass,
+            inertia=lump.inertia[normal] / (line_mass * link.length**2),
+        )
+        for lump in link.masses
+    ]
+    return Course(
+        mass=link.profile("mass_per_length"),
+        bending=link.profile(f"EI.{direction}"),
+        lumps=tuple(lumps),
+        rotary=link.profile(f"rotary_inertia.{direction}").scaled(rotary) if rotary else None,
+        shear=link.profile(f"shear_stiffness.{direction}").scaled(shear) if shear else None,
+    )
+
+
+def root_rotation(body: Body) -> ca.SX:
+    """Axes (3, 3) of the line's root in the body's: of a revolute link turned by the twist."""
+    return ca.SX.eye(3) if body.sliding else elementary_rotation(0, body.link.dh.alpha)
 
 
 def free_length(body: Body, joint: ca.SX) -> ca.SX:

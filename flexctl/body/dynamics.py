@@ -26,6 +26,7 @@ from flexctl.body.motion import (
 )
 from flexctl.body.rotation import skew
 from flexctl.body.segment import Segment
+from flexctl.body.turning import section_turning
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +123,8 @@ def _inertial(
         J = ca.DM(part.inertia)
         M[3:6, 3:6] += ca.diag(J)
         bias[3:6] += ca.cross(omega, J * omega)
+    if turning := section_turning(body):
+        M, bias = M + turning.mass_matrix(), bias + turning.wrench(omega, e_rate)
     root = root_frame(body)
     for segment in motion.line.segments:
         own = _Equations(segment, root.R.T @ omega, e_rate)

@@ -190,8 +190,10 @@ def _running_gram(shapes: Shapes, start: float, ends: Array) -> Array:
     for left, right in itertools.pairwise(shapes.breaks):
         begin = max(left, start)
         stops = np.clip(ends, begin, max(right, begin))
-        for k in np.flatnonzero(stops > begin):
-            half = (stops[k] - begin) / 2
-            slope = shapes.slope(begin + half * (nodes + 1))
-            gram[k] += (slope * (half * weights)) @ slope.T
+        own = np.unique(stops[stops > begin])  # of all ends beyond the panel one
+        halves = (own - begin) / 2
+        slopes = shapes.slope((begin + np.outer(halves, nodes + 1)).ravel())
+        for k, (stop, half) in enumerate(zip(own, halves, strict=True)):
+            slope = np.ascontiguousarray(slopes[:, k * len(nodes) : (k + 1) * len(nodes)])
+            gram[stops == stop] += (slope * (half * weights)) @ slope.T
     return gram

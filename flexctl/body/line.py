@@ -9,7 +9,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import Shapes, gauss
+from flexctl.beam import Shapes, gauss, merged, panel_rule
 from flexctl.body.body import Body, Local, free_length
 from flexctl.body.fields import Field, product_integral, sparse
 from flexctl.body.foreshortening import shortening
@@ -62,8 +62,8 @@ def lay_line(body: Body, local: Local) -> Line:
         i, delta = _AXES[direction], deltas[direction]
         fields[i] = points.moving(_Curve.of(shapes, points.xi), delta)
         deflection[direction] = end[i] = ca.dot(ca.DM(shapes.value(1.0)), delta)
-        slope[direction] = points.over_length(shapes.slope(1.0).T, delta)
-        strain += _bending_energy(body, direction, delta, points)
+        slope[direction] = points.over_length(shapes.rotation(1.0).T, delta)
+        strain += _bending_energy(body, direction, delta, points.length)
         # phi = axis x direction times the slope: the turn that tilts the axis towards it
         sign = 1 if (i - body.axis) % 3 == 1 else -1
         end_rotation[3 - i - body.axis] = sign * slope[direction]
@@ -118,7 +118,10 @@ _NOTHING = _Component()
 
 @dataclass(frozen=True, kw_only=True)
 class _Points:
-    """Quadrature points of a line and how they move: xi, weights (g,), free length l, rate l'."""
+    """Points of a line's mass and how they move: xi, weights (g,), free length l, rate l'.
+
+    The weights are shares of the line's own mass; masses fixed to it are points more.
+    """
 
     xi: Array
     weights: Array
@@ -167,7 +170,7 @@ class _Points:
 
 
 def _points(body: Body, local: Local) -> _Points:
-    xi, weights = _quadrature(body.planes)
+    xi, weights = _mass_points(body)
     slide = local.joint_rate if body.sliding else ca.SX(0)
     length = free_length(body, local.joint)
     return _Points(xi=xi, weights=weights, length=length, slide=slide, local=local)
@@ -214,12 +217,16 @@ def _deltas(body: Body, local: Local, length: ca.SX) -> dict[str, ca.SX]:
     return deltas
 
 
-def _bending_energy(body: Body, direction: str, delta: ca.SX, points: _Points) -> ca.SX:
-    """Strain energy 1/2 EI / l^3 int (sum psi'' delta)^2 dxi [J]."""
-    curvature = body.planes[direction].curvature(points.xi)
-    bending = Field(shapes=curvature, coordinates=delta)
-    square = product_integral(bending, bending, points.weights)
-    return square / 2 * body.link.EI[direction] / points.length**3
+def _bending_energy(body: Body, direction: str, delta: ca.SX, length: ca.SX) -> ca.SX:
+    """Strain energy 1/2 EI / l^3 int (sum psi'' delta)^2 dxi [J], or that of `Course`."""
+    shapes, course = body.planes[direction], body.course(direction)
+    xi, weights = course.rule(shapes)
+    bending = Field(shapes=shapes.bending(xi), coordinates=delta)
+    square = product_integral(bending, bending, weights * course.bending.at(xi))
+    if course.shear is not None:
+        shear = Field(shapes=shapes.slope(xi) - shapes.rotation(xi), coordinates=delta)
+        square += product_integral(shear, shear, weights * course.shear.at(xi))
+    return square / 2 * body.link.EI[direction] / length**3
 
 
 def _along(body: Body, points: _Points, deltas: Mapping[str, ca.SX]) -> tuple[_Component, ca.SX]:
@@ -234,6 +241,22 @@ def _along(body: Body, points: _Points, deltas: Mapping[str, ca.SX]) -> tuple[_C
     amount = points.over_length(np.eye(len(table.tip)), table.coordinates(tuple(deltas.values())))
     curve = _Curve(value=table.shapes, slope=table.slopes, curvature=table.curvatures)
     return slide.plus(points.moving(curve, amount)), length + ca.dot(ca.DM(table.tip), amount)
+
+
+def _mass_points(body: Body) -> tuple[Array, Array]:
+    """Points and weights of a line's mass: Gauss's times the density, then the fixed masses."""
+    if body.link.plain:
+        return _quadrature(body.planes)
+    link, shapes = body.link, tuple(body.planes.values())
+    courses = [body.course(direction).breaks for direction in body.planes]
+    density, masses = link.profile("mass_per_length"), link.masses
+    breaks = merged(
+        np.array([0.0, *density.breaks, 1.0]), *courses, *(own.breaks for own in shapes)
+    )
+    xi, weights = panel_rule(breaks, max((own.points_per_panel for own in shapes), default=2))
+    places, fixed = [m.x for m in masses], np.array([m.mass for m in masses])
+    shares = fixed / (link.mass_per_length * link.length)
+    return np.concatenate([xi, places]), np.concatenate([weights * density.at(xi), shares])
 
 
 def _quadrature(planes: Mapping[str, Shapes]) -> tuple[Array, Array]:

@@ -13,19 +13,20 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import Beam, assemble_matrices, modal_damping
-from flexctl.body.body import Body, Local, free_length
+from flexctl.beam import Beam, assemble_matrices, modal_damping, panel_rule
+from flexctl.body.body import Body, Local, free_length, root_rotation
 from flexctl.body.fields import sparse
 from flexctl.body.line import Line, lay_line, scales
 from flexctl.body.rotation import (
     Turn,
     VectorTurn,
-    elementary_rotation,
     rotation_matrix,
     space_rate,
     vector_turn,
 )
 from flexctl.body.segment import Segment, point
+from flexctl.body.turning import section_turning
+from flexctl.catalogue import UNIFORM, Profile
 from flexctl.checks import Array
 
 Twist = tuple[ca.SX, ca.SX]
@@ -141,6 +142,8 @@ def move_body(body: Body, local: Local, twist: Twist) -> BodyMotion:
     v_root, omega_root = root.R.T @ (v + ca.cross(omega, root.p)), root.R.T @ omega
     parts = [segment.kinetic(v_root, omega_root) for segment in line.segments]
     parts += [part.kinetic(v, omega) for part in rigid]
+    if turning := section_turning(body):
+        parts.append(turning.kinetic(omega, local.elastic_rate))
     mass = sum(part.mass for part in (*line.segments, *rigid))
     moment = sum((part.moment for part in rigid), ca.SX.zeros(3))
     for segment in line.segments:
@@ -170,12 +173,16 @@ def tip_turns(body: Body, bending: ca.SX) -> tuple[Turn | VectorTurn, ...]:
 def damping_matrix(body: Body, joint: ca.SX) -> ca.SX:
     """Modal damping D of the elastic coordinates (n, n), of the clamped link without tip load.
 
-    For a uniform line D = sqrt(rho A EI) / l S D_1 S with S = diag(l^power): D_1 is found at l = 1.
+    With the means of rho A and EI, D = sqrt(rho A EI) / l S D_1 S with S = diag(l^power): D_1 is
+    found at l = 1.
     """
     link = body.link
     blocks = []
     for direction, shapes in body.planes.items():
-        unit = Beam(length=1.0, mass_per_length=1.0, EI={direction: 1.0})
+        course = body.course(direction)
+        unit = Beam(
+            length=1.0, mass_per_length=1.0, EI={direction: 1.0}, courses={direction: course}
+        )
         D = modal_damping(assemble_matrices(unit, direction, shapes), link.damping_ratio)
         S = ca.diag(scales(shapes, free_length(body, joint)))
         stiffness = np.sqrt(link.mass_per_length * link.EI[direction])
@@ -185,10 +192,8 @@ def damping_matrix(body: Body, joint: ca.SX) -> ca.SX:
 
 def root_frame(body: Body) -> Frame:
     """Frame in which the line rests: of a revolute link at d along the axis, twisted by alpha."""
-    dh = body.link.dh
-    if body.sliding:
-        return Frame(R=ca.SX.eye(3), p=ca.SX.zeros(3))
-    return Frame(R=elementary_rotation(0, dh.alpha), p=ca.SX(ca.DM([0, 0, dh.d])))
+    p = ca.SX.zeros(3) if body.sliding else ca.SX(ca.DM([0, 0, body.link.dh.d]))
+    return Frame(R=root_rotation(body), p=p)
 
 
 def _line_end(body: Body, line: Line) -> ca.SX:
@@ -210,6 +215,15 @@ def _sliding_spin(body: Body, local: Local) -> ca.SX:
     return inertia * local.joint_rate**2 / 2
 
 
+def _moments(density: Profile) -> tuple[float, float]:
+    """Centre of mass [-] of a line of unit mass and length, and its inertia about it [-]."""
+    if density == UNIFORM:
+        return 1 / 2, 1 / 12
+    xi, weights = panel_rule(np.array([0.0, *density.breaks, 1.0]), 2)
+    centre = float(xi @ (weights * density.at(xi)))
+    return centre, float((xi - centre) ** 2 @ (weights * density.at(xi)))
+
+
 def rigid_parts(body: Body, local: Local) -> list[RigidPart]:
     """Pieces with mass that do not bend: the hub, and a rigid link along the joint axis."""
     link, parts = body.link, []
@@ -221,7 +235,8 @@ def rigid_parts(body: Body, local: Local) -> list[RigidPart]:
         parts.append(RigidPart(point=hub, inertia=np.array(link.hub.inertia)))
     if body.on_axis and link.mass_per_length:
         mass, length = link.mass_per_length * link.length, np.copysign(link.length, link.dh.d)
-        middle = point(mass, ca.vertcat(0, 0, length / 2), ca.SX.zeros(3))
-        inertia = mass * link.length**2 / 12 * np.array([1.0, 1.0, 0.0])
+        centre, spread = _moments(link.profile("mass_per_length"))
+        middle = point(mass, ca.vertcat(0, 0, length * centre), ca.SX.zeros(3))
+        inertia = mass * link.length**2 * spread * np.array([1.0, 1.0, 0.0])
         parts.append(RigidPart(point=middle, inertia=inertia))
     return parts

@@ -1,16 +1,6 @@
 """The files users write, models and designs: schema, lookup, settings and what is refused."""
 
-from flexctl.catalogue.arm import (
-    DH,
-    PLANES,
-    Arm,
-    Base,
-    FlexibleJoint,
-    Limits,
-    Link,
-    RigidBody,
-    TipLoadChoice,
-)
+from flexctl.catalogue.arm import Arm, Base
 from flexctl.catalogue.composite import FastLoop, FastWeights, SlowAngle, SlowLoop
 from flexctl.catalogue.design import (
     METHODS,
@@ -21,6 +11,7 @@ from flexctl.catalogue.design import (
     Reference,
 )
 from flexctl.catalogue.fit import check_design
+from flexctl.catalogue.link import DH, PLANES, FlexibleJoint, Limits, Link, TipLoadChoice
 from flexctl.catalogue.lookup import (
     Entry,
     find,
@@ -31,11 +22,13 @@ from flexctl.catalogue.lookup import (
     load_model,
 )
 from flexctl.catalogue.observer import INSTRUMENTS, Noise, ObserverChoice
+from flexctl.catalogue.profile import UNIFORM, Profile
 from flexctl.catalogue.record import BasisChoice, Expectation, Solver
 from flexctl.catalogue.refusals import nearest
 from flexctl.catalogue.samples import Samples, load_samples
 from flexctl.catalogue.second_loop import Blend, SecondLoop, Weights
 from flexctl.catalogue.settings import apply_settings, with_options
+from flexctl.catalogue.solids import CarriedMass, RigidBody
 
 __all__ = [
     "DH",
@@ -43,10 +36,12 @@ __all__ = [
     "METHODS",
     "PLANES",
     "REFERENCES",
+    "UNIFORM",
     "Arm",
     "Base",
     "BasisChoice",
     "Blend",
+    "CarriedMass",
     "Design",
     "Entry",
     "Expectation",
@@ -59,6 +54,7 @@ __all__ = [
     "Loop",
     "Noise",
     "ObserverChoice",
+    "Profile",
     "Reference",
     "RigidBody",
     "Samples",

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from math import cos, inf, pi
 
-from flexctl.catalogue.arm import Arm, Link
+from flexctl.catalogue.arm import Arm
 from flexctl.catalogue.design import Design
+from flexctl.catalogue.link import Link
 from flexctl.catalogue.observer import ObserverChoice
 from flexctl.catalogue.record import Said, shown
 from flexctl.catalogue.refusals import refuse

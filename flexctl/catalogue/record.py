@@ -74,7 +74,7 @@ class FileRecord(Record):
 class BasisChoice(Record):
     """How finely every elastic line is discretised: modes or elements per link and plane."""
 
-    kind: Literal["modes", "elements"] = "modes"
+    kind: Literal["modes", "elements", "pinned-modes", "free-modes"] = "modes"
     order: Annotated[int, Strict(), Ge(1), Field(le=200)] = 2
     drop_above: Positive | None = None  # rad/s; truth modes above it are left out
 

@@ -1,7 +1,8 @@
 """Change an arm by settings such as ``link2.EI=*0.6`` or ``payload.mass=+40%``.
 
 ``KEY=VALUE`` sets a TOML value, ``KEY=*F`` scales by F, ``KEY=+P%`` and ``KEY=-P%`` change by a
-percentage; scaling a table or an array scales every number in it.  KEY is a key path of the
+percentage; scaling a table or an array scales every number in it, but for the places and powers of
+what varies along a link.  KEY is a key path of the
 model's file with a link's name, ``link[2]`` or ``links`` (all of them) in front.
 """
 
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
-from flexctl.catalogue.arm import Arm, Link
+from flexctl.catalogue.arm import Arm
+from flexctl.catalogue.link import Link
 from flexctl.catalogue.record import NOTHING, Said, printable
 from flexctl.catalogue.refusals import build_file, known_keys, nearest, refuse
 from flexctl.errors import InputError
@@ -212,7 +214,8 @@ def _put(setting: _Setting, target: _Target, table: dict[str, Any], value: objec
 
 def _scaled(value: object, factor: float) -> object:
     if isinstance(value, dict):
-        return {key: _scaled(entry, factor) for key, entry in value.items()}
+        places = {"x", "power"} if value.keys() & {"value", "mass"} else set()
+        return {k: v if k in places else _scaled(v, factor) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_scaled(entry, factor) for entry in value]
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from flexctl import checks
-from flexctl.beam import ModeShapes
+from flexctl.beam import Course, ModeShapes, RitzModes, unit_matrices
 from flexctl.catalogue import Design, FastLoop, FastWeights
 from flexctl.checks import Array, ComplexArray
 from flexctl.design.lqr import StateFeedback, design_lqr
@@ -194,25 +194,27 @@ def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
     """Give the size (n_z,), in the plant's coordinates, of one unit of each fast position."""
     units = [np.ones(len(plant.rotors))]
     for body in plant.bodies:
-        for shapes in body.planes.values():
-            if loop.modes and not isinstance(shapes, ModeShapes):
+        for direction, shapes in body.planes.items():
+            if loop.modes and not isinstance(shapes, ModeShapes | RitzModes):
                 raise InputError(
                     f'{label}: fast_loop.modes: wanted no such key with basis.kind "elements", '
                     f"came {loop.modes}"
                 )
-            units.append(_mode_units(shapes, loop.modes))
+            units.append(_mode_units(shapes, body.course(direction), loop.modes))
     return np.concatenate(units)
 
 
-def _mode_units(shapes: Any, modes: str | None) -> Array:
+def _mode_units(shapes: Any, course: Course, modes: str | None) -> Array:
     """Own coordinates (n,) per unit of one normalised otherwise.
 
     "tip": psi(1) = 1. "mass": the modal mass of line and tip load, m int psi''^2 dxi / beta^4, is
-    the line's mass m.
+    the line's mass m; beta^2 is the dimensionless frequency.
     """
     if modes is None:
         return np.ones(len(shapes.names))
     if modes == "tip":
         return 1 / shapes.value(1.0)[:, 0]
+    if isinstance(shapes, RitzModes):
+        return shapes.frequencies / np.sqrt(np.diag(unit_matrices(shapes, course)[1]))
     xi, weights = shapes.quadrature()
     return shapes.beta**2 / np.sqrt(shapes.curvature(xi) ** 2 @ weights)

@@ -127,7 +127,7 @@ def gauge_matrix(shapes: Shapes, positions: tuple[float, ...] | None, line: str)
         When the gauges are too few, or where the shapes have no curvature.
     """
     xi = np.array(positions or gauge_positions(shapes))
-    C = shapes.curvature(xi).T
+    C = shapes.bending(xi).T
     if len(xi) < C.shape[1]:
         raise InputError(
             f"loop.strain_gauges: wanted at least {C.shape[1]} positions for the coordinates of "

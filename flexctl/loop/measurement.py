@@ -112,7 +112,7 @@ def _same_shapes(design: Plant, truth: Plant) -> bool:
     """Whether equal coordinates also mean equal shapes (tip loads move modes)."""
     xi = np.linspace(0.1, 1.0, 7)
     return all(
-        np.allclose(shapes.curvature(xi), real.planes[direction].curvature(xi), rtol=1e-9)
+        np.allclose(shapes.bending(xi), real.planes[direction].bending(xi), rtol=1e-9)
         for seen, real in zip(design.bodies, truth.bodies, strict=True)
         for direction, shapes in seen.planes.items()
     )
@@ -121,7 +121,7 @@ def _same_shapes(design: Plant, truth: Plant) -> bool:
 def _fit(seen: Shapes, real: Shapes, positions: tuple[float, ...], line: str) -> Array:
     """Least-squares map (n_seen, n_real) of scaled coordinates through curvatures at gauges."""
     C = gauge_matrix(seen, positions, line)
-    return np.linalg.lstsq(C, real.curvature(positions).T, rcond=None)[0]
+    return np.linalg.lstsq(C, real.bending(positions).T, rcond=None)[0]
 
 
 def _fitted(F: Array, seen: Shapes, real: Shapes, lengths: tuple[ca.SX, ca.SX], d: ca.SX) -> ca.SX:

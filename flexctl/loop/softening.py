@@ -12,7 +12,7 @@ FixedDamping = Literal["none", "joints", "all"]
 
 
 def soften_arm(arm: Arm, s: float, fixed_damping: FixedDamping = "none") -> Arm:
-    """Multiply all EI and spring stiffness by s > 0; masses stay.
+    """Multiply all EI, shear and spring stiffness by s > 0; masses stay.
 
     Damping ratios stay, so that dampers grow as sqrt(s), but for what `fixed_damping` names:
     dampers of the "joints", or "all".
@@ -24,6 +24,9 @@ def soften_arm(arm: Arm, s: float, fixed_damping: FixedDamping = "none") -> Arm:
 def _soften_link(link: Link, s: float, fixed: FixedDamping) -> Link:
     root, joint = float(np.sqrt(s)), link.flexible_joint
     changed: dict[str, object] = {"EI": {plane: EI * s for plane, EI in link.EI.items()}}
+    if link.shear_stiffness:
+        shear = {plane: GA * s for plane, GA in link.shear_stiffness.items()}
+        changed["shear_stiffness"] = shear
     if fixed == "all":
         changed["damping_ratio"] = tuple(ratio / root for ratio in link.damping_ratio)
     if joint:

@@ -8,7 +8,14 @@ import casadi as ca
 import numpy as np
 
 from flexctl.beam import BASES, Shapes, TipLoad, drop_above
-from flexctl.body import Body, Local, cross_joint, elementary_rotation, move_body
+from flexctl.body import (
+    Body,
+    Local,
+    cross_joint,
+    elementary_rotation,
+    link_course,
+    move_body,
+)
 from flexctl.catalogue import Arm, BasisChoice, Link
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -27,7 +34,7 @@ def _planes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, Shapes]:
 
 def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
     tip = tip_load(arm, j, direction)
-    shapes = BASES[basis.kind](basis.order).shapes(tip)
+    shapes = BASES[basis.kind](basis.order).shapes(tip, link_course(arm.links[j], direction))
     if basis.drop_above is None:
         return shapes
     body = Body(link=arm.links[j], planes={})

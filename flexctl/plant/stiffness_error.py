@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg
 
 from flexctl import checks
-from flexctl.beam import Shapes, unit_matrices
+from flexctl.beam import PLAIN, Course, Shapes, unit_matrices
 from flexctl.body import Body, free_length, scales
 from flexctl.checks import Array
 
@@ -88,17 +88,17 @@ def _modes(bodies: Sequence[Body], q: ca.SX) -> Iterator[ca.SX]:
         for direction, shapes in body.planes.items():
             count = len(shapes.names)
             delta = scales(shapes, length) * q[start : start + count]
-            amounts = ca.DM(modal_parts(shapes)) @ delta
+            amounts = ca.DM(modal_parts(shapes, body.course(direction))) @ delta
             yield body.link.EI[direction] / length**3 * amounts**2 / 2
             start += count
 
 
-def modal_parts(shapes: Shapes) -> Array:
+def modal_parts(shapes: Shapes, course: Course = PLAIN) -> Array:
     """Rows a_j (n, n) with K_1 = sum_j a_j a_j', by ascending frequency.
 
     Where the shapes are the modes themselves K_1 is diagonal, and every coordinate is a part.
     """
-    M, K = unit_matrices(shapes)
+    M, K = unit_matrices(shapes, course)
     size = np.sqrt(np.diag(K))
     if (np.abs(K - np.diag(np.diag(K))) <= _DIAGONAL * np.outer(size, size)).all():
         return np.diag(size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from flexctl.beam import BASES, TipLoad, assemble_matrices
-from flexctl.catalogue import Arm, BasisChoice
+from flexctl.catalogue import Arm, BasisChoice, Link
 from flexctl.loop.verdict_json import basis_json
 from flexctl.plant import LinearPlant, Plant, assemble_plant, backend, default_joints, tip_load
 from flexctl.view.inspection_table import inspection_table
@@ -175,16 +175,14 @@ def unloaded_frequencies(plant: Plant, q: Array) -> dict[str, dict[str, Array]]:
 
     In a basis of the plant's kind and order that assumes no tip load: with modes they are exact.
     """
-    shapes = BASES[plant.basis.kind](plant.basis.order).shapes()
-    return {
-        name: {
-            d: assemble_matrices(
-                plant.bodies[j].beam(free_length(plant, j, q)), d, shapes
-            ).frequencies()
-            for d in plant.bodies[j].planes
-        }
-        for j, name in _flexible(plant)
-    }
+    basis = BASES[plant.basis.kind](plant.basis.order)
+
+    def found(j: int, d: str) -> Array:
+        body = plant.bodies[j]
+        beam, shapes = body.beam(free_length(plant, j, q)), basis.shapes(None, body.course(d))
+        return assemble_matrices(beam, d, shapes).frequencies()
+
+    return {name: {d: found(j, d) for d in plant.bodies[j].planes} for j, name in _flexible(plant)}
 
 
 def free_length(plant: Plant, j: int, q: Array) -> float:
@@ -195,7 +193,7 @@ def free_length(plant: Plant, j: int, q: Array) -> float:
 
 def total_mass(arm: Arm) -> float:
     """Return the mass of all links, hubs and payload [kg]."""
-    links = sum(link.mass_per_length * link.length + link.hub.mass for link in arm.links)
+    links = sum(link.line_mass + link.hub.mass for link in arm.links)
     return float(links + arm.payload.mass)
 
 
@@ -249,10 +247,28 @@ def _assumptions(plant: Plant) -> list[str]:
         else "link_frequencies: every link clamped at its root, alone, with the load tip_load"
     )
     sentences = [
-        "lines of Euler and Bernoulli: no shear, no rotary inertia of the sections",
+        *_line_sentences(links),
         "frequencies: undamped, at rest, without gravity, links straight at the joints of the pose",
         loaded,
     ]
     if short:
         sentences.append(f"foreshortening is left out of {', '.join(short)}")
     return sentences
+
+
+def _line_sentences(links: Sequence[Link]) -> list[str]:
+    """Return what is assumed of the sections of flexible links, and what varies along them."""
+    named = {
+        "shear": [link.name for link in links if link.shear_stiffness],
+        "rotary inertia": [link.name for link in links if link.rotary_inertia],
+    }
+    plain = "lines of Euler and Bernoulli: no shear, no rotary inertia of the sections"
+    own = [f"{what} in {', '.join(of)}" for what, of in named.items() if of]
+    but = f"; but {' and '.join(own)}" if own else ""
+    curved = [link.name for link in links if link.varies]
+    carrying = [link.name for link in links if link.masses]
+    return [
+        plain + but,
+        *([f"{', '.join(curved)}: modes and elements of the line as it varies"] if curved else []),
+        *([f"{', '.join(carrying)}: masses fixed to the line are part of it"] if carrying else []),
+    ]

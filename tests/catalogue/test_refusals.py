@@ -121,7 +121,11 @@ DESIGN_CASES = [
         '"joint-pd"',
         "second_loop: wanted no such table, as method is not decoupling",
     ),
-    ('kind = "modes"', 'kind = "mods"', "basis.kind: wanted one of 'modes' or 'elements', came"),
+    (
+        'kind = "modes"',
+        'kind = "mods"',
+        "basis.kind: wanted one of 'modes', 'elements', 'pinned-modes' or 'free-modes', came",
+    ),
     (
         "order = 2",
         "order = 2\ndrop_above = 1.0",

@@ -173,6 +173,22 @@ def test_given_gains_that_do_not_fit_the_arm_are_refused(change, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("modes", ["tip", "mass"])
+def test_given_gains_mean_the_same_for_a_line_written_in_pieces(modes):
+    arm = arm_of("subudhi-morris")
+    table = arm.table()
+    for link in table["link"]:
+        rho_A = link["mass_per_length"]
+        link["mass_per_length"] = {"x": [0, 0.4, 1], "value": [rho_A] * 3}
+    pieces = type(arm).model_validate(table | {"name": arm.name})
+    gains = np.arange(1.0, 13.0).reshape(2, 6).tolist()
+    fast = {"Kp": gains, "Kv": gains, "columns": COLUMNS, "modes": modes}
+    found, wanted = (
+        design_controller(a, design_of(arm, fast=fast)).fast.gains for a in (pieces, arm)
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-8)
+
+
 def test_elements_have_no_modes_to_normalise():
     arm, names = arm_of("rigid-joints"), ["node2.deflection", "node2.slope"]
     fast = {"columns": [f"link{j}.y.{name}" for j in (1, 2) for name in names], "modes": "tip"}

@@ -104,3 +104,41 @@ def test_the_answer_can_be_kept(flexctl, tmp_path):
     said = flexctl("inspect", "single-link-hub", "--json", "--out", tmp_path / "arm.json")
 
     assert json.loads((tmp_path / "arm.json").read_text()) == json.loads(said.out)
+
+
+def test_a_tapered_link_with_a_motor_is_reported_with_all_its_mass(inspect):
+    found = inspect("tapered-link")
+    # a cone from 0.848 to 0.212 kg/m has the mean of 1, 1/2 and 1/4 thirds of its thick end
+    cone = 0.84823002 * (1 + 1 / 2 + 1 / 4) / 3
+    # int m(x) x^2 dx of m = m0 (1 - x/2)^2 is m0 (1/3 - 1/4 + 1/20)
+    turning = 0.84823002 * (1 / 3 - 1 / 4 + 1 / 20)
+
+    assert found["mass"] == pytest.approx(cone + 0.3 + 0.25, rel=1e-7)
+    inertia = 0.1 + turning + 0.3 / 4 + 2e-4 + 0.25
+    assert found["rigid_inertia"][0][0] == pytest.approx(inertia, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("rotary_inertia.y=1e-4", "lines of Euler and Bernoulli: no shear, no rotary inertia of "),
+        ("shear_stiffness.y=1e4", "the sections; but shear in link1"),
+        ("masses=*1", "link1: modes and elements of the line as it varies"),
+        ("masses=*1", "link1: masses fixed to the line are part of it"),
+    ],
+)
+def test_what_is_assumed_of_a_line_is_said(inspect, setting, sentence):
+    said = inspect("tapered-link", "--set", f"link1.{setting}")["assumptions"]
+
+    assert any(sentence in assumption for assumption in said)
+
+
+@pytest.mark.parametrize("words", [("-m", "3"), ("-e", "3")], ids=" ".join)
+def test_shear_and_turning_sections_lower_every_frequency(inspect, words):
+    plain = inspect("tapered-link", *words)["frequencies_free"]
+    stout = [
+        inspect("tapered-link", *words, "--set", f"link1.{setting}")["frequencies_free"]
+        for setting in ("rotary_inertia.y=1e-4", "shear_stiffness.y=3e4")
+    ]
+
+    assert (np.array(stout) < np.array(plain)).all()

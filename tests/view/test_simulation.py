@@ -167,3 +167,26 @@ def test_an_integrator_that_cannot_be_is_refused_in_one_line(flexctl, words, sai
     assert found.status == 2
     assert said in found.err
     assert found.err.count("\n") == 1
+
+
+TURN_THE_TAPERED_LINK = """
+summary = "A turn of the tapered link under joint PD"
+source = "own"
+model = "tapered-link"
+method = "joint-pd"
+reference = { kind = "quintic", from = [0.0], to = [1.0], duration = 0.5 }
+gains = { Gp = 40.0, Gv = 4.0 }
+loop = { duration = 0.7 }
+"""
+
+
+@pytest.mark.parametrize("words", [(), ("--set", "link1.shear_stiffness.y=3e4")], ids=str)
+def test_a_link_that_is_not_uniform_keeps_its_account_of_energy(flexctl, tmp_path, words):
+    design = tmp_path / "turn.toml"
+    design.write_text(TURN_THE_TAPERED_LINK)
+    said = flexctl("simulate", "tapered-link", str(design), "--truth-modes", "2", "--json", *words)
+    assert (said.status, said.err) == (0, "")
+    energy = json.loads(said.out)["energy"]
+
+    found = energy["kinetic"] + energy["strain"] + energy["potential"] + energy["dissipated"]
+    assert energy["supplied"] == pytest.approx(found, abs=1e-6 * energy["dissipated"])

@@ -1,0 +1,111 @@
+"""What a line is along its course, in one plane of bending, made dimensionless."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.beam.shapes import Array, Shapes, gauss
+from flexctl.catalogue.profile import UNIFORM, Profile
+from flexctl.errors import InputError
+
+_EXTRA_POINTS = 3  # of Gauss's rule: densities of degree up to 4 on top of what shapes need
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lump:
+    """A mass fixed to the line at `x` = x/l [-], on its axis.
+
+    `mass` m / m_line [-]; `inertia` J / (m_line l^2) [-] about the axis of bending, through it.
+    """
+
+    x: float
+    mass: float
+    inertia: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the place and the signs."""
+        if not 0 <= self.x <= 1:
+            raise InputError(f"x: wanted x/l in 0 .. 1, came {self.x!r}")
+        if not (0 <= self.mass < np.inf and 0 <= self.inertia < np.inf):
+            raise InputError(f"lump: wanted numbers of at least 0, came {self!r}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """Mass and rigidity of a line by xi = x/l, against m_line = rho A l and EI of the line.
+
+    rho A and EI that a `Beam` gives are the means; m_line has no lumps.  With phi the rotation of
+    the sections, l phi = sum rotation_i delta_i, kinetic and strain energy are
+
+        1/2 m_line (int mu w'^2 + sum m w'^2 + int r (l phi')^2 + sum J (l phi')^2),
+        1/2 EI/l^3 int e (l phi)_xi^2 + s (w_xi - l phi)^2 dxi.
+
+    Parameters
+    ----------
+    mass
+        mu = rho A(xi) / mean [-], of mean 1.
+    bending
+        e = EI(xi) / mean [-], of mean 1.
+    lumps
+        Masses fixed to the line.
+    rotary
+        r = rho I / (m_line l) [-]: rotary inertia of the sections (Rayleigh); None: none.
+    shear
+        s = kappa G A l^2 / EI [-]; None: no shear, phi = w_xi / l (Euler, Bernoulli).
+
+    Raises
+    ------
+    InputError
+        If a mean is not 1.  Source: [Timoshenko21].
+    """
+
+    mass: Profile = UNIFORM
+    bending: Profile = UNIFORM
+    lumps: tuple[Lump, ...] = ()
+    rotary: Profile | None = None
+    shear: Profile | None = None
+
+    def __post_init__(self) -> None:
+        """Check the means."""
+        for name, profile in (("mass", self.mass), ("bending", self.bending)):
+            if abs(profile.mean - 1) > 1e-12:
+                raise InputError(f"{name}: wanted a profile of mean 1, came {profile.mean:.6g}")
+
+    @property
+    def plain(self) -> bool:
+        """Whether the line is a uniform one of Euler and Bernoulli, with closed-form modes."""
+        return self == Course()
+
+    @property
+    def breaks(self) -> Array:
+        """Ends of the pieces on which all is smooth, lumps among them, from 0 to 1."""
+        profiles = (self.mass, self.bending, self.rotary, self.shear)
+        inner = {x for profile in profiles if profile for x in profile.breaks}
+        return np.array(sorted(inner | {lump.x for lump in self.lumps} | {0.0, 1.0}))
+
+    def rule(self, shapes: Shapes) -> tuple[Array, Array]:
+        """Return points and weights (k,) that integrate what `Shapes.quadrature` does, with mu.
+
+        The panels end where shapes or densities jump.
+        """
+        if self.plain:
+            return shapes.quadrature()
+        return panel_rule(merged(shapes.breaks, self.breaks), shapes.points_per_panel)
+
+
+PLAIN = Course()
+
+
+def merged(*breaks: Array) -> Array:
+    """Return all breaks, ascending; those that agree but for round-off once."""
+    found = np.unique(np.concatenate(breaks))
+    return found[np.append(True, np.diff(found) > 1e-12)]
+
+
+def panel_rule(breaks: Array, points: int) -> tuple[Array, Array]:
+    """Return Gauss points and weights on every panel, for densities on top of `points` each."""
+    xi, weights = gauss(points + _EXTRA_POINTS)
+    starts, widths = breaks[:-1, None], np.diff(breaks)[:, None]
+    return (starts + widths * xi).ravel(), (widths * weights).ravel()

@@ -1,0 +1,152 @@
+"""Finite elements of a line that varies along itself, or whose sections shear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flexctl.beam.course import Course
+from flexctl.beam.piecewise import PiecewisePolynomials
+from flexctl.beam.shapes import Array, Shapes, points
+
+
+def graded_elements(order: int, course: Course) -> Shapes:
+    """Return the shapes of `order` elements whose nodes fit a course."""
+    nodes = element_nodes(order, course.breaks)
+    if course.shear is None:
+        return GradedElements(nodes=nodes)
+    middle = (np.array(nodes[:-1]) + np.array(nodes[1:])) / 2
+    ratios = 12 * course.bending.at(middle) / (course.shear.at(middle) * np.diff(nodes) ** 2)
+    return TimoshenkoElements(nodes=nodes, shear_ratios=tuple(ratios.tolist()))
+
+
+def element_nodes(order: int, breaks: Array) -> tuple[float, ...]:
+    """Return nodes (order + 1,) from 0 to 1 on which all breaks lie, spaced as evenly as can be.
+
+    With fewer elements than pieces the nodes are evenly spaced: the elements then meet steps
+    inside them, which they can follow but slowly.
+    """
+    pieces = len(breaks) - 1
+    if order < pieces:
+        return tuple(np.linspace(0, 1, order + 1).tolist())
+    widths, counts = np.diff(breaks), np.ones(pieces, dtype=int)
+    for _ in range(order - pieces):
+        counts[np.argmax(widths / counts)] += 1
+    parts = [
+        np.linspace(left, right, count, endpoint=False)
+        for left, right, count in zip(breaks[:-1], breaks[1:], counts, strict=True)
+    ]
+    return (*np.concatenate(parts).tolist(), 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Elements(Shapes):
+    """What elements share: two coordinates per node, deflection and slope; the root is clamped.
+
+    Parameters
+    ----------
+    nodes
+        Nodes xi [-], ascending from 0 to 1.
+    """
+
+    nodes: tuple[float, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "node2.deflection", "node2.slope" and so on; the root, node1, is clamped."""
+        nodes = range(2, len(self.nodes) + 1)
+        return tuple(f"node{i}.{part}" for i in nodes for part in ("deflection", "slope"))
+
+    @property
+    def power(self) -> NDArray[np.int64]:
+        """0 for a deflection, 1 for a slope, (2 n,)."""
+        return np.tile(np.array([0, 1]), len(self.nodes) - 1)
+
+    @property
+    def breaks(self) -> Array:
+        """The nodes."""
+        return np.array(self.nodes)
+
+    @property
+    def points_per_panel(self) -> int:
+        """6: exact to degree 11, where two running integrals of slopes squared have degree 10."""
+        return 6
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradedElements(_Elements):
+    """Hermite's cubic elements between any nodes."""
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all shapes at xi (k,), (2 n, k)."""
+        return PiecewisePolynomials(nodes=self.nodes, degree=3).evaluate(xi, derivative)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimoshenkoElements(_Elements):
+    """Elements whose sections shear: deflection and rotation are exact for a load at the nodes.
+
+    On an element of length h, s = x/h, with c = 1/(1 + f) and f = `shear_ratios`, the ratio
+    12 EI/(kappa G A h^2), a cubic deflection and a quadratic rotation leave one shear strain:
+    rotation = cubic' + f c (what Hermite's cubics lack).  The coordinate "slope" of a node is the
+    rotation of its section.
+
+    Parameters
+    ----------
+    shear_ratios
+        f of every element [-], at least 0; with 0 the shapes are Hermite's.
+        Source: [Przemieniecki68].
+    """
+
+    shear_ratios: tuple[float, ...]
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all deflections at xi (k,), (2 n, k)."""
+        h, f = self._sizes
+        zero, one = np.zeros_like(h), np.ones_like(h)
+        cubics = [
+            [1 + f, -f, -3 * one, 2 * one],
+            [zero, h * (1 + f / 2), -h * (2 + f / 2), h],
+            [zero, f, 3 * one, -2 * one],
+            [zero, -h * f / 2, -h * (1 - f / 2), h],
+        ]
+        return self._tabulated(np.array(cubics) / (1 + f), xi, derivative)
+
+    def rotation(self, xi: ArrayLike) -> Array:
+        """Return the rotation of the sections times l at xi (k,), (2 n, k)."""
+        return self._tabulated(self._rotations, points(xi), 0)
+
+    def bending(self, xi: ArrayLike) -> Array:
+        """Return the derivative of `rotation` by xi, (2 n, k)."""
+        return self._tabulated(self._rotations, points(xi), 1)
+
+    @property
+    def _sizes(self) -> tuple[Array, Array]:
+        """Lengths and shear ratios of the elements, (n,) each."""
+        return np.diff(self.nodes), np.array(self.shear_ratios)
+
+    @property
+    def _rotations(self) -> Array:
+        """Coefficients of 1, s, s^2, s^3 by function and element (4, 4, n)."""
+        h, f = self._sizes
+        zero, one = np.zeros_like(h), np.ones_like(h)
+        quadratics = [
+            [zero, -6 / h, 6 / h, zero],
+            [1 + f, -(4 + f), 3 * one, zero],
+            [zero, 6 / h, -6 / h, zero],
+            [zero, -(2 - f), 3 * one, zero],
+        ]
+        return np.array(quadratics) / (1 + f)
+
+    def _tabulated(self, coefficients: Array, xi: Array, derivative: int) -> Array:
+        nodes = np.array(self.nodes)
+        element = np.clip(np.searchsorted(nodes, xi, side="right") - 1, 0, len(nodes) - 2)
+        h = np.diff(nodes)[element]
+        derived = np.polynomial.polynomial.polyder(coefficients, derivative, axis=1)
+        powers = ((xi - nodes[element]) / h) ** np.arange(derived.shape[1])[:, None]
+        local = np.einsum("ipk,pk->ik", derived[:, :, element], powers) / h**derivative
+        psi = np.zeros((2 * len(nodes), xi.size))
+        psi[2 * element + np.arange(4)[:, None], np.arange(xi.size)] = local
+        return psi[2:]

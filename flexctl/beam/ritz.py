@@ -1,0 +1,221 @@
+"""Modes of a line that varies along itself or whose sections shear, by Ritz's method."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+
+from flexctl.beam.course import Course
+from flexctl.beam.line import TipLoad
+from flexctl.beam.matrices import tip_mass, unit_matrices
+from flexctl.beam.piecewise import PiecewisePolynomials
+from flexctl.beam.shapes import Array, Shapes, check_order, points
+from flexctl.errors import InputError
+
+_AGREEMENT = 1e-10  # of the frequencies with those of half as many more functions per piece
+_MOST_FUNCTIONS = 1500
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RitzModes(Shapes):
+    """Modes of a line as polynomials on its pieces: psi = C' f, rotation = R' g.
+
+    Parameters
+    ----------
+    deflections, rotations
+        The functions f (N,), and g (m,) where sections shear; None: rotation = psi'.
+    C, R
+        Coefficients (N, n) and (m, n) [-].
+    frequencies
+        Of the line with its tip load, divided by sqrt(EI / (rho A l^4)) (n,) [-].
+    """
+
+    deflections: PiecewisePolynomials
+    rotations: PiecewisePolynomials | None
+    C: Array
+    R: Array
+    frequencies: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on."""
+        return tuple(str(i + 1) for i in range(self.C.shape[1]))
+
+    @property
+    def power(self) -> NDArray[np.int64]:
+        """0: every coordinate is a deflection, (n,)."""
+        return np.zeros(self.C.shape[1], dtype=np.int64)
+
+    @property
+    def breaks(self) -> Array:
+        """Ends of the pieces."""
+        return np.array(self.deflections.nodes)
+
+    @property
+    def points_per_panel(self) -> int:
+        """2 p: exact to degree 4 p - 1; two running integrals of slopes squared have 4 p - 2."""
+        return 2 * self.deflections.degree
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all deflections at xi (k,), (n, k)."""
+        return self.C.T @ self.deflections.evaluate(xi, derivative)
+
+    def rotation(self, xi: ArrayLike) -> Array:
+        """Return the rotation of the sections times l at xi (k,), (n, k)."""
+        if self.rotations is None:
+            return self.slope(xi)
+        return self.R.T @ self.rotations.evaluate(points(xi), 0)
+
+    def bending(self, xi: ArrayLike) -> Array:
+        """Return the derivative of `rotation` by xi, (n, k)."""
+        if self.rotations is None:
+            return self.curvature(xi)
+        return self.R.T @ self.rotations.evaluate(points(xi), 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Loosened(Shapes):
+    """Shapes with the motions of a straight line before them: its turn xi; also its shift 1.
+
+    Parameters
+    ----------
+    base
+        Clamped shapes.
+    motions
+        0, 1 or 2.
+    """
+
+    base: RitzModes
+    motions: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that nobody sees."""
+        return (*("turn", "shift")[: self.motions], *self.base.names)
+
+    @property
+    def power(self) -> NDArray[np.int64]:
+        """0 throughout."""
+        return np.zeros(len(self.names), dtype=np.int64)
+
+    @property
+    def breaks(self) -> Array:
+        """Those of the base."""
+        return self.base.breaks
+
+    @property
+    def points_per_panel(self) -> int:
+        """That of the base."""
+        return self.base.points_per_panel
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all deflections at xi (k,), (n, k)."""
+        nothing = np.zeros_like(xi)
+        turn = (xi, nothing + 1, nothing, nothing)[derivative]
+        shift = nothing + (derivative == 0)
+        return np.vstack([*(turn, shift)[: self.motions], self.base.evaluate(xi, derivative)])
+
+    def rotation(self, xi: ArrayLike) -> Array:
+        """Return the rotation of the sections times l at xi (k,), (n, k)."""
+        own = self.base.rotation(xi)
+        rigid = [np.ones(own.shape[1]), np.zeros(own.shape[1])]
+        return np.vstack([*rigid[: self.motions], own])
+
+    def bending(self, xi: ArrayLike) -> Array:
+        """Return the derivative of `rotation` by xi, (n, k)."""
+        own = self.base.bending(xi)
+        return np.vstack([np.zeros((self.motions, own.shape[1])), own])
+
+
+@lru_cache(maxsize=256)
+def ritz_modes(order: int, tip: TipLoad, course: Course, motions: int = 0) -> RitzModes:
+    """Return the lowest modes of a line of this course with a load at its tip.
+
+    Minimum of strain over kinetic energy among all polynomials on the pieces, whose degree grows
+    until the frequencies stand: their error falls exponentially with it.  The root is clamped; or
+    it can turn freely (1 motion of a straight line), or turn and shift (2).  Then the modes are
+    seen from the moving tangent at the root, phi(xi) - phi(0) - phi'(0) xi, so that they are
+    clamped shapes like all others: with the rigid motion they span what the modes phi span.  They
+    have int psi^2 dm = m of the line with its lumps, int mu psi^2 dxi + sum m psi^2 + rotary = 1,
+    and psi(1) > 0, or bend upwards at the root where the tip hardly moves.
+
+    Raises
+    ------
+    InputError
+        If the order is out of range, or so many modes cannot be had to ten digits.
+        Source: [Szabo91].
+    """
+    check_order(order)
+    pieces = len(course.breaks) - 1
+    degree = 6 + math.ceil(2 * (order + motions) / pieces)
+    found = _modes(order, tip, course, degree, motions)
+    while pieces * degree <= _MOST_FUNCTIONS:
+        degree = math.ceil(1.5 * degree)
+        finer = _modes(order, tip, course, degree, motions)
+        if (np.abs(found.frequencies / finer.frequencies - 1) < _AGREEMENT).all():
+            return finer
+        found = finer
+    raise InputError(
+        f"order: wanted modes that polynomials of degree {degree} on {pieces} pieces give to ten "
+        f"digits, came {order!r}; take fewer modes, or elements"
+    )
+
+
+def _modes(order: int, tip: TipLoad, course: Course, degree: int, motions: int) -> RitzModes:
+    """Find the modes among polynomials of one degree."""
+    space = _space(course, degree)
+    w, phi = _slowest(_Loosened(base=space, motions=motions), order, tip, course)
+    vectors = phi[motions:]
+    mass = unit_matrices(space, course)[0]
+    sign = np.sign(_reference(space, vectors))
+    vectors = vectors * sign / np.sqrt(_squares(mass, vectors))
+    N = space.deflections.size
+    return RitzModes(
+        deflections=space.deflections,
+        rotations=space.rotations,
+        C=vectors[:N],
+        R=vectors[N:],
+        frequencies=w,
+    )
+
+
+def _slowest(space: _Loosened, order: int, tip: TipLoad, course: Course) -> tuple[Array, Array]:
+    """Return frequencies (n,) [-] and coefficients (N, n) of the slowest modes that bend."""
+    mass, stiffness = unit_matrices(space, course)
+    loaded, size = mass + tip_mass(space, tip), len(mass)
+    # The compliances of the slow modes are large, and Rayleigh's quotient squares their error.
+    # A line that moves freely is held by a spring on its mass, which leaves the modes as they are.
+    held = stiffness + loaded if space.motions else stiffness
+    kept = (size - order - space.motions, size - space.motions - 1)
+    slow = scipy.linalg.eigh(loaded, held, subset_by_index=kept)[1][:, ::-1]
+    return np.sqrt(_squares(stiffness, slow) / _squares(loaded, slow)), slow
+
+
+def _squares(A: Array, vectors: Array) -> Array:
+    """Return x' A x of every column x, (n,)."""
+    return np.einsum("in,in->n", vectors, A @ vectors)
+
+
+def _reference(space: RitzModes, vectors: Array) -> Array:
+    """Return what is to be positive (n,): the tip's deflection, or the bending at the root."""
+    tip, root = space.value(1.0)[:, 0] @ vectors, space.bending(0.0)[:, 0] @ vectors
+    largest = np.abs(space.value(np.linspace(0, 1, 101)).T @ vectors).max(axis=0)
+    return np.where(np.abs(tip) > 1e-9 * largest, tip, root)
+
+
+def _space(course: Course, degree: int) -> RitzModes:
+    """Return all functions of a course as if each were a mode; with shear, of both kinds."""
+    nodes = tuple(course.breaks.tolist())
+    shears = course.shear is not None
+    w = PiecewisePolynomials(nodes=nodes, degree=degree, smooth=not shears)
+    phi = PiecewisePolynomials(nodes=nodes, degree=degree - 1, smooth=False) if shears else None
+    size = w.size + (phi.size if phi else 0)
+    unit = np.eye(size)
+    return RitzModes(
+        deflections=w, rotations=phi, C=unit[: w.size], R=unit[w.size :], frequencies=np.ones(size)
+    )

@@ -1,0 +1,92 @@
+"""Inertia of turning sections and of masses fixed to a line: what mass points do not have.
+
+A section turns with the line's root and by the slope of the line (the rotation of the section
+where it shears).  In a plane this is exact.  In space the axes of the sections count as those of
+the straight line: of the energy of turning, itself small by the square of radius of gyration over
+length, parts of the relative size of a slope are left out.  Source: [Timoshenko21].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from flexctl.body.body import Body, root_rotation
+from flexctl.body.fields import sparse
+from flexctl.checks import Array
+
+_AXES = {"y": (2, 1.0), "z": (1, -1.0)}  # of bending, and the sign of a turn that lifts the line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turning:
+    """Kinetic energy 1/2 w.J w + w.C e' + 1/2 e'.G e' of turning, all of them numbers.
+
+    With w the angular velocity of the body's frame and e' the elastic rates (k, 1).
+
+    Attributes
+    ----------
+    J
+        Moments of inertia (3, 3) [kg m^2], in the body's axes.
+    C
+        Angular momentum (3, k) per elastic rate, in the body's axes.
+    G
+        Inertia (k, k) of the elastic coordinates.
+    """
+
+    J: ca.DM
+    C: ca.DM
+    G: ca.DM
+
+    def momentum(self, omega: ca.SX, e_rate: ca.SX) -> ca.SX:
+        """Angular momentum J w + C e' (3, 1) [kg m^2/s]."""
+        return self.J @ omega + self.C @ e_rate
+
+    def kinetic(self, omega: ca.SX, e_rate: ca.SX) -> ca.SX:
+        """Kinetic energy [J]."""
+        own = ca.dot(e_rate, self.G @ e_rate) + ca.dot(omega, self.J @ omega)
+        return own / 2 + ca.dot(omega, self.C @ e_rate)
+
+    def mass_matrix(self) -> ca.SX:
+        """Mass matrix (6 + k, 6 + k) over the frame's linear and angular acceleration and e''."""
+        blocks = ca.vertcat(ca.horzcat(self.J, self.C), ca.horzcat(self.C.T, self.G))
+        return ca.SX(ca.diagcat(ca.DM(3, 3), blocks))
+
+    def wrench(self, omega: ca.SX, e_rate: ca.SX) -> ca.SX:
+        """Velocity wrench [0; w x (J w + C e'); 0] (6 + k, 1): J, C and G are constant."""
+        moment = ca.cross(omega, self.momentum(omega, e_rate))
+        return ca.vertcat(ca.SX(3, 1), moment, ca.SX(e_rate.shape[0], 1))
+
+
+def section_turning(body: Body) -> Turning | None:
+    """Return the turning inertia of a revolute link's line; None where it has none."""
+    link = body.link
+    if not (link.rotary_inertia or any(any(lump.inertia) for lump in link.masses)):
+        return None
+    k = len(body.coordinates)
+    inertia = np.array([lump.inertia for lump in link.masses]).reshape(-1, 3).sum(axis=0)
+    for direction, mean in link.rotary_inertia.items():
+        inertia[[0, _AXES[direction][0]]] += mean * link.length
+    C, G, start = np.zeros((3, k)), np.zeros((k, k)), 0
+    for direction in body.planes:
+        normal, sign = _AXES[direction]
+        turns, weights = _turns(body, direction)
+        own = slice(start, start + len(turns))
+        C[normal, own], G[own, own] = sign * turns @ weights, (turns * weights) @ turns.T
+        start = own.stop
+    R = ca.DM(ca.evalf(root_rotation(body)))
+    return Turning(J=R @ ca.diag(ca.DM(inertia)) @ R.T, C=R @ sparse(C), G=sparse(G))
+
+
+def _turns(body: Body, direction: str) -> tuple[Array, Array]:
+    """Turn of the sections per elastic coordinate (n, g), and their inertias (g,) [kg m^2]."""
+    link, shapes, course = body.link, body.planes[direction], body.course(direction)
+    xi, weights = course.rule(shapes)
+    mean = link.rotary_inertia.get(direction, 0.0) * link.length
+    spread = mean * weights * link.profile(f"rotary_inertia.{direction}").at(xi)
+    fixed = [lump.inertia[_AXES[direction][0]] for lump in link.masses]
+    places = np.concatenate([xi, [lump.x for lump in link.masses]])
+    scale = float(link.length) ** (shapes.power - 1.0)
+    return scale[:, None] * shapes.rotation(places), np.concatenate([spread, fixed])

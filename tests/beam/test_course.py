@@ -1,0 +1,305 @@
+"""Lines that vary along themselves against closed forms and a transfer matrix of their own."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from scipy.optimize import brentq
+from scipy.special import iv, jv, kv, yv
+
+from flexctl.beam import (
+    BASES,
+    AssumedModes,
+    Beam,
+    Course,
+    HermiteElements,
+    Lump,
+    TipLoad,
+    assemble_matrices,
+    clamped_mass_roots,
+    drop_above,
+    unit_matrices,
+)
+from flexctl.catalogue import Profile
+from flexctl.errors import InputError
+
+
+def relative(x, value, power=1):
+    """A profile over its mean."""
+    profile = Profile(x=tuple(x), value=tuple(value), power=power)
+    return profile.scaled(1 / profile.mean)
+
+
+def frequencies(course, kind="modes", order=4, tip=None):
+    """Lowest frequencies over sqrt(EI / (rho A l^4)) of the means."""
+    line = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0}, courses={"y": course})
+    shapes = BASES[kind](order).shapes(tip, course)
+    return assemble_matrices(line, "y", shapes, tip).frequencies()
+
+
+def roots(function, count, step, start=0.05):
+    """The lowest roots of a function, found on a grid that knows nothing of the answer."""
+    x, found = start, []
+    while len(found) < count:
+        if function(x) * function(x + step) < 0:
+            found.append(brentq(function, x, x + step, xtol=1e-14, rtol=1e-15))
+        x += step
+    return np.array(found)
+
+
+# Bars whose height alone (wedge, n = 1) or height and width (cone, n = 2) grow in proportion to the
+# distance s from an apex: (s^(n+2) w'')'' = b^4 s^n w has w = s^(-n/2) Z_n(2 b sqrt(s)) with Z any
+# of J, Y, I, K; every derivative raises the index by one. Source: [ConwayBeckerDubil64].
+
+
+def tapered_bar(n, c):
+    """Determinant of a bar from the clamped end s = 1 to the free one s = c, as a function of b."""
+    kinds = [(jv, -1, 1), (yv, -1, 1), (iv, 1, 1), (kv, -1, -1)]
+
+    def determinant(b):
+        z, y = 2 * b, 2 * b * np.sqrt(c)
+        rows = [
+            [Z(n, z) for Z, _, _ in kinds],
+            [sign * Z(n + 1, z) for Z, sign, _ in kinds],
+            [Z(n + 2, y) for Z, _, _ in kinds],
+            [sign * Z(n + 1, y) for Z, _, sign in kinds],
+        ]
+        scale = np.exp([0, 0, -z, y])
+        return np.linalg.det(np.array(rows) * scale)
+
+    return determinant
+
+
+def pointed_bar(n):
+    """The same of a bar that ends in the apex: Y and K are infinite there."""
+    return lambda b: jv(n, 2 * b) * iv(n + 1, 2 * b) + iv(n, 2 * b) * jv(n + 1, 2 * b)
+
+
+def taper(n, c):
+    """Course from the thick clamped end, and how its unit of frequency follows from that end's."""
+    mass, bending = relative([0, 1], [1, c**n], n), relative([0, 1], [1, c ** (n + 2)], n + 2)
+    unit = np.sqrt(mass.value[0] / bending.value[0]) / (1 - c) ** 2
+    return Course(mass=mass, bending=bending), unit
+
+
+# figures of the textbooks, to the digits in print: omega sqrt(m / EI) l^2 of the clamped end
+@pytest.mark.parametrize(
+    ("n", "printed"), [(1, [5.315, 15.207, 30.020]), (2, [8.719, 21.146, 38.453])]
+)
+def test_pointed_bars_have_the_frequencies_in_print(n, printed):
+    course, unit = taper(n, 0.0)
+    assert frequencies(course)[:3] * unit == pytest.approx(printed, rel=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_pointed_bars_have_the_frequencies_of_bessel_functions(n):
+    course, unit = taper(n, 0.0)
+    exact = roots(pointed_bar(n), 6, 0.1) ** 2
+    assert frequencies(course, order=6) * unit == pytest.approx(exact, rel=1e-11)
+
+
+@pytest.mark.parametrize("c", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("n", [1, 2])
+def test_truncated_bars_have_the_frequencies_of_bessel_functions(n, c):
+    course, unit = taper(n, c)
+    first = 1.2 / np.sqrt(1 - c)  # below it the four functions can hardly be told apart
+    exact = roots(tapered_bar(n, c), 4, 0.05 / (1 - c), first) ** 2 * (1 - c) ** 2
+    assert frequencies(course) * unit * (1 - c) ** 2 == pytest.approx(exact, rel=1e-9)
+
+
+# A transfer matrix that knows pieces, masses and sections: with w, phi, M = EI phi' and
+# V = kGA (w' - phi), V' = rho A w'', M' + V = rho I phi''. Source: [PestelLeckie63].
+
+
+def transferred(w, pieces, lumps):
+    """Moment and shear at the free tip for unit ones at the clamped root: their determinant.
+
+    pieces: (end, EI, rho A, rho I, 1/kGA); lumps: (x, m, J).
+    """
+    T, x, waiting = np.eye(4), 0.0, sorted(lumps)
+    for end, EI, rho_A, rho_I, softness in pieces:
+        A = np.zeros((4, 4))
+        A[0, 1], A[0, 3], A[1, 2], A[2, 3] = 1, softness, 1 / EI, -1
+        A[2, 1], A[3, 0] = -rho_I * w**2, -rho_A * w**2
+        while waiting and waiting[0][0] <= end:
+            place, m, J = waiting.pop(0)
+            jump = np.eye(4)
+            jump[3, 0], jump[2, 1] = -m * w**2, -J * w**2
+            T, x = jump @ scipy.linalg.expm(A * (place - x)) @ T, place
+        T, x = scipy.linalg.expm(A * (end - x)) @ T, end
+    return np.linalg.det(T[2:, 2:])
+
+
+LINES = {
+    "stepped": (
+        Course(
+            mass=relative([0, 0.4, 0.4, 1], [2, 2, 1, 1]),
+            bending=relative([0, 0.4, 0.4, 1], [8, 8, 1, 1]),
+        ),
+        [(0.4, 8 / 3.8, 2 / 1.4, 0, 0), (1.0, 1 / 3.8, 1 / 1.4, 0, 0)],
+        [],
+    ),
+    "mass at midspan": (
+        Course(lumps=(Lump(x=0.5, mass=0.8),)),
+        [(1.0, 1, 1, 0, 0)],
+        [(0.5, 0.8, 0)],
+    ),
+    "masses that turn": (
+        Course(lumps=(Lump(x=0.3, mass=0.8, inertia=0.02), Lump(x=1.0, mass=0.1, inertia=0.01))),
+        [(1.0, 1, 1, 0, 0)],
+        [(0.3, 0.8, 0.02), (1.0, 0.1, 0.01)],
+    ),
+    "Rayleigh": (Course(rotary=Profile.uniform(0.003)), [(1.0, 1, 1, 0.003, 0)], []),
+    "shear alone": (Course(shear=Profile.uniform(90.0)), [(1.0, 1, 1, 0, 1 / 90)], []),
+    "Timoshenko": (
+        Course(rotary=Profile.uniform(0.003), shear=Profile.uniform(90.0)),
+        [(1.0, 1, 1, 0.003, 1 / 90)],
+        [],
+    ),
+    "everything in steps": (
+        Course(
+            mass=relative([0, 0.6, 0.6, 1], [3, 3, 2, 2]),
+            bending=relative([0, 0.6, 0.6, 1], [5, 5, 1, 1]),
+            lumps=(Lump(x=0.25, mass=0.3, inertia=0.004),),
+            rotary=Profile(x=(0, 0.6, 0.6, 1), value=(0.004, 0.004, 0.001, 0.001)),
+            shear=Profile(x=(0, 0.6, 0.6, 1), value=(120.0, 120.0, 60.0, 60.0)),
+        ),
+        [(0.6, 5 / 3.4, 3 / 2.6, 0.004, 1 / 120), (1.0, 1 / 3.4, 2 / 2.6, 0.001, 1 / 60)],
+        [(0.25, 0.3, 0.004)],
+    ),
+}
+
+
+@pytest.fixture(params=LINES, scope="module")
+def line(request):
+    """A course and its exact lowest four frequencies."""
+    course, pieces, lumps = LINES[request.param]
+    return course, roots(lambda w: transferred(w, pieces, lumps), 4, 0.4)
+
+
+def test_modes_have_the_frequencies_of_the_transfer_matrix(line):
+    course, exact = line
+    assert frequencies(course) == pytest.approx(exact, rel=1e-9)
+
+
+def test_elements_come_down_on_the_frequencies_of_the_transfer_matrix(line):
+    # errors 1e-8 .. 1e-1: above the round-off 1e-10 of both
+    course, exact = line
+    coarse, fine = (frequencies(course, "elements", n)[:3] / exact[:3] - 1 for n in (6, 24))
+    assert (fine > 0).all()
+    assert (coarse > 3 * fine).all()
+
+
+def test_timoshenkos_frequencies_are_those_of_the_closed_form():
+    # clamped and free, below the cut-off b r s = 1. Source: [Huang61]
+    r2, s2 = 0.003, 1 / 90
+
+    def equation(b):
+        root = np.sqrt((r2 - s2) ** 2 + 4 / b**2)
+        alpha, beta = np.sqrt((root - r2 - s2) / 2), np.sqrt((root + r2 + s2) / 2)
+        waves = np.cosh(b * alpha) * np.cos(b * beta), np.sinh(b * alpha) * np.sin(b * beta)
+        factor = b * (r2 + s2) / np.sqrt(1 - b**2 * r2 * s2)
+        return 2 + (b**2 * (r2 - s2) ** 2 + 2) * waves[0] - factor * waves[1]
+
+    course = LINES["Timoshenko"][0]
+    assert frequencies(course) == pytest.approx(roots(equation, 4, 0.4), rel=1e-10)
+
+
+def error_of(course, exact, counts, mode):
+    """Relative errors of one frequency by number of elements."""
+    found = [frequencies(course, "elements", n)[mode] for n in counts]
+    return np.array(found) / exact - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [("stepped", 4), ("mass at midspan", 4), ("Rayleigh", 4), ("Timoshenko", 2)],
+)
+def test_elements_converge_at_their_order(name, order):
+    # 10 to 40 elements: past the coarse range, errors (1e-2 .. 5e-8) above round-off. A rotation of
+    # degree two leaves a shear strain that is constant on an element: order two where it counts.
+    course, pieces, lumps = LINES[name]
+    exact = roots(lambda w: transferred(w, pieces, lumps), 2, 0.4)[1]
+    counts = np.array([10, 20, 40])  # nodes at 0.4 and 0.5
+    error = error_of(course, exact, counts, 1)
+    assert (error > 0).all()
+    assert -np.polyfit(np.log(counts), np.log(error), 1)[0] == pytest.approx(order, abs=0.1)
+
+
+def test_elements_of_a_tapered_bar_converge_at_order_four():
+    course, _ = taper(2, 0.3)
+    exact = frequencies(course)[1]
+    counts = np.array([16, 32, 64])  # errors 1e-5 .. 4e-8: past a coarse range that the taper makes
+    error = error_of(course, exact, counts, 1)
+    assert -np.polyfit(np.log(counts), np.log(error), 1)[0] == pytest.approx(4, abs=0.1)
+
+
+@pytest.mark.parametrize("load", [TipLoad(), TipLoad(mass=0.5, inertia=0.1, offset=-0.2)], ids=str)
+def test_a_uniform_line_written_in_pieces_has_its_closed_form_modes(load):
+    course = Course(mass=relative([0, 0.37, 1], [1, 1, 1]))
+    assert not course.plain
+    found, exact = AssumedModes(5).shapes(load, course), AssumedModes(5).shapes(load)
+    xi = np.linspace(0, 1, 41)
+    assert found.frequencies == pytest.approx(clamped_mass_roots(5, load) ** 2, rel=1e-12)
+    np.testing.assert_allclose(found.value(xi), exact.value(xi), atol=1e-9)
+    np.testing.assert_allclose(found.slope(xi), exact.slope(xi), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_modes_share_the_mass_of_their_line(name):
+    course = LINES[name][0]
+    M, K = unit_matrices(AssumedModes(4).shapes(None, course), course)
+    w = frequencies(course)
+    np.testing.assert_allclose(M, np.eye(4), atol=1e-9)
+    np.testing.assert_allclose(K, np.diag(w**2), atol=1e-8 * w[-1] ** 2)
+
+
+@pytest.mark.parametrize("kind", BASES)
+@pytest.mark.parametrize("name", LINES)
+def test_a_line_in_a_tip_load_counts_it_as_a_mass_at_its_end(name, kind):
+    course = LINES[name][0]
+    load, lump = TipLoad(mass=0.5, inertia=0.02), Lump(x=1.0, mass=0.5, inertia=0.02)
+    more = Course(
+        mass=course.mass,
+        bending=course.bending,
+        lumps=(*course.lumps, lump),
+        rotary=course.rotary,
+        shear=course.shear,
+    )
+    as_load = frequencies(course, kind, 4, load)
+    assert frequencies(more, kind, 4)[:3] == pytest.approx(as_load[:3], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_craig_bampton_keeps_the_slow_modes_of_any_line(name):
+    course = LINES[name][0]
+    line = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0}, courses={"y": course})
+    base = HermiteElements(16).shapes(None, course)
+    reduced = drop_above(base, line, "y", 250.0)
+    whole = assemble_matrices(line, "y", base).frequencies()
+    kept = assemble_matrices(line, "y", reduced).frequencies()
+    assert len(kept) < len(whole) / 2
+    assert kept[0] == pytest.approx(whole[0], rel=1e-4)
+    assert (kept >= whole[: len(kept)] * (1 - 1e-10)).all()
+
+
+def test_nodes_stand_on_steps_and_lumps():
+    course = Course(mass=relative([0, 0.4, 0.4, 1], [2, 2, 1, 1]), lumps=(Lump(x=0.5, mass=1.0),))
+    shapes = HermiteElements(7).shapes(None, course)
+    assert {0.0, 0.4, 0.5, 1.0} <= set(shapes.breaks)
+    assert len(shapes.names) == 14
+
+
+def test_with_fewer_elements_than_pieces_they_are_equal():
+    course = Course(mass=relative([0, 0.4, 0.4, 1], [2, 2, 1, 1]), lumps=(Lump(x=0.5, mass=1.0),))
+    assert HermiteElements(2).shapes(None, course).breaks == pytest.approx([0, 0.5, 1])
+
+
+def test_a_mean_other_than_one_is_refused():
+    with pytest.raises(InputError, match="mass: wanted a profile of mean 1, came 2"):
+        Course(mass=Profile.uniform(2.0))
+
+
+@pytest.mark.parametrize("wrong", [{"x": 1.5, "mass": 1.0}, {"x": 0.5, "mass": -1.0}], ids=str)
+def test_an_impossible_lump_is_refused(wrong):
+    with pytest.raises(InputError, match="wanted"):
+        Lump(**wrong)
