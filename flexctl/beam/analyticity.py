@@ -39,7 +39,7 @@ _KAPPAS = (1e-3, 1e-2, 0.1, 0.3, 1.0)
 _SAFE = 0.98  # takes in the round-off of what is computed at the centres
 _INNER = 0.75  # part of a disc that is used, so that Cauchy's formula has room for derivatives
 _SPACING = 0.5  # of the discs' centres, over their reach
-_ATTEMPTS = 20
+_ATTEMPTS, _MOST_DISCS = 20, 5000
 _CLAMPED_STIFFNESS = np.array([[12.0, -6.0], [-6.0, 4.0]])  # least int u''^2 for a given tip
 
 
@@ -68,7 +68,7 @@ def analytic_ellipse(n: int, line: SlidingLine, shortest: float, longest: float)
     Raises
     ------
     ComputationError
-        If the discs shrink without end as they are laid closer.
+        If more than 5000 discs would be needed.
     """
     start, end = np.log(shortest), np.log(longest)
     reach = _INNER * analytic_discs(n, line.loads([shortest, longest]))[0].min()
@@ -78,6 +78,8 @@ def analytic_ellipse(n: int, line: SlidingLine, shortest: float, longest: float)
     for _ in range(_ATTEMPTS):
         # the ellipse reaches beyond the ends by less than its height
         count = int(np.ceil((end - start + 2 * reach) / (_SPACING * reach))) + 1
+        if count > _MOST_DISCS:
+            break
         centres, spacing = np.linspace(start - reach, end + reach, count, retstep=True)
         radii, sizes = analytic_discs(n, line.loads(np.exp(centres)))
         if reach <= _INNER * radii.min():
@@ -86,7 +88,10 @@ def analytic_ellipse(n: int, line: SlidingLine, shortest: float, longest: float)
             room = (1 - _INNER) * radii.min()
             return AnalyticEllipse(rho=rho, bound=_largest(sizes.max(), room))
         reach = 0.95 * _INNER * radii.min()
-    raise ComputationError(f"modes on {shortest:g} .. {longest:g} m: no ellipse could be proven")
+    raise ComputationError(
+        f"modes on {shortest:g} .. {longest:g} m: wanted a proof by {_MOST_DISCS} discs, which "
+        "are too small; a shorter range, a lighter or less eccentric body need fewer"
+    )
 
 
 def _largest(size: float, room: float) -> float:

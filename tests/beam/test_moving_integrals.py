@@ -78,9 +78,9 @@ WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("line", [LINES["point"], LINES["behind"]], ids=["point", "behind"])
 @pytest.mark.parametrize("name", INTEGRALS)
-def test_integrals_agree_with_fifty_digits(line, name):
+def test_integrals_agree_with_fifty_digits(name):
+    line = LINES["behind"]
     row, column, weight = INTEGRALS[name]
     i, j = 1, 2
     with mpmath.workdps(50):

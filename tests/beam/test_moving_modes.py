@@ -76,7 +76,7 @@ def shapes_at_fifty_digits(line, i, length):
     return np.array(exact, dtype=float).reshape(3, 3, XI.size)
 
 
-@each_line
+@pytest.mark.parametrize("line", [LINES["point"], LINES["behind"], LINES["far point"]], ids=str)
 @pytest.mark.parametrize("i", range(3))
 @pytest.mark.parametrize("order", range(3))
 def test_shapes_and_their_derivatives_agree_with_fifty_digits(line, i, order):
