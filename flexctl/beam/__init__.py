@@ -19,6 +19,7 @@ from flexctl.beam.moving_modes import MovingModes, moving_modes
 from flexctl.beam.reduction import CraigBampton, drop_above
 from flexctl.beam.roots import clamped_mass_roots, count_roots_below, roots_along
 from flexctl.beam.shapes import HIGHEST_ORDER, Basis, Shapes, gauss
+from flexctl.beam.sliding_shapes import LegendreShapes, SlidingShapes, fit_sliding_shapes
 
 BASES: dict[str, type[AssumedModes] | type[HermiteElements]] = {
     "modes": AssumedModes,
@@ -38,12 +39,14 @@ __all__ = [
     "FrequencyEquation",
     "HermiteElements",
     "HermiteShapes",
+    "LegendreShapes",
     "LoadPath",
     "ModeShapes",
     "ModeTable",
     "MovingModes",
     "Shapes",
     "SlidingLine",
+    "SlidingShapes",
     "TipLoad",
     "analytic_discs",
     "analytic_ellipse",
@@ -53,6 +56,7 @@ __all__ = [
     "clenshaw",
     "count_roots_below",
     "drop_above",
+    "fit_sliding_shapes",
     "frequency_equation",
     "gauss",
     "modal_damping",

@@ -53,10 +53,13 @@ class AnalyticEllipse:
         Sum of the semi-axes of the ellipse, over half the range of s, whose ends are its foci.
     bound
         No wave number, tip value or integral exceeds it in the ellipse [-].
+    curvature
+        No mode's (int |psi''|^2 dxi)^(1/2) does [-].
     """
 
     rho: float
     bound: float
+    curvature: float
 
 
 def analytic_ellipse(n: int, line: SlidingLine, shortest: float, longest: float) -> AnalyticEllipse:
@@ -73,8 +76,8 @@ def analytic_ellipse(n: int, line: SlidingLine, shortest: float, longest: float)
     start, end = np.log(shortest), np.log(longest)
     reach = _INNER * analytic_discs(n, line.loads([shortest, longest]))[0].min()
     if np.isinf(reach):
-        sizes = analytic_discs(n, line.loads([longest]))[1]
-        return AnalyticEllipse(rho=np.inf, bound=_largest(sizes.max(), 1.0))
+        most = float(analytic_discs(n, line.loads([longest]))[1].max())
+        return AnalyticEllipse(rho=np.inf, bound=_largest(most, 1.0), curvature=most)
     for _ in range(_ATTEMPTS):
         # the ellipse reaches beyond the ends by less than its height
         count = int(np.ceil((end - start + 2 * reach) / (_SPACING * reach))) + 1
@@ -86,7 +89,8 @@ def analytic_ellipse(n: int, line: SlidingLine, shortest: float, longest: float)
             minor = 2 * np.sqrt(reach**2 - spacing**2 / 4) / (end - start)
             rho = float(minor + np.sqrt(1 + minor**2))
             room = (1 - _INNER) * radii.min()
-            return AnalyticEllipse(rho=rho, bound=_largest(sizes.max(), room))
+            most = float(sizes.max())
+            return AnalyticEllipse(rho=rho, bound=_largest(most, room), curvature=most)
         reach = 0.95 * _INNER * radii.min()
     raise ComputationError(
         f"modes on {shortest:g} .. {longest:g} m: wanted a proof by {_MOST_DISCS} discs, which "

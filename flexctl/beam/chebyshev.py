@@ -14,6 +14,18 @@ def chebyshev_nodes(count: int) -> Array:
     return -np.cos(np.pi * (np.arange(count) + 0.5) / count)
 
 
+def chebyshev_lengths(shortest: float, longest: float, count: int) -> Array:
+    """Return the lengths (count,) [m] whose logarithms are the nodes of a range, ascending."""
+    middle, half = np.log(shortest * longest) / 2, np.log(longest / shortest) / 2
+    return np.asarray(np.exp(middle + half * chebyshev_nodes(count)), dtype=float)
+
+
+def series_argument(log_length: Any, shortest: float, longest: float) -> Any:
+    """Return t in [-1, 1] for s = ln l: a number, an array or a CasADi expression."""
+    start, end = float(np.log(shortest)), float(np.log(longest))
+    return (2 * log_length - (start + end)) / (end - start)
+
+
 def chebyshev_coefficients(values: Array) -> Array:
     """Return the coefficients (k, ...) of the interpolant of values (k, ...) at the nodes."""
     found = np.asarray(scipy.fft.dct(values[::-1], axis=0), dtype=float) / len(values)

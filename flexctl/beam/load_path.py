@@ -129,3 +129,31 @@ def free_lengths(lengths: ArrayLike) -> Array:
     if length.ndim != 1 or length.size == 0 or not (np.isfinite(length) & (length > 0)).all():
         raise InputError(f"length: wanted finite numbers above 0, shape (k,), came {lengths!r}")
     return length
+
+
+def lengths_within(lengths: ArrayLike, shortest: float, longest: float) -> Array:
+    """Return free lengths as (k,) [m].
+
+    Raises
+    ------
+    InputError
+        If one is out of the range.
+    """
+    length = free_lengths(lengths)
+    if not ((shortest <= length) & (length <= longest)).all():
+        raise InputError(f"length: wanted {shortest:g} .. {longest:g} m, came {lengths!r}")
+    return length
+
+
+def check_range(shortest: float, longest: float, tolerance: float) -> None:
+    """Refuse a range of lengths [m] or a tolerance [-] that is none.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
+    if not 0 < shortest < longest < np.inf:
+        raise InputError(f"lengths: wanted 0 < shortest < longest, came {shortest!r}, {longest!r}")
+    if not 1e-14 <= tolerance < 1:
+        raise InputError(f"tolerance: wanted 1e-14 .. 1, came {tolerance!r}")

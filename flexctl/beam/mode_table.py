@@ -1,6 +1,6 @@
 """A sliding line's exact modes as polynomials in the logarithm of its length, errors proven."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +10,18 @@ from numpy.typing import ArrayLike
 from flexctl.beam.analyticity import AnalyticEllipse, analytic_ellipse
 from flexctl.beam.chebyshev import (
     chebyshev_coefficients,
-    chebyshev_nodes,
+    chebyshev_lengths,
     interpolation_bound,
     nodes_needed,
+    series_argument,
 )
-from flexctl.beam.load_path import SlidingLine, free_lengths
+from flexctl.beam.load_path import SlidingLine, check_range, lengths_within
 from flexctl.beam.moving_integrals import Samples, shape_integrals
-from flexctl.beam.moving_modes import MovingModes, moving_modes
+from flexctl.beam.moving_modes import continued_modes
 from flexctl.beam.shapes import Array
 from flexctl.errors import ComputationError, InputError
 
 MOST_NODES = 20_000  # about half a minute of work
-_CHUNK = 128
 _NOISE = 0.3  # part of the tolerance that round-off in the coefficients may use
 _ALIASED = 0.05  # part of the tolerance that the interpolant may use
 
@@ -59,8 +59,7 @@ class ModeTable:
 
     def argument(self, log_length: Any) -> Any:
         """Return t for s = ln l: a number, an array or a CasADi expression."""
-        start, end = np.log(self.shortest), np.log(self.longest)
-        return (2 * log_length - (start + end)) / (end - start)
+        return series_argument(log_length, self.shortest, self.longest)
 
     def evaluate(self, name: str, lengths: ArrayLike, derivative: int = 0) -> Array:
         """Return the values at lengths (k,) [m], or a derivative by s, (k, n) or (k, n, n).
@@ -70,11 +69,7 @@ class ModeTable:
         InputError
             If a length is out of range, or the name is unknown.
         """
-        length = free_lengths(lengths)
-        if not ((self.shortest <= length) & (length <= self.longest)).all():
-            raise InputError(
-                f"length: wanted {self.shortest:g} .. {self.longest:g} m, came {lengths!r}"
-            )
+        length = lengths_within(lengths, self.shortest, self.longest)
         if name not in self.coefficients:
             raise InputError(f"name: wanted one of {sorted(self.coefficients)}, came {name!r}")
         slope = 2 / np.log(self.longest / self.shortest)
@@ -113,10 +108,7 @@ def tabulate_modes(
     ComputationError
         If the proof would need too many nodes, or round-off exceeds the tolerance.
     """
-    if not 0 < shortest < longest < np.inf:
-        raise InputError(f"lengths: wanted 0 < shortest < longest, came {shortest!r}, {longest!r}")
-    if not 1e-14 <= tolerance < 1:
-        raise InputError(f"tolerance: wanted 1e-14 .. 1, came {tolerance!r}")
+    check_range(shortest, longest, tolerance)
     ellipse = analytic_ellipse(n, line, shortest, longest)
     smallest = min(x.scale.min() for x in _sampled(n, line, shortest, longest, 8).values())
     count = nodes_needed(ellipse.rho, ellipse.bound, _ALIASED * tolerance * smallest)
@@ -149,8 +141,9 @@ def _cut_off(
     error = aliased + np.where(needed, 0.0, tails).max(axis=0)
     degree = max(1, int(needed.reshape(len(series), -1).any(1).sum()) - 1)
     # a convergent series has tol^2 left at twice the degree where it has tol, and noise nearly tol
-    left = tails[min(2 * degree, len(series) - 1)] + aliased
-    if (left > _NOISE * tolerance * samples.scale).any():
+    last = min(2 * degree, len(series) - 1)
+    noise = tails[last] + aliased > _NOISE * tolerance * samples.scale
+    if last < 2 * degree or noise.any():
         raise ComputationError(
             f"table of modes: {name}: wanted an error of {tolerance:g}, round-off is greater"
         )
@@ -161,9 +154,8 @@ def _sampled(
     n: int, line: SlidingLine, shortest: float, longest: float, count: int
 ) -> dict[str, Samples]:
     """Sample everything at Chebyshev nodes in s, ascending."""
-    middle, half = np.log(shortest * longest) / 2, np.log(longest / shortest) / 2
-    lengths = np.exp(middle + half * chebyshev_nodes(count))
-    parts = [shape_integrals(modes) for modes in _continued(n, line, lengths)]
+    lengths = chebyshev_lengths(shortest, longest, count)
+    parts = [shape_integrals(modes) for modes in continued_modes(n, line, lengths)]
     return {
         name: Samples(
             values=np.concatenate([part[name].values for part in parts])[::-1],
@@ -171,20 +163,3 @@ def _sampled(
         )
         for name in parts[0]
     }
-
-
-def _continued(n: int, line: SlidingLine, lengths: Array) -> Iterator[MovingModes]:
-    """Yield the modes from the longest line to the shortest, in pieces, none changing its sign.
-
-    A tip's deflection may pass through zero on the way, so it cannot decide the sign.
-    """
-    last = None
-    for start in range(0, len(lengths), _CHUNK):
-        piece = lengths[::-1][start : start + _CHUNK]
-        modes = moving_modes(n, line.loads(piece))
-        values = modes.evaluate(modes.quadrature()[0])
-        before = np.concatenate([values[:1] if last is None else last, values[:-1]])
-        turned = np.sign(np.einsum("kng,kng->kn", before, values))
-        signs = np.cumprod(turned, axis=0)
-        last = (values * signs[..., None])[-1:]
-        yield modes.times(signs)

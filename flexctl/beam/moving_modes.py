@@ -5,15 +5,18 @@ point moves through it, as xi = x / l does, and the mode itself changes with the
 second.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from flexctl.beam.load_path import LoadPath
+from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.roots import roots_along
 from flexctl.beam.shapes import Array, gauss
 from flexctl.beam.tip_conditions import all_waves, conditions, null_direction, scaled_rows
+
+_CHUNK = 128  # lengths that are computed at once
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -139,6 +142,24 @@ def moving_modes(n: int, load: LoadPath) -> MovingModes:
     sign = np.where(start.tip(0, 0) < 0, -1.0, 1.0)
     modes = start.times(sign / np.sqrt(_mass(start, 0, 0)))
     return _with_second(_with_first(modes))
+
+
+def continued_modes(n: int, line: SlidingLine, lengths: Array) -> Iterator[MovingModes]:
+    """Yield the modes from the longest line to the shortest, in pieces, none changing its sign.
+
+    A tip's deflection may pass through zero on the way, so it cannot decide the sign: each mode
+    has that of its neighbour.  Lengths (k,) [m] ascend.
+    """
+    last = None
+    for start in range(0, len(lengths), _CHUNK):
+        piece = lengths[::-1][start : start + _CHUNK]
+        modes = moving_modes(n, line.loads(piece))
+        values = modes.evaluate(modes.quadrature()[0])
+        before = np.concatenate([values[:1] if last is None else last, values[:-1]])
+        turned = np.sign(np.einsum("kng,kng->kn", before, values))
+        signs = np.cumprod(turned, axis=0)
+        last = (values * signs[..., None])[-1:]
+        yield modes.times(signs)
 
 
 def _mass(modes: MovingModes, first: int, second: int) -> Array:
