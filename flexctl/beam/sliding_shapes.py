@@ -96,6 +96,11 @@ class SlidingShapes:
     mix: Array
     error: Array
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on of the modes."""
+        return tuple(str(i + 1) for i in range(self.mix.shape[2]))
+
     def mix_at(self, log_length: Any) -> list[list[Any]]:
         """Return C (K lists of n) for s = ln l in any arithmetic, CasADi's too."""
         t = series_argument(log_length, self.shortest, self.longest)

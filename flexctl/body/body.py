@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 
-from flexctl.beam import Beam, Shapes
+from flexctl.beam import Beam, Shapes, SlidingShapes
 from flexctl.catalogue import Link
 
 
@@ -21,10 +21,14 @@ class Body:
         Continuous data of the link, from the model file.
     planes
         Shapes by direction of deflection; empty for a rigid link.
+    mixes
+        Of a sliding link whose modes follow its length: by direction, how its coordinates mix the
+        shapes of the plane, which are then the base of the mix.
     """
 
     link: Link
     planes: Mapping[str, Shapes]
+    mixes: Mapping[str, SlidingShapes] = field(default_factory=dict)
 
     @property
     def sliding(self) -> bool:
@@ -36,9 +40,14 @@ class Body:
         """Names of the elastic coordinates, such as ``link2.y.1``."""
         return tuple(
             f"{self.link.name}.{direction}.{name}"
-            for direction, shapes in self.planes.items()
-            for name in shapes.names
+            for direction in self.planes
+            for name in self.names(direction)
         )
+
+    def names(self, direction: str) -> tuple[str, ...]:
+        """Last part of the name of each elastic coordinate in one plane."""
+        mixed = self.mixes.get(direction)
+        return mixed.names if mixed else self.planes[direction].names
 
     @property
     def axis(self) -> int:

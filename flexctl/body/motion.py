@@ -16,7 +16,7 @@ import numpy as np
 from flexctl.beam import Beam, assemble_matrices, modal_damping
 from flexctl.body.body import Body, Local, free_length
 from flexctl.body.fields import sparse
-from flexctl.body.line import Line, lay_line, scales
+from flexctl.body.line import Line, lay_line, spread
 from flexctl.body.rotation import (
     Turn,
     VectorTurn,
@@ -170,16 +170,16 @@ def tip_turns(body: Body, bending: ca.SX) -> tuple[Turn | VectorTurn, ...]:
 def damping_matrix(body: Body, joint: ca.SX) -> ca.SX:
     """Modal damping D of the elastic coordinates (n, n), of the clamped link without tip load.
 
-    For a uniform line D = sqrt(rho A EI) / l S D_1 S with S = diag(l^power): D_1 is found at l = 1.
+    For a uniform line D = sqrt(rho A EI) / l S' D_1 S with S of `spread`: D_1 is found at l = 1.
     """
     link = body.link
     blocks = []
     for direction, shapes in body.planes.items():
         unit = Beam(length=1.0, mass_per_length=1.0, EI={direction: 1.0})
         D = modal_damping(assemble_matrices(unit, direction, shapes), link.damping_ratio)
-        S = ca.diag(scales(shapes, free_length(body, joint)))
+        S = spread(body, direction, free_length(body, joint))
         stiffness = np.sqrt(link.mass_per_length * link.EI[direction])
-        blocks.append(stiffness / free_length(body, joint) * (S @ sparse(D) @ S))
+        blocks.append(stiffness / free_length(body, joint) * (S.T @ sparse(D) @ S))
     return ca.diagcat(*blocks) if blocks else ca.SX(0, 0)
 
 
