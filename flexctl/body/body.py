@@ -49,6 +49,12 @@ class Body:
         mixed = self.mixes.get(direction)
         return mixed.names if mixed else self.planes[direction].names
 
+    def power(self, direction: str) -> tuple[int, ...]:
+        """Power of the length in each coordinate of one plane, as in `Shapes`; modes have 0."""
+        if direction in self.mixes:
+            return (0,) * len(self.names(direction))
+        return tuple(int(power) for power in self.planes[direction].power)
+
     @property
     def axis(self) -> int:
         """Axis of the line in the body frame: x (0), or z (2) for a prismatic link."""

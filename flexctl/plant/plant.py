@@ -124,8 +124,8 @@ class Plant:
         far = [
             10.0 if power else body.link.length
             for body in self.bodies
-            for shapes in body.planes.values()
-            for power in shapes.power
+            for direction in body.planes
+            for power in body.power(direction)
         ]
         rotors = np.full(len(self.rotors), np.inf)
         above = np.concatenate([highest + 1e-2 * beam, rotors, far])

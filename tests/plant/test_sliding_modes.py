@@ -1,0 +1,133 @@
+"""A sliding link whose modes follow its length: both engines, energy, frequencies, the same motion.
+
+Modes that move with the length span another space at every length.  Where the terms of their change
+were wrong, the engines would differ, the energy drift or the motion leave that of fine elements.
+"""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import scipy.linalg
+from scipy.integrate import solve_ivp
+
+from flexctl.beam import SlidingLine, fit_sliding_shapes, roots_along
+from flexctl.catalogue import BasisChoice, load_model
+from flexctl.plant import assemble_plant
+
+ARM = load_model("theodore-ghosal-rrp")
+N_MODES = 2
+
+
+@cache
+def mixed(engine="recursion", foreshortening=False, n=N_MODES):
+    """The RRP arm with exact clamped-mass modes on link 3 at every length."""
+    table = ARM.model_dump(by_alias=True, exclude_unset=True)
+    for link in table["link"][1:]:
+        link |= {"foreshortening": foreshortening, "damping_ratio": 0.0}
+    arm = type(ARM).model_validate(table)
+    plant = assemble_plant(arm, BasisChoice(kind="modes", order=n), engine=engine, interpreted=True)
+    line = SlidingLine(mass_per_length=0.331, mass=0.0828)
+    shapes = fit_sliding_shapes(n, line, 0.1, 1.3)
+    third = plant.bodies[2]
+    third = replace(
+        third,
+        planes=dict.fromkeys(third.planes, shapes.base),
+        mixes=dict.fromkeys(third.planes, shapes),
+    )
+    return replace(plant, bodies=(*plant.bodies[:2], third))
+
+
+@cache
+def ordinary(kind, order):
+    table = ARM.model_dump(by_alias=True, exclude_unset=True)
+    for link in table["link"][1:]:
+        link |= {"damping_ratio": 0.0}
+    arm = type(ARM).model_validate(table)
+    return assemble_plant(arm, BasisChoice(kind=kind, order=order), interpreted=True)
+
+
+def random_state(plant, seed):
+    random = np.random.default_rng(seed)
+    q = np.concatenate([random.uniform(-1, 1, 2), random.uniform(0.15, 1.25, 1)])
+    q = np.concatenate([q, 0.02 * random.normal(size=plant.n - 3)])
+    return q, random.normal(size=plant.n), random.normal(size=3)
+
+
+@pytest.mark.parametrize("foreshortening", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_engines_agree(foreshortening, seed):
+    first, second = (mixed(engine, foreshortening) for engine in ("recursion", "lagrange"))
+    q, v, tau = random_state(first, seed)
+    found, expected = (plant.forward_dynamics(q, v, tau) for plant in (first, second))
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
+
+
+def test_coordinates_are_those_of_modes():
+    assert mixed().coordinates == ordinary("modes", N_MODES).coordinates
+
+
+def test_the_valid_range_has_an_entry_for_every_coordinate():
+    low, high = mixed().valid_range
+    assert low.shape == high.shape == (mixed().n,)
+
+
+def clamped_third(plant, length):
+    """Frequencies [rad/s] of link 3 with all else at rest, at one length."""
+    q = plant.straight(np.array([0.0, 0.0, length]))
+    own = [i for i, name in enumerate(plant.coordinates) if name.startswith("link3.x")]
+    M, K = plant.mass_matrix(q)[np.ix_(own, own)], plant.elastic_stiffness(q)[np.ix_(own, own)]
+    return np.sqrt(scipy.linalg.eigh(K, M, eigvals_only=True))
+
+
+@pytest.mark.parametrize("length", [0.1, 0.3, 0.65, 1.0, 1.3])
+def test_frequencies_are_exact_at_every_length(length):
+    line = SlidingLine(mass_per_length=0.331, mass=0.0828)
+    beta = roots_along(N_MODES, line.loads([length]))[0]
+    exact = beta**2 * np.sqrt(1165.4916 / 0.331) / length**2
+    np.testing.assert_allclose(clamped_third(mixed(), length), exact, rtol=1e-11)
+
+
+@pytest.mark.parametrize("length", [0.3, 0.65])
+def test_modes_of_another_length_give_higher_frequencies(length):
+    # the file's reference length is 1.0 m: Rayleigh and Ritz from above
+    exact = clamped_third(mixed(), length)
+    assert (clamped_third(ordinary("modes", N_MODES), length) > exact * (1 + 1e-6)).all()
+
+
+def run(plant, shape, duration):
+    """Slide link 3 out freely from 0.3 m at 2 m/s, bent at first as `shape` says."""
+    q = plant.straight(np.array([0.0, 0.0, 0.3]))
+    q[3:] = shape
+    v = np.zeros(plant.n)
+    v[:3] = 1.0, -1.5, 2.0
+
+    def rate(_t, x):
+        a = plant.forward_dynamics(x[: plant.n], x[plant.n :], np.zeros(3))
+        return np.concatenate([x[plant.n :], a])
+
+    found = solve_ivp(
+        rate, (0, duration), np.concatenate([q, v]), method="DOP853", rtol=1e-9, atol=1e-12
+    )
+    assert found.success
+    return found.y[: plant.n], found.y[plant.n :]
+
+
+def test_energy_is_kept_while_the_modes_change():
+    plant = mixed()
+    shape = np.zeros(plant.n - 3)
+    shape[4], shape[6] = 2e-3, -1e-3
+    q, v = run(plant, shape, 0.1)
+    energy = [sum(plant.energies(*x)[:3]) for x in zip(q.T, v.T, strict=True)]
+    assert q[2, -1] > 0.45
+    np.testing.assert_allclose(energy, energy[0], rtol=1e-8)
+
+
+def test_the_motion_is_that_of_elements():
+    # from straight: turning and sliding bend the lines, and the basis shows in how they do
+    plants = mixed(), ordinary("elements", 2)
+    ends = [run(plant, 0.0, 0.01)[0][:, -1] for plant in plants]
+    tips = [plant.tip(q) for plant, q in zip(plants, ends, strict=True)]
+    rigid = plants[0].tip(plants[0].straight(ends[0][:3]))
+    assert np.linalg.norm(tips[0] - tips[1]) < 0.02 * np.linalg.norm(tips[0] - rigid)
