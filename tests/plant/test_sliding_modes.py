@@ -21,7 +21,7 @@ N_MODES = 2
 
 
 @cache
-def mixed(engine="recursion", foreshortening=False, n=N_MODES):
+def mixed(engine="recursion", foreshortening=False, n=N_MODES, tolerance=1e-12):
     """The RRP arm with exact clamped-mass modes on link 3 at every length."""
     table = ARM.model_dump(by_alias=True, exclude_unset=True)
     for link in table["link"][1:]:
@@ -29,7 +29,7 @@ def mixed(engine="recursion", foreshortening=False, n=N_MODES):
     arm = type(ARM).model_validate(table)
     plant = assemble_plant(arm, BasisChoice(kind="modes", order=n), engine=engine, interpreted=True)
     line = SlidingLine(mass_per_length=0.331, mass=0.0828)
-    shapes = fit_sliding_shapes(n, line, 0.1, 1.3)
+    shapes = fit_sliding_shapes(n, line, 0.1, 1.3, tolerance)
     third = plant.bodies[2]
     third = replace(
         third,
@@ -58,7 +58,8 @@ def random_state(plant, seed):
 @pytest.mark.parametrize("foreshortening", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_engines_agree(foreshortening, seed):
-    first, second = (mixed(engine, foreshortening) for engine in ("recursion", "lagrange"))
+    # one coarse mode will do: the terms are all there
+    first, second = (mixed(engine, foreshortening, 1, 1e-6) for engine in ("recursion", "lagrange"))
     q, v, tau = random_state(first, seed)
     found, expected = (plant.forward_dynamics(q, v, tau) for plant in (first, second))
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
@@ -115,9 +116,9 @@ def run(plant, shape, duration):
 
 
 def test_energy_is_kept_while_the_modes_change():
-    plant = mixed()
-    shape = np.zeros(plant.n - 3)
-    shape[4], shape[6] = 2e-3, -1e-3
+    # of a coarse fit as well: whatever the shapes are, their derivatives are their own
+    plant = mixed(n=1, tolerance=1e-6)
+    shape = np.array([0.0, 0.0, 2e-3, -1e-3])
     q, v = run(plant, shape, 0.1)
     energy = [sum(plant.energies(*x)[:3]) for x in zip(q.T, v.T, strict=True)]
     assert q[2, -1] > 0.45
@@ -126,8 +127,8 @@ def test_energy_is_kept_while_the_modes_change():
 
 def test_the_motion_is_that_of_elements():
     # from straight: turning and sliding bend the lines, and the basis shows in how they do
-    plants = mixed(), ordinary("elements", 2)
-    ends = [run(plant, 0.0, 0.01)[0][:, -1] for plant in plants]
+    plants = mixed(tolerance=1e-6), ordinary("elements", 2)
+    ends = [run(plant, 0.0, 0.005)[0][:, -1] for plant in plants]
     tips = [plant.tip(q) for plant, q in zip(plants, ends, strict=True)]
     rigid = plants[0].tip(plants[0].straight(ends[0][:3]))
     assert np.linalg.norm(tips[0] - tips[1]) < 0.02 * np.linalg.norm(tips[0] - rigid)
