@@ -9,6 +9,7 @@ import casadi as ca
 
 from flexctl.beam import Beam, Shapes, SlidingShapes
 from flexctl.catalogue import Link
+from flexctl.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,11 +25,25 @@ class Body:
     mixes
         Of a sliding link whose modes follow its length: by direction, how its coordinates mix the
         shapes of the plane, which are then the base of the mix.
+
+    Raises
+    ------
+    InputError
+        If a link that does not slide has a mix, or a mix another base than its plane.
     """
 
     link: Link
     planes: Mapping[str, Shapes]
     mixes: Mapping[str, SlidingShapes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check that every mix belongs to its plane."""
+        for direction, mixed in self.mixes.items():
+            if not self.sliding or self.planes.get(direction) is not mixed.base:
+                raise InputError(
+                    f"{self.link.name}.{direction}: wanted a sliding link whose plane has the base "
+                    "of its mix, came another"
+                )
 
     @property
     def sliding(self) -> bool:
