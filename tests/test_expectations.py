@@ -18,7 +18,9 @@ def model_figures():
 
 def design_figures():
     judged = (e.name for e in list_designs() if e.name not in MOVED)
-    return [(name, key) for name in judged for key in load_design(name).expect]
+    named = [(name, key) for name in judged for key in load_design(name).expect]
+    slow = pytest.mark.slow  # four elements behind an observer: a quarter of a minute
+    return [pytest.param(*one, marks=[slow] * (one[0] == "rrp-observer")) for one in named]
 
 
 @cache

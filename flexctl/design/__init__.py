@@ -14,7 +14,7 @@ from flexctl.design.overestimation import (
     lemma_of,
     stiffness_lemma,
 )
-from flexctl.design.partial_errors import lemma_by_part, lemma_given
+from flexctl.design.partial_errors import lemma_by_part, lemma_given, lemma_of_errors
 from flexctl.design.reference import ReferenceMotion, make_reference
 from flexctl.design.second_loop import decoupled_model, design_second_loop, state_weight
 from flexctl.design.singular_perturbation import (
@@ -49,6 +49,7 @@ __all__ = [
     "lemma_by_part",
     "lemma_given",
     "lemma_of",
+    "lemma_of_errors",
     "limit_torque",
     "make_reference",
     "require_stabilisable",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,19 +27,38 @@ def lemma_by_part(plant: Plant, q: Array, groups: Mapping[str, Sequence[int]]) -
     groups
         By name the indices of `Plant.stiffness_parts` that are wrong by one factor.
     """
-    linear, count = plant.linearise(q), len(plant.stiffness_parts)
+    count, lemma = len(plant.stiffness_parts), _by_errors(plant, q)
+    chosen = {name: np.isin(np.arange(count), indices) for name, indices in groups.items()}
+    return {name: lemma(part.astype(float)) for name, part in chosen.items()}
+
+
+def lemma_of_errors(plant: Plant, q: Array, errors: Array) -> Lemma:
+    """Lemma of [TG95], 4.3, for errors K_hat/K - 1 of all parts of the stiffness at once.
+
+    `alpha_star` is the share t of them at which the flexible block is lost; flutter is looked for
+    until the largest is `FARTHEST`.
+
+    Parameters
+    ----------
+    plant, q
+        As in `lemma_by_part`.
+    errors
+        Of every one of `Plant.stiffness_parts` (p,) [-].
+    """
+    return _by_errors(plant, q, FARTHEST / np.abs(errors).max())(errors)
+
+
+def _by_errors(plant: Plant, q: Array, farthest: float = FARTHEST) -> Callable[[Array], Lemma]:
+    linear = plant.linearise(q)
     unknown = replace(plant, stiffness_error=StiffnessError(values=None))
     stiffness = unknown.casadi_functions["elastic_stiffness"]
 
-    def part(indices: Sequence[int]) -> Array:
-        chosen = np.isin(np.arange(count), indices).astype(float)
-        return np.array(stiffness(linear.q0, chosen)) - np.array(stiffness(linear.q0, 0 * chosen))
-
-    def lemma(dK: Array) -> Lemma:
+    def lemma(errors: Array) -> Lemma:
+        dK = np.array(stiffness(linear.q0, errors)) - np.array(stiffness(linear.q0, 0 * errors))
         dK = (dK + dK.T) / 2
-        return lemma_of(linear, plant.drives, dK, farthest=FARTHEST, basis=plant.basis)
+        return lemma_of(linear, plant.drives, dK, farthest=farthest, basis=plant.basis)
 
-    return {name: lemma(part(indices)) for name, indices in groups.items()}
+    return lemma
 
 
 def lemma_given(plant: Plant, arm: Arm, q: Array) -> Lemma | None:

@@ -139,10 +139,16 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
     metavar="KIND[=SIZE]",
     help="Independent errors: modes (default), links, damping, payload (repeatable).",
 )
+@click.option(
+    "--stiffness",
+    type=click.Path(path_type=Path),
+    metavar="FILE.csv",
+    help="A stiffness that the controller computes with: columns part, ratio (K_hat/K).",
+)
 @click.option("--no-structured", is_flag=True, help="Leave independent errors out.")
 @click.option("--orders", is_flag=True, help="Judge the gain set made on coarser and finer plants.")
 @click.option("--unknown-damping", is_flag=True, help="The controller does not know the damping.")
-@click.option("--run", is_flag=True, help="Run the nonlinear loop just beyond each worst case.")
+@click.option("--run", is_flag=True, help="Run the loop beyond each worst case, and with biases.")
 @click.option(
     "--need",
     type=float,
@@ -161,6 +167,7 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     pose: str,
     path: int,
     errors: tuple[str, ...],
+    stiffness: Path | None,
     no_structured: bool,
     orders: bool,
     unknown_damping: bool,
@@ -177,6 +184,7 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
         pose=pose,
         path=path,
         errors=errors,
+        stiffness=stiffness,
         structured=not no_structured,
         orders=orders,
         unknown_damping=unknown_damping,

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexctl.catalogue import Arm, load_design
+from flexctl.catalogue.ratios import load_ratios
 from flexctl.errors import InputError
-from flexctl.loop.margin.as_json import margin_json
+from flexctl.loop.margin.as_json import bias_json, margin_json, remedies_json
+from flexctl.loop.margin.bias_advice import advise_bias
+from flexctl.loop.margin.bias_run import BiasRuns
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.gain_chart import DampingChart, GainChart, damping_chart, gain_chart
-from flexctl.loop.margin.other_arms import borne_by_other_arms
 from flexctl.loop.margin.record import Margin
-from flexctl.loop.margin.remedies import margin_bias
-from flexctl.loop.margin.remedy_search import Remedies, find_remedies, remedies_json
+from flexctl.loop.margin.remedy_search import Remedies, find_remedies
 from flexctl.loop.margin.structured_errors import check_errors
 from flexctl.loop.margin.study import ORDERS, find_margin
 from flexctl.loop.verdict_json import plain
+from flexctl.view.bias_words import advice_words
+from flexctl.view.given_words import given_words
 from flexctl.view.margin_words import verdict
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets, progress
@@ -48,6 +53,7 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     pose: str = "",
     path: int = 21,
     errors: Sequence[str] = (),
+    stiffness: Path | None = None,
     structured: bool = True,
     orders: bool = False,
     unknown_damping: bool = False,
@@ -58,13 +64,12 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     """Find what `flexctl margin` prints."""
     check_targets(asked)
     sizes = read_errors(errors, structured=structured)
-    if run and not sizes:
-        raise InputError("--run: wanted independent errors, to run beyond, came --no-structured")
     if need is not None and not 0 < need < float("inf"):
         raise InputError(f"--need: wanted an overestimate above 0, came {need:g}")
+    ratios = load_ratios(stiffness) if stiffness else None
     case = _case(asked, model, word, path=path, unknown_damping=unknown_damping)
     joints = read_joints(pose, case.arm)
-    with progress() as say:
+    with progress() as say, named(stiffness):
         found = find_margin(
             case.arm,
             case.design,
@@ -74,26 +79,37 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
             pose=joints or None,
             n_path=path,
             errors=sizes,
+            stiffness=ratios,
             orders=ORDERS if orders else (),
             unknown_damping=unknown_damping,
             run=run,
             progress=say,
         )
-        remedies = find_remedies(case, found, need, say) if need is not None else None
+        runs = BiasRuns(case=case) if run else None
+        remedies = find_remedies(case, found, need, say, runs) if need is not None else None
         drawn = _CHARTS[chart](case, progress=say) if chart else None
-        bias = margin_bias(found)
-        if bias and bias.bias < 0:
-            say("underestimating on purpose, on arms of other stiffness")
-        borne = borne_by_other_arms(case, bias) if bias and bias.bias < 0 else None
+        advice = advise_bias(case, found, runs, say)
     where = "at the pose asked for" if joints else "at the final pose"
     where += " under the second loop" if found.second_loop else ""
     answer = _answer(asked, found, remedies)
-    answer["remedies"]["bias"] = asdict(bias) | {"other_arms": borne} if bias else None
-    answer["verdict"] = verdict(found, where, bias, borne)
+    answer["remedies"]["bias"] = plain(bias_json(advice)) if advice else None
+    given = given_words(found.given_error, where) if found.given_error else ""
+    answer["verdict"] = given + verdict(found, where, advice_words(advice, along=bool(found.path)))
     answer["errors"] = sizes or None
     if drawn:
         answer["chart"] = plain(asdict(drawn))
     return _result(answer, found, remedies, drawn, where)
+
+
+@contextmanager
+def named(path: Path | None) -> Iterator[None]:
+    """Put the name of the file of ratios before what is wrong with one of them."""
+    try:
+        yield
+    except InputError as error:
+        if path is None or not str(error).startswith("stiffness"):
+            raise
+        raise InputError(f"{path}: {error}") from error
 
 
 def _result(

@@ -9,12 +9,23 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from flexctl.loop.margin.interval import Interval, Loss
 from flexctl.loop.margin.mode_names import in_words
-from flexctl.loop.margin.record import Interval, Loss, Margin, OrderMargin, PoseMargin, StructuredAt
+from flexctl.loop.margin.record import Margin, ModeRate, OrderMargin, PoseMargin, StructuredAt
 from flexctl.loop.margin.remedy_search import Remedies
 from flexctl.loop.margin.requirement import Requirement
 from flexctl.loop.verdict_json import basis_json
-from flexctl.view.margin_words import borne_above, borne_below, grown, lemma_words, percent
+from flexctl.view.bias_words import strays
+from flexctl.view.given_words import given_row
+from flexctl.view.margin_rates import MOST, decay, growth, lost_at
+from flexctl.view.margin_words import (
+    borne_above,
+    borne_below,
+    grown,
+    lemma_words,
+    percent,
+    range_words,
+)
 from flexctl.view.request import basis_words
 from flexctl.view.tables import literal, number, plain_table
 
@@ -29,28 +40,30 @@ def margin_table(
     parts: list[RenderableType] = [_ends(found, answer, where)]
     if found.rates and found.exact.unknowns:
         parts.append(_rates(found, where))
-    parts += [_independent(at, answer["errors"]) for at in found.structured]
+    parts += [_independent(at) for at in found.structured]
     if found.orders:
         parts.append(_orders(found, where))
     if remedies:
-        parts.append(_remedies(remedies))
+        parts.append(_remedies(remedies, found))
     sentences = [*_lemma_notes(found), *found.assumptions]
     notes = [literal(f"- {sentence}", "dim") for sentence in sentences]
     return Group(*parts, *notes, literal(answer["verdict"], "bold"))
 
 
-def _remedies(found: Remedies) -> Table:
+def _remedies(found: Remedies, margin: Margin) -> Table:
     """Say of every remedy how much of it bears what is needed, or that none does."""
-    table = plain_table(f"To bear an overestimate of {percent(found.wanted)}", "", "", "")
+    where = "at the final pose and on the way" if margin.path else "at the final pose"
+    table = plain_table(f"To bear an overestimate of {percent(found.wanted)} {where}", "", "", "")
     bias = (
         "none does" if found.bias is None else percent(found.bias) if found.bias else "not needed"
     )
-    table.add_row("K_hat on purpose off by", literal(bias), "")
+    ran = strays(found.bias_run) if found.bias_run else ""
+    table.add_row("K_hat on purpose off by", literal(bias), literal(ran))
     searched = {
         "bandwidth of the joint gains, times": found.bandwidth,
-        "effort of the second loop (final pose), times": found.second_loop,
+        "effort of the second loop (at the final pose alone), times": found.second_loop,
         "damping ratio of all links": found.damping,
-        "inertia added at all joints, of their own": found.inertia,
+        "inertia added at every joint, times the arm's own about it": found.inertia,
     }
     for label, remedy in searched.items():
         if remedy is not None:
@@ -92,23 +105,28 @@ def _rows(found: Margin, where: str) -> Iterator[tuple[str, str, tuple[str, str,
     block = "" if lemma.loss == "none" else f"lambda_max(H) = {lemma.lambda_max:.4g}"
     yield "overestimate, lemma alpha*", lemma_words(found), (seen, block, "")
     yield f"overestimate, exact {where}", borne_above(exact.alpha_upper), _lost(exact.upper)
-    yield from _worst("overestimate", found.worst)
-    yield f"underestimate, exact {where}", borne_below(exact.alpha_lower), _lost(exact.lower)
-    yield from _worst("underestimate", found.worst_below)
     lost = [pose for pose in found.path if pose.interval is None]
+    worst = "worst of the stable poses" if lost else "worst pose"
+    yield from _worst("overestimate", worst, found.worst)
+    yield f"underestimate, exact {where}", borne_below(exact.alpha_lower), _lost(exact.lower)
+    yield from _worst("underestimate", worst, found.worst_below)
+    if found.given_error:
+        yield given_row(found.given_error, where)
     if lost:
         label = f"unstable without error at {len(lost)} of {len(found.path)} poses"
         yield label, "none", ("", grown(lost[0]), "")
 
 
-def _worst(side: str, pose: PoseMargin | None) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
+def _worst(
+    side: str, worst: str, pose: PoseMargin | None
+) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
     if pose is None or pose.interval is None:
         return
     found: Interval = pose.interval
     over = side == "overestimate"
     borne = borne_above(found.alpha_upper) if over else borne_below(found.alpha_lower)
     loss = found.upper if over else found.lower
-    yield f"{side}, exact at the worst pose, t = {pose.t:.3g} s", borne, _lost(loss)
+    yield f"{side}, exact at the {worst}, t = {pose.t:.3g} s", borne, _lost(loss)
 
 
 def _lost(loss: Loss | None) -> tuple[str, str, str]:
@@ -119,47 +137,62 @@ def _lost(loss: Loss | None) -> tuple[str, str, str]:
 
 def _rates(found: Margin, where: str) -> Table:
     title = f"Fastest-growing modes to first order {where}: a guide, the margin is above"
-    columns = ("mode", "at rad/s", "decay 1/s", "lost of it per 1 %", "all lost at")
+    columns = (
+        "mode",
+        "at rad/s",
+        "decay 1/s",
+        "lost of it per 1 %",
+        "all lost, to first order, at",
+    )
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4))
     for rate in found.rates[:_N_RATES]:
         table.add_row(
             literal(in_words(rate.mode)),
             number(rate.value.imag),
-            number(-rate.value.real, 3),
-            number(rate.rate.real / 100, 3),
-            percent(rate.lost_at),
+            number(decay(rate), 3),
+            number(growth(rate) / 100, 3) if growth(rate) > 0 else "-",
+            _all_lost(rate),
         )
     return table
 
 
-def _independent(at: StructuredAt, sizes: dict[str, float]) -> Table:
+def _all_lost(rate: ModeRate) -> str:
+    """Write where a mode's decay is used up, no further than a derivative at 0 tells."""
+    at = lost_at(rate)
+    return f"over {percent(MOST)}" if MOST < at < np.inf else percent(at)
+
+
+def _independent(at: StructuredAt) -> Table:
     found, worst = at.found, at.found.worst_case
     proof = "proven" if found.proven else "not proven at all frequencies"
     title = (
-        f"Independent errors ({', '.join(_size(*item) for item in sizes.items())}) at {at.where}: "
-        f"all up to {percent(found.guaranteed_fraction)} together are borne ({proof}; mu peak "
-        f"{found.mu_peak:.4g} at {found.frequency:.4g} rad/s)"
+        f"Independent errors at {at.where}: all of {', '.join(map(range_words, at.guaranteed))} "
+        f"together are borne ({proof}; mu peak {found.mu_peak:.4g} {_at(found.frequency)})"
     )
     table = plain_table(title, "worst case found, error of", "size", numeric=(1,))
     if worst is None:
-        table.add_row("none found that destabilises", "-")
+        table.add_row("none found that is physical", "-")
         return table
-    order = np.argsort(-np.abs(worst.delta), kind="stable")
-    for k in order[:_N_ERRORS]:
-        table.add_row(literal(in_words(worst.names[k])), f"{100 * worst.delta[k]:+.3g} %")
-    if len(order) > _N_ERRORS:
-        table.add_row(f"{len(order) - _N_ERRORS} more, none larger", "")
+    errors = sorted(at.worst_errors.items(), key=_size, reverse=True)
+    for name, error in errors[:_N_ERRORS]:
+        table.add_row(literal(in_words(name)), f"{100 * error:+.3g} %")
+    if len(errors) > _N_ERRORS:
+        table.add_row(f"{len(errors) - _N_ERRORS} more, none larger", "")
     verified = "verified by eigenvalues" if worst.verified else "not verified"
     if at.run:
         rates = f"{at.run.rate:.4g} 1/s, linear {at.run.eigenvalue.real:.4g} 1/s"
         verified += f"; a nonlinear run 5 % beyond it grows at {rates}"
-    lost = f"loses {in_words(at.mode)} at {worst.frequency:.4g} rad/s, {verified}"
+    lost = f"loses {in_words(at.mode)} {_at(worst.frequency)}, {verified}"
     table.add_row(literal(lost, "dim"), "")
     return table
 
 
-def _size(kind: str, size: float) -> str:
-    return kind if size == 1 else f"{kind} in units of {percent(size)}"
+def _size(error: tuple[str, float]) -> float:
+    return abs(error[1])
+
+
+def _at(frequency: float) -> str:
+    return f"at {frequency:.4g} rad/s" if np.isfinite(frequency) else "at no finite frequency"
 
 
 def _orders(found: Margin, where: str) -> Table:

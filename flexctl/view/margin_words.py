@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from flexctl.loop.margin.guaranteed import Guaranteed
+from flexctl.loop.margin.interval import Loss
 from flexctl.loop.margin.mode_names import in_words
-from flexctl.loop.margin.record import Loss, Margin, PoseMargin
-from flexctl.loop.margin.remedies import Bias
+from flexctl.loop.margin.record import Margin, PoseMargin
 from flexctl.loop.verdict_json import basis_json
 from flexctl.view.request import basis_words
 
@@ -42,6 +43,13 @@ def borne_below(alpha: float) -> str:
     return f"up to {percent(-alpha)}" if -alpha < ALMOST_ALL else "any"
 
 
+def range_words(borne: Guaranteed) -> str:
+    """Name a range of errors: ``payload +-4.5 %``, or from its physical end on."""
+    if borne.any_below:
+        return f"{borne.kind} any physical value from -100 % up to +{percent(borne.upper)}"
+    return f"{borne.kind} +-{percent(borne.upper)}"
+
+
 def loss_words(loss: Loss) -> str:
     """Say what is lost: ``flutter of link3's first mode in x at 127 rad/s``."""
     swing = f" at {loss.frequency:.3g} rad/s" if loss.frequency else ""
@@ -64,26 +72,25 @@ def grown(pose: PoseMargin) -> str:
     return pose.why.rpartition("came one in which ")[2]
 
 
-def verdict(found: Margin, where: str, bias: Bias | None = None, borne: float | None = None) -> str:
+def verdict(found: Margin, where: str, advice: str = "") -> str:
     """Say in a few sentences what an engineer can act on; `where` names the judged pose.
 
-    `borne` is the error that the bias was tried to bear on arms of other stiffness. What is
-    unstable without any error comes first.
+    What is unstable without any error comes first; `advice` is what is said of a bias on purpose.
     """
-    return f"{_unstable(found)}{_said(found, where, bias, borne)}"
+    return f"{_unstable(found)}{_said(found, where, advice)}"
 
 
-def _said(found: Margin, where: str, bias: Bias | None, borne: float | None) -> str:
+def _said(found: Margin, where: str, advice: str) -> str:
     name = f"{found.design} on {found.model}"
     if not found.exact.unknowns and found.exact.upper is found.exact.lower is None:
         said = f"{name}: the law computes with no stiffness, so that no error of it undoes the loop"
         return f"{said}; the lemma is not about such a law.{_unmoved(found)}"
     if not found.exact.alpha_upper:
         first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
-        return first + _zero(found) + "".join(_rest(found, where, bias, borne))
+        return first + _zero(found) + "".join(_rest(found, where, advice))
     known = "the damping unknown to it" if found.unknown_damping else "the stated damping"
     first = f"With {known} {name} bears {_above(found, where)}{_above_on_the_way(found)}"
-    return f"{first}. " + "".join(_rest(found, where, bias, borne))
+    return f"{first}. " + "".join(_rest(found, where, advice))
 
 
 def _zero(found: Margin) -> str:
@@ -92,11 +99,11 @@ def _zero(found: Margin) -> str:
     return f"{lost}. "
 
 
-def _rest(found: Margin, where: str, bias: Bias | None, borne: float | None) -> tuple[str, ...]:
+def _rest(found: Margin, where: str, advice: str) -> tuple[str, ...]:
     return (
         f"{_below(found, where)}. ",
         f"{_belief(found)}.",
-        _advice(found, bias, borne),
+        advice,
         _unmoved(found),
     )
 
@@ -159,17 +166,6 @@ def least_upper(found: Margin) -> float:
     worst = found.worst
     on_the_way = worst.interval.alpha_upper if worst and worst.interval else np.inf
     return min(found.exact.alpha_upper, on_the_way)
-
-
-def _advice(found: Margin, bias: Bias | None, borne: float | None) -> str:
-    """Advise an underestimate, as far as it was tried on arms that the file errs about."""
-    if bias is None or not borne or bias.bias >= 0:
-        return ""
-    place = "at all these poses" if found.path else "there"
-    gain = f"tried on arms that K_file misses by +-{percent(borne)}, it is stable {place}"
-    size = percent(-bias.bias)
-    price = "at rest; in motion the joints then stray from their reference, so run it first"
-    return f" Underestimate on purpose by {size}: {gain}, {price}."
 
 
 def _unmoved(found: Margin) -> str:

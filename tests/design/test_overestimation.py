@@ -1,7 +1,6 @@
 """The lemma on overestimated stiffness, against eigenvalues, closed forms and limits of meshes."""
 
 import runpy
-import time
 from pathlib import Path
 
 import numpy as np
@@ -407,15 +406,14 @@ def test_bent_poses_are_taken_as_they_are(linear_of):
     assert lemma_along(plant, q[:, None]).lambda_max == pytest.approx([wanted], rel=1e-13)
 
 
-def test_a_hundred_poses_of_the_spatial_arm_take_no_time(plant_of):
+def test_a_hundred_poses_of_the_spatial_arm_at_once_are_those_one_by_one(plant_of):
     plant = plant_of(load_model("theodore-ghosal-rrp"), "elements", 4)
     s = np.linspace(0, 1, 100)
     poses = np.array([np.pi * s, np.pi / 2 * s, 0.3 + 0.7 * s])
-    plant.mass_matrix(plant.straight(poses[:, 0]))  # the equations are derived once
-    start = time.perf_counter()
     path = lemma_along(plant, poses)
+    single = [stiffness_lemma(plant, plant.straight(poses[:, k])).lambda_max for k in (0, 37, 99)]
 
-    assert time.perf_counter() - start < 2
+    assert path.lambda_max[[0, 37, 99]] == pytest.approx(single, rel=1e-12)
     assert path.lambda_max.shape == path.alpha_star.shape == (100,)
 
 

@@ -11,6 +11,7 @@ from flexctl.catalogue import BasisChoice, load_design, load_model, with_options
 from flexctl.design import design_controller, stiffness_growth
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import close_around
+from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.changed_arm import without_damping
 from flexctl.loop.margin.growth_run import close_wrong, run_along_mode
 from flexctl.loop.margin.study import find_margin
@@ -301,7 +302,8 @@ def test_nonlinear_runs_grow_and_decay_at_the_linear_rates(make, alpha):
     linear = plant.linearise(plant.straight(joints))
     wanted = stiffness_growth(linear, plant.drives, Gp=GP, Gv=GV)
     k = int(wanted.rate.argmax())
-    loop = close_wrong(arm, arm, design, basis, basis, {"alpha": alpha}, joints, second_loop=False)
+    case = Case(arm=arm, design=design, truth_basis=basis, design_basis=basis)
+    loop = close_wrong(case, {"alpha": alpha}, joints, second_loop=False)
     run = run_along_mode(loop, 1j * wanted.frequencies[k])
 
     assert (run.rate > 0) == (alpha > 0)
@@ -318,7 +320,8 @@ def test_nonlinear_runs_of_the_spatial_arm_do_so_too(alpha):
     joints = np.array([np.pi, np.pi / 2, 1.0])
     margin = find_margin(arm, design, truth_basis=basis, n_path=0)
     fastest = margin.rates[0]
-    loop = close_wrong(arm, arm, design, basis, basis, {"alpha": alpha}, joints, second_loop=False)
+    case = Case(arm=arm, design=design, truth_basis=basis, design_basis=basis)
+    loop = close_wrong(case, {"alpha": alpha}, joints, second_loop=False)
     run = run_along_mode(loop, fastest.value)
 
     assert margin.exact.marginal
@@ -329,7 +332,8 @@ def test_nonlinear_runs_of_the_spatial_arm_do_so_too(alpha):
 def test_a_run_does_not_show_laws_with_states(make):
     arm, design, basis, pose = undamped(make, "planar", 0)
     design = design.model_copy(update={"gains": design.gains.model_copy(update={"Gi": (1.0,)})})
-    loop = close_wrong(arm, arm, design, basis, basis, {"alpha": 0.1}, pose, second_loop=False)
+    case = Case(arm=arm, design=design, truth_basis=basis, design_basis=basis)
+    loop = close_wrong(case, {"alpha": 0.1}, pose, second_loop=False)
 
     with pytest.raises(InputError, match="wanted a law without states"):
         run_along_mode(loop, 10j)

@@ -9,10 +9,19 @@ import numpy as np
 import pytest
 
 from flexctl.catalogue import BasisChoice, load_model, with_options
-from flexctl.errors import ComputationError, InputError
+from flexctl.errors import InputError
+from flexctl.loop import linearise_loop
 from flexctl.loop.margin.arm_errors import payload_error
-from flexctl.loop.margin.model_errors import all_together, by_link, by_mode, pull_out
-from flexctl.loop.margin.structured_errors import structured_loop
+from flexctl.loop.margin.given import judge_given
+from flexctl.loop.margin.model_errors import (
+    RestingLaw,
+    all_together,
+    by_link,
+    by_mode,
+    pull_out,
+)
+from flexctl.loop.margin.pose_loop import loop_at
+from flexctl.loop.margin.structured_errors import bound_errors, structured_loop
 from flexctl.plant import assemble_plant, linearise
 
 FOLDER = Path(__file__).parent
@@ -67,10 +76,10 @@ def mapped(step):
 
 QUICK = [("planar", law, "by mode") for law in LAWS]
 QUICK += [("sliding", "sampled", "by link"), ("rotors", "integral", "all")]
+QUICK += [("rotors", "composite", groups) for groups in GROUPS]
 CASES = [
     pytest.param(*case, marks=[pytest.mark.slow] * (case not in QUICK))
     for case in itertools.product(KINDS, LAWS, GROUPS)
-    if case[0] != "rotors" or not case[1].startswith("composite")
 ]
 ARMS = [("rotors", "gains"), ("planar", "observer")]
 ARMS += [pytest.param("sliding", law, marks=pytest.mark.slow) for law in ("gains", "observer")]
@@ -110,16 +119,27 @@ def test_composite_control_of_flexible_joints_without_gravity(given, law):
     assert np.abs(found - wanted).max() < 1e-11 * np.abs(wanted).max()
 
 
-def test_a_law_takes_a_compliance_twice_under_gravity(given):
-    # rotors run ahead by c/k, and z_qs is another 1/k of the torque that follows
-    _form, found, wanted = compare_form(given("rotors", "composite"), "all")
+def test_products_of_compliances_are_not_small(given):
+    # rotors run ahead by c/k, and z_qs is another 1/k of the torque that follows: of its own
+    # spring where all errors are alike, and of all other springs and modes where they are not
+    arm, design, basis, truth = given("rotors", "composite")
+    loop = unknown_loop(arm, design, basis, truth)
+    at, parts = WITNESS["final"](loop), loop.controller.plant.stiffness_parts
+    law = RestingLaw(loop, *at, linearise_loop(loop, *at))
+    alone = [law(-0.5 * e) - law(0 * e) for e in np.eye(len(parts))]
+    both = law(np.full(len(parts), -0.5)) - law(np.zeros(len(parts)))
 
-    assert np.abs(found - wanted).max() < 1e-10 * np.abs(wanted).max()
+    assert np.abs(both - sum(alone)).max() > 1e-3 * np.abs(both).max()
 
 
-def test_products_of_two_stiffnesses_are_refused(given):
-    with pytest.raises(ComputationError, match="no product of two stiffnesses"):
-        compare_form(given("rotors", "composite"), "by mode")
+def test_a_small_error_is_borne_as_often_as_it_is_smaller(given):
+    # the law holds 1/k of a rotor's spring: near no error it cannot be told from a linear one
+    loop = unknown_loop(*given("rotors", "composite"))
+    here = loop_at(loop, *WITNESS["final"](loop))
+    small, large = (judge_given(here, (), {"rotor1": 1 - e}).at[0].share for e in (1e-4, 0.1))
+
+    assert large.alpha_upper == pytest.approx(9.98, abs=0.01)
+    assert 1e-3 * small.alpha_upper == pytest.approx(large.alpha_upper, rel=1e-6)
 
 
 # What the arm has beside what its controller knows
@@ -201,3 +221,26 @@ def test_a_controller_of_known_stiffness_has_no_errors_to_pull_out(given):
 
     with pytest.raises(InputError, match="wanted a controller of unknown stiffness"):
         pull_out(known, *WITNESS["final"](known), all_together(known.controller.plant))
+
+
+def test_errors_of_a_damping_that_is_not_there_are_refused(given):
+    loop = unknown_loop(*given("planar", "gains", EARTH, 0.0))
+
+    with pytest.raises(InputError, match="wanted an arm with damping, came one without"):
+        structured_loop(loop, *WITNESS["final"](loop), {"damping": 1.0})
+
+
+def test_what_is_guaranteed_and_what_destabilises_is_in_the_quantities_themselves(given):
+    loop = unknown_loop(*given("planar", "composite"))
+    at = bound_errors(loop, *WITNESS["final"](loop), {"links": 0.2, "payload": 30.0}, t=0, where="")
+    links, payload = at.guaranteed
+    sizes = {"link1": 0.2, "link2": 0.2, "payload": 30.0}
+    worst = at.found.worst_case
+    wanted = {name: sizes[name] * x for name, x in zip(worst.names, worst.delta, strict=True)}
+
+    assert links.upper == -links.lower == pytest.approx(0.2 * at.found.guaranteed_fraction)
+    assert payload.any_below
+    assert payload.upper == pytest.approx(30 * at.found.guaranteed_fraction)
+    assert at.worst_errors == pytest.approx(wanted)
+    assert min(at.worst_errors[name] for name in ("link1", "link2")) > -1
+    assert at.worst_errors["payload"] >= -1

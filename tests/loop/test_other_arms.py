@@ -51,4 +51,4 @@ def test_a_bias_for_softer_arms_holds_on_them_and_a_smaller_one_does_not(case):
 
     assert bias < start
     assert abscissa(case, bias, 0.3) < 0
-    assert abscissa(case, bias + 0.05, 0.3) > 0
+    assert abscissa(case, bias + 0.005, 0.3) > 0

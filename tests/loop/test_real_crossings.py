@@ -233,6 +233,17 @@ def test_a_real_eigenvalue_passes_zero():
     assert (found.frequency, found.change, found.eigenvalue) == (0.0, 1, 0.0)
 
 
+@pytest.mark.parametrize(("k_p", "k_v"), [(4.0, 1.0), (400.0, 40.0), (1e4, 3.0)])
+def test_a_pair_meets_in_zero_where_its_feedback_changes_sign(k_p, k_v):
+    A = block_diag([[0, 1], [-k_p, -k_v]], [[0, 1], [-1e6, -20]])
+    U = np.array([[0.0], [1], [0], [1]])
+    loop = loop_of(A, U, np.array([[k_p, k_v, 0, 0]]))
+    crossing = stable_interval(loop).at_upper
+
+    assert crossing.delta == pytest.approx(1, rel=1e-8)
+    assert (crossing.frequency, crossing.change, crossing.kind) == (0, 1, "crossing")
+
+
 def test_a_slow_real_eigenvalue_passes_zero_alone_beside_fast_modes():
     A = block_diag([[-1.0]], [[-3.0]], [[-0.2]], oscillators([1e7], 0.01))
     (found,) = find_real_crossings(loop_of(A, np.eye(5)[:, :1], np.eye(5)[:1]), -5.0, 5.0)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.loop.margin.record import Interval, Loss
-from flexctl.loop.margin.remedies import Bias, best_bias
+from flexctl.loop.margin.interval import Interval, Loss
+from flexctl.loop.margin.remedies import Bias, best_bias, borne_with
 
 
 def interval(lower, upper):
@@ -38,6 +38,15 @@ def test_where_any_underestimate_is_harmless_all_of_the_stiffness_may_be_wrong(u
 
     assert found.tolerates == pytest.approx(1.0, rel=1e-15)
     assert (1 + found.bias) * 2 == pytest.approx(1 + upper, rel=1e-15)
+
+
+@pytest.mark.parametrize("bias", [-0.35, -0.1, 0.0])
+def test_with_any_bias_that_much_is_borne_above_and_below(bias):
+    lower, upper = borne_with([interval(-0.9, 0.2), interval(-0.4, 0.5)], bias)
+
+    assert min(upper, -lower) == pytest.approx(borne(bias, -0.4, 0.2), rel=1e-12)
+    assert (1 + bias) * (1 + upper) == pytest.approx(1.2, rel=1e-15)
+    assert (1 + bias) * (1 + lower) == pytest.approx(0.6, rel=1e-15)
 
 
 def test_the_worst_ends_of_all_poses_count():

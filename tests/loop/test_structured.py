@@ -1,12 +1,14 @@
 """Bounds of real mu: loops whose region of stability is known, and samples that know no bound."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import slycot
 
 from flexctl.errors import InputError
+from flexctl.loop.margin.structured_errors import first_unstable
 from flexctl.loop.uncertainty.frequency_cover import cover_axis, level_frequencies, proven_parts
 from flexctl.loop.uncertainty.frequency_response import frequency_response
 from flexctl.loop.uncertainty.mu_bound import scaled_norm, smallest_level, tight_bound
@@ -96,6 +98,19 @@ def test_stiffness_and_damping_of_an_oscillator(damping, by_stiffness, by_dampin
 def test_a_repeated_error_is_proven_as_one_where_independent_ones_destabilise():
     assert structured(turned((2,))).guaranteed_fraction > 50
     assert structured(turned((1, 1))).guaranteed_fraction == pytest.approx(1.0, rel=0.015)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_separable_channels_beyond_four_are_bounded_as_independent_ones(seed):
+    together, apart = (random_loop(seed, sizes=sizes) for sizes in ((5, 1), (1,) * 6))
+    many, one = together.parameters
+    found = structured(replace(together, parameters=(replace(many, separable=True), one)))
+
+    independent = structured(apart).guaranteed_fraction
+    assert found.proven
+    assert found.guaranteed_fraction == pytest.approx(independent, rel=0.03)
+    assert found.guaranteed_fraction < 1.02 * structured(together).guaranteed_fraction
+    assert any("its 5 channels are bounded as independent errors" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -316,9 +331,28 @@ def test_frequencies_of_a_sampled_loop_are_those_of_its_samples():
 
 
 def test_the_guarantee_is_cut_at_what_a_parameter_bears():
-    loop = uncertain([[-3.0]], [[1.0]], [[1.0]], (1,), lowest=-1.0)
+    loop = uncertain([[-3.0]], [[1.0]], [[1.0]], (1,), lowest=-2.0)
+    half = replace(loop, parameters=(replace(loop.parameters[0], range=0.5),))
 
-    assert any("from its lowest value -1" in note for note in structured(loop).notes)
+    assert any("from its lowest value -100 % up to +150 %" in x for x in structured(half).notes)
+
+
+def test_what_no_parameter_may_have_is_guaranteed_against_and_no_worst_case():
+    # -1 - d1/2 - d2/10 = 0 at d1 = -2 alone, where no stiffness is; with d >= -1 there is none
+    loop = uncertain([[-1.0]], [[1.0, 1.0]], [[-0.5], [-0.1]], (1, 1), lowest=-1.0)
+    found = structured(loop)
+
+    assert found.worst_case is None
+    assert found.guaranteed_fraction == pytest.approx(1 / 0.6, rel=0.015)
+
+
+@pytest.mark.parametrize(("excluded", "exact"), [(False, 1.0), (True, 3.0)])
+def test_the_margin_of_one_error_ends_at_its_lowest_value_if_it_may_have_that(excluded, exact):
+    # x'' + (1 - d/3) x' + (1 + d) x = 0: stable for -1 < d < 3
+    loop = uncertain([[0, 1], [-1, -1]], [[0, 0], [-1, 1 / 3]], [[1, 0], [0, 1]], (2,), lowest=-1.0)
+    loop = replace(loop, parameters=(replace(loop.parameters[0], excluded=excluded),))
+
+    assert structured(loop).guaranteed_fraction == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize(("lowest", "exact"), [(-np.inf, 2.0), (-1.0, 5.0)])
@@ -329,6 +363,17 @@ def test_the_margin_of_one_error_ends_where_it_loses_its_meaning(lowest, exact):
     )
 
     assert structured(loop).guaranteed_fraction == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize(("lost_below", "exact"), [(-np.inf, 3.0), (-1.5, 3.0), (-1.0, 1.0)])
+def test_the_exact_margin_of_one_error_goes_on_above_its_lowest_value(lost_below, exact):
+    # x'' + (1 - d/3) x' + (1 - d/lost_below) x = 0 with d >= -1, by the crossings of a margin
+    loop = uncertain(
+        [[0, 1], [-1, -1]], [[0, 0], [1, 1 / 3]], [[1 / lost_below, 0], [0, 1]], (2,), lowest=-1.0
+    )
+    found = structured(loop, first_crossing=first_unstable)
+
+    assert found.guaranteed_fraction == pytest.approx(exact, rel=1e-9)
 
 
 def test_an_unstable_loop_is_refused():

@@ -1,5 +1,7 @@
 """The search for a worst case: regions that are known, and bounds that must not be passed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -86,6 +88,19 @@ def test_no_error_falls_below_what_its_parameter_bears(lowest, gamma):
 
     assert (found.delta >= lowest).all()
     assert found.gamma == pytest.approx(gamma, rel=1e-9)
+
+
+@pytest.mark.parametrize("range_", [1.0, 0.25])
+def test_an_error_never_reaches_a_lowest_value_that_has_no_meaning(range_):
+    # -1 + (d1 - 2 d2)/6 = 0 in the errors themselves, with d2 > -1: d1 is a little above 4
+    loop = summed([range_ / 6, -range_ / 3], -1 / range_)
+    loop = replace(loop, parameters=tuple(replace(p, excluded=True) for p in loop.parameters))
+    found = find_worst_case(loop)
+    d1, d2 = found.delta * range_
+
+    assert -1 < d2 < -0.99
+    assert d1 == pytest.approx(6 + 2 * d2, rel=1e-9)
+    assert found.verified
 
 
 def test_nothing_found_is_none():

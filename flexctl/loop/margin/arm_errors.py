@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.linalg
 
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.loop.margin.model_errors import factor
+from flexctl.loop.margin.law_form import factor
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import LinearPlant, Plant
 
+_BARE = 1e-12  # of the largest eigenvalue: no damper
 _LOST = -1.0  # relative error that leaves no payload or no damper
 
 
@@ -28,6 +30,11 @@ class ArmError:
     D: Array
     K: Array
     range: float = 1.0
+
+    @property
+    def damps_only(self) -> bool:
+        """Whether it is an error of dampers alone."""
+        return not self.M.any() and not self.K.any()
 
 
 def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[ArmError, ...]:
@@ -94,7 +101,7 @@ def add_arm_errors(
     """
     if loop.sample_time:
         raise InputError("errors of the arm: wanted a continuous law, came a sampled one")
-    factors = [factor(np.hstack([error.M, error.D, error.K])) for error in errors]
+    factors = [_factors(plant, error) for error in errors]
     n, sizes = len(plant.M), [len(Q) for _, Q in factors]
     ranges = np.repeat([error.range for error in errors], sizes)
     P = np.hstack([P for P, _ in factors])
@@ -108,7 +115,13 @@ def add_arm_errors(
     seen[:, n : 2 * n] += by_v
     above = np.hstack([loop.D, np.zeros((len(loop.D), P.shape[1]))])
     added = [
-        Parameter(name=error.name, size=size, lowest=_LOST / error.range)
+        Parameter(
+            name=error.name,
+            size=size,
+            lowest=_LOST / error.range,
+            range=error.range,
+            separable=error.damps_only,
+        )
         for error, size in zip(errors, sizes, strict=True)
     ]
     return replace(
@@ -118,3 +131,17 @@ def add_arm_errors(
         D=np.vstack([above, by_a @ U[n : 2 * n]]),
         parameters=(*loop.parameters, *added),
     )
+
+
+def _factors(plant: LinearPlant, error: ArmError) -> tuple[Array, Array]:
+    """P (n, r), Q (r, 3 n) of [M_e D_e K_e] = P Q.
+
+    Dampers alone have one channel per mode of what they damp, D_e = sum_k d_k p_k p_k' with
+    p_k = M phi_k, P = Q': more than any other factors, they stay dampers one by one.
+    """
+    if not error.damps_only:
+        return factor(np.hstack([error.M, error.D, error.K]))
+    d, Phi = scipy.linalg.eigh(error.D, plant.M)
+    kept = d > _BARE * d[-1]
+    P = plant.M @ Phi[:, kept] * np.sqrt(d[kept])
+    return P, np.hstack([0 * P.T, P.T, 0 * P.T])

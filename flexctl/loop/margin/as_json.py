@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from flexctl.design import Lemma
 from flexctl.design.partial_errors import FARTHEST
-from flexctl.loop.margin.record import Interval, Loss, Margin, ModeRate, OrderMargin, StructuredAt
+from flexctl.loop.margin.bias_advice import BiasAdvice, OfferedBias
+from flexctl.loop.margin.bias_run import BiasRun
+from flexctl.loop.margin.given_record import GivenError
+from flexctl.loop.margin.interval import Interval, Loss
+from flexctl.loop.margin.record import Margin, ModeRate, OrderMargin, StructuredAt
+from flexctl.loop.margin.remedy_search import Remedies
+from flexctl.loop.margin.requirement import Requirement, Trial
 from flexctl.loop.verdict_json import basis_json, plain
 
 
@@ -25,6 +32,7 @@ def margin_json(found: Margin) -> dict[str, Any]:
                 "parts": {name: _limit(lemma) for name, lemma in found.partial.items()},
                 "given": _lemma(found.given) if found.given else None,
             },
+            "given_stiffness": _given(found.given_error) if found.given_error else None,
             "exact": _interval(found.exact) | {"rates": [_rate(rate) for rate in found.rates]},
             "path": _path(found),
             "orders": [_order(order) for order in found.orders],
@@ -56,6 +64,28 @@ def _limit(lemma: Lemma) -> dict[str, Any]:
     if lemma.alpha_star > FARTHEST:
         return {"alpha_star": None, "loss": f"none up to {FARTHEST:g}"}
     return {"alpha_star": lemma.alpha_star, "loss": lemma.loss}
+
+
+def _given(found: GivenError) -> dict[str, Any]:
+    """Write what a given stiffness does; shares are of its whole error."""
+    poses = found.at
+    return {
+        "errors": dict(found.errors),
+        "lemma": _lemma(found.lemma),
+        "stable": all(at.stable for at in poses),
+        "poses": [
+            {
+                "t": at.t,
+                "stable": at.stable,
+                "abscissa": at.abscissa,
+                "mode": at.mode,
+                "share": at.share.alpha_upper if at.share else 0.0,
+                "upper": _loss(at.share.upper) if at.share else None,
+                "why": at.why,
+            }
+            for at in poses
+        ],
+    }
 
 
 def _rate(rate: ModeRate) -> dict[str, Any]:
@@ -137,12 +167,17 @@ def _structured(at: StructuredAt) -> dict[str, Any]:
         "mu_peak": found.mu_peak,
         "frequency": found.frequency,
         "guaranteed_fraction": found.guaranteed_fraction,
+        "guaranteed": {
+            one.kind: {"lower": one.lower, "upper": one.upper, "any_below": one.any_below}
+            for one in at.guaranteed
+        },
         "proven": found.proven,
         "not_proven": found.not_proven,
         "worst_case": worst
         and {
             "fraction": worst.gamma,
             "errors": dict(zip(worst.names, worst.delta.tolist(), strict=True)),
+            "relative": dict(at.worst_errors),
             "frequency": worst.frequency,
             "mode": at.mode,
             "verified": worst.verified,
@@ -156,4 +191,68 @@ def _structured(at: StructuredAt) -> dict[str, Any]:
         },
         "grid": {"frequency": found.grid, "mu": found.mu},
         "notes": found.notes,
+    }
+
+
+def bias_json(advice: BiasAdvice) -> dict[str, Any]:
+    """Write the bias that suits rest best, its runs, and the one that is advised after them."""
+    return _offered(advice.at_rest) | {
+        "run": [bias_run_json(run) for run in advice.runs] or None,
+        "advised": advice.advised and _offered(advice.advised),
+    }
+
+
+def _offered(offered: OfferedBias) -> dict[str, Any]:
+    return {
+        "bias": offered.bias,
+        "tolerates": offered.tolerates,
+        "lower": offered.lower,
+        "upper": offered.upper,
+        "other_arms": offered.other_arms,
+    }
+
+
+def bias_run_json(run: BiasRun) -> dict[str, Any]:
+    """Write a run with a bias, and whether it serves."""
+    return asdict(run) | {"failed": run.failed or None, "serves": run.serves}
+
+
+def remedies_json(found: Remedies) -> dict[str, Any]:
+    """Write remedies as dictionaries; what does not help has `found` null, and the best tried."""
+    joint, second = found.bandwidth, found.second_loop
+    damping, inertia = found.damping, found.inertia
+    return {
+        "need": found.wanted,
+        "bias_for_need": found.bias,
+        "bias_for_need_run": found.bias_run and bias_run_json(found.bias_run),
+        "bandwidth": joint
+        and _searched(joint.requirement)
+        | {
+            "Gp": joint.gains.Gp if joint.gains else None,
+            "Gv": joint.gains.Gv if joint.gains else None,
+        },
+        "second_loop": second
+        and _searched(second.requirement)
+        | {"effort": second.effort, "slowest": second.slowest.real, "fastest": second.fastest.real},
+        "damping": damping and _searched(damping.requirement) | {"own": damping.own},
+        "inertia": inertia
+        and _searched(inertia.requirement) | {"joints": inertia.joints, "added": inertia.added},
+    }
+
+
+def _searched(searched: Requirement) -> dict[str, Any]:
+    return {
+        "found": searched.found.value if searched.found else None,
+        "best": _trial(searched.best) if searched.best else None,
+        "tried": [searched.grid[0], searched.grid[-1]],
+        "variants": searched.variants,
+    }
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    return {
+        "value": trial.value,
+        "alpha_upper": trial.alpha_upper,
+        "alpha_lower": trial.alpha_lower,
+        "mode": trial.loss.mode if trial.loss else None,
     }

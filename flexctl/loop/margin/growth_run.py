@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
-from flexctl.catalogue import Arm, BasisChoice, Design, Reference
+from flexctl.catalogue import Reference
 from flexctl.checks import Array
 from flexctl.design import design_controller
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop, close_loop
 from flexctl.loop.linear import linearise_loop
+from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.mode_names import eigenvectors
+from flexctl.loop.margin.record import GrowthRun
 from flexctl.loop.run import Tolerance
 from flexctl.loop.simulation import simulate
-from flexctl.plant import StiffnessError
+from flexctl.plant import StiffnessError, assemble_plant
 
 _AMPLITUDE = 1e-5  # rad or m: squares of it are lost beside it
 _TIMES = 1.0  # the mode grows or decays by e^1 in a run, at most
@@ -26,42 +27,10 @@ _OTHERS = 8.0  # a faster growing mode grows by e^8 in it, at most
 _TOLERANCE = Tolerance.of(1e-11)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GrowthRun:
-    """What a mode does in a nonlinear run, beside its eigenvalue.
-
-    Attributes
-    ----------
-    rate
-        Growth of the mode's share in the state over the run [1/s].
-    eigenvalue
-        Of the linear loop [1/s]; its real part is what `rate` should be.
-    duration
-        Of the run [s].
-    """
-
-    rate: float
-    eigenvalue: complex
-    duration: float
-
-    @property
-    def error(self) -> float:
-        """|rate - Re lambda| over |Re lambda| [-]."""
-        return abs(self.rate - self.eigenvalue.real) / abs(self.eigenvalue.real)
-
-
 def close_wrong(
-    arm: Arm,
-    truth_arm: Arm,
-    design: Design,
-    basis: BasisChoice,
-    truth: BasisChoice,
-    stiffness: Mapping[str, float],
-    joints: Array,
-    *,
-    second_loop: bool,
+    case: Case, stiffness: Mapping[str, float], joints: Array, *, second_loop: bool
 ) -> ClosedLoop:
-    """Close a controller whose stiffness is wrong around the arm, held at joints (m,).
+    """Close a controller whose stiffness is wrong around the arm as it is, held at joints (m,).
 
     `stiffness` are relative errors by name of the part, link or spring, or "alpha" of all.
 
@@ -70,6 +39,7 @@ def close_wrong(
     InputError
         When the gains follow the path of the reference, which is no longer there.
     """
+    design = case.design
     if design.fast_loop and design.fast_loop.schedule:
         raise InputError(f"{design.label}: wanted gains that do not follow the path, came others")
     held = Reference.model_validate(
@@ -79,10 +49,10 @@ def close_wrong(
     if not second_loop:
         update["second_loop"] = None
     fixed = design.model_copy(update=update)
-    parts = design_controller(arm, fixed, basis, interpreted=True).plant.stiffness_parts
+    parts = assemble_plant(case.believed, case.basis, interpreted=True).stiffness_parts
     error = StiffnessError(values=tuple(_error_of(part, stiffness) for part in parts))
-    controller = design_controller(arm, fixed, basis, stiffness_error=error)
-    return close_loop(controller, truth_arm, truth)
+    controller = design_controller(case.believed, fixed, case.basis, stiffness_error=error)
+    return close_loop(controller, case.body, case.truth.basis)
 
 
 def _error_of(part: str, stiffness: Mapping[str, float]) -> float:

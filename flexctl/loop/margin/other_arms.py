@@ -6,7 +6,7 @@ the arm has other frequencies and dampers too: softer by 1/(1 + e) where K_file 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +24,7 @@ from flexctl.plant import assemble_plant
 _STEPS = (0.25, 0.5, 0.75, 1.0)  # of the largest error, tried in both directions
 _LARGEST = 0.9  # error: beyond, arms are ten times as stiff or half as stiff as they are said to be
 _LOWER = 0.05  # step by which a bias is lowered until it serves
+_NARROW = 0.005  # span to which the last step is narrowed down
 _LEAST = -0.9
 
 
@@ -82,12 +83,23 @@ def borne_by_other_arms(case: Case, bias: Bias) -> float:
 def bias_on_softer_arms(case: Case, start: float, wanted: float) -> float | None:
     """Smallest underestimate on purpose with which arms softer by up to `wanted` are borne.
 
-    From `start` <= 0, what the interval of the file's own arm asks for, on in steps of 5 %; tried
-    without error and at quarters of `wanted`. None down to -90 %.
+    From `start` <= 0, what the interval of the file's own arm asks for and so the smallest, on in
+    steps of 5 %, the last of which is then narrowed down; tried without error and at quarters of
+    `wanted`. None down to -90 %.
     """
     arms = OtherArms(case=case)
     errors = [0.0, *(wanted * np.array(_STEPS))][::-1]
-    for bias in np.arange(start, _LEAST, -_LOWER):
-        if arms.bears(float(bias), errors):
-            return float(bias)
+    fails = start
+    for bias in np.arange(start, _LEAST, -_LOWER).tolist():
+        if arms.bears(bias, errors):
+            return _narrowed(lambda b: arms.bears(b, errors), bias, fails)
+        fails = bias
     return None
+
+
+def _narrowed(serves: Callable[[float], bool], bias: float, fails: float) -> float:
+    """Halve the span between a bias that serves and a smaller one that does not."""
+    while fails - bias > _NARROW:
+        middle = (bias + fails) / 2
+        bias, fails = (middle, fails) if serves(middle) else (bias, middle)
+    return bias

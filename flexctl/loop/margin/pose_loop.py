@@ -10,9 +10,10 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.errors import DesignError
 from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.margin.interval import Interval, Loss
 from flexctl.loop.margin.mode_names import ModeNames, in_words, name_modes
 from flexctl.loop.margin.model_errors import all_together, pull_out
-from flexctl.loop.margin.record import Interval, Locus, Loss, ModeRate
+from flexctl.loop.margin.record import Locus, ModeRate
 from flexctl.loop.uncertainty.growth import axis_tolerance, growth_rates
 from flexctl.loop.uncertainty.real_crossings import RealCrossing, stable_interval
 from flexctl.loop.uncertainty.uncertain import UncertainLoop

@@ -3,88 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from flexctl.catalogue import BasisChoice
 from flexctl.checks import Array, ComplexArray
 from flexctl.design import Lemma
-from flexctl.errors import InputError
-from flexctl.loop.margin.growth_run import GrowthRun
+from flexctl.loop.margin.given_record import GivenError
+from flexctl.loop.margin.guaranteed import Guaranteed
+from flexctl.loop.margin.interval import Interval
 from flexctl.loop.uncertainty.structured import Structured
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loss:
-    """Where an eigenvalue reaches the imaginary axis.
-
-    Attributes
-    ----------
-    alpha
-        K_hat/K - 1 there [-]; 0 where an undamped mode grows however small the error is.
-    frequency
-        |Im| of the eigenvalue [rad/s]; 0 is divergence.
-    mode
-        Motion with the largest part in it, such as ``link2.y.1``.
-    """
-
-    alpha: float
-    frequency: float
-    mode: str
-
-    @property
-    def kind(self) -> str:
-        """Return "flutter", or "divergence" of an eigenvalue that does not swing."""
-        return "flutter" if self.frequency else "divergence"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interval:
-    """The stiffness errors around 0 within which a loop is stable at a pose, exactly.
-
-    Attributes
-    ----------
-    lower, upper
-        What ends it below and above; None where nothing does, down to K_hat = 0 and for any K_hat.
-    unmoved
-        Motions that stand on the imaginary axis whatever the error is; they are not judged.
-    unknowns, counted
-        Size of the eigenvalue problem that the ends come from, and at how many errors the unstable
-        eigenvalues were counted to confirm them.
-    """
-
-    lower: Loss | None
-    upper: Loss | None
-    unmoved: tuple[str, ...] = ()
-    unknowns: int = 0
-    counted: int = 0
-
-    def __post_init__(self) -> None:
-        """Check that the ends enclose 0."""
-        if not self.alpha_lower <= 0 <= self.alpha_upper:
-            came = f"{self.alpha_lower:g} to {self.alpha_upper:g}"
-            raise InputError(f"interval: wanted one around 0, came {came}")
-
-    @property
-    def alpha_lower(self) -> float:
-        """Lower end [-], -1 where nothing ends it."""
-        return self.lower.alpha if self.lower else -1.0
-
-    @property
-    def alpha_upper(self) -> float:
-        """Upper end [-], infinite where nothing ends it."""
-        return self.upper.alpha if self.upper else np.inf
-
-    @property
-    def width(self) -> float:
-        """Largest error [-] that is harmless in both directions."""
-        return min(self.alpha_upper, -self.alpha_lower)
-
-    @property
-    def marginal(self) -> bool:
-        """Whether a mode that nothing damps makes one end 0."""
-        return not self.alpha_lower < 0 < self.alpha_upper
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +69,30 @@ class ModeRate:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GrowthRun:
+    """What a mode does in a nonlinear run, beside its eigenvalue.
+
+    Attributes
+    ----------
+    rate
+        Growth of the mode's share in the state over the run [1/s].
+    eigenvalue
+        Of the linear loop [1/s]; its real part is what `rate` should be.
+    duration
+        Of the run [s].
+    """
+
+    rate: float
+    eigenvalue: complex
+    duration: float
+
+    @property
+    def error(self) -> float:
+        """|rate - Re lambda| over |Re lambda| [-]."""
+        return abs(self.rate - self.eigenvalue.real) / abs(self.eigenvalue.real)
+
+
+@dataclass(frozen=True, kw_only=True)
 class StructuredAt:
     """Independent errors at one pose.
 
@@ -153,6 +106,10 @@ class StructuredAt:
         Bounds from both sides.
     mode
         What the worst case loses; empty where none was found.
+    guaranteed
+        What the bounds say of every kind of error, in its own quantity.
+    worst_errors
+        Errors of the worst case by name, relative to what they are errors of [-]; empty likewise.
     run
         A nonlinear run just beyond the worst case, where one was asked for.
     """
@@ -162,6 +119,8 @@ class StructuredAt:
     second_loop: bool
     found: Structured
     mode: str
+    guaranteed: tuple[Guaranteed, ...] = ()
+    worst_errors: Mapping[str, float] = field(default_factory=dict)
     run: GrowthRun | None = None
 
 
@@ -186,6 +145,8 @@ class Margin:
     given
         The lemma there for the error that the model has beside an arm of other stiffness; None
         where it has none.
+    given_error
+        What a stiffness does that was given by its parts; None where none was.
     exact
         Interval of the complete loop at that pose.
     rates
@@ -213,6 +174,7 @@ class Margin:
     lemma: Lemma
     partial: Mapping[str, Lemma]
     given: Lemma | None
+    given_error: GivenError | None = None
     exact: Interval
     rates: tuple[ModeRate, ...]
     locus: Locus

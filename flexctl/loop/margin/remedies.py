@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from flexctl.errors import InputError
-from flexctl.loop.margin.record import Interval, Margin
+from flexctl.loop.margin.interval import Interval
+from flexctl.loop.margin.record import Margin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,17 @@ def best_bias(intervals: Iterable[Interval | None]) -> Bias | None:
     upper = min(interval.alpha_upper for interval in known)
     total = 2 + upper + lower
     return Bias(bias=total / 2 - 1, tolerates=min((upper - lower) / total, 1.0))
+
+
+def borne_with(intervals: Iterable[Interval], bias: float) -> tuple[float, float]:
+    """Return the ends of K_file/K - 1 that all poses bear with K_hat = (1 + b) K_file.
+
+    As in `best_bias`; infinite above where nothing ends it.
+    """
+    found = list(intervals)
+    lower = max(interval.alpha_lower for interval in found)
+    upper = min(interval.alpha_upper for interval in found)
+    return (1 + lower) / (1 + bias) - 1, (1 + upper) / (1 + bias) - 1
 
 
 def bias_for(intervals: Iterable[Interval | None], wanted: float) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from flexctl.errors import InputError
 from flexctl.loop.margin.added_damping import (
@@ -19,11 +19,11 @@ from flexctl.loop.margin.bandwidth import (
     fastest_second_loop,
     largest_bandwidth,
 )
+from flexctl.loop.margin.bias_run import BiasRun, BiasRuns
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.other_arms import bias_on_softer_arms
 from flexctl.loop.margin.record import Margin
 from flexctl.loop.margin.remedies import bias_for, margin_intervals
-from flexctl.loop.margin.requirement import Requirement, Trial
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,8 @@ class Remedies:
     ----------
     bias
         Underestimate on purpose [-], tried on arms softer by up to that; None where none does.
+    bias_run
+        The nonlinear run with that bias; None where none was asked for or there is no bias.
     bandwidth
         Slower joint gains; None of a law that computes with no stiffness.
     second_loop
@@ -46,6 +48,7 @@ class Remedies:
 
     wanted: float
     bias: float | None
+    bias_run: BiasRun | None
     bandwidth: Bandwidth | None
     second_loop: SecondBandwidth | None
     damping: AddedDamping | None
@@ -53,7 +56,11 @@ class Remedies:
 
 
 def find_remedies(
-    case: Case, found: Margin, wanted: float, progress: Callable[[str], None] | None = None
+    case: Case,
+    found: Margin,
+    wanted: float,
+    progress: Callable[[str], None] | None = None,
+    runs: BiasRuns | None = None,
 ) -> Remedies:
     """Find all remedies by which a loop bears an overestimate of its stiffness.
 
@@ -67,6 +74,8 @@ def find_remedies(
         Required alpha_upper [-], above 0.
     progress
         Called with a sentence before every longer piece of work.
+    runs
+        Where the bias is run; nothing leaves that out.
 
     Raises
     ------
@@ -80,10 +89,11 @@ def find_remedies(
     bias = bias_for(margin_intervals(found), wanted)
     if bias is not None and found.exact.unknowns:
         bias = bias_on_softer_arms(case, bias, wanted)
+    here = partial(
+        Remedies, wanted=wanted, bias=bias, bias_run=runs.run(bias) if runs and bias else None
+    )
     if not found.exact.unknowns:
-        return Remedies(
-            wanted=wanted, bias=bias, bandwidth=None, second_loop=None, damping=None, inertia=None
-        )
+        return here(bandwidth=None, second_loop=None, damping=None, inertia=None)
     say("remedies: slower joint gains")
     bandwidth, second, damping = largest_bandwidth(case, wanted), None, None
     if found.second_loop:
@@ -93,51 +103,9 @@ def find_remedies(
         say("remedies: more damping")
         damping = least_damping(case, wanted)
     say("remedies: more inertia at the joints")
-    return Remedies(
-        wanted=wanted,
-        bias=bias,
+    return here(
         bandwidth=bandwidth,
         second_loop=second,
         damping=damping,
         inertia=least_inertia(case, wanted),
     )
-
-
-def remedies_json(found: Remedies) -> dict[str, Any]:
-    """Write remedies as dictionaries; what does not help has `found` null, and the best tried."""
-    joint, second = found.bandwidth, found.second_loop
-    damping, inertia = found.damping, found.inertia
-    return {
-        "need": found.wanted,
-        "bias_for_need": found.bias,
-        "bandwidth": joint
-        and _searched(joint.requirement)
-        | {
-            "Gp": joint.gains.Gp if joint.gains else None,
-            "Gv": joint.gains.Gv if joint.gains else None,
-        },
-        "second_loop": second
-        and _searched(second.requirement)
-        | {"effort": second.effort, "slowest": second.slowest.real, "fastest": second.fastest.real},
-        "damping": damping and _searched(damping.requirement) | {"own": damping.own},
-        "inertia": inertia
-        and _searched(inertia.requirement) | {"joints": inertia.joints, "added": inertia.added},
-    }
-
-
-def _searched(searched: Requirement) -> dict[str, Any]:
-    return {
-        "found": searched.found.value if searched.found else None,
-        "best": _trial(searched.best) if searched.best else None,
-        "tried": [searched.grid[0], searched.grid[-1]],
-        "variants": searched.variants,
-    }
-
-
-def _trial(trial: Trial) -> dict[str, Any]:
-    return {
-        "value": trial.value,
-        "alpha_upper": trial.alpha_upper,
-        "alpha_lower": trial.alpha_lower,
-        "mode": trial.loss.mode if trial.loss else None,
-    }

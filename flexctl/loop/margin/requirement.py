@@ -16,8 +16,8 @@ import scipy.optimize
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.loop.margin.interval import Loss
 from flexctl.loop.margin.pose_loop import PoseLoop
-from flexctl.loop.margin.record import Loss
 from flexctl.loop.uncertainty.growth import axis_tolerance
 
 Variants = Callable[[float], Iterable[PoseLoop]]

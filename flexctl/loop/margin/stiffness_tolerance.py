@@ -10,8 +10,9 @@ from flexctl.checks import Array
 from flexctl.design import Lemma, design_controller, stiffness_lemma
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
+from flexctl.loop.margin.interval import Interval
 from flexctl.loop.margin.pose_loop import loop_at
-from flexctl.loop.margin.record import Interval
+from flexctl.loop.margin.poses import motion_poses
 from flexctl.plant import StiffnessError
 
 _N_PATH = 11
@@ -70,9 +71,8 @@ def _interval(loop: ClosedLoop, joints: Array, share: float) -> Interval | None:
 
 def _on_the_way(loop: ClosedLoop) -> tuple[float | None, float]:
     """Pose [s] of the motion that bears the least overestimate, and how much."""
-    motion = loop.controller.reference
-    times = np.linspace(0, motion.duration, _N_PATH if motion.duration else 1)
-    found = [_interval(loop, joints, 0.0) for joints in motion.sample(times)[0].T]
+    times, poses = motion_poses(loop.controller.reference, _N_PATH)
+    found = [_interval(loop, joints, 0.0) for joints in poses]
     uppers = [interval.alpha_upper for interval in found if interval]
     if len(uppers) < len(found):
         return None, np.nan

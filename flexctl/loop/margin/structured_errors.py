@@ -10,9 +10,11 @@ from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.margin.arm_errors import ArmError, add_arm_errors, damping_errors, payload_error
+from flexctl.loop.margin.guaranteed import guaranteed_errors
 from flexctl.loop.margin.mode_names import name_modes
 from flexctl.loop.margin.model_errors import by_link, by_mode, pull_out
 from flexctl.loop.margin.record import StructuredAt
+from flexctl.loop.uncertainty.growth import axis_tolerance
 from flexctl.loop.uncertainty.real_crossings import stable_interval
 from flexctl.loop.uncertainty.structured import structured
 from flexctl.loop.uncertainty.uncertain import UncertainLoop
@@ -21,6 +23,7 @@ from flexctl.plant import linearise
 
 _BEYOND = 1.05  # of the worst case: there it grows visibly
 _LEAST_LEFT = -0.999  # a stiffness is positive
+_OF_THE_ARM = {"payload": payload_error, "damping": damping_errors}
 ERRORS = ("modes", "links", "damping", "payload")
 
 
@@ -43,7 +46,8 @@ def structured_loop(
     Raises
     ------
     InputError
-        When an error is not known, or modes and links are named, or none is.
+        When an error is not known, or modes and links are named, or none is; or when the arm has
+        nothing that could be wrong in this way.
     """
     check_errors(errors)
     plant = closed.controller.plant
@@ -52,10 +56,12 @@ def structured_loop(
     found = pull_out(closed, joints, share, groups)
     linear = linearise(closed.truth, closed.truth.straight(joints))
     own: list[ArmError] = []
-    if "payload" in errors:
-        own += payload_error(closed.truth, linear, errors["payload"])
-    if "damping" in errors:
-        own += damping_errors(closed.truth, linear, errors["damping"])
+    for kind, find in _OF_THE_ARM.items():
+        if kind in errors:
+            there = find(closed.truth, linear, errors[kind])
+            if not there:
+                raise InputError(f"errors.{kind}: wanted an arm with {kind}, came one without")
+            own += there
     return add_arm_errors(found, linear, own) if own else found
 
 
@@ -83,13 +89,27 @@ def bound_errors(
 ) -> StructuredAt:
     """Bound independent errors of a stable loop from both sides: see `structured`."""
     loop = structured_loop(closed, joints, share, errors)
-    found = structured(loop, crossings=list(_frequencies(loop)), first_crossing=_first_unstable)
+    found = structured(loop, crossings=list(_frequencies(loop)), first_crossing=first_unstable)
     worst = found.worst_case
     mode = ""
     if worst:
         names = name_modes(closed, joints, loop.size)
         mode = names.name(loop.matrix(worst.delta), worst.eigenvalue)
-    return StructuredAt(t=t, where=where, second_loop=bool(share), found=found, mode=mode)
+    return StructuredAt(
+        t=t,
+        where=where,
+        second_loop=bool(share),
+        found=found,
+        mode=mode,
+        guaranteed=guaranteed_errors(found.guaranteed_fraction, errors),
+        worst_errors=_own_errors(loop, worst) if worst else {},
+    )
+
+
+def _own_errors(loop: UncertainLoop, worst: WorstCase) -> dict[str, float]:
+    """Errors of a worst case, relative to what they are errors of [-]."""
+    pairs = zip(loop.parameters, worst.delta.tolist(), strict=True)
+    return {parameter.name: parameter.range * delta for parameter, delta in pairs}
 
 
 def worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, float]:
@@ -117,6 +137,19 @@ def _frequencies(loop: UncertainLoop) -> Iterator[float]:
         yield from (end.frequency for end in (interval.at_lower, interval.at_upper) if end)
 
 
-def _first_unstable(loop: UncertainLoop) -> float:
-    """Smallest t > 0 at which a loop of one error t is unstable."""
-    return stable_interval(loop).upper
+def first_unstable(loop: UncertainLoop) -> float:
+    """Smallest t > 0 at which a loop of one error t is unstable; infinite where it bears all."""
+    found = stable_interval(loop)
+    ends = found.at_upper is not None or not _stable_at(loop, found.upper)
+    return found.upper if ends else np.inf
+
+
+def _stable_at(loop: UncertainLoop, t: float) -> bool:
+    """Whether nothing is lost at the end of the range itself, where a loop may have no meaning."""
+    if np.isinf(t):
+        return True
+    try:
+        values = loop.poles(np.array([t]))
+    except np.linalg.LinAlgError:
+        return False
+    return bool((values.real < -axis_tolerance(values)).all())

@@ -26,9 +26,12 @@ from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.evaluation import N_PATH
 from flexctl.loop.margin.case import Case
+from flexctl.loop.margin.given import judge_given, part_errors
+from flexctl.loop.margin.given_record import GivenError
 from flexctl.loop.margin.growth_run import close_wrong, run_along_mode
 from flexctl.loop.margin.model_errors import by_link, by_mode
 from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
+from flexctl.loop.margin.poses import motion_poses
 from flexctl.loop.margin.record import Margin, OrderMargin, PoseMargin, StructuredAt
 from flexctl.loop.margin.structured_errors import bound_errors, check_errors, worst_stiffness
 
@@ -48,6 +51,7 @@ def find_margin(
     pose: Mapping[str, float] | None = None,
     n_path: int = N_PATH,
     errors: Mapping[str, float] | None = None,
+    stiffness: Mapping[str, float] | None = None,
     orders: Sequence[BasisChoice] = (),
     unknown_damping: bool = False,
     run: bool = False,
@@ -67,6 +71,9 @@ def find_margin(
         Number of poses along the motion; 0 leaves it out.
     errors
         What may be wrong independently: see `structured_loop`; nothing leaves that out.
+    stiffness
+        A stiffness that the controller computes with, K_hat/K [-] by part, link or spring, to be
+        judged as it is: see `part_errors`.
     orders
         Discretisations of the design to be judged on the same truth.
     unknown_damping
@@ -79,7 +86,7 @@ def find_margin(
     Raises
     ------
     InputError
-        When the design measures nothing, the arm is rigid, or an error is not known.
+        When the design measures nothing, the arm is rigid, or an error or part is not known.
     DesignError
         When the loop is unstable without any error; the mode is named.
     """
@@ -97,6 +104,8 @@ def find_margin(
     study = _Study(case=case, pose=pose, say=progress or (lambda _words: None))
     study.say("the loop with its errors pulled out")
     closed = case.close()
+    if stiffness:
+        part_errors(closed.controller.plant, stiffness)
     judged, path = study.judged(closed), study.along(closed, n_path)
     return Margin(
         model=arm.name,
@@ -108,6 +117,7 @@ def find_margin(
         lemma=_lemma(judged),
         partial=_partial_lemmas(judged),
         given=_given_lemma(judged, case.body),
+        given_error=study.given(judged, path, stiffness) if stiffness else None,
         exact=judged.interval,
         rates=judged.rates,
         locus=judged.locus,
@@ -121,9 +131,9 @@ def find_margin(
 
 def _assumed(case: Case) -> tuple[str, ...]:
     known = (
-        "the damping of the arm is unknown to the controller, which is made for the undamped arm"
+        "the damping of the arm is unknown to the controller: its design plant is the undamped arm"
         if case.unknown_damping
-        else "what damping the arm has is known to the controller, which computes with it"
+        else "what damping the arm has is known to the controller"
     )
     other = " (and the arm as it is differs from the file's)" if case.body != case.arm else ""
     return (
@@ -181,14 +191,21 @@ class _Study:
         """Find both margins at `count` poses along the motion."""
         if not count:
             return ()
-        motion = closed.controller.reference
-        times = np.linspace(0, motion.duration, count if motion.duration else 1)
-        poses = motion.sample(times)[0]
-        self.say(f"{len(times)} poses along the motion")
+        times, poses = motion_poses(closed.controller.reference, count)
+        self.say(f"{len(times)} poses along the motion" if len(times) > 1 else "the final pose")
         plant = closed.controller.plant.nominal
-        stars = lemma_along(plant, plant.straight(poses)).alpha_star
-        triples = zip(times.tolist(), poses.T, stars.tolist(), strict=True)
+        stars = lemma_along(plant, plant.straight(poses.T)).alpha_star
+        triples = zip(times.tolist(), poses, stars.tolist(), strict=True)
         return tuple(_at_pose(closed, *triple) for triple in triples)
+
+    def given(
+        self, judged: PoseLoop, path: Sequence[PoseMargin], stiffness: Mapping[str, float]
+    ) -> GivenError:
+        """Judge a given stiffness at the judged pose and at all of the motion."""
+        closed, times = judged.closed, np.array([pose.t for pose in path])
+        self.say("the stiffness that was given")
+        poses = closed.controller.reference.sample(times)[0].T if path else ()
+        return judge_given(judged, list(zip(times.tolist(), poses, strict=True)), stiffness)
 
     def at_order(self, basis: BasisChoice) -> OrderMargin:
         """Find the same of the gain set made on another plant."""
@@ -212,48 +229,44 @@ class _Study:
         *,
         run: bool,
     ) -> tuple[StructuredAt, ...]:
-        """Bound independent errors at the judged pose, and at the worst one of the motion."""
+        """Bound independent errors at the judged pose, and at the worst one of the motion.
+
+        Nowhere if there are none: where only the stiffness may be wrong, and the law computes with
+        none.
+        """
         closed, found = judged.closed, []
-        at = partial(self._bounded, closed, errors=errors, run=run)
+        if not judged.loop.D.size and not set(errors) & {"damping", "payload"}:
+            return ()
+        at = partial(self._bounded, errors=errors, run=run)
         if not judged.interval.marginal:
             where = "the pose asked for" if self.pose is not None else "the final pose"
             end = closed.controller.reference.duration
             self.say(f"independent errors at {where}")
-            found.append(at(judged.joints, judged.share, t=end, where=where))
+            found.append(at(judged, t=end, where=where))
         worst = _worst(path)
         if worst:
             joints = closed.controller.reference.sample(np.array([worst.t]))[0][:, 0]
-            where = "the worst pose of the motion"
+            lost = any(pose.interval is None for pose in path)
+            where = f"the worst {'stable ' * lost}pose of the motion"
             self.say(f"independent errors at {where}")
-            found.append(at(joints, 0.0, t=worst.t, where=where))
+            found.append(at(loop_at(closed, joints, 0.0), t=worst.t, where=where))
         return tuple(found)
 
     def _bounded(
         self,
-        closed: ClosedLoop,
-        joints: Array,
-        share: float,
+        at: PoseLoop,
         *,
         errors: Mapping[str, float],
         run: bool,
         t: float,
         where: str,
     ) -> StructuredAt:
-        found = bound_errors(closed, joints, share, errors, t=t, where=where)
+        found = bound_errors(at.closed, at.joints, at.share, errors, t=t, where=where)
         if not run or found.found.worst_case is None:
             return found
         self.say(f"a run beyond the worst case at {where}")
         named = worst_stiffness(found.found.worst_case, errors)
-        wrong = close_wrong(
-            self.case.believed,
-            self.case.body,
-            self.case.design,
-            closed.controller.plant.basis,
-            closed.truth.basis,
-            named,
-            joints,
-            second_loop=bool(share),
-        )
+        wrong = close_wrong(self.case, named, at.joints, second_loop=bool(at.share))
         return replace(found, run=run_along_mode(wrong, found.found.worst_case.eigenvalue))
 
 

@@ -14,17 +14,15 @@ from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.changed_arm import with_damping
 from flexctl.loop.margin.gain_family import GainFactors, close_family
 from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
+from flexctl.loop.margin.poses import motion_poses
 from flexctl.loop.margin.requirement import Variants
 
 _NODE = 0.1  # damping ratio
 
 
 def path_poses(closed: ClosedLoop, count: int) -> Array:
-    """Joint variables (count, m) along the motion, at equal times, the final pose last."""
-    motion = closed.controller.reference
-    if count <= 1 or not motion.duration:
-        return motion.final[None, :]
-    return motion.sample(np.linspace(0, motion.duration, count))[0].T
+    """Joint variables (k, m) of `motion_poses`."""
+    return motion_poses(closed.controller.reference, count)[1]
 
 
 def judged_loops(closed: ClosedLoop, count: int) -> Iterator[PoseLoop]:

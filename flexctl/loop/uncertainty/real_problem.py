@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,8 @@ SAME = 1e-6  # relative distance of one crossing found twice
 _BASE = 0.6137 + 0.4713j  # where the exact problem is set up: in the range, in units of its width
 _EDGE = 1e-9  # relative distance from an end of the range that is the end
 _NONE_LEFT = 1e-6  # the same from the lowest value: no stiffness to speak of is left
+_SLOW = 1e-3  # of the fastest eigenvalue: a pair that may stand in 0
+_BESIDE = 1e-5  # relative distance at which the two sides of a crossing are looked at
 _AT_POLE = 1e-7  # relative distance from a pole of A(delta) that is the pole
 _NEAR_ZERO = 1e-6  # where a loop is marginal at 0, candidates closer to 0 are that
 
@@ -132,8 +134,10 @@ class Problem:
     def inside(self, deltas: Array) -> Array:
         """Those of errors (k,) inside the range, and not at 0 where the loop is marginal there."""
         low, high = max(self.low, -FARTHEST), min(self.high, FARTHEST)
-        edge = _NONE_LEFT if low == self.loop.parameters[0].lowest else _EDGE
-        low, high = low + edge * max(abs(low), 1.0), high - _EDGE * max(abs(high), 1.0)
+        error = self.loop.parameters[0]
+        below = _NONE_LEFT if low == error.lowest else _EDGE
+        above = _NONE_LEFT if high == error.highest else _EDGE
+        low, high = low + below * max(abs(low), 1.0), high - above * max(abs(high), 1.0)
         zero = np.abs(deltas) <= (_NEAR_ZERO if self.marginal else 0.0)
         return deltas[(deltas > low) & (deltas < high) & ~zero]
 
@@ -159,7 +163,8 @@ def prepare(loop: UncertainLoop, low: float, high: float) -> Problem:
         If a motion that no error reaches grows.
     """
     reduced, fixed = without_fixed(balanced(loop))
-    low, high = float(max(low, loop.parameters[0].lowest)), float(high)
+    error = loop.parameters[0]
+    low, high = float(max(low, error.lowest)), float(min(high, error.highest))
     if not low < high:
         raise InputError(f"range: wanted low < high, came {low:g} to {high:g}")
     return Problem(loop=reduced, fixed=fixed, low=low, high=high)
@@ -167,7 +172,9 @@ def prepare(loop: UncertainLoop, low: float, high: float) -> Problem:
 
 def verified(problem: Problem, deltas: Iterable[float]) -> list[RealCrossing]:
     """Crossings at or next to the given errors, counted from the nearest place of no return."""
-    anchors = np.array([0.0, *problem.singular, *[x for x in [problem.low] if np.isfinite(x)]])
+    anchors = np.array(
+        [0.0, *problem.singular, *[x for x in (problem.low, problem.high) if np.isfinite(x)]]
+    )
     rays: dict[tuple[float, float], list[float]] = {}
     for delta in (delta for delta in deltas if not problem.at_pole(delta)):
         origin = float(anchors[np.abs(anchors - delta).argmin()])
@@ -178,6 +185,7 @@ def verified(problem: Problem, deltas: Iterable[float]) -> list[RealCrossing]:
         for ray, sigmas in rays.items()
         for crossing in verify(_Ray(loop=problem.loop, origin=ray[0], sign=ray[1]), sigmas)
     ]
+    found = [_at_the_origin(problem, crossing) for crossing in found]
     inside = problem.inside(np.array([c.delta for c in found]))
     return [c for c in found if c.delta in inside and not _hardly_moved(problem, c)]
 
@@ -192,6 +200,26 @@ def _real(loop: UncertainLoop, crossing: Crossing, origin: float, sign: float) -
         change=int(sign) * crossing.change,
         residual=float(crossing.residual),
     )
+
+
+def _at_the_origin(problem: Problem, crossing: RealCrossing) -> RealCrossing:
+    """Tell a slow pair that swings through the axis from one that meets in 0 and parts there.
+
+    A feedback that changes its sign takes both its stiffness and its damping along: lambda^2 +
+    g (k_v lambda + k_p) has both eigenvalues in 0 at g = 0, and one unstable beyond. The
+    determinant then changes its sign, as it does of no pair that swings.
+    """
+    slow = _SLOW * np.abs(problem.loop.poles(np.zeros(1))).max()
+    there = np.abs(problem.loop.poles(np.array([crossing.delta])))
+    if crossing.frequency >= slow or (there < slow).sum() < 2:
+        return crossing
+    low, high = sorted((crossing.delta * (1 - _BESIDE), crossing.delta * (1 + _BESIDE)))
+    signs = [np.linalg.slogdet(problem.loop.matrix(np.array([x])))[0] for x in (low, high)]
+    if signs[0] == signs[1]:
+        return crossing
+    change = problem.unstable(high)[0] - problem.unstable(low)[0]
+    kind = "crossing" if change else "touching"
+    return replace(crossing, eigenvalue=0j, frequency=0.0, kind=kind, change=change)
 
 
 def _hardly_moved(problem: Problem, crossing: RealCrossing) -> bool:

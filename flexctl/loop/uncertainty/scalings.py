@@ -13,6 +13,7 @@ _LARGEST_G = 10.0  # in units of the largest D and M
 _N_STEPS = 40
 _SHALLOWEST = 1e-6  # best depth below which nothing is looked for: D = G = 0 has zero
 _DEEP = 0.3  # share of the best depth at which the search stops: it is the band that counts
+_RANK = 1e-15  # of the largest eigenvalue of the normal equations: below it is round-off
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +169,8 @@ def _newton(S: ComplexArray, Z: ComplexArray, slope: ComplexArray) -> tuple[Arra
     right = (slope @ inverse[:, None]).transpose(1, 0, 2, 3)  # F_i S^-1
     left = (slope @ Z[:, None]).transpose(1, 0, 2, 3)  # F_i Z
     normal = (left.reshape(n, -1) @ right.swapaxes(2, 3).reshape(n, -1).T).real
+    values, V = np.linalg.eigh((normal + normal.T) / 2)
+    kept = values > _RANK * values[-1]
     by_inverse = np.einsum("ikrr->i", right).real
     goal = np.zeros(n)
     goal[-1] = 1.0
@@ -175,7 +178,8 @@ def _newton(S: ComplexArray, Z: ComplexArray, slope: ComplexArray) -> tuple[Arra
 
     def direction(centre: float, product: ComplexArray) -> tuple[Array, ComplexArray, ComplexArray]:
         corrected = np.einsum("ikrs,ksr->i", right, product.conj().swapaxes(1, 2)).real
-        dy = np.linalg.lstsq(normal, goal + centre * by_inverse - corrected, rcond=1e-15)[0]
+        wanted = goal + centre * by_inverse - corrected
+        dy = V[:, kept] @ (V[:, kept].T @ wanted / values[kept])
         dS = np.tensordot(dy, slope, (0, 1))
         dZ = centre * inverse - Z - (Z @ dS + product) @ inverse
         return dy, dS, (dZ + dZ.conj().swapaxes(1, 2)) / 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from flexctl.loop.uncertainty.frequency_cover import Cover, Range, cover_axis
 from flexctl.loop.uncertainty.frequency_response import Response, frequency_response
 from flexctl.loop.uncertainty.mu_bound import MuBound, band_bound, scaled_norm, tight_bound
 from flexctl.loop.uncertainty.scalings import Block
-from flexctl.loop.uncertainty.uncertain import UncertainLoop
+from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.loop.uncertainty.worst_case import (
     FirstCrossing,
     WorstCase,
@@ -29,6 +29,7 @@ _EDGES = np.array([-3.0, 3.0])  # likewise: where the first bands of the cover m
 _NEAR = 1 + 1e-8 * np.array([-1.0, 0.0, 1.0])
 _LEAST = 0.01  # mu below which nothing is asked: errors beyond 10 000 %
 _AGREED = 0.01  # relative distance to which an exact margin and the cover agree
+_SHARED = 4  # channels of one error that are bounded as one
 _BUDGET = 1500  # bands tried
 
 
@@ -41,13 +42,16 @@ class Structured:
     guaranteed_fraction
         Stable for every |delta_i| <= guaranteed_fraction [-], at most 100; a theorem if `proven`.
     mu_peak, frequency
-        1/guaranteed_fraction [-], and the frequency [rad/s] of the largest bound computed.
+        1/guaranteed_fraction [-], and the frequency [rad/s] of the largest bound computed; infinite
+        where the largest error is one at which the form itself has no meaning.
     proven
         Whether mu <= mu_peak is proven at every frequency, not only on the grid.
     not_proven
         Ranges of frequencies (low, high) [rad/s] at which it is not.
     worst_case
-        Smallest errors found that make the loop unstable; None when none were found.
+        Smallest errors found that make the loop unstable, of those that the parameters may have;
+        None when none were found. `guaranteed_fraction` knows no lowest value and may be smaller
+        than their size because of errors that no parameter may have.
     grid, mu
         Frequencies [rad/s] (K,), ascending, infinity (or pi/T) last, and mu bounds there (K,) [-],
         tight where they are the largest.
@@ -112,7 +116,8 @@ def structured(
         When the loop is not stable without errors, or `kinds` does not fit.
     """
     excess = checks.positive("excess", excess)
-    blocks = _blocks(loop, kinds)
+    stated = _blocks(loop, kinds)
+    blocks = stated if _alone(stated) else _expanded(loop, stated)
     worst = find_worst_case(loop, first_crossing=first_crossing)
     response = frequency_response(loop)
     frequencies = [*crossings, *([worst.frequency] if worst else [])]
@@ -130,8 +135,8 @@ def structured(
         budget=budget,
     )
     fraction = 1 / cover.level
-    if _alone(blocks):
-        fraction = _fraction(loop, cover, worst, first_crossing)
+    if _alone(stated):
+        fraction = _fraction(loop, cover, first_crossing)
     return Structured(
         guaranteed_fraction=fraction,
         mu_peak=1 / fraction,
@@ -144,7 +149,7 @@ def structured(
         grid=np.array([loop.frequency(1j * w) for w in axis]),
         mu=mu,
         cover=cover,
-        notes=_notes(loop, blocks, cover, fraction),
+        notes=_notes(loop, stated, cover, fraction),
     )
 
 
@@ -160,6 +165,27 @@ def _blocks(loop: UncertainLoop, kinds: Sequence[str] | None) -> tuple[Block, ..
         Block(first=int(at), size=p.size, real=kind == "real", full=kind == "full")
         for at, p, kind in zip(first, loop.parameters, kinds, strict=False)
     )
+
+
+def _expanded(loop: UncertainLoop, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
+    """Take the channels of an error that has many for independent ones, where that costs little.
+
+    Scalings of a repeated error grow with the square of its channels, and the search for them with
+    the sixth power. What holds for independent errors holds for equal ones.
+    """
+    return tuple(
+        part
+        for parameter, block in zip(loop.parameters, blocks, strict=True)
+        for part in (_channels(block) if _many(parameter, block) else (block,))
+    )
+
+
+def _many(parameter: Parameter, block: Block) -> bool:
+    return parameter.separable and block.real and not block.full and block.size > _SHARED
+
+
+def _channels(block: Block) -> tuple[Block, ...]:
+    return tuple(replace(block, first=block.first + k, size=1) for k in range(block.size))
 
 
 def _on_axis(loop: UncertainLoop, frequency: float) -> float:
@@ -212,16 +238,20 @@ def _alone(blocks: tuple[Block, ...]) -> bool:
     return len(blocks) == 1 and blocks[0].real
 
 
-def _fraction(
-    loop: UncertainLoop, cover: Cover, worst: WorstCase | None, first_crossing: FirstCrossing
-) -> float:
+def _fraction(loop: UncertainLoop, cover: Cover, first_crossing: FirstCrossing) -> float:
     """1/level, or the exact margin of one real error, as far as the cover does not contradict it.
 
     The cover knows no lowest value: it is held against both crossings, whether that is above it.
     """
-    both = min(first_crossing(loop.along(np.array([sign]))) for sign in (1.0, -1.0))
-    exact = np.inf if worst is None else worst.gamma
-    agreed = both * cover.peak < 1 + _AGREED or cover.peak <= _LEAST
+    error = loop.parameters[0]
+    endless = replace(loop, parameters=(Parameter(name=error.name, size=error.size),))
+    above, below, *both = (
+        first_crossing(one.along(np.array([sign])))
+        for one in (loop, endless)
+        for sign in (1.0, -1.0)
+    )
+    exact = min(above, below) if error.means(-below) else above
+    agreed = min(both) * cover.peak < 1 + _AGREED or cover.peak <= _LEAST
     return min(exact, 1 / _LEAST) if agreed and not cover.missing else 1 / cover.level
 
 
@@ -235,12 +265,18 @@ def _notes(
     for parameter, block in zip(loop.parameters, blocks, strict=True):
         if block.full:
             notes.append(f"{parameter.name}: a full complex block, more than one repeated error.")
+        if len(blocks) > 1 and _many(parameter, block):
+            notes.append(
+                f"{parameter.name}: its {block.size} channels are bounded as independent errors, "
+                "which is conservative."
+            )
         if not block.real:
             notes.append(f"{parameter.name}: dynamic error; the search tries real values only.")
         if fraction > -parameter.lowest:
             notes.append(
                 f"{parameter.name}: the guarantee holds from its lowest value "
-                f"{parameter.lowest:g} up to {fraction:.4g}."
+                f"{100 * parameter.range * parameter.lowest:.4g} % up to "
+                f"{100 * parameter.range * fraction:+.4g} %."
             )
     if fraction > 0.9 / _LEAST:
         notes.append(f"Errors beyond {1 / _LEAST:g} are not asked for: the fraction is capped.")

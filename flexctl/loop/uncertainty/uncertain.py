@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,17 +11,42 @@ from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 
+_BARE = 1e-3  # of what there is: the least that is tried of what may not be none
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
     """A real relative error delta [-] that enters `size` channels alike.
 
-    `lowest` is the value at which it loses its meaning, such as -1 for a stiffness.
+    `lowest` and `highest` are the values at which it loses its meaning, such as -1 for a stiffness;
+    `excluded` says whether `lowest` itself has none, as no stiffness at all, while no payload is
+    one. `range` is the relative error [-] that 1 stands for. `separable` channels may be bounded as
+    independent errors at little loss, as dampers are, which take energy one by one.
     """
 
     name: str
     size: int
     lowest: float = -np.inf
+    highest: float = np.inf
+    excluded: bool = False
+    range: float = 1.0
+    separable: bool = False
+
+    @property
+    def least(self) -> float:
+        """Smallest value to be tried: `lowest`, or a little above it where that is excluded."""
+        return self.lowest * (1 - _BARE) if self.excluded else self.lowest
+
+    def means(self, value: float) -> bool:
+        """Whether a value is one that the parameter may have."""
+        return value > self.lowest or (value == self.lowest and not self.excluded)
+
+    def times(self, share: float) -> tuple[float, float]:
+        """Range of t in which t times `share` keeps its meaning."""
+        if not share:
+            return -np.inf, np.inf
+        low, high = sorted((self.lowest / share, self.highest / share))
+        return low, high
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,16 +124,14 @@ class UncertainLoop:
         if not kept.any():
             raise InputError("direction: wanted one error other than zero at least, came none")
         d = direction[self.owner][kept]
-        lowest = max(
-            (p.lowest / x for p, x in zip(self.parameters, direction, strict=True) if x > 0),
-            default=-np.inf,
-        )
+        lows, highs = zip(*map(Parameter.times, self.parameters, direction), strict=True)
+        one = Parameter(name=name, size=len(d), lowest=max(lows), highest=min(highs))
         return UncertainLoop(
             A=self.A,
             U=self.U[:, kept],
             V=d[:, None] * self.V[kept],
             D=d[:, None] * self.D[np.ix_(kept, kept)],
-            parameters=(Parameter(name=name, size=len(d), lowest=lowest),),
+            parameters=(one,),
             states=self.states,
             sample_time=self.sample_time,
         )
@@ -119,7 +142,7 @@ class UncertainLoop:
         inner = np.eye(len(scaled)) - self.D * scaled
         V, D = np.linalg.solve(inner, self.V), np.linalg.solve(inner, self.D)
         shifted = tuple(
-            Parameter(name=p.name, size=p.size, lowest=p.lowest - x)
+            replace(p, lowest=p.lowest - x, highest=p.highest - x)
             for p, x in zip(self.parameters, np.asarray(delta, dtype=float), strict=True)
         )
         return UncertainLoop(

@@ -38,7 +38,8 @@ class WorstCase:
     frequency
         Of that pole [rad/s].
     verified
-        Whether eigenvalues show the loop unstable at 1.001 delta and stable at 0.999 delta.
+        Whether eigenvalues show the loop unstable at 1.001 delta and stable at 0.999 delta, where
+        no error is moved beyond what its parameter may have.
     tried
         Number of directions tried.
     """
@@ -85,7 +86,7 @@ def find_worst_case(
     n_random: int = 64,
     seed: int = 0,
 ) -> WorstCase | None:
-    """Search for the smallest gamma with an unstable delta in [-gamma, gamma]^p, delta >= lowest.
+    """Search for the smallest gamma with an unstable delta in [-gamma, gamma]^p, delta >= least.
 
     Tried are: each error alone, all together, the signs that make each mode grow fastest to first
     order (sign of Re dlambda_k/ddelta_i), `guesses` (K, p), and `n_random` directions, half of them
@@ -93,7 +94,8 @@ def find_worst_case(
     crossing itself, as a power iteration, and a climb of the largest growth rate among smaller
     errors, one error or one mode at a time, which also finds points inside the box.
 
-    Returns None when nothing within +-100 is unstable. A search bounds the margin from above only.
+    Returns None when nothing within +-100 that the parameters may have is unstable. A search bounds
+    the margin from above only.
 
     Raises
     ------
@@ -137,7 +139,7 @@ class _Search:
 
     def cut(self, delta: Array) -> Array:
         """Errors (..., p) brought above what their parameters bear."""
-        return np.maximum(delta, [parameter.lowest for parameter in self.loop.parameters])
+        return _cut(self.loop, delta)
 
     def improved(self, best: _Best, direction: Array) -> _Best:
         """Return errors along `direction` (p,), if smaller than `best` and unstable; or `best`."""
@@ -191,6 +193,10 @@ class _Search:
             if growth >= 0:
                 return self.shortened(best, delta)
         return best
+
+
+def _cut(loop: UncertainLoop, delta: Array) -> Array:
+    return np.maximum(delta, [parameter.least for parameter in loop.parameters])
 
 
 def _moves(loop: UncertainLoop, delta: Array, size: float) -> Array:
@@ -270,7 +276,8 @@ def _record(loop: UncertainLoop, best: _Best) -> WorstCase:
     values = loop.poles(delta)
     pole = complex(values[np.argmax(values.real)])
     pole = complex(pole.real, abs(pole.imag))
-    outside, inside = _growths(loop, np.outer([1 + _VERIFIED, 1 - _VERIFIED], delta))
+    sides = np.outer([1 + _VERIFIED, 1 - _VERIFIED], delta)
+    outside, inside = _growths(loop, _cut(loop, sides))
     return WorstCase(
         gamma=best.size,
         names=tuple(parameter.name for parameter in loop.parameters),

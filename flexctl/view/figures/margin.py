@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from flexctl.loop.margin.record import Margin, PoseMargin
+from flexctl.loop.verdict_json import basis_json
 from flexctl.view.figures.margin_bars import plot_errors, plot_order_bars, plot_rates
+from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.margin_loci import plot_loci
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
-from flexctl.view.margin_words import ALMOST_ALL, percent
+from flexctl.view.margin_words import ALMOST_ALL, borne_above, lemma_words, percent
+from flexctl.view.request import basis_words
 from flexctl.view.style import BAD, GOOD, PALETTE, new_figure, styled
 
 _LEMMA, _ALL = PALETTE[0], 100.0
-_HEIGHT = 7.4  # inches
+_HEIGHT = 7.8  # inches
+_ROOM = 2.5  # above the highest, for its number
+_LATE = 0.7  # of the motion
+_LETTERS = 112  # in a line as wide as the page
 
 
 def plot_margin(found: Margin, where: str) -> Figure:
@@ -32,7 +39,7 @@ def _drawn(found: Margin, where: str) -> Figure:
     rows = 3 if found.orders else 2
     figure = new_figure(12.0, _HEIGHT + 2.4 * (rows - 2) + 1.2 * (len(found.structured) > 1))
     title = f"{found.design} on {found.model}: how wrong may its stiffness be?"
-    figure.suptitle(title, fontweight="bold", x=0.01, ha="left")
+    figure.suptitle(f"{title}\n{_answer(found, where)}", fontweight="bold", x=0.01, ha="left")
     grid = figure.add_gridspec(rows, 2, width_ratios=(1.35, 1))
     damping = figure.add_subplot(grid[0, 0])
     frequency = figure.add_subplot(grid[1, 0], sharex=damping)
@@ -49,6 +56,20 @@ def _drawn(found: Margin, where: str) -> Figure:
     return figure
 
 
+def _answer(found: Margin, where: str) -> str:
+    """Say which overestimates are borne, and what the lemma says."""
+    said = [f"{borne_above(found.exact.alpha_upper)} {where}"]
+    lost = [pose for pose in found.path if not pose.interval]
+    if lost:
+        said.append(f"unstable without error at {len(lost)} of {len(found.path)} poses on the way")
+    if found.worst and found.worst.interval:
+        least = found.worst.interval.alpha_upper
+        when = f" (t = {found.worst.t:.3g} s)" if np.isfinite(least) else ""
+        said.append(f"{borne_above(least)} on the way{when}")
+    said.append(f"lemma: {lemma_words(found)}")
+    return fill(f"overestimates borne: {'; '.join(said)}", _LETTERS)
+
+
 def plot_along(axes: Axes, found: Margin, where: str) -> None:
     """Draw what is borne along the motion: between the exact ends, beside the lemma's."""
     end = found.path[-1].t if found.path else 0.0
@@ -56,18 +77,16 @@ def plot_along(axes: Axes, found: Margin, where: str) -> None:
     axes.set_title("Tolerated error of the stiffness along the motion")
     axes.set_xlabel("time of the frozen pose [s]")
     axes.set_ylabel("alpha = K_hat/K - 1 [%]")
-    top = percent_scale(axes, "y", _values(found), floor=-_ALL)
+    top = _ROOM * percent_scale(axes, "y", _values(found), floor=-_ALL)
     axes.set_ylim(-1.5 * _ALL, top)
     axes.set_xlim(-0.03 * (end or 1), 1.06 * (end or 1))
     if poses:
         _band(axes, found.path, top)
     _lemma(axes, found, top)
     _judged(axes, found, end, top, where)
-    _unstable(axes, [pose for pose in found.path if not pose.interval])
+    _unstable(axes, found.path)
     axes.axhline(0, color="black", linewidth=1)
-    zero = axes.transAxes.inverted().transform(axes.transData.transform((0, 0)))[1]
-    paper = {"frameon": True, "edgecolor": "none", "framealpha": 0.85, "columnspacing": 1.2}
-    axes.legend(loc="upper left", bbox_to_anchor=(0.01, zero - 0.03), ncols=2, **paper)
+    legend_above(axes, columns=2)
 
 
 def _values(found: Margin) -> list[float]:
@@ -97,7 +116,7 @@ def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
 
 
 def _lemma(axes: Axes, found: Margin, top: float) -> None:
-    order = f"lemma ({found.basis.order} {found.basis.kind})"
+    order = f"lemma ({basis_words(basis_json(found.basis))})"
     stars = 100 * np.array([pose.alpha_star for pose in found.path])
     finite = stars < top
     if finite.any():
@@ -121,15 +140,22 @@ def _judged(axes: Axes, found: Margin, end: float, top: float, where: str) -> No
         axes.plot([t], [0.97 * top], "^", color=GOOD, markersize=6, label=f"{label}: any")
     if found.worst and found.worst.interval and np.isfinite(found.worst.interval.alpha_upper):
         worst = found.worst.interval.alpha_upper
-        place = {"xytext": (6, 5), "textcoords": "offset points", "zorder": 5}
+        late = found.worst.t > _LATE * end  # where the judged pose's number stands above
+        side = {"xytext": (-7, -12), "ha": "right"} if late else {"xytext": (6, 5)}
+        place = {**side, "textcoords": "offset points", "zorder": 5}
         axes.annotate(percent(worst), (found.worst.t, 100 * worst), color=BAD, bbox=PAPER, **place)
 
 
-def _unstable(axes: Axes, poses: Sequence[PoseMargin]) -> None:
-    if poses:
-        t = [pose.t for pose in poses]
-        label = "unstable without error"
-        axes.plot(t, np.zeros(len(t)), "X", color=BAD, markersize=6, label=label, zorder=5)
+def _unstable(axes: Axes, path: Sequence[PoseMargin]) -> None:
+    """Mark the poses of the motion that are unstable without any error, and count them in words."""
+    t = [pose.t for pose in path if not pose.interval]
+    if not t:
+        return
+    label = "unstable without error"
+    axes.plot(t, np.zeros(len(t)), "X", color=BAD, markersize=6, label=label, zorder=5)
+    words = f"unstable without error at {len(t)} of {len(path)} poses"
+    style = {"ha": "center", "va": "center", "color": BAD, "bbox": PAPER, "zorder": 5}
+    axes.text(0.5, 0.25, words, transform=axes.transAxes, **style)
 
 
 def _say(axes: Axes, height: float, words: str) -> None:

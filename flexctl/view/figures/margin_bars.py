@@ -3,47 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullFormatter
 
 from flexctl.loop.margin.record import Margin, ModeRate, OrderMargin, StructuredAt
+from flexctl.loop.uncertainty.worst_case import WorstCase
 from flexctl.loop.verdict_json import basis_json
+from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.percent_axis import PAPER
-from flexctl.view.margin_words import borne_above, figure, percent
+from flexctl.view.margin_rates import MOST, growth, lost_at
+from flexctl.view.margin_words import borne_above, figure, percent, range_words
 from flexctl.view.request import basis_words
-from flexctl.view.style import BAD, GOOD, PALETTE, plain_log, plain_numbers
+from flexctl.view.style import BAD, GOOD, PALETTE, few_ticks, plain_log
 
 _N_BARS = 8
-_MOST = 10.0  # errors beyond 1000 % are not drawn
+_FEW = 3  # bars; of fewer none is made thicker
+_SMALL = 8.5  # points
+_LETTERS = 64  # of that size in a line as wide as the axes
+_NO_STIFFNESS = "the law computes with no stiffness: no error of it moves a mode"
 _LEAST = 1e-4  # percent
 
 
 def plot_errors(axes: Axes, at: StructuredAt) -> None:
-    """Draw the worst case found, error by error, over the band that is guaranteed."""
+    """Draw the worst case found, error by error, over the band that is guaranteed.
+
+    Where no errors were found that destabilise, one line says so instead.
+    """
     found, worst = at.found, at.found.worst_case
-    proof = "proven" if found.proven else "not proven"
     where = at.where.removeprefix("the ").removesuffix(" of the motion")
-    title = f"Errors by themselves, {where}: {percent(found.guaranteed_fraction)} stable ({proof})"
-    lost = f"worst found: loses {at.mode} at {worst.frequency:.3g} rad/s" if worst else ""
-    axes.set_title(f"{title}\n{lost}".strip(), fontsize=8.5)
+    proof = "proven" if found.proven else "not proven"
+    sure = ", ".join(map(range_words, at.guaranteed))
+    title = fill(f"Independent errors, {where}: {sure} stable ({proof})", _LETTERS)
+    if worst is None:
+        axes.set_title(title, fontsize=_SMALL)
+        say_instead(axes, "no errors were found that destabilise: no worst case to show", GOOD)
+        return
+    lost = f"worst found: loses {at.mode} at {worst.frequency:.3g} rad/s"
+    axes.set_title(f"{title}\n{lost}", fontsize=_SMALL)
     band = 100 * found.guaranteed_fraction
     axes.axvspan(-band, band, color=GOOD, alpha=0.18, linewidth=0)
     axes.axvline(0, color="black", linewidth=1)
-    axes.set_xlim(-4 * band, 4 * band)
-    if worst is None:
-        _say(axes, "no errors were found that destabilise")
-        return
-    order = np.argsort(-np.abs(worst.delta), kind="stable")[:_N_BARS]
-    axes.barh(range(len(order)), 100 * worst.delta[order], 0.6, color=BAD)
-    axes.set_yticks(range(len(order)), [worst.names[k] for k in order])
-    axes.invert_yaxis()
-    axes.grid(visible=False, axis="y")
-    axes.set_xlabel("error [% of its unit size]")
+    _worst_bars(axes, at, worst)
     wide = 120 * max(worst.gamma, found.guaranteed_fraction)
     axes.set_xlim(-wide, wide)
+
+
+def _worst_bars(axes: Axes, at: StructuredAt, worst: WorstCase) -> None:
+    """Draw the largest errors of the worst case in their units, each with its own size written."""
+    order = np.argsort(-np.abs(worst.delta), kind="stable")[:_N_BARS]
+    axes.barh(range(len(order)), 100 * worst.delta[order], 0.6, color=BAD)
+    for row, k in enumerate(order):
+        away = -1 if worst.delta[k] > 0 else 1  # on the free side of 0
+        words = f"{100 * at.worst_errors.get(worst.names[k], worst.delta[k]):+.3g} %"
+        style = {"textcoords": "offset points", "va": "center", "fontsize": _SMALL}
+        side = "left" if away > 0 else "right"
+        axes.annotate(words, (0, row), xytext=(4 * away, 0), ha=side, **style)
+    axes.set_yticks(range(len(order)), [worst.names[k] for k in order])
+    axes.set_ylim(max(len(order), _FEW) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+    own = all(
+        at.worst_errors.get(name, x) == x for name, x in zip(worst.names, worst.delta, strict=True)
+    )
+    axes.set_xlabel("error [%]" if own else "error [% of its unit size; written: of itself]")
 
 
 def plot_rates(axes: Axes, found: Margin) -> None:
@@ -51,20 +75,21 @@ def plot_rates(axes: Axes, found: Margin) -> None:
 
     Where nothing damps one, that is at no error at all: then how fast each grows.
     """
-    growing = [rate for rate in found.rates if rate.lost_at <= _MOST]
+    growing = [rate for rate in found.rates if lost_at(rate) <= MOST]
     if not growing or not found.exact.unknowns:
         axes.set_title("To first order: loss of decay by an overestimate")
-        _say(axes, "no mode loses its decay")
+        why = "no mode loses its decay" if found.exact.unknowns else _NO_STIFFNESS
+        say_instead(axes, why, GOOD)
     elif found.exact.marginal:
         axes.set_title("To first order: growth by an overestimate of 1 %")
         modes = sorted(growing, key=_slow)[:_N_BARS]
-        growth = [rate.rate.real / 100 for rate in modes]
-        _bars(axes, modes, growth, [f"{figure(value)} 1/s" for value in growth], "growth [1/s]")
+        sizes = [growth(rate) / 100 for rate in modes]
+        _bars(axes, modes, sizes, [f"{figure(value)} 1/s" for value in sizes], "growth [1/s]")
     else:
-        axes.set_title("To first order: error that uses up a mode's decay")
-        modes = sorted(growing, key=_lost_at)[:_N_BARS]
-        lost = [max(100 * rate.lost_at, _LEAST) for rate in modes]
-        _bars(axes, modes, lost, [percent(rate.lost_at) for rate in modes], "alpha [%]")
+        axes.set_title("To first order: overestimate that uses up a mode's decay")
+        modes = sorted(growing, key=lost_at)[:_N_BARS]
+        lost = [max(100 * lost_at(rate), _LEAST) for rate in modes]
+        _bars(axes, modes, lost, [percent(lost_at(rate)) for rate in modes], "alpha [%]")
         _mark_exact(axes, 100 * found.exact.alpha_upper)
 
 
@@ -80,36 +105,35 @@ def _bars(
     for k, text in enumerate(words):
         style = {"textcoords": "offset points", "va": "center", "bbox": PAPER, "zorder": 5}
         axes.annotate(text, (lengths[k], k), xytext=(4, 0), **style)
-    names = [f"{rate.mode}, {figure(rate.value.imag)} rad/s" for rate in modes]
+    names = [f"{rate.mode}\n{figure(rate.value.imag)} rad/s" for rate in modes]
     axes.set_yticks(range(len(modes)), names)
-    axes.invert_yaxis()
+    axes.set_ylim(max(len(modes), _FEW) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
     axes.set_xlim(min(lengths) / 5, max(lengths) * 5)
-    axes.xaxis.set_major_formatter(plain_numbers())
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    few_ticks(axes.xaxis)
     axes.set_xlabel(label)
 
 
 def _mark_exact(axes: Axes, end: float) -> None:
-    if not np.isfinite(end):
-        return
-    axes.axvline(end, color=BAD, linewidth=1.6, label=f"exact: {percent(end / 100)}")
-    low, high = axes.get_xlim()
-    axes.set_xlim(min(low, end / 2), max(high, end * 2))
-    axes.legend(loc="upper right", frameon=True, edgecolor="none", framealpha=0.85)
+    """Mark the exact end beside what the first order says, which may lie below or above it."""
+    style = {"color": BAD, "linewidth": 1.6}
+    if np.isfinite(end):
+        axes.axvline(end, label=f"exact, of the whole loop: {percent(end / 100)}", **style)
+        low, high = axes.get_xlim()
+        axes.set_xlim(min(low, end / 2), max(high, end * 2))
+        few_ticks(axes.xaxis)
+    else:
+        axes.plot([], [], label="exact, of the whole loop: no limit", **style)
+    legend_above(axes)
 
 
 def _slow(rate: ModeRate) -> float:
-    return -rate.rate.real
-
-
-def _lost_at(rate: ModeRate) -> float:
-    return rate.lost_at
+    return -growth(rate)
 
 
 def plot_order_bars(axes: Axes, found: Margin, where: str) -> None:
     """Draw the exact upper ends of the gain set made on other plants, with the lemma's beside."""
-    axes.set_title(f"The gain set made on other plants, {where.removeprefix('at ')}")
+    axes.set_title(f"The gain set made on other plants, judged {where}")
     axes.set_ylabel("tolerated overestimate [%]")
     plain_log(axes)
     bars = np.array([_end(order) for order in found.orders])
@@ -124,14 +148,15 @@ def plot_order_bars(axes: Axes, found: Margin, where: str) -> None:
         place |= {"va": "top", "color": "white"} if shown else {"va": "bottom", "color": BAD}
         offset = (0, -6 if shown else 3)
         axes.annotate(_words(order), at, xytext=offset, fontweight="bold", **place)
-    seen = np.where(np.isfinite(stars), stars, np.nan)
-    axes.plot(range(len(bars)), seen, "_", color=PALETTE[0], markersize=40, mew=2, label="lemma")
+    finite = np.isfinite(stars)
+    seen, name = np.where(finite, stars, np.nan), "lemma" if finite.any() else "lemma: no limit"
+    axes.plot(range(len(bars)), seen, "_", color=PALETTE[0], markersize=40, mew=2, label=name)
     names = [basis_words(basis_json(o.basis)) for o in found.orders]
     axes.set_xticks(range(len(bars)), names)
     axes.set_ylim(low, high)
+    few_ticks(axes.yaxis)
     axes.grid(visible=False, axis="x")
-    if np.isfinite(stars).any():
-        axes.legend(loc="upper left", frameon=True, edgecolor="none", markerscale=0.5)
+    legend_above(axes, marker=0.35)
 
 
 def _end(order: OrderMargin) -> float:
@@ -149,10 +174,3 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     """Bounds of a logarithmic axis on which all these are seen [%]."""
     seen = [value for value in values if np.isfinite(value) and value > 0] or [1.0]
     return max(min(seen) / 5, _LEAST), max(*seen, 10.0) * 5
-
-
-def _say(axes: Axes, words: str) -> None:
-    axes.set_yticks([])
-    axes.set_xticks([])
-    style = {"ha": "center", "va": "center", "color": GOOD, "bbox": PAPER}
-    axes.text(0.5, 0.5, words, transform=axes.transAxes, **style)

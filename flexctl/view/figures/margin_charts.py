@@ -1,34 +1,42 @@
-"""What stiffness error a loop bears: over its joint gains, and over the arm's damping."""
+"""What stiffness error a loop bears over its joint gains, and the pages of both charts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 
 from flexctl.checks import Array
 from flexctl.loop.margin.gain_chart import DampingChart, GainChart
+from flexctl.view.figures.margin_damping import plot_damping_chart
 from flexctl.view.figures.percent_axis import PAPER
-from flexctl.view.margin_words import percent
-from flexctl.view.style import BAD, MUTED, PALETTE, Canvas, few_ticks, new_figure, styled
+from flexctl.view.margin_words import borne_above
+from flexctl.view.style import BAD, GOOD, Canvas, few_ticks, new_figure, styled
 
-_STEPS = np.array([1.0, 2.0, 5.0])
-_DECADES = 10.0 ** np.arange(-4, 5)
-_LEVELS: Array = np.outer(_DECADES, _STEPS).ravel().astype(np.float64)  # per cent
-_MOST = 10  # levels; beyond, full decades alone are drawn
+_DECADES = 10.0 ** np.arange(-4, 5)  # per cent
+_STEPS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))  # of levels, the finest first
+_MOST = 10  # levels; beyond, coarser steps are taken
+_TAIL = 0.1  # of the loops at either end, which may be drawn in one colour
 _COLOURS = "YlGnBu"
 _LIGHT = 0.72  # of the colours: the darkest leave labels unread
 _HATCH = "////"
 _HATCHED: dict[str, Any] = {"facecolor": "#F7EDEC", "edgecolor": "#D9A9A3", "linewidth": 0.0}
+_ANY, _NONE = "#BFE5D5", "#EFC4BD"  # colours of what bears any error, and of what bears none
+_INK = "#1F2933"
+_EDGE, _APART = 0.04, 0.09  # of the axes: where a level is not named, and how near to another name
+_LEAST = 0.15  # of the axes: shorter lines are left to the colour bar
+_OWN_NAME = ((0.48, 0.76), (0.47, 0.58))  # of the axes, x and y: where the design's point is named
 
 
 def plot_chart(chart: GainChart | DampingChart) -> Figure:
     """Draw one chart on a page of its own."""
     with styled():
-        figure = new_figure(7.6, 6.2)
+        figure = new_figure(7.9, 6.2)
         draw = plot_gain_chart if isinstance(chart, GainChart) else plot_damping_chart
         draw(figure, chart)  # pyright: ignore[reportArgumentType]
         return figure
@@ -37,79 +45,169 @@ def plot_chart(chart: GainChart | DampingChart) -> Figure:
 def plot_gain_chart(canvas: Canvas, chart: GainChart) -> None:
     """Draw alpha_upper [%] over the factors of Gp and Gv; where no loop is stable, hatched.
 
-    Between the points of the chart it is interpolated; a cell with an unstable corner is hatched
-    as a whole.
+    Dots are the loops computed, crosses those of them that are unstable. Between them it is
+    interpolated; a cell with an unstable corner is hatched as a whole. What bears any error, and
+    what bears none, are regions of one colour that reach half-way to those that bear some.
     """
     axes = canvas.subplots()
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.grid(visible=False)
-    _hatch_all(axes)
-    values = 100 * chart.alpha_upper
-    if np.isfinite(values).any():
-        _fill(axes, chart, values)
     axes.set_xlim(chart.Gp[0], chart.Gp[-1])
     axes.set_ylim(chart.Gv[0], chart.Gv[-1])
+    axes.patch.set(hatch=_HATCH, **_HATCHED)
+    values = 100 * chart.alpha_upper
+    if (np.isfinite(values) & (values > 0)).any():
+        _fill(canvas, axes, chart, values)
+    _region(axes, chart, np.isinf(values), "any is borne", _ANY, GOOD)
+    _region(axes, chart, values == 0, "none is borne", _NONE, BAD)
+    _region(axes, chart, np.isnan(values), "unstable", None, BAD)
+    _dots(axes, chart, np.isnan(values))
     few_ticks(axes.xaxis)
     few_ticks(axes.yaxis)
-    if np.isnan(values).any():
-        _name_hatched(axes, chart, values)
     _mark_own(axes, chart)
     where = "the final pose" if chart.n_poses == 1 else f"the worst of {chart.n_poses} poses"
-    axes.set_title(f"{chart.design}: overestimate of the stiffness it bears\nat {where}")
+    title = f"{chart.design}: overestimate of the stiffness it bears"
+    axes.set_title(f"{title}\nat {where}, under the law of the gross motion")
     axes.set_xlabel(f"Gp, times the design's ({_written(chart.own_gains[0])})")
     axes.set_ylabel(f"Gv, times the design's ({_written(chart.own_gains[1])})")
 
 
-def _fill(axes: Axes, chart: GainChart, values: Array) -> None:
-    finite = values[np.isfinite(values) & (values > 0)]
-    levels = _levels(finite)
-    shown = np.clip(values.T, levels[0] / 2, 2 * levels[-1])  # 0 and any are beyond the ends
+def _fill(canvas: Canvas, axes: Axes, chart: GainChart, values: Array) -> None:
+    numbered = np.isfinite(values) & (values > 0)
+    own = 100 * chart.own.alpha_upper
+    levels, beyond = _levels(values[numbered], own)
+    low, high = levels[0] / 2 ** ("min" in beyond), levels[-1] * 2 ** ("max" in beyond)
     lines = np.log10(levels)
-    logs = np.ma.masked_invalid(np.log10(shown))
-    colours = _colours(len(levels))
-    axes.contourf(chart.Gp, chart.Gv, logs, lines, colors=colours, extend="both")
-    drawn = axes.contour(
-        chart.Gp, chart.Gv, logs, lines, colors="#1F2933", linewidths=0.8, linestyles="-"
-    )
+    logs = np.ma.masked_invalid(np.log10(np.clip(values, low, high)))  # none and any lie over it
+    extend = beyond[0] if len(beyond) == 1 else "both" if beyond else "neither"
+    colours = _colours(len(levels) - 1 + len(beyond))
+    filled = axes.contourf(chart.Gp, chart.Gv, logs.T, lines, colors=colours, extend=extend)
+    edges = np.ma.masked_where(~numbered, logs).T
+    style = {"colors": _INK, "linewidths": 0.8, "linestyles": "-"}
+    drawn = axes.contour(chart.Gp, chart.Gv, edges, lines, **style)
     names = {line: f"{level:g} %" for line, level in zip(lines, levels, strict=True)}
-    axes.clabel(drawn, fmt=names, fontsize=8, inline_spacing=4)
+    _name_levels(axes, drawn, names)
+    bar = canvas.colorbar(filled, ax=axes, ticks=lines, pad=0.02, fraction=0.05, aspect=30)
+    bar.ax.set_yticklabels(names.values())
+    bar.ax.minorticks_off()
+    bar.set_label("overestimate of the stiffness it bears")
+    if levels[0] <= own <= levels[-1]:
+        style = {"marker": "o", "markersize": 7, "color": "white", "markeredgecolor": "black"}
+        bar.ax.plot(0.5, np.log10(own), clip_on=False, **style)
 
 
-def _levels(values: Array) -> Array:
-    """Levels [%] from the one below the least value to the one above the largest."""
-    low, high = (values.min(), values.max()) if len(values) else (1.0, 1.0)
-    first = max(int(np.searchsorted(_LEVELS, low, side="right")) - 1, 0)
-    last = min(int(np.searchsorted(_LEVELS, high)), len(_LEVELS) - 1)
-    levels = _LEVELS[first : max(last, first + 1) + 1]
-    decades = levels[np.isin(levels, _DECADES)]
-    return levels if len(levels) <= _MOST else decades
+def _levels(values: Array, own: float) -> tuple[Array, list[str]]:
+    """Choose levels [%] from below the least value to above the largest, the finest steps first.
+
+    Where that takes too many, a tenth of the loops at either end may lie beyond them, but never the
+    design: at which end ("min", "max") some do.
+    """
+    low, high = values.min(), values.max()
+    for steps in _STEPS[:-1]:
+        levels = _between(low, high, steps)
+        if len(levels) <= _MOST:
+            return levels, []
+    most = np.quantile(values, (_TAIL, 1 - _TAIL), method="nearest")
+    known = np.append(most, own if np.isfinite(own) and own > 0 else most[0])
+    tried = [_between(known.min(), known.max(), steps) for steps in _STEPS]
+    levels = next((some for some in tried if len(some) <= _MOST), tried[-1])
+    ends = {"min": low < levels[0], "max": high > levels[-1]}
+    return levels, [end for end, some in ends.items() if some]
+
+
+def _between(low: float, high: float, steps: Sequence[float]) -> Array:
+    levels = np.outer(_DECADES, steps).ravel()
+    first = max(int(np.searchsorted(levels, low, side="right")) - 1, 0)
+    last = min(int(np.searchsorted(levels, high)), len(levels) - 1)
+    return levels[first : max(last, first + 1) + 1]
 
 
 def _colours(count: int) -> list[Any]:
-    return list(mpl.colormaps[_COLOURS](np.linspace(0.02, _LIGHT, count + 1)))
+    return list(mpl.colormaps[_COLOURS](np.linspace(0.05, _LIGHT, count)))
 
 
-def _hatch_all(axes: Axes) -> None:
-    axes.patch.set(hatch=_HATCH, **_HATCHED)
+def _name_levels(axes: Axes, drawn: QuadContourSet, names: dict[float, str]) -> None:
+    """Write every level on each of its long lines, clear of edges and other names."""
+    inward = axes.transData + axes.transAxes.inverted()
+    taken: list[Array] = []
+    for level, path in zip(drawn.levels, drawn.get_paths(), strict=True):
+        for piece in path.to_polygons(closed_only=False):
+            place = _clear_place(inward.transform(piece), taken)
+            if place is not None:
+                taken.append(place)
+                at = axes.transData.inverted().transform(axes.transAxes.transform(place))
+                for text in axes.clabel(drawn, [level], fmt=names, fontsize=8, manual=[tuple(at)]):
+                    text.set_bbox({**PAPER, "alpha": 0.75})
 
 
-def _name_hatched(axes: Axes, chart: GainChart, values: Array) -> None:
-    """Write "unstable" into the hatched part, at the grid point that is deepest in it."""
-    lost = np.pad(np.isnan(values), 1, constant_values=True)
-    near = [np.roll(lost, (i, j), (0, 1))[1:-1, 1:-1] for i in (-1, 0, 1) for j in (-1, 0, 1)]
-    depth = np.sum(near, axis=0) * np.isnan(values)
-    k, j = (int(np.mean(part)) for part in np.nonzero(depth == depth.max()))
-    if not np.isnan(values[k, j]):
-        k, j = (int(part[0]) for part in np.nonzero(depth == depth.max()))
-    x = np.clip(chart.Gp[k], chart.Gp[1], chart.Gp[-2])
-    y = np.clip(chart.Gv[j], chart.Gv[1], chart.Gv[-2])
-    axes.text(x, y, "unstable", color=BAD, fontsize=9, ha="center", va="center", bbox=PAPER)
+def _clear_place(line: Array, taken: list[Array]) -> Array | None:
+    """Return the point of a line [of the axes] nearest to its middle that is free; None of none."""
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(line, axis=0).T))])
+    if along[-1] < _LEAST:
+        return None
+    spots = np.linspace(0.0, along[-1], 41)
+    points = np.column_stack([np.interp(spots, along, part) for part in line.T])
+    order = np.argsort(np.abs(spots - along[-1] / 2), kind="stable")
+    return next((points[k] for k in order if _is_free(points[k], taken)), None)
+
+
+def _is_free(point: Array, taken: list[Array]) -> bool:
+    inside = ((point > _EDGE) & (point < 1 - _EDGE)).all()
+    on_own = all(low < x < high for x, (low, high) in zip(point, _OWN_NAME, strict=True))
+    return bool(inside) and not on_own and all(np.abs(point - at).max() > _APART for at in taken)
+
+
+def _region(
+    axes: Axes, chart: GainChart, there: Array, name: str, fill: str | None, ink: str
+) -> None:
+    """Fill a region that has no number, and name it at the grid point that is deepest in it."""
+    if not there.any():
+        return
+    if fill:
+        seen = np.ma.masked_where(np.isnan(chart.alpha_upper), there.astype(float)).T
+        axes.contourf(chart.Gp, chart.Gv, seen, [0.5, 1.5], colors=[fill])
+    k, j = _deepest(chart, there)
+    side = {0: "left", len(chart.Gp) - 1: "right"}.get(k, "center")
+    height = {0: "bottom", len(chart.Gv) - 1: "top"}.get(j, "center")
+    style = {"color": ink, "fontsize": 9, "bbox": PAPER, "zorder": 6}
+    axes.text(chart.Gp[k], chart.Gv[j], name, ha=side, va=height, **style)
+
+
+def _deepest(chart: GainChart, there: Array) -> tuple[int, int]:
+    """Return the indices of the point of a region with most of it around, off edges and centre."""
+    wide = np.pad(there, 1, constant_values=False)
+    moves = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
+    depth = sum(np.roll(wide, move, (0, 1))[1:-1, 1:-1].astype(float) for move in moves)
+    own = [
+        np.log(factors / factors[0]) / np.log(factors[-1] / factors[0]) for factors in _of(chart)
+    ]
+    near = _inside(own[0][:, None], _OWN_NAME[0]) & _inside(own[1][None, :], _OWN_NAME[1])
+    score = np.where(there, depth - 5.0 * near, -np.inf)
+    places = np.argwhere(score == score.max())
+    middle = places.mean(axis=0)
+    k, j = places[np.abs(places - middle).sum(axis=1).argmin()]
+    return int(k), int(j)
+
+
+def _of(chart: GainChart) -> tuple[Array, Array]:
+    return chart.Gp, chart.Gv
+
+
+def _inside(part: Array, limits: tuple[float, float]) -> Array:
+    return (part > limits[0]) & (part < limits[1])
+
+
+def _dots(axes: Axes, chart: GainChart, lost: Array) -> None:
+    """Mark the loops that were computed: those between them are not."""
+    Gp, Gv = np.meshgrid(*_of(chart), indexing="ij")
+    axes.plot(Gp[~lost], Gv[~lost], ".", color=_INK, markersize=2.2, alpha=0.45)
+    axes.plot(Gp[lost], Gv[lost], "x", color=BAD, markersize=3.5, alpha=0.7)
 
 
 def _mark_own(axes: Axes, chart: GainChart) -> None:
     own = chart.own.alpha_upper
-    words = "unstable" if np.isnan(own) else "any" if np.isinf(own) else percent(own)
+    words = "unstable" if np.isnan(own) else borne_above(own).removeprefix("up to ")
     axes.plot(1, 1, "o", markersize=8, color="white", markeredgecolor="black", zorder=5)
     axes.annotate(
         f"the design: {words}",
@@ -125,64 +223,3 @@ def _mark_own(axes: Axes, chart: GainChart) -> None:
 
 def _written(gains: tuple[float, ...]) -> str:
     return ", ".join(f"{gain:g}" for gain in gains)
-
-
-def plot_damping_chart(canvas: Canvas, chart: DampingChart) -> None:
-    """Draw alpha_upper [%] over the damping ratio [%] of all links, known to the law and unknown.
-
-    Ratios at which a loop is unstable without any error of the stiffness are hatched; what bears
-    any error is a triangle at the top. No damping has no place on the logarithmic axis.
-    """
-    axes = canvas.subplots()
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    kept = chart.ratios > 0
-    ratios = 100 * chart.ratios[kept]
-    curves = {
-        "damping known to the controller": (chart.known[kept], PALETTE[0], "-", "o"),
-        "damping unknown to it": (chart.unknown[kept], PALETTE[1], "--", "s"),
-    }
-    top = _frame(axes, ratios, [values for values, *_ in curves.values()], chart)
-    for name, (values, colour, dashes, marker) in curves.items():
-        style = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 4.5}
-        shown = np.where(np.isfinite(values) & (values > 0), 100 * values, np.nan)
-        axes.plot(ratios, shown, label=name, **style)
-        any_error = np.isinf(values)
-        axes.plot(ratios[any_error], np.full(any_error.sum(), top), "^", color=colour)
-        _hatch_lost(axes, ratios, np.isnan(values), name, colour)
-    axes.axhline(100 * chart.alpha_star, color=MUTED, linewidth=1.1, label="the lemma")
-    for ratio in chart.own_ratios:
-        label = "the arm's own" if ratio == chart.own_ratios[0] else None
-        axes.axvline(100 * ratio, color="black", linewidth=0.9, linestyle=":", label=label)
-    few_ticks(axes.xaxis)
-    few_ticks(axes.yaxis)
-    axes.legend(loc="best", frameon=True, framealpha=0.9, edgecolor="none")
-    axes.set_title(f"{chart.design}: what it bears\n{_where(chart)}")
-    axes.set_xlabel("damping ratio of all links [%]")
-    axes.set_ylabel("overestimate of the stiffness [%]")
-
-
-def _frame(axes: Axes, ratios: Array, curves: list[Array], chart: DampingChart) -> float:
-    """Set the limits, and return the height [%] at which what bears any error is drawn."""
-    values = np.concatenate([*curves, [chart.alpha_star]])
-    values = 100 * values[np.isfinite(values) & (values > 0)]
-    low, high = (values.min(), values.max()) if len(values) else (1.0, 1.0)
-    axes.set_xlim(ratios[0] / 1.1, ratios[-1] * 1.1)
-    axes.set_ylim(low / 1.5, 3 * high)
-    return float(2.4 * high)
-
-
-def _hatch_lost(axes: Axes, ratios: Array, lost: Array, name: str, colour: str) -> None:
-    """Hatch the ratios at which a loop is unstable, half-way to those at which it is not."""
-    edges = np.concatenate([ratios[:1] / 1.1, np.sqrt(ratios[1:] * ratios[:-1]), ratios[-1:] * 1.1])
-    label: str | None = f"unstable: {name}"
-    for k in np.flatnonzero(lost):
-        span = {"facecolor": "none", "edgecolor": colour, "alpha": 0.35, "linewidth": 0.0}
-        axes.axvspan(edges[k], edges[k + 1], hatch=_HATCH, label=label, zorder=0, **span)
-        label = None
-
-
-def _where(chart: DampingChart) -> str:
-    law = " under its second loop" if chart.second_loop else ""
-    way = f" and at {chart.n_path} poses on its way" if chart.n_path > 1 else ""
-    return f"at the final pose{law}{way}"

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop.margin.loci import follow
 from flexctl.loop.margin.record import Margin
+from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
 from flexctl.view.margin_words import ALMOST_ALL, figure, lemma_words, percent
 from flexctl.view.style import BAD, GOOD, MUTED, PALETTE, few_ticks, plain_log
@@ -82,7 +83,7 @@ def _name(branch: ComplexArray, found: Margin) -> str:
     if not gaps or min(gaps) > 1e-3 * abs(value) or abs(value.imag) <= _STILL * abs(value):
         return f"no swing, {figure(abs(value))} 1/s"
     rate = found.rates[int(np.argmin(gaps))]
-    return f"{rate.mode}, {figure(abs(value.imag))} rad/s"
+    return f"{rate.mode}, {figure(abs(value))} rad/s"
 
 
 def _damping_axis(axes: Axes) -> None:
@@ -91,7 +92,8 @@ def _damping_axis(axes: Axes) -> None:
     axes.set_ylim(-30, 130)
     axes.axhline(0, color="black", linewidth=1)
     axes.axhspan(-200, 0, color=BAD, alpha=0.06, linewidth=0)
-    axes.text(0.01, 0.02, "unstable", transform=axes.transAxes, color=BAD, va="bottom")
+    style = {"color": BAD, "va": "bottom", "bbox": PAPER, "zorder": 6}
+    axes.text(0.01, 0.02, "unstable", transform=axes.transAxes, **style)
     axes.set_ylabel("damping ratio [%]")
     axes.tick_params(labelbottom=False)
 
@@ -100,12 +102,11 @@ def _frequency_axis(axes: Axes, critical: ComplexArray) -> None:
     plain_log(axes)
     size = np.abs(critical)[np.abs(critical) > 0]
     low, high = size.min() / 2, min(size.max(), _FASTEST * size.min()) * 2
-    axes.set_ylim(low, high * (high / low) ** 0.35)  # room for the names
+    axes.set_ylim(low, high)
     few_ticks(axes.yaxis)
     axes.set_ylabel("|eigenvalue| [rad/s]")
     axes.set_xlabel("alpha = K_hat/K - 1: error of the controller's stiffness [%]")
-    paper = {"frameon": True, "edgecolor": "none", "framealpha": 0.85}
-    axes.legend(loc="upper left", ncols=3, columnspacing=1.2, **paper).set_zorder(8)
+    legend_above(axes)
 
 
 def _mark(axes: Axes, found: Margin) -> None:
@@ -124,18 +125,30 @@ def _mark(axes: Axes, found: Margin) -> None:
 def _name_marks(axes: Axes, found: Margin) -> None:
     """Write both margins above each other at the right height of their lines."""
     low, high = _ends(found)
-    left, right = axes.get_xlim()
+    left = axes.get_xlim()[0]
     _write(axes, 0.0, 0.05, "K_hat = K", GOOD)
     if low > left:
         _write(axes, low, 0.30, f"exact: {low:.3g} %", BAD)
-    if high < right:
-        _write(axes, high, 0.30, f"exact: {percent(high / 100)}" if high else "exact: 0", BAD)
+    _write_end(axes, high, 0.30, f"exact: {_exact_words(high)}", BAD)
     star = 100 * found.lemma.alpha_star
-    if star < right:
-        _write(axes, star, 0.20, f"lemma: {lemma_words(found)}", PALETTE[0])
-    else:
-        style = {"ha": "right", "color": PALETTE[0], "bbox": PAPER, "zorder": 6}
-        axes.text(0.99, 0.20, f"lemma: {lemma_words(found)}", transform=axes.transAxes, **style)
+    _write_end(axes, star, 0.20, f"lemma: {lemma_words(found)}", PALETTE[0])
+
+
+def _exact_words(high: float) -> str:
+    if not np.isfinite(high):
+        return "no limit above"
+    return percent(high / 100) if high else "0"
+
+
+def _write_end(axes: Axes, x: float, height: float, words: str, colour: str) -> None:
+    """Write beside a line, or at the right edge of what lies beyond it."""
+    right = axes.get_xlim()[1]
+    if x < right:
+        _write(axes, x, height, words, colour)
+        return
+    beyond = f"{words}, beyond" if np.isfinite(x) else words
+    style = {"ha": "right", "va": "center", "color": colour, "bbox": PAPER, "zorder": 6}
+    axes.text(0.99, height, beyond, transform=axes.transAxes, **style)
 
 
 def _write(axes: Axes, x: float, height: float, words: str, colour: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-PAPER = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
+PAPER = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.92}
 _TICKS = (0.001, 0.01, 0.1, 1, 10, 100, 1000)
 _FINEST, _HIGHEST = 1e-3, 1e4  # percent
 

@@ -1,0 +1,264 @@
+"""How a law depends on the errors of its stiffness, as a linear fractional form.
+
+At rest the derivatives J of a law depend on the relative errors delta_i of its stiffness, with
+beta = delta/(1 + delta), by no more than
+
+    J(delta) = J_0 + sum_i (delta_i L_i + beta_i R_i) + sum_ij beta_i beta_j R_ij.
+
+A law that computes with forces K_hat q has L_i; one that computes with deflections K_hat^-1 f has
+R_i, as 1/(1 + delta) = 1 - beta. R_ij stand in composite control of flexible joints under gravity
+that measures the rotors: a rotor is to run ahead of its joint by c(q_d)/k_hat_j, which makes the
+demand u affine in beta_j; the deflection that the slow motion causes,
+z_qs = K_hat_z^-1 (B_z tau_s - T_z' f(y, u)), takes what is affine in u times (1 - beta_i) of every
+spring and mode i. Gains are given, so that this is all: j is a spring, i any part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Protocol
+
+import numpy as np
+import scipy.linalg
+
+from flexctl.checks import Array
+from flexctl.errors import ComputationError
+
+_RANK = 1e-11  # singular value below which a rank ends, rows and columns scaled to one size
+_ROUND_OFF = 1e-11  # of a derivative by the law's own size: below, it does not depend on delta
+_CUT = 1e-12  # the same in units of the law itself, in which differences of it have their noise
+_FORM = 1e-8  # relative: how well the form must meet the law at another delta
+_TRIED = np.array([1.0, -0.5, 3.0])  # errors at which a law is asked for its form
+_HALF = -0.5  # error at which beta is -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorGroup:
+    """Parts of the law's stiffness that are wrong by one and the same factor.
+
+    `parts` are indices of `Plant.stiffness_parts`; `range` is the size [-] that an error of 1
+    stands for.
+    """
+
+    name: str
+    parts: tuple[int, ...]
+    range: float = 1.0
+
+
+class Law(Protocol):
+    """J of a law at rest by the errors (parts,) of its stiffness, in one matrix [K L; E F]."""
+
+    @property
+    def parts(self) -> int:
+        """Number of errors."""
+        ...
+
+    def __call__(self, errors: Array) -> Array:
+        """Return J, (m + n_z, 2n + n_z)."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class LawForm:
+    """J - J_0 = P Delta (I - D Delta)^-1 Q, Delta = diag(delta_i I) with `sizes` channels each.
+
+    P is (k, r), Q (r, l) and D (r, r) for J (k, l); errors in units of their groups' `range`.
+    """
+
+    P: Array
+    Q: Array
+    D: Array
+    sizes: tuple[int, ...]
+
+    def change(self, delta: Array) -> Array:
+        """J - J_0 (k, l) under errors delta (groups,)."""
+        owner = np.repeat(delta, self.sizes)
+        return self.P * owner @ np.linalg.solve(np.eye(len(owner)) - self.D * owner, self.Q)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Dependence:
+    """L_i and R_i of every group and R_ij of pairs (outer i, inner j), all (k, l).
+
+    `units` are those of rows (k,) and columns (l,) in which the law itself is at most 1.
+    """
+
+    linear: tuple[Array, ...]
+    once: tuple[Array, ...]
+    twice: Mapping[tuple[int, int], Array] = field(default_factory=dict)
+    units: tuple[Array, Array]
+
+
+def factor_law(J: Law, groups: Sequence[ErrorGroup]) -> LawForm:
+    """Find the form of a law; pairs of groups are asked for only where it is not met without.
+
+    Raises
+    ------
+    ComputationError
+        When the law depends on a stiffness in another way than `J(delta)` above.
+    """
+    J_0 = J(np.zeros(J.parts))
+    found = _dependence(J, J_0, groups)
+    form = _realise(found, groups)
+    if _distance(J, J_0, groups, form) <= _FORM:
+        return form
+    twice = {**found.twice, **_pairs(J, J_0, groups, found.units)}
+    form = _realise(replace(found, twice=twice), groups)
+    off = _distance(J, J_0, groups, form)
+    if not off <= _FORM:  # nor where it is no number
+        raise ComputationError(
+            "errors: wanted a law whose derivatives hold no more than products of two compliances, "
+            f"came one that is off by {off:.1e} from that"
+        )
+    return form
+
+
+def errors_of(J: Law, groups: Sequence[ErrorGroup], delta: Sequence[float]) -> Array:
+    """Errors of all parts (p,) where each group has its own delta."""
+    errors = np.zeros(J.parts)
+    for group, value in zip(groups, delta, strict=True):
+        errors[list(group.parts)] = value * group.range
+    return errors
+
+
+def _dependence(J: Law, J_0: Array, groups: Sequence[ErrorGroup]) -> _Dependence:
+    """L_i, R_i and R_ii, from J at three errors of each group."""
+    inverse = _TRIED / (1 + _TRIED)
+    powers = np.linalg.inv(np.column_stack([_TRIED, inverse, inverse**2]))
+    whole = [replace(group, range=1.0) for group in groups]
+    moved = [np.array([J(errors_of(J, [g], [x])) - J_0 for x in _TRIED]) for g in whole]
+    parts = []
+    for change in moved:
+        size = _magnitude(np.abs(J_0) + np.abs(change).sum(axis=0))
+        found = np.tensordot(powers, change, 1)
+        parts.append(np.where(np.abs(found) > _ROUND_OFF * size, found, 0.0))
+    return _Dependence(
+        linear=tuple(part[0] for part in parts),
+        once=tuple(part[1] for part in parts),
+        twice={(k, k): part[2] for k, part in enumerate(parts) if part[2].any()},
+        units=_scales(np.abs(J_0) + sum(np.abs(change).sum(axis=0) for change in moved)),
+    )
+
+
+def _pairs(
+    J: Law, J_0: Array, groups: Sequence[ErrorGroup], units: tuple[Array, Array]
+) -> dict[tuple[int, int], Array]:
+    """R_ij + R_ji of all pairs that have one: mixed differences of J where beta_i = beta_j = -1.
+
+    Only the sum is seen. It is given to the earlier group as the inner one: springs, of which one
+    of the two is, come first among the parts.
+    """
+    whole = [replace(group, range=1.0) for group in groups]
+    alone = [J(errors_of(J, [group], [_HALF])) for group in whole]
+    found = {}
+    for i, j in combinations(range(len(groups)), 2):
+        both = J(errors_of(J, [whole[i], whole[j]], [_HALF, _HALF]))
+        mixed = (both - alone[i]) - (alone[j] - J_0)
+        mixed = np.where(np.abs(mixed) > _ROUND_OFF * np.outer(*units), mixed, 0.0)
+        if mixed.any():
+            found[j, i] = mixed
+    return found
+
+
+def _realise(found: _Dependence, groups: Sequence[ErrorGroup]) -> LawForm:
+    """Put the channels w = delta Q x of all L_i and those of all R_i, R_ij together, by group."""
+    stiff = [factor(part) for part in found.linear]
+    outer, inner, D = _compliant_channels(found)
+    counts = np.array([[len(Q) for _, Q in stiff], [len(Q) for Q in inner]], dtype=int)
+    owner = np.repeat(np.tile(np.arange(len(groups)), 2), counts.ravel())
+    order = np.argsort(owner, kind="stable")
+    ranges = np.array([group.range for group in groups])[owner[order], None]
+    height, width = map(len, found.units)
+    P = np.hstack([np.zeros((height, 0)), *(P for P, _ in stiff), *outer])
+    Q = np.vstack([np.zeros((0, width)), *(Q for _, Q in stiff), *inner])
+    D = np.asarray(scipy.linalg.block_diag(np.zeros((counts[0].sum(),) * 2), D))
+    return LawForm(
+        P=P[:, order],
+        Q=ranges * Q[order],
+        D=ranges * D[np.ix_(order, order)],
+        sizes=tuple(counts.sum(axis=0).tolist()),
+    )
+
+
+def _compliant_channels(found: _Dependence) -> tuple[list[Array], list[Array], Array]:
+    """P_i (k, r_i), Q_i (r_i, l) and D: w = beta (Q x + N w) is w = delta (Q x + (N - I) w).
+
+    Of a chain of channels P_i N_ij Q_j = R_ij, P_i Q_i = R_i, and nothing longer: r_i is the rank
+    of all that passes through i, what comes before by what follows,
+
+        [R_i   R_ij ..]   [P_i     ]
+        [R_hi   0     ] = [P_h N_hi] [Q_i  N_ij Q_j ..],
+        [ ..          ]   [ ..     ]
+
+    the least number of channels with these R_i and R_ij.
+    """
+    count, (height, width) = len(found.once), map(len, found.units)
+    followers = [[j for j in range(count) if (i, j) in found.twice] for i in range(count)]
+    factors = [_passing(found, i, followers[i]) for i in range(count)]
+    outer, inner = [P[:height] for P, _ in factors], [C[:, :width] for _, C in factors]
+    starts = np.concatenate([[0], np.cumsum([len(C) for C in inner])]).astype(int)
+    N = np.zeros((starts[-1], starts[-1]))
+    for i, (_, C) in enumerate(factors):
+        for k, j in enumerate(followers[i], start=1):
+            back = _right_inverse(factors[j][1], found.units[1])[:width]
+            into = C[:, k * width : (k + 1) * width] @ back
+            N[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] = into
+    return outer, inner, N - np.eye(len(N))
+
+
+def _passing(found: _Dependence, i: int, followers: Sequence[int]) -> tuple[Array, Array]:
+    """Factors of what passes through group i, in the units of the law."""
+    first = [found.once[i], *(found.twice[i, j] for j in followers)]
+    before = [found.twice[pair] for pair in found.twice if pair[1] == i]
+    rows, columns = found.units
+    later = [np.hstack([part, *[0 * part] * len(followers)]) for part in before]
+    units = np.tile(rows, 1 + len(before)), np.tile(columns, 1 + len(followers))
+    return factor(np.vstack([np.hstack(first), *later]), units)
+
+
+def _right_inverse(C: Array, columns: Array) -> Array:
+    """X with C X = I for C (r, c l) of full row rank, the least one in units of columns (l,)."""
+    units = np.tile(columns, C.shape[1] // len(columns))
+    return np.linalg.pinv(C / units) / units[:, None]
+
+
+def _distance(J: Law, J_0: Array, groups: Sequence[ErrorGroup], form: LawForm) -> float:
+    """How far the form is from the law at errors that were not used to find it, relative.
+
+    They are as large whatever the groups' ranges: small errors show no form.
+    """
+    ranges = np.array([group.range for group in groups])
+    delta = (0.7 + 0.6 * np.cos(np.arange(len(groups)))) / ranges
+    wanted = J(errors_of(J, groups, delta.tolist()))
+    size = _magnitude(np.abs(wanted) + np.abs(J_0))
+    return float((np.abs(J_0 + form.change(delta) - wanted) / size).max(initial=0.0))
+
+
+def _scales(size: Array) -> tuple[Array, Array]:
+    """Units of rows (k,) and columns (l,) in which all of a matrix of magnitudes is at most 1."""
+    rows = size.max(axis=1, initial=0.0)
+    rows[rows == 0] = 1.0
+    columns = (size / rows[:, None]).max(axis=0, initial=0.0)
+    columns[columns == 0] = 1.0
+    return rows, columns
+
+
+def _magnitude(size: Array) -> Array:
+    """Product of row and column unit (k, l): against it an entry is small or is not."""
+    return np.outer(*_scales(size))
+
+
+def factor(A: Array, units: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
+    """Factors P (k, r), Q (r, l) of A (k, l) = P Q of its rank r, found in scaled units.
+
+    With `units` of rows (k,) and columns (l,), in which round-off is a number, that ends the rank.
+    """
+    if not A.any():
+        return A[:, :0], A[:0]
+    rows, columns = units or _scales(np.abs(A))
+    U, s, Vt = np.linalg.svd(A / rows[:, None] / columns, full_matrices=False)
+    rank = int((s > (_CUT if units else _RANK * s[0])).sum())
+    root = np.sqrt(s[:rank])
+    return rows[:, None] * U[:, :rank] * root, root[:, None] * Vt[:rank] * columns

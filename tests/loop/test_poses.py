@@ -1,0 +1,56 @@
+"""Poses along a motion: the same ones for margins, their remedies and the verdict's tolerance."""
+
+import numpy as np
+import pytest
+
+from flexctl.catalogue import BasisChoice
+from flexctl.design import make_reference
+from flexctl.loop.margin.poses import motion_poses
+from flexctl.loop.margin.stiffness_tolerance import judge_stiffness
+from flexctl.loop.margin.study import find_margin
+
+ONE = BasisChoice(kind="modes", order=1)
+BASIS = {"kind": "modes", "order": 1}
+
+
+def design_of(make, **tables):
+    return make["design"]([0.0, 0.4], [0.3, 0.9], basis=BASIS, **tables)
+
+
+@pytest.mark.parametrize(
+    ("tables", "count", "times"),
+    [
+        ({}, 3, [0.0, 0.25, 0.5]),
+        ({}, 2, [0.0, 0.5]),
+        ({}, 1, [0.5]),
+        ({"kind": "setpoint"}, 5, [0.0]),
+        ({"kind": "spin-up"}, 1, [0.5]),
+    ],
+)
+def test_poses_are_those_of_the_reference_at_their_times_the_end_last(make, tables, count, times):
+    motion = make_reference(design_of(make, **tables))
+    found, poses = motion_poses(motion, count)
+
+    assert found.tolist() == times
+    np.testing.assert_allclose(poses, motion.sample(np.array(times))[0].T, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(poses[-1], motion.final, rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["cycloid", "setpoint"])
+def test_one_pose_of_the_path_is_the_final_one_that_is_judged(make, kind):
+    arm, design = make["two-link"]((0.0, 0.0, 0.0), EI=40.0), design_of(make, kind=kind)
+    found = find_margin(arm, design, truth_basis=ONE, n_path=1)
+    pose = found.path[0]
+
+    assert pose.t == (0.5 if kind == "cycloid" else 0.0)
+    assert pose.interval.alpha_upper == pytest.approx(found.exact.alpha_upper, rel=1e-9)
+    assert pose.alpha_star == pytest.approx(found.lemma.alpha_star, rel=1e-12)
+
+
+def test_the_tolerance_of_a_set_point_is_that_of_its_pose(make):
+    design = design_of(make, kind="setpoint")
+    loop = make["close"](make["two-link"]((0.0, 0.0, 0.0), EI=40.0), design, order=1)
+    found = judge_stiffness(loop)
+
+    assert found.path_t == 0.0
+    assert found.path_upper == pytest.approx(found.exact.alpha_upper, rel=1e-12)

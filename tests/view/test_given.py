@@ -1,0 +1,110 @@
+"""`flexctl margin --stiffness`: what is said of a stiffness of one's own."""
+
+import json
+
+import numpy as np
+import pytest
+
+from flexctl.design import Lemma
+from flexctl.loop.margin.given_record import GivenAt, GivenError
+from flexctl.loop.margin.interval import Interval, Loss
+from flexctl.view.given_words import given_words
+
+ASKED = ("margin", "subudhi-morris-2r", "subudhi-morris-decoupling", "--no-structured")
+ASKED += ("--truth-modes", "2", "--path", "2")
+UNSTABLE_WITHOUT = GivenAt(t=0.5, stable=True, abscissa=-1.0, mode="", share=None)
+FLUTTER = Loss(alpha=0.25, frequency=20.0, mode="link2.y.1")
+
+
+def lemma(alpha_star):
+    return Lemma(
+        H=np.eye(1),
+        lambda_max=1.0,
+        alpha_star=alpha_star,
+        loss="divergence",
+        basis=None,
+        coordinates=("link2.y.1",),
+        assumptions=(),
+    )
+
+
+def at(t, upper, stable, growth=-1.0):
+    share = Interval(lower=None, upper=upper)
+    mode = "" if stable else "link2.y.1"
+    return GivenAt(t=t, stable=stable, abscissa=growth, mode=mode, share=share)
+
+
+def given(*poses, alpha_star=3.0):
+    errors = {"link1.y.1": 0.1, "link2.y.1": -0.2}
+    return GivenError(errors=errors, lemma=lemma(alpha_star), at=poses)
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (
+            given(at(None, None, True), at(0.5, FLUTTER, False, 2.0)),
+            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) destabilises it at 1 of 2 "
+            "poses, most so at t = 0.5 s: there link2's first mode in y grows at 2 1/s; it bears "
+            "25 % of that error there (lost in flutter of link2's first mode in y at 20 rad/s); "
+            "the lemma allows it. ",
+        ),
+        (
+            given(at(None, None, True), alpha_star=0.5),
+            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) is borne at the final "
+            "pose, and any multiple of "
+            "that error that leaves a stiffness there; the lemma allows 50 % of it. ",
+        ),
+        (
+            given(GivenAt(t=None, stable=False, abscissa=1.0, mode="joint1", share=None)),
+            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) destabilises it at the "
+            "final pose: there joint1 grows at 1 1/s; it bears none of that error there; the "
+            "lemma allows it. ",
+        ),
+        (
+            given(at(None, None, True), at(0.5, FLUTTER, True)),
+            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) is borne at all 2 poses, "
+            "and less of it only up to 25 % at t = 0.5 s; the lemma allows it. ",
+        ),
+        (
+            given(at(None, None, True), UNSTABLE_WITHOUT),
+            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) is borne at all 2 poses, "
+            "and the loop is unstable without it at t = 0.5 s; the lemma allows it. ",
+        ),
+    ],
+)
+def test_what_is_said(found, words):
+    assert given_words(found, "at the final pose") == words
+
+
+@pytest.fixture
+def ratios(tmp_path):
+    path = tmp_path / "measured.csv"
+    path.write_text("part,ratio\nlink1,1.5\nlink2.y.1,0.7\n")
+    return path
+
+
+def test_a_given_stiffness_is_answered_with_its_parts_and_poses(flexctl, ratios):
+    heard = flexctl(*ASKED, "--stiffness", ratios, "--json")
+    found = json.loads(heard.out)["given_stiffness"]
+
+    assert (heard.status, heard.err) == (0, "")
+    assert found["errors"] == pytest.approx({"link1.y.1": 0.5, "link1.y.2": 0.5, "link2.y.1": -0.3})
+    assert [pose["t"] is None for pose in found["poses"]] == [True, False, False]
+    assert found["stable"] == all(pose["abscissa"] < 0 for pose in found["poses"])
+
+
+def test_a_given_stiffness_stands_in_the_table_and_the_verdict(flexctl, ratios):
+    heard = flexctl(*ASKED, "--stiffness", ratios)
+
+    assert heard.out.count("stiffness given") == 2
+
+
+def test_a_part_that_is_none_is_refused_with_the_file(flexctl, tmp_path):
+    path = tmp_path / "measured.csv"
+    path.write_text("part,ratio\nlink9,1.5\n")
+    heard = flexctl(*ASKED, "--stiffness", path)
+
+    assert (heard.status, heard.out) == (2, "")
+    assert heard.err.startswith(f"flexctl: {path}: stiffness: wanted some of ")
+    assert heard.err.endswith("came 'link9'\n")
