@@ -64,6 +64,11 @@ class Body:
         mixed = self.mixes.get(direction)
         return mixed.names if mixed else self.planes[direction].names
 
+    def shapes_at(self, direction: str, length: float) -> Shapes:
+        """Shapes of the coordinates of one plane at one free length [m]."""
+        mixed = self.mixes.get(direction)
+        return mixed.at(length) if mixed else self.planes[direction]
+
     def power(self, direction: str) -> tuple[int, ...]:
         """Power of the length in each coordinate of one plane, as in `Shapes`; modes have 0."""
         if direction in self.mixes:

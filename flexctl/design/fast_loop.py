@@ -194,24 +194,26 @@ def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
     """Give the size (n_z,), in the plant's coordinates, of one unit of each fast position."""
     units = [np.ones(len(plant.rotors))]
     for body in plant.bodies:
-        for shapes in body.planes.values():
-            if loop.modes and not isinstance(shapes, ModeShapes):
+        for direction, shapes in body.planes.items():
+            if loop.modes is None:
+                units.append(np.ones(len(body.names(direction))))
+                continue
+            if not isinstance(shapes, ModeShapes):
+                basis = 'sliding "exact"' if direction in body.mixes else 'kind "elements"'
                 raise InputError(
-                    f'{label}: fast_loop.modes: wanted no such key with basis.kind "elements", '
+                    f"{label}: fast_loop.modes: wanted no such key with basis.{basis}, "
                     f"came {loop.modes}"
                 )
             units.append(_mode_units(shapes, loop.modes))
     return np.concatenate(units)
 
 
-def _mode_units(shapes: Any, modes: str | None) -> Array:
+def _mode_units(shapes: ModeShapes, modes: str) -> Array:
     """Own coordinates (n,) per unit of one normalised otherwise.
 
     "tip": psi(1) = 1. "mass": the modal mass of line and tip load, m int psi''^2 dxi / beta^4, is
     the line's mass m.
     """
-    if modes is None:
-        return np.ones(len(shapes.names))
     if modes == "tip":
         return 1 / shapes.value(1.0)[:, 0]
     xi, weights = shapes.quadrature()

@@ -14,6 +14,7 @@ from flexctl.plant.inertia import require_inertia
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
 from flexctl.plant.operations import Operations, count_operations
 from flexctl.plant.plant import Plant, assemble_plant
+from flexctl.plant.sliding import check_followed, followed_range
 from flexctl.plant.stiffness_error import StiffnessError
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "backend",
     "cache_folder",
     "cached_library",
+    "check_followed",
     "check_joints",
     "compile_functions",
     "count_operations",
@@ -34,6 +36,7 @@ __all__ = [
     "evaluate_in",
     "find_compiler",
     "find_equilibrium",
+    "followed_range",
     "joint_range",
     "linearise",
     "require_inertia",
