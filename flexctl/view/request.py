@@ -54,7 +54,7 @@ def basis_words(basis: Mapping[str, Any]) -> str:
     dropped, exact = basis.get("drop_above"), basis.get("sliding") == "exact"
     parts = [f"{basis['order']} {kind}"]
     parts += [f"below {dropped:g} rad/s"] if dropped else []
-    parts += ["(exact at every length)"] if exact else []
+    parts += ["exact at every length"] if exact else []
     return " ".join(parts)
 
 
