@@ -14,7 +14,7 @@ from flexctl.plant.inertia import require_inertia
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
 from flexctl.plant.operations import Operations, count_operations
 from flexctl.plant.plant import Plant, assemble_plant
-from flexctl.plant.sliding import check_followed, followed_range
+from flexctl.plant.sliding import followed_range
 from flexctl.plant.stiffness_error import StiffnessError
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "backend",
     "cache_folder",
     "cached_library",
-    "check_followed",
     "check_joints",
     "compile_functions",
     "count_operations",

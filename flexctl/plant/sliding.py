@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import BadZipFile
 
 import numpy as np
 
-from flexctl.beam import SlidingLine, SlidingShapes, fit_sliding_shapes
+from flexctl.beam import LegendreShapes, SlidingLine, SlidingShapes, fit_sliding_shapes
 from flexctl.body import Body
 from flexctl.catalogue import Link
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
+from flexctl.plant.compilation import cache_folder, source_digest
 
 _BEYOND = 0.05  # of the lengths that the limits allow: a run may swing beyond them
 _TOLERANCE = 1e-9  # of shapes: their frequencies err by its square
@@ -68,8 +75,45 @@ def _allowed_lengths(link: Link) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def _fitted(n: int, line: SlidingLine, shortest: float, longest: float) -> SlidingShapes:
-    """Fit once: planes, design and truth often share the modes."""
-    return fit_sliding_shapes(n, line, shortest, longest, _TOLERANCE)
+    """Fit once: planes, design and truth often share the modes, and the next command does."""
+    key = f"{source_digest()} {n} {line!r} {shortest!r} {longest!r} {_TOLERANCE!r}"
+    path = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
+    kept = _kept(path)
+    if kept is None:
+        kept = fit_sliding_shapes(n, line, shortest, longest, _TOLERANCE)
+        _keep(path, kept)
+    return kept
+
+
+def _kept(path: Path) -> SlidingShapes | None:
+    """Return the modes that an earlier fit left in the cache; None where it left none."""
+    try:
+        with np.load(path) as file:
+            return SlidingShapes(
+                shortest=float(file["range"][0]),
+                longest=float(file["range"][1]),
+                base=LegendreShapes(curvatures=file["curvatures"]),
+                mix=file["mix"],
+                error=file["error"],
+            )
+    except (OSError, KeyError, ValueError, EOFError, BadZipFile):
+        return None
+
+
+def _keep(path: Path, shapes: SlidingShapes) -> None:
+    """Leave modes in the cache, if it can be written."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=path.parent) as folder:
+            made = Path(folder) / path.name
+            np.savez(
+                made,
+                range=[shapes.shortest, shapes.longest],
+                curvatures=shapes.base.curvatures,
+                mix=shapes.mix,
+                error=shapes.error,
+            )
+            os.replace(made, path)  # atomic: another process never reads half a file
 
 
 def followed_range(bodies: Sequence[Body]) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from flexctl.beam import ModeShapes, SlidingLine, roots_along
 from flexctl.catalogue import BasisChoice, apply_settings, load_model
 from flexctl.errors import ComputationError, InputError
-from flexctl.plant import StiffnessError, assemble_plant, linearise
+from flexctl.plant import StiffnessError, assemble_plant, linearise, sliding
 from flexctl.plant.stiffness_error import part_energies
 
 RRP = "theodore-ghosal-rrp"
@@ -32,9 +32,9 @@ LENGTHS = [0.1, 0.3, 0.65, 1.0, 1.3]
 
 
 @cache
-def plant_of(sliding, order=2, settings=(), engine="recursion", kind="modes", error=None):
+def plant_of(modes, order=2, settings=(), engine="recursion", kind="modes", error=None):
     arm = apply_settings(load_model(RRP), settings)
-    basis = BasisChoice(kind=kind, order=order, sliding=sliding)
+    basis = BasisChoice(kind=kind, order=order, sliding=modes)
     return assemble_plant(arm, basis, engine=engine, interpreted=True, stiffness_error=error)
 
 
@@ -101,6 +101,32 @@ def test_planes_and_plants_share_one_fit():
     assert mixes["x"] is mixes["y"]
     again = assemble_plant(load_model(RRP), BasisChoice(sliding="exact"), interpreted=True)
     assert again.bodies[2].mixes["x"] is mixes["x"]
+
+
+def test_the_next_command_finds_the_modes_that_this_one_made(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
+    arguments = 1, LOADS[()], 0.5, 0.7
+    first = sliding._fitted.__wrapped__(*arguments)
+    monkeypatch.delattr(sliding, "fit_sliding_shapes")
+    again = sliding._fitted.__wrapped__(*arguments)
+    assert (again.shortest, again.longest) == (0.5, 0.7)
+    np.testing.assert_array_equal(again.mix, first.mix)
+    np.testing.assert_array_equal(again.base.curvatures, first.base.curvatures)
+    np.testing.assert_array_equal(again.error, first.error)
+
+
+@pytest.mark.parametrize("left", [None, b"", b"PK no archive"], ids=["closed", "empty", "broken"])
+def test_a_cache_that_holds_nothing_good_does_not_matter(tmp_path, monkeypatch, left):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("FLEXCTL_CACHE", str(folder))
+    arguments = 1, LOADS[()], 0.5, 0.7
+    if left is None:
+        folder.write_text("a file where the folder should be")
+    else:
+        sliding._fitted.__wrapped__(*arguments)
+        for path in folder.iterdir():
+            path.write_bytes(left)
+    assert sliding._fitted.__wrapped__(*arguments).longest == 0.7
 
 
 @pytest.mark.parametrize("length", LENGTHS)
