@@ -15,8 +15,8 @@ from flexctl.plant.stiffness_error import part_energies
 
 RRP = "theodore-ghosal-rrp"
 ECCENTRIC = (
-    "payload.com=[0.0, 0.0, 0.03]",
-    "payload.inertia=[2e-4, 2e-4, 1e-4]",
+    "payload.com=[0.0, 0.0, 0.02]",
+    "payload.inertia=[5e-4, 5e-4, 2e-4]",
     'link3.tip_load.include=["M", "J", "D"]',
 )
 LOADS = {
@@ -24,8 +24,8 @@ LOADS = {
     ECCENTRIC: SlidingLine(
         mass_per_length=0.331,
         mass=0.0828,
-        inertia=2e-4 + 0.0828 * 0.03**2,
-        first_moment=0.0828 * 0.03,
+        inertia=5e-4 + 0.0828 * 0.02**2,
+        first_moment=0.0828 * 0.02,
     ),
 }
 LENGTHS = [0.1, 0.3, 0.65, 1.0, 1.3]
