@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 
+from flexctl.beam.analyticity import AnalyticEllipse, analytic_discs, analytic_ellipse
 from flexctl.beam.assumed_modes import AssumedModes, ModeShapes
+from flexctl.beam.chebyshev import chebyshev_polynomials, clenshaw
 from flexctl.beam.course import PLAIN, Course, Lump, merged, panel_rule
+from flexctl.beam.frequency_equation import FrequencyEquation, frequency_equation, root_rate
 from flexctl.beam.graded import GradedElements, TimoshenkoElements
 from flexctl.beam.hermite import HermiteElements, HermiteShapes
 from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.loose_modes import FreeModes, PinnedModes
 from flexctl.beam.matrices import (
     BeamMatrices,
@@ -14,10 +18,14 @@ from flexctl.beam.matrices import (
     modal_damping,
     unit_matrices,
 )
+from flexctl.beam.mode_table import ModeTable, tabulate_modes
+from flexctl.beam.moving_integrals import INTEGRALS, shape_integrals
+from flexctl.beam.moving_modes import MovingModes, moving_modes
 from flexctl.beam.reduction import CraigBampton, drop_above
 from flexctl.beam.ritz import RitzModes
-from flexctl.beam.roots import clamped_mass_roots, count_roots_below
+from flexctl.beam.roots import clamped_mass_roots, count_roots_below, roots_along
 from flexctl.beam.shapes import HIGHEST_ORDER, Basis, Shapes, gauss
+from flexctl.beam.sliding_shapes import LegendreShapes, SlidingShapes, fit_sliding_shapes
 
 BASES: dict[str, Callable[[int], Basis]] = {
     "modes": AssumedModes,
@@ -29,7 +37,9 @@ BASES: dict[str, Callable[[int], Basis]] = {
 __all__ = [
     "BASES",
     "HIGHEST_ORDER",
+    "INTEGRALS",
     "PLAIN",
+    "AnalyticEllipse",
     "AssumedModes",
     "Basis",
     "Beam",
@@ -37,23 +47,41 @@ __all__ = [
     "Course",
     "CraigBampton",
     "FreeModes",
+    "FrequencyEquation",
     "GradedElements",
     "HermiteElements",
     "HermiteShapes",
+    "LegendreShapes",
+    "LoadPath",
     "Lump",
     "ModeShapes",
+    "ModeTable",
+    "MovingModes",
     "PinnedModes",
     "RitzModes",
     "Shapes",
+    "SlidingLine",
+    "SlidingShapes",
     "TimoshenkoElements",
     "TipLoad",
+    "analytic_discs",
+    "analytic_ellipse",
     "assemble_matrices",
+    "chebyshev_polynomials",
     "clamped_mass_roots",
+    "clenshaw",
     "count_roots_below",
     "drop_above",
+    "fit_sliding_shapes",
+    "frequency_equation",
     "gauss",
     "merged",
     "modal_damping",
+    "moving_modes",
     "panel_rule",
+    "root_rate",
+    "roots_along",
+    "shape_integrals",
+    "tabulate_modes",
     "unit_matrices",
 ]

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 
 from flexctl.beam.course import Course
 from flexctl.beam.line import TipLoad
+from flexctl.beam.load_path import LoadPath
 from flexctl.beam.ritz import ritz_modes
 from flexctl.beam.roots import clamped_mass_roots
 from flexctl.beam.shapes import Array, Shapes, check_order
+from flexctl.beam.tip_conditions import null_direction
 from flexctl.beam.waves import clamped_waves
 
 
@@ -49,7 +51,8 @@ class AssumedModes:
 def _modes(order: int, tip: TipLoad) -> Shapes:
     """Find the modes once: the links of an arm, design and truth alike, often share them."""
     beta = clamped_mass_roots(order, tip)
-    return _normalised(ModeShapes(beta=beta, amplitudes=_amplitudes(beta, tip)))
+    amplitudes = null_direction(beta[None], LoadPath.through(tip))[0]
+    return _normalised(ModeShapes(beta=beta, amplitudes=amplitudes))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,26 +98,6 @@ class ModeShapes(Shapes):
         """Return the derivative of all shapes at xi (k,), (n, k)."""
         waves = clamped_waves(self.beta, xi, derivative)
         return np.einsum("iw,wik->ik", self.amplitudes, waves)
-
-
-def _amplitudes(beta: Array, tip: TipLoad) -> Array:
-    """Return unit amplitudes (n, 2) that meet both conditions at the tip.
-
-    psi''(1) = beta^4 (J psi'(1) + D psi(1)),  -psi'''(1) = beta^4 (M psi(1) + D psi'(1)).
-
-    At a root both conditions say the same, so (10) of [TG95] takes the second alone, which is
-    0 / 0 where that one holds for every wave.  Here each row counts in proportion to what its
-    terms leave of their size, and the singular vector of both together is taken.
-    """
-    tip_waves = np.array([clamped_waves(beta, np.ones(1), k)[:, :, 0] for k in range(4)])
-    w, slope, moment, shear = np.moveaxis(tip_waves, 2, 1)  # each (n, 2)
-    pull = (beta**4)[:, None]
-    rows = (
-        (moment, -pull * tip.inertia * slope, -pull * tip.offset * w),
-        (shear, pull * tip.mass * w, pull * tip.offset * slope),
-    )
-    scaled = [sum(row) / sum(np.abs(term).max(1, keepdims=True) for term in row) for row in rows]
-    return np.linalg.svd(np.stack(scaled, axis=1))[2][:, -1]
 
 
 def _normalised(shapes: ModeShapes) -> ModeShapes:

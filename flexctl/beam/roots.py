@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from flexctl.beam.line import TipLoad
+from flexctl.beam.load_path import LoadPath
 from flexctl.beam.shapes import Array, check_order
 
 _SHORT = 1.0  # below this wave number power series are used: the products would cancel
@@ -35,19 +36,29 @@ def clamped_mass_roots(n: int, tip: TipLoad | None = None) -> Array:
     InputError
         If n is out of range.  Source: [TG95], (11).
     """
+    return roots_along(n, LoadPath.through(tip or TipLoad()))[0]
+
+
+def roots_along(n: int, loads: LoadPath) -> Array:
+    """Return the n lowest roots for each of k loads, (k, n) [-]: `clamped_mass_roots` at once.
+
+    Raises
+    ------
+    InputError
+        If n is out of range.
+    """
     check_order(n)
-    tip = tip or TipLoad()
-    wanted = np.arange(1, n + 1)
-    low, high = np.zeros(n), math.pi * wanted
+    wanted = np.tile(np.arange(1, n + 1), (len(loads.value), 1))
+    low, high = np.zeros(wanted.shape), math.pi * wanted
     middle = high / 2
     while ((low < middle) & (middle < high)).any():
-        beyond = count_roots_below(middle, tip) >= wanted
+        beyond = count_roots_below(middle, loads) >= wanted
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
         middle = (low + high) / 2
     return np.asarray(high, dtype=float)
 
 
-def count_roots_below(beta: Array, tip: TipLoad) -> Array:
+def count_roots_below(beta: Array, tip: TipLoad | LoadPath) -> Array:
     """Return how many roots lie below each beta, by Wittrick and Williams's count.
 
     It is the number of roots with the tip clamped as well, 1 = cosh(b) cos(b), plus the number
@@ -62,14 +73,14 @@ def count_roots_below(beta: Array, tip: TipLoad) -> Array:
     Parameters
     ----------
     beta
-        Wave numbers (k,) [-], above 0.
+        Wave numbers (k,) [-], above 0; (k, n) for k loads.
     tip
-        Load at the tip.
+        Load at the tip, or k loads.
 
     Returns
     -------
     Array
-        Whole numbers (k,).
+        Whole numbers, of the shape of beta.
     """
     clamped, plus, minus, product = _hyperbolic_products(beta)
     free = 2 / np.cosh(beta) - clamped  # 1 + cosh cos

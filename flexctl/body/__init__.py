@@ -2,7 +2,7 @@
 
 from flexctl.body.body import Body, Local, free_length, link_course
 from flexctl.body.dynamics import BodyDynamics, body_dynamics, evaluate_body, local_coordinates
-from flexctl.body.line import scales
+from flexctl.body.line import scales, spread
 from flexctl.body.motion import (
     BodyMotion,
     cross_joint,
@@ -39,5 +39,6 @@ __all__ = [
     "rotation_matrix",
     "scales",
     "space_rate",
+    "spread",
     "tip_turns",
 ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import casadi as ca
 
-from flexctl.beam import PLAIN, Beam, Course, Lump, Shapes
+from flexctl.beam import PLAIN, Beam, Course, Lump, Shapes, SlidingShapes
 from flexctl.body.rotation import elementary_rotation
 from flexctl.catalogue import Link
+from flexctl.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +23,28 @@ class Body:
         Continuous data of the link, from the model file.
     planes
         Shapes by direction of deflection; empty for a rigid link.
+    mixes
+        Of a sliding link whose modes follow its length: by direction, how its coordinates mix the
+        shapes of the plane, which are then the base of the mix.
+
+    Raises
+    ------
+    InputError
+        If a link that does not slide has a mix, or a mix another base than its plane.
     """
 
     link: Link
     planes: Mapping[str, Shapes]
+    mixes: Mapping[str, SlidingShapes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check that every mix belongs to its plane."""
+        for direction, mixed in self.mixes.items():
+            if not self.sliding or self.planes.get(direction) is not mixed.base:
+                raise InputError(
+                    f"{self.link.name}.{direction}: wanted a sliding link whose plane has the base "
+                    "of its mix, came another"
+                )
 
     @property
     def sliding(self) -> bool:
@@ -37,9 +56,25 @@ class Body:
         """Names of the elastic coordinates, such as ``link2.y.1``."""
         return tuple(
             f"{self.link.name}.{direction}.{name}"
-            for direction, shapes in self.planes.items()
-            for name in shapes.names
+            for direction in self.planes
+            for name in self.names(direction)
         )
+
+    def names(self, direction: str) -> tuple[str, ...]:
+        """Last part of the name of each elastic coordinate in one plane."""
+        mixed = self.mixes.get(direction)
+        return mixed.names if mixed else self.planes[direction].names
+
+    def shapes_at(self, direction: str, length: float) -> Shapes:
+        """Shapes of the coordinates of one plane at one free length [m]."""
+        mixed = self.mixes.get(direction)
+        return mixed.at(length) if mixed else self.planes[direction]
+
+    def power(self, direction: str) -> tuple[int, ...]:
+        """Power of the length in each coordinate of one plane, as in `Shapes`; modes have 0."""
+        if direction in self.mixes:
+            return (0,) * len(self.names(direction))
+        return tuple(int(power) for power in self.planes[direction].power)
 
     @property
     def axis(self) -> int:

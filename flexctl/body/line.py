@@ -83,6 +83,18 @@ def scales(shapes: Shapes, length: ca.SX) -> ca.SX:
     return ca.vertcat(*[length ** int(power) for power in shapes.power])
 
 
+def spread(body: Body, direction: str, length: ca.SX) -> ca.SX:
+    """Return S (k, n) in delta = S d: from coordinates d to those of a plane's k shapes, lengths.
+
+    It is diag(l^power), or of modes that follow the length their mix C(ln l).  What changes with
+    the length lies in it alone, so its derivatives are all the terms d(psi)/dl that there are.
+    """
+    mixed = body.mixes.get(direction)
+    if mixed is None:
+        return ca.diag(scales(body.planes[direction], length))
+    return ca.vertcat(*[ca.horzcat(*row) for row in mixed.mix_at(ca.log(length))])
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Curve:
     """Shapes (n, g) along the line with their first and second derivatives by xi."""
@@ -208,12 +220,13 @@ def _segment(density: ca.SX, points: _Points, components: list[_Component]) -> S
 
 
 def _deltas(body: Body, local: Local, length: ca.SX) -> dict[str, ca.SX]:
-    """Coordinates of every plane scaled to lengths, delta = l^power d (n, 1) [m]."""
+    """Coordinates of every plane's shapes, delta = S d (k, 1) [m]."""
     deltas, start = {}, 0
-    for direction, shapes in body.planes.items():
-        d = local.elastic[start : start + len(shapes.names)]
-        start += len(shapes.names)
-        deltas[direction] = scales(shapes, length) * d
+    for direction in body.planes:
+        count = len(body.names(direction))
+        d = local.elastic[start : start + count]
+        start += count
+        deltas[direction] = spread(body, direction, length) @ d
     return deltas
 
 

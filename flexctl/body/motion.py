@@ -16,7 +16,7 @@ import numpy as np
 from flexctl.beam import Beam, assemble_matrices, modal_damping, panel_rule
 from flexctl.body.body import Body, Local, free_length, root_rotation
 from flexctl.body.fields import sparse
-from flexctl.body.line import Line, lay_line, scales
+from flexctl.body.line import Line, lay_line, spread
 from flexctl.body.rotation import (
     Turn,
     VectorTurn,
@@ -173,7 +173,7 @@ def tip_turns(body: Body, bending: ca.SX) -> tuple[Turn | VectorTurn, ...]:
 def damping_matrix(body: Body, joint: ca.SX) -> ca.SX:
     """Modal damping D of the elastic coordinates (n, n), of the clamped link without tip load.
 
-    With the means of rho A and EI, D = sqrt(rho A EI) / l S D_1 S with S = diag(l^power): D_1 is
+    With the means of rho A and EI, D = sqrt(rho A EI) / l S' D_1 S with S of `spread`: D_1 is
     found at l = 1.
     """
     link = body.link
@@ -184,9 +184,9 @@ def damping_matrix(body: Body, joint: ca.SX) -> ca.SX:
             length=1.0, mass_per_length=1.0, EI={direction: 1.0}, courses={direction: course}
         )
         D = modal_damping(assemble_matrices(unit, direction, shapes), link.damping_ratio)
-        S = ca.diag(scales(shapes, free_length(body, joint)))
+        S = spread(body, direction, free_length(body, joint))
         stiffness = np.sqrt(link.mass_per_length * link.EI[direction])
-        blocks.append(stiffness / free_length(body, joint) * (S @ sparse(D) @ S))
+        blocks.append(stiffness / free_length(body, joint) * (S.T @ sparse(D) @ S))
     return ca.diagcat(*blocks) if blocks else ca.SX(0, 0)
 
 

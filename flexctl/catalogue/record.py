@@ -2,10 +2,18 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from annotated_types import Ge, Gt, Lt, MinLen
-from pydantic import AllowInfNan, BaseModel, BeforeValidator, ConfigDict, Field, Strict
+from pydantic import (
+    AllowInfNan,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    model_validator,
+)
 
 
 def as_array(value: object) -> object:
@@ -72,11 +80,28 @@ class FileRecord(Record):
 
 
 class BasisChoice(Record):
-    """How finely every elastic line is discretised: modes or elements per link and plane."""
+    """How finely every elastic line is discretised: modes or elements per link and plane.
+
+    `sliding`: whether a sliding link keeps the modes of its reference pose, or has at every length
+    the exact ones, which change with it ([TG95], 4.2).
+    """
 
     kind: Literal["modes", "elements", "pinned-modes", "free-modes"] = "modes"
     order: Annotated[int, Strict(), Ge(1), Field(le=200)] = 2
+    sliding: Literal["fixed", "exact"] = "fixed"
     drop_above: Positive | None = None  # rad/s; truth modes above it are left out
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.sliding == "exact" and self.kind == "elements":
+            wanted = (
+                '"fixed" or no such key with kind "elements", as only modes change with the length'
+            )
+            raise RefusalError("sliding", wanted=wanted, came=self.sliding)
+        if self.sliding == "exact" and self.drop_above is not None:
+            wanted = 'no such key with sliding = "exact"'
+            raise RefusalError("drop_above", wanted=wanted, came=self.drop_above)
+        return self
 
 
 class Expectation(Record):

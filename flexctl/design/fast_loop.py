@@ -195,23 +195,25 @@ def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
     units = [np.ones(len(plant.rotors))]
     for body in plant.bodies:
         for direction, shapes in body.planes.items():
-            if loop.modes and not isinstance(shapes, ModeShapes | RitzModes):
+            if loop.modes is None:
+                units.append(np.ones(len(body.names(direction))))
+                continue
+            if not isinstance(shapes, ModeShapes | RitzModes):
+                basis = 'sliding "exact"' if direction in body.mixes else 'kind "elements"'
                 raise InputError(
-                    f'{label}: fast_loop.modes: wanted no such key with basis.kind "elements", '
+                    f"{label}: fast_loop.modes: wanted no such key with basis.{basis}, "
                     f"came {loop.modes}"
                 )
             units.append(_mode_units(shapes, body.course(direction), loop.modes))
     return np.concatenate(units)
 
 
-def _mode_units(shapes: Any, course: Course, modes: str | None) -> Array:
+def _mode_units(shapes: Any, course: Course, modes: str) -> Array:
     """Own coordinates (n,) per unit of one normalised otherwise.
 
     "tip": psi(1) = 1. "mass": the modal mass of line and tip load, m int psi''^2 dxi / beta^4, is
     the line's mass m; beta^2 is the dimensionless frequency.
     """
-    if modes is None:
-        return np.ones(len(shapes.names))
     if modes == "tip":
         return 1 / shapes.value(1.0)[:, 0]
     if isinstance(shapes, RitzModes):

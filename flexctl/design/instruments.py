@@ -108,9 +108,10 @@ def _gauge_noise(
     """
     blocks = [np.zeros((0, 0))]
     for body, joint in zip(plant.bodies, joints, strict=True):
-        for direction, shapes in body.planes.items():
-            C = gauge_matrix(shapes, gauges, f"{body.link.name}.{direction}")
+        for direction in body.planes:
             length = free_length(body, ca.SX(joint))
+            shapes = body.shapes_at(direction, float(length))
+            C = gauge_matrix(shapes, gauges, f"{body.link.name}.{direction}")
             scale = np.array(ca.evalf(length**2 / scales(shapes, length)))
             to_coordinates = scale * np.linalg.pinv(C)
             blocks.append(density**2 * to_coordinates @ to_coordinates.T)

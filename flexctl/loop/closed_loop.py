@@ -13,8 +13,9 @@ from flexctl.checks import Array
 from flexctl.design import Controller, limit_torque, torque_limits
 from flexctl.errors import InputError
 from flexctl.loop.measurement import Measurement, make_measurement
+from flexctl.loop.run import why_out_of_range
 from flexctl.loop.schedule import JUMP
-from flexctl.plant import Plant, assemble_plant
+from flexctl.plant import Plant, assemble_plant, followed_range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,25 @@ class ClosedLoop:
     def torque_limit(self) -> Array:
         """Largest torques (m,) [N m or N]: what both the law and the arm as it is allow."""
         return np.minimum(self.controller.torque_limit, torque_limits(self.truth.arm))
+
+    @cached_property
+    def valid_range(self) -> tuple[Array, Array]:
+        """Lowest and highest coordinates (n,) of the truth plant for which the whole loop holds.
+
+        A law whose modes follow a length has none beyond theirs.
+        """
+        (lowest, highest), rest = self.truth.valid_range, self.truth.n - self.truth.m
+        first, last = followed_range(self.controller.plant.bodies)
+        return (
+            np.maximum(lowest, np.append(first, np.full(rest, -np.inf))),
+            np.minimum(highest, np.append(last, np.full(rest, np.inf))),
+        )
+
+    def why_out_of_range(self, index: int) -> str:
+        """Say what it means that a coordinate left `valid_range`."""
+        plants = (self.truth, self.controller.plant)
+        follows = index < self.truth.m and any(plant.bodies[index].mixes for plant in plants)
+        return why_out_of_range(self.truth, index, follows=follows)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

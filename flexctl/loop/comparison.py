@@ -15,6 +15,7 @@ from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.evaluation import Evaluation, evaluate, require_motion
 from flexctl.loop.verdict import verdict
+from flexctl.loop.verdict_json import basis_json
 from flexctl.plant import Plant, assemble_plant
 
 BASELINE = "joint-pd"
@@ -107,7 +108,11 @@ def compare(
     say(f"assembling the truth plant: {basis.order} {basis.kind} per link and plane")
     truth = assemble_plant(truth_arm, basis)
     ladder = [
-        assemble_plant(truth_arm, BasisChoice(kind=basis.kind, order=order), interpreted=True)
+        assemble_plant(
+            truth_arm,
+            basis.model_copy(update={"order": order, "drop_above": None}),
+            interpreted=True,
+        )
         for order in LADDER
         if order != basis.order
     ]
@@ -124,8 +129,7 @@ def compare(
     return Comparison(
         model=arm.name,
         truth={
-            "kind": basis.kind,
-            "order": basis.order,
+            **basis_json(basis),
             "drop_above": basis.drop_above,
             "backend": truth.backend,
         },
@@ -138,7 +142,7 @@ def compare(
 def default_truth(arm: Arm, design_basis: BasisChoice) -> BasisChoice:
     """Return the truth that the model file names, else two modes more than the design has."""
     order = min(design_basis.order + 2, HIGHEST_ORDER)
-    return arm.truth or BasisChoice(kind="modes", order=order)
+    return arm.truth or BasisChoice(kind="modes", order=order, sliding=design_basis.sliding)
 
 
 def baseline_design(arm: Arm, design: Design) -> Design:
@@ -187,8 +191,8 @@ def _not_made(design: Design, basis: BasisChoice, truth: Plant, why: str) -> Eva
     return Evaluation(
         name=design.name,
         method=design.method,
-        basis={"kind": basis.kind, "order": basis.order},
-        truth={"kind": truth.basis.kind, "order": truth.basis.order},
+        basis=basis_json(basis),
+        truth=basis_json(truth.basis),
         cost={},
         assumptions=(),
         failed=why,

@@ -17,7 +17,7 @@ from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.integrators import Integrator
 from flexctl.loop.library import RUN, build, external, library
-from flexctl.loop.run import STEEPEST, Run, RunFailure, Tolerance, why_out_of_range, why_too_steep
+from flexctl.loop.run import STEEPEST, Run, RunFailure, Tolerance, why_too_steep
 from flexctl.loop.schedule import Event
 from flexctl.plant import cached_library
 
@@ -161,7 +161,7 @@ def run_compiled(
     out |= {"supplied": np.zeros(N), "dissipated": np.zeros(N), "saturated": np.zeros(m)}
     result = _Result(**{name: values.ctypes.data_as(_doubles) for name, values in out.items()})
     table = (_Event * len(events))(*((e.time, e.kind, e.index, e.phase) for e in events))
-    arrays = _contiguous(times, loop.torque_limit, *loop.truth.valid_range)
+    arrays = _contiguous(times, loop.torque_limit, *loop.valid_range)
     sample_times, limit, lowest, highest = (values.ctypes.data_as(_doubles) for values in arrays)
     problem = _Problem(
         method=method.number,
@@ -268,7 +268,7 @@ def _functions(loop: ClosedLoop, names: Sequence[str]) -> dict[str, _Function]:
 
 def _why(loop: ClosedLoop, status: int, index: int) -> str:
     if status == _OUT_OF_RANGE:
-        return why_out_of_range(loop.truth, index)
+        return loop.why_out_of_range(index)
     if status == _TOO_STEEP:
         return why_too_steep(loop.truth, index)
     return _WHY[status]

@@ -12,11 +12,13 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import Shapes
-from flexctl.body import free_length, scales
+from flexctl.body import Body, free_length, scales, spread
 from flexctl.checks import Array
 from flexctl.design import gauge_matrix, gauge_positions
 from flexctl.plant import Plant
+from flexctl.plant.elimination import eliminate
+
+_CHECKED = 3  # lengths at which gauges are checked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,13 +97,15 @@ def make_measurement(
     start = truth.rigid
     parts, gauges = [q[:start]], {}
     for j, (seen, real) in enumerate(zip(design.bodies, truth.bodies, strict=True)):
-        for direction, shapes in seen.planes.items():
+        for direction in seen.planes:
             line = f"{seen.link.name}.{direction}"
-            count = len(real.planes[direction].names)
-            gauges[line] = positions or gauge_positions(shapes)
-            F = _fit(shapes, real.planes[direction], gauges[line], line)
-            lengths = free_length(seen, q[j]), free_length(real, q[j])
-            parts.append(_fitted(F, shapes, real.planes[direction], lengths, q[start:][:count]))
+            count = len(real.names(direction))
+            gauges[line] = positions or _gauges(seen, direction)
+            fit = _fit_followed if direction in seen.mixes else _fit
+            gauging = _Gauging(
+                seen=seen, real=real, direction=direction, positions=gauges[line], joint=q[j]
+            )
+            parts.append(fit(gauging, q[start:][:count]))
             start += count
     seen_q = ca.vertcat(*parts)
     function = ca.Function("measure", [q, v], [seen_q, ca.jtimes(seen_q, q, v)])
@@ -110,25 +114,81 @@ def make_measurement(
 
 def _same_shapes(design: Plant, truth: Plant) -> bool:
     """Whether equal coordinates also mean equal shapes (tip loads move modes)."""
-    xi = np.linspace(0.1, 1.0, 7)
     return all(
-        np.allclose(shapes.bending(xi), real.planes[direction].bending(xi), rtol=1e-9)
+        _same_lines(seen, real, direction)
         for seen, real in zip(design.bodies, truth.bodies, strict=True)
-        for direction, shapes in seen.planes.items()
+        for direction in seen.planes
     )
 
 
-def _fit(seen: Shapes, real: Shapes, positions: tuple[float, ...], line: str) -> Array:
-    """Least-squares map (n_seen, n_real) of scaled coordinates through curvatures at gauges."""
-    C = gauge_matrix(seen, positions, line)
-    return np.linalg.lstsq(C, real.bending(positions).T, rcond=None)[0]
+def _same_lines(seen: Body, real: Body, direction: str) -> bool:
+    own, other = seen.mixes.get(direction), real.mixes.get(direction)
+    if own is None and other is None:
+        xi = np.linspace(0.1, 1.0, 7)
+        curvatures = (body.planes[direction].bending(xi) for body in (seen, real))
+        return np.allclose(*curvatures, rtol=1e-9)
+    return own is other  # modes of one link on one range are fitted once
 
 
-def _fitted(F: Array, seen: Shapes, real: Shapes, lengths: tuple[ca.SX, ca.SX], d: ca.SX) -> ca.SX:
-    """Physical coordinates of the design's shapes: S_seen^-1 (l_seen / l_real)^2 F S_real d.
+@dataclass(frozen=True, kw_only=True)
+class _Gauging:
+    """A line as the design and as the truth has it, with its gauges, at a joint's variable."""
 
-    Gauges measure the curvature d2w/dx2 = psi'' delta / l^2, each with its own length.
+    seen: Body
+    real: Body
+    direction: str
+    positions: tuple[float, ...]
+    joint: ca.SX
+
+    @property
+    def line(self) -> str:
+        return f"{self.seen.link.name}.{self.direction}"
+
+    @property
+    def lengths(self) -> tuple[ca.SX, ca.SX]:
+        """Free lengths [m] as the design and as the truth has them."""
+        return free_length(self.seen, self.joint), free_length(self.real, self.joint)
+
+    def scaled(self, F: Array, d: ca.SX) -> ca.SX:
+        """F (k, n_real) of the truth's coordinates: (l_seen / l_real)^2 F S_real d.
+
+        Gauges measure the curvature d2w/dx2 = psi'' delta / l^2, each with its own length.
+        """
+        own, actual = self.lengths
+        S = spread(self.real, self.direction, actual)
+        return ca.sparsify(ca.DM(F)) @ (S @ d) * (own / actual) ** 2
+
+    def curvature(self, body: Body) -> Array:
+        """Curvatures psi'' (gauges, k) of the shapes in one plane of a body."""
+        return body.planes[self.direction].bending(np.array(self.positions)).T
+
+
+def _gauges(seen: Body, direction: str) -> tuple[float, ...]:
+    """Default gauges for the design's coordinates, at one of its lengths."""
+    mixed = seen.mixes.get(direction)
+    return gauge_positions(mixed.at(mixed.longest) if mixed else seen.planes[direction])
+
+
+def _fit(gauging: _Gauging, d: ca.SX) -> ca.SX:
+    """Coordinates of the design's shapes, fitted by least squares: S_seen^-1 F S_real d."""
+    shapes = gauging.seen.planes[gauging.direction]
+    C = gauge_matrix(shapes, gauging.positions, gauging.line)
+    F = np.linalg.lstsq(C, gauging.curvature(gauging.real), rcond=None)[0]
+    return gauging.scaled(F, d) / scales(shapes, gauging.lengths[0])
+
+
+def _fit_followed(gauging: _Gauging, d: ca.SX) -> ca.SX:
+    """Coordinates of modes that follow the length, by normal equations at every length.
+
+    With A = psi_base'' S(l): (A'A) d_seen = A' psi_real'' S_real d.  Curvatures of modes are nearly
+    orthogonal at gauges that `gauge_matrix` accepts, so squaring them loses little.
     """
-    own, actual = lengths
-    scaled = ca.sparsify(ca.DM(F)) @ (scales(real, actual) * d) * (own / actual) ** 2
-    return scaled / scales(seen, own)
+    mixed = gauging.seen.mixes[gauging.direction]
+    for length in np.geomspace(mixed.shortest, mixed.longest, _CHECKED):
+        gauge_matrix(mixed.at(length), gauging.positions, gauging.line)
+    base = gauging.curvature(gauging.seen)
+    S = spread(gauging.seen, gauging.direction, gauging.lengths[0])
+    A = S.T @ ca.DM(base.T @ base) @ S
+    b = S.T @ gauging.scaled(base.T @ gauging.curvature(gauging.real), d)
+    eliminated = eliminate(A, {i: str(i) for i in range(A.shape[0])})
+    return eliminated.solve(eliminated.reduce(-b), b)

@@ -8,9 +8,14 @@ from flexctl.checks import Array
 from flexctl.plant import Plant
 
 
-def why_out_of_range(plant: Plant, index: int) -> str:
-    """Say what it means that a coordinate left the range in which the model holds."""
+def why_out_of_range(plant: Plant, index: int, *, follows: bool) -> str:
+    """Say what it means that a coordinate left the range in which the model holds.
+
+    `follows`: it is a length that modes follow.
+    """
     name = plant.coordinates[index]
+    if follows:
+        return f"{name} leaves the lengths that modes were made for: its limits, and a bit more"
     if index < plant.rigid:
         return f"{name} leaves its beam: the free length must lie within it"
     return f"the deflection of {name.split('.')[0]} grows beyond its own length"

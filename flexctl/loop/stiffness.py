@@ -40,7 +40,7 @@ def moments(loop: ClosedLoop, start: tuple[Array, Array], events: Sequence[Event
     later = [_on_reference(loop, t, JUMP * motion.passed(t)) for t in times.tolist()]
     if loop.controller.feedback is not None and last > motion.duration:
         later.append(_on_reference(loop, min(motion.duration + loop.controller.blend, last), 2.0))
-    lowest, highest = loop.truth.valid_range
+    lowest, highest = loop.valid_range
     within = [at for at in later if ((lowest < at.q) & (at.q <= highest)).all()]
     return [Moment(t=0.0, phase=0.0, q=start[0], v=start[1]), *within]
 

@@ -13,7 +13,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.library import load
-from flexctl.loop.run import STEEPEST, why_out_of_range, why_too_steep
+from flexctl.loop.run import STEEPEST, why_too_steep
 from flexctl.loop.schedule import APPLY, SAMPLE, Event
 from flexctl.plant import Evaluator
 
@@ -94,7 +94,7 @@ class Stretch:
 
     def room(self, x: Array) -> float:
         """Return what is left until the model ends, negative beyond: a coordinate or a slope."""
-        q, (lowest, highest) = x[: self.n], self.loop.truth.valid_range
+        q, (lowest, highest) = x[: self.n], self.loop.valid_range
         steepest = np.abs(self.slopes(x)).max(initial=0.0)
         left = np.minimum(q - lowest, highest - q).clip(max=1.0).min() + 1e-15
         return float(min(left, STEEPEST - steepest))
@@ -105,11 +105,11 @@ class Stretch:
 
     def why_end(self, x: Array) -> str:
         """Say what of this state is nearest to where the model ends, or farthest beyond."""
-        q, (lowest, highest) = x[: self.n], self.loop.truth.valid_range
+        q, (lowest, highest) = x[: self.n], self.loop.valid_range
         slopes, left = np.abs(self.slopes(x)), np.minimum(q - lowest, highest - q)
         if STEEPEST - slopes.max(initial=0.0) <= left.min():
             return why_too_steep(self.loop.truth, int(slopes.argmax()))
-        return why_out_of_range(self.loop.truth, int(left.argmin()))
+        return self.loop.why_out_of_range(int(left.argmin()))
 
 
 class Signals:

@@ -98,8 +98,10 @@ def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:
 
 
 def basis_json(basis: BasisChoice) -> dict[str, Any]:
-    """Describe a discretisation: kind, order, and where its modes end if they do."""
+    """Describe a discretisation: kind, order, what follows the length, where modes end."""
     described: dict[str, Any] = {"kind": basis.kind, "order": basis.order}
+    if basis.sliding == "exact":
+        described["sliding"] = basis.sliding
     if basis.drop_above is not None:
         described["drop_above"] = basis.drop_above
     return described

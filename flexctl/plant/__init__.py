@@ -14,6 +14,7 @@ from flexctl.plant.inertia import require_inertia
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
 from flexctl.plant.operations import Operations, count_operations
 from flexctl.plant.plant import Plant, assemble_plant
+from flexctl.plant.sliding import followed_range
 from flexctl.plant.stiffness_error import StiffnessError
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "evaluate_in",
     "find_compiler",
     "find_equilibrium",
+    "followed_range",
     "joint_range",
     "linearise",
     "require_inertia",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import BASES, Shapes, TipLoad, drop_above
+from flexctl.beam import BASES, Shapes, SlidingShapes, TipLoad, drop_above
 from flexctl.body import (
     Body,
     Local,
@@ -20,16 +20,42 @@ from flexctl.catalogue import Arm, BasisChoice, Link
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.plant.base import payload_energy
+from flexctl.plant.sliding import modes_of_length
 
 
 def assemble_bodies(arm: Arm, basis: BasisChoice) -> tuple[Body, ...]:
-    """Give every flexible link shapes of the chosen kind and order, in each of its planes."""
-    return tuple(Body(link=link, planes=_planes(arm, j, basis)) for j, link in enumerate(arm.links))
+    """Give every flexible link shapes of the chosen kind and order, in each of its planes.
+
+    Raises
+    ------
+    InputError
+        When a sliding link shall have the exact modes of every length, and does not say which.
+    ComputationError
+        When these cannot be proven to be as good as they must.
+    """
+    return tuple(_body(arm, j, basis) for j in range(len(arm.links)))
 
 
-def _planes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, Shapes]:
+def _body(arm: Arm, j: int, basis: BasisChoice) -> Body:
     link = arm.links[j]
-    return {direction: _shapes(arm, j, direction, basis) for direction in link.EI}
+    mixes = _mixes(arm, j, basis.order) if basis.sliding == "exact" else {}
+    planes = {
+        direction: mixes[direction].base
+        if direction in mixes
+        else _shapes(arm, j, direction, basis)
+        for direction in link.EI
+    }
+    return Body(link=link, planes=planes, mixes=mixes)
+
+
+def _mixes(arm: Arm, j: int, order: int) -> dict[str, SlidingShapes]:
+    """Return the modes that change with a link's length; without a load at its tip none do."""
+    link = arm.links[j]
+    if link.joint != "prismatic":
+        return {}
+    bodies = {direction: tip_body(arm, j, direction) for direction in link.EI}
+    loaded = {direction: body for direction, body in bodies.items() if any(body)}
+    return {direction: modes_of_length(link, body, order) for direction, body in loaded.items()}
 
 
 def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
@@ -55,22 +81,37 @@ def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:
     Source: [SM02], (47).
     """
     link = arm.links[j]
+    if link.tip_load is None:
+        return TipLoad()
+    length = link.length
+    if link.joint == "prismatic":
+        length = reference_joints(arm, link.tip_load.reference_pose)[j] + link.dh.d
+    mass, turning, moment = tip_body(arm, j, direction)
+    unit = link.mass_per_length * length
+    return TipLoad(
+        mass=mass / unit, inertia=turning / (unit * length**2), offset=moment / (unit * length)
+    )
+
+
+def tip_body(arm: Arm, j: int, direction: str) -> tuple[float, float, float]:
+    """Return the tip load of `tip_load` in kg, kg m^2 and kg m; nothing when the file names none.
+
+    A sliding link has the same at every length.
+    """
+    link = arm.links[j]
     choice = link.tip_load
     if choice is None:
-        return TipLoad()
-    joints = reference_joints(arm, choice.reference_pose)
-    inertia = inertia_beyond(arm, j, joints)
+        return 0.0, 0.0, 0.0
+    inertia = inertia_beyond(arm, j, reference_joints(arm, choice.reference_pose))
     axis = 2 if link.joint == "prismatic" else 0
     normal = 3 - axis - "xyz".index(direction)
-    length = joints[j] + link.dh.d if link.joint == "prismatic" else link.length
-    unit = link.mass_per_length * length
     include = choice.include
     turning = inertia[3 + normal, 3 + normal] if "J" in include else 0.0
     turning += _drive_inertia(arm, j, normal) if "R" in include else 0.0
-    return TipLoad(
-        mass=inertia[0, 0] / unit if "M" in include else 0.0,
-        inertia=turning / (unit * length**2),
-        offset=_first_moment(inertia)[axis] / (unit * length) if "D" in include else 0.0,
+    return (
+        float(inertia[0, 0]) if "M" in include else 0.0,
+        float(turning),
+        float(_first_moment(inertia)[axis]) if "D" in include else 0.0,
     )
 
 

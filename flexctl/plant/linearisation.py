@@ -15,6 +15,7 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError
 from flexctl.plant.assembly import check_joints
 from flexctl.plant.inertia import require_inertia
+from flexctl.plant.sliding import check_followed
 
 if TYPE_CHECKING:
     from flexctl.plant.plant import Plant
@@ -130,6 +131,7 @@ def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> 
     """
     start = pose if isinstance(pose, np.ndarray) else plant.pose(pose)
     check_joints(plant.arm, start[: plant.m])
+    check_followed(plant.bodies, start[: plant.m])
     q0, tau0 = find_equilibrium(plant, start)
     require_inertia(plant, q0)
     K = plant.tangent_stiffness(q0)

@@ -30,6 +30,7 @@ from flexctl.plant.inertia import require_balance
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.plant.recursion import Recursion
+from flexctl.plant.sliding import check_followed, followed_range
 from flexctl.plant.stiffness_error import StiffnessError, part_energies, stiffness_parts
 
 EngineName = Literal["recursion", "lagrange"]
@@ -116,20 +117,23 @@ class Plant:
         """Lowest and highest coordinates (n,) for which the model holds at all.
 
         Of a sliding beam at least a thousandth is free, as its frequencies grow beyond all bounds
-        when it vanishes in the hub, and a hundredth of its length may slip out at the far end; no
-        deflection is longer than its line, no slope of a node beyond 10 rad.
+        when it vanishes in the hub, and a hundredth of its length may slip out at the far end;
+        modes that follow the length end where they were made for; no deflection is longer than its
+        line, no slope of a node beyond 10 rad.
         """
         lowest, highest = joint_range(self.arm)
         beam = np.array([link.length for link in self.arm.links])
-        far = [
+        lines = [
             10.0 if power else body.link.length
             for body in self.bodies
-            for shapes in body.planes.values()
-            for power in shapes.power
+            for direction in body.planes
+            for power in body.power(direction)
         ]
         rotors = np.full(len(self.rotors), np.inf)
-        above = np.concatenate([highest + 1e-2 * beam, rotors, far])
-        return np.concatenate([lowest + 1e-3 * beam, -rotors, -np.array(far)]), above
+        first, last = followed_range(self.bodies)
+        lowest = np.maximum(lowest + 1e-3 * beam, first)
+        highest, far = np.minimum(highest + 1e-2 * beam, last), np.array(lines)
+        return np.concatenate([lowest, -rotors, -far]), np.concatenate([highest, rotors, far])
 
     @cached_property
     def backend(self) -> str:
@@ -343,6 +347,7 @@ class Plant:
         for name, value in given.items():
             q[self.coordinates.index(name)] = value
         check_joints(self.arm, q[: self.m])
+        check_followed(self.bodies, q[: self.m])
         return q
 
     def straight(self, joints: Array) -> Array:

@@ -6,7 +6,8 @@ K_1 phi = mu M_1 phi, phi' M_1 phi = 1, it falls apart into one part per mode,
 
     K_1 = sum_j mu_j (M_1 phi_j)(M_1 phi_j)',
 
-each of which may be wrong by its own factor 1 + delta_j.
+each of which may be wrong by its own factor 1 + delta_j.  Modes that follow the length are the
+parts themselves at every length: S' K_1 S is diagonal, and part j is its entry mu_j(l).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import scipy.linalg
 
 from flexctl import checks
 from flexctl.beam import PLAIN, Course, Shapes, unit_matrices
-from flexctl.body import Body, free_length, scales
+from flexctl.body import Body, free_length, spread
 from flexctl.checks import Array
 
 _DIAGONAL = 1e-9  # of the geometric mean of two diagonal entries
@@ -62,8 +63,8 @@ def stiffness_parts(bodies: Sequence[Body]) -> tuple[str, ...]:
     modes = [
         f"{body.link.name}.{direction}.{k + 1}"
         for body in bodies
-        for direction, shapes in body.planes.items()
-        for k in range(len(shapes.names))
+        for direction in body.planes
+        for k in range(len(body.names(direction)))
     ]
     return (*springs, *modes)
 
@@ -85,12 +86,20 @@ def _modes(bodies: Sequence[Body], q: ca.SX) -> Iterator[ca.SX]:
     start = len(bodies) + sum(body.link.flexible_joint is not None for body in bodies)
     for j, body in enumerate(bodies):
         length = free_length(body, q[j])
-        for direction, shapes in body.planes.items():
-            count = len(shapes.names)
-            delta = scales(shapes, length) * q[start : start + count]
-            amounts = ca.DM(modal_parts(shapes, body.course(direction))) @ delta
-            yield body.link.EI[direction] / length**3 * amounts**2 / 2
+        for direction in body.planes:
+            count = len(body.names(direction))
+            squares = _squares(body, direction, length, q[start : start + count])
+            yield body.link.EI[direction] / length**3 * squares / 2
             start += count
+
+
+def _squares(body: Body, direction: str, length: ca.SX, d: ca.SX) -> ca.SX:
+    """Strain energy of every part (n, 1) over EI / (2 l^3), at coordinates d (n, 1)."""
+    shapes, S = body.planes[direction], spread(body, direction, length)
+    if direction not in body.mixes:
+        return (ca.DM(modal_parts(shapes, body.course(direction))) @ (S @ d)) ** 2
+    K = ca.DM(unit_matrices(shapes)[1])
+    return ca.sum1(S * (K @ S)).T * d**2
 
 
 def modal_parts(shapes: Shapes, course: Course = PLAIN) -> Array:

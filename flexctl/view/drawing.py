@@ -17,6 +17,7 @@ from flexctl.body import (
     free_length,
     joint_turn,
     move_body,
+    spread,
 )
 from flexctl.body.foreshortening import shortening
 from flexctl.plant import Plant
@@ -130,9 +131,9 @@ def _line(body: Body, joint: ca.SX, elastic: ca.SX) -> ca.SX:
     rows[body.axis] = length * ca.DM(xi).T
     deltas, start = [], 0
     for direction, shapes in body.planes.items():
-        d = elastic[start : start + len(shapes.names)]
-        start += len(shapes.names)
-        deltas.append(ca.vertcat(*[length ** int(k) for k in shapes.power]) * d)
+        count = len(body.names(direction))
+        deltas.append(spread(body, direction, length) @ elastic[start : start + count])
+        start += count
         rows[_AXES[direction]] = deltas[-1].T @ ca.DM(shapes.value(xi))
     if body.planes and body.link.foreshortening:
         table = shortening(tuple(body.planes.values()), xi)

@@ -162,9 +162,12 @@ def link_frequencies(plant: Plant, q: Array, loads: ByPlane) -> dict[str, dict[s
     return {
         name: {
             d: assemble_matrices(
-                plant.bodies[j].beam(free_length(plant, j, q)), d, shapes, loads[name][d]
+                plant.bodies[j].beam(free_length(plant, j, q)),
+                d,
+                plant.bodies[j].shapes_at(d, free_length(plant, j, q)),
+                loads[name][d],
             ).frequencies()
-            for d, shapes in plant.bodies[j].planes.items()
+            for d in plant.bodies[j].planes
         }
         for j, name in _flexible(plant)
     }
@@ -251,6 +254,12 @@ def _assumptions(plant: Plant) -> list[str]:
         "frequencies: undamped, at rest, without gravity, links straight at the joints of the pose",
         loaded,
     ]
+    following = [body.link.name for body in plant.bodies if body.mixes]
+    if following:
+        sentences.append(
+            f"{', '.join(following)}: clamped modes with the load tip_load, exact at every length "
+            "and changing with it"
+        )
     if short:
         sentences.append(f"foreshortening is left out of {', '.join(short)}")
     return sentences

@@ -32,6 +32,11 @@ BASIS = (
     click.option(
         "-e", "--elements", type=int, metavar="N", help="Elements per link and plane instead."
     ),
+    click.option(
+        "--sliding",
+        metavar="NAME",
+        help="With -m, modes of sliding links: fixed, or exact at every length.",
+    ),
 )
 TRUTH = (
     click.option("--truth-modes", type=int, metavar="N", help="Modes of the truth plant."),
@@ -99,6 +104,8 @@ class Asked:
         How the result is handed over.
     modes, elements
         Discretisation of the (design) plant; at most one.
+    sliding
+        Which modes a sliding link has; with `modes` alone.
     truth_modes, truth_elements, truth_drop_above
         Discretisation of the truth plant, and where its modes end [rad/s].
     settings, truth_set
@@ -116,6 +123,7 @@ class Asked:
     plot: Path | None = None
     modes: int | None = None
     elements: int | None = None
+    sliding: str | None = None
     truth_modes: int | None = None
     truth_elements: int | None = None
     truth_drop_above: float | None = None
@@ -128,7 +136,9 @@ class Asked:
     tolerance: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse modes and elements together."""
+        """Refuse modes and elements together, and modes of sliding links without modes."""
+        if self.sliding is not None and self.modes is None:
+            raise InputError(f"options: wanted --modes with --sliding, came {self.sliding} alone")
         for kind in ("", "truth-"):
             prefix = kind.replace("-", "_")
             both = [getattr(self, f"{prefix}{name}") for name in ("modes", "elements")]

@@ -161,7 +161,10 @@ def _run_pictures(
     best = next((c for c in curves if c.name in comparison.ranking[:1]), curves[0])
     truth = comparison.truth
     basis = BasisChoice(
-        kind=truth["kind"], order=truth["order"], drop_above=truth.get("drop_above")
+        kind=truth["kind"],
+        order=truth["order"],
+        sliding=truth.get("sliding", "fixed"),
+        drop_above=truth.get("drop_above"),
     )
     plant = assemble_plant(arm, basis, interpreted=True)
     yield _picture(

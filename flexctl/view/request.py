@@ -25,7 +25,10 @@ def truth_arm(arm: Arm, asked: Asked) -> Arm:
 
 def design_basis(asked: Asked) -> BasisChoice | None:
     """Return the discretisation that -m or -e asks for; None where neither does."""
-    return _choice("--modes", asked.modes, "--elements", asked.elements)
+    basis = _choice("--modes", asked.modes, "--elements", asked.elements)
+    if basis is None or asked.sliding is None:
+        return basis
+    return build(BasisChoice, {**basis.table(), "sliding": asked.sliding}, "--sliding")
 
 
 def truth_basis(arm: Arm, design: BasisChoice, asked: Asked) -> BasisChoice:
@@ -48,8 +51,11 @@ def truth_basis(arm: Arm, design: BasisChoice, asked: Asked) -> BasisChoice:
 def basis_words(basis: Mapping[str, Any]) -> str:
     """Write a discretisation in words, such as ``4 elements``."""
     kind = str(basis["kind"]).removesuffix("s") if basis["order"] == 1 else basis["kind"]
-    dropped = basis.get("drop_above")
-    return f"{basis['order']} {kind}" + (f" below {dropped:g} rad/s" if dropped else "")
+    dropped, exact = basis.get("drop_above"), basis.get("sliding") == "exact"
+    parts = [f"{basis['order']} {kind}"]
+    parts += [f"below {dropped:g} rad/s"] if dropped else []
+    parts += ["exact at every length"] if exact else []
+    return " ".join(parts)
 
 
 def read_pose(text: str) -> dict[str, float]:

@@ -127,6 +127,16 @@ DESIGN_CASES = [
         "basis.kind: wanted one of 'modes', 'elements', 'pinned-modes' or 'free-modes', came",
     ),
     (
+        'kind = "modes"',
+        'kind = "elements"\nsliding = "exact"',
+        'basis.sliding: wanted "fixed" or no such key with kind "elements", as only modes',
+    ),
+    (
+        'kind = "modes"',
+        'kind = "modes"\nsliding = "follow"',
+        "basis.sliding: wanted one of 'fixed' or 'exact', came",
+    ),
+    (
         "order = 2",
         "order = 2\ndrop_above = 1.0",
         "basis.drop_above: wanted no such key (it belongs",

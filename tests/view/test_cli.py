@@ -36,6 +36,13 @@ BAD_INPUT = {
     "unknown coordinate": ["inspect", "single-link-hub", "--pose", "joint7=1"],
     "pose that is no number": ["inspect", "single-link-hub", "--pose", "joint1=nan"],
     "pose without value": ["inspect", "single-link-hub", "--pose", "joint1"],
+    "sliding modes without modes": ["inspect", "theodore-ghosal-rrp", "--sliding", "exact"],
+    "sliding elements": ["inspect", "theodore-ghosal-rrp", "-e", "2", "--sliding", "exact"],
+    "unknown sliding modes": ["inspect", "theodore-ghosal-rrp", "-m", "1", "--sliding", "all"],
+    "beam out of its modes": [
+        *("inspect", "theodore-ghosal-rrp", "-m", "1", "--sliding", "exact"),
+        *("--pose", "joint3=0.05"),
+    ],
     "beam out of its hub": ["inspect", "theodore-ghosal-rrp", "--pose", "joint3=9"],
     "design of another arm": ["simulate", "single-link-hub", "rrp-stiff"],
     "times that are no numbers": ["simulate", *QUICK, "--at", "0.1,soon"],

@@ -82,7 +82,8 @@ def _line_modes(plant: Plant, joints: Array) -> tuple[Array, list[str]]:
     blocks, names = [np.eye(plant.rigid)], [*plant.joints, *plant.rotors]
     for j, body in enumerate(plant.bodies):
         length = body.link.dh.d + joints[j] if body.sliding else body.link.length
-        for direction, shapes in body.planes.items():
+        for direction in body.planes:
+            shapes = body.shapes_at(direction, float(length))
             Phi = assemble_matrices(body.beam(float(length)), direction, shapes).modes()
             blocks.append(Phi)
             names += [f"{body.link.name}.{direction}.{k + 1}" for k in range(len(Phi))]

@@ -12,6 +12,7 @@ from flexctl import checks
 from flexctl.catalogue import BasisChoice
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
+from flexctl.loop.verdict_json import basis_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,8 +162,8 @@ class Separation:
         return {
             "model": self.model,
             "design": self.design,
-            "basis": {"kind": self.basis.kind, "order": self.basis.order},
-            "truth": {"kind": self.truth.kind, "order": self.truth.order},
+            "basis": basis_json(self.basis),
+            "truth": basis_json(self.truth),
             "s_star": _finite(worst.s_star),
             "mu_star": _finite(self.mu_star),
             "mu": self.mu,

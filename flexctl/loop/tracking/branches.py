@@ -87,7 +87,7 @@ def follow(
     -------
     Branches
         What is guaranteed of them, and what not, is in docs/definitions.md, "Branches". Simple
-        eigenvalues are analytic where A is: [Kato95], chapter 2.
+        eigenvalues are analytic where A is: [Kato66], chapter 2.
 
     Raises
     ------

@@ -1,0 +1,159 @@
+"""Tip loads that change: of a line whose free length changes, or of one whose arm beyond moves."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.shapes import Array
+from flexctl.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LoadPath:
+    """Tip loads at k points of a path with a parameter s, and their derivatives by s.
+
+    Attributes
+    ----------
+    value, rate, second
+        M, J and D of `TipLoad` as columns (k, 3) [-], dM/ds and so on, d2M/ds2 and so on.
+    determinant
+        M J - D^2 (k, 1) [-], at least 0.
+    """
+
+    value: Array
+    rate: Array
+    second: Array
+    determinant: Array
+
+    @property
+    def mass(self) -> Array:
+        """M (k, 1) [-]."""
+        return self.value[:, 0:1]
+
+    @property
+    def inertia(self) -> Array:
+        """J (k, 1) [-]."""
+        return self.value[:, 1:2]
+
+    @property
+    def offset(self) -> Array:
+        """D (k, 1) [-]."""
+        return self.value[:, 2:3]
+
+    @classmethod
+    def through(
+        cls,
+        tip: TipLoad,
+        rate: ArrayLike = (0.0, 0.0, 0.0),
+        second: ArrayLike = (0.0, 0.0, 0.0),
+    ) -> "LoadPath":
+        """Return one point of any path: a load with the derivatives (3,) of M, J and D by s."""
+        return cls(
+            value=np.array([[tip.mass, tip.inertia, tip.offset]]),
+            rate=np.reshape(np.asarray(rate, dtype=float), (1, 3)),
+            second=np.reshape(np.asarray(second, dtype=float), (1, 3)),
+            determinant=np.array([[tip.determinant]]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlidingLine:
+    """A uniform line of changing free length l that carries a body which does not change.
+
+    With s = ln l, M = m / (rho A l), J = j / (rho A l^3) and D = d / (rho A l^2) are pure
+    exponentials: dM/ds = -M, dJ/ds = -3 J, dD/ds = -2 D.
+
+    Parameters
+    ----------
+    mass_per_length
+        rho A [kg/m], above 0.
+    mass, inertia, first_moment
+        m [kg], j about the tip [kg m^2] and d [kg m] of the body, d above 0 when its centre of
+        mass lies beyond the tip.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range, or m j < d^2.  Source: [TG95], (38).
+    """
+
+    mass_per_length: float
+    mass: float = 0.0
+    inertia: float = 0.0
+    first_moment: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers as those of a beam and a load of unit length."""
+        Beam(length=1.0, mass_per_length=self.mass_per_length, EI={})
+        self.tip(1.0)
+
+    def tip(self, length: float) -> TipLoad:
+        """Return the load at one free length [m]."""
+        unit = self.mass_per_length * length
+        return TipLoad(
+            mass=self.mass / unit,
+            inertia=self.inertia / (unit * length**2),
+            offset=self.first_moment / (unit * length),
+        )
+
+    def loads(self, lengths: ArrayLike) -> LoadPath:
+        """Return the loads at free lengths (k,) [m], differentiated by s = ln l.
+
+        Raises
+        ------
+        InputError
+            If a length is not above 0, or so short that a load exceeds 1e12.
+        """
+        length = free_lengths(lengths)
+        self.tip(float(length.min()))
+        powers = np.array([1.0, 3.0, 2.0])
+        body = np.array([self.mass, self.inertia, self.first_moment]) / self.mass_per_length
+        value = body / length[:, None] ** powers
+        determinant = self.tip(1.0).determinant / length[:, None] ** 4
+        return LoadPath(
+            value=value, rate=-powers * value, second=powers**2 * value, determinant=determinant
+        )
+
+
+def free_lengths(lengths: ArrayLike) -> Array:
+    """Return free lengths as (k,) [m].
+
+    Raises
+    ------
+    InputError
+        If they are not finite numbers above 0.
+    """
+    length = np.atleast_1d(np.asarray(lengths, dtype=float))
+    if length.ndim != 1 or length.size == 0 or not (np.isfinite(length) & (length > 0)).all():
+        raise InputError(f"length: wanted finite numbers above 0, shape (k,), came {lengths!r}")
+    return length
+
+
+def lengths_within(lengths: ArrayLike, shortest: float, longest: float) -> Array:
+    """Return free lengths as (k,) [m].
+
+    Raises
+    ------
+    InputError
+        If one is out of the range.
+    """
+    length = free_lengths(lengths)
+    if not ((shortest <= length) & (length <= longest)).all():
+        raise InputError(f"length: wanted {shortest:g} .. {longest:g} m, came {lengths!r}")
+    return length
+
+
+def check_range(shortest: float, longest: float, tolerance: float) -> None:
+    """Refuse a range of lengths [m] or a tolerance [-] that is none.
+
+    Raises
+    ------
+    InputError
+        If it is.
+    """
+    if not 0 < shortest < longest < np.inf:
+        raise InputError(f"lengths: wanted 0 < shortest < longest, came {shortest!r}, {longest!r}")
+    if not 1e-14 <= tolerance < 1:
+        raise InputError(f"tolerance: wanted 1e-14 .. 1, came {tolerance!r}")

@@ -1,0 +1,226 @@
+"""A sliding line's exact modes as few fixed shapes, mixed by polynomials in its length's logarithm.
+
+psi_i(xi; l) = sum over k of B_k(xi) C_ki(t), t affine in ln l.  What changes with the length is in
+the mix C alone, so the shapes' part of every integral is a number, and the terms d(psi)/dl of
+velocity, inertia and stiffness are derivatives of C, exact ones by automatic differentiation.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flexctl.beam.analyticity import analytic_ellipse
+from flexctl.beam.chebyshev import (
+    chebyshev_coefficients,
+    chebyshev_lengths,
+    chebyshev_polynomials,
+    interpolation_bound,
+    nodes_needed,
+    series_argument,
+)
+from flexctl.beam.load_path import SlidingLine, check_range, lengths_within
+from flexctl.beam.mode_table import MOST_NODES
+from flexctl.beam.moving_modes import continued_modes
+from flexctl.beam.shapes import Array, Shapes
+from flexctl.errors import ComputationError
+
+_ROUND_OFF = 5e-14  # of a mode's coefficients in xi
+_PART = 0.25  # of the tolerance, for each of four errors
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LegendreShapes(Shapes):
+    """Polynomials that are clamped at the root, orthonormal in int psi'' psi'' dxi.
+
+    Parameters
+    ----------
+    curvatures
+        (n, p): psi'' = sum of curvatures_m sqrt(2 m + 1) P_m(2 xi - 1).
+    """
+
+    curvatures: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on."""
+        return tuple(str(i + 1) for i in range(len(self.curvatures)))
+
+    @property
+    def power(self) -> NDArray[np.int64]:
+        """0: every coordinate is a deflection, (n,)."""
+        return np.zeros(len(self.curvatures), dtype=np.int64)
+
+    @property
+    def breaks(self) -> Array:
+        """One panel."""
+        return np.array([0.0, 1.0])
+
+    @property
+    def points_per_panel(self) -> int:
+        """Exact for a product of two running integrals of psi' psi'."""
+        return 2 * self.curvatures.shape[1] + 4
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all shapes at xi (k,), (n, k)."""
+        legendre = np.polynomial.legendre
+        series = self.curvatures.T * np.sqrt(2 * np.arange(self.curvatures.shape[1])[:, None] + 1)
+        if derivative < 2:
+            series = legendre.legint(series, 2 - derivative, lbnd=-1, scl=0.5)
+        elif derivative > 2:
+            series = legendre.legder(series, derivative - 2, scl=2.0)
+        return np.asarray(legendre.legval(2 * xi - 1, series), dtype=float)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SlidingShapes:
+    """The n lowest modes of a sliding line on a range of lengths, m(psi, psi) = 1 with its load.
+
+    Attributes
+    ----------
+    shortest, longest
+        Ends of the range [m].
+    base
+        Fixed shapes B, K of them.
+    mix
+        Chebyshev coefficients of C, (degree + 1, K, n) [-].
+    error
+        Bound (n,) [-] of (int (psi'' - psi''_exact)^2 dxi)^(1/2), and with it of the error of
+        deflection and slope at every point; see `fit_sliding_shapes`.
+    """
+
+    shortest: float
+    longest: float
+    base: LegendreShapes
+    mix: Array
+    error: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on of the modes."""
+        return tuple(str(i + 1) for i in range(self.mix.shape[2]))
+
+    def mix_at(self, log_length: Any) -> list[list[Any]]:
+        """Return C (K lists of n) for s = ln l in any arithmetic, CasADi's too."""
+        t = series_argument(log_length, self.shortest, self.longest)
+        T = chebyshev_polynomials(len(self.mix) - 1, t)
+        return [[_sum(series, T) for series in row] for row in np.moveaxis(self.mix, 0, -1)]
+
+    def at(self, length: ArrayLike) -> LegendreShapes:
+        """Return the modes at one length [m].
+
+        Raises
+        ------
+        InputError
+            If it is out of range.
+        """
+        found = lengths_within(length, self.shortest, self.longest)
+        C = np.array(self.mix_at(np.log(found[0])), dtype=float)
+        return LegendreShapes(curvatures=C.T @ self.base.curvatures)
+
+
+def fit_sliding_shapes(
+    n: int, line: SlidingLine, shortest: float, longest: float, tolerance: float = 1e-12
+) -> SlidingShapes:
+    """Fit the n lowest modes of a sliding line on a range of free lengths.
+
+    All errors are measured by |psi''|, the norm of the strain energy, which bounds deflection and
+    slope.  As functions of s with values in that space the modes are analytic in the ellipse of
+    `analytic_ellipse`, so what the interpolant and the coefficients left out err by is proven as
+    in `tabulate_modes`; so is what B leaves of every coefficient.  Polynomials in xi stop where
+    the highest coefficient at every node is round-off; that and the arithmetic are not proven.
+
+    Parameters
+    ----------
+    n
+        Number of modes, 1 .. 199.
+    line
+        The line and the body that it carries.
+    shortest, longest
+        Ends of the range [m].
+    tolerance
+        Greatest error of each mode, relative to its largest |psi''|; 1e-14 and above.
+
+    Raises
+    ------
+    InputError
+        If the range or the tolerance is none.
+    ComputationError
+        If the proof would need too many nodes, or round-off exceeds the tolerance.
+    """
+    check_range(shortest, longest, tolerance)
+    ellipse = analytic_ellipse(n, line, shortest, longest)
+    scale = _sizes(_sampled(n, line, shortest, longest, 8))
+    count = nodes_needed(ellipse.rho, ellipse.curvature, 0.1 * _PART * tolerance * scale.min())
+    if count > MOST_NODES:
+        raise ComputationError(
+            f"sliding shapes: wanted at most {MOST_NODES} lengths for the proof, came {count}; "
+            "a shorter range, a lighter or less eccentric body or fewer modes need less"
+        )
+    samples = _sampled(n, line, shortest, longest, count)
+    scale = _sizes(samples)
+    kept, error = _cut_off(
+        chebyshev_coefficients(_without_noise(samples)), _PART * tolerance * scale
+    )
+    base = _common_base(kept / scale[:, None], _PART * tolerance)
+    mix = np.einsum("jip,kp->jki", kept, base)
+    error += np.linalg.norm(kept - np.einsum("jki,kp->jip", mix, base), axis=-1).sum(axis=0)
+    error += interpolation_bound(count, ellipse.rho, ellipse.curvature)
+    return SlidingShapes(
+        shortest=shortest,
+        longest=longest,
+        base=LegendreShapes(curvatures=base),
+        mix=mix,
+        error=error,
+    )
+
+
+def _sizes(samples: Array) -> Array:
+    """Return the largest |psi''| of every mode, (n,)."""
+    return np.asarray(np.linalg.norm(samples, axis=-1).max(axis=0), dtype=float)
+
+
+def _without_noise(samples: Array) -> Array:
+    """Leave out polynomials in xi from the degree on where no mode has more than round-off."""
+    relative = np.abs(samples / _sizes(samples)[:, None]).max(axis=(0, 1))
+    return samples[..., : int(np.flatnonzero(relative > _ROUND_OFF)[-1]) + 1]
+
+
+def _cut_off(series: Array, tolerance: Array) -> tuple[Array, Array]:
+    """Leave out what stays below the tolerance (n,) in sum; return the series and that sum (n,)."""
+    tails = np.cumsum(np.linalg.norm(series, axis=-1)[::-1], axis=0)[::-1]
+    degree = max(1, int((tails > tolerance).any(axis=1).sum()))
+    # a convergent series has far less left at twice the degree, and noise nearly as much
+    if 2 * degree >= len(tails) or (tails[2 * degree] > tolerance / 2).any():
+        raise ComputationError("sliding shapes: round-off exceeds the tolerance")
+    return series[:degree], tails[degree]
+
+
+def _common_base(series: Array, tolerance: float) -> Array:
+    """Return the fewest orthonormal rows (K, p) that leave less than tolerance of (j, n, p)."""
+    rows = series.reshape(-1, series.shape[-1])
+    sigma, V = np.linalg.svd(rows, full_matrices=False)[1:]
+    # every row loses at most the root of the squares left out, their sum at most sqrt(rows) of it
+    left = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1] * len(rows))
+    return V[: max(1, int((left > tolerance).sum()))]
+
+
+def _sampled(n: int, line: SlidingLine, shortest: float, longest: float, count: int) -> Array:
+    """Return psi'' in orthonormal Legendre polynomials at the nodes, (count, n, p)."""
+    lengths = chebyshev_lengths(shortest, longest, count)
+    parts = []
+    for modes in continued_modes(n, line, lengths):
+        xi, weights = modes.quadrature()
+        degrees = np.arange(3 * n + 20)
+        P = np.polynomial.legendre.legvander(2 * xi - 1, degrees[-1]) * np.sqrt(2 * degrees + 1)
+        parts.append(modes.evaluate(xi, 2) @ (weights[:, None] * P))
+    return np.concatenate(parts)[::-1]
+
+
+def _sum(series: Array, T: list[Any]) -> Any:
+    total = float(series[0]) * T[0]
+    for c, polynomial in zip(series[1:], T[1:], strict=True):
+        if c:
+            total = total + float(c) * polynomial
+    return total

@@ -1,0 +1,143 @@
+"""Modes that follow the length of a sliding link: on which lengths, and where they end."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import BadZipFile
+
+import numpy as np
+
+from flexctl.beam import LegendreShapes, SlidingLine, SlidingShapes, fit_sliding_shapes
+from flexctl.body import Body
+from flexctl.catalogue import Link
+from flexctl.checks import Array
+from flexctl.errors import ComputationError, InputError
+from flexctl.plant.compilation import cache_folder, source_digest
+
+_BEYOND = 0.05  # of the lengths that the limits allow: a run may swing beyond them
+_TOLERANCE = 1e-9  # of shapes: their frequencies err by its square
+
+
+def modes_of_length(link: Link, body: tuple[float, float, float], n: int) -> SlidingShapes:
+    """Return the n exact modes of a sliding link on all lengths within its limits, and a bit more.
+
+    Parameters
+    ----------
+    link
+        Sliding link with limits of position.
+    body
+        Mass [kg], moment of inertia [kg m^2] and first moment [kg m] at its tip, for all lengths.
+    n
+        Number of modes.
+
+    Raises
+    ------
+    InputError
+        If the link has no limits, or may vanish in its hub.
+    ComputationError
+        If the modes cannot be proven to be within 1e-9.  Source: [TG95], 4.2.
+    """
+    low, high = _allowed_lengths(link)
+    mass, inertia, first_moment = body
+    try:
+        line = SlidingLine(
+            mass_per_length=link.mass_per_length,
+            mass=mass,
+            inertia=inertia,
+            first_moment=first_moment,
+        )
+        return _fitted(n, line, low * (1 - _BEYOND), high * (1 + _BEYOND))
+    except (InputError, ComputationError) as error:
+        raise type(error)(f"{link.name}, modes of every length: {error}") from error
+
+
+def _allowed_lengths(link: Link) -> tuple[float, float]:
+    """Return the least and the greatest free length [m] that the limits allow."""
+    if link.limits.position is None:
+        raise InputError(
+            f"{link.name}.limits.position: wanted the range of its modes, as the basis has "
+            'sliding = "exact", came nothing'
+        )
+    low, high = (position + link.dh.d for position in link.limits.position)
+    if low <= 0:
+        raise InputError(
+            f"{link.name}.limits.position: wanted a free length above 0, as the basis has "
+            f'sliding = "exact", came {low:g} m'
+        )
+    return low, high
+
+
+@lru_cache(maxsize=64)
+def _fitted(n: int, line: SlidingLine, shortest: float, longest: float) -> SlidingShapes:
+    """Fit once: planes, design and truth often share the modes, and the next command does."""
+    key = f"{source_digest()} {n} {line!r} {shortest!r} {longest!r} {_TOLERANCE!r}"
+    path = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
+    kept = _kept(path)
+    if kept is None:
+        kept = fit_sliding_shapes(n, line, shortest, longest, _TOLERANCE)
+        _keep(path, kept)
+    return kept
+
+
+def _kept(path: Path) -> SlidingShapes | None:
+    """Return the modes that an earlier fit left in the cache; None where it left none."""
+    try:
+        with np.load(path) as file:
+            return SlidingShapes(
+                shortest=float(file["range"][0]),
+                longest=float(file["range"][1]),
+                base=LegendreShapes(curvatures=file["curvatures"]),
+                mix=file["mix"],
+                error=file["error"],
+            )
+    except (OSError, KeyError, ValueError, EOFError, BadZipFile):
+        return None
+
+
+def _keep(path: Path, shapes: SlidingShapes) -> None:
+    """Leave modes in the cache, if it can be written."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=path.parent) as folder:
+            made = Path(folder) / path.name
+            np.savez(
+                made,
+                range=[shapes.shortest, shapes.longest],
+                curvatures=shapes.base.curvatures,
+                mix=shapes.mix,
+                error=shapes.error,
+            )
+            os.replace(made, path)  # atomic: another process never reads half a file
+
+
+def followed_range(bodies: Sequence[Body]) -> tuple[Array, Array]:
+    """Lowest and highest joint variables (m,) for which the modes were made; else infinite."""
+    low, high = np.full(len(bodies), -np.inf), np.full(len(bodies), np.inf)
+    for j, body in enumerate(bodies):
+        for mixed in body.mixes.values():
+            low[j] = max(low[j], mixed.shortest - body.link.dh.d)
+            high[j] = min(high[j], mixed.longest - body.link.dh.d)
+    return low, high
+
+
+def check_followed(bodies: Sequence[Body], joints: Sequence[float] | Array) -> None:
+    """Refuse a pose (m,) in which a sliding link is longer or shorter than its modes know.
+
+    Raises
+    ------
+    InputError
+        Naming the joint, the range of its modes and what came.
+    """
+    for j, (low, high) in enumerate(zip(*followed_range(bodies), strict=True)):
+        if not low <= joints[j] <= high:
+            raise InputError(
+                f"pose.joint{j + 1}: wanted {low:g} .. {high:g} m, for which its modes were made "
+                f'(its limits and {_BEYOND:.0%} beyond, as the basis has sliding = "exact"), '
+                f"came {joints[j]:g}"
+            )

@@ -1,0 +1,57 @@
+"""Loads along a path of lengths: pure powers of the length, refusals."""
+
+import numpy as np
+import pytest
+
+from flexctl.beam import LoadPath, SlidingLine, TipLoad
+from flexctl.errors import InputError
+
+LINE = SlidingLine(mass_per_length=0.5, mass=2.0, inertia=0.3, first_moment=-0.4)
+
+
+def test_loads_are_those_of_a_tip_load_at_every_length():
+    path = LINE.loads([0.2, 1.7])
+    for k, length in enumerate([0.2, 1.7]):
+        tip = LINE.tip(length)
+        np.testing.assert_allclose(path.value[k], [tip.mass, tip.inertia, tip.offset], rtol=1e-15)
+        np.testing.assert_allclose(path.determinant[k], tip.determinant, rtol=1e-14)
+
+
+@pytest.mark.parametrize(("low", "high"), [("value", "rate"), ("rate", "second")])
+def test_derivatives_by_the_logarithm_agree_with_differences(low, high):
+    h = 1e-4
+    ends = LINE.loads(0.7 * np.exp([-h, h]))
+    slope = np.diff(getattr(ends, low), axis=0)[0] / (2 * h)
+    # the next term of the difference is h^2 / 6 times 27 at most
+    np.testing.assert_allclose(getattr(LINE.loads([0.7]), high)[0], slope, rtol=1e-7)
+
+
+def test_a_point_of_any_path_keeps_its_load():
+    path = LoadPath.through(TipLoad(mass=2.0, inertia=0.3, offset=0.1), rate=(1.0, 2.0, 3.0))
+    np.testing.assert_array_equal(path.value, [[2.0, 0.3, 0.1]])
+    np.testing.assert_array_equal(path.rate, [[1.0, 2.0, 3.0]])
+    assert path.determinant == pytest.approx(0.59, rel=1e-15)
+
+
+@pytest.mark.parametrize("lengths", [0.0, -1.0, [1.0, np.nan], [np.inf], [], [[1.0]]])
+def test_impossible_lengths_are_refused(lengths):
+    with pytest.raises(InputError, match="length: wanted finite numbers above 0"):
+        LINE.loads(lengths)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"mass_per_length": 0.0}, "mass_per_length: wanted"),
+        ({"mass": -1.0}, "tip mass: wanted"),
+        ({"mass": 1.0, "inertia": 1.0, "first_moment": 1.1}, "tip offset: wanted"),
+    ],
+)
+def test_impossible_bodies_are_refused(wrong, message):
+    with pytest.raises(InputError, match=message):
+        SlidingLine(**{"mass_per_length": 1.0, **wrong})
+
+
+def test_a_length_that_makes_the_load_too_heavy_is_refused():
+    with pytest.raises(InputError, match="tip inertia: wanted"):
+        LINE.loads([1e-5, 1.0])
