@@ -24,10 +24,10 @@ demo: $(READY) ## compare gain sets of the RRP arm, also on a softer, heavier ar
 	@echo; echo "Open $(DEMO)/report.html in a browser."
 
 test: lint ## format check, lint, types, import arrows, quick tests
-	$(PY) -m pytest -n 2 -m "not slow"
+	$(PY) -m pytest -n 2 --dist loadfile -m "not slow"
 
 test-all: lint $(BENCH_READY) ## the same with the slow tests
-	$(PY) -m pytest -n 2
+	$(PY) -m pytest -n 2 --dist loadfile
 
 check: test ## another word for test
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ def plot_tracking(moving: Tracked, rest: Tracked | None, answer: dict[str, Any])
         return figure
 
 
-def _draw_rest(over: Axes, damping: Axes, rest: Tracked, colours: dict[str, str]) -> None:
+def _draw_rest(over: Axes, damping: Axes, rest: Tracked, colours: Mapping[str, str]) -> None:
     for branch in chosen(rest)[0]:
         style = {"color": colours.get(branch.label, MUTED), "linewidth": 1, "linestyle": "--"}
         over.plot(rest.s, branch.values.imag, **style)
@@ -93,9 +93,10 @@ def _arrow(plane: Axes, x: Array, y: Array, colour: str) -> None:
 
 def _lay_plane(plane: Axes, slow: Sequence[Branch], others: Sequence[Branch]) -> None:
     """Lay out the s plane; what lies within it but has no colour is drawn in grey."""
-    values = np.concatenate([branch.values for branch in slow]) if slow else np.array([-1.0 + 1j])
-    left, right, top = values.real.min(), values.real.max(), values.imag.max()
-    if _wide(values.imag):
+    real = np.concatenate([np.real(branch.values) for branch in slow] or [[-1.0]])
+    imaginary = np.concatenate([np.imag(branch.values) for branch in slow] or [[1.0]])
+    left, right, top = real.min(), real.max(), imaginary.max()
+    if _wide(imaginary):
         plain_log(plane)
         plane.set_xscale("symlog", linthresh=_LINEAR, linscale=0.7)
         plane.xaxis.set_major_formatter(plain_numbers())
@@ -121,7 +122,7 @@ def _label(tracked: Tracked, over: Axes, damping: Axes) -> None:
     for axes in (over, damping):
         axes.set_xlim(tracked.s[0], tracked.s[-1])
     slow = chosen(tracked)[0]
-    if slow and _wide(np.concatenate([branch.values.imag for branch in slow])):
+    if slow and _wide(np.concatenate([np.imag(branch.values) for branch in slow])):
         plain_log(over)
 
 
