@@ -9,6 +9,7 @@ from flexctl.body.motion import (
     damping_matrix,
     joint_turn,
     move_body,
+    slide_damping,
     tip_turns,
 )
 from flexctl.body.rotation import (
@@ -38,6 +39,7 @@ __all__ = [
     "move_body",
     "rotation_matrix",
     "scales",
+    "slide_damping",
     "space_rate",
     "spread",
     "tip_turns",

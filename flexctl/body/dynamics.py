@@ -23,6 +23,7 @@ from flexctl.body.motion import (
     move_body,
     rigid_parts,
     root_frame,
+    slide_damping,
 )
 from flexctl.body.rotation import skew
 from flexctl.body.segment import Segment
@@ -94,7 +95,7 @@ def body_dynamics(body: Body) -> ca.Function:
     outputs = {
         "M": M,
         "bias": bias,
-        "force": ca.gradient(motion.strain, e) + _damping(body, joint) @ e_rate,
+        "force": ca.gradient(motion.strain, e) + _damping(body, local) @ e_rate,
         "tip": _tip_jacobian(motion.position, bending_rate, e, e_rate),
         "drift": _tip_drift(motion.position, bending_rate, omega, local),
         "bending_rate": bending_rate,
@@ -224,9 +225,12 @@ def _congruence(W: ca.SX, G: ca.DM) -> ca.SX:
     return ca.triu2symm(ca.triu(ca.densify(W.T @ (G @ W))))
 
 
-def _damping(body: Body, joint: ca.SX) -> ca.SX:
-    D = damping_matrix(body, joint)
-    return ca.diagcat(ca.SX(1, 1), D) if body.sliding else D
+def _damping(body: Body, local: Local) -> ca.SX:
+    D = damping_matrix(body, local.joint)
+    if not body.sliding:
+        return D
+    own, coupled = slide_damping(body, local)
+    return ca.blockcat([[own, coupled.T], [coupled, D]])
 
 
 def _tip_jacobian(r: ca.SX, bending_rate: ca.SX, e: ca.SX, e_rate: ca.SX) -> ca.SX:

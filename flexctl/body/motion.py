@@ -176,18 +176,45 @@ def damping_matrix(body: Body, joint: ca.SX) -> ca.SX:
     With the means of rho A and EI, D = sqrt(rho A EI) / l S' D_1 S with S of `spread`: D_1 is
     found at l = 1.
     """
-    link = body.link
     blocks = []
-    for direction, shapes in body.planes.items():
-        course = body.course(direction)
-        unit = Beam(
-            length=1.0, mass_per_length=1.0, EI={direction: 1.0}, courses={direction: course}
-        )
-        D = modal_damping(assemble_matrices(unit, direction, shapes), link.damping_ratio)
+    for direction in body.planes:
+        size, D = _line_damping(body, direction, joint)
         S = spread(body, direction, free_length(body, joint))
-        stiffness = np.sqrt(link.mass_per_length * link.EI[direction])
-        blocks.append(stiffness / free_length(body, joint) * (S.T @ sparse(D) @ S))
+        blocks.append(size * (S.T @ sparse(D) @ S))
     return ca.diagcat(*blocks) if blocks else ca.SX(0, 0)
+
+
+def slide_damping(body: Body, local: Local) -> tuple[ca.SX, ca.SX]:
+    """Damping of a length that changes its line's modes: D_ll and D_dl (n, 1).
+
+    What is damped is the rate of the deflection at fixed xi, (S d)' = S d' + S_l d l', so that D
+    acts on [l'; d'] as [S_l d, S]' D_1 [S_l d, S]: modes that follow the length are damped as fixed
+    ones are. Nothing where no plane has such modes.
+    """
+    own, coupled, start = ca.SX(1, 1), [ca.SX(0, 1)], 0
+    for direction in body.planes:
+        count = len(body.names(direction))
+        d = local.elastic[start : start + count]
+        start += count
+        if direction not in body.mixes:
+            coupled.append(ca.SX(count, 1))
+            continue
+        size, D = _line_damping(body, direction, local.joint)
+        S = spread(body, direction, free_length(body, local.joint))
+        change = ca.jacobian(S @ d, local.joint)
+        own += size * (change.T @ ca.DM(D) @ change)
+        coupled.append(size * (S.T @ ca.DM(D) @ change))
+    return own, ca.vertcat(*coupled)
+
+
+def _line_damping(body: Body, direction: str, joint: ca.SX) -> tuple[ca.SX, Array]:
+    """Damping sqrt(rho A EI) / l [N s/m] of one plane, and D_1 (k, k) of its shapes at l = 1."""
+    link, shapes = body.link, body.planes[direction]
+    course = body.course(direction)
+    unit = Beam(length=1.0, mass_per_length=1.0, EI={direction: 1.0}, courses={direction: course})
+    D = modal_damping(assemble_matrices(unit, direction, shapes), link.damping_ratio)
+    stiffness = np.sqrt(link.mass_per_length * link.EI[direction])
+    return stiffness / free_length(body, joint), D
 
 
 def root_frame(body: Body) -> Frame:

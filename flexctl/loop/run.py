@@ -15,7 +15,7 @@ def why_out_of_range(plant: Plant, index: int, *, follows: bool) -> str:
     """
     name = plant.coordinates[index]
     if follows:
-        return f"{name} leaves the lengths that modes were made for: its limits, and a bit more"
+        return f"{name} leaves its beam, or its limits by more than its modes were made for"
     if index < plant.rigid:
         return f"{name} leaves its beam: the free length must lie within it"
     return f"the deflection of {name.split('.')[0]} grows beyond its own length"

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 
 import casadi as ca
 
-from flexctl.body import Body, Local, cross_joint, damping_matrix, joint_turn, move_body
+from flexctl.body import (
+    Body,
+    Local,
+    cross_joint,
+    damping_matrix,
+    joint_turn,
+    move_body,
+    slide_damping,
+)
 from flexctl.catalogue import Arm
 from flexctl.plant.base import base_pose, payload_energy
 from flexctl.plant.flexible_joint import joint_damping, make_sprung_joints
@@ -55,7 +63,7 @@ def chain_energies(arm: Arm, bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Ener
     g = ca.SX(ca.DM(arm.gravity))
     twist = (ca.SX.zeros(3), ca.SX.zeros(3))
     kinetic = strain = gravity = ca.SX(0)
-    damping = [joint_damping(bodies)]
+    damping, slides = [joint_damping(bodies)], []
     line_tips, deflections, slopes = {}, {}, {}
     start = len(bodies) + len(arm.rotors)
     for j, body in enumerate(bodies):
@@ -71,6 +79,8 @@ def chain_energies(arm: Arm, bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Ener
         strain += motion.strain
         gravity -= ca.dot(g, motion.mass * p + R @ motion.moment)
         damping.append(damping_matrix(body, q[j]))
+        if body.mixes:
+            slides.append((j, elastic, *slide_damping(body, local)))
         line_tips[body.link.name] = p + R @ motion.line_tip
         for direction, deflection in motion.line.deflection.items():
             deflections[f"{body.link.name}.{direction}"] = deflection
@@ -83,13 +93,23 @@ def chain_energies(arm: Arm, bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Ener
         kinetic=kinetic,
         strain=strain,
         gravity=gravity,
-        D=ca.diagcat(*damping),
+        D=_with_slides(ca.diagcat(*damping), slides),
         tip=p,
         tip_rotation=R,
         line_tips=line_tips,
         deflections=deflections,
         slopes=slopes,
     )
+
+
+def _with_slides(D: ca.SX, slides: Sequence[tuple[int, slice, ca.SX, ca.SX]]) -> ca.SX:
+    """Add what the rates of sliding joints (row, rows of the line) do to the damping matrix."""
+    D = ca.SX(D)
+    for j, elastic, own, coupled in slides:
+        D[j, j] += own
+        D[elastic, j] = coupled
+        D[j, elastic] = coupled.T
+    return D
 
 
 def _joint_spin(body: Body, rate: ca.SX) -> ca.SX:

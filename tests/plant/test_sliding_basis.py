@@ -166,6 +166,45 @@ def test_damping_is_that_of_fine_elements_in_the_modes(length):
     np.testing.assert_allclose(D[np.ix_(own, own)], wanted, rtol=0, atol=2e-3 * wanted.max())
 
 
+def in_fixed_modes(plant, fixed, q, v):
+    """State of `fixed` modes that has the deflection of link 3 and its rate at fixed xi."""
+    xi = np.linspace(0.02, 1.0, 50)
+    own, modes, h = rows(plant, "link3.x"), rows(fixed, "link3.x"), 1e-6
+
+    def coordinates(s):
+        shapes = plant.bodies[2].shapes_at("x", q[2] + s * v[2])
+        target = shapes.value(xi).T @ (q[own] + s * v[own])
+        psi = fixed.bodies[2].planes["x"].value(xi).T
+        return np.linalg.lstsq(psi, target, rcond=None)[0]
+
+    positions, rates = fixed.straight(q[:3]), np.append(v[:3], np.zeros(fixed.n - 3))
+    positions[modes] = coordinates(0.0)
+    rates[modes] = (coordinates(h) - coordinates(-h)) / (2 * h)
+    return positions, rates
+
+
+@pytest.mark.parametrize("own_rate", [0.0, 0.05])
+def test_what_is_damped_is_the_rate_of_the_deflection_whatever_the_modes(own_rate):
+    # at rest of its own coordinates too: the length alone changes their modes
+    plant, fixed = exact(), plant_of("fixed", 8)
+    q, v = plant.straight(np.array([0.0, 0.0, 0.4])), np.zeros(plant.n)
+    own = rows(plant, "link3.x")
+    v[2], q[own], v[own] = 3.0, [5e-3, -2e-3], own_rate
+    positions, rates = in_fixed_modes(plant, fixed, q, v)
+    found, wanted = v @ plant.damping(q) @ v, rates @ fixed.damping(positions) @ rates
+    assert found == pytest.approx(wanted, rel=5e-3)
+
+
+def test_the_damping_matrix_is_symmetric_and_takes_energy_only():
+    plant = exact()
+    q = plant.straight(np.array([0.0, 0.0, 0.4]))
+    q[3:] = 0.01 * np.random.default_rng(3).normal(size=plant.n - 3)
+    D = plant.damping(q)
+    np.testing.assert_allclose(D, D.T, rtol=0, atol=1e-12 * np.abs(D).max())
+    assert np.linalg.eigvalsh(D).min() > -1e-12 * np.abs(D).max()
+    assert D[2, 2] > 0
+
+
 BAD = {
     "no limits": (("link3.limits={}",), "limits.position: wanted the range of its modes, as the"),
     "no length": (("link3.limits.position=[0.0, 1.3]",), "wanted a free length above 0, as the ba"),
