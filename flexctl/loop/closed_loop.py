@@ -150,7 +150,7 @@ class ClosedLoop:
             return tau, z_rate
         limited, n_i = limit_torque(tau, limit), self.controller.n_integral
         rests = z_rate[:n_i] * (limited == tau) if n_i else ca.SX(0, 1)
-        return limited, ca.vertcat(rests, z_rate[n_i:])
+        return limited, ca.vertcat(rests, z_rate[n_i:, 0])  # of one entry [1:] would be a row
 
 
 def close_loop(controller: Controller, arm: Arm, basis: BasisChoice) -> ClosedLoop:

@@ -64,7 +64,7 @@ def middle_pose(arm):
     return np.array(poses)
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)  # not of the session: tests of other folders compile
 def _no_compiler():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FLEXCTL_CC", "none")

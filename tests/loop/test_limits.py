@@ -71,9 +71,13 @@ def test_a_limit_that_is_not_reached_changes_nothing(make):
     assert not bounded.saturated.any()
 
 
-def test_the_integral_rests_while_the_torque_is_limited(make):
+@pytest.mark.parametrize("compiler", ["", "none"])
+def test_the_integral_rests_while_the_torque_is_limited(make, monkeypatch, compiler):
+    monkeypatch.setenv("FLEXCTL_CC", compiler)
     times = np.linspace(0, 4, 401)
-    run = simulate(limited_loop(make, integral=20.0), times=times)
+    loop = limited_loop(make, integral=20.0)
+    assert loop.law.size1_out(1) == loop.controller.n_state
+    run = simulate(loop, times=times)
     held, _ = limited_witness(times, integral=20.0)
     wound, _ = limited_witness(times, integral=20.0, windup=True)
     np.testing.assert_allclose(run.q[0], held, atol=1e-4)
