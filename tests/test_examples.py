@@ -27,6 +27,7 @@ def test_the_arm_sags_as_a_beam_bent_by_its_weight_and_payload():
     assert example("linear_model").main() == pytest.approx(sag, rel=0.03)
 
 
+@pytest.mark.slow
 def test_the_tip_settles_as_in_the_paper_with_modes_and_with_elements():
     assert example("theodore_ghosal_figures").main() < 1e-4
 
@@ -63,6 +64,7 @@ def test_the_energy_account_of_the_bang_bang_runs_closes(bang_bang, joints, damp
     assert {"flexible": flexible, "rigid": rigid}[joints].energy.imbalance < 1e-9
 
 
+@pytest.mark.slow
 def test_tips_deflect_more_with_flexible_joints_only_below_five_newton_metres(bang_bang):
     assert 5.0 < bang_bang.main() < 5.5
 

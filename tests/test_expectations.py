@@ -9,6 +9,7 @@ import pytest
 from flexctl.catalogue import list_designs, list_models, load_design, load_model
 from flexctl.view import cli
 
+SLOW = ("rrp-observer", "rrp-composite", "rrp-stiff-decoupling", "subudhi-morris-observer")
 MOVED = [e.name for e in list_designs() if load_design(e.name).reference.torque]
 
 
@@ -19,8 +20,8 @@ def model_figures():
 def design_figures():
     judged = (e.name for e in list_designs() if e.name not in MOVED)
     named = [(name, key) for name in judged for key in load_design(name).expect]
-    slow = pytest.mark.slow  # four elements behind an observer: a quarter of a minute
-    return [pytest.param(*one, marks=[slow] * (one[0] == "rrp-observer")) for one in named]
+    slow = pytest.mark.slow  # each compiles for ten to twenty seconds; their like are quick tests
+    return [pytest.param(*one, marks=[slow] * (one[0] in SLOW)) for one in named]
 
 
 @cache

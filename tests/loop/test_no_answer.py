@@ -101,6 +101,7 @@ def test_narrow_unstable_bands_of_the_sampling_rate_are_found():
     assert smallest_sampling_rate(linear) == pytest.approx(1475.5, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_verdict_warns_of_thin_margins():
     arm = load_model("theodore-ghosal-rrp")
     truth = BasisChoice(kind="modes", order=2)

@@ -87,6 +87,7 @@ def judged(rrp_arm, other_arm, design):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "design",
     [

@@ -192,6 +192,7 @@ def test_nonlinear_runs_grow_below_the_bound_and_die_out_above_it(make, name, si
     assert (rate > 0) == (side < 1)
 
 
+@pytest.mark.slow
 def test_a_bracketed_bound_is_the_exact_one_where_there_is_one(make):
     # gravity of a thousandth of a millimetre per second squared moves nothing
     rod = {"joint": "revolute", "dh": {"a": 0.5}, "mass_per_length": 0.6}

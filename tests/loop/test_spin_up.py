@@ -55,6 +55,7 @@ def test_the_tip_hardly_swings_once_the_beam_turns_steadily(run):
     assert np.abs(motion.deflection["link1.y"][motion.t > 15]).max() < 5e-3
 
 
+@pytest.mark.slow
 def test_three_modes_are_enough(run):
     lowest = [run("kane-spin-up", order).deflection["link1.y"].min() for order in (3, 5)]
 

@@ -244,6 +244,7 @@ def test_a_sampled_law_has_no_matrix_in_motion(make):
         on_reference(loop)
 
 
+@pytest.mark.slow
 def test_with_an_observer_a_loop_starts_its_reference_as_if_at_rest(rrp_loop):
     loop = rrp_loop("rrp-observer", kind="modes", order=2)
 
@@ -251,6 +252,7 @@ def test_with_an_observer_a_loop_starts_its_reference_as_if_at_rest(rrp_loop):
     np.testing.assert_allclose(first, rest, atol=1e-9 * np.abs(rest).max())
 
 
+@pytest.mark.slow
 def test_the_estimate_of_an_observer_is_in_no_run(rrp_loop, rrp_run):
     with pytest.raises(InputError, match="without an observer"):
         on_run(

@@ -49,10 +49,12 @@ def claims():
     return {claim.id: claim for claim in found}
 
 
+@pytest.mark.slow  # all claims together; six of them are quick tests of the command
 def test_no_claim_has_the_name_of_another(claims):
     assert len(claims) == len(claims_of("subudhi-morris"))
 
 
+@pytest.mark.slow  # all claims together; six of them are quick tests of the command
 @pytest.mark.parametrize(
     ("verdict", "expected"), [("holds", HOLDS), ("cannot be checked", OPEN), ("differs", None)]
 )
@@ -62,10 +64,12 @@ def test_every_claim_has_its_verdict(claims, verdict, expected):
     assert found == (set(claims) - HOLDS - OPEN if expected is None else expected)
 
 
+@pytest.mark.slow  # all claims together; six of them are quick tests of the command
 def test_what_differs_says_why(claims):
     assert all(claim.why for claim in claims.values() if claim.verdict != "holds")
 
 
+@pytest.mark.slow  # all claims together; six of them are quick tests of the command
 @pytest.mark.parametrize(
     ("claim", "number", "low", "high"),
     [
@@ -131,6 +135,7 @@ def test_the_numbers_behind_a_claim(claims, claim, number, low, high):
     assert low <= claims[claim].numbers[number] <= high
 
 
+@pytest.mark.slow  # all claims together; six of them are quick tests of the command
 # The right form of a misprint gives what the plant gives, by another derivation.
 @pytest.mark.parametrize(
     ("claim", "number", "expected"),
@@ -148,6 +153,7 @@ def test_the_right_form_gives_the_frequency_of_the_catalogue(claims, claim, numb
     assert claims[claim].numbers[number] == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.slow  # all claims together; six of them are quick tests of the command
 def test_the_wind_up_of_64_is_the_quasi_steady_manifold(claims):
     found = claims["equation 63"].numbers
 
@@ -155,6 +161,7 @@ def test_the_wind_up_of_64_is_the_quasi_steady_manifold(claims):
     assert found["by_64_2"] == pytest.approx(found["right_2"], rel=1e-12)
 
 
+@pytest.mark.slow  # all claims together; six of them are quick tests of the command
 def test_the_limit_of_stiff_joints_is_reached_in_proportion_to_their_softness(claims):
     found = claims["equations 53 to 55"].numbers
 
