@@ -1,6 +1,7 @@
 """Assumed modes of a line whose root turns or moves freely, seen from the tangent at the root."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from flexctl.beam.course import PLAIN, Course
 from flexctl.beam.line import TipLoad
@@ -9,7 +10,23 @@ from flexctl.beam.shapes import Shapes, check_order
 
 
 @dataclass(frozen=True)
-class PinnedModes:
+class _LooseModes:
+    """Modes of a line whose root has so many rigid motions."""
+
+    order: int
+    motions: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        """Check the number of modes."""
+        check_order(self.order)
+
+    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+        """Return the shapes for this course (uniform) and this load at the tip (none)."""
+        return ritz_modes(self.order, tip or TipLoad(), course or PLAIN, self.motions)
+
+
+@dataclass(frozen=True)
+class PinnedModes(_LooseModes):
     """The lowest bending modes of a line that turns freely at its root, tan b = tanh b if uniform.
 
     With the joint variable they span what pinned modes and the angle of a rigid link span, but
@@ -26,19 +43,11 @@ class PinnedModes:
         If the number is out of range.  Source: [HastingsBook86], [BellezzaLanariUlivi90].
     """
 
-    order: int
-
-    def __post_init__(self) -> None:
-        """Check the number of modes."""
-        check_order(self.order)
-
-    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
-        """Return the shapes for this course (uniform) and this load at the tip (none)."""
-        return ritz_modes(self.order, tip or TipLoad(), course or PLAIN, 1)
+    motions: ClassVar[int] = 1
 
 
 @dataclass(frozen=True)
-class FreeModes:
+class FreeModes(_LooseModes):
     """The lowest bending modes of a line free at both ends, 1 = cosh b cos b if uniform.
 
     Parameters
@@ -52,12 +61,4 @@ class FreeModes:
         If the number is out of range.  Source: [BaruhTadikonda89].
     """
 
-    order: int
-
-    def __post_init__(self) -> None:
-        """Check the number of modes."""
-        check_order(self.order)
-
-    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
-        """Return the shapes for this course (uniform) and this load at the tip (none)."""
-        return ritz_modes(self.order, tip or TipLoad(), course or PLAIN, 2)
+    motions: ClassVar[int] = 2

@@ -9,7 +9,7 @@ import scipy.optimize
 from flexctl.catalogue import BasisChoice, load_design, load_model
 from flexctl.design import stiffness_growth
 from flexctl.errors import DesignError, InputError
-from flexctl.loop.margin.added_damping import least_damping, least_inertia, least_inertias
+from flexctl.loop.margin.added_damping import least_damping, least_inertia
 from flexctl.loop.margin.affine_family import family_at
 from flexctl.loop.margin.bandwidth import fastest_second_loop, largest_bandwidth, with_effort
 from flexctl.loop.margin.case import Case
@@ -353,13 +353,14 @@ def test_the_least_inertia_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of):
 
 
 @pytest.mark.slow
-def test_inertia_is_added_at_all_joints_and_at_each_alone(case_of, make):
+@pytest.mark.parametrize("joints", [None, ["joint2"]])
+def test_inertia_is_added_at_all_joints_or_at_those_that_are_named(case_of, make, joints):
     case = case_of(arm=make["two-link"]((0.0, 0.0, 0.0)))
 
-    found = least_inertias(case, 50.0, factors=(1.0, 10.0))
+    found = least_inertia(case, 50.0, joints, factors=(1.0, 10.0))
 
-    assert [one.joints for one in found] == [("joint1", "joint2"), ("joint1",), ("joint2",)]
-    assert [one.added for one in found] == [None] * 3
+    assert found.joints == tuple(joints or ("joint1", "joint2"))
+    assert found.added is None
 
 
 def test_inertia_at_a_joint_that_is_not_there_is_refused(case_of):

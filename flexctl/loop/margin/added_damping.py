@@ -160,12 +160,3 @@ def least_inertia(
         own=tuple(own.values()),
         n_path=case.n_path,
     )
-
-
-def least_inertias(
-    case: Case, wanted: float, *, factors: tuple[float, float] = INERTIAS
-) -> tuple[AddedInertia, ...]:
-    """Do so for all joints together, then for each alone."""
-    names = case.arm.joints
-    choices = [names, *((joint,) for joint in names)] if len(names) > 1 else [names]
-    return tuple(least_inertia(case, wanted, chosen, factors=factors) for chosen in choices)
