@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import BASES, Shapes, SlidingShapes, TipLoad, drop_above
+from flexctl.beam import BASES, LengthShapes, Shapes, TipLoad, drop_above
 from flexctl.body import (
     Body,
     Local,
@@ -38,7 +38,7 @@ def assemble_bodies(arm: Arm, basis: BasisChoice) -> tuple[Body, ...]:
 
 def _body(arm: Arm, j: int, basis: BasisChoice) -> Body:
     link = arm.links[j]
-    mixes = _mixes(arm, j, basis.order) if basis.sliding == "exact" else {}
+    mixes = _mixes(arm, j, basis) if basis.sliding != "fixed" else {}
     planes = {
         direction: mixes[direction].base
         if direction in mixes
@@ -48,14 +48,14 @@ def _body(arm: Arm, j: int, basis: BasisChoice) -> Body:
     return Body(link=link, planes=planes, mixes=mixes)
 
 
-def _mixes(arm: Arm, j: int, order: int) -> dict[str, SlidingShapes]:
+def _mixes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, LengthShapes]:
     """Return the modes that change with a link's length; without a load at its tip none do."""
     link = arm.links[j]
     if link.joint != "prismatic":
         return {}
     bodies = {direction: tip_body(arm, j, direction) for direction in link.EI}
     loaded = {direction: body for direction, body in bodies.items() if any(body)}
-    return {direction: modes_of_length(link, body, order) for direction, body in loaded.items()}
+    return {direction: modes_of_length(link, body, basis) for direction, body in loaded.items()}
 
 
 def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
