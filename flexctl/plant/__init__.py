@@ -14,6 +14,7 @@ from flexctl.plant.inertia import require_inertia
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
 from flexctl.plant.operations import Operations, count_operations
 from flexctl.plant.plant import Plant, assemble_plant
+from flexctl.plant.pose_modes import PosePlant, assemble_pose_plant
 from flexctl.plant.sliding import followed_range
 from flexctl.plant.stiffness_error import StiffnessError
 
@@ -23,8 +24,10 @@ __all__ = [
     "LinearPlant",
     "Operations",
     "Plant",
+    "PosePlant",
     "StiffnessError",
     "assemble_plant",
+    "assemble_pose_plant",
     "backend",
     "cache_folder",
     "cached_library",
