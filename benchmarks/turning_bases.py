@@ -116,7 +116,7 @@ def law(t: float, joints: Array, rates: Array) -> Array:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Tip (3, N) [m], energy account off by [-] of the largest energy, seconds, momentum's drift."""
+    """Tip (3, N) [m], energy off by [-] of its largest, seconds, momentum's relative drift."""
 
     tip: Array
     imbalance: float

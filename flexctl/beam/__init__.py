@@ -6,7 +6,12 @@ from flexctl.beam.analyticity import AnalyticEllipse, analytic_discs, analytic_e
 from flexctl.beam.assumed_modes import AssumedModes, ModeShapes
 from flexctl.beam.chebyshev import chebyshev_polynomials, clenshaw
 from flexctl.beam.course import PLAIN, Course, Lump, merged, panel_rule
-from flexctl.beam.frequency_equation import FrequencyEquation, frequency_equation, root_rate
+from flexctl.beam.frequency_equation import (
+    FrequencyEquation,
+    equation_terms,
+    frequency_equation,
+    root_rate,
+)
 from flexctl.beam.graded import GradedElements, TimoshenkoElements
 from flexctl.beam.hermite import HermiteElements, HermiteShapes
 from flexctl.beam.legendre_shapes import LegendreShapes
@@ -79,6 +84,7 @@ __all__ = [
     "clenshaw",
     "count_roots_below",
     "drop_above",
+    "equation_terms",
     "fit_root_modes",
     "fit_sliding_shapes",
     "frequency_equation",

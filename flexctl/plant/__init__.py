@@ -2,6 +2,7 @@
 
 from flexctl.plant.arithmetic import Instructions, evaluate_in
 from flexctl.plant.assembly import check_joints, default_joints, joint_range, tip_load
+from flexctl.plant.carried_roots import CarriedPlant, carry_roots, root_errors
 from flexctl.plant.compilation import (
     Evaluator,
     backend,
@@ -19,6 +20,7 @@ from flexctl.plant.sliding import followed_range
 from flexctl.plant.stiffness_error import StiffnessError
 
 __all__ = [
+    "CarriedPlant",
     "Evaluator",
     "Instructions",
     "LinearPlant",
@@ -31,6 +33,7 @@ __all__ = [
     "backend",
     "cache_folder",
     "cached_library",
+    "carry_roots",
     "check_joints",
     "compile_functions",
     "count_operations",
@@ -42,5 +45,6 @@ __all__ = [
     "joint_range",
     "linearise",
     "require_inertia",
+    "root_errors",
     "tip_load",
 ]
