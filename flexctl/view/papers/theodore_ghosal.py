@@ -1,15 +1,28 @@
-"""Claims of Theodore and Ghosal [TG95], in the order of their paper: section 4.3."""
+"""Claims of Theodore and Ghosal [TG95], in their order: sections 2.1.1, 4.2 and 4.3."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from flexctl.view.papers import theodore_ghosal_frequencies as frequencies
 from flexctl.view.papers import theodore_ghosal_lemma as lemma
+from flexctl.view.papers import theodore_ghosal_loads as loads
 from flexctl.view.papers import theodore_ghosal_stiffness as stiffness
 from flexctl.view.papers.claim import Claim
 
 CLAIMS: tuple[Callable[[], Claim], ...] = (
     lemma.abstract,
+    frequencies.equations_9_11,
+    loads.configuration,
+    loads.inertia_3r,
+    loads.root_finding,
+    loads.table_look_up,
+    loads.neglecting,
+    frequencies.distinct,
+    frequencies.equations_40_44,
+    frequencies.solved_together,
+    frequencies.equations_45_46,
+    frequencies.equation_47,
     stiffness.overestimate,
     stiffness.equation_48,
     stiffness.equations_49_50,
