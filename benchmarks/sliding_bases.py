@@ -173,7 +173,7 @@ def rooted_cost(carried: CarriedPlant) -> int:
     inputs = [ca.SX.sym(name, size) for name, size in sizes.items()]
     s = ca.log(inputs[0][2])
     roots = carried.shapes.modes.roots_at([s], carried.shapes.load_at(s))
-    outputs = carried.motion(*inputs, ca.vertcat(*roots))
+    outputs = [*carried.motion(*inputs, ca.vertcat(*roots))]
     found = ca.Function("motion", inputs, outputs, {"cse": True})
     return int(count_operations(found).to_json()["mul"])
 

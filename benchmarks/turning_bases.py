@@ -1,9 +1,9 @@
 """What clamped-mass modes of a turning arm are worth where their loads turn with the joints.
 
 On the planar 3R arm, J_L of link 1 goes with theta_3 and M_DL with theta_2 and theta_3.  Prints how
-far the arm's frequencies with locked joints are off along poses, then, of a run with a stiff joint
-PD law that unfolds link 3, how far the tip is from that of 3 elements per link, what the energy
-account is off by, and how long the run takes; last, energy and momentum of a free motion.  Bases:
+far the arm's frequencies with locked joints are off along poses; then, where the joints are driven
+so that link 3 unfolds, how far the tip is from that of 3 elements per link, what the energy account
+is off by, and how long the run takes; last, energy and momentum of a free motion.  Bases:
 modes of the present pose, with and without what follows from their change, those of one pose, and
 clamped-free ones.
 """
@@ -27,10 +27,10 @@ from flexctl.plant import Plant, PosePlant, assemble_plant, assemble_pose_plant
 Array = NDArray[np.float64]
 
 START, WAY, DURATION = np.array([0.0, 0.6, 2.8]), np.array([0.5, -0.4, -2.6]), 1.5
-TIMES = np.linspace(0.0, 2.0, 201)
-STIFFNESS, DAMPING = np.array([4e3, 2e3, 5e2]), np.array([4e2, 2e2, 5e1])  # N m/rad, N m s/rad
+TIMES = np.linspace(0.0, 1.8, 91)
 ANGLES = np.linspace(0.0, 2.8, 15)  # of joint 3, with joint 2 at 0.6
-FREE_RATES = np.array([0.5, -1.0, 3.0])  # of the joints at the start of the free motion [rad/s]
+FREE, FREE_RATES = np.array([0.0, 0.6, 2.0]), np.array([0.2, -0.3, -1.5])  # [rad], [rad/s]
+FREE_TIMES = np.linspace(0.0, 0.6, 31)  # joint 3 stays within its limits
 
 
 def arm(loaded: bool = True) -> Arm:
@@ -106,51 +106,61 @@ def frequency_errors(model: Model, exact: Array, count: int = 3) -> Array:
     return np.abs(found / exact[:, :count] - 1).max(axis=0)
 
 
-def law(t: float, joints: Array, rates: Array) -> Array:
-    """Torques [N m] of a stiff PD law along a cycloid."""
-    s = min(t / DURATION, 1.0)
-    desired = START + WAY * (s - np.sin(2 * np.pi * s) / (2 * np.pi))
-    speed = WAY / DURATION * (1 - np.cos(2 * np.pi * s))
-    return STIFFNESS * (desired - joints) + DAMPING * (speed - rates)
+def slide(t: float) -> tuple[Array, Array]:
+    """Rates and accelerations of the joints along a cycloid."""
+    turn = 2 * np.pi * min(t / DURATION, 1.0)
+    return WAY / DURATION * (1 - np.cos(turn)), 2 * np.pi * WAY / DURATION**2 * np.sin(turn)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """Tip (3, N) [m], energy off by [-] of its largest, seconds, momentum's relative drift."""
+    """Tip (3, N) [m], energy off by [-] of its largest, momentum's relative drift, seconds."""
 
     tip: Array
     imbalance: float
-    seconds: float
     momentum: float
+    seconds: float
 
 
-def run(model: Model, torques: Callable[[float, Array, Array], Array], rates: Array) -> Run:
-    """Integrate a motion from rest in the links, by DOP853."""
-    n, forward = model.size, model.function("forward_dynamics")
+def run(model: Model, *, driven: bool) -> Run:
+    """Integrate a motion by DOP853, from rest in the links.
+
+    Joints are driven along the cycloid, whatever torque it takes; or free, from `FREE` and `FREE_RATES`.
+    """
+    n = model.size
+    mass, inverse = model.function("mass_matrix"), model.function("inverse_dynamics")
 
     def rate(t: float, x: Array) -> Array:
-        tau = torques(t, x[:3], x[n : n + 3])
-        a = np.array(forward(x[:n], x[n:-1], tau)).ravel()
-        return np.concatenate([x[n:-1], a, [tau @ x[n : n + 3]]])
+        q, v, a = x[:n], x[n:-1], np.zeros(n)
+        M, given = np.array(mass(q)), 3 if driven else 0
+        if driven:
+            a[:3] = slide(t)[1]
+        force = np.array(inverse(q, v, a)).ravel()
+        a[given:] = -np.linalg.solve(M[given:, given:], force[given:])
+        torques = force[:given] + M[:given, given:] @ a[given:]
+        return np.concatenate([v, a, [torques @ v[:given]]])
 
-    start = np.zeros(2 * n + 1)
-    start[:3], start[n : n + 3] = START, rates
+    start, times = np.zeros(2 * n + 1), TIMES if driven else FREE_TIMES
+    start[:3] = START if driven else FREE
+    if not driven:
+        start[n : n + 3] = FREE_RATES
     begin = time.perf_counter()
     found: Any = solve_ivp(
-        rate, TIMES[[0, -1]], start, method="DOP853", rtol=1e-7, atol=1e-9, t_eval=TIMES
+        rate, times[[0, -1]], start, method="DOP853", rtol=1e-8, atol=1e-9, t_eval=times
     )
     seconds = time.perf_counter() - begin
     if not found.success:
         raise RuntimeError(f"{model.name}: {found.message}")
     q, v, work = found.y[:n], found.y[n:-1], found.y[-1]
     energies = np.array([model.function("energies")(*x) for x in zip(q.T, v.T, strict=True)])
-    total = energies.reshape(len(TIMES), -1).sum(axis=1)
-    off = np.abs(total - total[0] - work).max() / energies.max()
-    M = model.function("mass_matrix")
-    momentum = [(np.array(M(q[:, k])) @ v[:, k])[0] for k in (0, -1)]
-    tip = np.array([np.array(model.function("tip")(x)).ravel() for x in q.T]).T
+    energies = energies.reshape(len(times), -1)
+    total = energies.sum(axis=1)
+    momentum = [(np.array(mass(q[:, k])) @ v[:, k])[0] for k in (0, -1)] if not driven else [1, 1]
     return Run(
-        tip=tip, imbalance=float(off), seconds=seconds, momentum=abs(momentum[1] / momentum[0] - 1)
+        tip=np.array([np.array(model.function("tip")(x)).ravel() for x in q.T]).T,
+        imbalance=float(np.abs(total - total[0] - work).max() / total.max()),
+        momentum=abs(momentum[1] / momentum[0] - 1),
+        seconds=seconds,
     )
 
 
@@ -166,17 +176,17 @@ def main() -> None:
             f"{model.name:26s}" + "".join(f"{e:10.1e}" for e in frequency_errors(model, exact)),
             flush=True,
         )
-    best = run(elements(3), law, np.zeros(3))
-    print(f"\n{'run':26s}{'tip [mm]':>10s}{'energy':>10s}{'time [s]':>10s}")
+    best = run(elements(3), driven=True)
+    print(f"\n{'unfolding':26s}{'tip [mm]':>10s}{'energy':>10s}{'time [s]':>10s}", flush=True)
     for model in every:
-        moved = run(model, law, np.zeros(3))
+        moved = run(model, driven=True)
         off = 1e3 * np.linalg.norm(moved.tip - best.tip, axis=0).max()
         print(
             f"{model.name:26s}{off:10.3f}{moved.imbalance:10.1e}{moved.seconds:10.2f}", flush=True
         )
     print(f"\n{'free motion':26s}{'energy':>10s}{'momentum':>10s}")
     for model in every:
-        moved = run(model, lambda *_: np.zeros(3), FREE_RATES)
+        moved = run(model, driven=False)
         print(f"{model.name:26s}{moved.imbalance:10.1e}{moved.momentum:10.1e}", flush=True)
 
 

@@ -140,8 +140,8 @@ def fit_root_modes(
     )
     _check(made, loads)
     end = loads(high[None])
-    sizes = (end.mass, end.inertia, end.offset, end.determinant)
-    C = np.array(made.mix_at(list(high), tuple(float(x[0, 0]) for x in sizes)))
+    M, J, D = end.value[0]
+    C = np.array(made.mix_at(list(high), (M, J, D, end.determinant[0, 0])))
     signs = np.where(base.value(1.0)[:, 0] @ C < 0, -1.0, 1.0)
     return replace(made, direction=signs[:, None] * direction)
 

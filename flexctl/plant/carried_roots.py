@@ -18,7 +18,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import LengthShapes, RootShapes, equation_terms, roots_along
+from flexctl.beam import LegendreShapes, LengthShapes, RootShapes, equation_terms, roots_along
 from flexctl.body import Body, free_length
 from flexctl.catalogue import Arm, BasisChoice
 from flexctl.checks import Array
@@ -39,18 +39,9 @@ class _CarriedShapes(LengthShapes):
     own: RootShapes
     beta: ca.SX
     place: ca.SX
-
-    @property
-    def shortest(self) -> float:
-        return self.own.shortest
-
-    @property
-    def longest(self) -> float:
-        return self.own.longest
-
-    @property
-    def base(self) -> Any:
-        return self.own.base
+    shortest: float
+    longest: float
+    base: LegendreShapes
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -140,7 +131,15 @@ def carry_roots(arm: Arm, order: int) -> CarriedPlant:
         )
     j = sliding[0]
     beta, place = ca.SX.sym("beta", order), ca.SX.sym("place")
-    carried = _CarriedShapes(own=_shapes(plant.bodies[j]), beta=beta, place=place)
+    own = _shapes(plant.bodies[j])
+    carried = _CarriedShapes(
+        own=own,
+        beta=beta,
+        place=place,
+        shortest=own.shortest,
+        longest=own.longest,
+        base=own.base,
+    )
     body = replace(plant.bodies[j], mixes=dict.fromkeys(plant.bodies[j].mixes, carried))
     bodies = (*plant.bodies[:j], body, *plant.bodies[j + 1 :])
     q, v = ca.SX.sym("q", plant.n), ca.SX.sym("v", plant.n)
@@ -153,7 +152,7 @@ def carry_roots(arm: Arm, order: int) -> CarriedPlant:
         B=ca.SX(ca.sparsify(ca.DM(plant.B))),
     )
     length = free_length(body, q[j])
-    rate = _root_rate(carried.own, beta, place) * v[j] / length
+    rate = _root_rate(own, beta, place) * v[j] / length
     outputs = ca.substitute([engine.forward_dynamics(tau), rate], [place], [ca.log(length)])
     motion = ca.Function("motion", [q, v, tau, beta], outputs, {"cse": True})
     return CarriedPlant(plant=plant, link=j, motion=motion)

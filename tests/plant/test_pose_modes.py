@@ -146,14 +146,9 @@ def test_forward_and_inverse_dynamics_undo_each_other():
 
 
 def test_a_pose_that_rests_has_the_plant_of_its_reference_shapes():
-    pose = {"joint2": 0.5, "joint3": 1.4}
-    links = [
-        link.model_copy(
-            update={"tip_load": link.tip_load.model_copy(update={"reference_pose": own})}
-        )
-        for link, own in zip(ARM.links, (pose, {"joint3": 1.4}, {}), strict=True)
-    ]
-    arm = ARM.model_copy(update={"links": tuple(links)})
+    pose = "{ joint2 = 0.5, joint3 = 1.4 }"
+    settings = [f"link{j}.tip_load.reference_pose={pose}" for j in (1, 2)]
+    arm = apply_settings(ARM, settings)
     fixed = assemble_plant(arm, BasisChoice(order=1), interpreted=True)
     moving = plant_of()
     joints = np.array([0.0, 0.5, 1.4])
@@ -205,26 +200,18 @@ def test_free_motion_keeps_momentum_and_energy_with_the_terms_and_not_without():
     assert drifts[False][0] > 1e-4
 
 
+def without_limits():
+    last = ARM.links[2]
+    limits = last.limits.model_copy(update={"position": None})
+    last = last.model_copy(update={"limits": limits})
+    return ARM.model_copy(update={"links": (*ARM.links[:2], last)})
+
+
 @pytest.mark.parametrize(
     ("arm", "basis", "said"),
     [
         (ARM, BasisChoice(kind="elements"), 'basis.kind: wanted "modes"'),
-        (
-            ARM.model_copy(
-                update={
-                    "links": (
-                        *ARM.links[:2],
-                        ARM.links[2].model_copy(
-                            update={
-                                "limits": ARM.links[2].limits.model_copy(update={"position": None})
-                            }
-                        ),
-                    )
-                }
-            ),
-            BasisChoice(),
-            r"link3\.limits\.position: wanted the range",
-        ),
+        (without_limits(), BasisChoice(), r"link3\.limits\.position: wanted the range"),
         (
             apply_settings(ARM, ["link1.masses=[{ x = 0.5, mass = 0.2 }]"]),
             BasisChoice(),
