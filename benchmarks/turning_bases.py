@@ -125,7 +125,7 @@ class Run:
 def run(model: Model, *, driven: bool) -> Run:
     """Integrate a motion by DOP853, from rest in the links.
 
-    Joints are driven along the cycloid, whatever torque it takes; or free, from `FREE` and `FREE_RATES`.
+    Joints are driven along the cycloid, whatever torque it takes; or free.
     """
     n = model.size
     mass, inverse = model.function("mass_matrix"), model.function("inverse_dynamics")
