@@ -60,7 +60,7 @@ def test_shapes_and_their_changes_are_those_of_the_exact_modes(line, length, ord
 
 @pytest.mark.parametrize("line", LINES)
 def test_signs_are_those_of_the_table(line):
-    table = fit_sliding_shapes(2, LINES[line], SHORTEST, LONGEST, 1e-9)
+    table = fit_sliding_shapes(2, LINES[line], 0.8, LONGEST, 1e-9)
     for found in (shapes_of(line), table):
         assert (found.at(LONGEST).value(1.0) > 0).all()
 
