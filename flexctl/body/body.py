@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import casadi as ca
 
-from flexctl.beam import PLAIN, Beam, Course, Lump, Shapes, SlidingShapes
+from flexctl.beam import PLAIN, Beam, Course, LengthShapes, Lump, Shapes
 from flexctl.body.rotation import elementary_rotation
 from flexctl.catalogue import Link
 from flexctl.errors import InputError
@@ -35,7 +35,7 @@ class Body:
 
     link: Link
     planes: Mapping[str, Shapes]
-    mixes: Mapping[str, SlidingShapes] = field(default_factory=dict)
+    mixes: Mapping[str, LengthShapes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check that every mix belongs to its plane."""

@@ -2,6 +2,7 @@
 
 from flexctl.plant.arithmetic import Instructions, evaluate_in
 from flexctl.plant.assembly import check_joints, default_joints, joint_range, tip_load
+from flexctl.plant.carried_roots import CarriedPlant, carry_roots, root_errors
 from flexctl.plant.compilation import (
     Evaluator,
     backend,
@@ -14,20 +15,25 @@ from flexctl.plant.inertia import require_inertia
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
 from flexctl.plant.operations import Operations, count_operations
 from flexctl.plant.plant import Plant, assemble_plant
+from flexctl.plant.pose_modes import PosePlant, assemble_pose_plant
 from flexctl.plant.sliding import followed_range
 from flexctl.plant.stiffness_error import StiffnessError
 
 __all__ = [
+    "CarriedPlant",
     "Evaluator",
     "Instructions",
     "LinearPlant",
     "Operations",
     "Plant",
+    "PosePlant",
     "StiffnessError",
     "assemble_plant",
+    "assemble_pose_plant",
     "backend",
     "cache_folder",
     "cached_library",
+    "carry_roots",
     "check_joints",
     "compile_functions",
     "count_operations",
@@ -39,5 +45,6 @@ __all__ = [
     "joint_range",
     "linearise",
     "require_inertia",
+    "root_errors",
     "tip_load",
 ]

@@ -21,6 +21,12 @@ HOLDS = {
     "table 3, links",
     "Algorithm 3, S2.1",
     "appendix, definiteness",
+    "equations 9 to 11",
+    "equations 40 to 44",
+    "equations 45, 46",
+    "section 2.1.1, configuration",
+    "section 4.2, neglecting",
+    "section 4.2, solved together",
 }
 OPEN = {"section 4.3, second loop", "figure 3, table 3"}
 

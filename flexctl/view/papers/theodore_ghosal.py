@@ -8,7 +8,9 @@ from flexctl.view.papers import theodore_ghosal_conclusions as conclusions
 from flexctl.view.papers import theodore_ghosal_control as control
 from flexctl.view.papers import theodore_ghosal_dynamics as dynamics
 from flexctl.view.papers import theodore_ghosal_kinematics as kinematics
+from flexctl.view.papers import theodore_ghosal_frequencies as frequencies
 from flexctl.view.papers import theodore_ghosal_lemma as lemma
+from flexctl.view.papers import theodore_ghosal_loads as loads
 from flexctl.view.papers import theodore_ghosal_stiffness as stiffness
 from flexctl.view.papers.claim import Claim
 
@@ -26,6 +28,17 @@ CLAIMS: tuple[Callable[[], Claim], ...] = (
     control.bounded_response,
     control.second_loop,
     lemma.abstract,
+    frequencies.equations_9_11,
+    loads.configuration,
+    loads.inertia_3r,
+    loads.root_finding,
+    loads.table_look_up,
+    loads.neglecting,
+    frequencies.distinct,
+    frequencies.equations_40_44,
+    frequencies.solved_together,
+    frequencies.equations_45_46,
+    frequencies.equation_47,
     stiffness.overestimate,
     stiffness.equation_48,
     stiffness.equations_49_50,
