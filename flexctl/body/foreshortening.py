@@ -117,7 +117,7 @@ def _panels(planes: Sequence[Shapes]) -> tuple[_Panel, ...]:
 
 
 def _breaks(planes: Sequence[Shapes], left: float, right: float) -> Array:
-    """Ends of the panels between two of them on which the shapes of every plane are smooth."""
+    """Return the ends of the panels on which the shapes of every plane are smooth."""
     breaks = merged(*(shapes.breaks for shapes in planes))
     return breaks[(breaks >= left) & (breaks <= right)]
 
