@@ -238,6 +238,47 @@ def test_a_jump_of_the_matrix_is_said_where_it_is():
     assert found.unsafe[0].branches == (0, 1, 2)
 
 
+@pytest.mark.parametrize("points", GRIDS)
+def test_a_pair_that_jumps_does_not_touch_the_real_axis(points):
+    found = follow(lambda s: oscillators((1 if s < 0.4321 else 3, 0.1)), np.linspace(0, 1, points))
+
+    assert kinds(found) == ["unsafe"]
+    assert found.places[0].start < 0.4321 <= found.places[0].end
+
+
+def test_a_pair_still_in_doubt_when_matrices_are_spent_does_not_touch_the_real_axis():
+    found = follow(lambda s: oscillators((1 + 9 * s**4, 0.1)), np.linspace(0, 1, 3), most=3)
+
+    assert set(kinds(found)) == {"unsafe"}
+
+
+@pytest.mark.parametrize("points", [2, *GRIDS])
+def test_a_pair_that_touches_zero_remains_a_pair(points):
+    found = follow(
+        lambda s: np.diag([0.0, 0, -2]) + (s - 0.37) * np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 1]]),
+        np.linspace(0, 1, points),
+    )
+
+    assert "unsafe" not in kinds(found)
+    assert "touching" in kinds(found)
+
+
+@pytest.mark.parametrize("points", [2, *GRIDS])
+@pytest.mark.parametrize("slope", [10, 1000])
+def test_near_ones_that_move_fast_keep_their_order_on_a_point_where_others_cross(points, slope):
+    apart = 1e-7 * slope * np.arange(3)
+    others = np.sort(np.random.default_rng(points).permutation(3))
+    exact = lambda s: np.array([s, 1 - s, *(5 + slope * s + apart[others])])  # noqa: E731
+    Q = np.linalg.qr(np.random.default_rng(points).standard_normal((5, 5)))[0]
+    found = follow(lambda s: Q * exact(s) @ Q.T, np.linspace(0, 1, points))
+
+    wanted = np.array([exact(s) for s in found.s])
+    start = np.argsort(wanted[0])
+    order = np.argsort(found.values[0].real)
+    np.testing.assert_allclose(found.values[:, order], wanted[:, start], atol=1e-9 * slope)
+    assert not found.unsafe
+
+
 def test_eigenvalues_that_are_one_and_then_part_are_said_where_they_do():
     found = follow(lambda s: np.diag([1, 1 + max(0.0, s - 0.3)]), np.linspace(0, 1, 5))
 

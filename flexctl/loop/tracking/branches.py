@@ -258,15 +258,19 @@ def _row(node: Spectrum, order: Array) -> _Row:
 def _on_grid(family: _Family, grid: Array, rows: Sequence[_Row]) -> list[_Row]:
     """Points of the grid beside which nodes were taken, with the vectors of these.
 
-    Eigenvalues that are distinct there go on from the nearest node; which of those that coincide
-    is which has no meaning at the point itself.
+    Eigenvalues that are distinct there go on from the nearest node, from which w^H A(s) v says to
+    second order where each has moved; which of those that coincide is which has no meaning at the
+    point itself.
     """
     at = np.array([row.s for row in rows])
     found = []
     for s in (float(s) for s in grid if s not in set(at.tolist())):
         near = rows[int(np.abs(at - s).argmin())]
         values = family.spectra([s])[0].values
-        distance = np.abs(near.values[:, None] - values)
+        moved = near.values + np.einsum(
+            "ji,jk,ki->i", near.W.conj(), family(s) - family(near.s), near.V
+        )
+        distance = np.abs(moved[:, None] - values) ** 2
         order = scipy.optimize.linear_sum_assignment(distance)[1]
         found.append(replace(near, s=s, values=values[order]))
     return found
