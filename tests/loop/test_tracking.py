@@ -101,6 +101,36 @@ def test_coupled_beams_veer_however_weak_their_spring(points, coupling):
     assert found.places == ()
 
 
+@pytest.mark.parametrize("back", [1e-8, 1e-12, 1e-13])
+@pytest.mark.parametrize("points", (2, 11))
+def test_a_veering_by_a_strong_and_a_weak_coupling_is_no_crossing(points, back):
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((2, 2)))[0]
+    found = follow(
+        lambda s: Q @ np.array([[1 + s, 1], [back, 2 - s]]) @ Q.T, np.linspace(0, 1, points)
+    )
+
+    half = np.hypot(found.s - 0.5, np.sqrt(back))
+    exact = np.array([1.5 - half, 1.5 + half]).T
+    np.testing.assert_allclose(found.values, exact, atol=1e-8)
+    assert found.places == ()
+
+
+@pytest.mark.parametrize("back", [1e-11, 1e-13])
+@pytest.mark.parametrize("points", (2, 11))
+def test_a_weak_coupling_back_makes_a_pair_of_what_would_cross(points, back):
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((2, 2)))[0]
+    found = follow(
+        lambda s: Q @ np.array([[1 + s, 1], [-back, 2 - s]]) @ Q.T, np.linspace(0, 1, points)
+    )
+
+    assert kinds(found) == ["break-away", "break-in"]
+    np.testing.assert_allclose(
+        [place.start for place in found.places],
+        [0.5 - np.sqrt(back), 0.5 + np.sqrt(back)],
+        atol=1e-8,
+    )
+
+
 @pytest.mark.parametrize("points", GRIDS)
 def test_what_veers_nearer_than_can_be_told_from_a_crossing_is_unsafe(points):
     found = follow(lambda s: two_beams(s, 1e-10), np.linspace(0, 1, points))
