@@ -160,6 +160,9 @@ def _nodes(family: _Family, grid: Array) -> list[Spectrum]:
     nodes = family.spectra(grid)
     width = np.diff(grid).min()
     always = min(map(_coincidences, nodes))
+    if always > (0, 0):  # all along, or on every point of the grid by chance
+        between = family.spectra([nodes[0].s + _MIDDLES[1] * width])
+        always = min(always, *map(_coincidences, between))
     for k, node in enumerate(nodes):
         if _coincidences(node) > always or len(grid) == 2:
             aside = (s for share in _ASIDE if grid[0] <= (s := node.s + share * width) <= grid[-1])
