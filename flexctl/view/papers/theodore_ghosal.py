@@ -7,8 +7,8 @@ from collections.abc import Callable
 from flexctl.view.papers import theodore_ghosal_conclusions as conclusions
 from flexctl.view.papers import theodore_ghosal_control as control
 from flexctl.view.papers import theodore_ghosal_dynamics as dynamics
-from flexctl.view.papers import theodore_ghosal_kinematics as kinematics
 from flexctl.view.papers import theodore_ghosal_frequencies as frequencies
+from flexctl.view.papers import theodore_ghosal_kinematics as kinematics
 from flexctl.view.papers import theodore_ghosal_lemma as lemma
 from flexctl.view.papers import theodore_ghosal_loads as loads
 from flexctl.view.papers import theodore_ghosal_stiffness as stiffness
