@@ -1,16 +1,32 @@
-"""Claims of Theodore and Ghosal [TG95], in their order: sections 2.1.1, 4.2 and 4.3."""
+"""Claims of Theodore and Ghosal [TG95], in the order of their paper."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from flexctl.view.papers import theodore_ghosal_conclusions as conclusions
+from flexctl.view.papers import theodore_ghosal_control as control
+from flexctl.view.papers import theodore_ghosal_dynamics as dynamics
 from flexctl.view.papers import theodore_ghosal_frequencies as frequencies
+from flexctl.view.papers import theodore_ghosal_kinematics as kinematics
 from flexctl.view.papers import theodore_ghosal_lemma as lemma
 from flexctl.view.papers import theodore_ghosal_loads as loads
 from flexctl.view.papers import theodore_ghosal_stiffness as stiffness
 from flexctl.view.papers.claim import Claim
 
 CLAIMS: tuple[Callable[[], Claim], ...] = (
+    kinematics.transformations,
+    kinematics.slopes_of_modes,
+    kinematics.hermite,
+    kinematics.axes_of_slopes,
+    dynamics.sliding_inertia,
+    dynamics.strain_energy,
+    dynamics.gravity,
+    dynamics.row_of_the_sliding_joint,
+    control.decoupling,
+    control.joint_errors,
+    control.bounded_response,
+    control.second_loop,
     lemma.abstract,
     frequencies.equations_9_11,
     loads.configuration,
@@ -36,4 +52,10 @@ CLAIMS: tuple[Callable[[], Claim], ...] = (
     lemma.second_loop,
     lemma.proper_care,
     lemma.discretisation,
+    kinematics.drawing,
+    kinematics.data,
+    conclusions.recommendation,
+    dynamics.coriolis,
+    dynamics.inverse,
+    dynamics.definite,
 )
