@@ -208,7 +208,7 @@ def distinct() -> Claim:
         f"f_beta = {slope:.1g}. Along the paper's slide they stay {sliding:.3g} apart",
         verdict=judge(count < 2),
         why="a body that reaches back over the link (D < 0, the next link folded in) can balance "
-        "force and moment of every deflection of the tip at one frequency. There M + beta^2 J and -D "
+        "force and moment of every deflection of the tip. There M + beta^2 J and -D "
         "have one sign, so that with D >= 0 it cannot",
         numbers={"count": count, "gap": gap, "slope": slope, "sliding": float(sliding)},
     )
