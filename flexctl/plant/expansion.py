@@ -137,7 +137,8 @@ class _Algebra:
                 case ca.OP_DIV:
                     return self._product(a, self._function("inv", b))
         raise ComputationError(
-            f"wanted sums, products, sines and cosines to multiply out, came {OPERATION_NAMES[code]}"
+            f"wanted sums, products, sines and cosines to multiply out, "
+            f"came {OPERATION_NAMES[code]}"
         )
 
     def _function(self, kind: str, a: Polynomial) -> Polynomial:
@@ -167,8 +168,11 @@ class _Algebra:
 
 def _joined(m: Monomial, n: Monomial) -> Monomial:
     """Product of two monomials."""
-    powers = Counter(dict(m))
-    powers.update(dict(n))
+    if not (m and n):
+        return m or n
+    powers = dict(m)
+    for k, power in n:
+        powers[k] = powers.get(k, 0) + power
     return tuple(sorted(powers.items()))
 
 

@@ -92,7 +92,10 @@ def count_written_out(function: ca.Function) -> Operations:
 
 
 def lower_triangle(function: ca.Function) -> ca.Function:
-    """Return a function of one symmetric matrix (n, n) that gives each entry once, (n (n+1)/2, 1)."""
+    """Return a function whose result is a symmetric matrix (n, n) with each entry given once.
+
+    They are those of the lower triangle, row by row, (n (n + 1)/2, 1).
+    """
     function = scalar_instructions(function)
     symbols = function.sx_in()
     matrix = function.call(symbols)[0]
