@@ -61,7 +61,7 @@ def lay_line(body: Body, local: Local) -> Line:
     for direction, shapes in body.planes.items():
         i, delta = _AXES[direction], deltas[direction]
         fields[i] = points.moving(_Curve.of(shapes, points.xi), delta)
-        deflection[direction] = end[i] = ca.dot(sparse(shapes.value(1.0)), delta)
+        deflection[direction] = end[i] = ca.dot(ca.DM(shapes.value(1.0)), delta)
         slope[direction] = points.over_length(shapes.rotation(1.0).T, delta)
         strain += _bending_energy(body, direction, delta, points.length)
         # phi = axis x direction times the slope: the turn that tilts the axis towards it
