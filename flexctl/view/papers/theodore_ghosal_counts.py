@@ -12,6 +12,7 @@ from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_writings import (
     Cost,
     Kind,
+    Writings,
     bare_arm,
     by_element,
     cost,
@@ -132,8 +133,8 @@ def row_rrp() -> Claim:
 
 def payload() -> Claim:
     """Add the payload to the arm of two revolute joints."""
-    found = {kind: writings("rr", kind) for kind in WITH_PAYLOAD}
-    total = {
+    found: dict[Kind, Writings] = {kind: writings("rr", kind) for kind in WITH_PAYLOAD}
+    total: dict[Kind, Cost] = {
         kind: (one.expanded[0] + one.payload[0], one.expanded[1] + one.payload[1])
         for kind, one in found.items()
     }

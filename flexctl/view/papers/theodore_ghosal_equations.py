@@ -17,6 +17,7 @@ from flexctl.view.papers.theodore_ghosal_writings import Kind, bare_arm, shaped
 
 CPU = {"modes": 1533.34, "elements": 2036.89}  # s, section 5
 _ORDERS = (1, 2, 3)
+_KINDS: tuple[Kind, ...] = ("elements", "modes")
 
 
 def _coordinates(name: str, kind: Kind, order: int) -> int:
@@ -26,7 +27,7 @@ def _coordinates(name: str, kind: Kind, order: int) -> int:
 
 def equations() -> Claim:
     """Count the coordinates of the planar and of the spatial arm over the order."""
-    per_line = {"modes": 1, "elements": 2}
+    per_line: dict[Kind, int] = {"modes": 1, "elements": 2}
     off = [
         _coordinates(name, kind, order) - (joints + 2 * planes * count * order)
         for name, joints, planes in (("rr", 2, 1), ("rrp", 3, 2))
@@ -75,7 +76,7 @@ def frequency_equations() -> Claim:
 def first_order() -> Claim:
     """Count first-order equations with and without those of the frequencies."""
     m, lines = 2, 4
-    elements, modes = (2 * _coordinates("rrp", kind, m) for kind in ("elements", "modes"))
+    elements, modes = (2 * _coordinates("rrp", kind, m) for kind in _KINDS)
     return Claim(
         id="section 4.4, first-order equations",
         paper="elements have 2 m n_f first-order equations more than modes",
