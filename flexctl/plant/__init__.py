@@ -13,7 +13,7 @@ from flexctl.plant.compilation import (
 )
 from flexctl.plant.inertia import require_inertia
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
-from flexctl.plant.operations import Operations, count_operations
+from flexctl.plant.operations import Operations, count_operations, count_written_out
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.plant.pose_modes import PosePlant, assemble_pose_plant
 from flexctl.plant.sliding import followed_range
@@ -37,6 +37,7 @@ __all__ = [
     "check_joints",
     "compile_functions",
     "count_operations",
+    "count_written_out",
     "default_joints",
     "evaluate_in",
     "find_compiler",

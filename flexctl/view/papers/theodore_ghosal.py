@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 from flexctl.view.papers import theodore_ghosal_conclusions as conclusions
 from flexctl.view.papers import theodore_ghosal_control as control
+from flexctl.view.papers import theodore_ghosal_counts as counts
 from flexctl.view.papers import theodore_ghosal_dynamics as dynamics
+from flexctl.view.papers import theodore_ghosal_equations as equations
 from flexctl.view.papers import theodore_ghosal_frequencies as frequencies
 from flexctl.view.papers import theodore_ghosal_kinematics as kinematics
 from flexctl.view.papers import theodore_ghosal_lemma as lemma
@@ -15,6 +17,7 @@ from flexctl.view.papers import theodore_ghosal_stiffness as stiffness
 from flexctl.view.papers.claim import Claim
 
 CLAIMS: tuple[Callable[[], Claim], ...] = (
+    lemma.abstract,
     kinematics.transformations,
     kinematics.slopes_of_modes,
     frequencies.equations_9_11,
@@ -32,7 +35,6 @@ CLAIMS: tuple[Callable[[], Claim], ...] = (
     control.joint_errors,
     control.bounded_response,
     control.second_loop,
-    lemma.abstract,
     loads.neglecting,
     frequencies.distinct,
     frequencies.equations_40_44,
@@ -52,6 +54,8 @@ CLAIMS: tuple[Callable[[], Claim], ...] = (
     lemma.second_loop,
     lemma.proper_care,
     lemma.discretisation,
+    *counts.CLAIMS,
+    *equations.CLAIMS,
     kinematics.drawing,
     kinematics.data,
     conclusions.recommendation,
