@@ -11,7 +11,16 @@ from flexctl.catalogue.design import (
     Reference,
 )
 from flexctl.catalogue.fit import check_design
-from flexctl.catalogue.link import DH, PLANES, FlexibleJoint, Limits, Link, TipLoadChoice
+from flexctl.catalogue.link import (
+    DH,
+    PLANES,
+    TWIST,
+    FlexibleJoint,
+    Limits,
+    Link,
+    TipLoadChoice,
+    Torsion,
+)
 from flexctl.catalogue.lookup import (
     Entry,
     find,
@@ -36,6 +45,7 @@ __all__ = [
     "METHODS",
     "PLANES",
     "REFERENCES",
+    "TWIST",
     "UNIFORM",
     "Arm",
     "Base",
@@ -63,6 +73,7 @@ __all__ = [
     "SlowLoop",
     "Solver",
     "TipLoadChoice",
+    "Torsion",
     "Weights",
     "apply_settings",
     "check_design",

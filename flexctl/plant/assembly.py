@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import BASES, Shapes, SlidingShapes, TipLoad, drop_above
+from flexctl.beam import Shapes, SlidingShapes, TipLoad, choose_basis, drop_above
 from flexctl.body import (
     Body,
     Local,
@@ -16,7 +16,7 @@ from flexctl.body import (
     link_course,
     move_body,
 )
-from flexctl.catalogue import Arm, BasisChoice, Link
+from flexctl.catalogue import TWIST, Arm, BasisChoice, Link
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.plant.base import payload_energy
@@ -43,7 +43,7 @@ def _body(arm: Arm, j: int, basis: BasisChoice) -> Body:
         direction: mixes[direction].base
         if direction in mixes
         else _shapes(arm, j, direction, basis)
-        for direction in link.EI
+        for direction in link.rigidities
     }
     return Body(link=link, planes=planes, mixes=mixes)
 
@@ -60,7 +60,8 @@ def _mixes(arm: Arm, j: int, order: int) -> dict[str, SlidingShapes]:
 
 def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
     tip = tip_load(arm, j, direction)
-    shapes = BASES[basis.kind](basis.order).shapes(tip, link_course(arm.links[j], direction))
+    chosen = choose_basis(basis.kind, basis.order, direction)
+    shapes = chosen.shapes(tip, link_course(arm.links[j], direction))
     if basis.drop_above is None:
         return shapes
     body = Body(link=arm.links[j], planes={})
@@ -76,7 +77,8 @@ def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:
     """Tip load that the shapes of link j assume in one plane; none when the file names none.
 
     M_L, J_L and M_DL are the mass, the moment of inertia about the bending axis through the tip
-    and the first moment along the line of all that lies beyond, rigid at the reference pose.
+    and the first moment along the line of all that lies beyond, rigid at the reference pose.  Of
+    twist there is the inertia alone, about the line.
     Source: [DeLucaSiciliano91]. With R the drive of the next joint counts as fixed to the tip.
     Source: [SM02], (47).
     """
@@ -104,8 +106,9 @@ def tip_body(arm: Arm, j: int, direction: str) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     inertia = inertia_beyond(arm, j, reference_joints(arm, choice.reference_pose))
     axis = 2 if link.joint == "prismatic" else 0
-    normal = 3 - axis - "xyz".index(direction)
-    include = choice.include
+    twist = direction == TWIST
+    normal = axis if twist else 3 - axis - "xyz".index(direction)
+    include = set(choice.include) - ({"M", "D"} if twist else set())
     turning = inertia[3 + normal, 3 + normal] if "J" in include else 0.0
     turning += _drive_inertia(arm, j, normal) if "R" in include else 0.0
     return (
