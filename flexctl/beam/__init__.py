@@ -34,7 +34,7 @@ from flexctl.beam.twist import (
     TwistShapes,
     twist_roots,
 )
-from flexctl.catalogue.link import TWIST
+from flexctl.catalogue.torsion import TWIST
 
 BASES: dict[str, Callable[[int], Basis]] = {
     "modes": AssumedModes,

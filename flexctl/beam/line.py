@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Self
 
 from flexctl.beam.course import PLAIN, Course
-from flexctl.catalogue.link import TWIST
+from flexctl.catalogue.torsion import TWIST
 from flexctl.errors import InputError
 
 DIRECTIONS = ("x", "y", "z", TWIST)

@@ -14,12 +14,10 @@ from flexctl.catalogue.fit import check_design
 from flexctl.catalogue.link import (
     DH,
     PLANES,
-    TWIST,
     FlexibleJoint,
     Limits,
     Link,
     TipLoadChoice,
-    Torsion,
 )
 from flexctl.catalogue.lookup import (
     Entry,
@@ -38,6 +36,7 @@ from flexctl.catalogue.samples import Samples, load_samples
 from flexctl.catalogue.second_loop import Blend, SecondLoop, Weights
 from flexctl.catalogue.settings import apply_settings, with_options
 from flexctl.catalogue.solids import CarriedMass, RigidBody
+from flexctl.catalogue.torsion import TWIST, Torsion
 
 __all__ = [
     "DH",

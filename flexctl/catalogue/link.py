@@ -30,13 +30,11 @@ from flexctl.catalogue.record import (
     as_array,
 )
 from flexctl.catalogue.solids import CarriedMass, RigidBody
+from flexctl.catalogue.torsion import TWIST, Torsion
 
 JointKind = Literal["revolute", "prismatic"]
 PLANES: Mapping[JointKind, tuple[str, str]] = {"revolute": ("y", "z"), "prismatic": ("x", "y")}
 """Directions in which the beam of a link can deflect: it lies along x, or along z if it slides."""
-
-TWIST = "twist"
-"""The plane that is none: the line turns about itself."""
 
 LinkName = Annotated[Text, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
@@ -101,17 +99,6 @@ class FlexibleJoint(Record):
     def inertia(self) -> float:
         """J = gear^2 I_r, the rotor's inertia behind the gear [kg m^2 or kg]."""
         return self.gear**2 * self.rotor_inertia
-
-
-class Torsion(Record):
-    """Twist of a line about itself, from a clamped root.
-
-    `GJ` [N m^2] torsional rigidity; absent: the line does not twist.  `polar_inertia` rho I_p
-    [kg m] of the sections about the line.
-    """
-
-    GJ: Positive | None = None
-    polar_inertia: Positive
 
 
 class Link(Record):
