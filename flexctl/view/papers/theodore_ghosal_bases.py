@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -66,7 +67,8 @@ def turning_point(n: int) -> float:
     def lead(power: float) -> float:
         return float(np.log(error("clamped", n, 10**power) / error("pinned", n, 10**power)))
 
-    return float(10 ** brentq(lead, 0.0, 4.0, xtol=1e-3))
+    power: Any = brentq(lead, 0.0, 4.0, xtol=1e-3)
+    return float(10**power)
 
 
 def controlled_end() -> Claim:
@@ -166,7 +168,7 @@ def swings(twisting: bool, length: float) -> tuple[float, float]:
     GJ, polar = tube()
     twisted = apply_settings(arm(), [f"link2.torsion={{GJ={GJ!r}, polar_inertia={polar!r}}}"])
     plant = assemble_plant(twisted, BasisChoice(order=3), interpreted=True)
-    found = plant.linearise(plant.straight([0.0, 0.0, length]))
+    found = plant.linearise(plant.straight(np.array([0.0, 0.0, length])))
     size = np.sqrt(np.diag(found.M))
     coupled = np.abs(found.M / np.outer(size, size)) > _COUPLED
     groups = scipy.sparse.csgraph.connected_components(coupled)[1]
