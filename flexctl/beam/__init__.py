@@ -35,6 +35,15 @@ from flexctl.beam.root_shapes import RootShapes, root_shapes
 from flexctl.beam.roots import clamped_mass_roots, count_roots_below, roots_along
 from flexctl.beam.shapes import HIGHEST_ORDER, Basis, Shapes, gauss
 from flexctl.beam.sliding_shapes import SlidingShapes, fit_sliding_shapes
+from flexctl.beam.twist import (
+    RitzTwist,
+    SineTwist,
+    TwistElements,
+    TwistModes,
+    TwistShapes,
+    twist_roots,
+)
+from flexctl.catalogue.torsion import TWIST
 
 BASES: dict[str, Callable[[int], Basis]] = {
     "modes": AssumedModes,
@@ -42,12 +51,27 @@ BASES: dict[str, Callable[[int], Basis]] = {
     "pinned-modes": PinnedModes,
     "free-modes": FreeModes,
 }
+TWIST_BASES: dict[str, Callable[[int], Basis]] = {
+    "modes": TwistModes,
+    "elements": TwistElements,
+    "pinned-modes": TwistModes,
+    "free-modes": TwistModes,
+}
+"""A joint turns across its line, so that the line's root does not turn about it in any of them."""
+
+
+def choose_basis(kind: str, order: int, direction: str) -> Basis:
+    """Return the basis of a kind and an order for bending in a direction, or for twist."""
+    return (TWIST_BASES if direction == TWIST else BASES)[kind](order)
+
 
 __all__ = [
     "BASES",
     "HIGHEST_ORDER",
     "INTEGRALS",
     "PLAIN",
+    "TWIST",
+    "TWIST_BASES",
     "AnalyticEllipse",
     "AssumedModes",
     "Basis",
@@ -69,17 +93,23 @@ __all__ = [
     "MovingModes",
     "PinnedModes",
     "RitzModes",
+    "RitzTwist",
     "RootModes",
     "RootShapes",
     "Shapes",
+    "SineTwist",
     "SlidingLine",
     "SlidingShapes",
     "TimoshenkoElements",
     "TipLoad",
+    "TwistElements",
+    "TwistModes",
+    "TwistShapes",
     "analytic_discs",
     "analytic_ellipse",
     "assemble_matrices",
     "chebyshev_polynomials",
+    "choose_basis",
     "clamped_mass_roots",
     "clenshaw",
     "count_roots_below",
@@ -98,5 +128,6 @@ __all__ = [
     "roots_along",
     "shape_integrals",
     "tabulate_modes",
+    "twist_roots",
     "unit_matrices",
 ]

@@ -7,9 +7,10 @@ from fractions import Fraction
 from typing import Self
 
 from flexctl.beam.course import PLAIN, Course
+from flexctl.catalogue.torsion import TWIST
 from flexctl.errors import InputError
 
-DIRECTIONS = ("x", "y", "z")
+DIRECTIONS = ("x", "y", "z", TWIST)
 HEAVIEST_LOAD = 1e12  # beyond it the tip is clamped or pinned to double precision
 
 
@@ -29,8 +30,9 @@ class Beam:
     mass_per_length
         rho A [kg/m], above 0: the mean over the length.
     EI
-        Flexural rigidity [N m^2], above 0, by direction of deflection ("x", "y", "z"), the
-        mean over the length; the line is rigid in a direction that is absent.
+        Flexural rigidity [N m^2], above 0, by direction of deflection ("x", "y", "z"), and GJ of
+        a line that twists ("twist"), the means over the length; the line is rigid in a direction
+        that is absent.
     courses
         How the line varies along itself, by direction; absent: it does not.
 

@@ -11,6 +11,7 @@ from flexctl.beam.course import PLAIN, Course
 from flexctl.beam.line import Beam
 from flexctl.beam.matrices import unit_matrices
 from flexctl.beam.shapes import Array, Shapes
+from flexctl.beam.twist import TwistShapes
 from flexctl.errors import InputError
 
 
@@ -19,14 +20,15 @@ class CraigBampton(Shapes):
     """Tip deflection, tip slope and the lowest modes of the line with both ends clamped.
 
     The first two shapes are those of least strain energy with one tip coordinate 1 and the
-    other 0, so whatever acts at the tip alone bends the line exactly as before.
+    other 0, so whatever acts at the tip alone bends the line exactly as before.  Of twist there
+    is one, of the tip's angle.
 
     Parameters
     ----------
     base
         The n shapes that are combined.
     kept
-        Number of modes with both ends clamped that are kept, 0 .. n - 2.
+        Number of modes with both ends clamped that are kept, 0 .. n - 2 (of twist n - 1).
     course
         How the line varies along itself.
 
@@ -42,18 +44,20 @@ class CraigBampton(Shapes):
 
     def __post_init__(self) -> None:
         """Check that the base has as many modes as are kept."""
-        most = len(self.base.names) - 2
+        most = len(self.base.names) - len(_tip_names(self.base))
         if not 0 <= self.kept <= most:
             raise InputError(f"kept: wanted 0 .. {most} modes of this basis, came {self.kept!r}")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names "tip.deflection", "tip.slope", "1", "2" and so on."""
-        return ("tip.deflection", "tip.slope", *(str(i + 1) for i in range(self.kept)))
+        """The names "tip.deflection", "tip.slope" (of twist "tip.angle"), "1", "2" and so on."""
+        return (*_tip_names(self.base), *(str(i + 1) for i in range(self.kept)))
 
     @property
     def power(self) -> NDArray[np.int64]:
-        """1 for the tip slope, 0 for all others, (n,)."""
+        """1 for the tip slope and all of twist, 0 for all others, (n,)."""
+        if isinstance(self.base, TwistShapes):
+            return np.ones(1 + self.kept, dtype=np.int64)
         return np.array([0, 1] + [0] * self.kept)
 
     @property
@@ -68,20 +72,20 @@ class CraigBampton(Shapes):
 
     @cached_property
     def combination(self) -> Array:
-        """C (n_base, kept + 2) [-] in psi = C^T psi_base."""
+        """C (n_base, n) [-] in psi = C^T psi_base."""
         static = _static_shapes(self.base, self.course)
         return np.hstack([static, _fixed_modes(self.base, self.course)[1][:, : self.kept]])
 
     def evaluate(self, xi: Array, derivative: int) -> Array:
-        """Return the derivative of all shapes at xi (k,), (kept + 2, k)."""
+        """Return the derivative of all shapes at xi (k,), (n, k)."""
         return self.combination.T @ self.base.evaluate(xi, derivative)
 
     def rotation(self, xi: ArrayLike) -> Array:
-        """Return the rotation of the sections times l at xi (k,), (kept + 2, k)."""
+        """Return the rotation of the sections times l at xi (k,), (n, k)."""
         return self.combination.T @ self.base.rotation(xi)
 
     def bending(self, xi: ArrayLike) -> Array:
-        """Return the derivative of `rotation` by xi, (kept + 2, k)."""
+        """Return the derivative of `rotation` by xi, (n, k)."""
         return self.combination.T @ self.base.bending(xi)
 
 
@@ -95,7 +99,7 @@ def drop_above(base: Shapes, beam: Beam, direction: str, cutoff: float) -> Shape
     beam
         The line, at the length for which the cut-off is meant.
     direction
-        Direction of deflection, "x", "y" or "z".
+        Direction of deflection, "x", "y" or "z", or "twist".
     cutoff
         Highest frequency to keep [rad/s], above 0.
 
@@ -112,7 +116,7 @@ def drop_above(base: Shapes, beam: Beam, direction: str, cutoff: float) -> Shape
     if not cutoff > 0:
         raise InputError(f"cutoff: wanted a frequency above 0 rad/s, came {cutoff!r}")
     unit = beam.frequency_unit(direction)
-    if len(base.names) <= 2:
+    if len(base.names) <= len(_tip_names(base)):
         return base
     course = beam.course(direction)
     frequencies = unit * _fixed_modes(base, course)[0]
@@ -120,22 +124,30 @@ def drop_above(base: Shapes, beam: Beam, direction: str, cutoff: float) -> Shape
     return base if kept == frequencies.size else CraigBampton(base=base, kept=kept, course=course)
 
 
+def _tip_names(base: Shapes) -> tuple[str, ...]:
+    return ("tip.angle",) if isinstance(base, TwistShapes) else ("tip.deflection", "tip.slope")
+
+
 def _tip_rows(base: Shapes) -> Array:
-    """Return tip deflection and rotation of the tip's section of all shapes, (2, n)."""
-    return np.vstack([base.value(1.0)[:, 0], base.rotation(1.0)[:, 0]])
+    """Return deflection and rotation of the tip's section, (2, n); of twist its angle, (1, n)."""
+    turn = base.rotation(1.0)[:, 0]
+    if isinstance(base, TwistShapes):
+        return turn[None]
+    return np.vstack([base.value(1.0)[:, 0], turn])
 
 
 def _static_shapes(base: Shapes, course: Course) -> Array:
-    """Return coefficients (n, 2) of the shapes of least strain energy for a given tip."""
+    """Return coefficients (n, 2) or (n, 1) of the shapes of least strain energy for a given tip."""
     tip, stiffness = _tip_rows(base), unit_matrices(base, course)[1]
     flexible = scipy.linalg.solve(stiffness, tip.T, assume_a="pos")
     return np.asarray(flexible @ np.linalg.inv(tip @ flexible), dtype=float)
 
 
 def _fixed_modes(base: Shapes, course: Course) -> tuple[Array, Array]:
-    """Return frequencies (n - 2,) [-] and coefficients (n, n - 2) with both ends clamped.
+    """Return frequencies (k,) [-] and coefficients (n, k) with both ends clamped, k = n - 2.
 
-    The modes have unit mass, int phi^2 dxi = 1 of a uniform line, and phi''(1) > 0.
+    The modes have unit mass, int phi^2 dxi = 1 of a uniform line, and phi''(1) > 0.  Of twist
+    they are n - 1, with unit inertia int r phi^2 dxi / int r dxi, and phi'(1) > 0.
     """
     mass, stiffness = unit_matrices(base, course)
     inside = scipy.linalg.null_space(_tip_rows(base))

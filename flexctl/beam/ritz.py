@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol, TypeVar
 
 import numpy as np
 import scipy.linalg
@@ -19,6 +21,14 @@ from flexctl.errors import InputError
 
 _AGREEMENT = 1e-10  # of the frequencies with those of half as many more functions per piece
 _MOST_FUNCTIONS = 1500
+
+
+class _Modes(Protocol):
+    @property
+    def frequencies(self) -> Array: ...
+
+
+T = TypeVar("T", bound=_Modes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,11 +162,22 @@ def ritz_modes(order: int, tip: TipLoad, course: Course, motions: int = 0) -> Ri
     """
     check_order(order)
     pieces = len(course.breaks) - 1
-    degree = 6 + math.ceil(2 * (order + motions) / pieces)
-    found = _modes(order, tip, course, degree, motions)
+    first = 6 + math.ceil(2 * (order + motions) / pieces)
+    return grown(lambda degree: _modes(order, tip, course, degree, motions), first, pieces, order)
+
+
+def grown(modes: Callable[[int], T], degree: int, pieces: int, order: int) -> T:
+    """Return modes by degree of polynomials once half as many more functions leave them.
+
+    Raises
+    ------
+    InputError
+        If so many modes cannot be had to ten digits.
+    """
+    found = modes(degree)
     while pieces * degree <= _MOST_FUNCTIONS:
         degree = math.ceil(1.5 * degree)
-        finer = _modes(order, tip, course, degree, motions)
+        finer = modes(degree)
         if (np.abs(found.frequencies / finer.frequencies - 1) < _AGREEMENT).all():
             return finer
         found = finer
@@ -169,11 +190,11 @@ def ritz_modes(order: int, tip: TipLoad, course: Course, motions: int = 0) -> Ri
 def _modes(order: int, tip: TipLoad, course: Course, degree: int, motions: int) -> RitzModes:
     """Find the modes among polynomials of one degree."""
     space = _space(course, degree)
-    w, phi = _slowest(_Loosened(base=space, motions=motions), order, tip, course)
+    w, phi = slowest(_Loosened(base=space, motions=motions), order, tip, course, motions)
     vectors = phi[motions:]
     mass = unit_matrices(space, course)[0]
     sign = np.sign(_reference(space, vectors))
-    vectors = vectors * sign / np.sqrt(_squares(mass, vectors))
+    vectors = vectors * sign / np.sqrt(squares(mass, vectors))
     return RitzModes(
         deflections=space.deflections,
         rotations=space.rotations,
@@ -183,19 +204,24 @@ def _modes(order: int, tip: TipLoad, course: Course, degree: int, motions: int) 
     )
 
 
-def _slowest(space: _Loosened, order: int, tip: TipLoad, course: Course) -> tuple[Array, Array]:
-    """Return frequencies (n,) [-] and coefficients (N, n) of the slowest modes that bend."""
+def slowest(
+    space: Shapes, order: int, tip: TipLoad, course: Course, motions: int = 0
+) -> tuple[Array, Array]:
+    """Return frequencies (n,) [-] and coefficients (N, n) of the slowest modes that bend.
+
+    `motions` of the functions of the space bend nothing.
+    """
     mass, stiffness = unit_matrices(space, course)
     loaded, size = mass + tip_mass(space, tip), len(mass)
     # The compliances of the slow modes are large, and Rayleigh's quotient squares their error.
     # A line that moves freely is held by a spring on its mass, which leaves the modes as they are.
-    held = stiffness + loaded if space.motions else stiffness
-    kept = (size - order - space.motions, size - space.motions - 1)
+    held = stiffness + loaded if motions else stiffness
+    kept = (size - order - motions, size - motions - 1)
     slow = scipy.linalg.eigh(loaded, held, subset_by_index=kept)[1][:, ::-1]
-    return np.sqrt(_squares(stiffness, slow) / _squares(loaded, slow)), slow
+    return np.sqrt(squares(stiffness, slow) / squares(loaded, slow)), slow
 
 
-def _squares(A: Array, vectors: Array) -> Array:
+def squares(A: Array, vectors: Array) -> Array:
     """Return x' A x of every column x, (n,)."""
     return np.einsum("in,in->n", vectors, A @ vectors)
 

@@ -10,7 +10,7 @@ import casadi as ca
 
 from flexctl.beam import PLAIN, Beam, Course, LengthShapes, Lump, Shapes, assemble_matrices
 from flexctl.body.rotation import elementary_rotation
-from flexctl.catalogue import Link
+from flexctl.catalogue import TWIST, Link
 from flexctl.checks import Array
 from flexctl.errors import InputError
 
@@ -24,7 +24,7 @@ class Body:
     link
         Continuous data of the link, from the model file.
     planes
-        Shapes by direction of deflection; empty for a rigid link.
+        Shapes by direction of deflection, then of "twist"; empty for a rigid link.
     mixes
         Of a sliding link whose modes follow its length: by direction, how its coordinates mix the
         shapes of the plane, which are then the base of the mix.
@@ -52,6 +52,11 @@ class Body:
     def sliding(self) -> bool:
         """Whether the beam slides through its hub (prismatic joint)."""
         return self.link.joint == "prismatic"
+
+    @property
+    def bent(self) -> Mapping[str, Shapes]:
+        """Shapes by direction of deflection, without those of twist."""
+        return {direction: own for direction, own in self.planes.items() if direction != TWIST}
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -94,12 +99,12 @@ class Body:
         return Beam(
             length=length,
             mass_per_length=self.link.mass_per_length,
-            EI=self.link.EI,
-            courses={direction: self.course(direction) for direction in self.link.EI},
+            EI=self.link.rigidities,
+            courses={direction: self.course(direction) for direction in self.link.rigidities},
         )
 
     def course(self, direction: str) -> Course:
-        """Return how the line varies along itself where it bends in `direction`."""
+        """Return how the line varies along itself where it bends in `direction`, or twists."""
         return link_course(self.link, direction)
 
     def modes(self, direction: str, length: float) -> Array:
@@ -141,7 +146,13 @@ class Local:
 
 
 def link_course(link: Link, direction: str) -> Course:
-    """Return the course of a link's line in one direction of deflection, dimensionless."""
+    """Return the course of a link's line in one direction of deflection, dimensionless.
+
+    Of twist with GJ in place of EI, the polar inertia of the sections and the inertias of the
+    masses about the line.
+    """
+    if direction == TWIST:
+        return _twist_course(link)
     if link.plain:
         return PLAIN
     line_mass, EI = link.mass_per_length * link.length, link.EI[direction]
@@ -163,6 +174,18 @@ def link_course(link: Link, direction: str) -> Course:
         rotary=link.profile(f"rotary_inertia.{direction}").scaled(rotary) if rotary else None,
         shear=link.profile(f"shear_stiffness.{direction}").scaled(shear) if shear else None,
     )
+
+
+def _twist_course(link: Link) -> Course:
+    line_mass = link.mass_per_length * link.length
+    mean = link.torsion.polar_inertia if link.torsion else 0.0
+    lumps = [
+        Lump(x=lump.x, mass=0.0, inertia=lump.inertia[0] / (line_mass * link.length**2))
+        for lump in link.masses
+        if lump.inertia[0]
+    ]
+    polar = link.profile("torsion.polar_inertia").scaled(mean / (line_mass * link.length))
+    return Course(bending=link.profile("torsion.GJ"), lumps=tuple(lumps), rotary=polar)
 
 
 def root_rotation(body: Body) -> ca.SX:

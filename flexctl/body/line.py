@@ -14,6 +14,7 @@ from flexctl.body.body import Body, Local, free_length
 from flexctl.body.fields import Field, product_integral, sparse
 from flexctl.body.foreshortening import shortening
 from flexctl.body.segment import Fields, Segment
+from flexctl.catalogue import TWIST
 from flexctl.checks import Array
 
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -32,7 +33,7 @@ class Line:
     end, end_rotation
         Position (3, 1) [m] and rotation vector (3, 1) [rad] of the tip.
     deflection, slope
-        At the tip, by direction [m], [-].
+        At the tip, by direction [m], [-]; of "twist" both are its angle [rad].
     """
 
     segments: tuple[Segment, ...]
@@ -58,15 +59,20 @@ def lay_line(body: Body, local: Local) -> Line:
     fields = [_NOTHING] * 3
     end, end_rotation = ca.SX(3, 1), ca.SX(3, 1)
     deflection, slope, strain = {}, {}, ca.SX(0)
-    for direction, shapes in body.planes.items():
+    for direction, shapes in body.bent.items():
         i, delta = _AXES[direction], deltas[direction]
         fields[i] = points.moving(_Curve.of(shapes, points.xi), delta)
         deflection[direction] = end[i] = ca.dot(ca.DM(shapes.value(1.0)), delta)
         slope[direction] = points.over_length(shapes.rotation(1.0).T, delta)
-        strain += _bending_energy(body, direction, delta, points.length)
         # phi = axis x direction times the slope: the turn that tilts the axis towards it
         sign = 1 if (i - body.axis) % 3 == 1 else -1
         end_rotation[3 - i - body.axis] = sign * slope[direction]
+    if shapes := body.planes.get(TWIST):
+        # the mass lies on the axis, which the twist leaves where it is
+        angle = points.over_length(shapes.rotation(1.0).T, deltas[TWIST])
+        deflection[TWIST] = slope[TWIST] = end_rotation[body.axis] = angle
+    for direction, delta in deltas.items():
+        strain += _strain_energy(body, direction, delta, points.length)
     fields[body.axis], end[body.axis] = _along(body, points, deltas)
     return Line(
         segments=_segments(body, points, fields),
@@ -230,8 +236,11 @@ def _deltas(body: Body, local: Local, length: ca.SX) -> dict[str, ca.SX]:
     return deltas
 
 
-def _bending_energy(body: Body, direction: str, delta: ca.SX, length: ca.SX) -> ca.SX:
-    """Strain energy 1/2 EI / l^3 int (sum psi'' delta)^2 dxi [J], or that of `Course`."""
+def _strain_energy(body: Body, direction: str, delta: ca.SX, length: ca.SX) -> ca.SX:
+    """Strain energy 1/2 EI / l^3 int (sum psi'' delta)^2 dxi [J], or that of `Course`.
+
+    Of twist 1/2 GJ / l^3 int (sum psi' delta)^2 dxi, l phi_x = sum psi delta.
+    """
     shapes, course = body.planes[direction], body.course(direction)
     xi, weights = course.rule(shapes)
     bending = Field(shapes=shapes.bending(xi), coordinates=delta)
@@ -239,7 +248,7 @@ def _bending_energy(body: Body, direction: str, delta: ca.SX, length: ca.SX) -> 
     if course.shear is not None:
         shear = Field(shapes=shapes.slope(xi) - shapes.rotation(xi), coordinates=delta)
         square += product_integral(shear, shear, weights * course.shear.at(xi))
-    return square / 2 * body.link.EI[direction] / length**3
+    return square / 2 * body.link.rigidities[direction] / length**3
 
 
 def _along(body: Body, points: _Points, deltas: Mapping[str, ca.SX]) -> tuple[_Component, ca.SX]:
@@ -248,10 +257,11 @@ def _along(body: Body, points: _Points, deltas: Mapping[str, ca.SX]) -> tuple[_C
     slide = _Component(
         position=((xi[None, :], length),), velocity=((np.ones((1, len(xi))), points.slide),)
     )
-    if not (body.link.foreshortening and body.planes):
+    if not (body.link.foreshortening and body.bent):
         return slide, length
-    table = shortening(tuple(body.planes.values()), xi)
-    amount = points.over_length(np.eye(len(table.tip)), table.coordinates(tuple(deltas.values())))
+    table = shortening(tuple(body.bent.values()), xi)
+    products = table.coordinates([deltas[direction] for direction in body.bent])
+    amount = points.over_length(np.eye(len(table.tip)), products)
     curve = _Curve(value=table.shapes, slope=table.slopes, curvature=table.curvatures)
     return slide.plus(points.moving(curve, amount)), length + ca.dot(ca.DM(table.tip), amount)
 
@@ -259,9 +269,9 @@ def _along(body: Body, points: _Points, deltas: Mapping[str, ca.SX]) -> tuple[_C
 def _mass_points(body: Body) -> tuple[Array, Array]:
     """Points and weights of a line's mass: Gauss's times the density, then the fixed masses."""
     if body.link.plain:
-        return _quadrature(body.planes)
-    link, shapes = body.link, tuple(body.planes.values())
-    courses = [body.course(direction).breaks for direction in body.planes]
+        return _quadrature(body.bent)
+    link, shapes = body.link, tuple(body.bent.values())
+    courses = [body.course(direction).breaks for direction in body.bent]
     density, masses = link.profile("mass_per_length"), link.masses
     breaks = merged(
         np.array([0.0, *density.breaks, 1.0]), *courses, *(own.breaks for own in shapes)

@@ -173,8 +173,8 @@ def tip_turns(body: Body, bending: ca.SX) -> tuple[Turn | VectorTurn, ...]:
 def damping_matrix(body: Body, joint: ca.SX) -> ca.SX:
     """Modal damping D of the elastic coordinates (n, n), of the clamped link without tip load.
 
-    With the means of rho A and EI, D = sqrt(rho A EI) / l S' D_1 S with S of `spread`: D_1 is
-    found at l = 1.
+    With the means of rho A and EI (of twist GJ), D = sqrt(rho A EI) / l S' D_1 S with S of
+    `spread`: D_1 is found at l = 1.
     """
     blocks = []
     for direction in body.planes:
@@ -213,7 +213,7 @@ def _line_damping(body: Body, direction: str, joint: ca.SX) -> tuple[ca.SX, Arra
     course = body.course(direction)
     unit = Beam(length=1.0, mass_per_length=1.0, EI={direction: 1.0}, courses={direction: course})
     D = modal_damping(assemble_matrices(unit, direction, shapes), link.damping_ratio)
-    stiffness = np.sqrt(link.mass_per_length * link.EI[direction])
+    stiffness = np.sqrt(link.mass_per_length * link.rigidities[direction])
     return stiffness / free_length(body, joint), D
 
 

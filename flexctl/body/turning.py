@@ -3,7 +3,8 @@
 A section turns with the line's root and by the slope of the line (the rotation of the section
 where it shears).  In a plane this is exact.  In space the axes of the sections count as those of
 the straight line: of the energy of turning, itself small by the square of radius of gyration over
-length, parts of the relative size of a slope are left out.  Source: [Timoshenko21].
+length, parts of the relative size of a slope are left out.  A line that twists turns its sections
+about itself too.  Source: [Timoshenko21].
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import numpy as np
 
 from flexctl.body.body import Body, root_rotation
 from flexctl.body.fields import sparse
+from flexctl.catalogue import TWIST, Link
 from flexctl.checks import Array
 
-_AXES = {"y": (2, 1.0), "z": (1, -1.0)}  # of bending, and the sign of a turn that lifts the line
+# axis of bending or twist, and the sign of a turn that lifts the line
+_AXES = {"y": (2, 1.0), "z": (1, -1.0), TWIST: (0, 1.0)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +66,10 @@ class Turning:
 def section_turning(body: Body) -> Turning | None:
     """Return the turning inertia of a revolute link's line; None where it has none."""
     link = body.link
-    if not (link.rotary_inertia or any(any(lump.inertia) for lump in link.masses)):
+    carried = any(any(lump.inertia) for lump in link.masses)
+    if not (link.rotary_inertia or link.torsion or carried):
         return None
-    k = len(body.coordinates)
-    inertia = np.array([lump.inertia for lump in link.masses]).reshape(-1, 3).sum(axis=0)
-    for direction, mean in link.rotary_inertia.items():
-        inertia[[0, _AXES[direction][0]]] += mean * link.length
+    k, inertia = len(body.coordinates), _principal(link)
     C, G, start = np.zeros((3, k)), np.zeros((k, k)), 0
     for direction in body.planes:
         normal, sign = _AXES[direction]
@@ -80,12 +81,27 @@ def section_turning(body: Body) -> Turning | None:
     return Turning(J=R @ ca.diag(ca.DM(inertia)) @ R.T, C=R @ sparse(C), G=sparse(G))
 
 
+def _principal(link: Link) -> Array:
+    """Inertia (3,) [kg m^2] of all sections and carried masses in the axes of the straight line.
+
+    About the line the sections have their polar inertia, or else the sum of the other two.
+    """
+    inertia = np.array([lump.inertia for lump in link.masses]).reshape(-1, 3).sum(axis=0)
+    for direction, mean in link.rotary_inertia.items():
+        inertia[_AXES[direction][0]] += mean * link.length
+    polar = link.torsion.polar_inertia if link.torsion else sum(link.rotary_inertia.values())
+    inertia[0] += polar * link.length
+    return inertia
+
+
 def _turns(body: Body, direction: str) -> tuple[Array, Array]:
     """Turn of the sections per elastic coordinate (n, g), and their inertias (g,) [kg m^2]."""
     link, shapes, course = body.link, body.planes[direction], body.course(direction)
     xi, weights = course.rule(shapes)
-    mean = link.rotary_inertia.get(direction, 0.0) * link.length
-    spread = mean * weights * link.profile(f"rotary_inertia.{direction}").at(xi)
+    key, mean = f"rotary_inertia.{direction}", link.rotary_inertia.get(direction, 0.0)
+    if direction == TWIST and link.torsion:
+        key, mean = "torsion.polar_inertia", link.torsion.polar_inertia
+    spread = mean * link.length * weights * link.profile(key).at(xi)
     fixed = [lump.inertia[_AXES[direction][0]] for lump in link.masses]
     places = np.concatenate([xi, [lump.x for lump in link.masses]])
     scale = float(link.length) ** (shapes.power - 1.0)

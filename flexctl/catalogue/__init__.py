@@ -11,7 +11,14 @@ from flexctl.catalogue.design import (
     Reference,
 )
 from flexctl.catalogue.fit import check_design
-from flexctl.catalogue.link import DH, PLANES, FlexibleJoint, Limits, Link, TipLoadChoice
+from flexctl.catalogue.link import (
+    DH,
+    PLANES,
+    FlexibleJoint,
+    Limits,
+    Link,
+    TipLoadChoice,
+)
 from flexctl.catalogue.lookup import (
     Entry,
     find,
@@ -29,6 +36,7 @@ from flexctl.catalogue.samples import Samples, load_samples
 from flexctl.catalogue.second_loop import Blend, SecondLoop, Weights
 from flexctl.catalogue.settings import apply_settings, with_options
 from flexctl.catalogue.solids import CarriedMass, RigidBody
+from flexctl.catalogue.torsion import TWIST, Torsion
 
 __all__ = [
     "DH",
@@ -36,6 +44,7 @@ __all__ = [
     "METHODS",
     "PLANES",
     "REFERENCES",
+    "TWIST",
     "UNIFORM",
     "Arm",
     "Base",
@@ -63,6 +72,7 @@ __all__ = [
     "SlowLoop",
     "Solver",
     "TipLoadChoice",
+    "Torsion",
     "Weights",
     "apply_settings",
     "check_design",

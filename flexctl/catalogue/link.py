@@ -30,6 +30,7 @@ from flexctl.catalogue.record import (
     as_array,
 )
 from flexctl.catalogue.solids import CarriedMass, RigidBody
+from flexctl.catalogue.torsion import TWIST, Torsion
 
 JointKind = Literal["revolute", "prismatic"]
 PLANES: Mapping[JointKind, tuple[str, str]] = {"revolute": ("y", "z"), "prismatic": ("x", "y")}
@@ -107,8 +108,8 @@ class Link(Record):
     that is absent is rigid), `joint_inertia` [kg m^2, or kg if prismatic].  The last entry of
     `damping_ratio` holds for all further modes.  `masses` move with the line of a revolute link;
     by direction of deflection `rotary_inertia` rho I [kg m] of its sections and, where they shear,
-    `shear_stiffness` kappa G A [N].  What varies along the line stands here with its mean over the
-    length; `profile` says how it varies.
+    `shear_stiffness` kappa G A [N].  With `torsion` the line of a revolute link also twists.  What
+    varies along the line stands here with its mean over the length; `profile` says how.
     """
 
     name: LinkName
@@ -125,6 +126,7 @@ class Link(Record):
     masses: tuple[CarriedMass, ...] = ()
     rotary_inertia: Mapping[str, Positive] = Field(default_factory=dict)
     shear_stiffness: Mapping[str, Positive] = Field(default_factory=dict)
+    torsion: Torsion | None = None
     flexible_joint: FlexibleJoint | None = None
     tip_load: TipLoadChoice | None = None
     limits: Limits = Limits()
@@ -152,9 +154,15 @@ class Link(Record):
         return own + sum(carried.mass for carried in self.masses)
 
     @property
+    def rigidities(self) -> Mapping[str, float]:
+        """EI by direction and, of a line that twists, GJ as "twist" [N m^2]: the means."""
+        GJ = self.torsion.GJ if self.torsion else None
+        return {**self.EI, **({TWIST: GJ} if GJ else {})}
+
+    @property
     def flexible(self) -> bool:
-        """Whether any direction bends."""
-        return bool(self.EI)
+        """Whether the line bends in any direction, or twists."""
+        return bool(self.rigidities)
 
     @property
     def dh(self) -> DH:
@@ -167,7 +175,8 @@ class Link(Record):
     @property
     def rigid(self) -> "Link":
         """The same link with a line that does not bend; it stays where it is, dh.a = length."""
-        return self.model_copy(update={"EI": {}, "written_dh": self.dh})
+        torsion = self.torsion and self.torsion.model_copy(update={"GJ": None})
+        return self.model_copy(update={"EI": {}, "torsion": torsion, "written_dh": self.dh})
 
     @property
     def length(self) -> float:
@@ -210,7 +219,7 @@ class Link(Record):
         return self
 
 
-_VARYING = ("mass_per_length", "EI", "rotary_inertia", "shear_stiffness")
+_VARYING = ("mass_per_length", "EI", "rotary_inertia", "shear_stiffness", "torsion")
 
 
 def check_line(link: Link) -> None:
@@ -219,16 +228,18 @@ def check_line(link: Link) -> None:
     Raises
     ------
     RefusalError
-        If a sliding link's line varies, carries masses, has rotary inertia or shears; or the line
-        of a rigid link along its joint's axis carries masses or has rotary inertia; or sections
-        shear in a direction that is rigid; or masses are on a line without mass.
+        If a sliding link's line varies, carries masses, has rotary inertia, shears or twists; or
+        the line of a rigid link along its joint's axis carries masses or has an inertia of its
+        sections; or sections shear in a direction that is rigid; or masses are on a line without
+        mass.
     """
     own: dict[str, Sized] = {"masses": link.masses, "rotary_inertia": link.rotary_inertia}
     own |= {"shear_stiffness": link.shear_stiffness}
+    own |= {"torsion": link.torsion.model_fields_set if link.torsion else ()}
     if link.joint == "prismatic":
         for key in link._profiles:
             raise RefusalError(key, wanted="a number, as the link slides", came=Said("a profile"))
-    upright = not link.EI and link.dh.a == 0 and link.dh.d != 0
+    upright = not link.flexible and link.dh.a == 0 and link.dh.d != 0
     for key, value in own.items():
         if value and link.joint == "prismatic":
             raise RefusalError(key, wanted="no such key, as the link slides", came=_count(value))

@@ -62,9 +62,14 @@ class Profile:
         return cls(value=(value, value))
 
     @property
+    def even(self) -> bool:
+        """Whether f is the same everywhere."""
+        return min(self.value) == max(self.value)
+
+    @property
     def mean(self) -> float:
         """Int f dxi, in closed form."""
-        if min(self.value) == max(self.value):
+        if self.even:
             return self.value[0]
         p, total = self.power, 0.0
         for (left, right), (a, b) in zip(pairwise(self.x), pairwise(self._roots), strict=True):
@@ -78,7 +83,7 @@ class Profile:
 
     def at(self, xi: Array) -> Array:
         """Return f at points xi (k,) in [0, 1]; on a step, its value beyond the step."""
-        if min(self.value) == max(self.value):
+        if self.even:
             return np.full(np.shape(xi), self.value[0])
         x, roots = np.array(self.x), np.array(self._roots)
         left = np.clip(np.searchsorted(x, xi, side="right"), 1, len(x) - 1) - 1

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 
 from flexctl import checks
-from flexctl.beam import Course, ModeShapes, RitzModes, unit_matrices
+from flexctl.beam import Course, ModeShapes, RitzModes, RitzTwist, SineTwist, unit_matrices
 from flexctl.catalogue import Design, FastLoop, FastWeights
 from flexctl.checks import Array, ComplexArray
 from flexctl.design.lqr import StateFeedback, design_lqr
@@ -198,7 +198,7 @@ def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
             if loop.modes is None:
                 units.append(np.ones(len(body.names(direction))))
                 continue
-            if not isinstance(shapes, ModeShapes | RitzModes):
+            if not isinstance(shapes, ModeShapes | RitzModes | SineTwist | RitzTwist):
                 basis = (
                     'sliding other than "fixed"' if direction in body.mixes else 'kind "elements"'
                 )
@@ -214,11 +214,15 @@ def _mode_units(shapes: Any, course: Course, modes: str) -> Array:
     """Own coordinates (n,) per unit of one normalised otherwise.
 
     "tip": psi(1) = 1. "mass": the modal mass of line and tip load, m int psi''^2 dxi / beta^4, is
-    the line's mass m; beta^2 is the dimensionless frequency.
+    the line's mass m; beta^2 is the dimensionless frequency.  Of twist the mass is an inertia,
+    int r psi^2 with the tip's, and that of the line int r.
     """
+    twist = isinstance(shapes, SineTwist | RitzTwist)
     if modes == "tip":
-        return 1 / shapes.value(1.0)[:, 0]
-    if isinstance(shapes, RitzModes):
-        return shapes.frequencies / np.sqrt(np.diag(unit_matrices(shapes, course)[1]))
+        return 1 / (shapes.rotation(1.0) if twist else shapes.value(1.0))[:, 0]
+    if twist or isinstance(shapes, RitzModes):
+        own = course.rotary.mean if twist and course.rotary else 1.0
+        square = np.diag(unit_matrices(shapes, course)[1])
+        return shapes.frequencies * np.sqrt(own / square)
     xi, weights = shapes.quadrature()
     return shapes.beta**2 / np.sqrt(shapes.curvature(xi) ** 2 @ weights)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from flexctl.catalogue import TWIST
 from flexctl.checks import Array
 from flexctl.plant import Plant
 
@@ -26,7 +27,12 @@ STEEPEST = 0.5  # slope [rad] of a line beyond which the beam theory, linear in 
 
 def why_too_steep(plant: Plant, line: int) -> str:
     """Say what it means that the end of an elastic line is steeper than `STEEPEST`."""
-    link = plant.lines[line].rsplit(".", 1)[0]
+    link, plane = plant.lines[line].rsplit(".", 1)
+    if plane == TWIST:
+        return (
+            f"{link} twists beyond the theory: the angle of its tip exceeds {STEEPEST:g} rad (too "
+            "soft or too fast)"
+        )
     return (
         f"{link} bends beyond the theory: the slope of its tip exceeds {STEEPEST:g} rad (too soft, "
         "too fast, or foreshortening left out)"

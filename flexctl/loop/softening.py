@@ -12,7 +12,7 @@ FixedDamping = Literal["none", "joints", "all"]
 
 
 def soften_arm(arm: Arm, s: float, fixed_damping: FixedDamping = "none") -> Arm:
-    """Multiply all EI, shear and spring stiffness by s > 0; masses stay.
+    """Multiply all EI, GJ, shear and spring stiffness by s > 0; masses stay.
 
     Damping ratios stay, so that dampers grow as sqrt(s), but for what `fixed_damping` names:
     dampers of the "joints", or "all".
@@ -27,6 +27,8 @@ def _soften_link(link: Link, s: float, fixed: FixedDamping) -> Link:
     if link.shear_stiffness:
         shear = {plane: GA * s for plane, GA in link.shear_stiffness.items()}
         changed["shear_stiffness"] = shear
+    if link.torsion and link.torsion.GJ:
+        changed["torsion"] = link.torsion.model_copy(update={"GJ": link.torsion.GJ * s})
     if fixed == "all":
         changed["damping_ratio"] = tuple(ratio / root for ratio in link.damping_ratio)
     if joint:

@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import BASES, LengthShapes, Shapes, TipLoad, drop_above
+from flexctl.beam import LengthShapes, Shapes, TipLoad, choose_basis, drop_above
 from flexctl.body import (
     Body,
     Local,
@@ -17,7 +17,7 @@ from flexctl.body import (
     link_course,
     move_body,
 )
-from flexctl.catalogue import Arm, BasisChoice, Link
+from flexctl.catalogue import TWIST, Arm, BasisChoice, Link
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.plant.base import payload_energy
@@ -44,7 +44,7 @@ def _body(arm: Arm, j: int, basis: BasisChoice) -> Body:
         direction: mixes[direction].base
         if direction in mixes
         else _shapes(arm, j, direction, basis)
-        for direction in link.EI
+        for direction in link.rigidities
     }
     return Body(link=link, planes=planes, mixes=mixes)
 
@@ -61,7 +61,8 @@ def _mixes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, LengthShapes]:
 
 def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
     tip = tip_load(arm, j, direction)
-    shapes = BASES[basis.kind](basis.order).shapes(tip, link_course(arm.links[j], direction))
+    chosen = choose_basis(basis.kind, basis.order, direction)
+    shapes = chosen.shapes(tip, link_course(arm.links[j], direction))
     if basis.drop_above is None:
         return shapes
     body = Body(link=arm.links[j], planes={})
@@ -77,7 +78,8 @@ def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:
     """Tip load that the shapes of link j assume in one plane; none when the file names none.
 
     M_L, J_L and M_DL are the mass, the moment of inertia about the bending axis through the tip
-    and the first moment along the line of all that lies beyond, rigid at the reference pose.
+    and the first moment along the line of all that lies beyond, rigid at the reference pose.  Of
+    twist there is the inertia alone, about the line.
     Source: [DeLucaSiciliano91]. With R the drive of the next joint counts as fixed to the tip.
     Source: [SM02], (47).
     """
@@ -111,9 +113,10 @@ def tip_body(arm: Arm, j: int, direction: str) -> tuple[float, float, float]:
 def load_beyond(arm: Arm, j: int, direction: str, inertia: Any) -> tuple[Any, Any, Any]:
     """Pick what link j's file includes of M_L, J_L and M_DL from a spatial inertia (6, 6)."""
     link = arm.links[j]
-    include = link.tip_load.include if link.tip_load else ()
+    twist = direction == TWIST
     axis = 2 if link.joint == "prismatic" else 0
-    normal = 3 - axis - "xyz".index(direction)
+    normal = axis if twist else 3 - axis - "xyz".index(direction)
+    include = set(link.tip_load.include if link.tip_load else ()) - ({"M", "D"} if twist else set())
     turning = inertia[3 + normal, 3 + normal] if "J" in include else 0.0
     turning += _drive_inertia(arm, j, normal) if "R" in include else 0.0
     return (

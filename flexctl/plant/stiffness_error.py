@@ -89,7 +89,7 @@ def _modes(bodies: Sequence[Body], q: ca.SX) -> Iterator[ca.SX]:
         for direction in body.planes:
             count = len(body.names(direction))
             squares = _squares(body, direction, length, q[start : start + count])
-            yield body.link.EI[direction] / length**3 * squares / 2
+            yield body.link.rigidities[direction] / length**3 * squares / 2
             start += count
 
 

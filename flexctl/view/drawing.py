@@ -130,13 +130,13 @@ def _line(body: Body, joint: ca.SX, elastic: ca.SX) -> ca.SX:
     rows = [ca.SX.zeros(1, len(xi)) for _ in range(3)]
     rows[body.axis] = length * ca.DM(xi).T
     deltas, start = [], 0
-    for direction, shapes in body.planes.items():
+    for direction, shapes in body.bent.items():  # they come before the twist
         count = len(body.names(direction))
         deltas.append(spread(body, direction, length) @ elastic[start : start + count])
         start += count
         rows[_AXES[direction]] = deltas[-1].T @ ca.DM(shapes.value(xi))
-    if body.planes and body.link.foreshortening:
-        table = shortening(tuple(body.planes.values()), xi)
+    if body.bent and body.link.foreshortening:
+        table = shortening(tuple(body.bent.values()), xi)
         rows[body.axis] += table.coordinates(deltas).T @ ca.DM(table.shapes) / length
     return ca.horzcat(ca.SX.zeros(3), _placed(R, p, ca.vertcat(*rows)))
 

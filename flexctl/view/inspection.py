@@ -10,8 +10,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from flexctl.beam import BASES, TipLoad, assemble_matrices
-from flexctl.catalogue import Arm, BasisChoice, Link
+from flexctl.beam import TipLoad, assemble_matrices, choose_basis
+from flexctl.catalogue import TWIST, Arm, BasisChoice, Link
 from flexctl.loop.verdict_json import basis_json
 from flexctl.plant import LinearPlant, Plant, assemble_plant, backend, default_joints, tip_load
 from flexctl.view.inspection_table import inspection_table
@@ -178,10 +178,9 @@ def unloaded_frequencies(plant: Plant, q: Array) -> dict[str, dict[str, Array]]:
 
     In a basis of the plant's kind and order that assumes no tip load: with modes they are exact.
     """
-    basis = BASES[plant.basis.kind](plant.basis.order)
 
     def found(j: int, d: str) -> Array:
-        body = plant.bodies[j]
+        body, basis = plant.bodies[j], choose_basis(plant.basis.kind, plant.basis.order, d)
         beam, shapes = body.beam(free_length(plant, j, q)), basis.shapes(None, body.course(d))
         return assemble_matrices(beam, d, shapes).frequencies()
 
@@ -276,8 +275,10 @@ def _line_sentences(links: Sequence[Link]) -> list[str]:
     but = f"; but {' and '.join(own)}" if own else ""
     curved = [link.name for link in links if link.varies]
     carrying = [link.name for link in links if link.masses]
+    twisting = [link.name for link in links if TWIST in link.rigidities]
     return [
         plain + but,
+        f"torsion in {', '.join(twisting)}" if twisting else "no torsion",
         *([f"{', '.join(curved)}: modes and elements of the line as it varies"] if curved else []),
         *([f"{', '.join(carrying)}: masses fixed to the line are part of it"] if carrying else []),
     ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexctl.catalogue import Arm
+from flexctl.catalogue import TWIST, Arm
 from flexctl.loop import Trajectory
 
 if TYPE_CHECKING:
@@ -32,11 +32,20 @@ def torque_units(arm: Arm) -> tuple[str, ...]:
 
 
 def coordinate_units(arm: Arm, coordinates: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the unit of every entry of q: of elastic ones rad for slopes of nodes, else m."""
+    """Return the unit of every entry of q: rad for slopes of nodes and for twist, else m."""
     joints = dict(zip(arm.joints, joint_units(arm), strict=True))
     rotors = {name.replace("joint", "rotor"): unit for name, unit in joints.items()}
     units = joints | rotors  # a rotor's angle counts behind its gear, as its joint's variable
-    return tuple(units.get(c, "rad" if c.endswith(".slope") else "m") for c in coordinates)
+    return tuple(units.get(c, _elastic_unit(c)) for c in coordinates)
+
+
+def _elastic_unit(coordinate: str) -> str:
+    return "rad" if coordinate.endswith(".slope") or f".{TWIST}." in coordinate else "m"
+
+
+def line_units(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the unit of what is measured at the end of every line: rad for its twist, else m."""
+    return tuple("rad" if line.endswith(f".{TWIST}") else "m" for line in lines)
 
 
 def wind_up(run: Trajectory) -> dict[str, Array]:
@@ -74,7 +83,7 @@ def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Data
 
     Dimensions: t (N,), coordinate (n,), joint (m,), axis (3,), line, flexible_joint if there are
     any.  Where the entries of a signal differ in unit, `coordinate_unit`, `joint_unit`,
-    `torque_unit` and `flexible_joint_unit` give each its own.
+    `torque_unit`, `line_unit` and `flexible_joint_unit` give each its own.
     """
     import xarray as xr
 
@@ -88,6 +97,7 @@ def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Data
         "coordinate_unit": ("coordinate", list(coordinate_units(arm, run.coordinates))),
         "joint_unit": ("joint", list(joint_units(arm))),
         "torque_unit": ("joint", list(torque_units(arm))),
+        "line_unit": ("line", list(line_units(lines))),
     }
     kept = {
         **attributes,
@@ -120,7 +130,9 @@ def _variables(run: Trajectory, lines: tuple[str, ...]) -> dict[str, Any]:
         "tau": _by("joint", run.tau, "torque_unit", "actuator torques or forces"),
         "tip": _by("axis", run.tip, "m", "tip in the base frame"),
         **(wanted if run.tracks else {}),
-        "deflection": _by("line", _stacked(run.deflection, lines, run), "m", "at the line's end"),
+        "deflection": _by(
+            "line", _stacked(run.deflection, lines, run), "line_unit", "at the line's end"
+        ),
         "slope": _by("line", _stacked(run.slope, lines, run), "rad", "at the line's end"),
         "kinetic_energy": _over_time(energy.kinetic, "J", "kinetic energy"),
         "strain_energy": _over_time(energy.strain, "J", "strain energy"),

@@ -32,7 +32,14 @@ from flexctl.view.request import (
     truth_arm,
     truth_basis,
 )
-from flexctl.view.signals import to_dataset, torque_units, wind_up, write_csv, write_netcdf
+from flexctl.view.signals import (
+    line_units,
+    to_dataset,
+    torque_units,
+    wind_up,
+    write_csv,
+    write_netcdf,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -255,7 +262,8 @@ def _headings(
     angles = ["m" if unit == "N" else "rad" for unit in torques]
     unit_of = dict(zip(joints, angles, strict=True))
     tips = answer["samples"][0]["link_tip"]
-    lines = [f"{link}.{plane}\n[mm]" for link, planes in tips.items() for plane in planes]
+    names = [f"{link}.{plane}" for link, planes in tips.items() for plane in planes]
+    lines = [f"{name}\n[m{unit}]" for name, unit in zip(names, line_units(names), strict=True)]
     return [
         "t\n[s]",
         "tip error\n[mm]",

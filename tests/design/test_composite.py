@@ -189,6 +189,23 @@ def test_given_gains_mean_the_same_for_a_line_written_in_pieces(modes):
     np.testing.assert_allclose(found, wanted, rtol=1e-8)
 
 
+@pytest.mark.parametrize(("modes", "units"), [("tip", [2.0, np.sqrt(2)]), ("mass", [1.0, 1.0])])
+@pytest.mark.parametrize("pieces", [False, True])
+def test_gains_of_a_twist_mean_what_those_of_bending_mean(modes, units, pieces):
+    # clamped and free: psi(1) = 2 of bending, sqrt(2) of twist; both have the mass of the line
+    table = arm_of("rigid-joints").table()
+    polar = {"x": [0, 0.4, 1], "value": [1e-4] * 3} if pieces else 1e-4
+    table["link"] = [table["link"][0] | {"torsion": {"GJ": 3.0, "polar_inertia": polar}}]
+    arm = type(arm_of("rigid-joints")).model_validate(table | {"name": "twisting"})
+    fast = {"Kp": [[3.0, 5.0]], "Kv": [[0.2, 0.4]], "columns": ["link1.y.1", "link1.twist.1"]}
+    basis = BasisChoice(order=1)
+    found, plain = (
+        design_controller(arm, design_of(arm, fast=f), basis).fast.gains
+        for f in (fast | {"modes": modes}, fast)
+    )
+    np.testing.assert_allclose(found, plain * np.tile(units, 2), rtol=1e-9)
+
+
 def test_elements_have_no_modes_to_normalise():
     arm, names = arm_of("rigid-joints"), ["node2.deflection", "node2.slope"]
     fast = {"columns": [f"link{j}.y.{name}" for j in (1, 2) for name in names], "modes": "tip"}

@@ -1,4 +1,4 @@
-"""The witness of material points for links that vary, carry masses, shear and turn.
+"""The witness of material points for links that vary, carry masses, shear, turn and twist.
 
 It reads what varies from the table of the file by itself, moves every mass and every section as a
 rigid body, and takes from the package the shapes alone, whose frequencies tests/beam judges.
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flexctl.beam import BASES
+from flexctl.beam import choose_basis
 from flexctl.body import link_course
 
 _WITNESS = runpy.run_path(str(Path(__file__).with_name("witness.py")))
@@ -63,13 +63,13 @@ class CourseWitness(Witness):
 
     def _shapes(self, kind, order, j, direction):
         course = link_course(self.arm.links[j], direction)
-        return Given(BASES[kind](order).shapes(None, course))
+        return Given(choose_basis(kind, order, direction).shapes(None, course))
 
     def grid(self, j):
         """All breaks of a link's line, and its points between them."""
         table, breaks = self.tables[j], {0.0, 1.0}
         varying = [table.get("mass_per_length")]
-        for key in ("EI", "rotary_inertia", "shear_stiffness"):
+        for key in ("EI", "rotary_inertia", "shear_stiffness", "torsion"):
             varying += table.get(key, {}).values()
         for entry in varying:
             breaks |= set(entry["x"]) if isinstance(entry, dict) else set()
@@ -90,7 +90,10 @@ class CourseWitness(Witness):
         for direction, shapes in self.planes[j].items():
             delta = d[direction] * length**shapes.power
             turn = delta @ shapes.shapes.rotation(xi) / length
-            phi += np.outer(turn, np.cross([1, 0, 0], np.eye(3)["xyz".index(direction)]))
+            axis = [1, 0, 0]
+            if direction != "twist":
+                axis = np.cross([1, 0, 0], np.eye(3)["xyz".index(direction)])
+            phi += np.outer(turn, axis)
         return phi
 
     def _end(self, j, d, z, root):
@@ -106,6 +109,8 @@ class CourseWitness(Witness):
         local[:, 0] = x
         breaks = np.unique(np.concatenate([s.breaks for s in self.planes[j].values()] or [[0, 1]]))
         for direction, shapes in self.planes[j].items():
+            if direction == "twist":
+                continue
             delta = d[direction] * length**shapes.power
             local[:, "xyz".index(direction)] = delta @ shapes(None, xi, 0)
             if self.arm.links[j].foreshortening:
@@ -144,7 +149,9 @@ class CourseWitness(Witness):
         table, (xi, w) = self.tables[j], self.grid(j)
         by = {key: along(e, xi) for key, e in table.get("rotary_inertia", {}).items()}
         y, z = by.get("y", np.zeros(len(xi))), by.get("z", np.zeros(len(xi)))
-        inertias = np.array([y + z, z, y]) * w * self.arm.links[j].length
+        polar = table.get("torsion", {}).get("polar_inertia")
+        x = y + z if polar is None else along(polar, xi)
+        inertias = np.array([x, z, y]) * w * self.arm.links[j].length
         carried = table.get("masses", ())
         inertias = [*inertias.T, *(mass.get("inertia", (0, 0, 0)) for mass in carried)]
         phi = self.rotation(j, d, np.concatenate([xi, [mass["x"] for mass in carried]]))
@@ -155,14 +162,16 @@ class CourseWitness(Witness):
         ]
 
     def strain(self, q):
-        """Sum of 1/2 int EI phi_x^2 + kGA (w_x - phi)^2 dx over all lines."""
+        """Sum of 1/2 int EI phi_x^2 + kGA (w_x - phi)^2, and GJ of the twist, over all lines."""
         q, total = np.asarray(q, dtype=complex), 0.0
         for j, d in enumerate(self.coordinates(q)):
             (xi, w), length, table = self.grid(j), self.arm.links[j].length, self.tables[j]
             for direction, shapes in self.planes[j].items():
                 delta, own = d[direction] * length**shapes.power, shapes.shapes
                 bent = delta @ own.bending(xi) / length**2
-                total += (along(table["EI"][direction], xi) * bent**2) @ w * length / 2
+                twists = direction == "twist"
+                rigidity = table["torsion"]["GJ"] if twists else table["EI"][direction]
+                total += (along(rigidity, xi) * bent**2) @ w * length / 2
                 if entry := table.get("shear_stiffness", {}).get(direction):
                     sheared = delta @ (own.slope(xi) - own.rotation(xi)) / length
                     total += (along(entry, xi) * sheared**2) @ w * length / 2

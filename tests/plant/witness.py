@@ -41,7 +41,7 @@ class Witness:
 
     def __init__(self, arm, kind="modes", order=2):
         self.arm = arm
-        self.planes = [{d: Elements(1) for d in link.EI} for link in arm.links]
+        self.planes = [{d: Elements(1) for d in link.rigidities} for link in arm.links]
         made = [
             {d: self._shapes(kind, order, j, d) for d in own} for j, own in enumerate(self.planes)
         ]

@@ -10,6 +10,7 @@ import numpy as np
 from mpl_toolkits.mplot3d import proj3d
 from numpy.typing import NDArray
 
+from flexctl.catalogue import TWIST
 from flexctl.loop import Trajectory
 from flexctl.plant import Plant
 from flexctl.view.drawing import Skeleton, is_planar, make_skeleton
@@ -183,7 +184,8 @@ def _way(run: Trajectory) -> Array:
 
 def exaggeration(run: Trajectory, skeleton: Skeleton) -> float:
     """Choose a round factor that makes the largest deflection about a tenth of the arm's size."""
-    largest = max((np.abs(w).max() for w in run.deflection.values()), default=0.0)
+    lengths = [w for line, w in run.deflection.items() if not line.endswith(f".{TWIST}")]
+    largest = max((np.abs(w).max() for w in lengths), default=0.0)
     size = max(np.ptp(np.hstack(skeleton.lines(run.q[:, 0])), axis=1))
     if largest <= 0:
         return 1.0

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from flexctl.catalogue import Arm
+from flexctl.catalogue import TWIST, Arm
 from flexctl.loop import Trajectory
 from flexctl.view.signals import arrival_error, joint_units, motion_end, torque_units, wind_up
 from flexctl.view.style import BAD, GOOD, MUTED, Canvas, Look, plain_log
@@ -82,13 +82,14 @@ def plot_torques(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
 
 
 def plot_deflections(canvas: Canvas, curves: Sequence[Curve]) -> None:
-    """Draw the deflection at the end of every elastic line [mm], one panel per line."""
+    """Draw the deflection at the end of every elastic line [mm, mrad], one panel per line."""
     lines = tuple(curves[0].run.deflection)
     for axes, line in zip(_panels(canvas, len(lines), curves), lines, strict=True):
         _lines(axes, curves, lambda run, line=line: 1e3 * run.deflection[line])
         link, plane = line.rsplit(".", 1)
-        axes.set_title(f"{link}: tip along {plane}")
-        axes.set_ylabel("mm")
+        twists = plane == TWIST
+        axes.set_title(f"{link}: twist of the tip" if twists else f"{link}: tip along {plane}")
+        axes.set_ylabel("mrad" if twists else "mm")
 
 
 def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from flexctl.view.papers import theodore_ghosal_bases as bases
 from flexctl.view.papers import theodore_ghosal_conclusions as conclusions
 from flexctl.view.papers import theodore_ghosal_control as control
 from flexctl.view.papers import theodore_ghosal_counts as counts
@@ -13,11 +14,15 @@ from flexctl.view.papers import theodore_ghosal_frequencies as frequencies
 from flexctl.view.papers import theodore_ghosal_kinematics as kinematics
 from flexctl.view.papers import theodore_ghosal_lemma as lemma
 from flexctl.view.papers import theodore_ghosal_loads as loads
+from flexctl.view.papers import theodore_ghosal_meshes as meshes
 from flexctl.view.papers import theodore_ghosal_stiffness as stiffness
 from flexctl.view.papers.claim import Claim
 
 CLAIMS: tuple[Callable[[], Claim], ...] = (
     lemma.abstract,
+    bases.controlled_end,
+    bases.equivalence,
+    bases.footnote_1,
     kinematics.transformations,
     kinematics.slopes_of_modes,
     frequencies.equations_9_11,
@@ -35,6 +40,13 @@ CLAIMS: tuple[Callable[[], Claim], ...] = (
     control.joint_errors,
     control.bounded_response,
     control.second_loop,
+    meshes.few_modes,
+    meshes.first_m,
+    meshes.table_1,
+    meshes.overestimates,
+    meshes.diagonal,
+    meshes.banded,
+    meshes.monotonic,
     loads.neglecting,
     frequencies.distinct,
     frequencies.equations_40_44,

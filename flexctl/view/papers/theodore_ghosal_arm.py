@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from flexctl.beam import Beam
 from flexctl.catalogue import Arm, BasisChoice, Design, load_design, load_model, with_options
 from flexctl.catalogue.design import Gains
 from flexctl.checks import Array
@@ -23,6 +24,12 @@ STIFF, GENTLE = (400.0, 40.0), (100.0, 20.0)  # Gp [1/s^2], Gv [1/s]: the paper 
 def arm(damping: float = 0.0) -> Arm:
     """Load the paper's arm with this damping ratio: the paper has none, the catalogue's 1 %."""
     return with_options(load_model("theodore-ghosal-rrp"), foreshortening=None, damping=damping)
+
+
+def line() -> Beam:
+    """Return link 2's line where it bends in one plane."""
+    link = arm().links[1]
+    return Beam(length=link.length, mass_per_length=link.mass_per_length, EI={"y": link.EI["y"]})
 
 
 @cache

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from flexctl.beam import Beam, HermiteElements, assemble_matrices
+from flexctl.beam import HermiteElements, assemble_matrices
 from flexctl.catalogue import BasisChoice
 from flexctl.checks import Array
 from flexctl.design import DrivenMass, design_controller, split_mass
@@ -18,6 +18,7 @@ from flexctl.view.papers.theodore_ghosal_arm import (
     TWO_MODES,
     arm,
     design,
+    line,
     linear,
     plant,
     poses,
@@ -210,20 +211,15 @@ def _table_1() -> tuple[Array, Array]:
     link = arm().links[1]
     unit = np.sqrt(link.EI["y"] / link.mass_per_length) / link.length**2
     found = [
-        assemble_matrices(_beam(), "y", HermiteElements(order=n).shapes()).frequencies()
+        assemble_matrices(line(), "y", HermiteElements(order=n).shapes()).frequencies()
         for n in (1, 2)
     ]
     return found[0] / (exact[:2] * unit), found[1] / (exact * unit)
 
 
-def _beam() -> Beam:
-    link = arm().links[1]
-    return Beam(length=link.length, mass_per_length=link.mass_per_length, EI={"y": link.EI["y"]})
-
-
 def condensed(elements: int) -> Array:
     """Stiffness (2, 2) of deflection and slope of link 2's tip, the nodes between left free."""
-    K = assemble_matrices(_beam(), "y", HermiteElements(order=elements).shapes()).stiffness
+    K = assemble_matrices(line(), "y", HermiteElements(order=elements).shapes()).stiffness
     return np.linalg.inv(np.linalg.inv(K)[-2:, -2:])
 
 

@@ -1,0 +1,297 @@
+"""Twist of a line about itself: its exact modes, and its elements."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from flexctl.beam.course import PLAIN, Course
+from flexctl.beam.graded import element_nodes
+from flexctl.beam.line import TipLoad
+from flexctl.beam.matrices import unit_matrices
+from flexctl.beam.piecewise import PiecewisePolynomials
+from flexctl.beam.ritz import grown, slowest, squares
+from flexctl.beam.shapes import Array, Shapes, check_order, points
+from flexctl.catalogue.profile import Profile
+from flexctl.errors import InputError
+
+
+class TwistShapes(Shapes):
+    """n shapes psi_i of the twist of a line whose root does not turn: phi_x = sum psi_i d_i.
+
+    Coordinates d_i are angles [rad], so that l phi_x = sum psi_i delta_i is what `Shapes` calls
+    the rotation of a section times l, and psi_i' its bending.  Nothing deflects.
+    """
+
+    @property
+    def power(self) -> NDArray[np.int64]:
+        """1: every coordinate is an angle, (n,)."""
+        return np.ones(len(self.names), dtype=np.int64)
+
+    @abstractmethod
+    def twist(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative (0 or 1) of all psi at points xi (k,) in [0, 1], as (n, k)."""
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the deflection, which is 0, at xi (k,), (n, k)."""
+        del derivative
+        return np.zeros((len(self.names), xi.size))
+
+    def rotation(self, xi: ArrayLike) -> Array:
+        """Return psi, the twist times l, at xi (k,), (n, k)."""
+        return self.twist(points(xi), 0)
+
+    def bending(self, xi: ArrayLike) -> Array:
+        """Return psi' = dpsi/dxi at xi (k,), (n, k)."""
+        return self.twist(points(xi), 1)
+
+
+@dataclass(frozen=True)
+class TwistModes:
+    """The lowest modes of twist of the line, its root clamped, with the inertia at its tip.
+
+    Of a uniform line sin(beta xi) with beta tan(beta) = 1/J, of any other `course` Ritz's.  They
+    have int r psi^2 = int r with r the polar inertia of the sections and lumps, and psi(1) > 0.
+
+    Parameters
+    ----------
+    order
+        Number of modes, 1 .. 200.
+
+    Raises
+    ------
+    InputError
+        If the number is out of range.  Source: [Meirovitch86].
+    """
+
+    order: int
+
+    def __post_init__(self) -> None:
+        """Check the number of modes."""
+        check_order(self.order)
+
+    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+        """Return the modes for this inertia about the line at the tip (none).
+
+        Raises
+        ------
+        InputError
+            If the course has no inertia of the sections.
+        """
+        load = TipLoad(inertia=tip.inertia if tip else 0.0)
+        return _twist_modes(self.order, load, course or PLAIN)
+
+
+@dataclass(frozen=True)
+class TwistElements:
+    """Quadratic elements of twist, clamped at the root; frequencies fall as h^4.
+
+    Nodes stand as those of bending do.  The twist is continuous, its derivative is not, as it
+    jumps where GJ does and at lumps.
+
+    Parameters
+    ----------
+    order
+        Number of elements, 1 .. 200; there are two coordinates to each.
+
+    Raises
+    ------
+    InputError
+        If the number is out of range.
+    """
+
+    order: int
+
+    def __post_init__(self) -> None:
+        """Check the number of elements."""
+        check_order(self.order)
+
+    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+        """Return the shapes; elements assume nothing about the tip, so `tip` is ignored."""
+        del tip
+        breaks = course.breaks if course else np.array([0.0, 1.0])
+        return QuadraticTwist(nodes=element_nodes(int(self.order), breaks))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SineTwist(TwistShapes):
+    """psi_i = amplitude_i sin(beta_i xi): modes of a uniform line.
+
+    Parameters
+    ----------
+    beta
+        Wave numbers (n,) [-]: frequencies are beta sqrt(GJ / (rho I_p l^2)).
+    amplitude
+        Amplitudes (n,) [-].
+    frequencies
+        Of the line with its tip load, over sqrt(GJ / (rho A l^4)) (n,) [-].
+    """
+
+    beta: Array
+    amplitude: Array
+    frequencies: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on."""
+        return tuple(str(i + 1) for i in range(self.beta.size))
+
+    @property
+    def breaks(self) -> Array:
+        """One panel: modes are smooth."""
+        return np.array([0.0, 1.0])
+
+    @property
+    def points_per_panel(self) -> int:
+        """2 n + 20: the square of mode n oscillates like exp(2 i pi n xi)."""
+        return 2 * self.beta.size + 20
+
+    def twist(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative (0 or 1) of all shapes at xi (k,), (n, k)."""
+        wave = np.cos if derivative else np.sin
+        size = self.amplitude * self.beta**derivative
+        return size[:, None] * wave(self.beta[:, None] * xi)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RitzTwist(TwistShapes):
+    """psi = C' f of polynomials f on the pieces of a line: modes of one that varies.
+
+    Parameters
+    ----------
+    space
+        The functions f (N,).
+    C
+        Coefficients (N, n) [-].
+    frequencies
+        Of the line with its tip load, over sqrt(GJ / (rho A l^4)) (n,) [-].
+    """
+
+    space: PiecewisePolynomials
+    C: Array
+    frequencies: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on."""
+        return tuple(str(i + 1) for i in range(self.C.shape[1]))
+
+    @property
+    def breaks(self) -> Array:
+        """Ends of the pieces."""
+        return np.array(self.space.nodes)
+
+    @property
+    def points_per_panel(self) -> int:
+        """1 + p for polynomials of degree p: exact to degree 2 p + 1."""
+        return self.space.degree + 1
+
+    def twist(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative (0 or 1) of all shapes at xi (k,), (n, k)."""
+        return self.C.T @ self.space.evaluate(xi, derivative)
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuadraticTwist(TwistShapes):
+    """Elements whose coordinates are the angles at their middle and their outer node.
+
+    Parameters
+    ----------
+    nodes
+        Nodes xi [-], ascending from 0 to 1.
+    """
+
+    nodes: tuple[float, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "middle1.angle", "node2.angle", "middle2.angle" and so on; node1 is clamped."""
+        elements = range(1, len(self.nodes))
+        return tuple(name for i in elements for name in (f"middle{i}.angle", f"node{i + 1}.angle"))
+
+    @property
+    def breaks(self) -> Array:
+        """The nodes."""
+        return np.array(self.nodes)
+
+    @property
+    def points_per_panel(self) -> int:
+        """3: exact to degree 5, where squares have 4."""
+        return 3
+
+    def twist(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative (0 or 1) of all shapes at xi (k,), (2 n, k)."""
+        nodes = np.array(self.nodes)
+        element = np.clip(np.searchsorted(nodes, xi, side="right") - 1, 0, len(nodes) - 2)
+        h = np.diff(nodes)[element]
+        s = (xi - nodes[element]) / h
+        values = ((1 - s) * (1 - 2 * s), 4 * s * (1 - s), s * (2 * s - 1))
+        slopes = ((4 * s - 3) / h, (4 - 8 * s) / h, (4 * s - 1) / h)
+        psi = np.zeros((2 * len(nodes) - 1, xi.size))
+        rows = 2 * element + np.arange(3)[:, None]
+        psi[rows, np.arange(xi.size)] = slopes if derivative else values
+        return psi[1:]
+
+
+def twist_roots(n: int, inertia: float = 0.0) -> Array:
+    """Return the n lowest roots beta of beta tan(beta) = 1/J, J the inertia at the tip [-].
+
+    Root i is the one between (i - 1) pi and (i - 1/2) pi, its limits for large and for small J.
+    J is the tip's inertia over rho I_p l.
+
+    Raises
+    ------
+    InputError
+        If n is out of range.
+    """
+    check_order(n)
+    start = math.pi * np.arange(n)
+    low, high = start.copy(), start + math.pi / 2
+    middle = (low + high) / 2
+    while ((low < middle) & (middle < high)).any():
+        # cos(b) - J b sin(b) from the last multiple of pi on falls from 1 to below 0
+        before = np.cos(middle - start) > inertia * middle * np.sin(middle - start)
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+        middle = (low + high) / 2
+    return np.asarray(high, dtype=float)
+
+
+@lru_cache(maxsize=256)
+def _twist_modes(order: int, tip: TipLoad, course: Course) -> TwistShapes:
+    polar = _polar(course)
+    if polar.even and course.bending.even and not course.lumps:
+        return _sines(order, tip.inertia / polar.mean, polar.mean)
+    pieces = len(course.breaks) - 1
+    first = 4 + math.ceil(2 * order / pieces)
+    return grown(lambda degree: _ritz(order, tip, course, degree), first, pieces, order)
+
+
+def _polar(course: Course) -> Profile:
+    """Polar inertia of the sections along a line."""
+    if course.rotary is None:
+        raise InputError("course: wanted the polar inertia of the sections, came none")
+    return course.rotary
+
+
+def _sines(order: int, inertia: float, mean: float) -> SineTwist:
+    """Normalise: int sin^2(beta xi) dxi = 1/2 - sin(2 beta) / (4 beta)."""
+    beta = twist_roots(order, inertia)
+    sign = np.where(np.sin(beta) < 0, -1.0, 1.0)
+    amplitude = sign / np.sqrt(1 / 2 - np.sin(2 * beta) / (4 * beta))
+    return SineTwist(beta=beta, amplitude=amplitude, frequencies=beta / math.sqrt(mean))
+
+
+def _ritz(order: int, tip: TipLoad, course: Course, degree: int) -> RitzTwist:
+    """Find the modes among polynomials of one degree."""
+    space = PiecewisePolynomials(nodes=tuple(course.breaks.tolist()), degree=degree, smooth=False)
+    functions = RitzTwist(space=space, C=np.eye(space.size), frequencies=np.ones(space.size))
+    w, C = slowest(functions, order, tip, course)
+    own = squares(unit_matrices(functions, course)[0], C)
+    sign = np.where(functions.rotation(1.0)[:, 0] @ C < 0, -1.0, 1.0)
+    size = np.sqrt(_polar(course).mean / own)
+    return RitzTwist(space=space, C=C * sign * size, frequencies=w)
