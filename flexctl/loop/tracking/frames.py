@@ -28,7 +28,7 @@ _SMALL = 1e-6  # of the largest eigenvalue: below, one is as good as none in thi
 _FAR = 1e100
 _POWERS = 8
 _LEAST = 1e-9
-ROUND_OFF = 10 * float(np.finfo(float).eps)
+ROUND_OFF = 100 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, kw_only=True)
