@@ -32,6 +32,7 @@ def test_the_tip_settles_as_in_the_paper_with_modes_and_with_elements():
     assert example("theodore_ghosal_figures").main() < 1e-4
 
 
+@pytest.mark.slow  # compiles long
 def test_the_figures_of_the_paper_are_drawn(tmp_path):
     example("theodore_ghosal_figures").draw(tmp_path)
 
@@ -92,6 +93,7 @@ def test_tips_do_not_decay_only_behind_soft_joints(bang_bang, stiffness, low, hi
     assert low < point.decay[0] / point.decay[1] < high
 
 
+@pytest.mark.slow  # compiles long
 def test_the_figures_of_subudhi_and_morris_are_drawn(bang_bang, tmp_path, monkeypatch):
     monkeypatch.setattr(bang_bang, "sweep", partial(bang_bang.sweep, stiffness=[1.0, 5.0, 100.0]))
     bang_bang.draw(tmp_path)

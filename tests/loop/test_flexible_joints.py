@@ -62,7 +62,10 @@ INTEGRATORS = {
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", INTEGRATORS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if n == "bdf" else ()) for n in INTEGRATORS],
+)
 def test_all_integrators_give_the_same_run(loop, exact, name):
     error, how = INTEGRATORS[name]
     run = simulate(loop, times=exact.t, integrator=name, **how)
@@ -90,7 +93,8 @@ def test_the_torques_power_is_that_of_the_rotors(exact):
     assert np.abs(fine - power)[1:-1].max() < 0.2 * np.abs(power).max()
 
 
-@pytest.mark.parametrize("method", ["decoupling", "joint-pd"])
+# decoupling under slow: its law compiles long
+@pytest.mark.parametrize("method", [pytest.param("decoupling", marks=pytest.mark.slow), "joint-pd"])
 def test_the_integrators_poles_are_those_of_the_linear_loop(make, method):
     loop = loop_of(make, method, order=3)
     joints = loop.controller.reference.final
@@ -102,6 +106,7 @@ def test_the_integrators_poles_are_those_of_the_linear_loop(make, method):
     assert np.sort_complex(found) == pytest.approx(np.sort_complex(linear.poles), rel=1e-7)
 
 
+@pytest.mark.slow  # compiles long
 def test_under_gravity_the_second_loop_brings_the_joints_to_their_target(make):
     loop = loop_of(make, gravity=(0.0, -9.81, 0.0))
     run = simulate(loop, times=np.array([0.0, 20.0]))

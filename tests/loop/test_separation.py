@@ -249,7 +249,7 @@ def test_a_pose_that_is_unstable_as_it_is_counts_although_the_worst_has_restabil
     assert found.worst.s_star > 1
 
 
-@pytest.mark.parametrize("fixed", ["none", "joints", "all"])
+@pytest.mark.parametrize("fixed", ["none", "joints", pytest.param("all", marks=pytest.mark.slow)])
 def test_a_loop_that_is_stable_at_every_stiffness_is_so_in_its_ranges(fixed):
     arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-slow-only")
     found = find_separation(arm, design, truth_basis=BasisChoice(order=2), fixed_damping=fixed)

@@ -213,6 +213,7 @@ def test_the_figure_of_a_run_and_its_film_are_drawn(simulated, tmp_path, monkeyp
     assert (tmp_path / "run.gif").stat().st_size > 8000
 
 
+@pytest.mark.slow  # compiles long
 def test_the_report_of_a_comparison_shows_the_wind_up(sprung):
     arm, design = load_model(str(sprung["one-spring"])), load_design(str(sprung["slow-pd"]))
     found = compare(arm, [design], truth_basis=ONE, design_basis=ONE, baseline=False)
