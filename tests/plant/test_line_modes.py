@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flexctl.beam import assemble_matrices
-from flexctl.catalogue import BasisChoice, load_model
+from flexctl.catalogue import BasisChoice, apply_settings, load_model
 from flexctl.plant.assembly import assemble_bodies
 
 BASES = {
@@ -16,14 +16,17 @@ LINES = [
     ("theodore-ghosal-rrp", 1, "y"),
     ("theodore-ghosal-rrp", 2, "x"),
     ("tapered-link", 0, "y"),
+    ("theodore-ghosal-rrp", 1, "twist"),
 ]
+TWIST = "link2.torsion={ GJ = 876.3, polar_inertia = 9.12e-5 }"
 
 
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize(("model", "link", "direction"), LINES)
 @pytest.mark.parametrize("share", [0.3, 1.0])
 def test_modes_diagonalise_mass_and_stiffness_at_every_length(basis, model, link, direction, share):
-    body = assemble_bodies(load_model(model), BASES[basis])[link]
+    arm = apply_settings(load_model(model), [TWIST] if direction == "twist" else [])
+    body = assemble_bodies(arm, BASES[basis])[link]
     length = body.link.length * (share if body.sliding else 1)
     line = assemble_matrices(body.beam(length), direction, body.shapes_at(direction, length))
     Phi, w = body.modes(direction, length), line.frequencies()
