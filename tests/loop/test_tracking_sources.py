@@ -18,7 +18,8 @@ from flexctl.loop.tracking import (
     over,
     titles,
 )
-from flexctl.loop.tracking.sources import matrix_in_motion, with_value
+from flexctl.loop.tracking.sources import matrix_in_motion
+from flexctl.loop.tracking.variation import with_value
 
 BASIS = BasisChoice(kind="modes", order=1)
 
