@@ -1,4 +1,4 @@
-"""Branches of one discretisation beside those of another that move the lines alike."""
+"""Branches of one discretisation beside those of another that move alike."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from flexctl.catalogue import BasisChoice, load_design, load_model
 from flexctl.design import design_controller
 from flexctl.errors import InputError
 from flexctl.loop import close_around
-from flexctl.loop.tracking import at_rest, find_alike, line_fields, match_fields, track
+from flexctl.loop.tracking import at_rest, find_alike, match_fields, motion_fields, track
 from flexctl.plant import assemble_plant
 
 JOINTS = np.array([0.3, -0.4, 0.7])
@@ -23,7 +23,7 @@ def test_the_square_of_a_field_is_that_in_the_mass_matrix_of_the_line(basis, bod
     plant = assemble_plant(load_model("theodore-ghosal-rrp"), choice, interpreted=True)
     own = [f"link{body + 1}.{direction}." in name for name in plant.coordinates]
     at = np.flatnonzero(own)
-    F = line_fields(plant, JOINTS, 2 * plant.n + 3)
+    F = motion_fields(plant, JOINTS, 2 * plant.n + 3)
     beam = plant.bodies[body].beam(JOINTS[2] if body == 2 else 1.0)
     shapes = plant.bodies[body].planes[direction]
     wanted = assemble_matrices(beam, direction, shapes).mass
@@ -31,6 +31,15 @@ def test_the_square_of_a_field_is_that_in_the_mass_matrix_of_the_line(basis, bod
     assert F.shape[1] == 2 * plant.n + 3
     assert F[:, at].T @ F[:, at] == pytest.approx(wanted, rel=1e-10, abs=1e-14)
     assert not F[:, plant.n :].any()
+
+
+def test_joints_count_with_the_inertia_that_they_see():
+    arm = load_model("theodore-ghosal-rrp")
+    plant = assemble_plant(arm, BasisChoice(order=1), interpreted=True)
+    F = motion_fields(plant, JOINTS, 2 * plant.n)
+    seen = np.diag(plant.mass_matrix(plant.straight(JOINTS)))[:3]
+
+    assert np.diag(F.T @ F)[:3] == pytest.approx(seen)
 
 
 def test_what_is_permuted_and_turned_is_found_again():

@@ -1,6 +1,6 @@
 """Eigenvalues of a family of matrices joined into branches, and what each branch is."""
 
-from flexctl.loop.tracking.alike import line_fields, match_fields
+from flexctl.loop.tracking.alike import match_fields, motion_fields
 from flexctl.loop.tracking.branches import Branches, follow
 from flexctl.loop.tracking.labels import Labels, label_branches, titles
 from flexctl.loop.tracking.places import Place
@@ -22,8 +22,8 @@ __all__ = [
     "find_alike",
     "follow",
     "label_branches",
-    "line_fields",
     "match_fields",
+    "motion_fields",
     "on_reference",
     "on_run",
     "over",

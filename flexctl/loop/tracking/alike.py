@@ -1,4 +1,4 @@
-"""Which eigenvalue of one discretisation moves the lines as which one of another does."""
+"""Which eigenvalue of one discretisation moves the arm as which one of another does."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ _POINTS = 16  # per line: two modes or elements are smooth over a sixteenth of i
 _NOTHING = 1e-300
 
 
-def line_fields(plant: Plant, joints: Array, size: int) -> Array:
-    """Return F (G, size) that takes the state x = [q; v; z] to the deflections of all lines.
+def motion_fields(plant: Plant, joints: Array, size: int) -> Array:
+    """Return F (G, size) that takes the state x = [q; v; z] to what it moves, joints and lines.
 
-    Rows are deflections at Gauss's points times the root of the mass there [m kg^1/2], so that
-    |F x|^2 is the sum over the lines of int w^2 dm, the same in every discretisation of an arm.
+    Rows are joint variables and rotors times the root of the inertia that each sees, and
+    deflections of the lines at Gauss's points times the root of the mass there [m kg^1/2]:
+    |F x|^2 is the sum of M_jj q_j^2 and, over the lines, of int w^2 dm, the same in every
+    discretisation of an arm.
 
     Parameters
     ----------
@@ -29,7 +31,8 @@ def line_fields(plant: Plant, joints: Array, size: int) -> Array:
         Its joint variables (m,).
     """
     xi, weights = gauss(_POINTS)
-    blocks = [np.zeros((0, plant.rigid))]
+    M = plant.mass_matrix(plant.straight(joints))
+    blocks = [np.diag(np.sqrt(np.diag(M)[: plant.rigid]))]
     for j, body in enumerate(plant.bodies):
         length = float(body.link.dh.d + joints[j] if body.sliding else body.link.length)
         root = np.sqrt(weights * body.link.mass_per_length * length)

@@ -14,7 +14,7 @@ from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
 from flexctl.loop.margin.mode_names import ModeNames, name_modes
 from flexctl.loop.schedule import JUMP
-from flexctl.loop.tracking.alike import line_fields
+from flexctl.loop.tracking.alike import motion_fields
 from flexctl.loop.trajectory import Trajectory
 
 
@@ -31,7 +31,7 @@ class Source:
     names
         Names of the N states there.
     fields
-        F (G, N) there: F x are the deflections of the lines, as `line_fields` has them.
+        F (G, N) there: F x is what moves, as `motion_fields` has it.
     sample_time
         Of a sampled law [s], else None.
     """
@@ -72,7 +72,7 @@ def at_rest(closed: ClosedLoop, share: float = 0.0) -> Source:
         parameter="t",
         matrix=lambda t: loop_matrix(linearise_loop(closed, joints(t), share)),
         names=lambda t: name_modes(closed, joints(t), size),
-        fields=lambda t: line_fields(closed.truth, joints(t), size),
+        fields=lambda t: motion_fields(closed.truth, joints(t), size),
         sample_time=closed.controller.sample_time,
     )
 
@@ -141,7 +141,7 @@ def _moving(
         parameter="t",
         matrix=lambda t: matrix_in_motion(closed, t, *state(t), law_state(t)),
         names=lambda t: name_modes(closed, joints(t), size),
-        fields=lambda t: line_fields(closed.truth, joints(t), size),
+        fields=lambda t: motion_fields(closed.truth, joints(t), size),
         sample_time=None,
     )
 

@@ -64,8 +64,8 @@ class Tracked:
     n_matrices
         How many loops were linearised.
     fields
-        Deflections of the lines in every branch (k, G, n), as `line_fields` has them; None where
-        they were not asked for.
+        What every branch moves (k, G, n), as `motion_fields` has it; None where it was not asked
+        for.
     """
 
     parameter: str
@@ -94,7 +94,7 @@ class Tracked:
 def track(source: Source, grid: Array, *, fields: bool = False) -> Tracked:
     """Follow the eigenvalues of a family of loops over a grid of its parameter (k,), ascending.
 
-    `fields` keeps the deflections of the lines, by which `find_alike` compares discretisations.
+    `fields` keeps what every branch moves, by which `find_alike` compares discretisations.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Branches of one discretisation beside those of another that move the lines alike."""
+"""Branches of one discretisation beside those of another that move alike."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Twin:
         Branch of the other one at every point (k,); -1 where none is alike: where the likeness is
         1/2 or less, or the branch does not swing.
     likeness
-        Modal assurance criterion of the lines' deflections (k,) [-].
+        Modal assurance criterion of what both move (k,) [-].
     values
         Eigenvalues of the other one (k,) [1/s], NaN where there is none.
     """
@@ -46,7 +46,7 @@ class Twin:
 
 
 def find_alike(first: Tracked, second: Tracked) -> tuple[Twin, ...]:
-    """Find for every pair of `first` that swings the one of `second` that moves the lines alike.
+    """Find for every pair of `first` that swings the one of `second` that moves alike.
 
     At every point of the parameter by itself, as `match_fields` does: where a branch turns away
     from another in one discretisation and not in the other, what is alike changes its branch.

@@ -15,7 +15,7 @@ from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.comparison import default_truth
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.mode_names import ModeNames, name_modes
-from flexctl.loop.tracking.alike import line_fields
+from flexctl.loop.tracking.alike import motion_fields
 from flexctl.loop.tracking.sources import Source, loop_matrix
 from flexctl.plant import Plant, assemble_plant
 
@@ -95,7 +95,7 @@ def over(variation: Variation) -> Source:
         pose = _pose(closed, variation)
         share = float(closed.controller.feedback is not None)
         A = loop_matrix(linearise_loop(closed, pose, share))
-        return A, name_modes(closed, pose, len(A)), line_fields(closed.truth, pose, len(A))
+        return A, name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
 
     return Source(
         parameter=variation.key,

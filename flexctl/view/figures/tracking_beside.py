@@ -33,7 +33,7 @@ def plot_beside(
 ) -> Figure:
     """Draw imaginary parts, first modes of all lines left and second ones right.
 
-    Circles are the first discretisation, crosses what moves the lines alike in the others; below
+    Circles are the first discretisation, crosses what moves alike in the others; below
     them the differences.
     """
     with styled():
