@@ -110,14 +110,17 @@ def on_run(closed: ClosedLoop, run: Trajectory) -> Source:
         raise InputError(f"{name}: wanted a law without an observer, whose estimate no run keeps")
     q = scipy.interpolate.make_interp_spline(run.t, run.q, k=3, axis=1)
     v = scipy.interpolate.make_interp_spline(run.t, run.v, k=3, axis=1)
+    return _moving(closed, lambda t: (q(t), v(t)), _integrals(closed, run))
+
+
+def _integrals(closed: ClosedLoop, run: Trajectory) -> Callable[[float], Array]:
+    """States of the law (n_z,) at a time of a run, its integrals summed up from their rates."""
+    if not closed.controller.n_state:
+        return lambda _: np.zeros(0)
     rates = np.array([_law(closed, t, *run_state)[1] for t, run_state in _samples(run)]).T
     sums = scipy.interpolate.make_interp_spline(run.t, rates, k=3, axis=1).antiderivative()
-    start = closed.controller.initial_state()
-    return _moving(
-        closed,
-        lambda t: (q(t), v(t)),
-        lambda t: np.asarray(start).ravel() + sums(t) - sums(run.t[0]),
-    )
+    start = np.asarray(closed.controller.initial_state()).ravel()
+    return lambda t: start + sums(t) - sums(run.t[0])
 
 
 def _samples(run: Trajectory) -> Sequence[tuple[float, tuple[Array, Array]]]:
