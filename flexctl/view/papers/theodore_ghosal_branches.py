@@ -96,8 +96,8 @@ def converge() -> Claim:
         ours=f"the three lowest pairs agree within {100 * full:.1g} %; without J_L in link 2's "
         f"shapes they are up to {100 * paper:.2g} % apart",
         verdict=judge(bool(full < _SAME)),
-        why="J_L is felt most in the third, link 2's second across the axis of joint 2: left out, the "
-        "modes stay too high there",
+        why="J_L is felt most in the third, link 2's second across the axis of joint 2: left out, "
+        "the modes stay too high there",
         numbers={"apart": float(full), "apart_without_J": float(paper)},
     )
 
