@@ -168,9 +168,7 @@ def _along(
 
 def default_motion(closed: ClosedLoop) -> str:
     """Return how the motion is taken unless told: as it is run, where a Jacobian can be had."""
-    if closed.controller.sample_time is not None:
-        return "rest"
-    return "reference" if closed.controller.observer is not None else "run"
+    return "run" if closed.controller.sample_time is None else "rest"
 
 
 def _run(closed: ClosedLoop, end: float) -> Source:

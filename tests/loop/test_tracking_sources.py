@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from flexctl.catalogue import BasisChoice
+from flexctl.design import design_controller
 from flexctl.errors import InputError
-from flexctl.loop import simulate
+from flexctl.loop import close_loop, simulate
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.mode_names import ModeNames
 from flexctl.loop.tracking import (
@@ -127,7 +128,7 @@ def test_at_rest_is_the_linearised_loop(two_link_loop):
     np.testing.assert_allclose(values, np.sort_complex(linear.poles), rtol=1e-6)
 
 
-def test_on_a_run_the_law_sums_up_its_integral(two_link_loop, stepper):
+def test_on_a_run_the_law_has_its_integral(two_link_loop, stepper):
     gains = {"Gp": 9.0, "Gv": 6.0, "Gi": 4.0}
     loop = two_link_loop(gains=gains)
     run = simulate(loop, times=np.linspace(0, loop.duration, 801))
@@ -137,7 +138,35 @@ def test_on_a_run_the_law_sums_up_its_integral(two_link_loop, stepper):
 
     exact = matrix_in_motion(loop, t, x[:n], x[n : 2 * n], x[2 * n :])
     found = on_run(loop, run).matrix(t)
-    np.testing.assert_allclose(found, exact, atol=1e-5 * np.abs(exact).max())
+    np.testing.assert_allclose(run.z[:, 300], x[2 * n :], rtol=1e-6)
+    np.testing.assert_allclose(found, exact, atol=1e-7 * np.abs(exact).max())
+
+
+def observing(make, **basis):
+    """A single link with an observer made on two modes, closed around another basis or the same."""
+    loop = {"measures": ["encoder", "tachometer", "strain_gauge"]}
+    design = make["design"]([0.0], [0.6], gains={"Gp": [120.0], "Gv": [26.0]}, loop=loop)
+    controller = design_controller(make["single"](), design, BasisChoice(order=2))
+    truth = BasisChoice.model_validate(basis) if basis else controller.plant.basis
+    return close_loop(controller, make["single"](), truth)
+
+
+def test_on_the_plant_that_it_knows_the_estimate_of_a_run_is_its_state(make):
+    run = simulate(observing(make), times=np.linspace(0, 0.3, 31))
+
+    np.testing.assert_allclose(run.z, np.vstack([run.q, run.v]), atol=1e-9)
+
+
+def test_with_an_observer_the_matrix_on_a_run_is_that_at_its_estimate(make):
+    loop = observing(make, kind="elements", order=2)
+    run = simulate(loop, times=np.linspace(0, 0.3, 61))
+    k, n = 30, loop.controller.plant.n
+    exact = matrix_in_motion(loop, float(run.t[k]), run.q[:, k], run.v[:, k], run.z[:, k])
+
+    assert np.abs(run.z[:n, k] - loop.controller.plant.straight(run.q[:1, k])).max() > 1e-6
+    np.testing.assert_allclose(
+        on_run(loop, run).matrix(float(run.t[k])), exact, atol=1e-9 * np.abs(exact).max()
+    )
 
 
 def test_joints_of_a_decoupled_arm_break_in_where_they_are_damped_critically(make):
@@ -251,12 +280,3 @@ def test_with_an_observer_a_loop_starts_its_reference_as_if_at_rest(rrp_loop):
 
     first, rest = on_reference(loop).matrix(0.0), at_rest(loop).matrix(0.0)
     np.testing.assert_allclose(first, rest, atol=1e-9 * np.abs(rest).max())
-
-
-@pytest.mark.slow
-def test_the_estimate_of_an_observer_is_in_no_run(rrp_loop, rrp_run):
-    with pytest.raises(InputError, match="without an observer"):
-        on_run(
-            rrp_loop("rrp-observer", kind="modes", order=2),
-            rrp_run("rrp-stiff-decoupling", "modes", "modes", 2),
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,35 +96,14 @@ def on_run(closed: ClosedLoop, run: Trajectory) -> Source:
     """Loops about a run of theirs at time t [s], with all that its motion does, until its end.
 
     x' = f(x, t) of plant and law is differentiated exactly at (q, v, z) of the run and its
-    reference. Between its samples a run is a cubic spline through them; the law's integrals are
-    summed up from their rates at the samples. Eigenvalues of a loop that varies in time decide
-    nothing about its stability: they are how it would go on if it stopped varying.
-
-    Raises
-    ------
-    InputError
-        Of a law with an observer: a run does not keep its estimate.
+    reference, an observer's estimate among z. Between its samples a run is a cubic spline through
+    them. Eigenvalues of a loop that varies in time decide nothing about its stability: they are how
+    it would go on if it stopped varying.
     """
-    if closed.controller.observer is not None:
-        name = closed.controller.design.label
-        raise InputError(f"{name}: wanted a law without an observer, whose estimate no run keeps")
-    q = scipy.interpolate.make_interp_spline(run.t, run.q, k=3, axis=1)
-    v = scipy.interpolate.make_interp_spline(run.t, run.v, k=3, axis=1)
-    return _moving(closed, lambda t: (q(t), v(t)), _integrals(closed, run))
-
-
-def _integrals(closed: ClosedLoop, run: Trajectory) -> Callable[[float], Array]:
-    """States of the law (n_z,) at a time of a run, its integrals summed up from their rates."""
-    if not closed.controller.n_state:
-        return lambda _: np.zeros(0)
-    rates = np.array([_law(closed, t, *run_state)[1] for t, run_state in _samples(run)]).T
-    sums = scipy.interpolate.make_interp_spline(run.t, rates, k=3, axis=1).antiderivative()
-    start = np.asarray(closed.controller.initial_state()).ravel()
-    return lambda t: start + sums(t) - sums(run.t[0])
-
-
-def _samples(run: Trajectory) -> Sequence[tuple[float, tuple[Array, Array]]]:
-    return [(float(t), (run.q[:, k], run.v[:, k])) for k, t in enumerate(run.t)]
+    q, v, z = (
+        scipy.interpolate.make_interp_spline(run.t, x, k=3, axis=1) for x in (run.q, run.v, run.z)
+    )
+    return _moving(closed, lambda t: (q(t), v(t)), z)
 
 
 def _moving(
