@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
+from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
 from flexctl.design import design_controller
 from flexctl.errors import InputError
 from flexctl.loop import close_loop, simulate
@@ -19,7 +19,7 @@ from flexctl.loop.tracking import (
     over,
     titles,
 )
-from flexctl.loop.tracking.sources import matrix_in_motion
+from flexctl.loop.tracking.sources import loop_matrix, matrix_in_motion
 from flexctl.loop.tracking.variation import with_value
 
 BASIS = BasisChoice(kind="modes", order=1)
@@ -280,3 +280,20 @@ def test_with_an_observer_a_loop_starts_its_reference_as_if_at_rest(rrp_loop):
 
     first, rest = on_reference(loop).matrix(0.0), at_rest(loop).matrix(0.0)
     np.testing.assert_allclose(first, rest, atol=1e-9 * np.abs(rest).max())
+
+
+@pytest.mark.parametrize("key", ["gains.Gp", "payload.mass"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_loop_over_a_number_is_the_one_made_anew(key, order):
+    arm, design = load_model("planar-two-link"), load_design("two-link-decoupling")
+    design = design.model_copy(update={"basis": BASIS})
+    truth = BasisChoice(order=order)
+    source = over(Variation(key=key, arm=arm, design=design, truth_basis=truth))
+    source.matrix(7.0)  # what is kept from one value must not reach the next
+    found = source.matrix(8.0)
+
+    anew = with_value(design, key, 8.0) if key == "gains.Gp" else design
+    changed = arm if key == "gains.Gp" else apply_settings(arm, [f"{key}=8.0"])
+    closed = close_loop(design_controller(changed, anew, interpreted=True), changed, truth)
+    pose = closed.controller.reference.final  # under the second loop, which the design has
+    np.testing.assert_array_equal(found, loop_matrix(linearise_loop(closed, pose, 1.0)))

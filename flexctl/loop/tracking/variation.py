@@ -9,7 +9,7 @@ from typing import Any
 from flexctl.catalogue import Arm, BasisChoice, Design, apply_settings
 from flexctl.catalogue.refusals import build_file
 from flexctl.checks import Array
-from flexctl.design import Controller, design_controller
+from flexctl.design import Controller, design_on
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.comparison import default_truth
@@ -63,30 +63,45 @@ class Variation:
         return self._assemble(self.arm)
 
     @cached_property
+    def _modelled(self) -> Plant:
+        return self._model(self.arm)
+
+    @cached_property
     def _controller(self) -> Controller:
-        return self._design(self.arm, self.design)
+        return design_on(self._modelled, self.design)
+
+    @property
+    def _bases(self) -> tuple[BasisChoice, BasisChoice]:
+        """Discretisations of the design plant and of the truth."""
+        basis = self.basis or self.design.basis
+        return basis, self.truth_basis or default_truth(self.arm, basis)
+
+    def _model(self, arm: Arm) -> Plant:
+        return assemble_plant(arm, self._bases[0], interpreted=True)
 
     def _assemble(self, arm: Arm) -> Plant:
-        basis = self.truth_basis or default_truth(self.arm, self.basis or self.design.basis)
-        return assemble_plant(arm, basis, interpreted=True)
-
-    def _design(self, arm: Arm, design: Design) -> Controller:
-        return design_controller(arm, design, self.basis or design.basis, interpreted=True)
+        return assemble_plant(arm, self._bases[1], interpreted=True)
 
     def close(self, value: float) -> ClosedLoop:
         """Close the loop of the arm and design that have this value."""
         if self._of_design:
             design = with_value(self.design, self.key, value)
-            return close_around(self._design(self.arm, design), self._truth)
+            return close_around(design_on(self._modelled, design), self._truth)
         body = self.arm_with(value)
-        controller = self._controller if self.only_truth else self._design(body, self.design)
-        return close_around(controller, self._assemble(body))
+        if self.only_truth:
+            return close_around(self._controller, self._assemble(body))
+        controller = design_on(self._model(body), self.design)
+        basis, truth = self._bases
+        return close_around(
+            controller, controller.plant if basis == truth else self._assemble(body)
+        )
 
 
 def over(variation: Variation) -> Source:
     """Loops at rest at one pose over a number, under the second loop where there is one.
 
-    Arm and controller are made anew for every value, whichever has it.
+    What depends on the number is made anew for every value: of a number of the design the law, of
+    one of the arm both plants, or one where both are discretised alike.
     """
 
     @cache
