@@ -75,8 +75,8 @@ def find_alike(first: Tracked, second: Tracked) -> tuple[Twin, ...]:
 
 
 def _swinging(tracked: Tracked, k: int) -> NDArray[np.int64]:
-    values = np.array([branch.values[k] for branch in tracked.branches])
-    return np.flatnonzero(values.imag > _SWINGS * np.abs(values))
+    values = np.array([branch.values[k] for branch in tracked.branches], dtype=complex)
+    return np.flatnonzero(np.imag(values) > _SWINGS * np.abs(values))
 
 
 def _twin(branch: Branch, other: Tracked, index: Array, likeness: Array) -> Twin:

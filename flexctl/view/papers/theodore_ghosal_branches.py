@@ -41,8 +41,9 @@ def branches() -> Tracked:
 def upper(of: Source, t: float) -> tuple[ComplexArray, ComplexArray]:
     """Eigenvalues (p,) in the upper half plane that swing, slow ones first, and their fields."""
     values, vectors = np.linalg.eig(of.matrix(t))
-    swings = np.flatnonzero(values.imag > _SWINGS * np.abs(values))
-    order = swings[np.argsort(values.imag[swings])]
+    height = np.imag(values)
+    swings = np.flatnonzero(height > _SWINGS * np.abs(values))
+    order = swings[np.argsort(height[swings])]
     return values[order], of.fields(t) @ vectors[:, order]
 
 
