@@ -6,9 +6,16 @@ from flexctl.beam.analyticity import AnalyticEllipse, analytic_discs, analytic_e
 from flexctl.beam.assumed_modes import AssumedModes, ModeShapes
 from flexctl.beam.chebyshev import chebyshev_polynomials, clenshaw
 from flexctl.beam.course import PLAIN, Course, Lump, merged, panel_rule
-from flexctl.beam.frequency_equation import FrequencyEquation, frequency_equation, root_rate
+from flexctl.beam.frequency_equation import (
+    FrequencyEquation,
+    equation_terms,
+    frequency_equation,
+    root_rate,
+)
 from flexctl.beam.graded import GradedElements, TimoshenkoElements
 from flexctl.beam.hermite import HermiteElements, HermiteShapes
+from flexctl.beam.legendre_shapes import LegendreShapes
+from flexctl.beam.length_shapes import LengthShapes
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.loose_modes import FreeModes, PinnedModes
@@ -23,9 +30,11 @@ from flexctl.beam.moving_integrals import INTEGRALS, shape_integrals
 from flexctl.beam.moving_modes import MovingModes, moving_modes
 from flexctl.beam.reduction import CraigBampton, drop_above
 from flexctl.beam.ritz import RitzModes
+from flexctl.beam.root_modes import RootModes, fit_root_modes
+from flexctl.beam.root_shapes import RootShapes, root_shapes
 from flexctl.beam.roots import clamped_mass_roots, count_roots_below, roots_along
 from flexctl.beam.shapes import HIGHEST_ORDER, Basis, Shapes, gauss
-from flexctl.beam.sliding_shapes import LegendreShapes, SlidingShapes, fit_sliding_shapes
+from flexctl.beam.sliding_shapes import SlidingShapes, fit_sliding_shapes
 
 BASES: dict[str, Callable[[int], Basis]] = {
     "modes": AssumedModes,
@@ -52,6 +61,7 @@ __all__ = [
     "HermiteElements",
     "HermiteShapes",
     "LegendreShapes",
+    "LengthShapes",
     "LoadPath",
     "Lump",
     "ModeShapes",
@@ -59,6 +69,8 @@ __all__ = [
     "MovingModes",
     "PinnedModes",
     "RitzModes",
+    "RootModes",
+    "RootShapes",
     "Shapes",
     "SlidingLine",
     "SlidingShapes",
@@ -72,6 +84,8 @@ __all__ = [
     "clenshaw",
     "count_roots_below",
     "drop_above",
+    "equation_terms",
+    "fit_root_modes",
     "fit_sliding_shapes",
     "frequency_equation",
     "gauss",
@@ -80,6 +94,7 @@ __all__ = [
     "moving_modes",
     "panel_rule",
     "root_rate",
+    "root_shapes",
     "roots_along",
     "shape_integrals",
     "tabulate_modes",

@@ -7,6 +7,9 @@ import numpy as np
 import scipy.fft
 
 from flexctl.beam.shapes import Array
+from flexctl.errors import ComputationError
+
+_MOST_NODES = 20_000  # about half a minute of work
 
 
 def chebyshev_nodes(count: int) -> Array:
@@ -49,6 +52,23 @@ def nodes_needed(rho: float, most: float, error: float) -> int:
     if np.isinf(rho):
         return 16
     return max(16, 2 + int(np.log(4 * most / ((rho - 1) * error)) / np.log(rho)))
+
+
+def nodes_for_proof(what: str, rho: float, most: float, error: float) -> int:
+    """Return `nodes_needed` for modes of a sliding line.
+
+    Raises
+    ------
+    ComputationError
+        If they are more than 20000.
+    """
+    count = nodes_needed(rho, most, error)
+    if count > _MOST_NODES:
+        raise ComputationError(
+            f"{what}: wanted at most {_MOST_NODES} lengths for the proof, came {count}; "
+            "a shorter range, a lighter or less eccentric body or fewer modes need less"
+        )
+    return count
 
 
 def clenshaw(coefficients: Sequence[float] | Array, t: Any) -> Any:

@@ -10,6 +10,7 @@ from flexctl.beam.shapes import Array, Shapes, gauss
 from flexctl.catalogue.profile import UNIFORM, Profile
 from flexctl.errors import InputError
 
+_ROUND_OFF = 1e-12  # of places x/l
 _EXTRA_POINTS = 3  # of Gauss's rule: densities of degree up to 4 on top of what shapes need
 
 
@@ -82,8 +83,8 @@ class Course:
     def breaks(self) -> Array:
         """Ends of the pieces on which all is smooth, lumps among them, from 0 to 1."""
         profiles = (self.mass, self.bending, self.rotary, self.shear)
-        inner = {x for profile in profiles if profile for x in profile.breaks}
-        return np.array(sorted(inner | {lump.x for lump in self.lumps} | {0.0, 1.0}))
+        inner = [np.array(profile.breaks) for profile in profiles if profile]
+        return merged(np.array([0.0, 1.0]), *inner, np.array([lump.x for lump in self.lumps]))
 
     def rule(self, shapes: Shapes) -> tuple[Array, Array]:
         """Return points and weights (k,) that integrate what `Shapes.quadrature` does, with mu.
@@ -99,9 +100,10 @@ PLAIN = Course()
 
 
 def merged(*breaks: Array) -> Array:
-    """Return all breaks, ascending; those that agree but for round-off once."""
+    """Return all breaks from 0 to 1, ascending; those that agree but for round-off once."""
     found = np.unique(np.concatenate(breaks))
-    return found[np.append(True, np.diff(found) > 1e-12)]
+    inner = found[np.append(True, np.diff(found) > _ROUND_OFF)][1:]
+    return np.array([0.0, *inner[inner < 1 - _ROUND_OFF], 1.0])
 
 
 def panel_rule(breaks: Array, points: int) -> tuple[Array, Array]:

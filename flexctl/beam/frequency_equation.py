@@ -1,11 +1,15 @@
 """The clamped-mass frequency equation and the differential form that its roots obey."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.shapes import Array
+
+AnyLoad = tuple[Any, Any, Any, Any]
+"""M, J, D and M J - D^2 [-] in any arithmetic."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,6 +31,12 @@ class FrequencyEquation:
     by_load: Array
 
 
+def elementary(name: str, x: Any) -> Any:
+    """Return sin, cos, exp and so on of a number, an array or a CasADi expression."""
+    own = getattr(x, name, None)
+    return getattr(np, name)(x) if own is None else own()
+
+
 def frequency_equation(beta: Array, load: LoadPath) -> FrequencyEquation:
     """Evaluate the frequency equation of a clamped line with a load at its tip.
 
@@ -46,30 +56,38 @@ def frequency_equation(beta: Array, load: LoadPath) -> FrequencyEquation:
     FrequencyEquation
         Source: [TG95], (38) and (41) to (44).
     """
-    M, J, D, H = load.mass, load.inertia, load.offset, load.determinant
-    e, t, s, c = 1 / np.cosh(beta), np.tanh(beta), np.sin(beta), np.cos(beta)
+    f, by_beta, by_load = equation_terms(
+        beta, (load.mass, load.inertia, load.offset, load.determinant)
+    )
+    return FrequencyEquation(f=f, by_beta=by_beta, by_load=np.array(by_load))
+
+
+def equation_terms(beta: Any, load: AnyLoad) -> tuple[Any, Any, tuple[Any, Any, Any]]:
+    """Return f, df/dbeta and (df/dM, df/dJ, df/dD) over cosh(beta) in any arithmetic, CasADi's too.
+
+    `load` is M, J, D and M J - D^2.
+    """
+    M, J, D, H = load
+    s, c, t = (elementary(name, beta) for name in ("sin", "cos", "tanh"))
+    e = 1 / elementary("cosh", beta)
     minus, plus, clamped, product = s - t * c, s + t * c, e - c, t * s
     b2, b3, b4 = beta**2, beta**3, beta**4
     rest = (e + c) - M * beta * minus - J * b3 * plus
     rigid = 1 + M - b4 * H
     turning = b2 * (2 * D + 3 * J)
-    return FrequencyEquation(
-        f=rest + H * b4 * clamped - 2 * D * b2 * product,
-        by_beta=(
-            t * c * (rigid - turning)
-            - s * (rigid + turning)
-            - 2 * b3 * c * (J + 2 * H)
-            - 2 * beta * product * (M + 2 * D)
-            + 4 * b3 * H * e
-        ),
-        by_load=np.array(
-            [
-                -beta * minus + J * b4 * clamped,
-                -b3 * plus + M * b4 * clamped,
-                -2 * b2 * product - 2 * D * b4 * clamped,
-            ]
-        ),
+    by_beta = (
+        t * c * (rigid - turning)
+        - s * (rigid + turning)
+        - 2 * b3 * c * (J + 2 * H)
+        - 2 * beta * product * (M + 2 * D)
+        + 4 * b3 * H * e
     )
+    by_load = (
+        -beta * minus + J * b4 * clamped,
+        -b3 * plus + M * b4 * clamped,
+        -2 * b2 * product - 2 * D * b4 * clamped,
+    )
+    return rest + H * b4 * clamped - 2 * D * b2 * product, by_beta, by_load
 
 
 def root_rate(beta: Array, load: LoadPath) -> Array:

@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from flexctl.beam.course import Course
 from flexctl.beam.piecewise import PiecewisePolynomials
 from flexctl.beam.shapes import Array, Shapes, points
+from flexctl.errors import InputError
+
+_SHORTEST = 5e-4  # element over line: round-off in frequencies goes as its cube, here 1e-7
 
 
 def graded_elements(order: int, course: Course) -> Shapes:
@@ -27,10 +30,20 @@ def element_nodes(order: int, breaks: Array) -> tuple[float, ...]:
 
     With fewer elements than pieces the nodes are evenly spaced: the elements then meet steps
     inside them, which they can follow but slowly.
+
+    Raises
+    ------
+    InputError
+        If a piece is so short that the stiffness of its element would drown that of the rest.
     """
     pieces = len(breaks) - 1
     if order < pieces:
         return tuple(np.linspace(0, 1, order + 1).tolist())
+    if (shortest := np.diff(breaks).min()) < _SHORTEST:
+        raise InputError(
+            "elements: wanted steps, kinks and masses of a line at one place or at least "
+            f"{_SHORTEST:g} of its length apart, came {shortest:.3g}; take modes"
+        )
     widths, counts = np.diff(breaks), np.ones(pieces, dtype=int)
     for _ in range(order - pieces):
         counts[np.argmax(widths / counts)] += 1

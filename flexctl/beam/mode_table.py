@@ -12,7 +12,7 @@ from flexctl.beam.chebyshev import (
     chebyshev_coefficients,
     chebyshev_lengths,
     interpolation_bound,
-    nodes_needed,
+    nodes_for_proof,
     series_argument,
 )
 from flexctl.beam.load_path import SlidingLine, check_range, lengths_within
@@ -21,7 +21,6 @@ from flexctl.beam.moving_modes import continued_modes
 from flexctl.beam.shapes import Array
 from flexctl.errors import ComputationError, InputError
 
-MOST_NODES = 20_000  # about half a minute of work
 _NOISE = 0.3  # part of the tolerance that round-off in the coefficients may use
 _ALIASED = 0.05  # part of the tolerance that the interpolant may use
 
@@ -111,12 +110,8 @@ def tabulate_modes(
     check_range(shortest, longest, tolerance)
     ellipse = analytic_ellipse(n, line, shortest, longest)
     smallest = min(x.scale.min() for x in _sampled(n, line, shortest, longest, 8).values())
-    count = nodes_needed(ellipse.rho, ellipse.bound, _ALIASED * tolerance * smallest)
-    if count > MOST_NODES:
-        raise ComputationError(
-            f"table of modes: wanted at most {MOST_NODES} lengths for the proof, came {count}; "
-            "a shorter range, a lighter or less eccentric body or fewer modes need less"
-        )
+    aliased = _ALIASED * tolerance * smallest
+    count = nodes_for_proof("table of modes", ellipse.rho, ellipse.bound, aliased)
     samples = _sampled(n, line, shortest, longest, count)
     cut = {name: _cut_off(name, x, ellipse, tolerance) for name, x in samples.items()}
     return ModeTable(

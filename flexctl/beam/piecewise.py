@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -85,3 +86,60 @@ _CUBICS = [
     legendre.poly2leg(np.array(column) / 4)
     for column in ([2, -3, 0, 1], [1, -1, -1, 1], [2, 3, 0, -1], [-1, -1, 1, 1])
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegratedPolynomials:
+    """All polynomials of one degree on every piece, as integrals from the root.
+
+    A family of functions is what Legendre's polynomials on single pieces, of unit square, become
+    when integrated twice (continuous with their slope, both zero at the root) or once (continuous,
+    zero at the root).  Their highest derivatives are orthonormal, so that strain energies are well
+    conditioned however short a piece is; nodal functions' are not.
+
+    Parameters
+    ----------
+    nodes
+        Ends of the pieces [-], ascending from 0 to 1.
+    degree
+        Of the polynomials, at least 2.
+    families
+        How often each family is integrated, 1 or 2.
+    """
+
+    nodes: tuple[float, ...]
+    degree: int
+    families: tuple[int, ...] = (2,)
+
+    @property
+    def size(self) -> int:
+        """Number N of functions."""
+        return (len(self.nodes) - 1) * sum(self.degree + 1 - times for times in self.families)
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all functions at xi (k,), (N, k); at a node, to its right."""
+        return np.vstack([self._family(xi, times, derivative) for times in self.families])
+
+    def _family(self, xi: Array, times: int, derivative: int) -> Array:
+        nodes = np.array(self.nodes)
+        piece = np.clip(np.searchsorted(nodes, xi, side="right") - 1, 0, len(nodes) - 2)
+        count, left = self.degree + 1 - times, times - derivative
+        found = np.zeros((len(nodes) - 1, count, xi.size))
+        for i, (start, end) in enumerate(pairwise(self.nodes)):
+            inside, beyond, half = piece == i, piece > i, (end - start) / 2
+            t = (xi[inside] - start) / half - 1
+            found[i][:, inside] = half ** (left - 0.5) * _integrals(count, left, t)
+            for k in range(left):  # beyond its piece a function goes on as a straight line
+                last = half ** (left - k - 0.5) * _integrals(count, left - k, np.ones(1))
+                found[i][:, beyond] += last * (xi[beyond] - end) ** k
+        return found.reshape((len(nodes) - 1) * count, xi.size)
+
+
+def _integrals(count: int, times: int, t: Array) -> Array:
+    """Legendre polynomials of unit square on [-1, 1], so often integrated from -1: (count, k)."""
+    series = np.diag(np.sqrt(np.arange(count) + 0.5))
+    if times >= 0:
+        table = legendre.legint(series, times, lbnd=-1) if times else series
+    else:
+        table = legendre.legder(series, -times)
+    return np.asarray(legendre.legval(t, table), dtype=float)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from flexctl.beam.course import Course
 from flexctl.beam.line import TipLoad
 from flexctl.beam.matrices import tip_mass, unit_matrices
-from flexctl.beam.piecewise import PiecewisePolynomials
+from flexctl.beam.piecewise import IntegratedPolynomials
 from flexctl.beam.shapes import Array, Shapes, check_order, points
 from flexctl.errors import InputError
 
@@ -35,8 +35,8 @@ class RitzModes(Shapes):
         Of the line with its tip load, divided by sqrt(EI / (rho A l^4)) (n,) [-].
     """
 
-    deflections: PiecewisePolynomials
-    rotations: PiecewisePolynomials | None
+    deflections: IntegratedPolynomials
+    rotations: IntegratedPolynomials | None
     C: Array
     R: Array
     frequencies: Array
@@ -174,12 +174,11 @@ def _modes(order: int, tip: TipLoad, course: Course, degree: int, motions: int) 
     mass = unit_matrices(space, course)[0]
     sign = np.sign(_reference(space, vectors))
     vectors = vectors * sign / np.sqrt(_squares(mass, vectors))
-    N = space.deflections.size
     return RitzModes(
         deflections=space.deflections,
         rotations=space.rotations,
-        C=vectors[:N],
-        R=vectors[N:],
+        C=space.C @ vectors,
+        R=space.R @ vectors,
         frequencies=w,
     )
 
@@ -209,13 +208,20 @@ def _reference(space: RitzModes, vectors: Array) -> Array:
 
 
 def _space(course: Course, degree: int) -> RitzModes:
-    """Return all functions of a course as if each were a mode; with shear, of both kinds."""
+    """Return all functions of a course as if each were a mode.
+
+    Where sections shear the first bend the line without shear, the others shear it alone.
+    """
     nodes = tuple(course.breaks.tolist())
     shears = course.shear is not None
-    w = PiecewisePolynomials(nodes=nodes, degree=degree, smooth=not shears)
-    phi = PiecewisePolynomials(nodes=nodes, degree=degree - 1, smooth=False) if shears else None
-    size = w.size + (phi.size if phi else 0)
-    unit = np.eye(size)
+    families = (2, 1) if shears else (2,)
+    w = IntegratedPolynomials(nodes=nodes, degree=degree, families=families)
+    phi = IntegratedPolynomials(nodes=nodes, degree=degree - 1, families=(1,)) if shears else None
+    unit = np.eye(w.size)
     return RitzModes(
-        deflections=w, rotations=phi, C=unit[: w.size], R=unit[w.size :], frequencies=np.ones(size)
+        deflections=w,
+        rotations=phi,
+        C=unit,
+        R=unit[: phi.size if phi else 0],
+        frequencies=np.ones(w.size),
     )

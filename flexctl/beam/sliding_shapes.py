@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from flexctl.beam.analyticity import analytic_ellipse
 from flexctl.beam.chebyshev import (
@@ -17,13 +16,14 @@ from flexctl.beam.chebyshev import (
     chebyshev_lengths,
     chebyshev_polynomials,
     interpolation_bound,
-    nodes_needed,
+    nodes_for_proof,
     series_argument,
 )
-from flexctl.beam.load_path import SlidingLine, check_range, lengths_within
-from flexctl.beam.mode_table import MOST_NODES
+from flexctl.beam.legendre_shapes import LegendreShapes, common_base, legendre_series
+from flexctl.beam.length_shapes import LengthShapes
+from flexctl.beam.load_path import SlidingLine, check_range
 from flexctl.beam.moving_modes import continued_modes
-from flexctl.beam.shapes import Array, Shapes
+from flexctl.beam.shapes import Array
 from flexctl.errors import ComputationError
 
 _ROUND_OFF = 5e-14  # of a mode's coefficients in xi
@@ -31,50 +31,7 @@ _PART = 0.25  # of the tolerance, for each of four errors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LegendreShapes(Shapes):
-    """Polynomials that are clamped at the root, orthonormal in int psi'' psi'' dxi.
-
-    Parameters
-    ----------
-    curvatures
-        (n, p): psi'' = sum of curvatures_m sqrt(2 m + 1) P_m(2 xi - 1).
-    """
-
-    curvatures: Array
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names "1", "2" and so on."""
-        return tuple(str(i + 1) for i in range(len(self.curvatures)))
-
-    @property
-    def power(self) -> NDArray[np.int64]:
-        """0: every coordinate is a deflection, (n,)."""
-        return np.zeros(len(self.curvatures), dtype=np.int64)
-
-    @property
-    def breaks(self) -> Array:
-        """One panel."""
-        return np.array([0.0, 1.0])
-
-    @property
-    def points_per_panel(self) -> int:
-        """Exact for a product of two running integrals of psi' psi'."""
-        return 2 * self.curvatures.shape[1] + 4
-
-    def evaluate(self, xi: Array, derivative: int) -> Array:
-        """Return the derivative of all shapes at xi (k,), (n, k)."""
-        legendre = np.polynomial.legendre
-        series = self.curvatures.T * np.sqrt(2 * np.arange(self.curvatures.shape[1])[:, None] + 1)
-        if derivative < 2:
-            series = legendre.legint(series, 2 - derivative, lbnd=-1, scl=0.5)
-        elif derivative > 2:
-            series = legendre.legder(series, derivative - 2, scl=2.0)
-        return np.asarray(legendre.legval(2 * xi - 1, series), dtype=float)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SlidingShapes:
+class SlidingShapes(LengthShapes):
     """The n lowest modes of a sliding line on a range of lengths, m(psi, psi) = 1 with its load.
 
     Attributes
@@ -106,18 +63,6 @@ class SlidingShapes:
         t = series_argument(log_length, self.shortest, self.longest)
         T = chebyshev_polynomials(len(self.mix) - 1, t)
         return [[_sum(series, T) for series in row] for row in np.moveaxis(self.mix, 0, -1)]
-
-    def at(self, length: ArrayLike) -> LegendreShapes:
-        """Return the modes at one length [m].
-
-        Raises
-        ------
-        InputError
-            If it is out of range.
-        """
-        found = lengths_within(length, self.shortest, self.longest)
-        C = np.array(self.mix_at(np.log(found[0])), dtype=float)
-        return LegendreShapes(curvatures=C.T @ self.base.curvatures)
 
 
 def fit_sliding_shapes(
@@ -152,18 +97,14 @@ def fit_sliding_shapes(
     check_range(shortest, longest, tolerance)
     ellipse = analytic_ellipse(n, line, shortest, longest)
     scale = _sizes(_sampled(n, line, shortest, longest, 8))
-    count = nodes_needed(ellipse.rho, ellipse.curvature, 0.1 * _PART * tolerance * scale.min())
-    if count > MOST_NODES:
-        raise ComputationError(
-            f"sliding shapes: wanted at most {MOST_NODES} lengths for the proof, came {count}; "
-            "a shorter range, a lighter or less eccentric body or fewer modes need less"
-        )
+    aliased = 0.1 * _PART * tolerance * scale.min()
+    count = nodes_for_proof("sliding shapes", ellipse.rho, ellipse.curvature, aliased)
     samples = _sampled(n, line, shortest, longest, count)
     scale = _sizes(samples)
     kept, error = _cut_off(
         chebyshev_coefficients(_without_noise(samples)), _PART * tolerance * scale
     )
-    base = _common_base(kept / scale[:, None], _PART * tolerance)
+    base = common_base(kept / scale[:, None], _PART * tolerance)
     mix = np.einsum("jip,kp->jki", kept, base)
     error += np.linalg.norm(kept - np.einsum("jki,kp->jip", mix, base), axis=-1).sum(axis=0)
     error += interpolation_bound(count, ellipse.rho, ellipse.curvature)
@@ -197,24 +138,10 @@ def _cut_off(series: Array, tolerance: Array) -> tuple[Array, Array]:
     return series[:degree], tails[degree]
 
 
-def _common_base(series: Array, tolerance: float) -> Array:
-    """Return the fewest orthonormal rows (K, p) that leave less than tolerance of (j, n, p)."""
-    rows = series.reshape(-1, series.shape[-1])
-    sigma, V = np.linalg.svd(rows, full_matrices=False)[1:]
-    # every row loses at most the root of the squares left out, their sum at most sqrt(rows) of it
-    left = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1] * len(rows))
-    return V[: max(1, int((left > tolerance).sum()))]
-
-
 def _sampled(n: int, line: SlidingLine, shortest: float, longest: float, count: int) -> Array:
     """Return psi'' in orthonormal Legendre polynomials at the nodes, (count, n, p)."""
     lengths = chebyshev_lengths(shortest, longest, count)
-    parts = []
-    for modes in continued_modes(n, line, lengths):
-        xi, weights = modes.quadrature()
-        degrees = np.arange(3 * n + 20)
-        P = np.polynomial.legendre.legvander(2 * xi - 1, degrees[-1]) * np.sqrt(2 * degrees + 1)
-        parts.append(modes.evaluate(xi, 2) @ (weights[:, None] * P))
+    parts = [legendre_series(modes) for modes in continued_modes(n, line, lengths)]
     return np.concatenate(parts)[::-1]
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import casadi as ca
 
-from flexctl.beam import PLAIN, Beam, Course, Lump, Shapes, SlidingShapes
+from flexctl.beam import PLAIN, Beam, Course, LengthShapes, Lump, Shapes, assemble_matrices
 from flexctl.body.rotation import elementary_rotation
 from flexctl.catalogue import Link
+from flexctl.checks import Array
 from flexctl.errors import InputError
 
 
@@ -35,7 +37,7 @@ class Body:
 
     link: Link
     planes: Mapping[str, Shapes]
-    mixes: Mapping[str, SlidingShapes] = field(default_factory=dict)
+    mixes: Mapping[str, LengthShapes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check that every mix belongs to its plane."""
@@ -99,6 +101,27 @@ class Body:
     def course(self, direction: str) -> Course:
         """Return how the line varies along itself where it bends in `direction`."""
         return link_course(self.link, direction)
+
+    def modes(self, direction: str, length: float) -> Array:
+        """Modes Phi (n, n) of the line alone at one free length [m], clamped and without load.
+
+        As columns, ascending: Phi' M Phi = I. But for a mix they are those of unit length in other
+        units: M = l S M_1 S and K = S K_1 S / l^3 with S = diag(l^power) have
+        Phi = S^-1 Phi_1 / sqrt(l).
+        """
+        if direction in self.mixes:
+            shapes = self.shapes_at(direction, length)
+            return assemble_matrices(self.beam(length), direction, shapes).modes()
+        S = length ** self.planes[direction].power
+        return self._unit_modes[direction] / (S[:, None] * length**0.5)
+
+    @cached_property
+    def _unit_modes(self) -> dict[str, Array]:
+        line = self.beam(1.0)
+        return {
+            direction: assemble_matrices(line, direction, shapes).modes()
+            for direction, shapes in self.planes.items()
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

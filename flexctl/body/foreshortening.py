@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import Shapes
+from flexctl.beam import Shapes, merged, panel_rule
 from flexctl.body.fields import NEGLIGIBLE
 from flexctl.checks import Array
 
@@ -108,28 +108,34 @@ def shortening(planes: Sequence[Shapes], xi: Array) -> Shortening:
 
 def _panels(planes: Sequence[Shapes]) -> tuple[_Panel, ...]:
     """Cut the line where that couples less: elements know their neighbours, modes one another."""
-    breaks = planes[0].breaks
-    same = all(np.array_equal(shapes.breaks, breaks) for shapes in planes)
     whole = _pairs(planes, 0.0, 1.0)
-    if same and len(breaks) > 2:
-        cuts = list(itertools.pairwise(breaks.tolist()))
-        local = [_pairs(planes, *cut) for cut in cuts]
-        if sum(len(pairs) for pairs in local) < 2 * len(whole):
-            return tuple(
-                _panel(planes, pairs, *cut) for pairs, cut in zip(local, cuts, strict=True)
-            )
+    cuts = list(itertools.pairwise(_breaks(planes, 0.0, 1.0).tolist()))
+    local = [_pairs(planes, *cut) for cut in cuts]
+    if sum(len(pairs) for pairs in local) < 2 * len(whole):
+        return tuple(_panel(planes, pairs, *cut) for pairs, cut in zip(local, cuts, strict=True))
     return (_panel(planes, whole, 0.0, 1.0),)
+
+
+def _breaks(planes: Sequence[Shapes], left: float, right: float) -> Array:
+    """Return the ends of the panels on which the shapes of every plane are smooth."""
+    breaks = merged(*(shapes.breaks for shapes in planes))
+    return breaks[(breaks >= left) & (breaks <= right)]
+
+
+def _rule(planes: Sequence[Shapes], left: float, right: float) -> tuple[Array, Array]:
+    """Points and weights (g,) between two ends of panels that serve all planes."""
+    most = max(shapes.points_per_panel for shapes in planes)
+    return panel_rule(_breaks(planes, left, right), most)
 
 
 def _pairs(planes: Sequence[Shapes], left: float, right: float) -> list[Pair]:
     """Products that bend the piece between two points."""
-    pairs = []
+    pairs, points = [], _rule(planes, left, right)[0]
     for plane, shapes in enumerate(planes):
-        points = shapes.quadrature()[0]
-        slope = shapes.slope(points[(points > left) & (points < right)])
-        moving = np.abs(slope).max(axis=1) > NEGLIGIBLE * np.abs(slope).max()
-        own = np.flatnonzero(moving).tolist()
-        pairs += [(plane, i, j) for i in own for j in own if i <= j]
+        slope = np.abs(shapes.slope(points))
+        moving = (slope > NEGLIGIBLE * slope.max()).astype(float)
+        both = np.triu(moving @ moving.T)
+        pairs += [(plane, i, j) for i, j in np.argwhere(both).tolist()]
     return pairs
 
 
@@ -154,11 +160,10 @@ def _spanned(
 
     Of equal size, so that what is small of all is small of each: (n, rank), (rank,).
     """
-    xi, weights = max((shapes.quadrature() for shapes in planes), key=lambda rule: len(rule[0]))
-    inside = (xi > left) & (xi < right)
-    running = _products(planes, tuple(pairs), left, xi[inside])[0]
-    table = running if left == 0 else np.vstack([np.ones((1, inside.sum())), running])
-    table = table * np.sqrt(weights[inside])
+    xi, weights = _rule(planes, left, right)
+    running = _products(planes, tuple(pairs), left, xi)[0]
+    table = running if left == 0 else np.vstack([np.ones((1, len(xi))), running])
+    table = table * np.sqrt(weights)
     sizes = np.linalg.norm(table, axis=1)
     P, sigma, _ = np.linalg.svd(table / sizes[:, None], full_matrices=False)
     kept = sigma > _RANK * sigma[0]

@@ -199,7 +199,9 @@ def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
                 units.append(np.ones(len(body.names(direction))))
                 continue
             if not isinstance(shapes, ModeShapes | RitzModes):
-                basis = 'sliding "exact"' if direction in body.mixes else 'kind "elements"'
+                basis = (
+                    'sliding other than "fixed"' if direction in body.mixes else 'kind "elements"'
+                )
                 raise InputError(
                     f"{label}: fast_loop.modes: wanted no such key with basis.{basis}, "
                     f"came {loop.modes}"

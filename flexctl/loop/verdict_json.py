@@ -100,7 +100,7 @@ def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:
 def basis_json(basis: BasisChoice) -> dict[str, Any]:
     """Describe a discretisation: kind, order, what follows the length, where modes end."""
     described: dict[str, Any] = {"kind": basis.kind, "order": basis.order}
-    if basis.sliding == "exact":
+    if basis.sliding != "fixed":
         described["sliding"] = basis.sliding
     if basis.drop_above is not None:
         described["drop_above"] = basis.drop_above

@@ -9,6 +9,7 @@ from flexctl.plant.assembly import (
     tip_body,
     tip_load,
 )
+from flexctl.plant.carried_roots import CarriedPlant, carry_roots, root_errors
 from flexctl.plant.compilation import (
     Evaluator,
     backend,
@@ -19,25 +20,31 @@ from flexctl.plant.compilation import (
 )
 from flexctl.plant.inertia import require_inertia
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
-from flexctl.plant.operations import Operations, count_operations
+from flexctl.plant.operations import Operations, count_operations, count_written_out
 from flexctl.plant.plant import Plant, assemble_plant
+from flexctl.plant.pose_modes import PosePlant, assemble_pose_plant
 from flexctl.plant.sliding import followed_range
 from flexctl.plant.stiffness_error import StiffnessError
 
 __all__ = [
+    "CarriedPlant",
     "Evaluator",
     "Instructions",
     "LinearPlant",
     "Operations",
     "Plant",
+    "PosePlant",
     "StiffnessError",
     "assemble_plant",
+    "assemble_pose_plant",
     "backend",
     "cache_folder",
     "cached_library",
+    "carry_roots",
     "check_joints",
     "compile_functions",
     "count_operations",
+    "count_written_out",
     "default_joints",
     "evaluate_in",
     "find_compiler",
@@ -47,6 +54,7 @@ __all__ = [
     "linearise",
     "reference_joints",
     "require_inertia",
+    "root_errors",
     "tip_body",
     "tip_load",
 ]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import BASES, Shapes, SlidingShapes, TipLoad, drop_above
+from flexctl.beam import BASES, LengthShapes, Shapes, TipLoad, drop_above
 from flexctl.body import (
     Body,
     Local,
@@ -38,7 +39,7 @@ def assemble_bodies(arm: Arm, basis: BasisChoice) -> tuple[Body, ...]:
 
 def _body(arm: Arm, j: int, basis: BasisChoice) -> Body:
     link = arm.links[j]
-    mixes = _mixes(arm, j, basis.order) if basis.sliding == "exact" else {}
+    mixes = _mixes(arm, j, basis) if basis.sliding != "fixed" else {}
     planes = {
         direction: mixes[direction].base
         if direction in mixes
@@ -48,14 +49,14 @@ def _body(arm: Arm, j: int, basis: BasisChoice) -> Body:
     return Body(link=link, planes=planes, mixes=mixes)
 
 
-def _mixes(arm: Arm, j: int, order: int) -> dict[str, SlidingShapes]:
+def _mixes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, LengthShapes]:
     """Return the modes that change with a link's length; without a load at its tip none do."""
     link = arm.links[j]
     if link.joint != "prismatic":
         return {}
     bodies = {direction: tip_body(arm, j, direction) for direction in link.EI}
     loaded = {direction: body for direction, body in bodies.items() if any(body)}
-    return {direction: modes_of_length(link, body, order) for direction, body in loaded.items()}
+    return {direction: modes_of_length(link, body, basis) for direction, body in loaded.items()}
 
 
 def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
@@ -102,16 +103,23 @@ def tip_body(arm: Arm, j: int, direction: str) -> tuple[float, float, float]:
     choice = link.tip_load
     if choice is None:
         return 0.0, 0.0, 0.0
-    inertia = inertia_beyond(arm, j, reference_joints(arm, choice.reference_pose))
+    joints = reference_joints(arm, choice.reference_pose)
+    found = load_beyond(arm, j, direction, inertia_beyond(arm, j, joints))
+    return float(found[0]), float(found[1]), float(found[2])
+
+
+def load_beyond(arm: Arm, j: int, direction: str, inertia: Any) -> tuple[Any, Any, Any]:
+    """Pick what link j's file includes of M_L, J_L and M_DL from a spatial inertia (6, 6)."""
+    link = arm.links[j]
+    include = link.tip_load.include if link.tip_load else ()
     axis = 2 if link.joint == "prismatic" else 0
     normal = 3 - axis - "xyz".index(direction)
-    include = choice.include
     turning = inertia[3 + normal, 3 + normal] if "J" in include else 0.0
     turning += _drive_inertia(arm, j, normal) if "R" in include else 0.0
     return (
-        float(inertia[0, 0]) if "M" in include else 0.0,
-        float(turning),
-        float(_first_moment(inertia)[axis]) if "D" in include else 0.0,
+        inertia[0, 0] if "M" in include else 0.0,
+        turning,
+        _first_moment(inertia)[axis] if "D" in include else 0.0,
     )
 
 
@@ -126,10 +134,9 @@ def _drive_inertia(arm: Arm, j: int, normal: int) -> float:
     return (driven.joint_inertia + (rotor.inertia if rotor else 0.0)) * axis[normal] ** 2
 
 
-def _first_moment(inertia: Array) -> Array:
+def _first_moment(inertia: Any) -> tuple[Any, Any, Any]:
     """Return m c from the coupling block of a spatial inertia: v.(w x m c) = v.[-m c x] w."""
-    coupling = inertia[:3, 3:]
-    return np.array([coupling[1, 2], coupling[2, 0], coupling[0, 1]])
+    return inertia[1, 5], inertia[2, 3], inertia[0, 4]
 
 
 def inertia_beyond(arm: Arm, j: int, joints: Array) -> Array:
@@ -137,20 +144,23 @@ def inertia_beyond(arm: Arm, j: int, joints: Array) -> Array:
 
     Rows and columns: velocity, angular velocity, in the axes of the undeflected line.
     """
+    return np.array(ca.evalf(inertia_expression(arm, j, ca.SX(ca.DM(joints)))))
+
+
+def inertia_expression(arm: Arm, j: int, joints: ca.SX) -> ca.SX:
+    """Return `inertia_beyond` as an expression of the joint variables (m, 1)."""
     v, omega = ca.SX.sym("v", 3), ca.SX.sym("w", 3)
     twist, energy = _beyond_own_tip(arm.links[j], (v, omega)), ca.SX(0)
-    for link, value in zip(arm.links[j + 1 :], joints[j + 1 :], strict=True):
+    for i, link in enumerate(arm.links[j + 1 :], start=j + 1):
         q, rate = ca.SX.sym("q"), ca.SX.sym("q_rate")
         local = Local(joint=q, elastic=ca.SX(0, 1), joint_rate=rate, elastic_rate=ca.SX(0, 1))
         body = Body(link=link, planes={})
         motion = move_body(body, local, cross_joint(body, local, twist))
         beyond = [motion.rotation.T @ part for part in motion.twist]
-        at_rest = ca.substitute([motion.kinetic, *beyond], [q, rate], [ca.SX(value), ca.SX(0)])
+        at_rest = ca.substitute([motion.kinetic, *beyond], [q, rate], [joints[i], ca.SX(0)])
         energy, twist = energy + at_rest[0], (at_rest[1], at_rest[2])
     energy += payload_energy(arm.payload, *twist)
-    state = ca.vertcat(v, omega)
-    hessian = ca.hessian(energy, state)[0]
-    return np.array(ca.Function("inertia", [state], [hessian])(np.zeros(6)))
+    return ca.hessian(energy, ca.vertcat(v, omega))[0]
 
 
 def _beyond_own_tip(link: Link, twist: tuple[ca.SX, ca.SX]) -> tuple[ca.SX, ca.SX]:

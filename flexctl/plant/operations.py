@@ -58,7 +58,53 @@ def count_operations(function: ca.Function) -> Operations:
         When the function cannot be written out in scalar operations: see `scalar_instructions`.
     """
     function = scalar_instructions(function)
-    codes = Counter(function.instruction_id(k) for k in range(function.n_instructions()))
+    return _operations(
+        Counter(function.instruction_id(k) for k in range(function.n_instructions())), function
+    )
+
+
+def count_written_out(function: ca.Function) -> Operations:
+    """Count the operations when every entry of the results is written out by itself.
+
+    Nothing is shared between entries or within one: a subexpression that is used k times is
+    evaluated k times.  This is the size of the function's tree, where `count_operations` gives
+    that of its graph; it may be larger by any power of ten.
+
+    Raises
+    ------
+    ComputationError
+        As `count_operations`.
+    """
+    function = scalar_instructions(function)
+    trees: dict[int, Counter[int]] = {}
+    total: Counter[int] = Counter()
+    for k in range(function.n_instructions()):
+        code, out = function.instruction_id(k), function.instruction_output(k)
+        tree = Counter({code: 1})
+        if code != ca.OP_INPUT:  # whose numbers are a place, not other results
+            for i in function.instruction_input(k):
+                tree.update(trees[i])
+        if code == ca.OP_OUTPUT:
+            total.update(tree)
+        else:
+            trees[out[0]] = tree
+    return _operations(total, function)
+
+
+def lower_triangle(function: ca.Function) -> ca.Function:
+    """Return a function whose result is a symmetric matrix (n, n) with each entry given once.
+
+    They are those of the lower triangle, row by row, (n (n + 1)/2, 1).
+    """
+    function = scalar_instructions(function)
+    symbols = function.sx_in()
+    matrix = function.call(symbols)[0]
+    entries = [matrix[i, j] for i in range(matrix.shape[0]) for j in range(i + 1)]
+    return ca.Function(function.name(), symbols, [ca.vertcat(*entries)])
+
+
+def _operations(codes: Counter[int], function: ca.Function) -> Operations:
+    """Sort operations by kind."""
     if ca.OP_CALL in codes:
         raise ComputationError(f"{function.name()} calls functions whose operations it hides")
     others = set(codes) - _PRODUCTS - _SUMS - _FREE

@@ -13,9 +13,17 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from flexctl.beam import LegendreShapes, SlidingLine, SlidingShapes, fit_sliding_shapes
+from flexctl.beam import (
+    LegendreShapes,
+    LengthShapes,
+    RootShapes,
+    SlidingLine,
+    SlidingShapes,
+    fit_sliding_shapes,
+    root_shapes,
+)
 from flexctl.body import Body
-from flexctl.catalogue import Link
+from flexctl.catalogue import BasisChoice, Link
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.plant.compilation import cache_folder, source_digest
@@ -24,8 +32,10 @@ _BEYOND = 0.05  # of the lengths that the limits allow: a run may swing beyond t
 _TOLERANCE = 1e-9  # of shapes: their frequencies err by its square
 
 
-def modes_of_length(link: Link, body: tuple[float, float, float], n: int) -> SlidingShapes:
-    """Return the n exact modes of a sliding link on all lengths within its limits, and a bit more.
+def modes_of_length(
+    link: Link, body: tuple[float, float, float], basis: BasisChoice
+) -> LengthShapes:
+    """Return the exact modes of a sliding link on all lengths within its limits, and a bit more.
 
     Parameters
     ----------
@@ -33,17 +43,18 @@ def modes_of_length(link: Link, body: tuple[float, float, float], n: int) -> Sli
         Sliding link with limits of position.
     body
         Mass [kg], moment of inertia [kg m^2] and first moment [kg m] at its tip, for all lengths.
-    n
-        Number of modes.
+    basis
+        Number of modes, and whether they are from a table or from roots.
 
     Raises
     ------
     InputError
         If the link has no limits, or may vanish in its hub.
     ComputationError
-        If the modes cannot be proven to be within 1e-9.  Source: [TG95], 4.2.
+        If modes from a table cannot be proven to be within 1e-9, or roots are not found.
+        Source: [TG95], 4.2.
     """
-    low, high = _allowed_lengths(link)
+    low, high = _allowed_lengths(link, basis)
     mass, inertia, first_moment = body
     try:
         line = SlidingLine(
@@ -52,25 +63,32 @@ def modes_of_length(link: Link, body: tuple[float, float, float], n: int) -> Sli
             inertia=inertia,
             first_moment=first_moment,
         )
-        return _fitted(n, line, low * (1 - _BEYOND), high * (1 + _BEYOND))
+        make = _fitted if basis.sliding == "exact" else _rooted
+        return make(basis.order, line, low * (1 - _BEYOND), high * (1 + _BEYOND))
     except (InputError, ComputationError) as error:
         raise type(error)(f"{link.name}, modes of every length: {error}") from error
 
 
-def _allowed_lengths(link: Link) -> tuple[float, float]:
+def _allowed_lengths(link: Link, basis: BasisChoice) -> tuple[float, float]:
     """Return the least and the greatest free length [m] that the limits allow."""
     if link.limits.position is None:
         raise InputError(
             f"{link.name}.limits.position: wanted the range of its modes, as the basis has "
-            'sliding = "exact", came nothing'
+            f'sliding = "{basis.sliding}", came nothing'
         )
     low, high = (position + link.dh.d for position in link.limits.position)
     if low <= 0:
         raise InputError(
             f"{link.name}.limits.position: wanted a free length above 0, as the basis has "
-            f'sliding = "exact", came {low:g} m'
+            f'sliding = "{basis.sliding}", came {low:g} m'
         )
     return low, high
+
+
+@lru_cache(maxsize=64)
+def _rooted(n: int, line: SlidingLine, shortest: float, longest: float) -> RootShapes:
+    """Make once: planes, design and truth often share the modes."""
+    return root_shapes(n, line, shortest, longest)
 
 
 @lru_cache(maxsize=64)
@@ -138,6 +156,6 @@ def check_followed(bodies: Sequence[Body], joints: Sequence[float] | Array) -> N
         if not low <= joints[j] <= high:
             raise InputError(
                 f"pose.joint{j + 1}: wanted {low:g} .. {high:g} m, for which its modes were made "
-                f'(its limits and {_BEYOND:.0%} beyond, as the basis has sliding = "exact"), '
+                f"(its limits and {_BEYOND:.0%} beyond, as its modes follow its length), "
                 f"came {joints[j]:g}"
             )

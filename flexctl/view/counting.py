@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 from flexctl.catalogue import BasisChoice, load_design
 from flexctl.design import design_controller
 from flexctl.loop.verdict_json import basis_json
-from flexctl.plant import Operations, assemble_plant, count_operations
+from flexctl.plant import Operations, assemble_plant, count_operations, count_written_out
+from flexctl.plant.operations import lower_triangle
 from flexctl.plant.plant import EngineName
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
 from flexctl.view.request import basis_words, design_basis, load_arm
 
 if TYPE_CHECKING:
+    import casadi as ca
     from rich.console import RenderableType
 
 ROWS = {
@@ -36,18 +38,31 @@ def count_arm(asked: Asked, model: str, design: str | None, engine: EngineName) 
     if chosen:
         functions["law"] = design_controller(arm, chosen, basis).law
     counted = {name: count_operations(function) for name, function in functions.items()}
+    trees = {name: _written_out(name, function) for name, function in functions.items()}
     answer = {
         "model": arm.name,
         "design": chosen.name if chosen else None,
         "basis": basis_json(basis),
         "engine": engine,
         "coordinates": plant.n,
-        **{name: counted[name].to_json() if name in counted else None for name in ROWS},
+        **_by_row(counted),
+        "written_out": _by_row(trees),
     }
-    return Result(answer=answer, table=lambda: _table(answer, counted))
+    return Result(answer=answer, table=lambda: _table(answer, counted, trees))
 
 
-def _table(answer: Mapping[str, Any], counted: Mapping[str, Operations]) -> RenderableType:
+def _written_out(name: str, function: ca.Function) -> Operations:
+    """Count without sharing, of a symmetric matrix each entry once."""
+    return count_written_out(lower_triangle(function) if name == "mass_matrix" else function)
+
+
+def _by_row(counted: Mapping[str, Operations]) -> dict[str, dict[str, int] | None]:
+    return {name: counted[name].to_json() if name in counted else None for name in ROWS}
+
+
+def _table(
+    answer: Mapping[str, Any], counted: Mapping[str, Operations], trees: Mapping[str, Operations]
+) -> RenderableType:
     from rich.console import Group
 
     from flexctl.view.tables import literal, plain_table
@@ -57,11 +72,23 @@ def _table(answer: Mapping[str, Any], counted: Mapping[str, Operations]) -> Rend
         f"{answer['coordinates']} coordinates, engine {answer['engine']}"
     )
     table = plain_table(
-        title, "", "multiplications", "additions", "others", "which", numeric=(1, 2, 3)
+        title,
+        "",
+        "multiplications",
+        "additions",
+        "others",
+        "which",
+        "written out",
+        numeric=(1, 2, 3, 5),
     )
     for name, operations in counted.items():
         kinds = ", ".join(f"{count} {kind}" for kind, count in operations.kinds.items())
         figures = (str(n) for n in operations.to_json().values())
-        table.add_row(literal(ROWS[name]), *figures, literal(kinds))
-    note = "- common subexpressions are counted once; a square is a multiplication"
+        tree = f"{trees[name].mul:.4g} + {trees[name].add:.4g}"
+        table.add_row(literal(ROWS[name]), *figures, literal(kinds), tree)
+    note = (
+        "- common subexpressions are counted once; a square is a multiplication\n"
+        "- written out: multiplications + additions when every entry is written by itself, nothing "
+        "shared"
+    )
     return Group(table, literal(note, "dim"))

@@ -35,7 +35,7 @@ BASIS = (
     click.option(
         "--sliding",
         metavar="NAME",
-        help="With -m, modes of sliding links: fixed, or exact at every length.",
+        help="With -m, modes of sliding links: fixed, or at every length exact or roots.",
     ),
 )
 TRUTH = (

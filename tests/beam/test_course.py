@@ -303,3 +303,40 @@ def test_a_mean_other_than_one_is_refused():
 def test_an_impossible_lump_is_refused(wrong):
     with pytest.raises(InputError, match="wanted"):
         Lump(**wrong)
+
+
+@pytest.mark.parametrize("apart", [1e-2, 1e-4, 1e-7, 1e-11])
+def test_two_masses_close_together_are_nearly_one(apart):
+    pair = Course(lumps=(Lump(x=0.3, mass=0.1), Lump(x=0.3 + apart, mass=0.1)))
+    one = Course(lumps=(Lump(x=0.3 + apart / 2, mass=0.2),))
+    # what is left is their inertia about the middle, 0.2 (apart / 2)^2 beside a mass of 1
+    limit = 1e-12 + 20 * apart**2
+    found, expected = (frequencies(course, order=3) for course in (pair, one))
+    assert found == pytest.approx(expected, rel=limit)
+
+
+@pytest.mark.parametrize("width", [1e-2, 1e-4, 1e-6])
+def test_a_short_soft_piece_is_a_hinge_with_a_spring(width):
+    # Its compliance width / (EI of the piece) is 1.
+    ends = (0.0, width, width, 1.0)
+    soft = Profile(x=ends, value=(width, width, 1.0, 1.0))
+    w = frequencies(Course(bending=soft.scaled(1 / soft.mean)), order=1)[0]
+    b = brentq(lambda b: sprung_root(b, 1.0), 0.5, 1.875, xtol=1e-14)
+    assert w * soft.mean**0.5 == pytest.approx(b**2, rel=5 * width)
+
+
+def sprung_root(b, compliance):
+    """Frequency equation of a uniform line on a pinned root with a rotary spring."""
+    ch, sh, c, s = np.cosh(b), np.sinh(b), np.cos(b), np.sin(b)
+    return 1 + ch * c - compliance * b * (ch * s - sh * c)
+
+
+def test_places_that_agree_but_for_round_off_are_one():
+    lumps = tuple(Lump(x=x, mass=0.1) for x in (0.3, 0.1 + 0.2, 1 - 1e-16, 1e-16))
+    assert Course(lumps=lumps).breaks == pytest.approx([0, 0.3, 1], abs=0)
+
+
+def test_an_element_too_short_to_be_told_from_a_rigid_one_is_refused():
+    lumps = (Lump(x=0.3, mass=0.1), Lump(x=0.3001, mass=0.1))
+    with pytest.raises(InputError, match=r"at least 0\.0005 of its length"):
+        HermiteElements(5).shapes(None, Course(lumps=lumps))

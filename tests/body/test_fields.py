@@ -5,10 +5,13 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from flexctl.beam import AssumedModes, HermiteElements, TipLoad, gauss
+from flexctl.beam import AssumedModes, Course, HermiteElements, Lump, TipLoad, gauss
+from flexctl.beam.graded import graded_elements
 from flexctl.body.fields import Field, integral, product_integral, sparse
 from flexctl.body.foreshortening import shortening
+from flexctl.catalogue.profile import Profile
 
+STEPPED = Profile(x=(0.0, 0.3, 0.3, 1.0), value=(2.0, 2.0, 1.0, 0.5))
 BASES = {"modes": AssumedModes(3), "elements": HermiteElements(2)}
 
 
@@ -93,3 +96,23 @@ def test_foreshortening_of_many_modes_keeps_its_digits_in_few_coordinates(order)
 
     assert len(found) < order * (order + 1) / 2
     assert found @ table.shapes == pytest.approx([-square(end) / 2 for end in ends], rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [2, 3, 6, 12])
+def test_foreshortening_of_planes_whose_nodes_differ_is_that_of_each_plane(order):
+    courses = [
+        Course(bending=STEPPED.scaled(1 / STEPPED.mean)),
+        Course(lumps=(Lump(x=0.37, mass=0.1), Lump(x=0.8, mass=0.1))),
+    ]
+    planes = [graded_elements(order, course) for course in courses]
+    rng = np.random.default_rng(order)
+    bent = [ca.SX(ca.DM(rng.normal(size=len(shapes.names)))) for shapes in planes]
+    ends = np.array([0.2, 0.37, 0.5, 0.9])
+
+    def amount(planes, coordinates):
+        table = shortening(planes, ends)
+        found = np.array(ca.DM(ca.evalf(table.coordinates(coordinates))))[:, 0]
+        return np.append(found @ table.shapes, found @ table.tip)
+
+    alone = [amount((shapes,), [d]) for shapes, d in zip(planes, bent, strict=True)]
+    assert amount(planes, bent) == pytest.approx(sum(alone), rel=1e-12)

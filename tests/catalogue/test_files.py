@@ -24,7 +24,8 @@ def test_the_catalogue_holds_what_it_promises():
     models = {"planar-two-link", "single-link-hub", "theodore-ghosal-rrp", "mohan-saha-canadarm"}
     models |= {"mohan-saha-canadarm-spatial", "kane-spin-up", "wu-haug-spin-up"}
     models |= {"subudhi-morris-2r", "subudhi-morris-2r-rigid-joints", "de-luca-siciliano-2r"}
-    models |= {"romano-flexible-joint-link"}
+    models |= {"romano-flexible-joint-link", "theodore-ghosal-rr", "theodore-ghosal-rrr"}
+    models |= {"theodore-ghosal-rp"}
     assert models <= set(MODELS)
     promised = {"hub-pd", "rrp-gentle", "rrp-stiff", "rrp-stiff-decoupling", "two-link-decoupling"}
     promised |= {"mohan-saha-forced", "kane-spin-up", "wu-haug-2", "wu-haug-4"}

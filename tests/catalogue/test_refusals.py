@@ -134,7 +134,7 @@ DESIGN_CASES = [
     (
         'kind = "modes"',
         'kind = "modes"\nsliding = "follow"',
-        "basis.sliding: wanted one of 'fixed' or 'exact', came",
+        "basis.sliding: wanted one of 'fixed', 'exact' or 'roots', came",
     ),
     (
         "order = 2",

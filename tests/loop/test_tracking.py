@@ -101,6 +101,36 @@ def test_coupled_beams_veer_however_weak_their_spring(points, coupling):
     assert found.places == ()
 
 
+@pytest.mark.parametrize("back", [1e-8, 1e-12, 1e-13])
+@pytest.mark.parametrize("points", [2, 11])
+def test_a_veering_by_a_strong_and_a_weak_coupling_is_no_crossing(points, back):
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((2, 2)))[0]
+    found = follow(
+        lambda s: Q @ np.array([[1 + s, 1], [back, 2 - s]]) @ Q.T, np.linspace(0, 1, points)
+    )
+
+    half = np.hypot(found.s - 0.5, np.sqrt(back))
+    exact = np.array([1.5 - half, 1.5 + half]).T
+    np.testing.assert_allclose(found.values, exact, atol=1e-8)
+    assert found.places == ()
+
+
+@pytest.mark.parametrize("back", [1e-11, 1e-13])
+@pytest.mark.parametrize("points", [2, 11])
+def test_a_weak_coupling_back_makes_a_pair_of_what_would_cross(points, back):
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((2, 2)))[0]
+    found = follow(
+        lambda s: Q @ np.array([[1 + s, 1], [-back, 2 - s]]) @ Q.T, np.linspace(0, 1, points)
+    )
+
+    assert kinds(found) == ["break-away", "break-in"]
+    np.testing.assert_allclose(
+        [place.start for place in found.places],
+        [0.5 - np.sqrt(back), 0.5 + np.sqrt(back)],
+        atol=1e-8,
+    )
+
+
 @pytest.mark.parametrize("points", GRIDS)
 def test_what_veers_nearer_than_can_be_told_from_a_crossing_is_unsafe(points):
     found = follow(lambda s: two_beams(s, 1e-10), np.linspace(0, 1, points))
@@ -227,6 +257,22 @@ def test_a_free_joint_keeps_its_two_zeros_beside_what_moves(points):
     assert found.places == ()
 
 
+def test_eigenvalues_that_meet_on_every_point_of_the_grid_are_followed_through():
+    def wave(s):
+        return np.sin(4 * np.pi * s)
+
+    found = follow(
+        lambda s: turned(oscillators((3 + wave(s), 0.1), (3 - wave(s), 0.1)), 2 * s),
+        np.linspace(0, 1, 5),
+    )
+
+    assert not found.unsafe
+    own = found.values[:, upper(found)]
+    own = own[:, np.argsort(own[1].imag)[::-1]]
+    exact = np.array([pair(3 + wave(found.s), 0.1), pair(3 - wave(found.s), 0.1)]).T
+    np.testing.assert_allclose(own, exact, rtol=1e-9)
+
+
 def test_a_jump_of_the_matrix_is_said_where_it_is():
     A, B = np.diag([1.0, 2, 3]), np.diag([2.0, 5, 9])
     B[0, 2] = B[2, 1] = 2.0
@@ -236,6 +282,47 @@ def test_a_jump_of_the_matrix_is_said_where_it_is():
     assert found.unsafe[0].start < 0.4321 <= found.unsafe[0].end
     assert found.unsafe[0].end - found.unsafe[0].start < 3e-12
     assert found.unsafe[0].branches == (0, 1, 2)
+
+
+@pytest.mark.parametrize("points", GRIDS)
+def test_a_pair_that_jumps_does_not_touch_the_real_axis(points):
+    found = follow(lambda s: oscillators((1 if s < 0.4321 else 3, 0.1)), np.linspace(0, 1, points))
+
+    assert kinds(found) == ["unsafe"]
+    assert found.places[0].start < 0.4321 <= found.places[0].end
+
+
+def test_a_pair_still_in_doubt_when_matrices_are_spent_does_not_touch_the_real_axis():
+    found = follow(lambda s: oscillators((1 + 9 * s**4, 0.1)), np.linspace(0, 1, 3), most=3)
+
+    assert set(kinds(found)) == {"unsafe"}
+
+
+@pytest.mark.parametrize("points", [2, *GRIDS])
+def test_a_pair_that_touches_zero_remains_a_pair(points):
+    found = follow(
+        lambda s: np.diag([0.0, 0, -2]) + (s - 0.37) * np.array([[0, 1, 0], [-1, 0, 0], [0, 0, 1]]),
+        np.linspace(0, 1, points),
+    )
+
+    assert "unsafe" not in kinds(found)
+    assert "touching" in kinds(found)
+
+
+@pytest.mark.parametrize("points", [2, *GRIDS])
+@pytest.mark.parametrize("slope", [10, 1000])
+def test_near_ones_that_move_fast_keep_their_order_on_a_point_where_others_cross(points, slope):
+    apart = 1e-7 * slope * np.arange(3)
+    others = np.sort(np.random.default_rng(points).permutation(3))
+    exact = lambda s: np.array([s, 1 - s, *(5 + slope * s + apart[others])])  # noqa: E731
+    Q = np.linalg.qr(np.random.default_rng(points).standard_normal((5, 5)))[0]
+    found = follow(lambda s: Q * exact(s) @ Q.T, np.linspace(0, 1, points))
+
+    wanted = np.array([exact(s) for s in found.s])
+    start = np.argsort(wanted[0])
+    order = np.argsort(found.values[0].real)
+    np.testing.assert_allclose(found.values[:, order], wanted[:, start], atol=1e-9 * slope)
+    assert not found.unsafe
 
 
 def test_eigenvalues_that_are_one_and_then_part_are_said_where_they_do():

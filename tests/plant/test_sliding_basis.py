@@ -76,6 +76,18 @@ def test_the_engines_agree():
     np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-9 * np.abs(wanted).max())
 
 
+@pytest.mark.parametrize("settings", LOADS, ids=["mass", "body"])
+def test_roots_in_the_graph_move_the_arm_as_the_table_does(settings):
+    rng = np.random.default_rng(7)
+    roots, table = (plant_of(modes, 1, settings) for modes in ("roots", "exact"))
+    q = np.array([0.4, -0.7, 0.4, *0.01 * rng.normal(size=roots.n - 3)])
+    v, a = rng.normal(size=(2, roots.n))
+    # modes of the table are within 1e-9; what follows from their change within its derivatives
+    for name, arguments in {"mass_matrix": (q,), "inverse_dynamics": (q, v, a)}.items():
+        found, wanted = (getattr(plant, name)(*arguments) for plant in (roots, table))
+        np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-8 * np.abs(wanted).max())
+
+
 def test_a_fixed_basis_is_the_default_and_has_the_modes_of_its_pose():
     assert BasisChoice() == BasisChoice(sliding="fixed")
     assert all(not body.mixes for body in plant_of("fixed").bodies)
@@ -248,7 +260,7 @@ def test_the_model_ends_where_its_modes_do():
     [
         ({"kind": "elements"}, "sliding: wanted"),
         ({"drop_above": 1e4}, "drop_above: wanted no such key"),
-        ({"sliding": "exactly"}, "'fixed' or 'exact'"),
+        ({"sliding": "exactly"}, "'fixed', 'exact' or 'roots'"),
     ],
 )
 def test_a_basis_that_cannot_be_is_refused(more, said):

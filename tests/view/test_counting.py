@@ -19,6 +19,7 @@ KEYS = {
     "forward_dynamics",
     "inverse_dynamics",
     "law",
+    "written_out",
 }
 
 
@@ -42,6 +43,17 @@ def test_the_answer_has_the_keys_of_the_contract(count, engine):
     for name in ("mass_matrix", "forward_dynamics", "inverse_dynamics"):
         assert set(found[name]) == {"mul", "add", "other"}
         assert found[name]["mul"] > 0
+
+
+def test_written_out_an_arm_takes_at_least_what_it_takes_shared(count):
+    found = count("planar-two-link", "-m", "1")
+    tree = found["written_out"]
+
+    assert tree["law"] is None
+    assert tree["inverse_dynamics"]["mul"] > found["inverse_dynamics"]["mul"]
+    assert tree["forward_dynamics"]["mul"] > found["forward_dynamics"]["mul"]
+    # of the mass matrix every entry once, so it is the tree of ten entries and not of sixteen
+    assert tree["mass_matrix"]["mul"] > found["mass_matrix"]["mul"]
 
 
 def test_the_law_is_counted_in_the_basis_of_its_design(count):

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from flexctl.beam import assemble_matrices
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.plant import Plant
@@ -83,8 +82,7 @@ def _line_modes(plant: Plant, joints: Array) -> tuple[Array, list[str]]:
     for j, body in enumerate(plant.bodies):
         length = body.link.dh.d + joints[j] if body.sliding else body.link.length
         for direction in body.planes:
-            shapes = body.shapes_at(direction, float(length))
-            Phi = assemble_matrices(body.beam(float(length)), direction, shapes).modes()
+            Phi = body.modes(direction, float(length))
             blocks.append(Phi)
             names += [f"{body.link.name}.{direction}.{k + 1}" for k in range(len(Phi))]
     return np.asarray(scipy.linalg.block_diag(*blocks)), names

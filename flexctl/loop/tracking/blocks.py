@@ -24,7 +24,6 @@ from flexctl.loop.tracking.frames import (
     bent,
     find_contacts,
     move_frame,
-    no_coupling,
 )
 from flexctl.loop.tracking.spectrum import Spectrum
 from flexctl.loop.tracking.steps import ALIKE, Family, Joint, Meeting, Step, find_meetings
@@ -209,8 +208,7 @@ def _touching(
     def reach(radius: Array) -> Array:
         return np.array([_reach(R, *size) for R, size in zip(radius, sizes, strict=True)])
 
-    floor = no_coupling(noise, centres[None])[0]
-    return centres, find_contacts(coupling + unseen, floor, centres, spread, reach)
+    return centres, find_contacts(coupling + unseen, noise, centres, spread, reach)
 
 
 def _place(T: ComplexArray) -> tuple[ComplexArray, Array]:

@@ -160,6 +160,9 @@ def _nodes(family: _Family, grid: Array) -> list[Spectrum]:
     nodes = family.spectra(grid)
     width = np.diff(grid).min()
     always = min(map(_coincidences, nodes))
+    if always > (0, 0):  # all along, or on every point of the grid by chance
+        between = family.spectra([nodes[0].s + _MIDDLES[1] * width])
+        always = min(always, *map(_coincidences, between))
     for k, node in enumerate(nodes):
         if _coincidences(node) > always or len(grid) == 2:
             aside = (s for share in _ASIDE if grid[0] <= (s := node.s + share * width) <= grid[-1])
@@ -258,15 +261,19 @@ def _row(node: Spectrum, order: Array) -> _Row:
 def _on_grid(family: _Family, grid: Array, rows: Sequence[_Row]) -> list[_Row]:
     """Points of the grid beside which nodes were taken, with the vectors of these.
 
-    Eigenvalues that are distinct there go on from the nearest node; which of those that coincide
-    is which has no meaning at the point itself.
+    Eigenvalues that are distinct there go on from the nearest node, from which w^H A(s) v says to
+    second order where each has moved; which of those that coincide is which has no meaning at the
+    point itself.
     """
     at = np.array([row.s for row in rows])
     found = []
     for s in (float(s) for s in grid if s not in set(at.tolist())):
         near = rows[int(np.abs(at - s).argmin())]
         values = family.spectra([s])[0].values
-        distance = np.abs(near.values[:, None] - values)
+        moved = near.values + np.einsum(
+            "ji,jk,ki->i", near.W.conj(), family(s) - family(near.s), near.V
+        )
+        distance = np.abs(moved[:, None] - values) ** 2
         order = scipy.optimize.linear_sum_assignment(distance)[1]
         found.append(replace(near, s=s, values=values[order]))
     return found

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
 from flexctl.checks import Array, ComplexArray
 
@@ -19,7 +20,7 @@ Reach = Callable[[Array], Array]
 SAMPLES = np.linspace(0, 1, 5)
 SAFETY = 2.0  # discs are taken so much larger than they were found
 UNSEEN = 0.25  # share of what the second difference of A adds that its higher ones may add
-NEGLIGIBLE = 1e-12  # couplings below this share of an eigenvalue are none
+NEGLIGIBLE = 1e-12  # couplings both ways below this share of an eigenvalue are none
 NARROW = 1e-9  # eigenvalues that pass at less than this share of their size might as well cross
 _APPROACH = 0.1  # share of their greatest distance in a step at which two might meet in it
 BENT = 0.02  # share of an eigenvalue by which its way may be off a straight line in a step
@@ -27,7 +28,7 @@ _SMALL = 1e-6  # of the largest eigenvalue: below, one is as good as none in thi
 _FAR = 1e100
 _POWERS = 8
 _LEAST = 1e-9
-ROUND_OFF = 100 * float(np.finfo(float).eps)
+ROUND_OFF = 10 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,13 +41,13 @@ class Passage:
         Diagonal of T (K, 5, n) at t = 0, 1/4, 1/2, 3/4, 1.
     coupling
         Greatest |T_ij| (K, n, n) over t, i not j, and what A may do between its values.
-    floor
-        Coupling (K, n, n) that is none: round-off, or a negligible share of the eigenvalues.
+    noise
+        Size (K, n, n) of round-off in the coupling.
     """
 
     centres: ComplexArray
     coupling: Array
-    floor: Array
+    noise: Array
 
 
 def move_frame(
@@ -90,14 +91,21 @@ def pass_through(
     centres = np.moveaxis(np.diagonal(T, axis1=-2, axis2=-1), 0, 1)
     coupling = np.abs(T[1:-1]).max(axis=0)
     coupling[:, range(n), range(n)] = 0.0
-    floor = no_coupling(noise, centres)
-    return Passage(centres=centres, coupling=coupling + unseen, floor=floor)
+    return Passage(centres=centres, coupling=coupling + unseen, noise=noise)
 
 
-def no_coupling(noise: Array, centres: ComplexArray) -> Array:
-    """Greatest coupling (K, n, n) that is none: round-off, or a negligible share of a centre."""
-    size = np.abs(centres).max(axis=1)
-    return np.maximum(noise, NEGLIGIBLE * np.minimum(size[:, :, None], size[:, None, :]))
+def acting_on_each_other(coupling: Array, noise: Array, centres: ComplexArray) -> Array:
+    """Tell of the pairs (n, n) whether they act on each other both ways, by whatever way.
+
+    Coupling of the size of round-off is none, and so is what is a negligible share of centres
+    (5, n) in units that balance both ways: eigenvalues are moved by sqrt(c_ij c_ji), which does not
+    depend on units, however small one of the two.
+    """
+    acts = coupling > noise
+    both = np.where(acts & strongly_connected(acts), coupling, 0.0)
+    balanced = scipy.linalg.matrix_balance(both, permute=False)[0]
+    size = np.abs(centres).max(axis=0)
+    return strongly_connected(balanced > NEGLIGIBLE * np.minimum(size[:, None], size))
 
 
 def nearest_distance(centres: ComplexArray) -> tuple[Array, Array]:
@@ -184,16 +192,16 @@ class Contacts:
 
 
 def find_contacts(
-    coupling: Array, floor: Array, centres: ComplexArray, spread: Array, reach: Reach
+    coupling: Array, noise: Array, centres: ComplexArray, spread: Array, reach: Reach
 ) -> Contacts:
     """Find what touches in a step.
 
-    Coupling below its floor is none. Parts that do not act upon each other both ways (the strongly
-    connected ones of T) have eigenvalues of their own, whose discs may cross.
+    Parts that do not act upon each other both ways (the strongly connected ones of T) have
+    eigenvalues of their own, whose discs may cross.
 
     Parameters
     ----------
-    coupling, floor
+    coupling, noise
         Of a `Passage` (b, b), between eigenvalues or blocks of them.
     centres
         Of discs (5, b).
@@ -202,7 +210,7 @@ def find_contacts(
     reach
         How far outside of these a disc reaches (b,), by the coupling of each to the rest (b,).
     """
-    same = strongly_connected(coupling > floor)
+    same = acting_on_each_other(coupling, noise, centres)
     least, greatest = (distance[0] for distance in nearest_distance(centres[None]))
     room = np.where(same, np.maximum(least - spread[:, None] - spread, 0.0), _FAR)
     radius = reach(disc_radii(np.where(same, coupling, 0.0), room))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -31,7 +32,7 @@ class Labels:
     names: tuple[str, ...]
     shares: Array
 
-    @property
+    @cached_property
     def mean(self) -> Array:
         """Shares (p, n) over the whole range, equal lengths of the parameter counting alike."""
         width = np.diff(self.s)[:, None, None]

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexctl.checks import Array
+from flexctl.checks import Array, ComplexArray
 from flexctl.loop.tracking.matching import match_by_value
 from flexctl.loop.tracking.steps import Joint, Meeting, Step
 
 _JUMP = 1e-6  # share of itself that no eigenvalue moves within the least step
+_SMALL = 1e-6  # of the largest eigenvalue: below, one is as good as none in this
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,8 @@ def places_of(step: Step, joint: Joint, columns: Array) -> list[Place]:
 def _doubt(step: Step, joint: Joint, branch: Array) -> Place:
     """Place that could not be joined: what was in doubt there, and what jumps.
 
-    Where it is one pair and nothing else, the pair touches the real axis and remains one.
+    Where it is one pair beside the real axis and nothing else, the pair touches the axis and
+    remains one.
     """
     first, second = step.before, step.after
     after = second.values[match_by_value(first, second)]
@@ -60,14 +62,21 @@ def _doubt(step: Step, joint: Joint, branch: Array) -> Place:
     columns = sorted({*joint.doubtful, *np.flatnonzero(jumps).tolist()})
     mirrored = len(columns) == 2 and columns[0] + first.n_pairs == columns[1] >= first.n_real
     one_pair = mirrored and first.n_real == second.n_real <= columns[0]
+    touches = one_pair and _at_axis(first.values, columns[0]) and _at_axis(after, columns[0])
     return Place(
-        kind="touching" if one_pair else "unsafe",
+        kind="touching" if touches else "unsafe",
         start=first.s,
         end=second.s,
         branches=tuple(sorted(int(branch[c]) for c in columns)),
         value=complex(first.values[columns[0]]),
-        why="" if one_pair else "no step is small enough to tell which is which",
+        why="" if touches else "no step is small enough to tell which is which",
     )
+
+
+def _at_axis(values: ComplexArray, column: int) -> bool:
+    """Whether an eigenvalue is as near the real axis as the least step takes it."""
+    size = max(abs(values[column]), _SMALL * np.abs(values).max())
+    return bool(abs(values[column].imag) <= _JUMP * size)
 
 
 def _place(meeting: Meeting, branch: Array) -> Place:

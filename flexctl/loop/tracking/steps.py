@@ -150,8 +150,8 @@ def _aligned(V0: ComplexArray, V1: ComplexArray) -> tuple[ComplexArray, ComplexA
 def _judged(step: Step, passage: Passage, k: int, order: Array, family: Family) -> Joint:
     centres = passage.centres[k]
     none = np.zeros(len(order))
-    coupling, floor = passage.coupling[k], passage.floor[k]
-    contacts = find_contacts(coupling, floor, centres, none, lambda radius: radius)
+    coupling, noise = passage.coupling[k], passage.noise[k]
+    contacts = find_contacts(coupling, noise, centres, none, lambda radius: radius)
     doubt = contacts.touching.any(axis=1) | bent(centres[None])[0]
     if doubt.any():
         return _doubtful(order, doubt)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+
 Verdict = Literal["holds", "differs", "cannot be checked"]
 
 
@@ -51,3 +53,17 @@ class Claim:
 def judge(holds: bool) -> Verdict:
     """Turn a comparison into a verdict."""
     return "holds" if holds else "differs"
+
+
+def misprint(id: str, paper: str, ours: str, why: str, **numbers: float) -> Claim:
+    """Make a claim of numbers in pairs: `right...` as it should be, `printed...` as it stands."""
+    pairs = [(n, n.replace("right", "printed")) for n in numbers if n.startswith("right")]
+    agree = all(np.isclose(numbers[a], numbers[b], rtol=1e-6, atol=0) for a, b in pairs)
+    return Claim(
+        id=id,
+        paper=paper,
+        ours=ours,
+        verdict=judge(agree),
+        why=f"misprint: {why}",
+        numbers={name: float(value) for name, value in numbers.items()},
+    )

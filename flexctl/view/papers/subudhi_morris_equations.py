@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.view.papers.claim import Claim, judge
+from flexctl.view.papers.claim import Claim, judge, misprint
 from flexctl.view.papers.subudhi_morris_arm import arm, free_frequencies, linear, plant
 from flexctl.view.papers.subudhi_morris_links import (
     clamped_frequencies,
@@ -15,20 +15,6 @@ from flexctl.view.papers.subudhi_morris_links import (
     loads,
     right_frequencies,
 )
-
-
-def _misprint(id: str, paper: str, ours: str, why: str, **numbers: float) -> Claim:
-    """Make a claim of numbers in pairs: `right...` as it should be, `printed...` as it stands."""
-    pairs = [(n, n.replace("right", "printed")) for n in numbers if n.startswith("right")]
-    agree = all(np.isclose(numbers[a], numbers[b], rtol=1e-6, atol=0) for a, b in pairs)
-    return Claim(
-        id=id,
-        paper=paper,
-        ours=ours,
-        verdict=judge(agree),
-        why=f"misprint: {why}",
-        numbers={name: float(value) for name, value in numbers.items()},
-    )
 
 
 def _pairs(right: Array, printed: Array) -> dict[str, float]:
@@ -45,7 +31,7 @@ def equation_19() -> Claim:
     energy = [found.energies(factor * q, rest)[1] for factor in (1.0, 2.0)]
     EI = line()[2]
     printed = [EI * found.deflections(factor * q)[1][0] for factor in (1.0, 2.0)]
-    return _misprint(
+    return misprint(
         "equation 19",
         "strain energy of a link: integral of EI v'' dx",
         f"a bend twice as large holds {energy[1] / energy[0]:.3g} times the energy; as printed "
@@ -65,7 +51,7 @@ def equation_22() -> Claim:
     q = found.pose({"rotor1": wound[0], "rotor2": wound[1]})
     own = found.energies(q, np.zeros(found.n))[1]
     equal = 100.0 * float(wound @ wound) / 2
-    return _misprint(
+    return misprint(
         "equation 22",
         "energy of the springs: 1/2 K_s (alpha - theta)'(alpha - theta)",
         f"springs of 100 and 50 N m/rad wound up by 10 and 20 mrad hold {1e3 * right:.4g} mJ; as "
@@ -84,7 +70,7 @@ def equation_29_30() -> Claim:
     M, inertia, D = loads()
     right = right_frequencies()
     printed = clamped_frequencies((0.0, inertia + D), (M + D, 0.0))
-    return _misprint(
+    return misprint(
         "equations 29, 30",
         "at the tip EI v'' = -(I_E + M_D) d2v'/dt2, EI v''' = (M_E + M_D) d2v/dt2",
         f"link 1 alone: {right[0]:.4g} and {right[1]:.4g} rad/s; as printed {printed[0]:.4g} and "
@@ -101,7 +87,7 @@ def equation_31() -> Claim:
     M, inertia, D = loads()
     right = right_frequencies()
     printed = clamped_frequencies((D / length, inertia * length), (M, D / length))
-    return _misprint(
+    return misprint(
         "equation 31",
         "I_E = I_L/(m l), M_DE = M_D/(m l^2)",
         f"link 1 alone at {printed[0]:.4g} and {printed[1]:.4g} rad/s instead of {right[0]:.4g} "
@@ -126,7 +112,7 @@ def equation_37() -> Claim:
     tip = c - ch + gamma * (s - sh)
     root = gamma * (0 - 1) / tip
     ours = float(shapes.value(0.0)[0, 0] / shapes.value(1.0)[0, 0])
-    return _misprint(
+    return misprint(
         "equation 37",
         "phi = cos - cosh + gamma (sinh - cosh)",
         f"at the clamp phi is {abs(ours):.1g} of its value at the tip; as printed {root:.3g}",
@@ -157,7 +143,7 @@ def equation_38_39() -> Claim:
 
     scale = np.sqrt(EI / rho) / length**2
     ours, theirs = scale * find_roots(right, 2) ** 2, scale * find_roots(printed, 2) ** 2
-    return _misprint(
+    return misprint(
         "equations 38, 39",
         "frequency equation in beta, last term 2 M_DE^2 beta^4 sinh(beta l)",
         f"link 1 alone at {theirs[0]:.4g} rad/s, the right form gives {ours[0]:.4g} (and with it "
@@ -181,7 +167,7 @@ def equation_40_46() -> Claim:
     wrong[elastic, elastic] = np.diag(printed)
     frequencies = _locked(K)[0], _locked(wrong)[0]
     ratios = right / printed
-    return _misprint(
+    return misprint(
         "equations 40, 46",
         "shapes with int phi^2 dx = m_i, stiffness k_ij = w_ij^2 m_i",
         "read as rho int phi^2 dx = m, as units want, the stiffness of the modes is "
@@ -208,7 +194,7 @@ def equation_42() -> Claim:
     """Count the equations."""
     n, modes = 2, 2
     count = plant().n
-    return _misprint(
+    return misprint(
         "equation 42",
         "a set of 4n + 2 n_m differential equations",
         f"{count} for two links with two modes each, not {4 * n + 2 * modes}",
@@ -225,7 +211,7 @@ def equation_47() -> Claim:
     left = rho * length * length / 2  # m_2 l_c2, which (47) keeps at a right angle
     right = clamped_frequencies((0.0, inertia), (M, 0.0))
     printed = clamped_frequencies((left, inertia), (M, left))
-    return _misprint(
+    return misprint(
         "equation 47",
         "M_DE1 = m_2 l_c2 + M_P l_2 cos(theta_2)",
         f"at theta_2 = 90 degrees link 1 alone at {right[0]:.4g} rad/s, as printed "
@@ -243,7 +229,7 @@ def equation_48() -> Claim:
     right = clamped_frequencies((0.0, payload.inertia[2]), (payload.mass, 0.0))
     moved = payload.inertia[2] + payload.mass * length**2
     printed = clamped_frequencies((0.0, moved), (payload.mass, 0.0))
-    return _misprint(
+    return misprint(
         "equation 48",
         "I_E2 = I_P + M_P l^2",
         f"link 2 alone at {right[0]:.4g} and {right[1]:.4g} rad/s, as printed {printed[0]:.4g} "

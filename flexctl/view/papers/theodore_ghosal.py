@@ -1,17 +1,48 @@
-"""Claims of Theodore and Ghosal [TG95], in the order of their paper: sections 4.3 and 5."""
+"""Claims of Theodore and Ghosal [TG95], in the order of their paper."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from flexctl.view.papers import theodore_ghosal_branches as branches
+from flexctl.view.papers import theodore_ghosal_conclusions as conclusions
+from flexctl.view.papers import theodore_ghosal_control as control
+from flexctl.view.papers import theodore_ghosal_counts as counts
+from flexctl.view.papers import theodore_ghosal_dynamics as dynamics
+from flexctl.view.papers import theodore_ghosal_equations as equations
+from flexctl.view.papers import theodore_ghosal_frequencies as frequencies
+from flexctl.view.papers import theodore_ghosal_kinematics as kinematics
 from flexctl.view.papers import theodore_ghosal_lemma as lemma
+from flexctl.view.papers import theodore_ghosal_loads as loads
 from flexctl.view.papers import theodore_ghosal_motion as motion
 from flexctl.view.papers import theodore_ghosal_stiffness as stiffness
 from flexctl.view.papers.claim import Claim
 
 CLAIMS: tuple[Callable[[], Claim], ...] = (
     lemma.abstract,
+    kinematics.transformations,
+    kinematics.slopes_of_modes,
+    frequencies.equations_9_11,
+    loads.configuration,
+    loads.inertia_3r,
+    loads.root_finding,
+    loads.table_look_up,
+    kinematics.hermite,
+    kinematics.axes_of_slopes,
+    dynamics.sliding_inertia,
+    dynamics.strain_energy,
+    dynamics.gravity,
+    dynamics.row_of_the_sliding_joint,
+    control.decoupling,
+    control.joint_errors,
+    control.bounded_response,
+    control.second_loop,
+    loads.neglecting,
+    frequencies.distinct,
+    frequencies.equations_40_44,
+    frequencies.solved_together,
+    frequencies.equations_45_46,
+    frequencies.equation_47,
     stiffness.overestimate,
     stiffness.equation_48,
     stiffness.equations_49_50,
@@ -25,6 +56,10 @@ CLAIMS: tuple[Callable[[], Claim], ...] = (
     lemma.second_loop,
     lemma.proper_care,
     lemma.discretisation,
+    *counts.CLAIMS,
+    *equations.CLAIMS,
+    kinematics.drawing,
+    kinematics.data,
     motion.desired,
     motion.joint_errors,
     motion.tip_error,
@@ -38,4 +73,8 @@ CLAIMS: tuple[Callable[[], Claim], ...] = (
     branches.invariant,
     branches.varying,
     branches.proportional,
+    conclusions.recommendation,
+    dynamics.coriolis,
+    dynamics.inverse,
+    dynamics.definite,
 )

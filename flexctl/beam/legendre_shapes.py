@@ -1,0 +1,69 @@
+"""Clamped polynomials as shapes, and functions of a line written in them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.beam.moving_modes import MovingModes
+from flexctl.beam.shapes import Array, Shapes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LegendreShapes(Shapes):
+    """Polynomials that are clamped at the root, orthonormal in int psi'' psi'' dxi.
+
+    Parameters
+    ----------
+    curvatures
+        (n, p): psi'' = sum of curvatures_m sqrt(2 m + 1) P_m(2 xi - 1).
+    """
+
+    curvatures: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on."""
+        return tuple(str(i + 1) for i in range(len(self.curvatures)))
+
+    @property
+    def power(self) -> NDArray[np.int64]:
+        """0: every coordinate is a deflection, (n,)."""
+        return np.zeros(len(self.curvatures), dtype=np.int64)
+
+    @property
+    def breaks(self) -> Array:
+        """One panel."""
+        return np.array([0.0, 1.0])
+
+    @property
+    def points_per_panel(self) -> int:
+        """Exact for a product of two running integrals of psi' psi'."""
+        return 2 * self.curvatures.shape[1] + 4
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all shapes at xi (k,), (n, k)."""
+        legendre = np.polynomial.legendre
+        series = self.curvatures.T * np.sqrt(2 * np.arange(self.curvatures.shape[1])[:, None] + 1)
+        if derivative < 2:
+            series = legendre.legint(series, 2 - derivative, lbnd=-1, scl=0.5)
+        elif derivative > 2:
+            series = legendre.legder(series, derivative - 2, scl=2.0)
+        return np.asarray(legendre.legval(2 * xi - 1, series), dtype=float)
+
+
+def legendre_series(modes: MovingModes) -> Array:
+    """Return psi'' of n modes in orthonormal Legendre polynomials, (k, n, p)."""
+    xi, weights = modes.quadrature()
+    degrees = np.arange(3 * modes.beta.shape[1] + 20)
+    P = np.polynomial.legendre.legvander(2 * xi - 1, degrees[-1]) * np.sqrt(2 * degrees + 1)
+    return modes.evaluate(xi, 2) @ (weights[:, None] * P)
+
+
+def common_base(series: Array, tolerance: float) -> Array:
+    """Return the fewest orthonormal rows (K, p) that leave less than tolerance of (j, n, p)."""
+    rows = series.reshape(-1, series.shape[-1])
+    sigma, V = np.linalg.svd(rows, full_matrices=False)[1:]
+    # every row loses at most the root of the squares left out, their sum at most sqrt(rows) of it
+    left = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1] * len(rows))
+    return V[: max(1, int((left > tolerance).sum()))]

@@ -1,0 +1,34 @@
+"""Modes of a line at any free length, against the matrices of the line at that length."""
+
+import numpy as np
+import pytest
+
+from flexctl.beam import assemble_matrices
+from flexctl.catalogue import BasisChoice, load_model
+from flexctl.plant.assembly import assemble_bodies
+
+BASES = {
+    "modes": BasisChoice(kind="modes", order=2),
+    "elements": BasisChoice(kind="elements", order=3),
+    "exact": BasisChoice(kind="modes", order=2, sliding="exact"),
+}
+LINES = [
+    ("theodore-ghosal-rrp", 1, "y"),
+    ("theodore-ghosal-rrp", 2, "x"),
+    ("tapered-link", 0, "y"),
+]
+
+
+@pytest.mark.parametrize("basis", BASES)
+@pytest.mark.parametrize(("model", "link", "direction"), LINES)
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_modes_diagonalise_mass_and_stiffness_at_every_length(basis, model, link, direction, share):
+    body = assemble_bodies(load_model(model), BASES[basis])[link]
+    length = body.link.length * (share if body.sliding else 1)
+    line = assemble_matrices(body.beam(length), direction, body.shapes_at(direction, length))
+    Phi, w = body.modes(direction, length), line.frequencies()
+
+    np.testing.assert_allclose(Phi.T @ line.mass @ Phi, np.eye(len(w)), atol=1e-9)
+    np.testing.assert_allclose(
+        Phi.T @ line.stiffness @ Phi / np.outer(w, w), np.eye(len(w)), atol=1e-9
+    )
