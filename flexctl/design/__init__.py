@@ -1,6 +1,6 @@
 """From plant and weights to a controller, and what its gains promise."""
 
-from flexctl.design.controller import Controller, design_controller, torque_limits
+from flexctl.design.controller import Controller, design_controller, design_on, torque_limits
 from flexctl.design.driven_mass import DrivenMass, split_mass
 from flexctl.design.fast_loop import FastFeedback, design_fast_loop
 from flexctl.design.instruments import Instruments, gauge_matrix, gauge_positions
@@ -42,6 +42,7 @@ __all__ = [
     "design_fast_loop",
     "design_lqr",
     "design_observer",
+    "design_on",
     "design_second_loop",
     "gauge_matrix",
     "gauge_positions",

@@ -202,6 +202,17 @@ def design_controller(
     plant = assemble_plant(
         arm, basis or design.basis, interpreted=interpreted, stiffness_error=stiffness_error
     )
+    return design_on(plant, design)
+
+
+def design_on(plant: Plant, design: Design) -> Controller:
+    """Make the controller of a design file on a plant that is there already.
+
+    Gains that are varied need no new equations of motion: what a plant has been asked for once, it
+    keeps. Raises as `design_controller`.
+    """
+    arm = plant.arm
+    check_design(arm, design)
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
     parts, observer = _LAWS[design.method](plant, design, reference), None

@@ -79,7 +79,7 @@ class _Problem(ct.Structure):
 
 class _Result(ct.Structure):
     _fields_ = (
-        *((name, _doubles) for name in ("q", "v", "a", "tau")),
+        *((name, _doubles) for name in ("q", "v", "a", "tau", "z")),
         *((name, _doubles) for name in ("supplied", "dissipated", "saturated")),
         *((name, _int) for name in ("steps", "rejected", "evaluations")),
         ("time", _double),
@@ -156,7 +156,8 @@ def run_compiled(
 ) -> Run | RunFailure:
     """Integrate a closed loop from `start` = (q0, v0, tau0), sampled at `times` (N,) [s]."""
     n, m, N = loop.truth.n, loop.truth.m, len(times)
-    shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N)}
+    n_z = loop.controller.n_state
+    shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N), "z": (n_z, N)}
     out = {name: np.zeros(shape, order="F") for name, shape in shapes.items()}
     out |= {"supplied": np.zeros(N), "dissipated": np.zeros(N), "saturated": np.zeros(m)}
     result = _Result(**{name: values.ctypes.data_as(_doubles) for name, values in out.items()})
@@ -167,7 +168,7 @@ def run_compiled(
         method=method.number,
         n=n,
         m=m,
-        n_z=loop.controller.n_state,
+        n_z=n_z,
         n_hat=loop.controller.n_estimated,
         n_lines=len(loop.truth.lines),
         held=int(loop.controller.sample_time is not None),

@@ -177,6 +177,7 @@ static void take_sample(state_t *s, casadi_int sample, double t, double h, doubl
   s->method->interpolate(s, h, x, y);
   memcpy(r->q + sample * n, y, n * sizeof(double));
   memcpy(r->v + sample * n, y + n, n * sizeof(double));
+  memcpy(r->z + sample * s->n_z, y + 2 * n, s->n_z * sizeof(double));
   if (s->p->held) memcpy(r->tau + sample * m, s->held_tau, m * sizeof(double));
   else {
     evaluate_reference(s, t + x * h);

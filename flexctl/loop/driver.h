@@ -53,6 +53,7 @@ typedef struct {
 typedef struct {
   double *q, *v, *a;             /* (n, n_samples) by columns */
   double *tau;                   /* (m, n_samples) */
+  double *z;                     /* (n_z, n_samples) */
   double *supplied, *dissipated; /* (n_samples,) */
   double *saturated;             /* (m,) seconds at the torque limit */
   casadi_int steps, rejected, evaluations;

@@ -59,6 +59,7 @@ class Tolerance:
 class Run:
     """Signals of a finished run at N times: q, v, a (n, N), tau (m, N), energies [J] (N,).
 
+    `z` are the states of the law (n_z, N).
     `saturated` is the time [s] that each joint (m,) spent at its torque limit.
     """
 
@@ -66,6 +67,7 @@ class Run:
     v: Array
     a: Array
     tau: Array
+    z: Array
     supplied: Array
     dissipated: Array
     saturated: Array

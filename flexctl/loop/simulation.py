@@ -222,6 +222,7 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
         v=run.v,
         a=run.a,
         tau=run.tau,
+        z=run.z,
         desired=desired,
         desired_rate=desired_rate,
         tip=evaluate_columns(loop, "tip", run.q)[0],

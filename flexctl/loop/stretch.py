@@ -141,5 +141,6 @@ class Signals:
         """Signals by name."""
         n = self._stretch.n
         states = {"q": self._x[:n], "v": self._x[n : 2 * n], "a": self._a, "tau": self._tau}
+        states["z"] = self._x[2 * n : -2]
         energies = {"supplied": self._x[-2], "dissipated": self._x[-1]}
         return {**states, **energies, "saturated": self._saturation()}

@@ -61,6 +61,8 @@ class Trajectory:
         Coordinates of the truth plant, rates and accelerations, (n, N).
     tau
         Actuator torques [N m] or forces [N], (m, N).
+    z
+        States of the law (n_z, N): integrals of errors, an observer's estimate.
     desired, desired_rate
         Reference of the joints, (m, N).
     tip, desired_tip
@@ -91,6 +93,7 @@ class Trajectory:
     v: Array
     a: Array
     tau: Array
+    z: Array
     desired: Array
     desired_rate: Array
     tip: Array
@@ -118,6 +121,7 @@ class Trajectory:
             checks.shape(name, getattr(self, name), (n, N))
         for name in ("tau", "desired", "desired_rate"):
             checks.shape(name, getattr(self, name), (m, N))
+        checks.shape("z", self.z, (len(self.z), N))
         for name in ("tip", "desired_tip"):
             checks.shape(name, getattr(self, name), (3, N))
         checks.shape("rest_tip", self.rest_tip, (3,))

@@ -1,7 +1,14 @@
 """The chain: equations of motion as CasADi functions, linearisation, kinematics."""
 
 from flexctl.plant.arithmetic import Instructions, evaluate_in
-from flexctl.plant.assembly import check_joints, default_joints, joint_range, tip_load
+from flexctl.plant.assembly import (
+    check_joints,
+    default_joints,
+    joint_range,
+    reference_joints,
+    tip_body,
+    tip_load,
+)
 from flexctl.plant.carried_roots import CarriedPlant, carry_roots, root_errors
 from flexctl.plant.compilation import (
     Evaluator,
@@ -45,7 +52,9 @@ __all__ = [
     "followed_range",
     "joint_range",
     "linearise",
+    "reference_joints",
     "require_inertia",
     "root_errors",
+    "tip_body",
     "tip_load",
 ]

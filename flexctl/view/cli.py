@@ -218,12 +218,27 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     metavar="KEY=FROM:TO",
     help="A number of the arm or the design instead of time, such as payload.mass=0.5:2.",
 )
+@click.option(
+    "--beside",
+    multiple=True,
+    metavar="BASIS[:TRUTH]",
+    help="Another discretisation beside it: e2 for law and arm on 2 elements, m2:e8 for a law "
+    "made on 2 modes around 8 elements (repeatable).",
+)
 @options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
-def track(model: str, design: str, motion: str | None, points: int, vary: str, **given: Any) -> int:
+def track(
+    model: str,
+    design: str,
+    motion: str | None,
+    points: int,
+    vary: str,
+    beside: tuple[str, ...],
+    **given: Any,
+) -> int:
     """Follow the eigenvalues of DESIGN's loop around MODEL along its motion."""
     from flexctl.view.tracking import track_design
 
-    return _deliver(track_design, Asked(**given), model, design, motion, points, vary)
+    return _deliver(track_design, Asked(**given), model, design, motion, points, vary, beside)
 
 
 @cli.command()

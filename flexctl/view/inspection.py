@@ -14,6 +14,7 @@ from flexctl.beam import TipLoad, assemble_matrices, choose_basis
 from flexctl.catalogue import TWIST, Arm, BasisChoice, Link
 from flexctl.loop.verdict_json import basis_json
 from flexctl.plant import LinearPlant, Plant, assemble_plant, backend, default_joints, tip_load
+from flexctl.view.inspection_loads import assumed_poses, load_sentences, loads_in_pose
 from flexctl.view.inspection_table import inspection_table
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
@@ -113,7 +114,7 @@ def inspection_json(found: Inspection) -> dict[str, Any]:
     """Describe an inspection under the keys of the contract; SI units, rad/s."""
     plant, q = found.plant, found.q
     loads, S = tip_loads(plant, q), plant.straight(np.eye(plant.m))
-    return {
+    answer = {
         "model": plant.arm.name,
         "basis": basis_json(plant.basis),
         "coordinates": plant.coordinates,
@@ -129,6 +130,8 @@ def inspection_json(found: Inspection) -> dict[str, Any]:
             name: {d: _physical(plant, j, q, load) for d, load in loads[name].items()}
             for j, name in _flexible(plant)
         },
+        "tip_load_pose": assumed_poses(plant),
+        "tip_load_here": loads_in_pose(plant, q),
         "frequencies_locked": found.frequencies_locked,
         "frequencies_free": found.frequencies_free,
         **({"frequencies_rotor_free": found.frequencies_rotor_free} if plant.rotors else {}),
@@ -137,8 +140,8 @@ def inspection_json(found: Inspection) -> dict[str, Any]:
         "mass": total_mass(plant.arm),
         **({"flexible_joints": flexible_joints(plant.arm)} if plant.rotors else {}),
         "backend": backend(),
-        "assumptions": _assumptions(plant),
     }
+    return answer | {"assumptions": [*_assumptions(plant), *load_sentences(plant, answer)]}
 
 
 def tip_loads(plant: Plant, q: Array) -> ByPlane:
@@ -246,7 +249,7 @@ def _assumptions(plant: Plant) -> list[str]:
     loaded = (
         "link_frequencies: every link clamped at its root, alone, with a free tip"
         if plant.basis.kind == "elements"
-        else "link_frequencies: every link clamped at its root, alone, with the load tip_load"
+        else "link_frequencies: every link clamped at its root, alone, with the load of its shapes"
     )
     sentences = [
         *_line_sentences(links),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from flexctl.loop.tracking import (
     Tracked,
     Variation,
     at_rest,
+    find_alike,
     on_reference,
     on_run,
     over,
@@ -34,12 +35,14 @@ from flexctl.view.request import (
     truth_arm,
     truth_basis,
 )
+from flexctl.view.tracking_beside import read_beside, twin_json
 from flexctl.view.tracking_files import write_csv, write_netcdf
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 MOTIONS = ("run", "reference", "rest")
+_OWN = ("basis", "truth", "branches", "frozen", "places", "frozen_places", "n_matrices")
 _N_RUN = 2001  # samples of the run whose loops are linearised
 _INSTANT = (
     "; what varies in time is frozen at each instant, so that these eigenvalues alone decide "
@@ -61,44 +64,77 @@ class Request:
     last: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class Followed:
+    """Branches of one discretisation, along the motion and at rest; `how` the motion is taken."""
+
+    asked: Asked
+    moving: Tracked
+    rest: Tracked | None
+    how: str | None
+
+
 def track_design(
-    asked: Asked, model: str, word: str, motion: str | None, points: int, vary: str
+    asked: Asked,
+    model: str,
+    word: str,
+    motion: str | None,
+    points: int,
+    vary: str,
+    beside: Sequence[str] = (),
 ) -> Result:
     """Find what `flexctl track` prints."""
     check_targets(asked, ".csv", ".nc")
     request = read_range(vary) if vary else None
     if request and motion:
         raise InputError(f"--motion: wanted none with --over, came {motion}")
+    others = [read_beside(text, asked) for text in beside]
     design = load_design(word)
     if design.open_loop:
         raise InputError(f"{design.label}: wanted a design with feedback, came {design.method}")
+    found: list[Followed] = []
     with progress() as say:
-        if request:
-            moving, rest, how = _over(asked, model, design, request, points, say), None, None
-        else:
-            moving, rest, how = _along(asked, model, design, motion, points, say)
-    answer = _answer(asked, model, design, moving, rest, how)
-    return _result(answer, moving, rest)
+        for one in (asked, *others):
+            say(" ".join(beside[len(found) - 1 : len(found)]))
+            if request:
+                own = _over(one, model, design, request, points, say, fields=bool(others))
+            else:
+                how = found[0].how if found else motion
+                own = _along(one, model, design, how, points, say, fields=bool(others))
+            found.append(own)
+    return _result(found, model, design)
 
 
-def _result(answer: dict[str, Any], moving: Tracked, rest: Tracked | None) -> Result:
+def _result(found: Sequence[Followed], model: str, design: Design) -> Result:
+    first, *others = found
+    answer = _answer(first, model, design)
+    twins = [find_alike(first.moving, other.moving) for other in others]
+    answer["beside"] = [
+        {key: value for key, value in _answer(other, model, design).items() if key in _OWN}
+        | {"alike": [twin_json(twin) for twin in own]}
+        for other, own in zip(others, twins, strict=True)
+    ]
+
     def table() -> RenderableType:
         from flexctl.view.tracking_table import tracking_table
 
-        return tracking_table(moving, rest, answer)
+        return tracking_table(first.moving, first.rest, answer, twins)
 
     def figure() -> Any:
-        from flexctl.view.figures import plot_tracking
+        from flexctl.view.figures import plot_beside, plot_tracking
 
-        return plot_tracking(moving, rest, answer)
+        if others:
+            return plot_beside(first.moving, [o.moving for o in others], twins, answer)
+        return plot_tracking(first.moving, first.rest, answer)
 
+    kept = [(first.moving, first.rest), *((other.moving, other.rest) for other in others)]
     return Result(
         answer=answer,
         table=table,
         figure=figure,
         writers={
-            ".csv": lambda path: write_csv(path, moving, rest),
-            ".nc": lambda path: write_netcdf(path, moving, rest),
+            ".csv": lambda path: write_csv(path, kept),
+            ".nc": lambda path: write_netcdf(path, kept),
         },
     )
 
@@ -110,7 +146,9 @@ def _along(
     motion: str | None,
     points: int,
     say: Callable[[str], None],
-) -> tuple[Tracked, Tracked, str]:
+    *,
+    fields: bool = False,
+) -> Followed:
     """Follow them along the motion and at rest; both are the same where `rest` is asked for."""
     closed = _close(asked, model, design)
     end = closed.controller.reference.duration
@@ -119,20 +157,18 @@ def _along(
         raise InputError(f"{design.label}: wanted {wanted}, came a set point")
     grid = np.linspace(0, end, points)
     say(f"{points} poses of the motion at rest")
-    rest = track(at_rest(closed), grid)
+    rest = track(at_rest(closed), grid, fields=fields)
     how = motion or default_motion(closed)
     if how == "rest":
-        return rest, rest, how
+        return Followed(asked=asked, moving=rest, rest=rest, how=how)
     say("the motion")
     source = on_reference(closed) if how == "reference" else _run(closed, end)
-    return track(source, grid), rest, how
+    return Followed(asked=asked, moving=track(source, grid, fields=fields), rest=rest, how=how)
 
 
 def default_motion(closed: ClosedLoop) -> str:
     """Return how the motion is taken unless told: as it is run, where a Jacobian can be had."""
-    if closed.controller.sample_time is not None:
-        return "rest"
-    return "reference" if closed.controller.observer is not None else "run"
+    return "run" if closed.controller.sample_time is None else "rest"
 
 
 def _run(closed: ClosedLoop, end: float) -> Source:
@@ -153,7 +189,9 @@ def _over(
     request: Request,
     points: int,
     say: Callable[[str], None],
-) -> Tracked:
+    *,
+    fields: bool = False,
+) -> Followed:
     arm = truth_arm(load_arm(model, asked), asked)
     basis = design_basis(asked) or design.basis
     variation = Variation(
@@ -164,7 +202,9 @@ def _over(
         truth_basis=truth_basis(arm, basis, asked),
     )
     say(f"{points} values of {request.key}")
-    return track(over(variation), np.linspace(request.first, request.last, points))
+    values = np.linspace(request.first, request.last, points)
+    moving = track(over(variation), values, fields=fields)
+    return Followed(asked=asked, moving=moving, rest=None, how=None)
 
 
 def read_range(text: str) -> Request:
@@ -185,14 +225,8 @@ def read_range(text: str) -> Request:
     return Request(key=key, first=low, last=high)
 
 
-def _answer(
-    asked: Asked,
-    model: str,
-    design: Design,
-    moving: Tracked,
-    rest: Tracked | None,
-    how: str | None,
-) -> dict[str, Any]:
+def _answer(found: Followed, model: str, design: Design) -> dict[str, Any]:
+    asked, moving, rest, how = found.asked, found.moving, found.rest, found.how
     basis = design_basis(asked) or design.basis
     arm = load_arm(model, asked)
     return plain(

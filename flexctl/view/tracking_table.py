@@ -11,17 +11,23 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from flexctl.loop.margin.mode_names import in_words
-from flexctl.loop.tracking import Branch, Place, Tracked
+from flexctl.loop.tracking import Branch, Place, Tracked, Twin
 from flexctl.view.request import basis_words
 from flexctl.view.tables import literal, number, plain_table
+from flexctl.view.tracking_beside import beside_words, side_by_side
 
 _N_ROWS = 16
 _N_PLACES = 8
 _STILL = 1e-6  # share of itself that an eigenvalue moves by round-off
 
 
-def tracking_table(moving: Tracked, rest: Tracked | None, answer: dict[str, Any]) -> RenderableType:
-    """Put the slow branches and the places where branches meet under each other."""
+def tracking_table(
+    moving: Tracked,
+    rest: Tracked | None,
+    answer: dict[str, Any],
+    twins: Sequence[Sequence[Twin]] = (),
+) -> RenderableType:
+    """Put the slow branches, other discretisations and where branches meet under each other."""
     made = f"{answer['design']} made on {basis_words(answer['basis'])}"
     title = f"{answer['model']} on {basis_words(answer['truth'])} per link and plane, {made}"
     parts: list[RenderableType] = [_branches(moving, title)]
@@ -30,8 +36,28 @@ def tracking_table(moving: Tracked, rest: Tracked | None, answer: dict[str, Any]
     for tracked, of in ((moving, ""), (rest, " at rest")):
         if tracked and not (of and rest is moving):
             parts += _places(tracked, of)
+    names = [beside_words(one) for one in answer["beside"]]
+    parts += [_beside(name, own) for name, own in zip(names, twins, strict=True)]
     notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
-    return Group(*parts, *notes, literal(_verdict(moving, rest), "bold"))
+    said = [side_by_side(name, own) for name, own in zip(names, twins, strict=True)]
+    verdicts = [literal(words, "bold") for words in (_verdict(moving, rest), *said)]
+    return Group(*parts, *notes, *verdicts)
+
+
+def _beside(name: str, twins: Sequence[Twin]) -> Table:
+    """Differences of the imaginary parts of another discretisation; a dash where none is alike."""
+    columns = ("branch", "% at the start", "at the end", "lowest", "highest", "least alike")
+    title = f"Imaginary parts on {name}, beside these"
+    table = plain_table(title, *columns, numeric=(1, 2, 3, 4, 5))
+    for twin in twins[:_N_ROWS]:
+        off = 100 * (twin.ratio - 1)
+        alike = off[np.isfinite(off)] if np.isfinite(off).any() else np.array([np.nan])
+        numbers = (off[0], off[-1], alike.min(), alike.max(), twin.likeness.min())
+        row = [f"{x:.2g}" if np.isfinite(x) else "-" for x in numbers]
+        table.add_row(literal(twin.branch.label), *row)
+    if len(twins) > _N_ROWS:
+        table.add_row(f"{len(twins) - _N_ROWS} faster ones (--json)")
+    return table
 
 
 def _branches(tracked: Tracked, title: str) -> Table:

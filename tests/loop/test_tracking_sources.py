@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
+from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
+from flexctl.design import design_controller
 from flexctl.errors import InputError
-from flexctl.loop import simulate
+from flexctl.loop import close_loop, simulate
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.mode_names import ModeNames
 from flexctl.loop.tracking import (
@@ -18,7 +19,8 @@ from flexctl.loop.tracking import (
     over,
     titles,
 )
-from flexctl.loop.tracking.sources import matrix_in_motion, with_value
+from flexctl.loop.tracking.sources import loop_matrix, matrix_in_motion
+from flexctl.loop.tracking.variation import with_value
 
 BASIS = BasisChoice(kind="modes", order=1)
 
@@ -126,7 +128,7 @@ def test_at_rest_is_the_linearised_loop(two_link_loop):
     np.testing.assert_allclose(values, np.sort_complex(linear.poles), rtol=1e-6)
 
 
-def test_on_a_run_the_law_sums_up_its_integral(two_link_loop, stepper):
+def test_on_a_run_the_law_has_its_integral(two_link_loop, stepper):
     gains = {"Gp": 9.0, "Gv": 6.0, "Gi": 4.0}
     loop = two_link_loop(gains=gains)
     run = simulate(loop, times=np.linspace(0, loop.duration, 801))
@@ -136,7 +138,35 @@ def test_on_a_run_the_law_sums_up_its_integral(two_link_loop, stepper):
 
     exact = matrix_in_motion(loop, t, x[:n], x[n : 2 * n], x[2 * n :])
     found = on_run(loop, run).matrix(t)
-    np.testing.assert_allclose(found, exact, atol=1e-5 * np.abs(exact).max())
+    np.testing.assert_allclose(run.z[:, 300], x[2 * n :], rtol=1e-6)
+    np.testing.assert_allclose(found, exact, atol=1e-7 * np.abs(exact).max())
+
+
+def observing(make, **basis):
+    """A single link with an observer made on two modes, closed around another basis or the same."""
+    loop = {"measures": ["encoder", "tachometer", "strain_gauge"]}
+    design = make["design"]([0.0], [0.6], gains={"Gp": [120.0], "Gv": [26.0]}, loop=loop)
+    controller = design_controller(make["single"](), design, BasisChoice(order=2))
+    truth = BasisChoice.model_validate(basis) if basis else controller.plant.basis
+    return close_loop(controller, make["single"](), truth)
+
+
+def test_on_the_plant_that_it_knows_the_estimate_of_a_run_is_its_state(make):
+    run = simulate(observing(make), times=np.linspace(0, 0.3, 31))
+
+    np.testing.assert_allclose(run.z, np.vstack([run.q, run.v]), atol=1e-9)
+
+
+def test_with_an_observer_the_matrix_on_a_run_is_that_at_its_estimate(make):
+    loop = observing(make, kind="elements", order=2)
+    run = simulate(loop, times=np.linspace(0, 0.3, 61))
+    k, n = 30, loop.controller.plant.n
+    exact = matrix_in_motion(loop, float(run.t[k]), run.q[:, k], run.v[:, k], run.z[:, k])
+
+    assert np.abs(run.z[:n, k] - loop.controller.plant.straight(run.q[:1, k])).max() > 1e-6
+    np.testing.assert_allclose(
+        on_run(loop, run).matrix(float(run.t[k])), exact, atol=1e-9 * np.abs(exact).max()
+    )
 
 
 def test_joints_of_a_decoupled_arm_break_in_where_they_are_damped_critically(make):
@@ -252,10 +282,18 @@ def test_with_an_observer_a_loop_starts_its_reference_as_if_at_rest(rrp_loop):
     np.testing.assert_allclose(first, rest, atol=1e-9 * np.abs(rest).max())
 
 
-@pytest.mark.slow
-def test_the_estimate_of_an_observer_is_in_no_run(rrp_loop, rrp_run):
-    with pytest.raises(InputError, match="without an observer"):
-        on_run(
-            rrp_loop("rrp-observer", kind="modes", order=2),
-            rrp_run("rrp-stiff-decoupling", "modes", "modes", 2),
-        )
+@pytest.mark.parametrize("key", ["gains.Gp", "payload.mass"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_loop_over_a_number_is_the_one_made_anew(key, order):
+    arm, design = load_model("planar-two-link"), load_design("two-link-decoupling")
+    design = design.model_copy(update={"basis": BASIS})
+    truth = BasisChoice(order=order)
+    source = over(Variation(key=key, arm=arm, design=design, truth_basis=truth))
+    source.matrix(7.0)  # what is kept from one value must not reach the next
+    found = source.matrix(8.0)
+
+    anew = with_value(design, key, 8.0) if key == "gains.Gp" else design
+    changed = arm if key == "gains.Gp" else apply_settings(arm, [f"{key}=8.0"])
+    closed = close_loop(design_controller(changed, anew, interpreted=True), changed, truth)
+    pose = closed.controller.reference.final  # under the second loop, which the design has
+    np.testing.assert_array_equal(found, loop_matrix(linearise_loop(closed, pose, 1.0)))

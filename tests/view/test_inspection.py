@@ -1,9 +1,12 @@
 """`flexctl inspect`: its contract, and that its numbers are those of beam theory."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+from flexctl.catalogue import load_model
 
 KEYS = {
     "model",
@@ -13,6 +16,8 @@ KEYS = {
     "pose",
     "link_frequencies",
     "tip_load",
+    "tip_load_pose",
+    "tip_load_here",
     "link_frequencies_unloaded",
     "frequencies_locked",
     "frequencies_free",
@@ -142,3 +147,66 @@ def test_shear_and_turning_sections_lower_every_frequency(inspect, words):
     ]
 
     assert (np.array(stout) < np.array(plain)).all()
+
+
+LOAD = "link2.tip_load={ reference_pose = { joint3 = 1.0 }, include = ['M'] }"
+
+
+def said_of(found, link):
+    return next(words for words in found["assumptions"] if words.startswith(f"{link}: "))
+
+
+def test_a_link_with_all_terms_says_what_its_shapes_carry_and_where(inspect):
+    # link 3 of 0.4303 kg and 1.3 m, 1 m of it beyond the hub, with 0.0828 kg at its end
+    found = inspect("theodore-ghosal-rrp", "--pose", "joint3=1.0")
+    J = 0.331 * (1.0**3 + 0.3**3) / 3 + 0.0828
+
+    assert found["tip_load_pose"]["link2"] == {"joint3": 1.0}
+    assert found["tip_load"]["link2"]["z"]["J"] == pytest.approx(J)
+    carried = f"link2: clamped shapes that carry M = 0.5131 kg, J = 0 in y and {J:.4g} in z kg m^2"
+    assert said_of(found, "link2") == f"{carried}, the load at joint3 = 1"
+
+
+def test_another_pose_than_that_of_the_load_is_said_with_the_load_there(inspect):
+    found = inspect("theodore-ghosal-rrp", "--pose", "joint3=0.5")
+    J = 0.331 * (0.5**3 + 0.8**3) / 3 + 0.0828 * 0.5**2
+
+    assert found["tip_load_here"]["link2"]["z"]["J"] == pytest.approx(J)
+    here = f"in this pose it is M = 0.5131 kg, J = 0 in y and {J:.4g} in z kg m^2"
+    assert said_of(found, "link2").endswith(f"the load at joint3 = 1; {here}")
+
+
+def test_terms_that_a_file_leaves_out_are_named(inspect):
+    found = inspect("theodore-ghosal-rrp", "--set", LOAD, "--pose", "joint3=1.0")
+    words = said_of(found, "link2")
+
+    assert "that carry M = 0.5131 kg, the load at joint3 = 1; J, D left out; in this pose" in words
+    assert found["tip_load"]["link2"]["z"]["J"] == 0
+    assert found["tip_load_here"]["link2"]["z"]["J"] > 0.1
+
+
+def test_a_link_without_tip_load_says_so_and_what_lies_beyond(inspect, tmp_path):
+    text = (Path(load_model("theodore-ghosal-rrp").path)).read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("tip_load")]
+    path = tmp_path / "bare.toml"
+    bare = "\n".join(lines)
+    path.write_text(bare[: bare.index("[expect")], encoding="utf-8")
+    found = inspect(path)
+
+    assert found["tip_load_pose"] == {"link2": None, "link3": None}
+    bare = "link3: shapes of a clamped line with a free tip, no tip_load"
+    assert said_of(found, "link3") == f"{bare}; what lies beyond it in this pose has M = 0.0828 kg"
+
+
+def test_a_sliding_link_says_at_which_length_its_shapes_are_taken(inspect):
+    found = inspect("theodore-ghosal-rrp", "--pose", "joint3=0.5")
+
+    assert found["tip_load_pose"]["link3"] == {"joint3": 1.0}
+    assert said_of(found, "link3").startswith("link3: clamped shapes that carry M = 0.0828 kg")
+
+
+def test_elements_assume_no_load(inspect):
+    found = inspect("theodore-ghosal-rrp", "-e", "1")
+
+    assert found["tip_load_pose"] == {"link2": None, "link3": None}
+    assert not any(words.startswith("link2: ") for words in found["assumptions"])

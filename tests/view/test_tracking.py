@@ -141,6 +141,9 @@ def test_a_number_that_nothing_depends_on_is_said_to_be_one(flexctl):
             ("--motion", "rest", "--over", "payload.mass=1:2"),
             "--motion: wanted none with --over, came rest",
         ),
+        (("--beside", "4"), "--beside: wanted such as e2 or m2:e8, came '4'"),
+        (("--beside", "m2:"), "--beside: wanted such as e2 or m2:e8, came 'm2:'"),
+        (("--beside", "m0"), "--beside: wanted such as e2 or m2:e8, came 'm0'"),
         (("--out", "x.txt"), "--out: wanted a file ending in .csv or .nc or .json, came x.txt"),
     ],
 )
@@ -168,3 +171,63 @@ def test_a_set_point_is_refused(flexctl, tmp_path):
 
     assert (heard.status, heard.out) == (2, "")
     assert "wanted a reference that moves, or --over KEY=FROM:TO, came a set point" in heard.err
+
+
+@pytest.fixture(scope="module")
+def side(tmp_path_factory):
+    """Answer of the loop at rest on one mode, with two other discretisations beside it."""
+    from flexctl.view import cli
+
+    folder = tmp_path_factory.mktemp("beside")
+    paths = {kind: folder / f"tracked.{kind}" for kind in ("json", "csv", "svg")}
+    words = [*MOVING, "--motion", "rest", "--beside", "e1", "--beside", "m1:e2", "--json"]
+    assert cli.run([*map(str, words), "--out", str(paths["json"])]) == 0
+    words += ["--out", paths["csv"], "--plot", paths["svg"]]
+    assert cli.run([str(word) for word in words]) == 0
+    return json.loads(paths["json"].read_text()), paths
+
+
+def test_every_discretisation_beside_has_its_branches(side):
+    found, _ = side
+    bases = [(one["basis"]["kind"], one["truth"]["kind"]) for one in found["beside"]]
+
+    assert bases == [("elements", "elements"), ("modes", "elements")]
+    assert [len(one["branches"]) for one in found["beside"]] == [12, 20]
+    assert all(len(one["branches"][0]["re"]) == 5 for one in found["beside"])
+
+
+def test_what_is_alike_names_a_branch_and_how_far_it_is(side):
+    found, _ = side
+    other = found["beside"][1]
+    own = {one["label"]: one for one in found["branches"] if one["im"][0] > 0}
+    twin = next(one for one in other["alike"] if one["label"] == "link1.y.1")
+    k = twin["branch"][2]
+
+    ratio = other["branches"][k]["im"][2] / own[twin["label"]]["im"][2]
+    assert twin["ratio"][2] == pytest.approx(ratio)
+    assert ratio == pytest.approx(1, abs=0.1)
+
+
+def test_the_csv_file_has_every_discretisation(side):
+    found, paths = side
+    header, *rows = csv.reader(paths["csv"].read_text().splitlines())
+    k = next(k for k, name in enumerate(header) if name.startswith("beside2 0 "))
+
+    assert [float(row[k]) for row in rows] == found["beside"][1]["branches"][0]["re"]
+
+
+NAMES = ("1 mode, law on 2 modes", "1 element", "2 elements, law on 1 mode")
+
+
+def test_the_figure_says_which_marks_are_which(side):
+    words = side[1]["svg"].read_text()
+
+    assert all(f"<!-- {name} -->" in words for name in NAMES)
+
+
+def test_a_person_reads_how_far_discretisations_are_apart(flexctl):
+    heard = flexctl(*MOVING, "--motion", "rest", "--beside", "e1")
+
+    assert (heard.status, heard.err) == (0, "")
+    assert "Imaginary parts on 1 element, beside these" in heard.out
+    assert "1 element: " in heard.out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -63,6 +63,9 @@ class Tracked:
         Where branches meet or could not be joined safely; they name indices of `branches`.
     n_matrices
         How many loops were linearised.
+    fields
+        What every branch moves (k, G, n), as `motion_fields` has it; None where it was not asked
+        for.
     """
 
     parameter: str
@@ -70,6 +73,7 @@ class Tracked:
     branches: tuple[Branch, ...]
     places: tuple[Place, ...]
     n_matrices: int
+    fields: ComplexArray | None = field(default=None, repr=False)
 
     @property
     def upper(self) -> tuple[Branch, ...]:
@@ -87,8 +91,10 @@ class Tracked:
         return tuple(place for place in self.places if place.kind == "unsafe")
 
 
-def track(source: Source, grid: Array) -> Tracked:
+def track(source: Source, grid: Array, *, fields: bool = False) -> Tracked:
     """Follow the eigenvalues of a family of loops over a grid of its parameter (k,), ascending.
+
+    `fields` keeps what every branch moves, by which `find_alike` compares discretisations.
 
     Raises
     ------
@@ -106,7 +112,12 @@ def track(source: Source, grid: Array) -> Tracked:
         branches=tuple(_branch(k, names[k], values[:, k], labels) for k in order),
         places=tuple(_renumbered(place, order) for place in joined.places),
         n_matrices=joined.n_matrices,
+        fields=_fields(source, grid, joined.right[at][:, :, order]) if fields else None,
     )
+
+
+def _fields(source: Source, grid: Array, vectors: ComplexArray) -> ComplexArray:
+    return np.array([source.fields(float(s)) @ V for s, V in zip(grid, vectors, strict=True)])
 
 
 def _slow_first(joined: Branches) -> list[int]:

@@ -23,12 +23,14 @@ from flexctl.view.figures.pages import (
 )
 from flexctl.view.figures.separation import plot_separation
 from flexctl.view.figures.tracking import plot_tracking
+from flexctl.view.figures.tracking_beside import plot_beside
 
 __all__ = [
     "Curve",
     "add_legend",
     "by_rank",
     "make_curves",
+    "plot_beside",
     "plot_chart",
     "plot_comparison",
     "plot_deflections",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from flexctl.view.papers import theodore_ghosal_bases as bases
+from flexctl.view.papers import theodore_ghosal_branches as branches
 from flexctl.view.papers import theodore_ghosal_conclusions as conclusions
 from flexctl.view.papers import theodore_ghosal_control as control
 from flexctl.view.papers import theodore_ghosal_counts as counts
@@ -15,6 +16,7 @@ from flexctl.view.papers import theodore_ghosal_kinematics as kinematics
 from flexctl.view.papers import theodore_ghosal_lemma as lemma
 from flexctl.view.papers import theodore_ghosal_loads as loads
 from flexctl.view.papers import theodore_ghosal_meshes as meshes
+from flexctl.view.papers import theodore_ghosal_motion as motion
 from flexctl.view.papers import theodore_ghosal_stiffness as stiffness
 from flexctl.view.papers.claim import Claim
 
@@ -70,6 +72,19 @@ CLAIMS: tuple[Callable[[], Claim], ...] = (
     *equations.CLAIMS,
     kinematics.drawing,
     kinematics.data,
+    motion.desired,
+    motion.joint_errors,
+    motion.tip_error,
+    motion.second_loop,
+    motion.similar,
+    motion.behind,
+    motion.reason,
+    branches.always_higher,
+    branches.converge,
+    branches.acceptable,
+    branches.invariant,
+    branches.varying,
+    branches.proportional,
     conclusions.recommendation,
     dynamics.coriolis,
     dynamics.inverse,

@@ -7,7 +7,15 @@ from functools import cache
 import numpy as np
 
 from flexctl.beam import Beam
-from flexctl.catalogue import Arm, BasisChoice, Design, load_design, load_model, with_options
+from flexctl.catalogue import (
+    Arm,
+    BasisChoice,
+    Design,
+    apply_settings,
+    load_design,
+    load_model,
+    with_options,
+)
 from flexctl.catalogue.design import Gains
 from flexctl.checks import Array
 from flexctl.design.reference import make_reference
@@ -21,9 +29,17 @@ STIFF, GENTLE = (400.0, 40.0), (100.0, 20.0)  # Gp [1/s^2], Gv [1/s]: the paper 
 
 
 @cache
-def arm(damping: float = 0.0) -> Arm:
-    """Load the paper's arm with this damping ratio: the paper has none, the catalogue's 1 %."""
-    return with_options(load_model("theodore-ghosal-rrp"), foreshortening=None, damping=damping)
+def arm(damping: float = 0.0, load: str = "MJD") -> Arm:
+    """Load the paper's arm with this damping ratio: the paper has none, the catalogue's 1 %.
+
+    `load` is what link 2's shapes know of what lies beyond: the paper's are ``M`` alone, the
+    catalogue's ``MJD``.
+    """
+    found = with_options(load_model("theodore-ghosal-rrp"), foreshortening=None, damping=damping)
+    if load == "MJD":
+        return found
+    known = f"link2.tip_load={{ reference_pose = {{ joint3 = 1.0 }}, include = {list(load)} }}"
+    return apply_settings(found, [known])
 
 
 def line() -> Beam:

@@ -1,0 +1,121 @@
+"""Branches of one discretisation beside those of another that move alike."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flexctl.beam import assemble_matrices
+from flexctl.catalogue import BasisChoice, load_design, load_model
+from flexctl.design import design_controller
+from flexctl.errors import InputError
+from flexctl.loop import close_around
+from flexctl.loop.tracking import at_rest, find_alike, match_fields, motion_fields, track
+from flexctl.plant import assemble_plant
+
+JOINTS = np.array([0.3, -0.4, 0.7])
+
+
+@pytest.mark.parametrize("basis", [("modes", 2), ("elements", 1)])
+@pytest.mark.parametrize(("body", "direction"), [(1, "y"), (1, "z"), (2, "x"), (2, "y")])
+def test_the_square_of_a_field_is_that_in_the_mass_matrix_of_the_line(basis, body, direction):
+    choice = BasisChoice.model_validate(dict(zip(("kind", "order"), basis, strict=True)))
+    plant = assemble_plant(load_model("theodore-ghosal-rrp"), choice, interpreted=True)
+    own = [f"link{body + 1}.{direction}." in name for name in plant.coordinates]
+    at = np.flatnonzero(own)
+    F = motion_fields(plant, JOINTS, 2 * plant.n + 3)
+    beam = plant.bodies[body].beam(JOINTS[2] if body == 2 else 1.0)
+    shapes = plant.bodies[body].planes[direction]
+    wanted = assemble_matrices(beam, direction, shapes).mass
+
+    assert F.shape[1] == 2 * plant.n + 3
+    assert F[:, at].T @ F[:, at] == pytest.approx(wanted, rel=1e-10, abs=1e-14)
+    assert not F[:, plant.n :].any()
+
+
+def test_joints_count_with_the_inertia_that_they_see():
+    arm = load_model("theodore-ghosal-rrp")
+    plant = assemble_plant(arm, BasisChoice(order=1), interpreted=True)
+    F = motion_fields(plant, JOINTS, 2 * plant.n)
+    seen = np.diag(plant.mass_matrix(plant.straight(JOINTS)))[:3]
+
+    assert np.diag(F.T @ F)[:3] == pytest.approx(seen)
+
+
+def test_what_is_permuted_and_turned_is_found_again():
+    rng = np.random.default_rng(6)
+    first = rng.standard_normal((9, 5)) + 1j * rng.standard_normal((9, 5))
+    order = np.array([3, 0, 4, 1, 2])
+    second = np.exp(1j * np.arange(5)) * (2 * first)[:, order]
+    found, likeness = match_fields(first, second)
+
+    assert found.tolist() == np.argsort(order).tolist()
+    assert likeness == pytest.approx(np.ones(5))
+
+
+def test_what_has_no_counterpart_is_left_alone():
+    found, likeness = match_fields(np.eye(3), np.eye(3)[:, [2]])
+
+    assert found.tolist() == [-1, -1, 0]
+    assert likeness.tolist() == [0, 0, 1]
+
+
+def tracked(kind, order, *, fields=True, joints=3):
+    basis = BasisChoice.model_validate({"kind": kind, "order": order})
+    arm = load_model("planar-two-link")
+    controller = design_controller(arm, load_design("two-link-decoupling"), basis, interpreted=True)
+    closed = close_around(controller, controller.plant)
+    end = controller.reference.duration
+    return track(at_rest(closed), np.linspace(0, end, joints), fields=fields)
+
+
+@pytest.fixture(scope="module")
+def coarse():
+    return tracked("elements", 1)
+
+
+@pytest.fixture(scope="module")
+def fine():
+    return tracked("elements", 2)
+
+
+def test_a_discretisation_is_alike_to_itself(fine):
+    found = find_alike(fine, fine)
+
+    assert found
+    assert all((twin.ratio == 1).all() for twin in found)
+    assert all(twin.likeness == pytest.approx(np.ones(3)) for twin in found)
+
+
+def test_a_finer_mesh_has_the_slow_branches_a_little_lower(coarse, fine):
+    found = find_alike(coarse, fine)
+    slow = [twin.ratio for twin in found[:2]]
+
+    assert len(found) == 4  # two lines of one element: four pairs that swing
+    assert np.max(slow) < 1  # stiffer by Rayleigh and Ritz, under a law that decouples the joints
+    assert np.min(slow) > 0.98
+
+
+@pytest.mark.parametrize("k", [0, 2])
+def test_the_values_are_those_of_the_branches_named(coarse, fine, k):
+    for_each = [
+        (fine.branches[t.index[k]].values[k], t.values[k]) for t in find_alike(coarse, fine)
+    ]
+    wanted, found = zip(*for_each, strict=True)
+
+    assert found == wanted
+
+
+def test_a_branch_that_nothing_is_alike_has_no_ratio(coarse, fine):
+    noise = np.random.default_rng(3).standard_normal(fine.fields.shape)
+    found = find_alike(coarse, replace(fine, fields=noise.astype(complex)))
+
+    assert all(np.isnan(twin.ratio).all() for twin in found)
+    assert all((twin.index == -1).all() and (twin.likeness < 0.5).all() for twin in found)
+
+
+def test_other_grids_and_missing_fields_are_refused(coarse):
+    with pytest.raises(InputError, match="the same values of the parameter"):
+        find_alike(coarse, tracked("elements", 1, joints=2))
+    with pytest.raises(InputError, match="branches with their fields"):
+        find_alike(coarse, replace(coarse, fields=None))
