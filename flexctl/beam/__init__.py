@@ -5,7 +5,7 @@ from collections.abc import Callable
 from flexctl.beam.analyticity import AnalyticEllipse, analytic_discs, analytic_ellipse
 from flexctl.beam.assumed_modes import AssumedModes, ModeShapes
 from flexctl.beam.chebyshev import chebyshev_polynomials, clenshaw
-from flexctl.beam.course import PLAIN, Course, Lump, merged, panel_rule
+from flexctl.beam.course import PLAIN, Course, Lump, density_rule, merged
 from flexctl.beam.frequency_equation import (
     FrequencyEquation,
     equation_terms,
@@ -113,6 +113,7 @@ __all__ = [
     "clamped_mass_roots",
     "clenshaw",
     "count_roots_below",
+    "density_rule",
     "drop_above",
     "equation_terms",
     "fit_root_modes",
@@ -122,7 +123,6 @@ __all__ = [
     "merged",
     "modal_damping",
     "moving_modes",
-    "panel_rule",
     "root_rate",
     "root_shapes",
     "roots_along",

@@ -16,7 +16,7 @@ from flexctl.beam.course import Course
 from flexctl.beam.line import TipLoad
 from flexctl.beam.matrices import tip_mass, unit_matrices
 from flexctl.beam.piecewise import IntegratedPolynomials
-from flexctl.beam.shapes import Array, Shapes, check_order, points
+from flexctl.beam.shapes import Array, Shapes, check_order, mode_names, points
 from flexctl.errors import InputError
 
 _AGREEMENT = 1e-10  # of the frequencies with those of half as many more functions per piece
@@ -54,7 +54,7 @@ class RitzModes(Shapes):
     @property
     def names(self) -> tuple[str, ...]:
         """The names "1", "2" and so on."""
-        return tuple(str(i + 1) for i in range(self.C.shape[1]))
+        return mode_names(self.C.shape[1])
 
     @property
     def power(self) -> NDArray[np.int64]:
