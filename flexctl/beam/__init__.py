@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from flexctl.beam.analyticity import AnalyticEllipse, analytic_discs, analytic_ellipse
 from flexctl.beam.assumed_modes import AssumedModes, ModeShapes
-from flexctl.beam.chebyshev import chebyshev_polynomials, clenshaw
+from flexctl.beam.chebyshev import chebyshev_polynomials, chebyshev_sum
 from flexctl.beam.course import PLAIN, Course, Lump, density_rule, merged
 from flexctl.beam.frequency_equation import (
     FrequencyEquation,
@@ -109,9 +109,9 @@ __all__ = [
     "analytic_ellipse",
     "assemble_matrices",
     "chebyshev_polynomials",
+    "chebyshev_sum",
     "choose_basis",
     "clamped_mass_roots",
-    "clenshaw",
     "count_roots_below",
     "density_rule",
     "drop_above",

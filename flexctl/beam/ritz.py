@@ -151,8 +151,9 @@ def ritz_modes(order: int, tip: TipLoad, course: Course, motions: int = 0) -> Ri
     it can turn freely (1 motion of a straight line), or turn and shift (2).  Then the modes are
     seen from the moving tangent at the root, phi(xi) - phi(0) - phi'(0) xi, so that they are
     clamped shapes like all others: with the rigid motion they span what the modes phi span.  They
-    have int psi^2 dm = m of the line with its lumps, int mu psi^2 dxi + sum m psi^2 + rotary = 1,
-    and psi(1) > 0, or bend upwards at the root where the tip hardly moves.
+    have int mu psi^2 dxi + sum m psi^2 + rotary = 1, lumps and turning sections counted: psi^2 dm
+    over all that the line is gives rho A l, its mass without lumps.  psi(1) > 0, or they bend
+    upwards at the root where the tip hardly moves.
 
     Raises
     ------
