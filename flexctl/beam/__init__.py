@@ -70,7 +70,6 @@ __all__ = [
     "HIGHEST_ORDER",
     "INTEGRALS",
     "PLAIN",
-    "TWIST",
     "TWIST_BASES",
     "AnalyticEllipse",
     "AssumedModes",
