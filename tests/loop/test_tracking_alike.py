@@ -60,13 +60,13 @@ def test_what_has_no_counterpart_is_left_alone():
     assert likeness.tolist() == [0, 0, 1]
 
 
-def tracked(kind, order, *, fields=True, joints=3):
+def tracked(kind, order, *, poses=3):
     basis = BasisChoice.model_validate({"kind": kind, "order": order})
     arm = load_model("planar-two-link")
     controller = design_controller(arm, load_design("two-link-decoupling"), basis, interpreted=True)
     closed = close_around(controller, controller.plant)
     end = controller.reference.duration
-    return track(at_rest(closed), np.linspace(0, end, joints), fields=fields)
+    return track(at_rest(closed), np.linspace(0, end, poses), fields=True)
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +114,11 @@ def test_a_branch_that_nothing_is_alike_has_no_ratio(coarse, fine):
     assert all((twin.index == -1).all() and (twin.likeness < 0.5).all() for twin in found)
 
 
-def test_other_grids_and_missing_fields_are_refused(coarse):
+def test_another_grid_is_refused(coarse):
     with pytest.raises(InputError, match="the same values of the parameter"):
-        find_alike(coarse, tracked("elements", 1, joints=2))
+        find_alike(coarse, tracked("elements", 1, poses=2))
+
+
+def test_missing_fields_are_refused(coarse):
     with pytest.raises(InputError, match="branches with their fields"):
         find_alike(coarse, replace(coarse, fields=None))
