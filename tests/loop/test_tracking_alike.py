@@ -6,21 +6,25 @@ import numpy as np
 import pytest
 
 from flexctl.beam import assemble_matrices
-from flexctl.catalogue import BasisChoice, load_design, load_model
+from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
 from flexctl.design import design_controller
 from flexctl.errors import InputError
 from flexctl.loop import close_around
 from flexctl.loop.tracking import at_rest, find_alike, match_fields, motion_fields, track
 from flexctl.plant import assemble_plant
 
+TORSION = "link2.torsion={ GJ = 876.3, polar_inertia = 9.12e-5 }"
 JOINTS = np.array([0.3, -0.4, 0.7])
 
 
 @pytest.mark.parametrize("basis", [("modes", 2), ("elements", 1)])
-@pytest.mark.parametrize(("body", "direction"), [(1, "y"), (1, "z"), (2, "x"), (2, "y")])
+@pytest.mark.parametrize(
+    ("body", "direction"), [(1, "y"), (1, "z"), (1, "twist"), (2, "x"), (2, "y")]
+)
 def test_the_square_of_a_field_is_that_in_the_mass_matrix_of_the_line(basis, body, direction):
     choice = BasisChoice.model_validate(dict(zip(("kind", "order"), basis, strict=True)))
-    plant = assemble_plant(load_model("theodore-ghosal-rrp"), choice, interpreted=True)
+    arm = apply_settings(load_model("theodore-ghosal-rrp"), [TORSION])
+    plant = assemble_plant(arm, choice, interpreted=True)
     own = [f"link{body + 1}.{direction}." in name for name in plant.coordinates]
     at = np.flatnonzero(own)
     F = motion_fields(plant, JOINTS, 2 * plant.n + 3)
