@@ -155,7 +155,7 @@ def mix_cost(shapes: LengthShapes) -> int:
     C = ca.vertcat(*[ca.horzcat(*row) for row in shapes.mix_at(s)])
     rate = ca.jtimes(C, s, 1)
     mix = ca.Function("mix", [s], [C, rate, ca.jtimes(rate, s, 1)], {"cse": True})
-    return int(count_operations(mix).to_json()["mul"])
+    return count_operations(mix).mul
 
 
 def lagrange_cost(sliding: str) -> int:
@@ -164,7 +164,7 @@ def lagrange_cost(sliding: str) -> int:
     plant = assemble_plant(
         load_model("theodore-ghosal-rrp"), basis, engine="lagrange", interpreted=True
     )
-    return int(count_operations(plant.casadi_functions["forward_dynamics"]).to_json()["mul"])
+    return count_operations(plant.casadi_functions["forward_dynamics"]).mul
 
 
 def rooted_cost(carried: CarriedPlant) -> int:
@@ -175,7 +175,7 @@ def rooted_cost(carried: CarriedPlant) -> int:
     roots = carried.shapes.modes.roots_at([s], carried.shapes.load_at(s))
     outputs = [*carried.motion(*inputs, ca.vertcat(*roots))]
     found = ca.Function("motion", inputs, outputs, {"cse": True})
-    return int(count_operations(found).to_json()["mul"])
+    return count_operations(found).mul
 
 
 def carried_run(carried: CarriedPlant, tolerance: float) -> tuple[float, float]:
@@ -218,7 +218,7 @@ def three_ways() -> None:
     table = fit_sliding_shapes(2, LINE, *RANGE, 1e-9)
     roots = root_shapes(2, LINE, *RANGE)
     carried = carry_roots(load_model("theodore-ghosal-rrp"), 2)
-    motion = int(count_operations(carried.motion).to_json()["mul"])
+    motion = count_operations(carried.motion).mul
     print("two exact modes of link 3       numbers kept   mult. of mix   of forward dynamics")
     print(f"{'table':32s}{table.mix.size:12d}{mix_cost(table):15d}{lagrange_cost('exact'):22d}")
     print(
@@ -259,7 +259,7 @@ def main() -> None:
         run = move(loop)
         tip = 1e6 * np.linalg.norm(run.tip - best.tip, axis=0).max()
         bending = np.abs(run.bending - best.bending).max() / np.abs(best.bending).max()
-        count = count_operations(loop.truth.casadi_functions["forward_dynamics"]).to_json()["mul"]
+        count = count_operations(loop.truth.casadi_functions["forward_dynamics"]).mul
         print(
             f"{name:24s}{tip:12.2f}{bending:12.1e}{run.imbalance:12.1e}{count:8d}{run.seconds:10.2f}",
             flush=True,

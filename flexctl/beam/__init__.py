@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from flexctl.beam.analyticity import AnalyticEllipse, analytic_discs, analytic_ellipse
 from flexctl.beam.assumed_modes import AssumedModes, ModeShapes
-from flexctl.beam.chebyshev import chebyshev_polynomials, clenshaw
-from flexctl.beam.course import PLAIN, Course, Lump, merged, panel_rule
+from flexctl.beam.chebyshev import chebyshev_polynomials, chebyshev_sum
+from flexctl.beam.course import PLAIN, Course, Lump, density_rule, merged
 from flexctl.beam.frequency_equation import (
     FrequencyEquation,
     equation_terms,
@@ -70,7 +70,6 @@ __all__ = [
     "HIGHEST_ORDER",
     "INTEGRALS",
     "PLAIN",
-    "TWIST",
     "TWIST_BASES",
     "AnalyticEllipse",
     "AssumedModes",
@@ -109,10 +108,11 @@ __all__ = [
     "analytic_ellipse",
     "assemble_matrices",
     "chebyshev_polynomials",
+    "chebyshev_sum",
     "choose_basis",
     "clamped_mass_roots",
-    "clenshaw",
     "count_roots_below",
+    "density_rule",
     "drop_above",
     "equation_terms",
     "fit_root_modes",
@@ -122,7 +122,6 @@ __all__ = [
     "merged",
     "modal_damping",
     "moving_modes",
-    "panel_rule",
     "root_rate",
     "root_shapes",
     "roots_along",

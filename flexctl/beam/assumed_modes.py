@@ -11,7 +11,7 @@ from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.ritz import ritz_modes
 from flexctl.beam.roots import clamped_mass_roots
-from flexctl.beam.shapes import Array, Shapes, check_order
+from flexctl.beam.shapes import Array, Shapes, check_order, mode_names
 from flexctl.beam.tip_conditions import null_direction
 from flexctl.beam.waves import clamped_waves
 
@@ -73,7 +73,7 @@ class ModeShapes(Shapes):
     @property
     def names(self) -> tuple[str, ...]:
         """The names "1", "2" and so on."""
-        return tuple(str(i + 1) for i in range(self.beta.size))
+        return mode_names(self.beta.size)
 
     @property
     def power(self) -> NDArray[np.int64]:

@@ -71,21 +71,19 @@ def nodes_for_proof(what: str, rho: float, most: float, error: float) -> int:
     return count
 
 
-def clenshaw(coefficients: Sequence[float] | Array, t: Any) -> Any:
-    """Return the sum of c_k T_k(t), t in [-1, 1], a number, an array or a CasADi expression.
+def chebyshev_sum(coefficients: Sequence[Any] | Array, t: Any) -> Any:
+    """Return the sum of c_k T_k(t), t in [-1, 1]: numbers, arrays or CasADi expressions.
 
-    2 + 2 k operations for degree k >= 1.  Its derivative by automatic differentiation is that of
-    the polynomial, so a table and its derivatives never contradict each other.
+    Its derivative by automatic differentiation is that of the polynomial, so a table and its
+    derivatives never contradict each other.
     """
-    ahead, beyond = 0.0, 0.0
-    twice = 2 * t
-    for c in reversed(coefficients[1:]):
-        ahead, beyond = float(c) + twice * ahead - beyond, ahead
-    return float(coefficients[0]) + t * ahead - beyond
+    T = chebyshev_polynomials(len(coefficients) - 1, t)
+    terms = (c * x for c, x in zip(coefficients[1:], T[1:], strict=True))
+    return sum(terms, start=coefficients[0])
 
 
 def chebyshev_polynomials(degree: int, t: Any) -> list[Any]:
-    """Return T_0(t) .. T_degree(t) in any arithmetic: cheaper than Clenshaw's for many series."""
+    """Return T_0(t) .. T_degree(t) in any arithmetic."""
     found = [1.0, t]
     while len(found) <= degree:
         found.append(2 * t * found[-1] - found[-2])

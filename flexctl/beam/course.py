@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexctl.beam.shapes import Array, Shapes, gauss
+from flexctl.beam.shapes import Array, Shapes, panel_rule
 from flexctl.catalogue.profile import UNIFORM, Profile
 from flexctl.errors import InputError
 
@@ -93,7 +93,7 @@ class Course:
         """
         if self.plain:
             return shapes.quadrature()
-        return panel_rule(merged(shapes.breaks, self.breaks), shapes.points_per_panel)
+        return density_rule(merged(shapes.breaks, self.breaks), shapes.points_per_panel)
 
 
 PLAIN = Course()
@@ -106,8 +106,6 @@ def merged(*breaks: Array) -> Array:
     return np.array([0.0, *inner[inner < 1 - _ROUND_OFF], 1.0])
 
 
-def panel_rule(breaks: Array, points: int) -> tuple[Array, Array]:
+def density_rule(breaks: Array, points: int) -> tuple[Array, Array]:
     """Return Gauss points and weights on every panel, for densities on top of `points` each."""
-    xi, weights = gauss(points + _EXTRA_POINTS)
-    starts, widths = breaks[:-1, None], np.diff(breaks)[:, None]
-    return (starts + widths * xi).ravel(), (widths * weights).ravel()
+    return panel_rule(breaks, points + _EXTRA_POINTS)

@@ -56,9 +56,7 @@ def frequency_equation(beta: Array, load: LoadPath) -> FrequencyEquation:
     FrequencyEquation
         Source: [TG95], (38) and (41) to (44).
     """
-    f, by_beta, by_load = equation_terms(
-        beta, (load.mass, load.inertia, load.offset, load.determinant)
-    )
+    f, by_beta, by_load = equation_terms(beta, load.parts)
     return FrequencyEquation(f=f, by_beta=by_beta, by_load=np.array(by_load))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flexctl.beam.course import Course
-from flexctl.beam.piecewise import PiecewisePolynomials
+from flexctl.beam.piecewise import piece_of
 from flexctl.beam.shapes import Array, Shapes, points
 from flexctl.errors import InputError
 
@@ -87,6 +87,18 @@ class _Elements(Shapes):
         """6: exact to degree 11, where two running integrals of slopes squared have degree 10."""
         return 6
 
+    def _tabulated(self, coefficients: Array, xi: Array, derivative: int) -> Array:
+        """Return the derivative at xi (k,), (2 n, k), of polynomials in s, (4, powers, n)."""
+        nodes = np.array(self.nodes)
+        element = piece_of(nodes, xi)
+        h = np.diff(nodes)[element]
+        derived = np.polynomial.polynomial.polyder(coefficients, derivative, axis=1)
+        powers = ((xi - nodes[element]) / h) ** np.arange(derived.shape[1])[:, None]
+        local = np.einsum("ipk,pk->ik", derived[:, :, element], powers) / h**derivative
+        psi = np.zeros((2 * len(nodes), xi.size))
+        psi[2 * element + np.arange(4)[:, None], np.arange(xi.size)] = local
+        return psi[2:]
+
 
 @dataclass(frozen=True, kw_only=True)
 class GradedElements(_Elements):
@@ -94,7 +106,8 @@ class GradedElements(_Elements):
 
     def evaluate(self, xi: Array, derivative: int) -> Array:
         """Return the derivative of all shapes at xi (k,), (2 n, k)."""
-        return PiecewisePolynomials(nodes=self.nodes, degree=3).evaluate(xi, derivative)
+        h = np.diff(self.nodes)
+        return self._tabulated(_cubics(h, np.zeros_like(h)), xi, derivative)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,15 +137,7 @@ class TimoshenkoElements(_Elements):
 
     def evaluate(self, xi: Array, derivative: int) -> Array:
         """Return the derivative of all deflections at xi (k,), (2 n, k)."""
-        h, f = self._sizes
-        zero, one = np.zeros_like(h), np.ones_like(h)
-        cubics = [
-            [1 + f, -f, -3 * one, 2 * one],
-            [zero, h * (1 + f / 2), -h * (2 + f / 2), h],
-            [zero, f, 3 * one, -2 * one],
-            [zero, -h * f / 2, -h * (1 - f / 2), h],
-        ]
-        return self._tabulated(np.array(cubics) / (1 + f), xi, derivative)
+        return self._tabulated(_cubics(*self._sizes), xi, derivative)
 
     def rotation(self, xi: ArrayLike) -> Array:
         """Return the rotation of the sections times l at xi (k,), (2 n, k)."""
@@ -160,13 +165,14 @@ class TimoshenkoElements(_Elements):
         ]
         return np.array(quadratics) / (1 + f)
 
-    def _tabulated(self, coefficients: Array, xi: Array, derivative: int) -> Array:
-        nodes = np.array(self.nodes)
-        element = np.clip(np.searchsorted(nodes, xi, side="right") - 1, 0, len(nodes) - 2)
-        h = np.diff(nodes)[element]
-        derived = np.polynomial.polynomial.polyder(coefficients, derivative, axis=1)
-        powers = ((xi - nodes[element]) / h) ** np.arange(derived.shape[1])[:, None]
-        local = np.einsum("ipk,pk->ik", derived[:, :, element], powers) / h**derivative
-        psi = np.zeros((2 * len(nodes), xi.size))
-        psi[2 * element + np.arange(4)[:, None], np.arange(xi.size)] = local
-        return psi[2:]
+
+def _cubics(h: Array, f: Array) -> Array:
+    """Deflections of elements of lengths h and shear ratios f (n,): of 1, s, s^2, s^3 (4, 4, n)."""
+    zero, one = np.zeros_like(h), np.ones_like(h)
+    cubics = [
+        [1 + f, -f, -3 * one, 2 * one],
+        [zero, h * (1 + f / 2), -h * (2 + f / 2), h],
+        [zero, f, 3 * one, -2 * one],
+        [zero, -h * f / 2, -h * (1 - f / 2), h],
+    ]
+    return np.array(cubics) / (1 + f)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexctl.beam.moving_modes import MovingModes
-from flexctl.beam.shapes import Array, Shapes
+from flexctl.beam.shapes import Array, Shapes, mode_names
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,7 +24,7 @@ class LegendreShapes(Shapes):
     @property
     def names(self) -> tuple[str, ...]:
         """The names "1", "2" and so on."""
-        return tuple(str(i + 1) for i in range(len(self.curvatures)))
+        return mode_names(len(self.curvatures))
 
     @property
     def power(self) -> NDArray[np.int64]:

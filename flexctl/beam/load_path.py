@@ -42,6 +42,11 @@ class LoadPath:
         """D (k, 1) [-]."""
         return self.value[:, 2:3]
 
+    @property
+    def parts(self) -> tuple[Array, Array, Array, Array]:
+        """M, J, D and M J - D^2 (k, 1) [-], as `equation_terms` takes them."""
+        return self.mass, self.inertia, self.offset, self.determinant
+
     @classmethod
     def through(
         cls,

@@ -16,7 +16,7 @@ from flexctl.beam.course import Course
 from flexctl.beam.line import TipLoad
 from flexctl.beam.matrices import tip_mass, unit_matrices
 from flexctl.beam.piecewise import IntegratedPolynomials
-from flexctl.beam.shapes import Array, Shapes, check_order, points
+from flexctl.beam.shapes import Array, Shapes, check_order, mode_names, points
 from flexctl.errors import InputError
 
 _AGREEMENT = 1e-10  # of the frequencies with those of half as many more functions per piece
@@ -54,7 +54,7 @@ class RitzModes(Shapes):
     @property
     def names(self) -> tuple[str, ...]:
         """The names "1", "2" and so on."""
-        return tuple(str(i + 1) for i in range(self.C.shape[1]))
+        return mode_names(self.C.shape[1])
 
     @property
     def power(self) -> NDArray[np.int64]:
@@ -151,8 +151,9 @@ def ritz_modes(order: int, tip: TipLoad, course: Course, motions: int = 0) -> Ri
     it can turn freely (1 motion of a straight line), or turn and shift (2).  Then the modes are
     seen from the moving tangent at the root, phi(xi) - phi(0) - phi'(0) xi, so that they are
     clamped shapes like all others: with the rigid motion they span what the modes phi span.  They
-    have int psi^2 dm = m of the line with its lumps, int mu psi^2 dxi + sum m psi^2 + rotary = 1,
-    and psi(1) > 0, or bend upwards at the root where the tip hardly moves.
+    have int mu psi^2 dxi + sum m psi^2 + rotary = 1, lumps and turning sections counted: psi^2 dm
+    over all that the line is gives rho A l, its mass without lumps.  psi(1) > 0, or they bend
+    upwards at the root where the tip hardly moves.
 
     Raises
     ------

@@ -139,9 +139,8 @@ def fit_root_modes(
         low=low, high=high, base=base, start=_start(n, loads, low, high), direction=direction
     )
     _check(made, loads)
-    end = loads(high[None])
-    M, J, D = end.value[0]
-    C = np.array(made.mix_at(list(high), (M, J, D, end.determinant[0, 0])))
+    M, J, D, H = (x[0, 0] for x in loads(high[None]).parts)
+    C = np.array(made.mix_at(list(high), (M, J, D, H)))
     signs = np.where(base.value(1.0)[:, 0] @ C < 0, -1.0, 1.0)
     return replace(made, direction=signs[:, None] * direction)
 
@@ -179,8 +178,8 @@ def _check(modes: RootModes, loads: Callable[[Array], LoadPath]) -> None:
     """Refuse a start from which a root is not found, on points of another grid."""
     points = _grid(modes.low, modes.high, 19 if len(modes.low) > 1 else 199)
     load = loads(points)
-    all_of = (load.mass[:, 0], load.inertia[:, 0], load.offset[:, 0], load.determinant[:, 0])
-    found = np.array(modes.roots_at(list(points.T), all_of)).T
+    M, J, D, H = (x[:, 0] for x in load.parts)
+    found = np.array(modes.roots_at(list(points.T), (M, J, D, H))).T
     wanted = roots_along(modes.n, load)
     if not (np.abs(found - wanted) <= _ROOT * wanted).all():
         raise ComputationError(
@@ -263,7 +262,7 @@ def _amplitudes(beta: Any, load: AnyLoad, direction: Array) -> tuple[Any, Any]:
 
 def _mean_direction(beta: Array, load: LoadPath) -> Array:
     """Return the direction (n, 2) from which no mode's amplitudes turn far."""
-    rows = np.array(_rows(beta, (load.mass, load.inertia, load.offset, load.determinant)))
+    rows = np.array(_rows(beta, load.parts))
     across = np.stack([rows[1], -rows[0]])  # (wave, row, k, n)
     outer = np.einsum("arkn,brkn->knab", across, across)
     own = np.linalg.eigh(outer)[1][..., -1]  # (k, n, 2)

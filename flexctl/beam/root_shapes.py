@@ -10,7 +10,7 @@ from flexctl.beam.legendre_shapes import LegendreShapes
 from flexctl.beam.length_shapes import LengthShapes
 from flexctl.beam.load_path import SlidingLine, check_range
 from flexctl.beam.root_modes import RootModes, fit_root_modes
-from flexctl.beam.shapes import Array
+from flexctl.beam.shapes import Array, mode_names
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,7 +40,7 @@ class RootShapes(LengthShapes):
     @property
     def names(self) -> tuple[str, ...]:
         """The names "1", "2" and so on of the modes."""
-        return tuple(str(i + 1) for i in range(self.modes.n))
+        return mode_names(self.modes.n)
 
     def load_at(self, log_length: Any) -> AnyLoad:
         """Return M, J, D and M J - D^2 for s = ln l in any arithmetic."""

@@ -43,6 +43,18 @@ def gauss(count: int) -> tuple[Array, Array]:
     return xi, weights
 
 
+def panel_rule(breaks: Array, count: int) -> tuple[Array, Array]:
+    """Return points and weights [-] of Gauss's rule of `count` points on every panel in a row."""
+    xi, weights = gauss(count)
+    starts, widths = breaks[:-1, None], np.diff(breaks)[:, None]
+    return (starts + widths * xi).ravel(), (widths * weights).ravel()
+
+
+def mode_names(count: int) -> tuple[str, ...]:
+    """Return the names "1", "2" and so on of modes."""
+    return tuple(str(i + 1) for i in range(count))
+
+
 class Shapes(ABC):
     """n shapes psi_i of a clamped line, over xi = x / l in [0, 1].
 
@@ -102,9 +114,7 @@ class Shapes(ABC):
         Exact up to round-off for a product of two running integrals of psi' psi', and so for
         all products of up to four shapes or slopes and for psi'' psi''.
         """
-        xi, weights = gauss(self.points_per_panel)
-        starts, widths = self.breaks[:-1, None], np.diff(self.breaks)[:, None]
-        return (starts + widths * xi).ravel(), (widths * weights).ravel()
+        return panel_rule(self.breaks, self.points_per_panel)
 
 
 class Basis(Protocol):

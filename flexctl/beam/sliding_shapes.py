@@ -23,7 +23,7 @@ from flexctl.beam.legendre_shapes import LegendreShapes, common_base, legendre_s
 from flexctl.beam.length_shapes import LengthShapes
 from flexctl.beam.load_path import SlidingLine, check_range
 from flexctl.beam.moving_modes import continued_modes
-from flexctl.beam.shapes import Array
+from flexctl.beam.shapes import Array, mode_names
 from flexctl.errors import ComputationError
 
 _ROUND_OFF = 5e-14  # of a mode's coefficients in xi
@@ -56,7 +56,7 @@ class SlidingShapes(LengthShapes):
     @property
     def names(self) -> tuple[str, ...]:
         """The names "1", "2" and so on of the modes."""
-        return tuple(str(i + 1) for i in range(self.mix.shape[2]))
+        return mode_names(self.mix.shape[2])
 
     def mix_at(self, log_length: Any) -> list[list[Any]]:
         """Return C (K lists of n) for s = ln l in any arithmetic, CasADi's too."""

@@ -14,9 +14,9 @@ from flexctl.beam.course import PLAIN, Course
 from flexctl.beam.graded import element_nodes
 from flexctl.beam.line import TipLoad
 from flexctl.beam.matrices import unit_matrices
-from flexctl.beam.piecewise import PiecewisePolynomials
+from flexctl.beam.piecewise import IntegratedPolynomials, piece_of
 from flexctl.beam.ritz import grown, slowest, squares
-from flexctl.beam.shapes import Array, Shapes, check_order, points
+from flexctl.beam.shapes import Array, Shapes, check_order, mode_names, points
 from flexctl.catalogue.profile import Profile
 from flexctl.errors import InputError
 
@@ -139,7 +139,7 @@ class SineTwist(TwistShapes):
     @property
     def names(self) -> tuple[str, ...]:
         """The names "1", "2" and so on."""
-        return tuple(str(i + 1) for i in range(self.beta.size))
+        return mode_names(self.beta.size)
 
     @property
     def breaks(self) -> Array:
@@ -172,14 +172,14 @@ class RitzTwist(TwistShapes):
         Of the line with its tip load, over sqrt(GJ / (rho A l^4)) (n,) [-].
     """
 
-    space: PiecewisePolynomials
+    space: IntegratedPolynomials
     C: Array
     frequencies: Array
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names "1", "2" and so on."""
-        return tuple(str(i + 1) for i in range(self.C.shape[1]))
+        return mode_names(self.C.shape[1])
 
     @property
     def breaks(self) -> Array:
@@ -227,7 +227,7 @@ class QuadraticTwist(TwistShapes):
     def twist(self, xi: Array, derivative: int) -> Array:
         """Return the derivative (0 or 1) of all shapes at xi (k,), (2 n, k)."""
         nodes = np.array(self.nodes)
-        element = np.clip(np.searchsorted(nodes, xi, side="right") - 1, 0, len(nodes) - 2)
+        element = piece_of(nodes, xi)
         h = np.diff(nodes)[element]
         s = (xi - nodes[element]) / h
         values = ((1 - s) * (1 - 2 * s), 4 * s * (1 - s), s * (2 * s - 1))
@@ -288,7 +288,8 @@ def _sines(order: int, inertia: float, mean: float) -> SineTwist:
 
 def _ritz(order: int, tip: TipLoad, course: Course, degree: int) -> RitzTwist:
     """Find the modes among polynomials of one degree."""
-    space = PiecewisePolynomials(nodes=tuple(course.breaks.tolist()), degree=degree, smooth=False)
+    nodes = tuple(course.breaks.tolist())
+    space = IntegratedPolynomials(nodes=nodes, degree=degree, families=(1,))
     functions = RitzTwist(space=space, C=np.eye(space.size), frequencies=np.ones(space.size))
     w, C = slowest(functions, order, tip, course)
     own = squares(unit_matrices(functions, course)[0], C)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import Shapes, merged, panel_rule
+from flexctl.beam import Shapes, density_rule, merged
 from flexctl.body.fields import NEGLIGIBLE
 from flexctl.checks import Array
 
@@ -125,7 +125,7 @@ def _breaks(planes: Sequence[Shapes], left: float, right: float) -> Array:
 def _rule(planes: Sequence[Shapes], left: float, right: float) -> tuple[Array, Array]:
     """Points and weights (g,) between two ends of panels that serve all planes."""
     most = max(shapes.points_per_panel for shapes in planes)
-    return panel_rule(_breaks(planes, left, right), most)
+    return density_rule(_breaks(planes, left, right), most)
 
 
 def _pairs(planes: Sequence[Shapes], left: float, right: float) -> list[Pair]:

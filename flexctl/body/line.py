@@ -9,7 +9,7 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import Shapes, gauss, merged, panel_rule
+from flexctl.beam import Shapes, density_rule, gauss, merged
 from flexctl.body.body import Body, Local, free_length
 from flexctl.body.fields import Field, product_integral, sparse
 from flexctl.body.foreshortening import shortening
@@ -276,7 +276,7 @@ def _mass_points(body: Body) -> tuple[Array, Array]:
     breaks = merged(
         np.array([0.0, *density.breaks, 1.0]), *courses, *(own.breaks for own in shapes)
     )
-    xi, weights = panel_rule(breaks, max((own.points_per_panel for own in shapes), default=2))
+    xi, weights = density_rule(breaks, max((own.points_per_panel for own in shapes), default=2))
     places, fixed = [m.x for m in masses], np.array([m.mass for m in masses])
     shares = fixed / (link.mass_per_length * link.length)
     return np.concatenate([xi, places]), np.concatenate([weights * density.at(xi), shares])

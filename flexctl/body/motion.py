@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import Beam, assemble_matrices, modal_damping, panel_rule
+from flexctl.beam import Beam, assemble_matrices, density_rule, modal_damping
 from flexctl.body.body import Body, Local, free_length, root_rotation
 from flexctl.body.fields import sparse
 from flexctl.body.line import Line, lay_line, spread
@@ -246,7 +246,7 @@ def _moments(density: Profile) -> tuple[float, float]:
     """Centre of mass [-] of a line of unit mass and length, and its inertia about it [-]."""
     if density == UNIFORM:
         return 1 / 2, 1 / 12
-    xi, weights = panel_rule(np.array([0.0, *density.breaks, 1.0]), 2)
+    xi, weights = density_rule(np.array([0.0, *density.breaks, 1.0]), 2)
     centre = float(xi @ (weights * density.at(xi)))
     return centre, float((xi - centre) ** 2 @ (weights * density.at(xi)))
 

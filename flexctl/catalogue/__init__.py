@@ -11,14 +11,7 @@ from flexctl.catalogue.design import (
     Reference,
 )
 from flexctl.catalogue.fit import check_design
-from flexctl.catalogue.link import (
-    DH,
-    PLANES,
-    FlexibleJoint,
-    Limits,
-    Link,
-    TipLoadChoice,
-)
+from flexctl.catalogue.link import DH, PLANES, FlexibleJoint, Limits, Link, TipLoadChoice
 from flexctl.catalogue.lookup import (
     Entry,
     find,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import casadi as ca
 import numpy as np
 
+from flexctl.beam import chebyshev_sum
 from flexctl.catalogue import Design, FastLoop, SlowAngle
-from flexctl.design.fast_loop import FastFeedback, make_fast_loop, sum_chebyshev
+from flexctl.design.fast_loop import FastFeedback, make_fast_loop
 from flexctl.design.laws import LawParts, Signals, constant, law_signals, per_joint, rigid_forces
 from flexctl.design.reference import ReferenceMotion
 from flexctl.design.singular_perturbation import separate_time_scales, slow_fast_map
@@ -54,7 +55,7 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
     fast = make_fast_loop(plant.nominal, design, loop, reference) if loop else None
     if loop and fast:
         z_qs = _quasi_steady(plant, T, slow.y, tau, forces) if loop.quasi_steady else 0
-        gains = sum_chebyshev([ca.DM(g) for g in fast.gains], 2 * _share(signals, reference) - 1)
+        gains = chebyshev_sum([ca.DM(g) for g in fast.gains], 2 * _share(signals, reference) - 1)
         W = constant(fast.scales.W)
         tau -= gains @ ca.vertcat(W @ signals.q - z_qs, W @ signals.v)
     return LawParts(

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from flexctl import checks
-from flexctl.beam import Course, ModeShapes, RitzModes, RitzTwist, SineTwist, unit_matrices
+from flexctl.beam import (
+    Course,
+    ModeShapes,
+    RitzModes,
+    RitzTwist,
+    SineTwist,
+    chebyshev_sum,
+    unit_matrices,
+)
 from flexctl.catalogue import Design, FastLoop, FastWeights
 from flexctl.checks import Array, ComplexArray
 from flexctl.design.lqr import StateFeedback, design_lqr
@@ -20,6 +27,7 @@ from flexctl.design.singular_perturbation import TwoTimeScales, separate_time_sc
 from flexctl.errors import DesignError, InputError
 from flexctl.plant import Plant
 
+_Modes = ModeShapes | RitzModes | SineTwist | RitzTwist
 _SCHEDULE_ERROR = 0.02  # of interpolated gains beside designed ones, Frobenius norms
 
 
@@ -56,7 +64,7 @@ class FastFeedback:
 
     def at(self, share: float) -> Array:
         """Gains [Kp Kv] (m, 2 n_z) at a share of the path within [0, 1]."""
-        return sum_chebyshev(self.gains, 2 * share - 1)
+        return chebyshev_sum(self.gains, 2 * share - 1)
 
     @property
     def Kp(self) -> Array:
@@ -67,15 +75,6 @@ class FastFeedback:
     def Kv(self) -> Array:
         """Gains (m, n_z) of their rates at the final pose."""
         return self.at(1.0)[:, len(self.scales.names) :]
-
-
-def sum_chebyshev(coefficients: Sequence[Any] | Array, x: Any) -> Any:
-    """Sum of coefficients (k, ...) times T_0(x) .. T_(k-1)(x): numbers or CasADi symbols."""
-    total, polynomial, following = coefficients[0], 1.0, x
-    for coefficient in coefficients[1:]:
-        total = total + coefficient * following
-        polynomial, following = following, 2 * x * following - polynomial
-    return total
 
 
 def make_fast_loop(
@@ -109,7 +108,7 @@ def _closed(
     scales: TwoTimeScales, gains: Array, lqr: StateFeedback | None = None, error: float = 0.0
 ) -> FastFeedback:
     A, B = scales.fast
-    poles = np.linalg.eigvals(A - B @ sum_chebyshev(gains, 1.0)).astype(complex)
+    poles = np.linalg.eigvals(A - B @ chebyshev_sum(gains, 1.0)).astype(complex)
     return FastFeedback(gains=gains, scales=scales, poles=poles, lqr=lqr, interpolation_error=error)
 
 
@@ -157,7 +156,7 @@ def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array
     errors = []
     for share in between:
         wanted = designed(share)
-        found = sum_chebyshev(coefficients, 2 * share - 1)
+        found = chebyshev_sum(coefficients, 2 * share - 1)
         errors.append(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
     if max(errors) > _SCHEDULE_ERROR:
         raise DesignError(
@@ -198,7 +197,7 @@ def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
             if loop.modes is None:
                 units.append(np.ones(len(body.names(direction))))
                 continue
-            if not isinstance(shapes, ModeShapes | RitzModes | SineTwist | RitzTwist):
+            if not isinstance(shapes, _Modes):
                 basis = (
                     'sliding other than "fixed"' if direction in body.mixes else 'kind "elements"'
                 )
@@ -210,7 +209,7 @@ def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
     return np.concatenate(units)
 
 
-def _mode_units(shapes: Any, course: Course, modes: str) -> Array:
+def _mode_units(shapes: _Modes, course: Course, modes: str) -> Array:
     """Own coordinates (n,) per unit of one normalised otherwise.
 
     "tip": psi(1) = 1. "mass": the modal mass of line and tip load, m int psi''^2 dxi / beta^4, is

@@ -271,16 +271,16 @@ def _line_sentences(links: Sequence[Link]) -> list[str]:
     """Return what is assumed of the sections of flexible links, and what varies along them."""
     named = {
         "shear": [link.name for link in links if link.shear_stiffness],
-        "rotary inertia": [link.name for link in links if link.rotary_inertia],
+        "rotary inertia of the sections": [link.name for link in links if link.rotary_inertia],
     }
-    plain = "lines of Euler and Bernoulli: no shear, no rotary inertia of the sections"
     own = [f"{what} in {', '.join(of)}" for what, of in named.items() if of]
-    but = f"; but {' and '.join(own)}" if own else ""
     curved = [link.name for link in links if link.varies]
     carrying = [link.name for link in links if link.masses]
     twisting = [link.name for link in links if TWIST in link.rigidities]
     return [
-        plain + but,
+        f"lines of Euler and Bernoulli, but with {' and '.join(own)}"
+        if own
+        else "lines of Euler and Bernoulli: no shear, no rotary inertia of the sections",
         f"torsion in {', '.join(twisting)}" if twisting else "no torsion",
         *([f"{', '.join(curved)}: modes and elements of the line as it varies"] if curved else []),
         *([f"{', '.join(carrying)}: masses fixed to the line are part of it"] if carrying else []),

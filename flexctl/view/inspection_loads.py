@@ -62,7 +62,8 @@ def _loaded(arm: Arm, pose: Mapping[str, float]) -> Arm:
     table = arm.table()
     load = {"reference_pose": dict(pose), "include": list(_TERMS)}
     table["link"] = [
-        dict(link) | ({"tip_load": load} if "EI" in link else {}) for link in table["link"]
+        dict(link) | ({"tip_load": load} if own.flexible else {})
+        for link, own in zip(table["link"], arm.links, strict=True)
     ]
     return type(arm).model_validate(table | {"name": arm.name})
 

@@ -41,7 +41,6 @@ from flexctl.view.tracking_files import write_csv, write_netcdf
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-MOTIONS = ("run", "reference", "rest")
 _OWN = ("basis", "truth", "branches", "frozen", "places", "frozen_places", "n_matrices")
 _N_RUN = 2001  # samples of the run whose loops are linearised
 _INSTANT = (
@@ -94,8 +93,8 @@ def track_design(
         raise InputError(f"{design.label}: wanted a design with feedback, came {design.method}")
     found: list[Followed] = []
     with progress() as say:
-        for one in (asked, *others):
-            say(" ".join(beside[len(found) - 1 : len(found)]))
+        for one, name in zip((asked, *others), ("", *beside), strict=True):
+            say(name)
             if request:
                 own = _over(one, model, design, request, points, say, fields=bool(others))
             else:

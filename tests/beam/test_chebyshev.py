@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.beam import chebyshev_polynomials, clenshaw
+from flexctl.beam import chebyshev_polynomials, chebyshev_sum
 from flexctl.beam.chebyshev import (
     chebyshev_coefficients,
     chebyshev_nodes,
@@ -40,17 +40,17 @@ def test_the_number_of_nodes_meets_the_bound(rho):
     assert interpolation_bound(count - 3, rho, 1e6) > 1e-13
 
 
-def test_clenshaw_sums_the_series():
+def test_the_sum_is_that_of_the_series():
     expected = np.polynomial.chebyshev.chebval(T, SERIES)
-    np.testing.assert_allclose(clenshaw(SERIES, T), expected, atol=1e-15)
+    np.testing.assert_allclose(chebyshev_sum(SERIES, T), expected, atol=1e-15)
 
 
 @pytest.mark.parametrize("derivative", [0, 1, 2])
-@pytest.mark.parametrize("way", ["clenshaw", "polynomials"])
+@pytest.mark.parametrize("way", ["sum", "polynomials"])
 def test_casadi_differentiates_the_polynomial_itself(way, derivative):
     t = ca.SX.sym("t")
-    if way == "clenshaw":
-        value = clenshaw(SERIES, t)
+    if way == "sum":
+        value = chebyshev_sum(SERIES, t)
     else:
         value = ca.dot(ca.DM(SERIES), ca.vertcat(*chebyshev_polynomials(len(SERIES) - 1, t)))
     for _ in range(derivative):

@@ -9,7 +9,7 @@ import pytest
 from flexctl.beam import (
     INTEGRALS,
     SlidingLine,
-    clenshaw,
+    chebyshev_sum,
     moving_modes,
     shape_integrals,
     tabulate_modes,
@@ -94,7 +94,7 @@ def test_the_growth_of_the_mass_is_what_is_carried():
 def casadi_table(name, i, derivative):
     length = ca.SX.sym("l")
     t = table("rrp").argument(ca.log(length))
-    value = clenshaw(table("rrp").coefficients[name][:, i], t)
+    value = chebyshev_sum(table("rrp").coefficients[name][:, i], t)
     for _ in range(derivative):
         value = length * ca.gradient(value, length)  # d/ds
     return ca.Function("f", [length], [value])

@@ -61,8 +61,8 @@ def test_shapes_and_their_changes_are_those_of_the_exact_modes(line, length, ord
 @pytest.mark.parametrize("line", LINES)
 def test_signs_are_those_of_the_table(line):
     table = fit_sliding_shapes(2, LINES[line], 0.8, LONGEST, 1e-9)
-    for found in (shapes_of(line), table):
-        assert (found.at(LONGEST).value(1.0) > 0).all()
+    tips = [found.at(LONGEST).value(1.0) for found in (shapes_of(line), table)]
+    assert (np.array(tips) > 0).all()
 
 
 @pytest.mark.parametrize("n", [1, 5])
@@ -89,11 +89,10 @@ def test_loads_of_two_parameters_have_their_modes():
     load = turning(points)
     exact = moving_modes(2, load)
     xi, weights = exact.quadrature()
-    for k, point in enumerate(points):
-        M, J, D = load.value[k]
-        C = np.array(modes.mix_at(list(point), (M, J, D, load.determinant[k, 0])))
-        overlap = (C.T @ modes.base.curvature(xi) * exact.evaluate(xi, 2)[k]) @ weights
-        np.testing.assert_allclose(np.abs(overlap), exact.beta[k] ** 4, rtol=1e-8)
+    C = np.array(modes.mix_at(list(points.T), tuple(x[:, 0] for x in load.parts)))
+    found = np.einsum("Knk,Kg->kng", C, modes.base.curvature(xi))
+    overlap = np.abs(found * exact.evaluate(xi, 2)) @ weights
+    np.testing.assert_allclose(overlap, exact.beta**4, rtol=1e-8)
 
 
 def test_loads_that_vary_too_much_for_one_table_are_refused():

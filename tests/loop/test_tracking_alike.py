@@ -6,21 +6,25 @@ import numpy as np
 import pytest
 
 from flexctl.beam import assemble_matrices
-from flexctl.catalogue import BasisChoice, load_design, load_model
+from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
 from flexctl.design import design_controller
 from flexctl.errors import InputError
 from flexctl.loop import close_around
 from flexctl.loop.tracking import at_rest, find_alike, match_fields, motion_fields, track
 from flexctl.plant import assemble_plant
 
+TORSION = "link2.torsion={ GJ = 876.3, polar_inertia = 9.12e-5 }"
 JOINTS = np.array([0.3, -0.4, 0.7])
 
 
 @pytest.mark.parametrize("basis", [("modes", 2), ("elements", 1)])
-@pytest.mark.parametrize(("body", "direction"), [(1, "y"), (1, "z"), (2, "x"), (2, "y")])
+@pytest.mark.parametrize(
+    ("body", "direction"), [(1, "y"), (1, "z"), (1, "twist"), (2, "x"), (2, "y")]
+)
 def test_the_square_of_a_field_is_that_in_the_mass_matrix_of_the_line(basis, body, direction):
     choice = BasisChoice.model_validate(dict(zip(("kind", "order"), basis, strict=True)))
-    plant = assemble_plant(load_model("theodore-ghosal-rrp"), choice, interpreted=True)
+    arm = apply_settings(load_model("theodore-ghosal-rrp"), [TORSION])
+    plant = assemble_plant(arm, choice, interpreted=True)
     own = [f"link{body + 1}.{direction}." in name for name in plant.coordinates]
     at = np.flatnonzero(own)
     F = motion_fields(plant, JOINTS, 2 * plant.n + 3)
@@ -60,13 +64,13 @@ def test_what_has_no_counterpart_is_left_alone():
     assert likeness.tolist() == [0, 0, 1]
 
 
-def tracked(kind, order, *, fields=True, joints=3):
+def tracked(kind, order, *, poses=3):
     basis = BasisChoice.model_validate({"kind": kind, "order": order})
     arm = load_model("planar-two-link")
     controller = design_controller(arm, load_design("two-link-decoupling"), basis, interpreted=True)
     closed = close_around(controller, controller.plant)
     end = controller.reference.duration
-    return track(at_rest(closed), np.linspace(0, end, joints), fields=fields)
+    return track(at_rest(closed), np.linspace(0, end, poses), fields=True)
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +118,11 @@ def test_a_branch_that_nothing_is_alike_has_no_ratio(coarse, fine):
     assert all((twin.index == -1).all() and (twin.likeness < 0.5).all() for twin in found)
 
 
-def test_other_grids_and_missing_fields_are_refused(coarse):
+def test_another_grid_is_refused(coarse):
     with pytest.raises(InputError, match="the same values of the parameter"):
-        find_alike(coarse, tracked("elements", 1, joints=2))
+        find_alike(coarse, tracked("elements", 1, poses=2))
+
+
+def test_missing_fields_are_refused(coarse):
     with pytest.raises(InputError, match="branches with their fields"):
         find_alike(coarse, replace(coarse, fields=None))

@@ -172,7 +172,7 @@ def test_an_offset_payload_couples_bending_and_twist_as_the_determinant_says(cou
 
 def test_an_elbow_of_a_light_bar_is_two_springs_and_a_mass(build, interpreted):
     # link 2, rigid, at a right angle to link 1: a mass that rides on the bar's bending (its force
-    # and its twist) alone; K of the mass by castigliano's compliance l^3/3EI + a^2 l/GJ
+    # and its twist) alone; K of the mass by Castigliano's compliance l^3/3EI + a^2 l/GJ
     arm_length, m = 0.4, 0.3
     light = BAR | {"mass_per_length": 1e-9, "torsion": {"GJ": GJ, "polar_inertia": 1e-12}}
     elbow = {"joint": "revolute", "dh": {"a": arm_length}}

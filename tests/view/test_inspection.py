@@ -126,8 +126,9 @@ def test_a_tapered_link_with_a_motor_is_reported_with_all_its_mass(inspect):
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("rotary_inertia.y=1e-4", "lines of Euler and Bernoulli: no shear, no rotary inertia of "),
-        ("shear_stiffness.y=1e4", "the sections; but shear in link1"),
+        ("damping_ratio=0", "Bernoulli: no shear, no rotary inertia of the sections"),
+        ("rotary_inertia.y=1e-4", "Bernoulli, but with rotary inertia of the sections in link1"),
+        ("shear_stiffness.y=1e4", "Bernoulli, but with shear in link1"),
         ("masses=*1", "link1: modes and elements of the line as it varies"),
         ("masses=*1", "link1: masses fixed to the line are part of it"),
     ],

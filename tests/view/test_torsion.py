@@ -64,6 +64,14 @@ def test_inspect_shows_the_twist_as_a_plane(ask):
     assert any("torsion in link1" in sentence for sentence in found["assumptions"])
 
 
+def test_inspect_shows_the_load_of_a_line_that_twists_alone(flexctl, tmp_path):
+    path = tmp_path / "rod.toml"
+    path.write_text(ELBOW.replace("EI = { z = 60.0 }\n", "").replace("mass = 0.2", "mass = 0.0"))
+    said = flexctl("inspect", str(path), "--json", "--pose", f"joint2={np.pi / 2}")
+    here = json.loads(said.out)["tip_load_here"]["link1"]
+    assert here == {"twist": pytest.approx({"M": 0.0, "J": 0.4 * 0.5**3 / 3, "D": 0.0})}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [["--truth-modes", "1"], ["--truth-elements", "2"]])
 def test_a_run_twists_the_link_as_the_weight_beyond_does(ask, words):

@@ -8,6 +8,7 @@ import scipy.optimize
 
 from flexctl.beam import gauss
 from flexctl.body import Body
+from flexctl.catalogue import TWIST
 from flexctl.checks import Array, ComplexArray
 from flexctl.plant import Plant
 
@@ -19,9 +20,9 @@ def motion_fields(plant: Plant, joints: Array, size: int) -> Array:
     """Return F (G, size) that takes the state x = [q; v; z] to what it moves, joints and lines.
 
     Rows are joint variables and rotors times the root of the inertia that each sees, and
-    deflections of the lines at Gauss's points times the root of the mass there [m kg^1/2]:
-    |F x|^2 is the sum of M_jj q_j^2 and, over the lines, of int w^2 dm, the same in every
-    discretisation of an arm.
+    deflections of the lines at Gauss's points times the root of the mass there [m kg^1/2], twists
+    times that of the polar inertia: |F x|^2 is the sum of M_jj q_j^2 and, over the lines, of
+    int w^2 dm or int rho I_p phi_x^2 dx, the same in every discretisation of an arm.
 
     Parameters
     ----------
@@ -36,17 +37,21 @@ def motion_fields(plant: Plant, joints: Array, size: int) -> Array:
     for j, body in enumerate(plant.bodies):
         length = float(body.link.dh.d + joints[j] if body.sliding else body.link.length)
         root = np.sqrt(weights * body.link.mass_per_length * length)
-        for direction in body.planes:
-            mass = np.sqrt(body.course(direction).mass.at(xi))
-            blocks.append((_deflections(body, direction, length, xi) * root * mass).T)
+        blocks += [(_moved(body, direction, length, xi) * root).T for direction in body.planes]
     F = np.asarray(scipy.linalg.block_diag(*blocks))
     return np.hstack([F, np.zeros((len(F), size - plant.n))])
 
 
-def _deflections(body: Body, direction: str, length: float, xi: Array) -> Array:
-    """Deflections (n, k) [m or m/rad] at points xi (k,) of unit coordinates of one plane."""
-    shapes = body.shapes_at(direction, length)
-    return shapes.value(xi) * length ** np.asarray(shapes.power, dtype=float)[:, None]
+def _moved(body: Body, direction: str, length: float, xi: Array) -> Array:
+    """Deflections (n, k) [m or m/rad] of unit coordinates of one plane at points xi (k,).
+
+    Times the root of mu(xi) [-]; of twist l phi_x times the root of r(xi) [-], see `Course`.
+    """
+    shapes, course = body.shapes_at(direction, length), body.course(direction)
+    psi, density = shapes.value(xi), course.mass
+    if direction == TWIST and course.rotary:
+        psi, density = shapes.rotation(xi), course.rotary
+    return psi * length ** np.asarray(shapes.power, dtype=float)[:, None] * np.sqrt(density.at(xi))
 
 
 def match_fields(first: ComplexArray, second: ComplexArray) -> tuple[Array, Array]:

@@ -139,25 +139,16 @@ def matrix_in_motion(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array)
         Coordinates and rates (n,), states of the law (n_z,).
     """
     n = closed.truth.n
-    tau, _ = _law(closed, t, q, v, z)
+    inputs = _law_inputs(closed, t, q, v, z)
+    tau = np.array(closed.law(*inputs)[0]).ravel()
     by_q, by_v, by_tau = closed.truth.derivatives(q, v, tau)
-    K, L, E, F = (np.array(J) for J in closed.law_derivatives(*_law_inputs(closed, t, q, v, z)))
+    K, L, E, F = (np.array(J) for J in closed.law_derivatives(*inputs))
     above = np.hstack([np.zeros((n, n)), np.eye(n), np.zeros((n, len(F)))])
     middle = np.hstack([np.hstack([by_q, by_v]) + by_tau @ K, by_tau @ L])
     return np.vstack([above, middle, np.hstack([E, F])])
 
 
-def _law_inputs(
-    closed: ClosedLoop, t: float, q: Array, v: Array, z: Array | None = None
-) -> list[Array]:
+def _law_inputs(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array) -> list[Array]:
     motion = closed.controller.reference
     share, *desired = closed.reference(t, JUMP * float(motion.passed(t)))
-    z = np.zeros(closed.controller.n_state) if z is None else z
     return [np.array(share), z, *(np.array(part) for part in desired), q, v]
-
-
-def _law(
-    closed: ClosedLoop, t: float, q: Array, v: Array, z: Array | None = None
-) -> tuple[Array, Array]:
-    tau, rate = closed.law(*_law_inputs(closed, t, q, v, z))
-    return np.array(tau).ravel(), np.array(rate).ravel()

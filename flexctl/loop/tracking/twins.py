@@ -63,7 +63,7 @@ def find_alike(first: Tracked, second: Tracked) -> tuple[Twin, ...]:
     index = np.full((len(first.s), len(first.branches)), -1)
     likeness = np.zeros(index.shape)
     for k in range(len(first.s)):
-        own, others = _swinging(first, k), _swinging(second, k)
+        own, others = _swinging_at(first, k), _swinging_at(second, k)
         found, size = match_fields(first.fields[k][:, own], second.fields[k][:, others])
         likeness[k, own] = size
         index[k, own] = np.where(size > LIKE, np.append(others, -1)[found], -1)
@@ -74,9 +74,14 @@ def find_alike(first: Tracked, second: Tracked) -> tuple[Twin, ...]:
     )
 
 
-def _swinging(tracked: Tracked, k: int) -> NDArray[np.int64]:
+def swinging(values: ComplexArray) -> NDArray[np.int64]:
+    """Return which of the eigenvalues (p,) swing and lie in the upper half plane."""
+    return np.flatnonzero(values.imag > _SWINGS * np.abs(values))
+
+
+def _swinging_at(tracked: Tracked, k: int) -> NDArray[np.int64]:
     values = np.array([branch.values[k] for branch in tracked.branches], dtype=complex)
-    return np.flatnonzero(np.imag(values) > _SWINGS * np.abs(values))
+    return swinging(values)
 
 
 def _twin(branch: Branch, other: Tracked, index: Array, likeness: Array) -> Twin:

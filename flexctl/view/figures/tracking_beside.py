@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.style import MUTED, PALETTE, few_ticks, new_figure, styled
 from flexctl.view.tracking_beside import beside_words
 
-_LINE_AND_MODE = re.compile(r"(\S+\.[xyz])\.([0-9]+)(?: \([0-9]+\))?")
+_LINE_AND_MODE = re.compile(r"(\S+\.(?:[xyz]|twist))\.([0-9]+)(?: \([0-9]+\))?")
 _PANELS = (1, 2)  # numbers of modes
 _N_MARKS = 26
 _MARKS = ("+", "x", "2", "1")
@@ -95,7 +96,7 @@ def _draw(
         style = {"color": colours[line], "markersize": 5.5}
         over.plot(moving.s, twin.branch.values.imag, color=colours[line], linewidth=0.6, alpha=0.6)
         over.plot(s, twin.branch.values.imag[at], "o", fillstyle="none", label=line, **style)
-    for mark, own in zip(_MARKS, shown, strict=False):
+    for mark, own in zip(itertools.cycle(_MARKS), shown, strict=False):
         for twin in own:
             style = {"color": colours[_line(twin) or ""], "markersize": 6.5, "linestyle": ""}
             over.plot(s, twin.values.imag[at], mark, markeredgewidth=1.2, **style)
@@ -144,7 +145,7 @@ def _scale_differences(off: Axes) -> None:
 def _legend(over: Axes, first: str, names: Sequence[str]) -> None:
     style: dict[str, Any] = {"color": "black", "linestyle": "", "markersize": 6}
     over.plot([], [], marker="o", fillstyle="none", label=first, **style)
-    for mark, name in zip(_MARKS, names, strict=False):
+    for mark, name in zip(itertools.cycle(_MARKS), names, strict=False):
         over.plot([], [], marker=mark, label=name, markeredgewidth=1.2, **style)
     over.plot([], [], color=MUTED, linewidth=0.7, label="other branches of +")
     legend_above(over, 4)

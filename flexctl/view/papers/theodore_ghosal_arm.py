@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+import scipy.linalg
 
 from flexctl.beam import Beam
 from flexctl.catalogue import (
@@ -48,17 +49,34 @@ def line() -> Beam:
     return Beam(length=link.length, mass_per_length=link.mass_per_length, EI={"y": link.EI["y"]})
 
 
+def choice(kind: str, order: int) -> BasisChoice:
+    """Return so many modes or elements per line and plane."""
+    return BasisChoice.model_validate({"kind": kind, "order": order})
+
+
 @cache
-def plant(kind: str = "modes", order: int = 2, damping: float = 0.0) -> Plant:
+def plant(kind: str = "modes", order: int = 2, damping: float = 0.0, load: str = "MJD") -> Plant:
     """Discretise the paper's arm."""
-    basis = BasisChoice.model_validate({"kind": kind, "order": order})
-    return assemble_plant(arm(damping), basis, interpreted=True)
+    return assemble_plant(arm(damping, load), choice(kind, order), interpreted=True)
 
 
 def poses() -> Array:
     """Joint variables (m, N_POSES) along the paper's motion."""
     motion = make_reference(load_design("rrp-stiff-decoupling"))
     return motion.sample(np.linspace(0, motion.duration, N_POSES))[0]
+
+
+def held_squares(own: Plant) -> Array:
+    """Return frequencies squared [rad^2/s^2] of an arm whose joints are held, along the motion.
+
+    Ascending, (N_POSES, n - m), links straight, damping left out.
+    """
+    found = []
+    for pose in poses().T:
+        q = own.straight(pose)
+        M, K = own.mass_matrix(q)[own.m :, own.m :], own.elastic_stiffness(q)[own.m :, own.m :]
+        found.append(scipy.linalg.eigh(K, M, eigvals_only=True))
+    return np.array(found)
 
 
 @cache

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexctl.catalogue import BasisChoice, load_model
+from flexctl.catalogue import load_model
 from flexctl.plant import assemble_plant
 from flexctl.view.papers.claim import Claim, judge
-from flexctl.view.papers.theodore_ghosal_arm import arm
+from flexctl.view.papers.theodore_ghosal_arm import arm, choice
 
 _FINE = 6  # elements per line against which both are held
 
@@ -15,8 +15,7 @@ _FINE = 6  # elements per line against which both are held
 def _error(model: str, kind: str, order: int) -> float:
     """Largest relative error of the two lowest frequencies, joints free."""
     found = []
-    for chosen in ({"kind": kind, "order": order}, {"kind": "elements", "order": _FINE}):
-        basis = BasisChoice.model_validate(chosen)
+    for basis in (choice(kind, order), choice("elements", _FINE)):
         own = assemble_plant(
             arm() if model == "rrp" else load_model(model), basis, interpreted=True
         )

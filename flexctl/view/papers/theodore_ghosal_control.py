@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 
 from flexctl.catalogue import load_design
 from flexctl.design import design_controller
 from flexctl.design.driven_mass import split_mass
 from flexctl.view.papers.claim import Claim, judge, misprint
-from flexctl.view.papers.theodore_ghosal_arm import STIFF, TWO_MODES, arm, linear, plant, poses
+from flexctl.view.papers.theodore_ghosal_arm import (
+    STIFF,
+    TWO_MODES,
+    arm,
+    held_squares,
+    linear,
+    plant,
+)
 from flexctl.view.papers.theodore_ghosal_dynamics import bent_and_moving
 
 _SAME = 1e-9
@@ -57,12 +63,7 @@ def joint_errors() -> Claim:
 
 def bounded_response() -> Claim:
     """Look at what oscillates behind the decoupled joints, frozen along the motion."""
-    own, found = plant(), []
-    for pose in poses().T:
-        q = own.straight(pose)
-        M, K = own.mass_matrix(q)[own.m :, own.m :], own.elastic_stiffness(q)[own.m :, own.m :]
-        found.append(scipy.linalg.eigh(K, M, eigvals_only=True))
-    squares = np.array(found)
+    squares = held_squares(plant())
     least, most = (float(np.sign(w) * np.sqrt(abs(w))) for w in (squares.min(), squares.max()))
     return Claim(
         id="equation 36",

@@ -12,7 +12,7 @@ from flexctl.catalogue import BasisChoice, load_model
 from flexctl.design import design_controller
 from flexctl.plant import assemble_plant, count_operations, tip_load
 from flexctl.view.papers.claim import Claim, judge
-from flexctl.view.papers.theodore_ghosal_arm import design, poses
+from flexctl.view.papers.theodore_ghosal_arm import STIFF, choice, design, held_squares
 from flexctl.view.papers.theodore_ghosal_writings import Kind, bare_arm, shaped
 
 CPU = {"modes": 1533.34, "elements": 2036.89}  # s, section 5
@@ -108,18 +108,12 @@ class Cost:
 def costs(kind: Kind, order: int) -> Cost:
     """Find what the paper's RRP arm under its law takes, its joints held for the frequency."""
     arm = load_model("theodore-ghosal-rrp")
-    basis = BasisChoice.model_validate({"kind": kind, "order": order})
+    basis = choice(kind, order)
     plant = assemble_plant(arm, basis, interpreted=True)
-    law = design_controller(arm, design((400.0, 40.0)), basis, interpreted=True).law
-    own = np.ix_(range(plant.m, plant.n), range(plant.m, plant.n))
-    squares = []
-    for joints in poses().T:
-        q = plant.straight(joints)
-        M, K = plant.mass_matrix(q)[own], plant.elastic_stiffness(q)[own]
-        squares.append(np.linalg.eigvals(np.linalg.solve(M, K)).real.max())
+    law = design_controller(arm, design(STIFF), basis, interpreted=True).law
     return Cost(
         n=plant.n,
-        frequency=float(np.sqrt(max(squares))),
+        frequency=float(np.sqrt(held_squares(plant).max())),
         forward=count_operations(plant.casadi_functions["forward_dynamics"]).mul,
         law=count_operations(law).mul,
     )

@@ -233,6 +233,6 @@ def solved_together() -> Claim:
         verdict=judge(off < EQUAL),
         why="nothing brings a wave number back to its root, so errors add up (benchmarks/"
         "sliding_bases.py: in proportion to tolerance and number of slides), and beta depends on "
-        "the length alone: it is no state that a pose or a linear model could do without",
+        "the length alone: as a state it says nothing that the pose does not",
         numbers={"accelerations": off, "drift": drift},
     )

@@ -42,22 +42,22 @@ def _arm_multiplications() -> int:
 
 
 def _multiplications(function: ca.Function) -> int:
-    return int(count_operations(function).to_json()["mul"])
+    return count_operations(function).mul
 
 
 def root_finding() -> Claim:
     """Count what root finding adds to one evaluation of the equations of motion."""
     own, s = _by_roots(), ca.SX.sym("s")
     roots = ca.vertcat(*own.modes.roots_at([s], own.load_at(s)))
-    found = count_operations(ca.Function("roots", [s], [roots], {"cse": True})).to_json()
+    found = count_operations(ca.Function("roots", [s], [roots], {"cse": True}))
     exact = [own.modes.roots_at([x], own.load_at(x)) for x in np.log(LENGTHS)]
     off = float(np.abs(np.array(exact) / roots_along(2, LINE.loads(LENGTHS)) - 1).max())
-    mul, arm = int(found["mul"]), _arm_multiplications()
+    mul, arm = found.mul, _arm_multiplications()
     return Claim(
         id="section 2.1.1, root finding",
         paper="root finding at each step leads to a considerable increase of computational time",
         ours=f"three steps of Newton's method from a coarse table give both roots within {off:.1g} "
-        f"for {mul} multiplications and {int(found['other'])} other functions; the forward "
+        f"for {mul} multiplications and {found.other} other functions; the forward "
         f"dynamics of the arm with fixed modes takes {arm} multiplications",
         verdict=judge(mul > 0.2 * arm),
         why="the root is cheap, what follows from it is not: shapes, their integrals and their "

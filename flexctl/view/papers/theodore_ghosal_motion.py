@@ -6,13 +6,13 @@ from functools import cache
 
 import numpy as np
 
-from flexctl.catalogue import BasisChoice, load_design
+from flexctl.catalogue import load_design
 from flexctl.checks import Array
 from flexctl.design import design_controller
 from flexctl.design.reference import make_reference
 from flexctl.loop import ClosedLoop, Trajectory, close_around, simulate
 from flexctl.view.papers.claim import Claim, judge
-from flexctl.view.papers.theodore_ghosal_arm import arm
+from flexctl.view.papers.theodore_ghosal_arm import arm, choice
 
 END = 0.5  # s: the gross motion is over
 SECOND, GROSS = "rrp-stiff", "rrp-stiff-decoupling"  # with and without the LQR loop
@@ -24,8 +24,8 @@ PRINTED = 8e-3  # m
 @cache
 def closed_loop(kind: str, order: int, design: str, load: str = "MJD") -> ClosedLoop:
     """Close a design around the plant it is made on; `load` is what link 2's shapes know."""
-    basis = BasisChoice.model_validate({"kind": kind, "order": order})
-    controller = design_controller(arm(DAMPING, load), load_design(design), basis)
+    made = load_design(design)
+    controller = design_controller(arm(DAMPING, load), made, choice(kind, order))
     return close_around(controller, controller.plant)
 
 
