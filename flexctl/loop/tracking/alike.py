@@ -8,6 +8,7 @@ import scipy.optimize
 
 from flexctl.beam import gauss
 from flexctl.body import Body
+from flexctl.catalogue import TWIST
 from flexctl.checks import Array, ComplexArray
 from flexctl.plant import Plant
 
@@ -18,10 +19,10 @@ _NOTHING = 1e-300
 def motion_fields(plant: Plant, joints: Array, size: int) -> Array:
     """Return F (G, size) that takes the state x = [q; v; z] to what it moves, joints and lines.
 
-    Rows are joint variables and rotors times the root of the inertia that each sees, and
-    deflections of the lines at Gauss's points times the root of the mass there [m kg^1/2]:
-    |F x|^2 is the sum of M_jj q_j^2 and, over the lines, of int w^2 dm, the same in every
-    discretisation of an arm.
+    Rows are joint variables and rotors times the root of the inertia that each sees, deflections
+    of the lines at Gauss's points times the root of the mass there, and their twists times the root
+    of the polar inertia [m kg^1/2]: |F x|^2 is the sum of M_jj q_j^2 and, over the lines, of
+    int w^2 dm and int phi^2 dJ, the same in every discretisation of an arm.
 
     Parameters
     ----------
@@ -35,18 +36,28 @@ def motion_fields(plant: Plant, joints: Array, size: int) -> Array:
     blocks = [np.diag(np.sqrt(np.diag(M)[: plant.rigid]))]
     for j, body in enumerate(plant.bodies):
         length = float(body.link.dh.d + joints[j] if body.sliding else body.link.length)
-        root = np.sqrt(weights * body.link.mass_per_length * length)
         for direction in body.planes:
-            mass = np.sqrt(body.course(direction).mass.at(xi))
-            blocks.append((_deflections(body, direction, length, xi) * root * mass).T)
+            root = np.sqrt(weights * length * _inertia(body, direction, xi))
+            blocks.append((_motions(body, direction, length, xi) * root).T)
     F = np.asarray(scipy.linalg.block_diag(*blocks))
     return np.hstack([F, np.zeros((len(F), size - plant.n))])
 
 
-def _deflections(body: Body, direction: str, length: float, xi: Array) -> Array:
-    """Deflections (n, k) [m or m/rad] at points xi (k,) of unit coordinates of one plane."""
+def _inertia(body: Body, direction: str, xi: Array) -> Array:
+    """Mass per length (k,) [kg/m] at points xi (k,), of twist polar inertia [kg m]."""
+    link = body.link
+    if direction == TWIST and link.torsion:
+        return link.torsion.polar_inertia * link.profile("torsion.polar_inertia").at(xi)
+    return link.mass_per_length * link.profile("mass_per_length").at(xi)
+
+
+def _motions(body: Body, direction: str, length: float, xi: Array) -> Array:
+    """Deflections (n, k) [m or m/rad], or angles, at points xi (k,) of unit coordinates."""
     shapes = body.shapes_at(direction, length)
-    return shapes.value(xi) * length ** np.asarray(shapes.power, dtype=float)[:, None]
+    power = np.asarray(shapes.power, dtype=float)[:, None]
+    if direction == TWIST:
+        return shapes.rotation(xi) * length ** (power - 1)
+    return shapes.value(xi) * length**power
 
 
 def match_fields(first: ComplexArray, second: ComplexArray) -> tuple[Array, Array]:
