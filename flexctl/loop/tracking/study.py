@@ -105,7 +105,7 @@ def track(source: Source, grid: Array, *, fields: bool = False) -> Tracked:
     labels = label_branches(joined, source.names)
     names, order = titles(joined, labels), _slow_first(joined)
     at = np.searchsorted(joined.s, grid)
-    values = source.in_time(joined.values[at])
+    values = source.in_time(joined.values[at], grid)
     return Tracked(
         parameter=source.parameter,
         s=grid,
