@@ -376,7 +376,7 @@ def test_an_unreadable_file_is_refused(write, monkeypatch):
 @pytest.mark.parametrize(
     ("load", "word", "message"),
     [
-        (load_model, "theodore-ghosal-rpr", "(nearest: theodore-ghosal-rrp) or a path"),
+        (load_model, "theodore-ghosal-rrpp", "(nearest: theodore-ghosal-rrp) or a path"),
         (load_model, "zzz", "(one of: de-luca-siciliano-2r, kane-spin-up, "),
         (load_design, "rrp-gentel", "(nearest: rrp-gentle) or a path"),
     ],

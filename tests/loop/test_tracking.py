@@ -65,6 +65,21 @@ def test_uncoupled_oscillators_cross(points):
     assert found.places[0].start == pytest.approx(0.5, abs=1e-8)
 
 
+@pytest.mark.parametrize("points", [3, 4, 6, 20])
+@pytest.mark.parametrize("start", [0.05, 0.1, 0.2])
+def test_a_crossing_on_ways_that_bend_has_its_place(points, start):
+    T = np.array([[1.0, 0.4, -0.2], [0.3, 1.0, 0.5], [-0.6, 0.1, 1.0]])
+
+    def family(s):
+        way = np.sin(2 * np.pi * s)
+        return T @ np.diag([-3 + way, -3 - way, -9.0]) @ np.linalg.inv(T)
+
+    found = follow(family, np.linspace(start, 0.95, points))
+
+    assert kinds(found) == ["crossing"]
+    assert found.places[0].start == pytest.approx(0.5, abs=1e-9)
+
+
 @pytest.mark.parametrize("points", GRIDS)
 def test_crossing_subspaces_that_turn_are_followed_through(points):
     found = follow(

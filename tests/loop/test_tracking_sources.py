@@ -18,6 +18,7 @@ from flexctl.loop.tracking import (
     on_run,
     over,
     titles,
+    track,
 )
 from flexctl.loop.tracking.sources import loop_matrix, matrix_in_motion
 from flexctl.loop.tracking.variation import with_value
@@ -297,6 +298,17 @@ def test_of_a_sampled_law_rates_are_those_of_its_multipliers(make):
     poles = linearise_loop(loop, loop.controller.reference.final, 0.0).poles
     rates = np.sort_complex(source.in_time(found.values[-1:], np.array([0.5]))[0])
     np.testing.assert_allclose(rates, np.sort_complex(poles), rtol=1e-9)
+
+
+def test_of_a_sampled_law_places_are_told_as_rates_too(make):
+    design = make["design"]([0.0], [0.5], gains={"Gp": 9.0, "Gv": 4.0}, loop={"sample_time": 0.02})
+    varied = Variation(key="gains.Gv", arm=make["rigid-link"](), design=design, truth_basis=BASIS)
+    found = track(over(varied), np.linspace(4.0, 8.0, 41))
+
+    (place,) = found.places
+    near = [branch.values[np.abs(found.s - place.start).argmin()] for branch in found.branches]
+    assert place.kind == "break-in"
+    assert place.value == pytest.approx(np.mean(near), rel=1e-2)
 
 
 def test_a_sampled_law_has_no_matrix_in_motion(make):

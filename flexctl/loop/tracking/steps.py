@@ -23,7 +23,7 @@ from flexctl.loop.tracking.spectrum import Spectrum
 
 ALIKE = 0.5  # least overlap of an eigenvector with itself one step on
 _MEET = 1e-7  # share of its size at which an eigenvalue has met another that it is not coupled to
-_NEWTON = 6
+_NEWTON = 12
 _PASSING = 1e-3  # share of its size by which an eigenvalue passes another by, beyond a doubt
 _FOUND = 1e-10  # share of a step
 _FINE = np.linspace(0, 1, 129)
@@ -194,27 +194,34 @@ def _meet(
 
     Begun at the least distance of the centres and found on the eigenvalues of A itself by Newton's
     method: their difference, of which only the square is smooth, has nearly the slope of the
-    centres' difference.
+    centres' difference. So near to each other nothing says which is which, and so on which side of
+    the meeting they are: Newton's step is tried both ways.
     """
     expected = _through(first), _through(second)
     difference = expected[0] - expected[1]
-    slope = difference.deriv()
-    t, a, b = float(_FINE[np.abs(difference(_FINE)).argmin()]), first[0], second[0]
-    for _ in range(_NEWTON):
+
+    def nearest(t: float) -> tuple[float, complex, complex]:
         values = np.linalg.eigvals(family(step.before.s + t * step.width)).astype(complex)
         cost = np.abs(np.array([one(t) for one in expected])[:, None] - values)
         a, b = values[scipy.optimize.linear_sum_assignment(cost)[1]]
-        if not slope(t):
+        return t, complex(a), complex(b)
+
+    best = nearest(float(_FINE[np.abs(difference(_FINE)).argmin()]))
+    for _ in range(_NEWTON):
+        t, a, b = best
+        slope = complex(difference.deriv()(t))
+        apart = (a - b) / slope if slope else 0j
+        passing = abs(apart.imag * slope) > _PASSING * abs(a)
+        if passing or abs(apart.real) <= _FOUND:
             break
-        apart = (a - b) / slope(t)
-        ahead = float(np.copysign(apart.real, (difference(t) / slope(t)).real))
-        passing = abs(apart.imag * slope(t)) > _PASSING * abs(a)
-        if passing or abs(ahead) <= _FOUND or not 0 <= t - ahead <= 1:
+        tried = [nearest(x) for x in (t - apart.real, t + apart.real) if 0 <= x <= 1]
+        best = min([best, *tried], key=lambda one: abs(one[1] - one[2]))
+        if best[0] == t:
             break
-        t -= ahead
+    t, a, b = best
     if abs(a - b) > _MEET * abs(a):
         return None
-    return float(step.before.s + t * step.width), complex((a + b) / 2)
+    return float(step.before.s + t * step.width), (a + b) / 2
 
 
 def _through(samples: ComplexArray) -> np.polynomial.Polynomial:

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop.linear import damping_ratios
-from flexctl.loop.tracking.branches import Branches, follow
+from flexctl.loop.tracking.branches import follow
 from flexctl.loop.tracking.labels import Labels, label_branches, titles
 from flexctl.loop.tracking.places import Place
 from flexctl.loop.tracking.sources import Source
@@ -103,14 +103,14 @@ def track(source: Source, grid: Array, *, fields: bool = False) -> Tracked:
     """
     joined = follow(source.matrix, grid)
     labels = label_branches(joined, source.names)
-    names, order = titles(joined, labels), _slow_first(joined)
     at = np.searchsorted(joined.s, grid)
     values = source.in_time(joined.values[at], grid)
+    names, order = titles(joined, labels), _slow_first(values[0])
     return Tracked(
         parameter=source.parameter,
         s=grid,
         branches=tuple(_branch(k, names[k], values[:, k], labels) for k in order),
-        places=tuple(_renumbered(place, order) for place in joined.places),
+        places=tuple(_in_time(source, place, order) for place in joined.places),
         n_matrices=joined.n_matrices,
         fields=_fields(source, grid, joined.right[at][:, :, order]) if fields else None,
     )
@@ -120,9 +120,8 @@ def _fields(source: Source, grid: Array, vectors: ComplexArray) -> ComplexArray:
     return np.array([source.fields(float(s)) @ V for s, V in zip(grid, vectors, strict=True)])
 
 
-def _slow_first(joined: Branches) -> list[int]:
+def _slow_first(first: ComplexArray) -> list[int]:
     """Order of the branches: by the modulus at the beginning, the upper half of a pair first."""
-    first = joined.values[0]
     return np.lexsort((-first.imag, np.round(np.abs(first), 9))).tolist()
 
 
@@ -135,5 +134,8 @@ def _branch(k: int, label: str, values: ComplexArray, labels: Labels) -> Branch:
     )
 
 
-def _renumbered(place: Place, order: list[int]) -> Place:
-    return replace(place, branches=tuple(sorted(order.index(k) for k in place.branches)))
+def _in_time(source: Source, place: Place, order: list[int]) -> Place:
+    """Return a place with its value as a rate and the branches in their new order."""
+    value = complex(source.in_time(np.array([[place.value]]), np.array([place.start]))[0, 0])
+    branches = tuple(sorted(order.index(k) for k in place.branches))
+    return replace(place, value=value, branches=branches)

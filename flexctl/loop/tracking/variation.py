@@ -109,20 +109,20 @@ def over(variation: Variation) -> Source:
     """
 
     @cache
-    def made(value: float) -> tuple[Array, ModeNames, Array, float | None]:
+    def made(value: float) -> tuple[Array, ModeNames, Array]:
         closed = variation.close(value)
         pose = _pose(closed, variation)
         share = float(closed.controller.feedback is not None)
         A = loop_matrix(linearise_loop(closed, pose, share))
-        fields = motion_fields(closed.truth, pose, len(A))
-        return A, name_modes(closed, pose, len(A)), fields, closed.controller.sample_time
+        return A, name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
 
+    varied, fixed = variation.key == "loop.sample_time", variation.design.loop.sample_time
     return Source(
         parameter=variation.key,
         matrix=lambda value: made(float(value))[0],
         names=lambda value: made(float(value))[1],
         fields=lambda value: made(float(value))[2],
-        sample_time=lambda value: made(float(value))[3],
+        sample_time=lambda value: (value if varied else fixed) or None,
     )
 
 

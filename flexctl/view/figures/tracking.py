@@ -15,6 +15,7 @@ from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.style import BAD, MUTED, PALETTE, new_figure, plain_log, plain_numbers, styled
 
 _N_SHOWN = 7  # branches in colour, the slowest that swing
+_LIGHT = 50.0  # %: branches damped less than that are to be told from zero
 _SWINGS = 0.05  # |Im| over |lambda| somewhere, to count as swinging
 _WIDE = 20.0  # ratio of frequencies from which on their axis is logarithmic
 _LINEAR = 1.0  # 1/s: about the imaginary axis the real parts are drawn to scale
@@ -122,8 +123,20 @@ def _label(tracked: Tracked, over: Axes, damping: Axes) -> None:
     for axes in (over, damping):
         axes.set_xlim(tracked.s[0], tracked.s[-1])
     slow = chosen(tracked)[0]
+    _zoom_damping(slow, damping)
     if slow and _wide(np.concatenate([np.imag(branch.values) for branch in slow])):
         plain_log(over)
+
+
+def _zoom_damping(slow: Sequence[Branch], damping: Axes) -> None:
+    """Show what is lightly damped at its own scale where others would press it to the axis."""
+    shares = [100 * branch.damping for branch in slow]
+    light = [share for share in shares if share.max() < _LIGHT]
+    if light and len(light) < len(shares):
+        low, high = min(0.0, *(share.min() for share in light)), max(s.max() for s in light)
+        room = 0.1 * (high - low)
+        damping.set_ylim(low - room, high + room)
+        damping.set_title(f"{len(shares) - len(light)} above", fontsize="small", loc="right")
 
 
 def _wide(frequencies: Array) -> bool:
