@@ -18,6 +18,7 @@ from flexctl.body import (
 )
 from flexctl.catalogue import Arm
 from flexctl.plant.base import base_pose, payload_energy
+from flexctl.plant.chain import rows
 from flexctl.plant.flexible_joint import joint_damping, make_sprung_joints
 
 
@@ -69,7 +70,8 @@ def chain_energies(arm: Arm, bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Ener
     for j, body in enumerate(bodies):
         elastic = slice(start, start + len(body.coordinates))
         start = elastic.stop
-        local = Local(joint=q[j], elastic=q[elastic], joint_rate=v[j], elastic_rate=v[elastic])
+        d, d_rate = rows(q, elastic), rows(v, elastic)
+        local = Local(joint=q[j], elastic=d, joint_rate=v[j], elastic_rate=d_rate)
         if joint := sprung.get(j):
             kinetic += joint.kinetic(twist[1][2])
             strain += joint.strain

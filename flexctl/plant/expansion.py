@@ -42,7 +42,7 @@ class Expansion:
     entries: Sequence[Polynomial]
 
     def at(self, x: Array) -> Array:
-        """Evaluate the entries (n,) at the inputs x, all in one array."""
+        """Evaluate the entries (n,) at the inputs x, all that are not structural zeros."""
         values: list[float] = []
         for atom in self.atoms:  # an argument is made of atoms that came before
             if isinstance(atom.argument, int):
@@ -80,7 +80,7 @@ def multiply_out(function: ca.Function) -> Expansion:
         When an operation is none of + - * / sin cos, or the function has no scalar operations.
     """
     function = scalar_instructions(function)
-    sizes = [function.numel_in(k) for k in range(function.n_in())]
+    sizes = [function.nnz_in(k) for k in range(function.n_in())]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     algebra, values, entries = _Algebra(), {}, []
     for k in range(function.n_instructions()):

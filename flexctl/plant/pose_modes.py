@@ -171,7 +171,8 @@ def assemble_pose_plant(arm: Arm, basis: BasisChoice, *, counted: bool = True) -
     """Give every turning link with a tip load the clamped-mass modes of the arm's present pose.
 
     Loads are what `tip_load.include` names of the links beyond, rigid at the present joint
-    variables, within the limits of position of these joints.
+    variables, within the limits of position of these joints.  Lines that twist do so in the modes
+    of the reference pose.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def assemble_pose_plant(arm: Arm, basis: BasisChoice, *, counted: bool = True) -
     bodies, mixes = [], {}
     for j, body in enumerate(assemble_bodies(arm, basis)):
         planes = dict(body.planes)
-        for direction in planes if _follows(arm, j) else ():
+        for direction in body.bent if _follows(arm, j) else ():
             modes = _modes(arm, j, direction, basis.order)
             planes[direction] = modes.base
             mixes[f"{body.link.name}.{direction}"] = _mix(arm, j, direction, modes)

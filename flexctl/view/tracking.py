@@ -191,12 +191,13 @@ def _over(
     *,
     fields: bool = False,
 ) -> Followed:
-    arm = truth_arm(load_arm(model, asked), asked)
+    arm = load_arm(model, asked)
     basis = design_basis(asked) or design.basis
     variation = Variation(
         key=request.key,
         arm=arm,
         design=design,
+        truth_set=asked.truth_set,
         basis=basis,
         truth_basis=truth_basis(arm, basis, asked),
     )

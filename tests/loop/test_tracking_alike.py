@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flexctl.beam import assemble_matrices
-from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
+from flexctl.catalogue import Arm, BasisChoice, apply_settings, load_design, load_model
 from flexctl.design import design_controller
 from flexctl.errors import InputError
 from flexctl.loop import close_around
@@ -35,6 +35,25 @@ def test_the_square_of_a_field_is_that_in_the_mass_matrix_of_the_line(basis, bod
     assert F.shape[1] == 2 * plant.n + 3
     assert F[:, at].T @ F[:, at] == pytest.approx(wanted, rel=1e-10, abs=1e-14)
     assert not F[:, plant.n :].any()
+
+
+@pytest.mark.parametrize("basis", [("modes", 2), ("elements", 1)])
+def test_a_line_that_twists_counts_with_its_polar_inertia(basis):
+    bar = {"GJ": 300.0, "polar_inertia": {"x": [0.0, 1.0], "value": [2e-3, 1e-3]}}
+    table = load_model("theodore-ghosal-rrp").table()
+    links = [table["link"][0], table["link"][1] | {"torsion": bar}, table["link"][2]]
+    choice = BasisChoice.model_validate(dict(zip(("kind", "order"), basis, strict=True)))
+    plant = assemble_plant(
+        Arm.model_validate(table | {"name": "x", "link": links}), choice, interpreted=True
+    )
+    at = [k for k, name in enumerate(plant.coordinates) if "twist" in name]
+    F = motion_fields(plant, JOINTS, 2 * plant.n)
+    body = plant.bodies[1]
+    xi, w = np.polynomial.legendre.leggauss(12)
+    psi = body.planes["twist"].rotation((xi + 1) / 2)  # at an angle of 1 rad, power 1
+    r = 2e-3 - 1e-3 * (xi + 1) / 2
+
+    assert F[:, at].T @ F[:, at] == pytest.approx(body.link.length * (psi * w / 2 * r) @ psi.T)
 
 
 def test_joints_count_with_the_inertia_that_they_see():

@@ -187,6 +187,39 @@ def test_joints_of_a_decoupled_arm_break_in_where_they_are_damped_critically(mak
     assert not found.unsafe
 
 
+@pytest.mark.parametrize("key", ["payload.mass", "gains.Gv"])
+def test_settings_of_the_truth_alone_are_unknown_to_the_controller(make, key):
+    design = make["design"](
+        [0.0, 0.3], [0.5, 0.9], basis=BASIS.table(), gains={"Gp": 9.0, "Gv": 4.0}
+    )
+    varied = Variation(
+        key=key,
+        arm=make["two-link"](),
+        design=design,
+        truth_basis=BASIS,
+        truth_set=("payload.mass=*1.5",),
+    )
+    closed = varied.close(0.7)
+    known = 0.7 if key == "payload.mass" else varied.arm.payload.mass
+
+    assert closed.controller.plant.arm.payload.mass == known
+    assert closed.truth.arm.payload.mass == pytest.approx(1.5 * known)
+
+
+def test_rates_over_the_sampling_time_are_those_of_each_time():
+    design = load_design("two-link-decoupling")
+    design = design.model_copy(update={"basis": BASIS})
+    arm = load_model("planar-two-link")
+    source = over(Variation(key="loop.sample_time", arm=arm, design=design, truth_basis=BASIS))
+    periods = np.array([0.002, 0.004])
+    z = np.array([np.linalg.eigvals(source.matrix(T)) for T in periods])
+    rates = source.in_time(z, periods)
+
+    for_each = np.exp(rates * periods[:, None])
+    np.testing.assert_allclose(for_each, z, rtol=1e-9, atol=1e-14)
+    assert rates.real.max() < 0.1  # a law sampled so fast is the stable continuous one, nearly
+
+
 def test_a_payload_of_the_truth_alone_leaves_the_controller(make):
     design = make["design"]([0.0, 0.3], [0.5, 0.9], basis={"kind": "modes", "order": 1})
     varied = Variation(key="payload.mass", arm=make["two-link"](), design=design, truth_basis=BASIS)
@@ -263,7 +296,7 @@ def test_of_a_sampled_law_rates_are_those_of_its_multipliers(make):
     found = follow(source.matrix, np.linspace(0, 0.5, 3))
 
     poles = linearise_loop(loop, loop.controller.reference.final, 0.0).poles
-    rates = np.sort_complex(source.in_time(found.values[-1]))
+    rates = np.sort_complex(source.in_time(found.values[-1:], np.array([0.5]))[0])
     np.testing.assert_allclose(rates, np.sort_complex(poles), rtol=1e-9)
 
 

@@ -37,6 +37,12 @@ def test_a_tree_repeats_what_a_graph_shares(name):
     assert (found.mul, found.add) == expected
 
 
+def test_inputs_with_structural_zeros_are_taken_without_them():
+    U = ca.SX.sym("U", ca.Sparsity.upper(2))
+    found = multiply_out(ca.Function("f", [U, x], [U[0, 1] * a + U[1, 1] * b]))
+    assert found.at(np.array([2.0, 3.0, 5.0, 7.0, 11.0, 13.0])) == pytest.approx([76.0])
+
+
 def test_a_tree_counts_functions_as_often_as_they_are_used():
     found = count_written_out(function(ca.sin(a) * b, ca.sin(a) * c))
 

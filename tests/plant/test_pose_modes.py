@@ -9,7 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from flexctl.beam import LoadPath, TipLoad, gauss, moving_modes
-from flexctl.catalogue import BasisChoice, apply_settings, load_model, with_options
+from flexctl.catalogue import Arm, BasisChoice, apply_settings, load_model, with_options
 from flexctl.errors import InputError
 from flexctl.plant import assemble_plant, assemble_pose_plant
 
@@ -197,6 +197,25 @@ def test_free_motion_keeps_momentum_and_energy_with_the_terms_and_not_without():
         drifts[counted] = [abs(x[1] / x[0] - 1) for x in (energy, momentum)]
     assert max(drifts[True]) < 1e-7
     assert min(drifts[False]) > 1e-5
+
+
+def test_a_line_that_twists_keeps_the_modes_of_twist_of_its_reference_pose():
+    first = ARM.table()["link"][0]
+    first = first | {"torsion": {"GJ": 50.0, "polar_inertia": 2e-3}}
+    first["dh"] = first["dh"] | {"alpha": 0.4}
+    links = [first, *ARM.table()["link"][1:]]
+    arm = Arm.model_validate(ARM.table() | {"name": "x", "link": links})
+    pose = assemble_pose_plant(arm, BasisChoice(order=1))
+    fixed = assemble_plant(arm, BasisChoice(order=1), interpreted=True)
+    y = fixed.straight([0.0, np.pi / 4, np.pi / 2])  # the reference pose of links 1 and 2
+
+    assert pose.coordinates == fixed.coordinates
+    M = evaluated(pose, "mass_matrix", y)[3:, 3:]
+    K = np.array([evaluated(pose, "elastic_force", y + d)[3:] for d in np.eye(pose.n)[3:]])
+    model = fixed.linearise(y)
+    wanted = np.linalg.eigvals(np.linalg.solve(model.M[3:, 3:], model.K[3:, 3:])).real
+    found = np.linalg.eigvals(np.linalg.solve(M, K)).real
+    assert np.sort(found) == pytest.approx(np.sort(wanted), rel=1e-8)
 
 
 def without_limits():

@@ -215,6 +215,17 @@ def test_the_straight_arm_has_the_inertia_of_its_rigid_twin(build, interpreted, 
     assert pytest.approx(rigid.mass_matrix(q[: rigid.n]), rel=1e-12) == M
 
 
+@pytest.mark.parametrize("engine", ["recursion", "lagrange"])
+def test_one_rigid_link_alone_has_the_inertia_of_its_sections(build, engine):
+    link = {"joint": "revolute", "length": LENGTH, "mass_per_length": MASS}
+    link |= {"rotary_inertia": {"y": 1e-3}, "torsion": {"polar_inertia": POLAR}}
+    basis = BasisChoice(order=1)
+    plant = assemble_plant(build["arm"]([link]), basis, engine=engine, interpreted=True)
+    expected = MASS * LENGTH**3 / 3 + 1e-3 * LENGTH
+    assert plant.mass_matrix([0.3]) == pytest.approx(expected, rel=1e-12)
+    assert plant.energies([0.3], [2.0])[0] == pytest.approx(2 * expected, rel=1e-12)
+
+
 def test_a_stiff_twist_is_none(build, interpreted):
     stiff = BAR | {"torsion": TORSION | {"GJ": 8e6}}
     none = BAR | {"torsion": {"polar_inertia": POLAR}}

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 from matplotlib.text import Text
 
-from flexctl.catalogue import BasisChoice, load_design, load_model
+from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
 from flexctl.design import design_controller
 from flexctl.loop import close_loop, linearise_loop
 from flexctl.loop.tracking import at_rest, track
@@ -122,6 +122,19 @@ def test_a_number_of_the_arm_is_varied(flexctl):
     assert found["t"] is None
     assert found["frozen"] == []
     assert any(one["frequency"][0] > 1.001 * one["frequency"][-1] for one in swings)
+
+
+def test_what_only_the_truth_has_is_unknown_to_the_law_over_a_number(flexctl):
+    words = ("--over", "payload.mass=1:1.2", "--points", "2", "--truth-set", "payload.mass=*1.5")
+    found = json.loads(flexctl("track", *LOOP[:4], *words, "--json").out)
+    design, arm = load_design("two-link-decoupling"), load_model("planar-two-link")
+    known, real = (apply_settings(arm, [f"payload.mass={mass!r}"]) for mass in (1.2, 1.2 * 1.5))
+    controller = design_controller(known, design, interpreted=True)
+    closed = close_loop(controller, real, BasisChoice(order=1))
+    poles = linearise_loop(closed, controller.reference.final, 1.0).poles
+    last = [one["re"][-1] + 1j * one["im"][-1] for one in found["branches"]]
+
+    assert np.sort_complex(last) == pytest.approx(np.sort_complex(poles), rel=1e-6)
 
 
 def test_a_number_that_nothing_depends_on_is_said_to_be_one(flexctl):

@@ -19,10 +19,10 @@ _NOTHING = 1e-300
 def motion_fields(plant: Plant, joints: Array, size: int) -> Array:
     """Return F (G, size) that takes the state x = [q; v; z] to what it moves, joints and lines.
 
-    Rows are joint variables and rotors times the root of the inertia that each sees, and
-    deflections of the lines at Gauss's points times the root of the mass there [m kg^1/2], twists
-    times that of the polar inertia: |F x|^2 is the sum of M_jj q_j^2 and, over the lines, of
-    int w^2 dm or int rho I_p phi_x^2 dx, the same in every discretisation of an arm.
+    Rows are joint variables and rotors times the root of the inertia that each sees, deflections
+    of the lines at Gauss's points times the root of the mass there, and their twists times the root
+    of the polar inertia [m kg^1/2]: |F x|^2 is the sum of M_jj q_j^2 and, over the lines, of
+    int w^2 dm and int phi^2 dJ, the same in every discretisation of an arm.
 
     Parameters
     ----------
@@ -36,22 +36,28 @@ def motion_fields(plant: Plant, joints: Array, size: int) -> Array:
     blocks = [np.diag(np.sqrt(np.diag(M)[: plant.rigid]))]
     for j, body in enumerate(plant.bodies):
         length = float(body.link.dh.d + joints[j] if body.sliding else body.link.length)
-        root = np.sqrt(weights * body.link.mass_per_length * length)
-        blocks += [(_moved(body, direction, length, xi) * root).T for direction in body.planes]
+        for direction in body.planes:
+            root = np.sqrt(weights * length * _inertia(body, direction, xi))
+            blocks.append((_motions(body, direction, length, xi) * root).T)
     F = np.asarray(scipy.linalg.block_diag(*blocks))
     return np.hstack([F, np.zeros((len(F), size - plant.n))])
 
 
-def _moved(body: Body, direction: str, length: float, xi: Array) -> Array:
-    """Deflections (n, k) [m or m/rad] of unit coordinates of one plane at points xi (k,).
+def _inertia(body: Body, direction: str, xi: Array) -> Array:
+    """Mass per length (k,) [kg/m] at points xi (k,), of twist polar inertia [kg m]."""
+    link = body.link
+    if direction == TWIST and link.torsion:
+        return link.torsion.polar_inertia * link.profile("torsion.polar_inertia").at(xi)
+    return link.mass_per_length * link.profile("mass_per_length").at(xi)
 
-    Times the root of mu(xi) [-]; of twist l phi_x times the root of r(xi) [-], see `Course`.
-    """
-    shapes, course = body.shapes_at(direction, length), body.course(direction)
-    psi, density = shapes.value(xi), course.mass
-    if direction == TWIST and course.rotary:
-        psi, density = shapes.rotation(xi), course.rotary
-    return psi * length ** np.asarray(shapes.power, dtype=float)[:, None] * np.sqrt(density.at(xi))
+
+def _motions(body: Body, direction: str, length: float, xi: Array) -> Array:
+    """Deflections (n, k) [m or m/rad], or angles, at points xi (k,) of unit coordinates."""
+    shapes = body.shapes_at(direction, length)
+    power = np.asarray(shapes.power, dtype=float)[:, None]
+    if direction == TWIST:
+        return shapes.rotation(xi) * length ** (power - 1)
+    return shapes.value(xi) * length**power
 
 
 def match_fields(first: ComplexArray, second: ComplexArray) -> tuple[Array, Array]:

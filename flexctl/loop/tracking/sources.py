@@ -33,21 +33,28 @@ class Source:
     fields
         F (G, N) there: F x is what moves, as `motion_fields` has it.
     sample_time
-        Of a sampled law [s], else None.
+        Of a sampled law there [s], else None.
     """
 
     parameter: str
     matrix: Callable[[float], Array]
     names: Callable[[float], ModeNames]
     fields: Callable[[float], Array]
-    sample_time: float | None
+    sample_time: Callable[[float], float | None]
 
-    def in_time(self, values: ComplexArray) -> ComplexArray:
-        """Eigenvalues as rates [rad/s]; of a sampled law log(z)/T, minus infinity for z = 0."""
-        if self.sample_time is None:
+    def in_time(self, values: ComplexArray, s: Array) -> ComplexArray:
+        """Eigenvalues (k, n) as rates [rad/s] at parameters (k,).
+
+        Of a sampled law they are log(z)/T, minus infinity for z = 0.
+        """
+        return np.array([self._rates(row, float(at)) for row, at in zip(values, s, strict=True)])
+
+    def _rates(self, values: ComplexArray, s: float) -> ComplexArray:
+        period = self.sample_time(s)
+        if period is None:
             return values
         with np.errstate(divide="ignore"):
-            return (np.log(values.astype(complex)) / self.sample_time).astype(complex)
+            return (np.log(values.astype(complex)) / period).astype(complex)
 
 
 def loop_matrix(loop: LinearLoop) -> Array:
@@ -73,7 +80,7 @@ def at_rest(closed: ClosedLoop, share: float = 0.0) -> Source:
         matrix=lambda t: loop_matrix(linearise_loop(closed, joints(t), share)),
         names=lambda t: name_modes(closed, joints(t), size),
         fields=lambda t: motion_fields(closed.truth, joints(t), size),
-        sample_time=closed.controller.sample_time,
+        sample_time=lambda _: closed.controller.sample_time,
     )
 
 
@@ -124,7 +131,7 @@ def _moving(
         matrix=lambda t: matrix_in_motion(closed, t, *state(t), law_state(t)),
         names=lambda t: name_modes(closed, joints(t), size),
         fields=lambda t: motion_fields(closed.truth, joints(t), size),
-        sample_time=None,
+        sample_time=lambda _: None,
     )
 
 

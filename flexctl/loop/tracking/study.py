@@ -104,7 +104,7 @@ def track(source: Source, grid: Array, *, fields: bool = False) -> Tracked:
     joined = follow(source.matrix, grid)
     labels = label_branches(joined, source.names)
     at = np.searchsorted(joined.s, grid)
-    values = source.in_time(joined.values[at])
+    values = source.in_time(joined.values[at], grid)
     names, order = titles(joined, labels), _slow_first(values[0])
     return Tracked(
         parameter=source.parameter,
@@ -136,6 +136,6 @@ def _branch(k: int, label: str, values: ComplexArray, labels: Labels) -> Branch:
 
 def _in_time(source: Source, place: Place, order: list[int]) -> Place:
     """Return a place with its value as a rate and the branches in their new order."""
-    value = complex(source.in_time(np.array([place.value]))[0])
+    value = complex(source.in_time(np.array([[place.value]]), np.array([place.start]))[0, 0])
     branches = tuple(sorted(order.index(k) for k in place.branches))
     return replace(place, value=value, branches=branches)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -35,6 +36,8 @@ class Variation:
         What it is varied in.
     only_truth
         Whether the controller keeps the arm of the file.
+    truth_set
+        Settings of the truth arm alone, made after the number is set.
     basis, truth_basis
         Discretisations of the design plant and of the truth; None for the defaults.
     joints
@@ -45,6 +48,7 @@ class Variation:
     arm: Arm
     design: Design
     only_truth: bool = False
+    truth_set: Sequence[str] = ()
     basis: BasisChoice | None = None
     truth_basis: BasisChoice | None = None
     joints: Array | None = None
@@ -80,7 +84,8 @@ class Variation:
         return assemble_plant(arm, self._bases[0], interpreted=True)
 
     def _assemble(self, arm: Arm) -> Plant:
-        return assemble_plant(arm, self._bases[1], interpreted=True)
+        truth = apply_settings(arm, self.truth_set, option="--truth-set")
+        return assemble_plant(truth, self._bases[1], interpreted=True)
 
     def close(self, value: float) -> ClosedLoop:
         """Close the loop of the arm and design that have this value."""
@@ -92,9 +97,8 @@ class Variation:
             return close_around(self._controller, self._assemble(body))
         controller = design_on(self._model(body), self.design)
         basis, truth = self._bases
-        return close_around(
-            controller, controller.plant if basis == truth else self._assemble(body)
-        )
+        same = basis == truth and not self.truth_set
+        return close_around(controller, controller.plant if same else self._assemble(body))
 
 
 def over(variation: Variation) -> Source:
@@ -112,12 +116,13 @@ def over(variation: Variation) -> Source:
         A = loop_matrix(linearise_loop(closed, pose, share))
         return A, name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
 
+    varied, fixed = variation.key == "loop.sample_time", variation.design.loop.sample_time
     return Source(
         parameter=variation.key,
         matrix=lambda value: made(float(value))[0],
         names=lambda value: made(float(value))[1],
         fields=lambda value: made(float(value))[2],
-        sample_time=variation.design.loop.sample_time or None,
+        sample_time=lambda value: (value if varied else fixed) or None,
     )
 
 
