@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexctl.catalogue import Arm, Link
+from flexctl.catalogue import TWIST, Arm, Link
 from flexctl.plant import Plant, reference_joints, tip_body
 
 Array = NDArray[np.float64]
@@ -106,7 +106,9 @@ def _written(planes: Mapping[str, Mapping[str, float]]) -> str:
     """Write loads by term, of all planes together where they are alike; zeros are left out."""
     parts = []
     for term in _TERMS:
-        values = {d: load[term] for d, load in planes.items()}
+        values = {d: load[term] for d, load in planes.items() if term == "J" or d != TWIST}
+        if not values:
+            continue
         most = max(map(abs, values.values()))
         if most <= _NOTHING:
             continue

@@ -107,14 +107,23 @@ def _verdict(moving: Tracked, rest: Tracked | None) -> str:
     unsafe = [*moving.unsafe, *(rest.unsafe if rest and rest is not moving else ())]
     grows = max(moving.branches, key=lambda one: float(one.values.real.max()))
     k = int(grows.values.real.argmax())
-    sure = "All branches are joined safely." if not unsafe else _doubts(unsafe, moving.parameter)
+    doubts = [_doubt(place, moving) for place in moving.unsafe]
+    doubts += [_doubt(place, rest) for place in rest.unsafe] if rest and rest is not moving else []
+    sure = _doubts(doubts, unsafe[0].why) if unsafe else "All branches are joined safely."
     rate, at = float(grows.values.real[k]), f"{moving.parameter} = {moving.s[k]:.4g}"
     name = in_words(grows.label)
     state = "grows most" if rate > 0 else "decays least"
     return f"{sure} {name} {state}: {abs(rate):.4g} 1/s at {at}."
 
 
-def _doubts(unsafe: Sequence[Place], parameter: str) -> str:
-    where = ", ".join(f"{parameter} = {place.start:.6g}" for place in unsafe[:4])
-    more = f" and {len(unsafe) - 4} more" if len(unsafe) > 4 else ""
-    return f"Branches could not be joined safely at {where}{more}: {unsafe[0].why}."
+def _doubt(place: Place, tracked: Tracked) -> str:
+    labels = dict.fromkeys(tracked.branches[k].label for k in place.branches)
+    return f"{tracked.parameter} = {place.start:.6g} ({', '.join(labels)})"
+
+
+def _doubts(places: Sequence[str], why: str) -> str:
+    more = f" and {len(places) - 4} more" if len(places) > 4 else ""
+    return (
+        f"Branches could not be joined safely at {', '.join(places[:4])}{more}: {why}; all others "
+        "are."
+    )

@@ -46,6 +46,7 @@ OPEN = {
     "section 4.4, Book",
     "section 4.4, Li and Sankar",
     "figure 3, table 3",
+    "section 4.1, closed loops",
 }
 
 

@@ -39,7 +39,8 @@ def plot_tracking(moving: Tracked, rest: Tracked | None, answer: dict[str, Any])
         _lay_plane(plane, slow, others)
         _mark_unsafe(moving, over, damping)
         legend_above(over, 4)
-        unsafe = f"; {len(moving.unsafe)} places not joined safely" if moving.unsafe else ""
+        many = len(moving.unsafe)
+        unsafe = f"; {many} place{'s' * (many > 1)} not joined safely" if many else ""
         title = f"{answer['design']} on {answer['model']}: closed-loop eigenvalues{unsafe}"
         figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
         return figure

@@ -101,7 +101,10 @@ def _draw(
             style = {"color": colours[_line(twin) or ""], "markersize": 6.5, "linestyle": ""}
             over.plot(s, twin.values.imag[at], mark, markeredgewidth=1.2, **style)
             percent = 100 * (twin.ratio - 1)
-            off.plot(moving.s, percent, color=style["color"], linewidth=0.8)
+            # another partner from here on: no line, as nothing jumps
+            changes = np.flatnonzero(np.diff(twin.index)) + 1
+            parts = np.insert(moving.s, changes, np.nan), np.insert(percent, changes, np.nan)
+            off.plot(*parts, color=style["color"], linewidth=0.8)
             off.plot(s, percent[at], mark, markeredgewidth=1.2, **style)
 
 

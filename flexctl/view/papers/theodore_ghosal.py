@@ -49,6 +49,7 @@ CLAIMS: tuple[Callable[[], Claim], ...] = (
     meshes.diagonal,
     meshes.banded,
     meshes.monotonic,
+    conclusions.closed_loops,
     loads.neglecting,
     frequencies.distinct,
     frequencies.equations_40_44,

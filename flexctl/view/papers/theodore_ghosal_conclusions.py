@@ -50,3 +50,16 @@ def recommendation() -> Claim:
             "rrp_element": multi[1],
         },
     )
+
+
+def closed_loops() -> Claim:
+    """Say what is not tried here."""
+    return Claim(
+        id="section 4.1, closed loops",
+        paper="elements extend to closed-loop manipulators and links of complex shape without much "
+        "additional effort, and are readily assembled by a program",
+        ours="links of any course along their line are as easily had in modes as in elements: both "
+        "come from the same integrals; see the recommendation of section 6",
+        verdict="cannot be checked",
+        why="flexctl has open chains of beams only: no closed loops, no shells or solids",
+    )

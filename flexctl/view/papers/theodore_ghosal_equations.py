@@ -133,11 +133,13 @@ def simulation() -> Claim:
         f"the motion ({elements.frequency:.3g} rad/s) and "
         f"{(elements.forward + elements.law) / (modes.forward + modes.law):.3g} times the "
         f"multiplications, so {ratio:.3g} times the work where stability sets an explicit "
-        f"method's step; {equal:.2g} times that of four modes, which have as many equations",
+        f"method's step, not {CPU['elements'] / CPU['modes']:.2f} times; {equal:.2g} times that "
+        "of four modes, which have as many equations",
         verdict=judge(ratio > 1 and equal > 1),
         why="not for the number of equations but for their frequencies: two elements have four per "
         "line, and the upper ones are no mode's. What is paid where accuracy sets the step are the "
-        "multiplications alone; benchmarks/discretisations.py has times",
+        "multiplications alone. Times of both at equal accuracy, in one run: docs/findings.md, by "
+        "benchmarks/discretisations.py",
         numbers={
             "frequency": frequency,
             "work": ratio,
@@ -156,8 +158,9 @@ def real_time() -> Claim:
         id="sections 4.4 and 6, real time",
         paper="elements are more suitable for real-time control, as the model takes significantly "
         "fewer operations",
-        ours=f"the decoupling law of RRP takes {elements.law} multiplications with two elements "
-        f"per link, {modes.law} with two modes, {elements.law / modes.law:.2f} times as many; "
+        ours=f"the decoupling law of RRP, with its payload, takes {elements.law} multiplications "
+        f"with two elements per link, {modes.law} with two modes, "
+        f"{elements.law / modes.law:.2f} times as many; "
         f"forward dynamics {elements.forward} and {modes.forward}",
         verdict=judge(elements.law < modes.law),
         why="a law needs M, its forces and a solution for as many accelerations as there are "

@@ -176,7 +176,7 @@ def equation_47() -> Claim:
         f"{100 * off[0]:.3g} % and beta_2 {100 * off[1]:.2g} % too high, the first frequency "
         f"{100 * frequency:.3g} %",
         verdict=judge(bool(np.abs(off).max() < EQUAL)),
-        why="a misprint: m_p^2 / (rho A l) is no number, m_p / (rho A l) is",
+        why="misprint: m_p^2 / (rho A l) is no number, m_p / (rho A l) is",
         numbers={"beta_1": float(off[0]), "beta_2": float(off[1]), "frequency": float(frequency)},
     )
 

@@ -61,7 +61,8 @@ def root_finding() -> Claim:
         f"dynamics of the arm with fixed modes takes {arm} multiplications",
         verdict=judge(mul > 0.2 * arm),
         why="the root is cheap, what follows from it is not: shapes, their integrals and their "
-        "changes with the length, which the differential form needs too",
+        "changes with the length, which the differential form needs just as well. Dear it becomes "
+        "where Newton's steps are differentiated: docs/findings.md has all ways beside each other",
         numbers={"multiplications": mul, "arm": arm, "off": off},
     )
 
