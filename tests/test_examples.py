@@ -182,6 +182,7 @@ def verdict(stability):
     return stability.main(duration=1.0)
 
 
+@pytest.mark.slow  # takes long
 def test_in_double_precision_both_solvers_give_the_same_motion(verdict):
     assert verdict["gap"]["Cholesky", "double"] < 1e-13
     assert verdict["peak"]["Cholesky", "double"] == pytest.approx(
@@ -281,6 +282,7 @@ def test_the_lemma_allows_many_times_the_overestimate_that_is_borne(stiffness_ma
     assert 58 < stiffness_margin.main() < 59
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize(("damping", "borne"), [(0.0, 0.0), (0.01, 0.0025), (0.02, 0.0050)])
 def test_what_the_stiff_gains_bear_grows_with_damping(stiffness_margin, damping, borne):
     design = stiffness_margin.designs()["Gp = 400, Gv = 40"]

@@ -74,6 +74,7 @@ def test_third_derivative_is_that_of_the_curvature(shapes):
     np.testing.assert_allclose(found, exact, atol=1e-6 * np.abs(exact).max())
 
 
+@pytest.mark.slow  # takes long
 def test_quadrature_integrates_two_running_integrals_of_slopes(shapes):
     # against the same rule on halves of its panels, for the last two shapes
     edges, count = shapes.breaks, shapes.points_per_panel

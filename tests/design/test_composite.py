@@ -62,6 +62,7 @@ def test_fast_gains_multiply_the_fast_positions_and_their_rates(name, angle):
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("name", EVERY)
 def test_what_is_not_a_torque_vanishes_at_the_quasi_steady_deflection(name, angle):
@@ -108,6 +109,7 @@ def test_the_fast_loop_is_stable_and_solves_its_riccati_equation(name):
     )
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("factor", [10.0, 1e4])
 @pytest.mark.parametrize("name", LIGHT)
 def test_scaled_gains_are_the_same_for_every_stiffness(name, factor):

@@ -121,6 +121,7 @@ def single_runs(make):
     return BiasRuns(case=single(make))
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("bias", [0.0, -0.05])
 def test_the_tip_strays_as_far_as_by_scipy(single_runs, stepper, bias):
     case = single_runs.case

@@ -98,6 +98,7 @@ def test_the_baseline_has_the_bandwidth_of_the_stiffest_design(make, designs):
     assert baseline.second_loop is None
 
 
+@pytest.mark.slow  # takes long
 def test_there_may_be_no_baseline(make, designs):
     result = compare(make["single"](), designs[:1], baseline=False)
     assert [evaluation.name for evaluation in result.evaluations] == ["ringing"]

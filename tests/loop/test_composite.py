@@ -92,6 +92,7 @@ def test_over_four_decades_of_stiffness_the_orders_settle(angle):
     assert away[-1].max() < 0.03
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("name", LIGHT)
 def test_without_damping_slow_poles_tend_at_order_two(name, angle):
@@ -101,6 +102,7 @@ def test_without_damping_slow_poles_tend_at_order_two(name, angle):
     assert orders(found)[-1, 0] == pytest.approx(2, abs=0.1)
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("name", LIGHT)
 def test_what_is_conservative_tends_at_order_two_altogether(name, angle):
@@ -131,6 +133,7 @@ def slow_errors(arm, fast, angle="rotor"):
     )
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("angle", ANGLES)
 @pytest.mark.parametrize("name", LIGHT)
 def test_slow_control_alone_tends_at_order_two_even_with_damping(name, angle):
@@ -197,6 +200,7 @@ SM = {
 }
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("order", [2, 4])
 @pytest.mark.parametrize("modes", ["tip", "mass", None])
 @pytest.mark.parametrize("scaled", [True, False])

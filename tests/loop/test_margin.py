@@ -88,6 +88,7 @@ def test_rebuilt_controllers_lose_the_loop_where_the_margin_ends(catalogue, name
     assert all(crosses(made, alpha) for alpha in ends(made[-1].exact))
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("name", DESIGNS)
 def test_nothing_is_unstable_within_the_margin(catalogue, name):
     *given, margin = catalogue(name)
@@ -96,6 +97,7 @@ def test_nothing_is_unstable_within_the_margin(catalogue, name):
     assert max(growth(loop, all_parts(loop, x)) for x in scan(margin.exact, 60)) < 0
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("name", WITHOUT_WEIGHTS)
 @pytest.mark.parametrize("alpha", [-0.3, 0.1, 2.0])
 def test_a_model_of_stiffer_links_is_a_model_with_that_error(catalogue, name, alpha):

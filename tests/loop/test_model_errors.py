@@ -230,6 +230,7 @@ def test_errors_of_a_damping_that_is_not_there_are_refused(given):
         structured_loop(loop, *WITNESS["final"](loop), {"damping": 1.0})
 
 
+@pytest.mark.slow  # takes long
 def test_what_is_guaranteed_and_what_destabilises_is_in_the_quantities_themselves(given):
     loop = unknown_loop(*given("planar", "composite"))
     at = bound_errors(loop, *WITNESS["final"](loop), {"links": 0.2, "payload": 30.0}, t=0, where="")

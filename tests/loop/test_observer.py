@@ -75,6 +75,7 @@ def filter_poles(loop):
     return np.linalg.eigvals(linear.A_state - observer.gain @ observer.instruments.C)
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("order", [4, 10])
 def test_fine_meshes_have_an_observer_too(make, order):
     arm, start, end = ARMS["joint"](make)
@@ -382,6 +383,7 @@ def test_the_verdict_says_what_is_measured(make):
     assert schedule(loop.controller, 1.0)[-1].time == 1.0
 
 
+@pytest.mark.slow  # takes long
 def test_beside_an_observer_the_baseline_measures_the_state(make):
     # it is collocated and needs no observer
     arm = make["single"]()

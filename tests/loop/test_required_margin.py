@@ -68,6 +68,7 @@ def assert_same_loops(found, wanted):
         assert (np.abs(A - B) <= 1e-10 * np.abs(B) + floor).all()
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("by", [GainFactors(Gp=0.3, Gv=1.7, Gi=0.2), faster(5.0)])
 @pytest.mark.parametrize(
     ("method", "tables"),
@@ -117,6 +118,7 @@ def test_margins_of_catalogue_designs_follow_from_three_gain_sets(name):
     assert found.interval.alpha_upper == pytest.approx(rebuilt.interval.alpha_upper, rel=1e-8)
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("ratio", [0.0, 0.003, 0.3])
 @pytest.mark.parametrize("unknown", [False, True])
 @pytest.mark.parametrize("loop", [{}, SAMPLED], ids=["continuous", "sampled"])
@@ -244,6 +246,7 @@ def test_the_largest_bandwidth_lies_at_the_edge_of_what_rebuilt_loops_bear(case_
     assert found.alpha_upper == pytest.approx(upper(at(found.value)), rel=1e-8)
 
 
+@pytest.mark.slow  # takes long
 def test_the_largest_bandwidth_is_that_of_bisection(case_of):
     case, wanted = case_of(), 0.02
 
@@ -371,6 +374,7 @@ def test_inertia_at_a_joint_that_is_not_there_is_refused(case_of):
 # Charts
 
 
+@pytest.mark.slow  # takes long
 def test_the_chart_of_gains_is_what_rebuilt_loops_bear(case_of):
     case = case_of(n_path=2)
 
@@ -388,6 +392,7 @@ def test_the_chart_of_gains_is_what_rebuilt_loops_bear(case_of):
     assert chart.modes[1][1] == chart.own.loss.mode
 
 
+@pytest.mark.slow  # takes long
 def test_the_chart_of_damping_is_what_rebuilt_loops_bear(case_of):
     case, ratios = case_of(), (0.0, 0.01, 0.1)
 

@@ -129,6 +129,7 @@ def test_the_pencil_has_the_eigenvalues_of_the_loop_made_anew(make, name, gains,
     assert np.sort_complex(found) == pytest.approx(np.sort_complex(anew), rel=1e-7, abs=1e-7)
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("fixed", ["none", "joints", "all"])
 @pytest.mark.parametrize("gains", GAINS)
 @pytest.mark.parametrize("name", ARMS)
@@ -155,6 +156,7 @@ def test_the_bound_is_where_bisection_on_eigenvalues_finds_it(make, name, gains,
     assert s_star == pytest.approx(wanted, rel=1e-8, abs=1e-6)
 
 
+@pytest.mark.slow  # takes long
 def test_these_cases_have_bounds_on_both_sides_of_the_arm_as_it_is(make):
     found = [
         first_loss(separate_loop(loop_of(make, name, gains, order=2), final(name)))

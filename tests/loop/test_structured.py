@@ -100,6 +100,7 @@ def test_a_repeated_error_is_proven_as_one_where_independent_ones_destabilise():
     assert structured(turned((1, 1))).guaranteed_fraction == pytest.approx(1.0, rel=0.015)
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("seed", range(3))
 def test_separable_channels_beyond_four_are_bounded_as_independent_ones(seed):
     together, apart = (random_loop(seed, sizes=sizes) for sizes in ((5, 1), (1,) * 6))

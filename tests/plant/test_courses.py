@@ -121,6 +121,7 @@ def test_the_straight_arm_has_the_inertia_of_its_rigid_twin(build, interpreted, 
     assert pytest.approx(rigid.mass_matrix(q[:2]), rel=1e-12) == M
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", LINKS)
 def test_forward_dynamics_undoes_inverse_dynamics(build, interpreted, random_state, name, kind):

@@ -27,6 +27,7 @@ def residual(plant, q, v, tau):
     return np.abs(found - plant.B @ tau).max() / np.abs(found - rest).max()
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize(
     ("links", "order"),
     [

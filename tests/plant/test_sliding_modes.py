@@ -170,6 +170,7 @@ def test_energy_is_kept_while_the_modes_change():
     np.testing.assert_allclose(energy, energy[0], rtol=1e-8)
 
 
+@pytest.mark.slow  # takes long
 def test_the_motion_is_that_of_elements():
     # from straight: turning and sliding bend the lines, and the basis shows in how they do
     plants = mixed(tolerance=1e-6), ordinary("elements", 2)

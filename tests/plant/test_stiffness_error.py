@@ -48,6 +48,7 @@ def arm_of(build, arms):
     return arm
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize(("kind", "order"), BASES)
 @pytest.mark.parametrize("name", ARMS)
 @pytest.mark.parametrize("term", ["inverse_dynamics", "forward_dynamics", "elastic_force"])

@@ -205,6 +205,7 @@ def test_one_panel_shows_what_every_spring_is_wound_up_by(run, sprung):
     assert axes.lines[-2].get_ydata() == pytest.approx(1e3 * (run.q[2] - run.q[1]))
 
 
+@pytest.mark.slow  # takes long
 def test_the_figure_of_a_run_and_its_film_are_drawn(simulated, tmp_path, monkeypatch):
     monkeypatch.setattr("flexctl.view.animation.N_FRAMES", 2)
     simulated("--plot", tmp_path / "run.svg", "--animate", tmp_path / "run.gif")

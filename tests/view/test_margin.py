@@ -216,6 +216,7 @@ def test_a_margin_may_be_required(flexctl, least, status):
     assert flexctl(*of("decoupling"), *asked).status == status
 
 
+@pytest.mark.slow  # takes long
 def test_orders_of_the_design_are_judged_on_the_same_truth(flexctl):
     found = json.loads(flexctl(*of("decoupling"), "--orders", "--json").out)
 

@@ -50,6 +50,7 @@ def test_a_person_reads_how_far_the_arm_is_from_its_bound(flexctl, name, words):
     assert words in " ".join(said.out.split())
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("name", ["lqr", "slow-only", "too-fast", "printed"])
 def test_the_figure_is_drawn(flexctl, tmp_path, name):
     assert flexctl(*of(name), "--plot", tmp_path / "bound.svg").status == 0

@@ -107,6 +107,7 @@ def test_a_csv_file_gives_back_all_signals(simulate, tmp_path):
     assert float(row["link1.y.1"]) != 0
 
 
+@pytest.mark.slow  # takes long
 def test_a_film_has_as_many_frames_as_it_should(flexctl, tmp_path, monkeypatch):
     monkeypatch.setattr("flexctl.view.animation.N_FRAMES", 8)
     assert flexctl("simulate", *QUICK, "--animate", tmp_path / "run.gif").status == 0
