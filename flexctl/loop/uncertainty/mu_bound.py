@@ -52,18 +52,18 @@ def tight_bound(
 
     A bound below `floor` > 0 is lowered no further: it does not matter.
     """
-    low = floor
+    low, level = floor, floor * (1 + _CLOSE)  # below it nothing matters: that is asked first
     while known.value > low * (1 + _CLOSE):
-        level = max(float(np.sqrt(low * known.value)), known.value * _LARGEST_STEP)
         found = find_scalings((M / level)[None], blocks)
         if found is None:
             low = level
-            continue
-        scalings = found.at_level(level)
-        value = smallest_level(M, scalings)
-        if not value < known.value:
-            break
-        known = MuBound(value=value, scalings=scalings, method="interior point")
+        else:
+            scalings = found.at_level(level)
+            value = smallest_level(M, scalings)
+            if not value < known.value:
+                break
+            known = MuBound(value=value, scalings=scalings, method="interior point")
+        level = max(float(np.sqrt(low * known.value)), known.value * _LARGEST_STEP)
     return known
 
 
@@ -73,9 +73,13 @@ def band_bound(M: ComplexArray, blocks: tuple[Block, ...], floor: float) -> floa
     To a tenth of a per cent; the largest norm always does.
     """
     low, high = floor, float(np.linalg.norm(M, 2, axis=(1, 2)).max()) * 1.01
+    step = _CLOSE  # what is near the floor is found at once
     while high > low * (1 + _CLOSE):
-        middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if find_scalings(M / middle, blocks) else (middle, high)
+        middle = min(low * (1 + step), float(np.sqrt(low * high)))
+        if find_scalings(M / middle, blocks):
+            high = middle
+        else:
+            low, step = middle, 10 * step
     return high
 
 
