@@ -30,6 +30,11 @@ class Deadline:
         return time.perf_counter() >= self.ends
 
     @property
+    def used(self) -> float:
+        """Time since the work begun [s]."""
+        return time.perf_counter() - self.begun
+
+    @property
     def seconds(self) -> float:
         """Time that was given [s]."""
         return self.ends - self.begun

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from flexctl.checks import ComplexArray
+from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
 from flexctl.loop.uncertainty.scalings import Block, Scalings, balance, find_scalings
 
 _CLOSE = 1e-3  # relative distance at which a bound is not lowered further
@@ -46,15 +47,20 @@ def scaled_norm(M: ComplexArray, blocks: tuple[Block, ...], floor: float) -> MuB
 
 
 def tight_bound(
-    M: ComplexArray, blocks: tuple[Block, ...], known: MuBound, floor: float
+    M: ComplexArray,
+    blocks: tuple[Block, ...],
+    known: MuBound,
+    floor: float,
+    deadline: Deadline = ENDLESS,
 ) -> MuBound:
     """Lower a bound of M (r, r) to within 0.1 % of what D and G prove, repeated errors as one.
 
-    A bound below `floor` > 0 is lowered no further: it does not matter.
+    A bound below `floor` > 0 is lowered no further: it does not matter; nor is any after the
+    deadline.
     """
     low, level = floor, floor * (1 + _CLOSE)  # below it nothing matters: that is asked first
     while known.value > low * (1 + _CLOSE):
-        found = find_scalings((M / level)[None], blocks)
+        found = find_scalings((M / level)[None], blocks, deadline)
         if found is None:
             low = level
         else:
@@ -67,7 +73,9 @@ def tight_bound(
     return known
 
 
-def band_bound(M: ComplexArray, blocks: tuple[Block, ...], floor: float) -> float:
+def band_bound(
+    M: ComplexArray, blocks: tuple[Block, ...], floor: float, deadline: Deadline = ENDLESS
+) -> float:
     """Smallest level [-] above `floor` > 0 at which one pair of scalings suits all M (K, r, r).
 
     To a tenth of a per cent; the largest norm always does.
@@ -76,7 +84,7 @@ def band_bound(M: ComplexArray, blocks: tuple[Block, ...], floor: float) -> floa
     step = _CLOSE  # what is near the floor is found at once
     while high > low * (1 + _CLOSE):
         middle = min(low * (1 + step), float(np.sqrt(low * high)))
-        if find_scalings(M / middle, blocks):
+        if find_scalings(M / middle, blocks, deadline):
             high = middle
         else:
             low, step = middle, 10 * step

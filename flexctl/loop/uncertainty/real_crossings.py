@@ -17,7 +17,7 @@ import numpy as np
 from flexctl.checks import ComplexArray
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop.uncertainty.crossings import FLAT
-from flexctl.loop.uncertainty.growth import axis_tolerance, growth_rates
+from flexctl.loop.uncertainty.growth import axis_tolerance, balanced, growth_rates
 from flexctl.loop.uncertainty.real_candidates import real_candidates
 from flexctl.loop.uncertainty.real_problem import (
     FARTHEST,
@@ -30,6 +30,7 @@ from flexctl.loop.uncertainty.real_problem import (
     verified,
 )
 from flexctl.loop.uncertainty.uncertain import UncertainLoop
+from flexctl.loop.uncertainty.uncoupled import uncoupled
 
 MOST_UNKNOWNS = 1200  # r N of an eigenvalue problem that takes some seconds
 
@@ -41,6 +42,7 @@ __all__ = [
     "find_real_crossings",
     "first_unstable",
     "growth_rates",
+    "is_small",
     "stable_interval",
     "unstable_at",
 ]
@@ -145,6 +147,12 @@ def first_unstable(loop: UncertainLoop) -> float:
     if end is not None:
         return end.delta
     return problem.high if unstable_at(loop, problem.high) else np.inf
+
+
+def is_small(loop: UncertainLoop) -> bool:
+    """Whether the exact problem of a loop of one error takes no more than some seconds."""
+    parts = uncoupled(balanced(loop))
+    return max((part.size * len(part.D) for part in parts), default=0) <= MOST_UNKNOWNS
 
 
 def unstable_at(loop: UncertainLoop, t: float) -> bool:

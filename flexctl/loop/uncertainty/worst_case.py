@@ -14,8 +14,8 @@ from flexctl.loop.uncertainty.uncertain import UncertainLoop
 
 FirstCrossing = Callable[[UncertainLoop], float]
 
-_LARGEST = 100.0  # errors beyond 10 000 % are not looked for
-_FROM_NOTHING = np.geomspace(1e-3, _LARGEST, 26)
+LARGEST = 100.0  # errors beyond 10 000 % are not looked for
+_FROM_NOTHING = np.geomspace(1e-3, LARGEST, 26)
 _SHARES = np.array([0.3, 0.6, 0.9, 0.999])  # of the best known: where another direction is tried
 _BELOW = 0.99  # of the best known: the size of the errors among which an unstable one is sought
 _VERIFIED = 1e-3  # relative distance from the crossing at which both sides are checked
@@ -61,8 +61,8 @@ def bracketed_crossing(loop: UncertainLoop) -> float:
     two crossings within one step are missed. It stands for an exact solver where none is at hand.
     """
     low, end = 0.0, loop.parameters[0].highest
-    steps_to_try = np.geomspace(1e-4, _LARGEST, 146)
-    if end < _LARGEST:
+    steps_to_try = np.geomspace(1e-4, LARGEST, 146)
+    if end < LARGEST:
         steps_to_try = np.append(steps_to_try[steps_to_try < end], end)
     for steps in np.array_split(steps_to_try, 12):
         if not len(steps):
@@ -115,8 +115,7 @@ def find_worst_case(
         When the loop is not stable without errors.
     """
     p = len(loop.parameters)
-    if (growth := float(_growths(loop, np.zeros((1, p)))[0])) >= 0:
-        raise InputError(f"loop: wanted stable without errors, came a pole of real part {growth:g}")
+    require_stable(loop)
     search = _Search(loop=loop, first_crossing=first_crossing, deadline=deadline)
     best = _smallest(loop, np.zeros((0, p)) if known is None else np.atleast_2d(known))
     directions = _directions(loop, guesses, n_random, np.random.default_rng(seed))
@@ -132,10 +131,23 @@ def find_worst_case(
     return record_worst(loop, best.delta, best.tried)
 
 
+def require_stable(loop: UncertainLoop) -> None:
+    """Refuse a loop that is not stable without errors.
+
+    Raises
+    ------
+    InputError
+        With the real part of the pole that does not decay.
+    """
+    growth = float(_growths(loop, np.zeros((1, len(loop.parameters))))[0])
+    if growth >= 0:
+        raise InputError(f"loop: wanted stable without errors, came a pole of real part {growth:g}")
+
+
 def _smallest(loop: UncertainLoop, known: Array) -> _Best:
     """Return the smallest of known errors (K, p) that is looked for and means something."""
     sizes = np.abs(known).max(axis=1)
-    sizes[(sizes > _LARGEST) | (_cut(loop, known) != known).any(axis=1)] = np.inf
+    sizes[(sizes > LARGEST) | (_cut(loop, known) != known).any(axis=1)] = np.inf
     if not np.isfinite(sizes).any():
         return _Best(delta=np.full(known.shape[1], np.inf), tried=len(known))
     return _Best(delta=known[sizes.argmin()], tried=len(known))
