@@ -24,9 +24,11 @@ from flexctl.plant.operations import Operations, count_operations, count_written
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.plant.pose_modes import PosePlant, assemble_pose_plant
 from flexctl.plant.sliding import followed_range
+from flexctl.plant.slopes import STEEPEST
 from flexctl.plant.stiffness_error import StiffnessError
 
 __all__ = [
+    "STEEPEST",
     "CarriedPlant",
     "Evaluator",
     "Instructions",

@@ -16,6 +16,7 @@ from flexctl.errors import ComputationError
 from flexctl.plant.assembly import check_joints
 from flexctl.plant.inertia import require_inertia
 from flexctl.plant.sliding import check_followed
+from flexctl.plant.slopes import require_gentle_sag
 
 if TYPE_CHECKING:
     from flexctl.plant.plant import Plant
@@ -126,8 +127,8 @@ def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> 
     Raises
     ------
     ComputationError
-        When no equilibrium is found (the arm buckles or the links are too soft for gravity), or
-        when some motion moves no mass.
+        When no equilibrium is found (the arm buckles or the links are too soft for gravity), when
+        a link sags beyond the theory of the beam, or when some motion moves no mass.
     """
     start = pose if isinstance(pose, np.ndarray) else plant.pose(pose)
     check_joints(plant.arm, start[: plant.m])
@@ -165,6 +166,7 @@ def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
         force, K = plant.gravity(q) + plant.elastic_force(q), plant.tangent_stiffness(q)
         if (np.abs(force[f:]) <= _round_off(plant, q, K)[f:]).all():
             _require_stable_arm(plant, K)
+            require_gentle_sag(plant, q)
             return _wound_up(plant, q, force[:m]), force[:m]
         q[f:] += np.linalg.solve(K[f:, f:], -force[f:])
         if not np.isfinite(q).all():
