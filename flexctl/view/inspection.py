@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from flexctl.beam import TipLoad, assemble_matrices, choose_basis
@@ -67,10 +66,9 @@ class Inspection:
 
         A motor holds its rotor, or where there is none the joint.
         """
-        free = np.ix_(*2 * [np.flatnonzero(self.braked)])
         if not self.braked.any():
             return np.zeros((self.plant.n, 0))
-        modes = scipy.linalg.eigh(self.linear.K[free], self.linear.M[free])[1][:, :count]
+        modes = self.linear.modes(self.braked)[1][:, :count]
         shapes = np.zeros((self.plant.n, modes.shape[1]))
         shapes[self.braked] = modes / np.abs(modes).max(axis=0)
         return shapes
