@@ -69,7 +69,7 @@ def _held_modes(K: Array, M: Array, rigid: Array) -> tuple[Array, Array]:
     C = scipy.linalg.cholesky(K[np.ix_(kept, kept)], lower=True)
     L = scipy.linalg.cholesky(_symmetric(bent.T @ M @ bent), lower=True)
     U, inverse, _ = scipy.linalg.svd(scipy.linalg.solve_triangular(C, L, lower=True))
-    Phi = bent @ (scipy.linalg.solve_triangular(C, U, lower=True, trans="T") / inverse)
+    Phi = bent @ (scipy.linalg.solve_triangular(C, U, lower=True, trans=1) / inverse)
     squares, Phi = np.append(np.zeros(r), inverse**-2.0), np.hstack([rigid, Phi])
     first = _first_fast(squares, r)
     fast, Phi_fast = scipy.linalg.eigh(K, M)

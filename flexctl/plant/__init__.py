@@ -9,6 +9,7 @@ from flexctl.plant.assembly import (
     tip_body,
     tip_load,
 )
+from flexctl.plant.buckling import LoadShares, lateral_shares, load_shares, missing_terms
 from flexctl.plant.carried_roots import CarriedPlant, carry_roots, root_errors
 from flexctl.plant.compilation import (
     Evaluator,
@@ -33,6 +34,7 @@ __all__ = [
     "Evaluator",
     "Instructions",
     "LinearPlant",
+    "LoadShares",
     "Operations",
     "Plant",
     "PosePlant",
@@ -53,7 +55,10 @@ __all__ = [
     "find_equilibrium",
     "followed_range",
     "joint_range",
+    "lateral_shares",
     "linearise",
+    "load_shares",
+    "missing_terms",
     "reference_joints",
     "require_inertia",
     "root_errors",
