@@ -20,7 +20,7 @@ from flexctl.plant.compilation import (
     find_compiler,
 )
 from flexctl.plant.inertia import require_inertia
-from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
+from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linear_model, linearise
 from flexctl.plant.operations import Operations, count_operations, count_written_out
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.plant.pose_modes import PosePlant, assemble_pose_plant
@@ -56,6 +56,7 @@ __all__ = [
     "followed_range",
     "joint_range",
     "lateral_shares",
+    "linear_model",
     "linearise",
     "load_shares",
     "missing_terms",
