@@ -38,8 +38,8 @@ class LoadShares:
     Attributes
     ----------
     arm
-        Of the whole arm, its motors held: largest s with K + K_g/s singular, K of links and springs,
-        K_g of the weights: geometric stiffness of links pressed along their lines, and tilting.
+        Of the whole arm, its motors held: largest s with K + K_g/s singular, K of links and
+        springs, K_g of the weights: geometric stiffness of links that are pressed, and tilting.
     left_out
         What of K_g the model leaves out, links without foreshortening, as a share of K: positive
         where it presses, negative where it pulls.
@@ -87,7 +87,7 @@ class LoadShares:
 
 
 def percent(share: float) -> str:
-    """A share in percent to two digits, as people read it."""
+    """Write a share in percent to two digits, as people read it."""
     size = 100 * abs(share)
     return f"{size:.0f} %" if size >= 10 else f"{size:.1f} %"
 
@@ -147,14 +147,14 @@ def _eigenvalues(K_g: Array, K: Array) -> Array:
 
 
 def lateral_shares(arm: Arm, joints: Array) -> dict[str, float]:
-    """Loads over those that buckle a link sideways, by link that bends in a plane and twists.
+    """Find loads over those that buckle a link sideways, by link that bends and twists.
 
     Bending by M in the plane of the load, EI_s, couples twist phi and bending u across it, EI_w:
 
         1/2 int EI_w u''^2 + GJ phi'^2 dx + f int M phi u'' dx - 1/2 P e phi(l)^2,
 
     f^2 = (1 - EI_w/EI_s)(1 - GJ/EI_s) for what the plane of the load bends before, and P at the
-    height e above the tip. Source: [Timoshenko61], [Reissner79].
+    height e above the tip. Source: [TimoshenkoGere61], [Reissner79].
     """
     found, R = {}, np.array(ca.DM(base_pose(arm)[0]))
     gravity = np.array(arm.gravity)
@@ -187,9 +187,7 @@ def _lateral(arm: Arm, j: int, joints: Array, g: Array) -> float:
     )
 
 
-def _sideways(
-    link: Link, weak: str, strong: str, g: float, mass: float, moment: Array
-) -> float:
+def _sideways(link: Link, weak: str, strong: str, g: float, mass: float, moment: Array) -> float:
     """Share of a link loaded in the plane `strong`, by `mass` with its first moment (along, up)."""
     EI = link.EI.get(strong, np.inf)
     factor = (1 - link.EI[weak] / EI) * (1 - link.rigidities[TWIST] / EI)
@@ -213,9 +211,7 @@ def _sideways(
     return float(-_eigenvalues(coupled, scipy.linalg.block_diag(K_w, K_t))[0])
 
 
-def _coupling(
-    link: Link, bent: Shapes, twisted: Shapes, mass: float, ahead: float
-) -> Array:
+def _coupling(link: Link, bent: Shapes, twisted: Shapes, mass: float, ahead: float) -> Array:
     """Int M phi u'' dx (twists, bendings) under a gravity of 1, M the moment about the section."""
     own = link.profile("mass_per_length")
     lumps = np.array([lump.x for lump in link.masses])
