@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from flexctl.plant.plant import Plant
 
 WORTH_SAYING = 0.01  # share of the critical load below which missing terms change nothing visible
+_ROUND_OFF = 1e-9  # shares below this are nothing
 _BASIS = BasisChoice(kind="modes", order=2)  # critical loads of columns within 1 %, from above
 _ELEMENTS = 8  # of a line that buckles sideways: within 1e-3, from above
 
@@ -58,7 +59,8 @@ class LoadShares:
     @property
     def largest(self) -> float | None:
         """The largest of all shares; None where nothing can buckle."""
-        return max((s for s in (self.arm, *self.lateral.values()) if s > 0), default=None)
+        shares = (self.arm, *self.lateral.values())
+        return max((s for s in shares if s > _ROUND_OFF), default=None)
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -60,8 +60,9 @@ def rest_sentences(answer: Mapping[str, Any], shares: LoadShares) -> list[str]:
     """Say what the figures about the equilibrium rest on, and what they leave out."""
     if not any(answer["at_rest"]["gravity"]):
         return []
+    about = "under gravity: undamped, about the sagged arm with the joints of the pose held"
     return [
-        "under gravity: undamped, about the sagged arm with the joints of the pose held",
+        *([about] if answer["at_rest"]["sag"] is not None else []),
         *(f"in this pose {sentence}" for sentence in shares.missing),
     ]
 
