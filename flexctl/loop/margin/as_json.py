@@ -175,6 +175,7 @@ def _structured(at: StructuredAt) -> dict[str, Any]:
         },
         "proven": found.proven,
         "not_proven": found.not_proven,
+        "stopped": found.stopped or None,
         "worst_case": worst
         and {
             "fraction": worst.gamma,
