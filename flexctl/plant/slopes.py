@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +34,8 @@ def check_slopes(plant: Plant, q: Array) -> None:
     """
     if not np.any(q[plant.rigid :]):
         return
-    slopes = np.array(plant.nominal.casadi_functions["deflections"](q)[1]).ravel()
+    fixed = replace(plant.nominal, parameters=(), values=()) if plant.parameters else plant.nominal
+    slopes = np.array(fixed.casadi_functions["deflections"](q)[1]).ravel()
     steepest = int(np.abs(slopes).argmax())
     if abs(slopes[steepest]) > STEEPEST:
         line = plant.lines[steepest]

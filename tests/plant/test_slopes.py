@@ -6,7 +6,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from flexctl.body import rotation_matrix
+from flexctl.catalogue import BasisChoice
 from flexctl.errors import ComputationError, InputError
+from flexctl.plant import StiffnessError, assemble_plant
 from flexctl.plant.slopes import STEEPEST_NODE
 
 LENGTH, DENSITY, RIGIDITY, LOAD = 1.2, 0.5, 4.0, 0.3
@@ -31,6 +33,18 @@ def test_a_pose_beyond_the_theory_of_the_beam_is_refused(plant_of, kind, name, v
     line = name.rsplit(".", 1)[0] if kind == "modes" else "link1.y"
     with pytest.raises(InputError, match=rf"^pose\.{line}: expected .* 0\.5 rad.* got"):
         plant_of("spatial", kind).pose({name: value})
+
+
+@pytest.mark.parametrize(
+    "more", [{"parameters": ("payload.mass",)}, {"stiffness_error": StiffnessError(values=None)}]
+)
+def test_poses_of_plants_with_free_numbers_are_checked_too(build, more):
+    basis = BasisChoice(kind="modes", order=1)
+    plant = assemble_plant(heavy(build, 9.81), basis, interpreted=True, **more)
+
+    assert plant.pose({"link1.y.1": 0.1})[1] == 0.1
+    with pytest.raises(InputError, match=r"^pose\.link1\.y: expected"):
+        plant.pose({"link1.y.1": 0.5})
 
 
 @pytest.mark.parametrize("slope", [0.499, 0.501])
