@@ -17,9 +17,9 @@ from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.integrators import Integrator
 from flexctl.loop.library import RUN, build, external, library
-from flexctl.loop.run import STEEPEST, Run, RunFailure, Tolerance, why_too_steep
+from flexctl.loop.run import Run, RunFailure, Tolerance, why_too_steep
 from flexctl.loop.schedule import Event
-from flexctl.plant import cached_library
+from flexctl.plant import STEEPEST, cached_library
 
 _FOLDER = Path(__file__).parent
 _SOURCES = (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from flexctl.catalogue import TWIST
 from flexctl.checks import Array
-from flexctl.plant import Plant
+from flexctl.plant import STEEPEST, Plant
 
 
 def why_out_of_range(plant: Plant, index: int, *, follows: bool) -> str:
@@ -19,10 +19,9 @@ def why_out_of_range(plant: Plant, index: int, *, follows: bool) -> str:
         return f"{name} leaves its beam, or its limits by more than its modes were made for"
     if index < plant.rigid:
         return f"{name} leaves its beam: the free length must lie within it"
+    if name.endswith(".slope") or f".{TWIST}." in name:
+        return f"{name} grows beyond {plant.valid_range[1][index]:.3g} rad"
     return f"the deflection of {name.split('.')[0]} grows beyond its own length"
-
-
-STEEPEST = 0.5  # slope [rad] of a line beyond which the beam theory, linear in it, no longer holds
 
 
 def why_too_steep(plant: Plant, line: int) -> str:
