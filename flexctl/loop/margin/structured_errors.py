@@ -9,16 +9,18 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.arm_errors import ArmError, add_arm_errors, damping_errors, payload_error
 from flexctl.loop.margin.guaranteed import guaranteed_errors
+from flexctl.loop.margin.law_form import ErrorGroup
 from flexctl.loop.margin.mode_names import name_modes
 from flexctl.loop.margin.model_errors import by_link, by_mode, pull_out
+from flexctl.loop.margin.moved_errors import IndependentErrors, follow_errors
 from flexctl.loop.margin.record import StructuredAt
 from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
 from flexctl.loop.uncertainty.structured import structured
 from flexctl.loop.uncertainty.uncertain import UncertainLoop
 from flexctl.loop.uncertainty.worst_case import WorstCase
-from flexctl.plant import linearise
 
 _BEYOND = 1.05  # of the worst case: there it grows visibly
 _LEAST_LEFT = -0.999  # a stiffness is positive
@@ -49,11 +51,8 @@ def structured_loop(
         nothing that could be wrong in this way.
     """
     check_errors(errors)
-    plant = closed.controller.plant
-    groups = by_mode(plant, errors["modes"]) if "modes" in errors else ()
-    groups = by_link(plant, errors["links"]) if "links" in errors else groups
-    found = pull_out(closed, joints, share, groups)
-    linear = linearise(closed.truth, closed.truth.straight(joints))
+    found = pull_out(closed, joints, share, _groups(closed, errors))
+    linear = linearise_loop(closed, joints, share).plant
     own: list[ArmError] = []
     for kind, find in _OF_THE_ARM.items():
         if kind in errors:
@@ -62,6 +61,13 @@ def structured_loop(
                 raise InputError(f"errors.{kind}: wanted an arm with {kind}, came one without")
             own += there
     return add_arm_errors(found, linear, own) if own else found
+
+
+def _groups(closed: ClosedLoop, errors: Mapping[str, float]) -> tuple[ErrorGroup, ...]:
+    """Parts of the stiffness that are wrong by themselves."""
+    plant = closed.controller.plant
+    groups = by_mode(plant, errors["modes"]) if "modes" in errors else ()
+    return by_link(plant, errors["links"]) if "links" in errors else groups
 
 
 def check_errors(errors: Mapping[str, float]) -> None:
@@ -95,11 +101,18 @@ def bound_errors(
         deadline=deadline,
         say=lambda words: say(f"independent errors at {where}: {words}"),
     )
+    asked = IndependentErrors(
+        closed=closed,
+        joints=joints,
+        share=share,
+        loop=loop,
+        groups=_groups(closed, errors),
+    )
+    if asked.moves():
+        found, mode = follow_errors(asked, found, deadline)
+    else:
+        mode = _mode(closed, joints, loop, found.worst_case)
     worst = found.worst_case
-    mode = ""
-    if worst:
-        names = name_modes(closed, joints, loop.size)
-        mode = names.name(loop.matrix(worst.delta), worst.eigenvalue)
     return StructuredAt(
         t=t,
         where=where,
@@ -109,6 +122,14 @@ def bound_errors(
         guaranteed=guaranteed_errors(found.guaranteed_fraction, errors),
         worst_errors=_own_errors(loop, worst) if worst else {},
     )
+
+
+def _mode(closed: ClosedLoop, joints: Array, loop: UncertainLoop, worst: WorstCase | None) -> str:
+    """Motion with the largest part in what a worst case loses."""
+    if worst is None:
+        return ""
+    names = name_modes(closed, joints, loop.size)
+    return names.name(loop.matrix(worst.delta), worst.eigenvalue)
 
 
 def _own_errors(loop: UncertainLoop, worst: WorstCase) -> dict[str, float]:
