@@ -38,6 +38,11 @@ def why_too_steep(plant: Plant, line: int) -> str:
     )
 
 
+def out_of_steps(max_steps: int) -> str:
+    """Say that a run took as many steps as it may, which is no statement about the loop."""
+    return f"the {max_steps} steps that it may take are used up"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:
     """Error per step: relative [-], and absolute of positions [m, rad] and rates [m/s, rad/s]."""
@@ -78,12 +83,15 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFailure:
-    """A run that could not be finished: when [s], why, and whether for want of steps only.
+    """A run that could not be finished: when [s] and why.
 
-    `remedy` says what to try where the integrator, not the loop, is to blame.
+    `numerical` says that the integrator ended it, not the model, so that another one may get
+    through; `exhausted` that it did so for want of steps only. `remedy` says what to try where the
+    integrator, not the loop, is to blame.
     """
 
     time: float
     why: str
+    numerical: bool = False
     exhausted: bool = False
     remedy: str = ""
