@@ -17,8 +17,9 @@ import scipy.linalg
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.linear import LinearLoop, law_slopes, linearise_loop, sampled_loop
+from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
 from flexctl.loop.margin.law_form import ErrorGroup, Law, LawForm, factor_law
+from flexctl.loop.rest import law_slopes
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import Plant
 
@@ -76,7 +77,9 @@ class RestingLaw:
     """J of the law of a loop that is linearised about rest."""
 
     def __init__(self, loop: ClosedLoop, joints: Array, share: float, linear: LinearLoop) -> None:
-        self._given = (loop, linear.plant, joints, share)
+        q, rest = linear.plant.q0, linear.rest
+        z = rest.z if rest else loop.agreeing_state(q, np.zeros(loop.truth.n))
+        self._given = (loop, q, z, joints, share)
         self.parts = len(loop.controller.plant.stiffness_parts)
 
     def __call__(self, errors: Array) -> Array:
