@@ -210,7 +210,11 @@ class Draw:
         way = self.rng.uniform(-0.6, 0.6, self.m)
         if self.slides:
             way[-1] *= 0.2 * self.lengths[-1]
-        kind = str(self.rng.choice(["quintic", "cycloid", "bang-bang", "setpoint"], p=(4, 3, 2, 1) / np.float64(10)))
+        kind = str(
+            self.rng.choice(
+                ["quintic", "cycloid", "bang-bang", "setpoint"], p=(4, 3, 2, 1) / np.float64(10)
+            )
+        )
         reference = {"kind": kind, "from": (self.final - way).tolist(), "to": self.final.tolist()}
         if kind != "setpoint":
             reference["duration"] = self.between(0.6, 1.5)

@@ -92,7 +92,16 @@ class Held:
         return Rest(q=q, z=z, tau=self.law(q, np.zeros(self.n), z)[0])
 
     def _newton(self, y: np.ndarray, held: np.ndarray, most: int = 25) -> np.ndarray | None:
-        scale = 1.0 + np.abs(np.array(self.truth.inverse_dynamics(self.truth.straight(self.joints), np.zeros(self.n), np.zeros(self.n)))).max()
+        scale = (
+            1.0
+            + np.abs(
+                np.array(
+                    self.truth.inverse_dynamics(
+                        self.truth.straight(self.joints), np.zeros(self.n), np.zeros(self.n)
+                    )
+                )
+            ).max()
+        )
         for _ in range(most):
             r = self.unbalanced(y) - held
             if not np.isfinite(r).all():
@@ -129,7 +138,9 @@ class Held:
         n, zero = self.n, np.zeros(self.n)
 
         def moved(x: np.ndarray) -> np.ndarray:
-            return np.concatenate([x[n : 2 * n], self.accelerations(x[:n], x[n : 2 * n], x[2 * n :])])
+            return np.concatenate(
+                [x[n : 2 * n], self.accelerations(x[:n], x[n : 2 * n], x[2 * n :])]
+            )
 
         def asked(x: np.ndarray) -> np.ndarray:
             return np.concatenate(self.law(x[:n], x[n : 2 * n], x[2 * n :]))
