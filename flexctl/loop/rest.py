@@ -14,7 +14,7 @@ M q' = B tau - c - k, z' is followed by pseudo-transient continuation. Sources: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
@@ -86,7 +86,7 @@ class _Balance:
         return np.array(tau).ravel(), np.array(rate).ravel()
 
     def left(self, X: Array) -> Array:
-        """c + k - B tau (n,) and z' (n_z,): zero at rest."""
+        """Return c + k - B tau (n,) and z' (n_z,): zero at rest."""
         truth, q = self.loop.truth, X[: self.loop.truth.n]
         tau, rate = self.torque(X)
         return np.concatenate([truth.gravity(q) + truth.elastic_force(q) - truth.B @ tau, rate])
@@ -319,6 +319,23 @@ def _fall(balance: _Balance, X: Array) -> Array | None:
             if found is not None and not balance.unstable(found):
                 return found
     return None
+
+
+def keep_still(loop: ClosedLoop, rest: Rest, share: float, errors: Array) -> Rest:
+    """Let the integrals of a law with errors (p,) give the torque that holds the arm as it rests.
+
+    A law is affine in its integrals, so that one step finds them; without any nothing changes, nor
+    without gravity, where nothing is to be held.
+    """
+    own = loop.controller.n_integral
+    if not own or not any(loop.truth.arm.gravity):
+        return rest
+    arguments = law_arguments(loop, rest.q, rest.z, rest.desired, share, errors)
+    short = rest.tau - np.array(loop.controller.law(*arguments)[0]).ravel()
+    _, L, *_ = law_slopes(loop, rest.q, rest.z, rest.desired, share, errors)
+    z = rest.z.copy()
+    z[:own] += np.linalg.solve(L[:, :own], short)
+    return replace(rest, z=z)
 
 
 def holding_torque(loop: ClosedLoop, joints: Array) -> Array:
