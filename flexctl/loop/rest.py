@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import casadi as ca
 import numpy as np
-from scipy.linalg import lapack
+import scipy.linalg
 
 from flexctl.checks import Array
 from flexctl.design import Controller
@@ -26,6 +26,7 @@ from flexctl.errors import NoRestError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.plant import find_equilibrium
 
+_GETRF, _GECON, _GETRS = scipy.linalg.get_lapack_funcs(("getrf", "gecon", "getrs"))
 _MOST_STEPS = 40
 _CONTRACTS = 0.5  # of the step before
 _LEAP = 0.2  # rad or m that a coordinate may move in one step
@@ -260,14 +261,14 @@ class _Solver:
         columns = _largest(np.abs(J / rows[:, None]), 0)
         self._J, self._rows, self._columns = J / rows[:, None] / columns, rows, columns
         norm = np.abs(self._J).sum(axis=0).max()
-        lu, pivots, singular = lapack.dgetrf(self._J)
-        regular = not singular and lapack.dgecon(lu, norm)[0] > _SINGULAR
+        lu, pivots, singular = _GETRF(self._J)
+        regular = not singular and _GECON(lu, norm)[0] > _SINGULAR
         self._factors = (lu, pivots) if regular else None
 
     def __call__(self, b: Array) -> Array | None:
         b = b / self._rows
         if self._factors:
-            return lapack.dgetrs(*self._factors, b)[0] / self._columns
+            return _GETRS(*self._factors, b)[0] / self._columns
         x = np.linalg.lstsq(self._J, b, rcond=_SINGULAR)[0]
         gap = np.abs(self._J @ x - b).max()
         return x / self._columns if gap <= _CONSISTENT * np.abs(b).max() else None
@@ -336,11 +337,3 @@ def keep_still(loop: ClosedLoop, rest: Rest, share: float, errors: Array) -> Res
     z = rest.z.copy()
     z[:own] += np.linalg.solve(L[:, :own], short)
     return replace(rest, z=z)
-
-
-def holding_torque(loop: ClosedLoop, joints: Array) -> Array:
-    """Torques (m,) [N m or N] that hold the arm as it is still at joint variables (m,).
-
-    Raises ComputationError where it has no equilibrium with its joints held there.
-    """
-    return find_equilibrium(loop.truth, loop.truth.straight(joints))[1]
