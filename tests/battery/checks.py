@@ -29,7 +29,7 @@ from tests.battery.witness import Held, Rest, abscissa, reach
 
 AGREE = 1e-6  # of the package's linear models with differences
 MARGINAL = 1e-6  # |Re| over |lambda| below which no run shows a decay
-AMPLITUDE = 1e-4  # of the reach, by which the tip is moved
+AMPLITUDES = (1e-4, 1e-5, 1e-6)  # of the reach, by which the tip is moved
 SEEN = 3e-3  # of the logarithm of an amplitude: what squares of the deviation may do to it
 AT_END = 1e-3  # relative distance from an exact end at which the loop must have changed sides
 INSIDE, OUTSIDE = 0.99, 1.01  # of a bound, and of a worst case
@@ -83,13 +83,12 @@ def at_most(seconds: int) -> Iterator[None]:
 
 
 class Subject:
-    """The arm and the design of a case as loaded from its files, and its loop held at its end."""
+    """An arm and a design as loaded from their files, and the loop that holds the design's end."""
 
-    def __init__(self, case: Case, folder: Path, *, quick: bool) -> None:
-        self.case, self.quick = case, quick
-        self.paths = case.write(folder)
-        self.arm, self.design = load_model(self.paths[0]), load_design(self.paths[1])
-        self.report = Report(case.seed)
+    def __init__(self, paths: tuple[Path, Path], *, seed: int = 0, quick: bool = False) -> None:
+        self.paths, self.quick = paths, quick
+        self.arm, self.design = load_model(paths[0]), load_design(paths[1])
+        self.report = Report(seed)
 
     @cached_property
     def held_design(self):
@@ -220,9 +219,18 @@ def check_verdict(s: Subject) -> None:
         s.report.expect(witness is None, f"verdict: {error}")
         return
     s.report.counts["verdicts"] += 1
-    if witness is None or found.stability is None:
+    for metric in found.not_computed:
+        s.report.counts[f"not computed: {metric}"] += 1
+    if witness is None:
         s.report.expect(bool(found.failed), "verdict: no rest, but not failed")
         return
+    holds = bool((np.abs(witness[1].tau) <= s.loop.torque_limit).all())
+    s.report.expect(found.rest.holds is holds, f"verdict: rest.holds is {found.rest.holds}")
+    if not holds:
+        s.report.counts["cannot hold"] += 1
+        s.report.expect(found.failed and "cannot hold" in found.failed, "verdict: fails to say it")
+        return
+    s.report.expect(found.stability is not None, f"verdict: no stability: {found.not_computed}")
     poles = witness[0]
     clear = np.abs(poles.real) > AGREE * np.abs(poles)
     stable, own = bool((poles.real[clear] < 0).all()), found.stability
@@ -291,15 +299,19 @@ def run_along(s: Subject, at: Rest, mode: "Mode", span: float) -> None:
     if abs(own.real) * T < 3 * SEEN:
         s.report.counts["runs: too slow to be seen"] += 1
         return
-    rate = np.nan
-    for amplitude in (AMPLITUDE, AMPLITUDE / 10):  # squares of the deviation vanish, faults do not
+    rate, why = np.nan, ""
+    for amplitude in AMPLITUDES:  # squares of the deviation vanish with it, faults do not
         found = decay(s, at, mode, T, amplitude)
-        if found is None:
-            return
+        if isinstance(found, str):
+            why = found
+            continue
         rate = found
         if abs(rate - own.real) <= max(0.02 * abs(own.real), SEEN / T):
             s.report.counts["runs"] += 1
             return
+    if np.isnan(rate):
+        s.report.counts[f"runs: {why}"] += 1
+        return
     s.report.expect(False, f"run: {own:.5g} rad/s, but {rate:.5g} 1/s in a run of {T:.3g} s")
 
 
@@ -312,8 +324,8 @@ class Mode:
     right: np.ndarray
 
 
-def decay(s: Subject, at: Rest, mode: Mode, T: float, amplitude: float) -> float | None:
-    """Rate [1/s] at which the share of a mode changes in a run of T seconds; None: no run."""
+def decay(s: Subject, at: Rest, mode: Mode, T: float, amplitude: float) -> float | str:
+    """Rate [1/s] at which the share of a mode changes in a run of T seconds, or why there is none."""
     n, period = s.held.n, s.loop.controller.sample_time
     N = 2 * n + s.held.n_z
     shape = mode.right[:N] / mode.right[np.abs(mode.right[:N]).argmax()]
@@ -324,13 +336,11 @@ def decay(s: Subject, at: Rest, mode: Mode, T: float, amplitude: float) -> float
     try:
         run = simulate(s.loop, times=every, duration=float(every[-1]), start=start, tolerance=FINE)
     except RunError as error:
-        s.report.counts["runs: model ends there"] += 1
         words = ("theory", "leaves", "beyond its own length")
         s.report.expect(any(word in str(error) for word in words), f"run: {error}")
-        return None
+        return "the model ends there"
     if run.saturated.any():
-        s.report.counts["runs: saturated"] += 1
-        return None
+        return "saturated"
     there = np.searchsorted(every, times)
     states = np.vstack([run.q - at.q[:, None], run.v, run.z - at.z[:, None]])[:, there]
     if period:
@@ -448,7 +458,7 @@ def check_links(s: Subject) -> None:
 
 def check_payload(s: Subject) -> None:
     """An error of the payload: the same of the arm as it is, its controller unchanged."""
-    if not s.case.arm.get("payload") or s.loop.controller.sample_time:
+    if not s.arm.payload.mass or s.loop.controller.sample_time:
         return
     margin = s.rest is not None and stable_by_witness(s) and margin_of(s, {"payload": 1.0})
     if margin and margin.structured:
@@ -495,7 +505,7 @@ def bounds(s: Subject, kind: str, found, count: int, grows: Callable) -> None:
 
 def check_command_line(s: Subject) -> None:
     """Every command answers, or refuses in one line; its JSON holds finite numbers or null."""
-    first, count = s.case.seed % len(COMMANDS), 1 if s.quick else 2
+    first, count = s.report.seed % len(COMMANDS), 1 if s.quick else 2
     chosen = [COMMANDS[(first + k) % len(COMMANDS)] for k in range(count)]
     call(s, "inspect", str(s.paths[0]), "--json")
     for command, *options in chosen:
@@ -535,7 +545,7 @@ CHECKS = (*QUICK_CHECKS, check_links, check_payload)
 
 def check_case(case: Case, folder: Path, *, quick: bool = False) -> Report:
     """Check all that must hold of a case; its files stay in `folder`."""
-    s = Subject(case, folder, quick=quick)
+    s = Subject(case.write(folder), seed=case.seed, quick=quick)
     try:
         _ = s.loop
     except (InputError, FlexctlError) as error:
