@@ -396,9 +396,14 @@ def rebuilt(s: Subject, errors: np.ndarray) -> Held:
 
 
 def growth(held: Held, near: Rest) -> float:
-    """Abscissa [1/s] of a loop where it rests itself, next to `near`; infinite without a rest."""
+    """Abscissa [1/s] of a loop where it rests itself, next to `near`.
+
+    Infinite where it rests nowhere, or where its actuators cannot hold it.
+    """
     at = held.rest(np.concatenate([near.q, near.z]))
-    return np.inf if at is None else abscissa(held.poles(at))
+    if at is None or (np.abs(at.tau) > held.loop.torque_limit).any():
+        return np.inf
+    return abscissa(held.poles(at))
 
 
 def margin_of(s: Subject, errors: dict | None = None):
@@ -413,7 +418,7 @@ def margin_of(s: Subject, errors: dict | None = None):
 
 def check_margin(s: Subject) -> None:
     """At the ends of the exact interval the loop of a rebuilt controller changes sides."""
-    if s.rest is None or not stable_by_witness(s):
+    if not stable_by_witness(s):
         return
     margin = margin_of(s)
     if margin is None:
@@ -435,14 +440,16 @@ def check_margin(s: Subject) -> None:
 
 
 def stable_by_witness(s: Subject) -> bool:
-    """Whether the loop is clearly stable where it rests."""
+    """Whether the loop is held where it rests, and clearly stable."""
+    if s.rest is None or (np.abs(s.rest.tau) > s.loop.torque_limit).any():
+        return False
     poles = s.held.poles(s.rest)
     return bool((poles.real < -AGREE * np.abs(poles)).all())
 
 
 def check_links(s: Subject) -> None:
     """Errors of links and springs by themselves: stable within the bound, not beyond the worst."""
-    margin = s.rest is not None and stable_by_witness(s) and margin_of(s, {"links": 1.0})
+    margin = stable_by_witness(s) and margin_of(s, {"links": 1.0})
     if not margin or not margin.structured:
         return
     names = s.loop.controller.plant.stiffness_parts
@@ -460,7 +467,7 @@ def check_payload(s: Subject) -> None:
     """An error of the payload: the same of the arm as it is, its controller unchanged."""
     if not s.arm.payload.mass or s.loop.controller.sample_time:
         return
-    margin = s.rest is not None and stable_by_witness(s) and margin_of(s, {"payload": 1.0})
+    margin = stable_by_witness(s) and margin_of(s, {"payload": 1.0})
     if margin and margin.structured:
         bounds(s, "payload", margin.structured[0].found, 1, lambda x: loaded(s, float(x[0])))
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from flexctl.catalogue import load_design
-from flexctl.loop import evaluate
+from flexctl.loop import evaluate, find_margin
 from tests.battery.checks import Subject, check_runs, growth, with_payload
 from tests.battery.one_link import OneLink
 from tests.battery.witness import Held
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).with_name("cases")
 NAMES = sorted(path.name.removesuffix(".arm.toml") for path in FOLDER.glob("*.arm.toml"))
 FIGURES = [(name, key) for name in NAMES for key in load_design(FOLDER / f"{name}.toml").expect]
 SOFT = OneLink(length=0.9, rho=1.5, EI=200.0, payload=0.45, Gp=5.6, desired=np.pi / 6)
-FOLD = -0.0224917031  # error of the payload: `SOFT.fold(-1)`; upwards there is none up to 20
+FOLD = -0.0224917031  # error of the payload: `SOFT.fold(-1)`; upwards there is none up to 20 times it
 
 
 @pytest.fixture(autouse=True)
@@ -73,13 +73,14 @@ def test_an_arm_too_heavy_for_its_motor_fails_by_that_torque():
     assert "joint1 needs 21.6 N m, its limit is 20 N m" in found["failed"]
 
 
-def test_an_arm_that_falls_over_rests_where_a_rigid_one_does_nearly():
-    # g (rho l^2/2 + m l) (cos theta - cos theta_d) + Gp (theta - theta_d) = 0, links stiff
+def test_an_arm_that_cannot_stand_is_unstable_where_it_is_to_stand():
     found = judged("falls-over")
-    weight = OneLink(length=0.6, rho=0.8, EI=1e9, payload=0.4, Gp=2.0, desired=1.4)
+    statics = OneLink(length=0.6, rho=0.8, EI=30.0, payload=0.4, Gp=2.0, desired=1.4)
+    upright = statics.rest()
 
-    assert found["rest"]["falls"]
-    assert found["rest"]["joint"][0] == pytest.approx(weight.rest(theta=-0.1)[0], abs=0.03)
+    assert found["rest"]["joint"] == pytest.approx(upright[:1], rel=1e-8)
+    assert np.linalg.eigvalsh(statics.balance(upright, 0.0)[1])[0] < 0
+    assert found["stability"]["stable"] is False
 
 
 # The arm that loses its equilibrium with a little less payload
@@ -93,7 +94,7 @@ def test_statics_by_hand_rest_where_the_loop_does():
 
 def test_its_equilibrium_ends_with_two_per_cent_less_payload():
     assert SOFT.fold(-1)[0] == pytest.approx(FOLD, rel=1e-8)
-    assert SOFT.fold(1) is None
+    assert SOFT.fold(1, most=3.0, step=0.03) is None
 
 
 def payload_loop(error):
@@ -113,3 +114,11 @@ def test_the_loop_rests_on_one_side_of_the_fold_only(share, rests):
 
     assert (grows < 0) is rests
     assert np.isinf(grows) is not rests
+
+
+def test_the_margin_against_its_payload_ends_at_the_fold():
+    s = subject("payload-fold")
+    found = find_margin(s.arm, s.held_design, n_path=0, errors={"payload": 1.0}).structured[0].found
+
+    assert found.guaranteed_fraction == pytest.approx(-FOLD, rel=1e-5)
+    assert not found.proven
