@@ -151,10 +151,10 @@ def run_compiled(
     step: float | None,
     events: Sequence[Event],
     times: Array,
-    start: tuple[Array, Array, Array],
+    start: tuple[Array, Array, Array, Array],
     tolerance: Tolerance,
 ) -> Run | RunFailure:
-    """Integrate a closed loop from `start` = (q0, v0, tau0), sampled at `times` (N,) [s]."""
+    """Integrate a closed loop from `start` = (q0, v0, tau0, z0), sampled at `times` (N,) [s]."""
     n, m, N = loop.truth.n, loop.truth.m, len(times)
     n_z = loop.controller.n_state
     shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N), "z": (n_z, N)}
@@ -189,8 +189,8 @@ def run_compiled(
         lowest=lowest,
         highest=highest,
     )
-    q0, v0, tau0 = start
-    initial = _contiguous(q0, v0, loop.controller.initial_state(), tau0)
+    q0, v0, tau0, z0 = start
+    initial = _contiguous(q0, v0, z0, tau0)
     status = _load_driver(driver).flexctl_simulate(
         ct.byref(problem),
         *(values.ctypes.data_as(_doubles) for values in initial),

@@ -28,10 +28,10 @@ def run_interpreted(
     name: str,
     events: Sequence[Event],
     times: Array,
-    start: tuple[Array, Array, Array],
+    start: tuple[Array, Array, Array, Array],
     tolerance: Tolerance,
 ) -> Run | RunFailure:
-    """Integrate a closed loop from `start` = (q0, v0, tau0), sampled at `times` (N,) [s].
+    """Integrate a closed loop from `start` = (q0, v0, tau0, z0), sampled at `times` (N,) [s].
 
     Raises
     ------
@@ -46,7 +46,7 @@ def run_interpreted(
     method, words = _METHODS[name]
     stretch = Stretch(loop, start[2])
     signals = Signals(stretch, times)
-    x = stretch.state(*start[:2])
+    x = stretch.state(start[0], start[1], start[3])
     options = {"method": method, "rtol": tolerance.relative, "atol": _absolute(stretch, tolerance)}
     steps = evaluations = 0
     if why := stretch.why_beyond(x):

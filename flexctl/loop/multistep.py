@@ -113,13 +113,13 @@ def run_multistep(
     method: Integrator,
     events: Sequence[Event],
     times: Array,
-    start: tuple[Array, Array, Array],
+    start: tuple[Array, Array, Array, Array],
     tolerance: Tolerance,
 ) -> Run | RunFailure:
-    """Integrate a closed loop from `start` = (q0, v0, tau0), sampled at `times` (N,) [s]."""
+    """Integrate a closed loop from `start` = (q0, v0, tau0, z0), sampled at `times` (N,) [s]."""
     stretch, solver = Stretch(loop, start[2]), _Solver(loop, name, tolerance)
     signals = Signals(stretch, times)
-    x = stretch.state(*start[:2])
+    x = stretch.state(start[0], start[1], start[3])
     steps = evaluations = 0
     if why := stretch.why_beyond(x):
         return RunFailure(time=events[0].time, why=why)

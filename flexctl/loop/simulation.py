@@ -27,6 +27,7 @@ from flexctl.loop.stiffness import (
     moments,
     require_stable_step,
 )
+from flexctl.loop.stretch import Stretch
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.plant import Plant, find_equilibrium, require_inertia
 
@@ -46,7 +47,7 @@ def simulate(
     tolerance: Tolerance | None = None,
     integrator: str = AUTO,
     step: float | None = None,
-    start: tuple[Array, Array] | None = None,
+    start: tuple[Array, ...] | None = None,
 ) -> Trajectory:
     """Simulate a closed loop, by default from rest at the start of its reference.
 
@@ -66,7 +67,9 @@ def simulate(
     step
         Step [s] of an integrator with a fixed one.
     start
-        Coordinates and rates of the truth plant at the start, (n,) each.
+        Coordinates and rates of the truth plant at the start, (n,) each, and, if given, the law's
+        states (n_z,): the run then begins as if the law had been at work, so that what it asks for
+        there is what acts until a sampled law's first sample does.
 
     Returns
     -------
@@ -89,12 +92,11 @@ def simulate(
     tolerance = tolerance or Tolerance()
     times, duration = _span(loop, times, duration)
     _check_steps(step, duration)
-    q0, v0, tau0 = initial_state(loop)
-    require_inertia(loop.truth, q0)
-    if start is not None:
-        q0, v0 = (checks.shape("start", np.asarray(x, float), (loop.truth.n,)) for x in start)
+    rest = (*initial_state(loop), loop.controller.initial_state())
+    require_inertia(loop.truth, rest[0])
+    begin = rest if start is None else _begin_at(loop, start, rest)
     events = schedule(loop.controller, duration)
-    run = _integrate(loop, integrator, step, events, times, (q0, v0, tau0), tolerance)
+    run = _integrate(loop, integrator, step, events, times, begin, tolerance)
     if isinstance(run, RunFailure):
         raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
@@ -108,7 +110,25 @@ def simulate(
     return trajectory
 
 
-_Start = tuple[Array, Array, Array]  # q0, v0, tau0
+_Start = tuple[Array, Array, Array, Array]  # q0, v0, tau0, z0
+
+
+def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: _Start) -> _Start:
+    """Take coordinates, rates and perhaps the law's states from `start`, what is left from rest."""
+    n, n_z = loop.truth.n, loop.controller.n_state
+    if len(start) not in (2, 3):
+        raise InputError(f"start: expected (q, v) or (q, v, z), got {len(start)} arrays")
+    sizes = {"q": n, "v": n, "z": n_z}
+    given = [
+        checks.shape(f"start: {name}", np.asarray(values, float), (size,))
+        for (name, size), values in zip(sizes.items(), start, strict=False)
+    ]
+    if len(given) == 2:
+        return given[0], given[1], rest[2], rest[3]
+    stretch = Stretch(loop, rest[2])
+    stretch.phase = schedule(loop.controller, loop.duration)[0].phase
+    tau0, _ = stretch.law(0.0, np.concatenate(given))
+    return given[0], given[1], tau0, given[2]
 
 
 def _integrate(
