@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import os
+import pkgutil
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # no test needs a plugin, and loading takes long
 
 from slips import Slip, find_slips
 
 CAUGHT, SURVIVED, TIMED_OUT = "caught", "survived", "timed out"
-_PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "-m", "not slow")
+_PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "-m", "not slow")
 _LEAST = 10.0  # seconds that any slip may take
 
 
@@ -53,17 +59,17 @@ class Runner:
     factor: float = 4.0
 
     def __post_init__(self) -> None:
-        """Load what all attempts need; the package itself is loaded afresh by each."""
+        """Load the package: an attempt loads afresh only what depends on the changed file."""
         os.chdir(self.root)
         sys.path.insert(0, str(self.root))
-        import control  # noqa: F401
-        import matplotlib.pyplot  # noqa: F401
+        import hypothesis  # noqa: F401
         import pytest  # noqa: F401
 
-        import flexctl.view.cli  # noqa: F401
+        import flexctl
 
-        for name in [name for name in sys.modules if name.split(".")[0] == "flexctl"]:
-            del sys.modules[name]
+        for module in pkgutil.walk_packages(flexctl.__path__, "flexctl."):
+            if not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
 
     def slips(self, file: str) -> list[Slip]:
         """All slips of a file."""
@@ -85,7 +91,8 @@ class Runner:
         tree = self._tree(file)
         twin = next(other for other in find_slips(tree) if other.label == slip.label)
         path = str(self.root / file)
-        status = self._fork(lambda: _put_in(path, twin.apply(tree)), tests, limit)
+        again = _dependents(path)
+        status = self._fork(lambda: _put_in(path, twin.apply(tree), again), tests, limit)
         if status is None:
             return TIMED_OUT
         return SURVIVED if status == 0 else CAUGHT
@@ -115,7 +122,10 @@ def _become_tests(prepare, tests: Sequence[str], own: Path) -> None:
         import pytest
 
         status = int(pytest.main([*_PYTEST, f"--basetemp={own / 'tests'}", *tests]))
+    except BaseException:  # noqa: BLE001 - said where the tests speak; the status tells
+        traceback.print_exc()
     finally:
+        sys.stderr.flush()
         if status != 0 and os.environ.get("FLEXCTL_MUTATION_LOG"):
             shutil.copy(own / "said", os.environ["FLEXCTL_MUTATION_LOG"])
         os._exit(status)
@@ -134,11 +144,35 @@ def _wait(child: int, limit: float) -> int | None:
     return None
 
 
-def _put_in(path: str, tree: ast.Module) -> None:
-    """Let imports find the changed tree in place of the file."""
+def _put_in(path: str, tree: ast.Module, dependents: frozenset[str]) -> None:
+    """Let imports find the changed tree in place of the file, and load all that use it again."""
     code, read = compile(tree, path, "exec"), SourceFileLoader.get_code
+    for name in dependents:
+        del sys.modules[name]
 
     def get_code(self, fullname):
         return code if self.path == path else read(self, fullname)
 
     SourceFileLoader.get_code = get_code
+
+
+@cache
+def _dependents(path: str) -> frozenset[str]:
+    """Loaded modules of the package that import a file, themselves or through others."""
+    own = {n: m for n, m in sys.modules.items() if n.split(".")[0] == "flexctl"}
+    imports = {name: _imported(module) for name, module in own.items()}
+    found = {name for name, module in own.items() if module.__file__ == path}
+    while more := {name for name, used in imports.items() if used & found} - found:
+        found |= more
+    return frozenset(found)
+
+
+def _imported(module: ModuleType) -> set[str]:
+    """Names of modules, and of what may be modules, that a module's file imports anywhere."""
+    names = set()
+    for node in ast.walk(ast.parse(Path(module.__file__ or "").read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    return names
