@@ -24,7 +24,6 @@ from flexctl.design import (
 )
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.evaluation import N_PATH
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.given import judge_given, part_errors
 from flexctl.loop.margin.given_record import GivenError
@@ -34,6 +33,7 @@ from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
 from flexctl.loop.margin.poses import motion_poses
 from flexctl.loop.margin.record import Margin, OrderMargin, PoseMargin, StructuredAt
 from flexctl.loop.margin.structured_errors import bound_errors, check_errors, worst_stiffness
+from flexctl.loop.stability import N_PATH
 
 ORDERS = tuple(
     BasisChoice(kind=kind, order=order) for kind in ("modes", "elements") for order in (1, 2, 3, 4)
