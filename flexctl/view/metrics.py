@@ -333,7 +333,9 @@ def _cells(metric: _Metric, evaluations: Sequence[Evaluation]) -> tuple[Cell, ..
     values = [metric.read(e) for e in evaluations]
     texts = [_text(v, metric, e) for v, e in zip(values, evaluations, strict=True)]
     best = _best_text(metric, evaluations, values, texts)
-    return tuple(Cell(text=text, best=text == best) for text in texts)
+    runs = [not e["failed"] for e in evaluations]
+    pairs = zip(texts, runs, strict=True)
+    return tuple(Cell(text=text, best=run and text == best) for text, run in pairs)
 
 
 def _best_text(

@@ -33,6 +33,10 @@ def last(values):
 QUANTITIES = [
     quantity("residual.tip_error_max", LENGTH, min),
     quantity("residual.settling_time", TIME, min, word="settle"),
+    quantity("rest.tip_offset", LENGTH, min),
+    quantity("rest.offset", ANGLE, None, word="joint"),
+    quantity("rest.holding_torque", TORQUE, None, word="hold"),
+    quantity("rest.limit", TORQUE, None, word="limit"),
     quantity("tracking.tip_error_max", LENGTH, min),
     quantity("tracking.tip_error_rms", LENGTH, min, word="rms"),
     quantity("tracking.joint_error_max", ANGLE, None, word="joint"),
@@ -69,6 +73,12 @@ def evaluation(name, k):
         },
         "residual": {
             "tip_error_max": 0.00789 * k, "settling_time": 0.812 * k, "tip_error_end": 0.00111 * k,
+        },
+        "rest": {
+            "exists": True, "joint": [0.618 * k, -1.13 * k, 0.927 * k],
+            "offset": [0.0181 * k, -0.0292 * k, 0.0133 * k], "tip_offset": 0.0345 * k,
+            "holding_torque": [2.05 * k, -1.46 * k, 5.27 * k], "limit": [20.3 * k, 12.9 * k, 88.1 * k],
+            "holds": True, "falls": False, "elsewhere": None,
         },
         "effort": {
             "peak": [6.11 * k, 4.32 * k, 9.53 * k], "rms": [2.62 * k, 1.71 * k, 3.84 * k],
@@ -207,7 +217,7 @@ def test_what_is_not_known_is_not_a_number(trio, place, q):
     assert set(metric_rows(gone, ARM)[place[q.path]].cells[0].text) <= set("- /")
 
 
-@pytest.mark.parametrize("group", ["tracking", "residual", "effort", "stability", "margins"])
+@pytest.mark.parametrize("group", ["tracking", "rest", "residual", "effort", "stability", "margins"])
 def test_a_whole_group_may_be_missing(trio, place, group):
     gone = copy.deepcopy(trio)
     gone[0][group] = None
@@ -299,6 +309,33 @@ def test_cells_that_print_alike_are_equally_good(trio, place):
     alike[2]["effort"]["energy"] = 14.7003
     row = metric_rows(alike, ARM)[place["effort.energy"]]
     assert not any(cell.best for cell in row.cells)
+
+
+def test_a_failed_run_is_not_best_where_it_prints_alike(trio, place):
+    alike = copy.deepcopy(trio)
+    alike[0]["effort"]["energy"], alike[1]["effort"]["energy"] = 14.7001, 14.7002
+    alike[0]["failed"] = "the arm falls"
+    row = metric_rows(alike, ARM)[place["effort.energy"]]
+
+    assert [cell.best for cell in row.cells] == [False, True, False]
+
+
+def test_torque_limits_stand_where_a_joint_has_one(trio, place):
+    some = copy.deepcopy(trio)
+    some[0]["rest"]["limit"] = [None, 12.9, None]
+    some[1]["rest"]["limit"] = [None, None, None]
+    cells = metric_rows(some, ARM)[place["rest.limit"]].cells
+
+    assert cells[0].text.split(" / ") == ["-", "12.9", "-"]
+    assert cells[1].text == "-"
+
+
+def test_one_pose_without_a_rest_leaves_no_slowest_along_the_motion(trio, place):
+    lost = copy.deepcopy(trio)
+    lost[0]["stability"]["path_spectral_abscissa"][1] = None
+    cell = metric_rows(lost, ARM)[place["stability.path_spectral_abscissa"]].cells[0]
+
+    assert not re.search(r"\d", cell.text)
 
 
 def test_words_are_never_best(trio, place):
