@@ -167,6 +167,11 @@ def test_without_a_rest_designs_are_compared_by_their_tracking():
 
     assert "the reference never rests" in words
     assert of(places, "alpha") == of(places, "beta") == {"tracking.tip_error_rms"}
+    thin = replace(alpha, margins=replace(alpha.margins, **THIN))
+    words, places = read([thin, beta])
+    assert words.index("the reference never rests") < words.index("alpha")
+    assert places.index("alpha.tracking.tip_error_rms") < places.index("alpha.margins.disk")
+    assert places.index("alpha.margins.disk") < places.index("beta.tracking.tip_error_rms")
 
 
 def test_what_is_not_judged_at_rest_beside_one_that_is_says_why():
@@ -248,7 +253,7 @@ def changed(e, **changes):
 
 
 def test_growth_along_the_motion_is_said_at_its_largest():
-    path = np.array([-3.31, 1.83, 0.57])
+    path = np.array([-3.31, 0.83, 0.57])
     _, places = read([changed(evaluation("alpha"), path_abscissa=path)])
     assert "stability.path_spectral_abscissa.1" in of(places, "alpha")
 
@@ -258,14 +263,16 @@ def test_growth_along_the_motion_is_said_at_its_largest():
 
 
 def test_finer_truths_on_which_it_is_unstable_are_named_by_their_order():
-    rates = (2.37, 2.17, -2.13, 2.11, 2.09)
-    words, _places = read([evaluation("zeta")])
+    words = verdict([evaluation("zeta")], [evaluation("zeta")])
     assert "elements" not in words
 
+    rates = (2.37, 0.17, -2.13, 0.11, 2.09)  # of orders 1, 2, 4, 6, 8, judged on 4
     alpha = changed(evaluation("alpha"), abscissae=rates)
     words = verdict([alpha], [alpha])
     named = words[: words.index("elements")].rpartition("truth")[2]
     assert [int(x) for x in named.replace(",", " ").split() if x.isdigit()] == [6, 8]
+    coarser = changed(evaluation("alpha"), abscissae=(1.0, 1.0, 1.0, -1.0, -1.0))
+    assert "elements" not in verdict([coarser], [coarser])
     on_axis = changed(evaluation("alpha"), abscissae=(-1.0, -1.0, -1.0, 0.0, -1.0))
     assert "elements" not in verdict([on_axis], [on_axis])
 
@@ -280,8 +287,10 @@ def test_a_design_that_is_only_marginally_stable_is_said_to_be():
 def test_several_caveats_are_all_said():
     alpha = changed(evaluation("alpha"), path_abscissa=np.array([-3.31, 1.83, 0.57]))
     alpha = replace(alpha, margins=replace(alpha.margins, **THIN), stiffness=stiffness(0.02, 0.3))
-    places = of(read([alpha])[1], "alpha")
+    said = read([alpha])[1]
+    places = of(said, "alpha")
 
+    assert said.index("alpha.residual.tip_error_max") < said.index("alpha.margins.disk")
     assert places >= SETTLED | {"stability.path_spectral_abscissa.1", "margins.disk"}
     assert "stiffness.exact.alpha_upper" in places
 
