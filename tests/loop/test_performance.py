@@ -3,6 +3,7 @@
 Runs are made by hand, so that every joint, every phase and both norms have values of their own.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -100,6 +101,12 @@ def test_peaks_rms_and_seconds_at_the_limit_are_those_of_each_joint(busy):
         assert found.peak[j] == max(abs(x) for x in busy.tau[j])
         assert found.rms[j] == pytest.approx((trapezoids(busy.t, squares) / LAST) ** 0.5, rel=1e-12)
     assert found.saturated_seconds.tolist() == [0.25, 0.0, 1.5]
+
+
+def test_means_are_over_the_time_of_the_run_whenever_it_begins(busy):
+    later = replace(busy, t=busy.t + 7.0)
+
+    np.testing.assert_allclose(judge_effort(later).rms, judge_effort(busy).rms, rtol=1e-12)
 
 
 def test_tracking_is_judged_until_the_reference_ends(busy):

@@ -39,8 +39,8 @@ SWAPS = {a: b for pair in _PAIRS for a, b in (pair, pair[::-1])}
 ABSOLUTE = {"abs", "absolute", "fabs"}
 UNITS = {"mm": "m", "deg": "rad", "dB": "", "ms": "s", "Hz": "rad/s", "1/s": "s", "%": "", "s": "ms"}
 _UNIT = re.compile(r"(?<![\w/'])(mm|deg|dB|ms|Hz|1/s|s)(?![\w/'(])|%")
-_KEY = re.compile(r"[a-zA-Z_][\w.-]*")
-_WORDS = {"label", "meaning", "name"}  # keywords whose text is for people: wording is free
+_KEY = re.compile(r"[a-z_][\w.-]*")
+_WORDS = {"label", "meaning", "name", "missing"}  # text for people: wording is free
 _UNMARKED = ("dataclass", "field", "cached_property", "classmethod", "property")
 
 
@@ -108,6 +108,8 @@ def _visited(tree: ast.Module) -> Iterator[tuple[str, ast.AST, ast.AST]]:
 def _silent(node: ast.AST) -> bool:
     """Whether nothing of this runs, or nothing that tests should pin: imports, docstrings, names."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        return True
+    if isinstance(node, ast.keyword) and node.arg == "strict":  # zip of what has one length
         return True
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         return node.targets[0].id in ("__all__", "__slots__")
