@@ -208,6 +208,21 @@ def find_rest(
     return Rest(desired=joints, q=X[:n], z=X[n:], tau=tau, reference=q0, falls=falls)
 
 
+def follow_rest(
+    loop: ClosedLoop, rest: Rest, share: float, errors: Array | None, start: tuple[Array, Array]
+) -> Rest | None:
+    """Find the equilibrium next to q (n,), z (n_z,) of a loop that differs a little from another.
+
+    `rest` is that of the other loop, whose reference this one has; None where none is next to it.
+    """
+    balance, n = _Balance(loop=loop, joints=rest.desired, share=share, errors=errors), len(rest.q)
+    if not _holds(loop.controller, rest.desired, share):
+        return find_rest(loop, rest.desired, share, errors)
+    begin = np.concatenate(start)
+    X = _contract(balance, begin, np.zeros_like(begin))
+    return None if X is None else replace(rest, q=X[:n], z=X[n:], tau=balance.torque(X)[0])
+
+
 def _holds(controller: Controller, joints: Array, share: float) -> bool:
     """Whether a law has the joint variables (m,) for its reference: a second loop has its own."""
     if controller.design.open_loop:

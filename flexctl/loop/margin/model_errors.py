@@ -111,6 +111,7 @@ def pull_out_of(
             lowest=_STIFFNESS / group.range,
             excluded=True,
             range=group.range,
+            kind="stiffness",
         )
         for group, size in zip(groups, form.sizes, strict=True)
     )
