@@ -20,8 +20,8 @@ _NUMBER = re.compile(
 def numbers(text: str) -> Iterator[tuple[float, float, str, str]]:
     """(value in SI units, half of the last digit printed, dimension, as printed) of a text.
 
-    Numbers that are part of a name (joint2, link1) are none. A minus sign between ranges (+-5) is
-    dropped, so that values are compared by size.
+    Numbers that are part of a name (joint2, link1) are none. Signs are dropped: values are compared
+    by size, as in +-5.
     """
     for found in _NUMBER.finditer(text):
         dimension, size = SIZE[found["unit"] or ""]
@@ -34,7 +34,7 @@ def numbers(text: str) -> Iterator[tuple[float, float, str, str]]:
 
 
 def leaves(record: object, path: str = "") -> Iterator[tuple[str, float]]:
-    """(path, value) of every number of nested mappings and sequences; infinite ones are left out."""
+    """(path, value) of every number of nested mappings and sequences; none that is infinite."""
     if isinstance(record, Mapping):
         for key, value in record.items():
             yield from leaves(value, f"{path}.{key}" if path else str(key))

@@ -149,8 +149,7 @@ def test_a_turning_link_has_a_length_and_a_sliding_one_a_total_length():
     assert refused(SLIDE | {"length": 1.0}) == {"length"}
 
 
-@pytest.mark.parametrize("rigid", [{}, {"torsion": {"polar_inertia": 1e-3}}], ids=["", "GJ"])
-def test_what_bends_or_twists_needs_a_length_and_a_mass(rigid):
+def test_what_bends_or_twists_needs_a_length_and_a_mass():
     for flexible in ({"EI": {"y": 1.0}}, {"torsion": {"GJ": 1.0, "polar_inertia": 1e-3}}):
         assert refused(ROD | flexible) == set()
         assert refused(without(ROD, "length") | flexible) == {"length"}

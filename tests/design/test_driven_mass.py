@@ -27,7 +27,7 @@ def mass(seed=1):
 
 
 def linear(seed=1):
-    """A plant of no arm: m = 2 joints, of which the second has a rotor; gravity makes K indefinite."""
+    """A plant of no arm: two joints, of which the second has a rotor; K holds weights too."""
     rng = np.random.default_rng(seed)
     K_elastic = definite(5, seed + 1)
     K_elastic[:1], K_elastic[:, :1] = 0, 0  # no spring holds joint 1
@@ -80,6 +80,12 @@ def test_H_is_what_the_rest_adds_to_its_own_mass():
     wanted = np.sort(np.linalg.eigvals(H).real)[-2:]
     np.testing.assert_allclose(found.eigenvalues, wanted, rtol=1e-10)
     assert found.lambda_max == found.eigenvalues[-1] == max(found.eigenvalues)
+
+
+def test_the_largest_eigenvalue_of_several_is_the_last():
+    found = split_mass(definite(6, 9), (0, 2, 5))
+    assert len(found.eigenvalues) == 3
+    assert found.lambda_max == max(found.eigenvalues) > min(found.eigenvalues)
 
 
 def test_no_eigenvalue_of_H_is_below_zero():
@@ -194,7 +200,6 @@ def test_the_gain_is_optimal_in_the_states_as_they_are(solver):
     np.testing.assert_allclose(found.gain, G, rtol=1e-7, atol=1e-9 * np.abs(G).max())
     wanted = np.sort_complex(np.linalg.eigvals(A - B @ G))
     np.testing.assert_allclose(np.sort_complex(found.poles), wanted, rtol=1e-7)
-
 
 
 def test_modes_that_no_torque_damps_are_named():

@@ -1,4 +1,4 @@
-"""The parts of laws on an arm that has everything: weight, a rotor behind a spring, a bending link."""
+"""The parts of laws on an arm that has weight, a rotor behind a spring and a bending link."""
 
 from types import SimpleNamespace
 
@@ -28,7 +28,9 @@ def arm(make):
 
     def build(gravity=GRAVITY, bends=True, spring=True):
         first = {"joint": "revolute", "length": LENGTHS[0], "dh": {"a": LENGTHS[0]}}
-        first |= {"mass_per_length": MASSES[0] / LENGTHS[0]} | ({"EI": {"y": 25.0}} if bends else {})
+        first |= {"mass_per_length": MASSES[0] / LENGTHS[0]} | (
+            {"EI": {"y": 25.0}} if bends else {}
+        )
         second = {"joint": "revolute", "length": LENGTHS[1], "dh": {"a": LENGTHS[1]}}
         second |= {"mass_per_length": MASSES[1] / LENGTHS[1]}
         rotor = {"rotor_inertia": 0.01, "gear": 3.0, "stiffness": K_SPRING}
@@ -121,7 +123,8 @@ def test_rigid_forces_keep_the_arm_straight(arm, plant_of):
     np.testing.assert_allclose(forces, wanted, rtol=1e-11)
     np.testing.assert_allclose(torque, [forces[0], forces[1] + forces[2]], rtol=1e-11)
     twin = plant_of(arm(bends=False, spring=False), order=1)
-    own = twin.inverse_dynamics(POSE, RATE, PULL) + [0.0, 9 * 0.01 * PULL[1]]  # and the rotor's
+    rotor = np.array([0.0, 9 * 0.01 * PULL[1]])
+    own = twin.inverse_dynamics(POSE, RATE, PULL) + rotor
     np.testing.assert_allclose(torque, own, rtol=1e-9)
 
 

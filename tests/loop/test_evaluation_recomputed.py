@@ -1,10 +1,11 @@
 """Evaluations of arms with several joints, figured again from what they export and nothing else.
 
-The run is read back from its NetCDF file, the arm from `to_control()`; the law, joint PD, is written
-down here. Margins are taken by moving a gain, a phase or a delay until an eigenvalue of the closed loop
-reaches the axis, and not from a frequency response.
+The run is read back from its NetCDF file, the arm from `to_control()`; the law, joint PD, is
+written down here. Margins of gain and phase are taken by moving these until an eigenvalue of the
+closed loop reaches the axis, and not from a frequency response.
 """
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -198,7 +199,7 @@ def test_poles_and_damping(case):
 
 def first_loss(lost, values):
     """First of ascending values at which the loop is lost, to 10 digits; infinity for none."""
-    for a, b in zip(values, values[1:], strict=False):
+    for a, b in pairwise(values):
         if lost(b) >= 0:
             return brentq(lost, a, b, xtol=1e-12, rtol=1e-11)
     return np.inf
@@ -219,7 +220,9 @@ def test_gain_margins(case, j):
     if j >= case.m:
         return
     found = case.answer["margins"]
-    up = first_loss(lambda x: abscissa(case, channel(case, j, 10 ** (x / 20))), np.arange(0, 81, 1.0))
+    up = first_loss(
+        lambda x: abscissa(case, channel(case, j, 10 ** (x / 20))), np.arange(0, 81, 1.0)
+    )
     down = first_loss(
         lambda x: abscissa(case, channel(case, j, 10 ** (-x / 20))), np.arange(0, 121, 1.0)
     )

@@ -45,9 +45,9 @@ def exact(monkeypatch):
         return [c for c in problem.true for d in deltas if abs(c.delta - d) <= 1e-9 * abs(c.delta)]
 
     monkeypatch.setattr(module, "verified", verified)
-    monkeypatch.setattr(module, "through_infinity", lambda problem: [])
-    monkeypatch.setattr(module, "real_candidates", lambda loop, base: np.zeros(0))
-    monkeypatch.setattr(module, "at_zero", lambda problem, item: crossing(0.0, item.name))
+    monkeypatch.setattr(module, "through_infinity", lambda _problem: [])
+    monkeypatch.setattr(module, "real_candidates", lambda _loop, _base: np.zeros(0))
+    monkeypatch.setattr(module, "at_zero", lambda _problem, item: crossing(0.0, item.name))
     return monkeypatch
 
 
@@ -91,6 +91,13 @@ def test_an_endless_range_is_probed_on_both_sides():
 
     np.testing.assert_array_equal(probes, -probes[::-1])
     assert len(probes) == 9
+
+
+def test_the_counts_of_an_error_are_the_least(exact):
+    exact.setattr(module, "verified", lambda _problem, _deltas: [])
+    steps = spectrum([crossing(0.3, change=9)], doubt=1, at_start=1)
+    with pytest.raises(ComputationError, match=r"came 0 at .* and 9 at "):
+        module._proved(steps, [], -1.0, 1.0, {})
 
 
 def test_crossings_that_cannot_be_told_apart_are_not_probed_between():
@@ -163,7 +170,8 @@ def test_distinct_crossings_ascend():
 TRUE = [crossing(-0.6, -1), crossing(0.3), crossing(0.9, -1), crossing(2.5, 2)]
 
 
-def test_crossings_that_counts_confirm_are_kept(exact):
+@pytest.mark.usefixtures("exact")
+def test_crossings_that_counts_confirm_are_kept():
     problem = spectrum(TRUE, at_start=1)
     found, counted = module._proved(problem, TRUE[::-1], -1.0, INFINITE, {})
 
@@ -171,7 +179,8 @@ def test_crossings_that_counts_confirm_are_kept(exact):
     assert counted == len(module._probes(TRUE, -1.0, INFINITE))
 
 
-def test_counts_that_are_known_are_not_taken_again(exact):
+@pytest.mark.usefixtures("exact")
+def test_counts_that_are_known_are_not_taken_again():
     problem = spectrum(TRUE, at_start=1)
     probes = module._probes(TRUE, -1.0, INFINITE)
     _, counted = module._proved(problem, TRUE, -1.0, INFINITE, {probes[1]: (1, 1)})
@@ -180,7 +189,8 @@ def test_counts_that_are_known_are_not_taken_again(exact):
 
 
 @pytest.mark.parametrize("missed", range(4))
-def test_a_crossing_that_was_missed_is_found_by_its_count(exact, missed):
+@pytest.mark.usefixtures("exact")
+def test_a_crossing_that_was_missed_is_found_by_its_count(missed):
     kept = [c for k, c in enumerate(TRUE) if k != missed]
     found, _ = module._proved(spectrum(TRUE, at_start=1), kept, -1.0, INFINITE, {})
 
@@ -190,13 +200,13 @@ def test_a_crossing_that_was_missed_is_found_by_its_count(exact, missed):
 def test_the_closer_search_sets_the_problem_up_between_the_probes(exact):
     asked = []
 
-    def candidates(loop, base):
+    def candidates(_loop, base):
         asked.append(base)
         return np.array([-3.0, 0.30000001, 0.7, 0.1, 5.0])
 
     given = []
     exact.setattr(module, "real_candidates", candidates)
-    exact.setattr(module, "verified", lambda problem, deltas: given.extend(deltas) or [])
+    exact.setattr(module, "verified", lambda _problem, deltas: given.extend(deltas) or [])
     module._closer(spectrum(TRUE, at_start=1), 0.1, 0.7)
 
     assert asked[0].real == pytest.approx(0.4)
@@ -206,7 +216,7 @@ def test_the_closer_search_sets_the_problem_up_between_the_probes(exact):
 
 def test_a_count_within_doubt_does_not_stop_the_bisection(exact):
     given = []
-    exact.setattr(module, "verified", lambda problem, deltas: given.extend(deltas) or [])
+    exact.setattr(module, "verified", lambda _problem, deltas: given.extend(deltas) or [])
     steps = spectrum([crossing(0.3, change=3)], doubt=1)
     module._closer(steps, 0.1, 0.7)
 
@@ -214,7 +224,7 @@ def test_a_count_within_doubt_does_not_stop_the_bisection(exact):
 
 
 def test_a_crossing_that_cannot_be_found_is_an_error_with_both_counts(exact):
-    exact.setattr(module, "verified", lambda problem, deltas: [])
+    exact.setattr(module, "verified", lambda _problem, _deltas: [])
     with pytest.raises(ComputationError) as error:
         module._proved(spectrum(TRUE, at_start=1), TRUE[:1] + TRUE[2:], -1.0, INFINITE, {})
     text = str(error.value)
@@ -239,7 +249,8 @@ def test_a_crossing_that_cannot_be_found_is_an_error_with_both_counts(exact):
     ],
 )
 @pytest.mark.parametrize("false", [(), (-0.1, 0.05, 0.31, -0.59, 3.0)])
-def test_the_interval_ends_at_the_nearest_crossing_on_either_side(exact, true, low, ends, false):
+@pytest.mark.usefixtures("exact")
+def test_the_interval_ends_at_the_nearest_crossing_on_either_side(true, low, ends, false):
     start = -sum(c.change for c in true if c.delta < 0)
     candidates = [*(c.delta for c in true), *false]
     problem = spectrum(true, low=low, at_start=start, candidates=candidates)
@@ -257,13 +268,14 @@ def test_an_eigenvalue_that_passes_infinity_ends_the_interval_too(exact, at):
     true = sorted([*TRUE, beyond], key=lambda c: c.delta)
     start = -sum(c.change for c in true if c.delta < 0)
     problem = spectrum(true, -1.0, at_start=start, candidates=[c.delta for c in TRUE])
-    exact.setattr(module, "through_infinity", lambda problem: [beyond])
+    exact.setattr(module, "through_infinity", lambda _problem: [beyond])
 
     assert module._end(problem, 1.0)[0].delta == min(0.3, at if at > 0 else 0.3)
     assert module._end(problem, -1.0)[0].delta == max(-0.6, at if at < 0 else -0.6)
 
 
-def test_the_interval_is_counted_beyond_its_ends(exact):
+@pytest.mark.usefixtures("exact")
+def test_the_interval_is_counted_beyond_its_ends():
     # a candidate that verification misses: the count beyond the end it leaves contradicts
     true = [crossing(0.3), crossing(0.9, 1)]
     problem = spectrum(true, -1.0, candidates=[0.9])
@@ -293,7 +305,8 @@ def leaving(name, rate, below, above):
     return SimpleNamespace(name=name, value=item.value, rate=item.rate, below=below, above=above)
 
 
-def test_of_several_undamped_eigenvalues_the_fastest_ends_the_interval(exact):
+@pytest.mark.usefixtures("exact")
+def test_of_several_undamped_eigenvalues_the_fastest_ends_the_interval():
     up = [leaving(1, 0.1, False, True), leaving(2, 0.7, False, True), leaving(3, 0.3, False, True)]
     down = [leaving(4, -0.2, True, False), leaving(5, -0.9, True, False)]
     problem = spectrum([], marginal=(*up, *down))
@@ -302,7 +315,8 @@ def test_of_several_undamped_eigenvalues_the_fastest_ends_the_interval(exact):
     assert module._end(problem, -1.0) == (crossing(0.0, 5), 0)
 
 
-def test_an_undamped_eigenvalue_ends_the_interval_on_its_own_side_only(exact):
+@pytest.mark.usefixtures("exact")
+def test_an_undamped_eigenvalue_ends_the_interval_on_its_own_side_only():
     problem = spectrum([], marginal=(leaving(1, 0.1, False, True),))
 
     assert module._end(problem, 1.0)[0] is not None

@@ -1,7 +1,7 @@
 """Sentences of a verdict checked against the record they came from, whatever their words are.
 
-Records are made by hand, and no two of their numbers are alike: so every number of a sentence stands
-in one place of the record, and that is where it was read.
+Records are made by hand, and no two of their numbers are alike: so every number of a sentence
+stands in one place of the record, and that is where it was read.
 """
 
 import runpy

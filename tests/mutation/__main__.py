@@ -50,6 +50,10 @@ def judge(
 ) -> Outcome:
     """Try the slips of a file, or a sample of them."""
     slips = runner.slips(file)
+    labels = {slip.label for slip in slips}
+    for label in sorted(set(known) - labels):
+        print(f"witnesses.toml: {file}: no such slip any more: {label}")
+    known = {label: reason for label, reason in known.items() if label in labels}
     outcome = Outcome(file=file, total=len(slips), known=known)
     chosen = outcome.sample(slips, asked.sample, asked.seed, asked.only)
     limit = runner.baseline(tests)

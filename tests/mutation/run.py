@@ -21,16 +21,17 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
-for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(_threads, "1")
-os.environ.setdefault("MPLBACKEND", "Agg")
-os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # no test needs a plugin, and loading takes long
-
 from slips import Slip, find_slips
 
 CAUGHT, SURVIVED, TIMED_OUT = "caught", "survived", "timed out"
 _PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "-m", "not slow")
 _LEAST = 10.0  # seconds that any slip may take
+_SETTINGS = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MPLBACKEND": "Agg",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # no test needs a plugin, and loading takes long
+}
 
 
 @contextlib.contextmanager
@@ -60,6 +61,7 @@ class Runner:
 
     def __post_init__(self) -> None:
         """Load the package: an attempt loads afresh only what depends on the changed file."""
+        os.environ |= _SETTINGS  # before anything is imported that reads them
         os.chdir(self.root)
         sys.path.insert(0, str(self.root))
         import hypothesis  # noqa: F401

@@ -1,8 +1,8 @@
 """Slips of the pen: every small change of a source file that a test ought to notice.
 
-A slip replaces one node of the syntax tree: a sign, a comparison, min for max, a number, an index, a
-unit, a dropped term, a refusal that is not raised, the order of two entries. Nothing is written to
-disk; `Slip.apply` changes a tree in memory.
+A slip replaces one node of the syntax tree: a sign, a comparison, min for max, a number, an index,
+a unit, a dropped term, a refusal that is not raised, the order of two entries. Nothing is written
+to disk; `Slip.apply` changes a tree in memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,16 @@ _PAIRS = [
 ]  # fmt: skip
 SWAPS = {a: b for pair in _PAIRS for a, b in (pair, pair[::-1])}
 ABSOLUTE = {"abs", "absolute", "fabs"}
-UNITS = {"mm": "m", "deg": "rad", "dB": "", "ms": "s", "Hz": "rad/s", "1/s": "s", "%": "", "s": "ms"}
+UNITS = {
+    "mm": "m",
+    "deg": "rad",
+    "dB": "",
+    "ms": "s",
+    "Hz": "rad/s",
+    "1/s": "s",
+    "%": "",
+    "s": "ms",
+}
 _UNIT = re.compile(r"(?<![\w/'])(mm|deg|dB|ms|Hz|1/s|s)(?![\w/'(])|%")
 _KEY = re.compile(r"[a-z_][\w.-]*")
 _WORDS = {"label", "meaning", "name", "missing"}  # text for people: wording is free
@@ -106,7 +115,7 @@ def _visited(tree: ast.Module) -> Iterator[tuple[str, ast.AST, ast.AST]]:
 
 
 def _silent(node: ast.AST) -> bool:
-    """Whether nothing of this runs, or nothing that tests should pin: imports, docstrings, names."""
+    """Whether nothing of this runs, or nothing that tests should pin: imports, docstrings."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
         return True
     if isinstance(node, ast.keyword) and node.arg == "strict":  # zip of what has one length
@@ -228,9 +237,9 @@ def _of_display(
     node: ast.Tuple | ast.List, parts: list[ast.expr], parent: ast.AST
 ) -> Iterator[ast.AST]:
     """Neighbours swapped; or one entry missing where entries are lists themselves."""
-    if isinstance(parent, ast.Subscript | ast.Assign | ast.For | ast.AnnAssign):
-        if isinstance(node, ast.Tuple):
-            return
+    unpacked = isinstance(parent, ast.Subscript | ast.Assign | ast.For | ast.AnnAssign)
+    if unpacked and isinstance(node, ast.Tuple):
+        return
     for k in range(len(parts) - 1):
         if ast.dump(parts[k]) != ast.dump(parts[k + 1]):
             yield _with(node, elts=[*parts[:k], parts[k + 1], parts[k], *parts[k + 2 :]])

@@ -521,11 +521,13 @@ def read(text, record):
     return NUMBERS(text.replace("2 modes", ""), record, units)
 
 
-ABOVE, WAY = Loss(alpha=0.1437, frequency=21.3, mode="link1.y.1"), Loss(
-    alpha=0.0731, frequency=33.9, mode="link2.y.2"
+ABOVE, WAY = (
+    Loss(alpha=0.1437, frequency=21.3, mode="link1.y.1"),
+    Loss(alpha=0.0731, frequency=33.9, mode="link2.y.2"),
 )
-UNDER, WAY_UNDER = Loss(alpha=-0.613, frequency=5.17, mode="joint1"), Loss(
-    alpha=-0.271, frequency=47.7, mode="link2.y.1"
+UNDER, WAY_UNDER = (
+    Loss(alpha=-0.613, frequency=5.17, mode="joint1"),
+    Loss(alpha=-0.271, frequency=47.7, mode="link2.y.1"),
 )
 
 

@@ -1,4 +1,4 @@
-"""The table of a comparison read back: every cell, in the unit of its row, is a figure of the record.
+"""The table of a comparison read back: a cell, in the unit of its row, is a figure of the record.
 
 Evaluations are made by hand and no two of their figures are alike, so that a cell says where it was
 taken from. A new row needs a line in QUANTITIES.
@@ -77,7 +77,8 @@ def evaluation(name, k):
         "rest": {
             "exists": True, "joint": [0.618 * k, -1.13 * k, 0.927 * k],
             "offset": [0.0181 * k, -0.0292 * k, 0.0133 * k], "tip_offset": 0.0345 * k,
-            "holding_torque": [2.05 * k, -1.46 * k, 5.27 * k], "limit": [20.3 * k, 12.9 * k, 88.1 * k],
+            "holding_torque": [2.05 * k, -1.46 * k, 5.27 * k],
+            "limit": [20.3 * k, 12.9 * k, 88.1 * k],
             "holds": True, "falls": False, "elsewhere": None,
         },
         "effort": {
@@ -86,7 +87,8 @@ def evaluation(name, k):
         },
         "stability": {
             "spectral_abscissa": -1.57 * k, "min_damping_ratio": 0.0643 * k, "stable": True,
-            "settles_at_order": 3 + k, "path_spectral_abscissa": [-2.21 * k, -0.483 * k, -0.974 * k],
+            "settles_at_order": 3 + k,
+            "path_spectral_abscissa": [-2.21 * k, -0.483 * k, -0.974 * k],
             "path_t": [0.0, 0.53, 1.07],
         },
         "margins": {
@@ -98,8 +100,9 @@ def evaluation(name, k):
         },
         "stiffness": {
             "exact": {
-                "alpha_upper": 0.0951 * k, "alpha_lower": -0.311 * k, "path_alpha_upper": 0.0262 * k,
-                "path_t": 0.41 * k, "mode": "link2", "crossing_frequency": 55.5 * k,
+                "alpha_upper": 0.0951 * k, "alpha_lower": -0.311 * k,
+                "path_alpha_upper": 0.0262 * k, "path_t": 0.41 * k,
+                "mode": "link2", "crossing_frequency": 55.5 * k,
             },
         },
         "spillover": {"order": [1, 4, 8], "spectral_abscissa": [-1.91 * k, -1.62 * k, -1.53 * k]},
@@ -125,8 +128,8 @@ def read(cell, unit):
 
 def agrees(row, wanted):
     """Whether a row shows these figures, a list or number for each cell, to three digits."""
-    for cell, values in zip(row.cells, wanted, strict=True):
-        values = values if isinstance(values, list) else [values]
+    for cell, figures in zip(row.cells, wanted, strict=True):
+        values = figures if isinstance(figures, list) else [figures]
         try:
             numbers = read(cell, row.unit)
         except ValueError:
@@ -218,7 +221,9 @@ def test_what_is_not_known_is_not_a_number(trio, place, q):
     assert set(metric_rows(gone, ARM)[place[q.path]].cells[0].text) <= set("- /")
 
 
-@pytest.mark.parametrize("group", ["tracking", "rest", "residual", "effort", "stability", "margins"])
+@pytest.mark.parametrize(
+    "group", ["tracking", "rest", "residual", "effort", "stability", "margins"]
+)
 def test_a_whole_group_may_be_missing(trio, place, group):
     gone = copy.deepcopy(trio)
     gone[0][group] = None
