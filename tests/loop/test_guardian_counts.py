@@ -338,7 +338,7 @@ def test_the_axis_is_as_wide_as_round_off(values, wanted):
         ([1.0, -1.0, 5.0], True), ([1.0, -1.0 - 0.9e-9], True), ([1.0, -1.0 - 3e-9], False),
         ([1j, -1j], True), ([1 + 1j, 1 - 1j], False), ([2 + 1j, -2 - 1j, 7.0], True),
         ([1.0], False),
-        ([0.0, -3.0], False),
+        ([0.0, -3.0], False), ([1.0, -1.0 - 0.5e6 * ROUND_OFF, 1e6], True),
     ],
 )  # fmt: skip
 def test_eigenvalues_that_add_up_to_zero_are_seen(values, wanted):
