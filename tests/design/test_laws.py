@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from flexctl.catalogue import BasisChoice
 from flexctl.design import design_controller
 from flexctl.design.laws import (
     gravity_torque,
@@ -16,6 +17,7 @@ from flexctl.design.laws import (
     rigid_torque,
     straight_arm,
 )
+from flexctl.plant import StiffnessError, assemble_plant
 
 K_SPRING, GRAVITY = 40.0, (0.0, -9.81, 0.0)
 LENGTHS, MASSES = (0.5, 0.4), (0.7, 0.6)  # of rods
@@ -150,6 +152,30 @@ def test_joint_pd_acts_on_rotors_and_carries_the_weight(arm, make, integral):
 
     assert controller.n_state == (2 if integral else 0)
     np.testing.assert_allclose(np.array(tau).ravel(), wanted, rtol=1e-8)
+
+
+def test_without_integral_action_a_law_integrates_nothing(arm, plant_of):
+    plant = plant_of(arm(), order=1)
+    for integral, size in ((False, (0, 1)), (True, (2, 1))):
+        law = law_signals(plant, integral=integral).law(ca.SX.zeros(2))
+        assert law.size_out(1) == size
+        assert law.size_in(1)[0] == size[0]
+
+
+def test_unknown_errors_of_the_stiffness_are_an_input_of_the_law(arm):
+    wrong = StiffnessError(values=None)
+    choice = BasisChoice(kind="modes", order=1)
+    plant = assemble_plant(arm(), choice, interpreted=True, stiffness_error=wrong)
+    signals = law_signals(plant, integral=False)
+    law = signals.law(signals.driven[0])
+    parts = len(plant.stiffness_parts)
+    error = np.arange(1.0, parts + 1) / 10
+    rest = np.zeros(plant.n)
+    found = np.array(law(0.0, [], POSE, RATE, PULL, rest, rest, error)[0]).ravel()
+
+    assert law.n_in() == 8
+    softer = weight(POSE)[1] / (K_SPRING * (1 + error[0]))  # springs are the first parts
+    np.testing.assert_allclose(found - POSE, [0.0, softer], rtol=1e-10)
 
 
 @pytest.mark.parametrize("spring", [False, True])

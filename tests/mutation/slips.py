@@ -50,6 +50,7 @@ UNITS = {
 _UNIT = re.compile(r"(?<![\w/'])(mm|deg|dB|ms|Hz|1/s|s)(?![\w/'(])|%")
 _KEY = re.compile(r"[a-z_][\w.-]*")
 _WORDS = {"label", "meaning", "name", "missing"}  # text for people: wording is free
+_SYMBOLS = {"sym", "Function"}  # their names are for people too
 _UNMARKED = ("dataclass", "field", "cached_property", "classmethod", "property")
 
 
@@ -182,6 +183,8 @@ def _negated(test: ast.expr) -> ast.expr:
 def _of_binary(node: ast.BinOp) -> Iterator[ast.AST]:
     if isinstance(node.left, ast.Constant | ast.JoinedStr) and not _is_number(node.left):
         return
+    if isinstance(node.right, ast.Constant) and node.right.value is None:
+        return  # a type
     if type(node.op) in ARITHMETIC:
         yield _with(node, op=ARITHMETIC[type(node.op)]())
     if isinstance(node.op, ast.Add | ast.Sub):
@@ -209,7 +212,8 @@ def _of_constant(node: ast.Constant, parent: ast.AST) -> Iterator[ast.AST]:
         yield ast.Constant(value=value + 1 if abs(value) < 100 else 2 * value)
     elif isinstance(value, str):
         words = isinstance(parent, ast.keyword) and parent.arg in _WORDS
-        if not words:
+        symbol = isinstance(parent, ast.Call) and getattr(parent.func, "attr", "") in _SYMBOLS
+        if not words and not symbol:
             yield from _of_text(value)
 
 
