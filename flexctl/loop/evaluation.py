@@ -22,7 +22,7 @@ from flexctl.loop.linear import (
     spectral_abscissa,
 )
 from flexctl.loop.margin.stiffness_tolerance import StiffnessTolerance, judge_stiffness
-from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
+from flexctl.loop.margins import Margins, find_margins
 from flexctl.loop.performance import (
     Effort,
     Residual,
@@ -33,6 +33,7 @@ from flexctl.loop.performance import (
     judge_tracking,
 )
 from flexctl.loop.run import Tolerance
+from flexctl.loop.sampling_rate import smallest_sampling_rate
 from flexctl.loop.simulation import DEFAULT_SAMPLES, simulate
 from flexctl.loop.trajectory import Trajectory
 from flexctl.loop.verdict_json import basis_json, evaluation_json
