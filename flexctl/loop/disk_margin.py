@@ -54,7 +54,7 @@ def _frequencies(cut: CutLoop) -> Array:
 
 
 def _peaks(values: Array) -> list[int]:
-    """Indices of local maxima close to the largest value."""
+    """Find local maxima close to the largest value."""
     padded = np.concatenate([[0.0], values, [0.0]])
     top = (values >= padded[:-2]) & (values >= padded[2:]) & (values >= _CLOSE * values.max())
     return np.flatnonzero(top).tolist()
