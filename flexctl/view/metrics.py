@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flexctl.catalogue import Arm
+from flexctl.loop.margins import NO_LIMIT_DB
 from flexctl.view.signals import joint_units, torque_units
 
 Evaluation = Mapping[str, Any]
@@ -43,6 +44,7 @@ class _Metric:
     factor: float = 1.0
     better: Callable[[Sequence[float]], float] | None = None
     missing: str = "-"
+    endless: float = float("inf")  # the value from which on nothing limits it
 
 
 def _at(*keys: str) -> Reader:
@@ -69,14 +71,32 @@ def _worst(*keys: str) -> Reader:
     return read
 
 
+def _limit(group: str, key: str) -> Reader:
+    """Read one limit; infinity where nothing limits it (null in JSON), None without the group."""
+
+    def read(evaluation: Evaluation) -> Any:
+        values = evaluation.get(group)
+        if values is None:
+            return None
+        return float("inf") if values[key] is None else values[key]
+
+    return read
+
+
 def _largest(*keys: str) -> Reader:
-    """Read the largest entry of a list."""
+    """Read the largest entry of a list; None where one of them could not be found."""
 
     def read(evaluation: Evaluation) -> Any:
         values = _at(*keys)(evaluation)
-        return max(values) if values else None
+        return max(values) if values and None not in values else None
 
     return read
+
+
+def _limits(evaluation: Evaluation) -> Any:
+    """Read the torque limits; None, and so no row, where no joint has one."""
+    limits = _at("rest", "limit")(evaluation) or []
+    return limits if any(limit is not None for limit in limits) else None
 
 
 def _borne(key: str, witness: str) -> Reader:
@@ -111,6 +131,35 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             read=_at("residual", "settling_time"),
             better=min,
             missing="not in this run",
+        ),
+    ),
+    "Where it rests": (
+        _Metric(
+            label="tip beside its reference",
+            unit="mm",
+            meaning="distance of the tip at rest from where it is with the joints at the reference",
+            read=_at("rest", "tip_offset"),
+            factor=1e3,
+            better=min,
+        ),
+        _Metric(
+            label="joints beside theirs",
+            unit="{joint}",
+            meaning="joint by joint, at rest minus reference",
+            read=_at("rest", "offset"),
+            factor=1e3,
+        ),
+        _Metric(
+            label="holding torques",
+            unit="{torque}",
+            meaning="joint by joint, at rest; a limit is the largest torque of the actuator",
+            read=_at("rest", "holding_torque"),
+        ),
+        _Metric(
+            label="torque limits",
+            unit="{torque}",
+            meaning="joint by joint",
+            read=_limits,
         ),
     ),
     "During the motion": (
@@ -173,6 +222,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             meaning="the same at rest at the worst pose of the motion, without the second loop",
             read=_largest("stability", "path_spectral_abscissa"),
             better=min,
+            missing="no rest at a pose",
         ),
         _Metric(
             label="slowest on the finest truth",
@@ -204,6 +254,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             meaning="factor that one joint's torque may be off by",
             read=_worst("margins", "gain_db"),
             better=max,
+            endless=NO_LIMIT_DB,
         ),
         _Metric(
             label="phase",
@@ -215,8 +266,16 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
         _Metric(
             label="delay",
             unit="ms",
-            meaning="delay that one joint's torque may have",
+            meaning="further delay that one joint's torque may have",
             read=_worst("margins", "delay_seconds"),
+            factor=1e3,
+            better=max,
+        ),
+        _Metric(
+            label="delay, all joints together",
+            unit="ms",
+            meaning="further delay of all torques, as of a controller that computes for longer",
+            read=_limit("margins", "common_delay_seconds"),
             factor=1e3,
             better=max,
         ),
@@ -319,7 +378,7 @@ def _text(value: Any, metric: _Metric, evaluation: Evaluation) -> str:
         return " / ".join("-" if v is None else _number(metric.factor * v) for v in value)
     if value is None:
         return "-" if evaluation["failed"] else metric.missing
-    return "no limit" if value == float("inf") else _number(metric.factor * value)
+    return "no limit" if value >= metric.endless else _number(metric.factor * value)
 
 
 def _number(value: float) -> str:

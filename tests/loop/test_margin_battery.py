@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import control
 import numpy as np
 import pytest
 import scipy.linalg
@@ -135,7 +134,10 @@ def check(loop):
                 far = 10 ** (np.linspace(0, 3, 8)[1:] * sign)
                 assert max(growth(scaled(loop, 1 + (g - 1) * one)) for g in far) < 1e-9
         if np.isfinite(margins.phase_deg[j]):
-            check_sides(lambda phi, j=j: max(turned(loop, j, phi), turned(loop, j, -phi)), np.radians(margins.phase_deg[j]))
+            check_sides(
+                lambda phi, j=j: max(turned(loop, j, phi), turned(loop, j, -phi)),
+                np.radians(margins.phase_deg[j]),
+            )
         check_delay(loop, [j], margins.delay_seconds[j])
     check_delay(loop, list(range(m)), margins.common_delay_seconds)
     assert margins.common_delay_seconds <= margins.delay_seconds.min() or m > 1
@@ -148,7 +150,9 @@ def check_delay(loop, channels, limit):
 
 @pytest.mark.parametrize("m", [1, 2, 3])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("period", "delay"), [(None, 0.0), (0.01, 0.0), (0.02, 0.013), (0.05, 0.0)])
+@pytest.mark.parametrize(
+    ("period", "delay"), [(None, 0.0), (0.01, 0.0), (0.02, 0.013), (0.05, 0.0)]
+)
 def test_margins_end_where_the_loop_does(make, kind, m, period, delay):
     loop = random_loop(make, kind, m, 0, period, delay)
     if loop is not None:
