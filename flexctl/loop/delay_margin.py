@@ -135,7 +135,8 @@ def _fractions(family: _Family) -> int:
         seen = np.linalg.norm(loop.K[family.own] @ right, axis=0)
         moved = np.linalg.norm(left @ loop.B[:, family.own], axis=1)
         peak = seen * moved * np.abs(held) / np.abs(1 - np.abs(np.exp(values * T)))
-    fastest = np.abs(values.imag[np.nan_to_num(peak, nan=np.inf) > _FELT]).max(initial=0.0)
+    felt = np.nan_to_num(peak, nan=np.inf) > _FELT
+    fastest = np.abs(np.imag(values))[felt].max(initial=0.0)
     return int(np.clip(np.ceil(_PER_TURN * fastest * T / (2 * np.pi)), *_FRACTIONS))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.optimize
 import scipy.sparse.csgraph
@@ -31,7 +33,7 @@ def disk_margin(cut: CutLoop) -> tuple[float, float]:
         found[k] = structured(Z[k])
     best, at = float(found.max()), float(w[found.argmax()])
     for k in _peaks(found):
-        refined = scipy.optimize.minimize_scalar(
+        refined: Any = scipy.optimize.minimize_scalar(
             lambda x: -structured(cut.sensitivity(np.array([x]))[0] - np.eye(cut.m) / 2),
             bounds=(w[max(k - 1, 0)], w[min(k + 1, len(w) - 1)]),
             method="bounded",

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, DesignError
 from flexctl.loop.cut import CutLoop, cut_loop
 from flexctl.loop.delay_margin import continuous_delay, sampled_delay
 from flexctl.loop.disk_margin import disk_margin
 from flexctl.loop.linear import LinearLoop
-from flexctl.loop.uncertainty.real_crossings import stable_interval
-from flexctl.loop.uncertainty.worst_case import bracketed_crossing
+from flexctl.loop.uncertainty.one_error import first_crossing
 from flexctl.loop.unit_gain import UnitGain, unit_gain
 
 NO_LIMIT_DB = 60.0  # a gain that may be a thousand times off is limited by other things
@@ -90,18 +88,10 @@ def find_margins(loop: LinearLoop) -> Margins:
 
 
 def _gain(cut: CutLoop, channel: int) -> tuple[float, float]:
-    """Factors of one channel's gain between which the loop is stable.
-
-    Where round-off hides what the exact problem needs, the eigenvalues themselves are followed over
-    the gain.
-    """
+    """Factors of one channel's gain between which the loop is stable."""
     one = np.eye(cut.m)[channel]
-    try:
-        found = stable_interval(cut.gains.along(one))
-    except (ComputationError, DesignError):
-        lower, upper = (bracketed_crossing(cut.gains.along(side * one)) for side in (-1, 1))
-        return max(1 - lower, 0.0), 1 + upper
-    return 1 + found.lower, 1 + found.upper
+    below, above = (first_crossing(cut.gains.along(side * one)) for side in (-1.0, 1.0))
+    return max(1 - below, 0.0), 1 + above
 
 
 def _phase(places: UnitGain) -> float:

@@ -43,8 +43,8 @@ def unit_gain(cut: CutLoop, channels: Sequence[int]) -> UnitGain:
     start, reach = unit_gain_candidates(cut, channels)
     places = _polished(cut, channels, start, reach)
     found = [(w, lag) for w in places for lag in _lags(cut, channels, w)]
-    frequency, lag = np.array(found).reshape(-1, 2).T
-    return UnitGain(frequency=frequency, lag=lag)
+    pairs = np.array(found, dtype=float).reshape(-1, 2)
+    return UnitGain(frequency=pairs[:, 0], lag=pairs[:, 1])
 
 
 def eigenvalue_loci(cut: CutLoop, channels: Sequence[int], w: Array) -> ComplexArray:
@@ -52,9 +52,10 @@ def eigenvalue_loci(cut: CutLoop, channels: Sequence[int], w: Array) -> ComplexA
 
     Those of L = S^-1 - I are 1/sigma - 1 of those of the sensitivity S, infinite at a pole of L.
     """
-    own = np.ix_(range(len(w)), list(channels), list(channels))
+    every, own = np.arange(len(w)), list(channels)
+    S = cut.sensitivity(w)[np.ix_(every, own, own)]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return (1 / np.linalg.eigvals(cut.sensitivity(w)[own]).astype(complex) - 1).astype(complex)
+        return (1 / np.linalg.eigvals(S).astype(complex) - 1).astype(complex)
 
 
 def unit_gain_candidates(cut: CutLoop, channels: Sequence[int]) -> tuple[Array, Array]:

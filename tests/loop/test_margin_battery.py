@@ -99,7 +99,7 @@ def delayed(loop, channels, delay):
 
 
 def chebyshev(A, late, delay, count=28):
-    """Abscissa of x' = A x + late x(t - delay), its past at Chebyshev points. [BredaMasetVermiglio05]"""
+    """Abscissa of x' = A x + late x(t - delay), the past at Chebyshev points."""
     k = np.arange(count + 1)
     x = np.cos(np.pi * k / count)
     c = np.where((k == 0) | (k == count), 2.0, 1.0) * (-1.0) ** k
