@@ -161,17 +161,12 @@ def _held(A: Array, B: Array, period: float, part: float) -> tuple[Array, Array,
 
 
 def _zero_order_hold(A: Array, B: Array, T: float) -> tuple[Array, Array]:
-    """e^{AT} and int_0^T e^{As} ds B, by one exponential of the pair.
-
-    States are scaled first: of a stiff plant the entries of A are squares of its frequencies, and
-    an exponential squared as often as these ask for would lose the slow motions in round-off.
-    """
+    """e^{AT} and int_0^T e^{As} ds B, by one exponential of the pair."""
     n, m = B.shape
-    _, (scale, _) = scipy.linalg.matrix_balance(A, permute=False, separate=True)
     pair = np.zeros((n + m, n + m))
-    pair[:n, :n], pair[:n, n:] = A * T * scale / scale[:, None], B * T / scale[:, None]
+    pair[:n, :n], pair[:n, n:] = A * T, B * T
     whole = scipy.linalg.expm(pair)
-    return whole[:n, :n] * scale[:, None] / scale, whole[:n, n:] * scale[:, None]
+    return whole[:n, :n], whole[:n, n:]
 
 
 def linearise_loop(

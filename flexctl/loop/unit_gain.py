@@ -52,8 +52,8 @@ def eigenvalue_loci(cut: CutLoop, channels: Sequence[int], w: Array) -> ComplexA
 
     Those of L = S^-1 - I are 1/sigma - 1 of those of the sensitivity S, infinite at a pole of L.
     """
-    every, own = np.arange(len(w)), list(channels)
-    S = cut.sensitivity(w)[np.ix_(every, own, own)]
+    own = list(channels)
+    S = cut.sensitivity(w)[:, own][:, :, own]
     with np.errstate(divide="ignore", invalid="ignore"):
         return (1 / np.linalg.eigvals(S).astype(complex) - 1).astype(complex)
 
@@ -73,9 +73,10 @@ def unit_gain_candidates(cut: CutLoop, channels: Sequence[int]) -> tuple[Array, 
         with np.errstate(divide="ignore", invalid="ignore"):
             inverse = np.linalg.eigvals(np.linalg.solve(left - _SHIFT * right, right))
             s = np.log(_SHIFT + 1 / inverse.astype(complex)) / cut.sample_time
-    s = s[np.isfinite(s)]
-    s = s[(s.imag > 0) & (np.abs(s.real) <= _NEAR_AXIS * np.abs(s))]
-    return s.imag, np.maximum(np.abs(s.real), 1e-7 * s.imag)
+    size, real, imaginary = np.abs(s), np.abs(np.real(s)), np.imag(s)
+    near = np.isfinite(size) & (imaginary > 0) & (real <= _NEAR_AXIS * size)
+    w = np.asarray(imaginary[near], dtype=float)
+    return w, np.maximum(real[near], 1e-7 * w)
 
 
 def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array) -> Array:

@@ -98,7 +98,7 @@ def delayed(loop, channels, delay):
     )
 
 
-def chebyshev(A, late, delay, count=28):
+def chebyshev(A, late, delay, count=20):
     """Abscissa of x' = A x + late x(t - delay), the past at Chebyshev points."""
     k = np.arange(count + 1)
     x = np.cos(np.pi * k / count)
@@ -144,16 +144,37 @@ def check(loop):
 
 
 def check_delay(loop, channels, limit):
-    if np.isfinite(limit):
+    states = 0 if loop.sample_time is None else len(channels) * limit / loop.sample_time
+    if np.isfinite(limit) and states < 200:  # more take the eigenvalues too long
         check_sides(lambda tau: delayed(loop, channels, tau), limit)
 
 
-@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("kind", "m", "period", "delay"),
+    [
+        ("damped", 2, 0.02, 0.013),
+        ("undamped", 1, None, 0.0),
+        ("undamped", 2, 0.01, 0.0),
+        ("free", 1, 0.05, 0.0),
+        ("free", 2, None, 0.0),
+        ("integral", 1, None, 0.0),
+    ],
+)
+def test_margins_end_where_the_loop_does(make, kind, m, period, delay):
+    loop = random_loop(make, kind, m, 0, period, delay)
+    assert loop is not None
+    check(loop)
+
+
+@pytest.mark.slow  # what the quick ones show, for every kind of loop; some have no stable law
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("period", "delay"), [(None, 0.0), (0.01, 0.0), (0.02, 0.013), (0.05, 0.0)]
 )
-def test_margins_end_where_the_loop_does(make, kind, m, period, delay):
-    loop = random_loop(make, kind, m, 0, period, delay)
-    if loop is not None:
+def test_margins_of_many_loops_end_where_these_do(make, kind, seed, period, delay):
+    loops = [random_loop(make, kind, m, seed, period, delay) for m in (1, 2, 3)]
+    stable = [loop for loop in loops if loop is not None]
+    assert stable or period is not None
+    for loop in stable:
         check(loop)

@@ -1,14 +1,24 @@
 """Margins against what they mean: the loop is stable inside and unstable outside."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import control
 import numpy as np
 import pytest
 import scipy.linalg
 import scipy.optimize
 
-from flexctl.loop import find_margins, linearise_loop, sampling_rate, smallest_sampling_rate
+from flexctl.loop import (
+    Margins,
+    find_margins,
+    linearise_loop,
+    sampling_rate,
+    smallest_sampling_rate,
+)
 from flexctl.loop.cut import cut_loop
 from flexctl.loop.linear import LinearLoop, sampled_loop
+from flexctl.loop.verdict import _thin_margins
 
 
 def changed(loop, factors):
@@ -364,18 +374,6 @@ def test_a_common_delay_takes_less_than_one_joint_alone(make):
     assert margins.common_delay_seconds < 0.9 * margins.delay_seconds.min()
 
 
-def test_a_stiff_mode_does_not_cost_a_slow_motion_its_digits(make):
-    # frequencies of 2 and 2e6 rad/s, one exponential: the slow block is that without the fast one
-    K = np.diag([4.0, 4e12])
-    none = np.zeros((2, 2))
-    pair = make["linear"](np.eye(2), none, K, none, none)
-    alone = make["linear"]([[1]], [[0]], [[4]], [[0]], [[0]])
-    slow = np.ix_([0, 2], [0, 2])
-    np.testing.assert_allclose(
-        sampled_loop(pair, 0.01)[slow], sampled_loop(alone, 0.01), rtol=1e-13
-    )
-
-
 def test_a_period_without_a_sign_change_still_has_its_limit(make, monkeypatch):
     # a map that overflows is not stable, whatever comparisons with NaN say
     loop = make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]])
@@ -387,3 +385,33 @@ def test_a_period_without_a_sign_change_still_has_its_limit(make, monkeypatch):
 
     monkeypatch.setattr(sampling_rate, "sampled_loop", overflowing)
     assert smallest_sampling_rate(loop) == pytest.approx(exact, rel=1e-4)
+
+
+SOUND = Margins(
+    gain_up_db=np.array([12.0, np.inf]),
+    gain_down_db=np.array([np.inf, 9.0]),
+    phase_deg=np.array([45.0, 60.0]),
+    delay_seconds=np.array([5e-3, 4e-3]),
+    common_delay_seconds=3e-3,
+    disk=0.5,
+    disk_frequency=1.0,
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, None),
+        ({"gain_down_db": np.array([5.9, 9.0])}, "joint1: 5.9 dB"),
+        ({"gain_up_db": np.array([12.0, 6.0])}, None),
+        ({"phase_deg": np.array([45.0, 29.94])}, "joint2: 29.9 deg"),
+        ({"delay_seconds": np.array([5e-3, 1.7e-3])}, "joint2: 1.7 ms of delay"),
+        ({"common_delay_seconds": 1.25e-3}, "all joints together: 1.25 ms of delay"),
+        ({"sample_time": 4.5e-3}, "joint2: 4 ms of delay; all joints together: 3 ms of delay"),
+        ({"sample_time": 1e-4, "common_delay_seconds": 1e-3}, None),
+        ({"disk": 0.2994}, "disk 0.299"),
+    ],
+)
+def test_every_thin_margin_is_named_with_its_joint(change, words):
+    said = _thin_margins(SimpleNamespace(margins=replace(SOUND, **change)))
+    assert said == ([f"its margins are thin ({words})"] if words else [])
