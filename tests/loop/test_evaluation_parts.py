@@ -40,6 +40,7 @@ def frozen(*rates):
     ("stability", "said", "unsaid"),
     [
         (frozen(-3.0, 1.25, 0.75), ("1.25 1/s", "t = 0.3 s"), ("stable all along",)),
+        (frozen(-3.0, 0.25, -0.75), ("0.25 1/s", "t = 0.3 s"), ("stable all along",)),
         (frozen(2.5, 1.25, 0.75), ("2.5 1/s", "t = 0 s"), ("stable all along",)),
         (frozen(-3.0, -1.25, -2.0), ("stable all along",), ("1/s",)),
         (frozen(-3.0, 0.0, -2.0), ("stable all along",), ("1/s",)),
@@ -290,3 +291,12 @@ def test_a_run_that_leads_elsewhere_is_seen(monkeypatch, exists, other, wanted):
     assert (found is before) == (wanted == "same")
     if wanted == "elsewhere":
         assert found.elsewhere.tolist() == [0.3, 0.4]
+
+
+def test_a_run_that_took_too_many_steps_says_nothing_of_the_loop(judged):
+    found = judged(simulate=RunError("too long", time=0.4, why="too long", exhausted=True))
+    assert found.failed is None
+    assert set(found.not_computed) == {"tracking", "residual", "effort"}
+    assert all("too long" in why for why in found.not_computed.values())
+    assert known(found) == {"rest", "margins", "min_sampling_rate", "stiffness"}
+    assert not found.ranks
