@@ -15,7 +15,11 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+<<<<<<< HEAD
 .PHONY: help demo test test-all battery check lint format bench lock clean
+=======
+.PHONY: help demo test test-all check lint format bench mutation lock clean
+>>>>>>> main
 
 help: ## print these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-17s %s\n", $$1, $$2}'
@@ -50,6 +54,9 @@ format: $(READY) ## format the code and mend what the linter can mend
 
 bench: $(BENCH_READY) ## run every script in benchmarks/, other libraries too
 	@for script in $(filter-out benchmarks/c_loop.py,$(wildcard benchmarks/*.py)); do echo "$$script"; $(PY) "$$script" || exit 1; done
+
+mutation: $(READY) ## which slips in the files that differ from main (or FILES) tests notice; SAMPLE, SEED
+	nice -n 19 $(PY) tests/mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(FILES)
 
 lock: ## resolve the dependencies afresh into constraints.txt
 	@rm -rf build/lock && mkdir -p build

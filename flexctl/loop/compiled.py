@@ -17,9 +17,9 @@ from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.integrators import Integrator
 from flexctl.loop.library import RUN, build, external, library
-from flexctl.loop.run import STEEPEST, Run, RunFailure, Tolerance, why_too_steep
+from flexctl.loop.run import Run, RunFailure, Tolerance, out_of_steps, why_too_steep
 from flexctl.loop.schedule import Event
-from flexctl.plant import cached_library
+from flexctl.plant import STEEPEST, cached_library
 
 _FOLDER = Path(__file__).parent
 _SOURCES = (
@@ -201,7 +201,15 @@ def run_compiled(
         why = _why(loop, status, result.index)
         remedy = "take a smaller one or another integrator" if status == _NO_CONVERGENCE else ""
         exhausted = status == _TOO_MANY_STEPS
-        return RunFailure(time=result.time, why=why, exhausted=exhausted, remedy=remedy)
+        if exhausted:
+            why = out_of_steps(tolerance.max_steps)
+        return RunFailure(
+            time=result.time,
+            why=why,
+            numerical=status in _NUMERICAL,
+            exhausted=exhausted,
+            remedy=remedy,
+        )
     return Run(
         steps=result.steps,
         rejected=result.rejected,
@@ -272,14 +280,14 @@ def _why(loop: ClosedLoop, status: int, index: int) -> str:
         return loop.why_out_of_range(index)
     if status == _TOO_STEEP:
         return why_too_steep(loop.truth, index)
-    return _WHY[status]
+    return _WHY.get(status, "")
 
 
 _TOO_MANY_STEPS, _OUT_OF_RANGE, _TOO_STEEP, _NO_CONVERGENCE = 3, 7, 8, 9
+_NUMERICAL = (2, _TOO_MANY_STEPS, 5, _NO_CONVERGENCE)  # the integrator's doing, maybe
 _WHY = {
     1: "there is not enough memory",
     2: "the motion grows without bound: no step is small enough to follow it",
-    3: "it took too many steps",
     4: "the motion grows without bound: the state is no longer finite",
     5: "the mass matrix or the iteration matrix is singular",
     6: "the accelerations at the start of a phase are not finite",

@@ -13,9 +13,9 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.library import load
-from flexctl.loop.run import STEEPEST, why_too_steep
+from flexctl.loop.run import why_too_steep
 from flexctl.loop.schedule import APPLY, SAMPLE, Event
-from flexctl.plant import Evaluator
+from flexctl.plant import STEEPEST, Evaluator
 
 
 class Stretch:
