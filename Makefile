@@ -15,11 +15,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-<<<<<<< HEAD
-.PHONY: help demo test test-all battery check lint format bench lock clean
-=======
-.PHONY: help demo test test-all check lint format bench mutation lock clean
->>>>>>> main
+.PHONY: help demo test test-all battery check lint format bench mutation lock clean
 
 help: ## print these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-17s %s\n", $$1, $$2}'
