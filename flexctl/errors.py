@@ -28,3 +28,7 @@ class RunError(ComputationError):
         super().__init__(message)
         self.time = time
         self.why = why
+
+
+class FlexctlWarning(UserWarning):
+    """What a user should know of an answer that stands; one line on standard error."""

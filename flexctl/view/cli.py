@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from flexctl import __version__
-from flexctl.errors import FlexctlError, InputError
+from flexctl.errors import FlexctlError, FlexctlWarning, InputError
 from flexctl.view.options import ARM, BASIS, INTEGRATION, OUTPUT, PLOT, TRUTH, Asked, options
 
 DONE, NOT_MET, BAD_INPUT, FAILED, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
@@ -297,6 +297,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             if "--debug" not in words:  # what libraries warn of is no message to a user
                 warnings.simplefilter("ignore")
+            warnings.simplefilter("always", FlexctlWarning)
+            warnings.showwarning = _show
             return _guarded(words, debug="--debug" in words)
     except (KeyboardInterrupt, click.Abort):
         return _interrupted(written)
@@ -329,6 +331,12 @@ def _guarded(words: list[str], *, debug: bool) -> int:
     except Exception as error:  # noqa: BLE001 (the last stop: a user never sees a traceback)
         line = f"internal error, {type(error).__name__}: {error} (--debug shows where)"
         return _complain(line, FAILED, debug=debug)
+
+
+def _show(message: Warning | str, category: type[Warning], *_place: object) -> None:
+    """Show a warning in one line, without where in the code it came from."""
+    kind = "" if issubclass(category, FlexctlWarning) else f"{category.__name__}: "
+    click.echo(f"flexctl: warning: {kind}{' '.join(str(message).split())}", err=True)
 
 
 def _interrupted(written: Sequence[Path]) -> int:
