@@ -20,6 +20,10 @@ class ComputationError(FlexctlError, RuntimeError):
     """
 
 
+class NoRestError(ComputationError):
+    """A closed loop that has no equilibrium where one was looked for."""
+
+
 class RunError(ComputationError):
     """A simulation that could not be finished: `time` [s] where it ended, and `why`, in words."""
 

@@ -2,18 +2,21 @@
 
 from flexctl.loop.closed_loop import ClosedLoop, close_around, close_loop
 from flexctl.loop.comparison import Comparison, baseline_design, compare, default_truth
-from flexctl.loop.evaluation import Evaluation, Stability, evaluate
+from flexctl.loop.evaluation import Evaluation, evaluate
 from flexctl.loop.integrators import INTEGRATORS, check_integration
 from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, linearise_loop
 from flexctl.loop.margin.record import Margin
 from flexctl.loop.margin.study import find_margin
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
 from flexctl.loop.measurement import Measurement, gauge_positions, make_measurement
+from flexctl.loop.rest import Rest, find_rest
+from flexctl.loop.resting import Resting
 from flexctl.loop.run import Tolerance
 from flexctl.loop.separation.record import Separation
 from flexctl.loop.separation.separated_loop import separate_loop
 from flexctl.loop.separation.study import find_separation
 from flexctl.loop.simulation import simulate
+from flexctl.loop.stability import Stability
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.loop.verdict_json import plain
 
@@ -27,6 +30,8 @@ __all__ = [
     "Margin",
     "Margins",
     "Measurement",
+    "Rest",
+    "Resting",
     "Separation",
     "Stability",
     "Tolerance",
@@ -41,6 +46,7 @@ __all__ = [
     "evaluate",
     "find_margin",
     "find_margins",
+    "find_rest",
     "find_separation",
     "gauge_positions",
     "judge_poles",

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import casadi as ca
 import numpy as np
 
 from flexctl.catalogue import Design
-from flexctl.checks import Array, ComplexArray
-from flexctl.design import Controller
-from flexctl.errors import ComputationError, InputError, RunError
-from flexctl.loop.closed_loop import ClosedLoop, close_around
-from flexctl.loop.linear import (
-    LinearLoop,
-    damping_ratios,
-    judge_poles,
-    linearise_loop,
-    spectral_abscissa,
-)
+from flexctl.checks import Array
+from flexctl.errors import ComputationError, DesignError, InputError, RunError
+from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.margin.stiffness_tolerance import StiffnessTolerance, judge_stiffness
 from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
 from flexctl.loop.performance import (
@@ -32,59 +24,38 @@ from flexctl.loop.performance import (
     judge_residual,
     judge_tracking,
 )
+from flexctl.loop.resting import (
+    Resting,
+    describe_rest,
+    other_rest,
+    why_it_leaves,
+    why_not_held,
+)
 from flexctl.loop.run import Tolerance
 from flexctl.loop.simulation import DEFAULT_SAMPLES, simulate
+from flexctl.loop.stability import (
+    LinearPoses,
+    Stability,
+    judge_stability,
+    linear_poses,
+    path_rests,
+    share_at_end,
+)
 from flexctl.loop.trajectory import Trajectory
 from flexctl.loop.verdict_json import basis_json, evaluation_json
 from flexctl.plant import Plant, count_operations
 
-N_PATH = 21
-_SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
+_T = TypeVar("_T")
 _TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then exact to some 1e-8 of its motion
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stability:
-    """Linearised truth loop at the final pose, and frozen along the motion.
-
-    Attributes
-    ----------
-    poles
-        Eigenvalues at the final pose [rad/s].
-    stable
-        True, False, or "marginal".
-    path_t, path_abscissa
-        Times of the frozen poses [s] and spectral abscissa there [1/s], (N_PATH,).
-    orders, abscissae
-        Spectral abscissa at the final pose over truth orders.
-    settles_at_order
-        First of `orders` from which on the verdict stays and the abscissa moves less than 1 %.
-    """
-
-    poles: ComplexArray
-    stable: bool | str
-    path_t: Array
-    path_abscissa: Array
-    orders: tuple[int, ...]
-    abscissae: tuple[float, ...]
-    settles_at_order: int | None
-
-    @property
-    def spectral_abscissa(self) -> float:
-        """Largest real part of the poles [1/s]."""
-        return spectral_abscissa(self.poles)
-
-    @property
-    def min_damping_ratio(self) -> float:
-        """Smallest damping ratio of the poles [-]."""
-        return float(damping_ratios(self.poles).min())
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
     """The verdict on one design; what could not be found is None, and `failed` says why.
 
-    A run in which the reference does not come to rest has no residual; `no_rest` says so.
+    A run in which the reference does not come to rest has no residual; `no_rest` says so. `rest` is
+    where the closed loop rests in the end, None of open loops. `not_computed` has the reason of
+    every metric that could not be found while others stand.
     """
 
     name: str
@@ -101,26 +72,37 @@ class Evaluation:
     min_sampling_rate: float | None = None
     stiffness: StiffnessTolerance | None = None
     trajectory: Trajectory | None = field(default=None, repr=False)
+    rest: Resting | None = None
     failed: str | None = None
     no_rest: str | None = None
+    not_computed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ranks(self) -> bool:
-        """Whether the design takes part in a ranking: not failed and not unstable."""
-        return self.failed is None and self.stability is not None and bool(self.stability.stable)
+        """Whether the design takes part in a ranking: run, not failed and not unstable."""
+        judged = self.tracking is not None and self.stability is not None
+        return judged and self.failed is None and bool(self.stability and self.stability.stable)
 
     @property
-    def key(self) -> tuple[bool, float, float, float]:
-        """What ranking compares: residual, then tracking, then effort; the settled come first.
+    def saturates(self) -> bool:
+        """Whether the run reaches a torque limit."""
+        return self.effort is not None and bool((self.effort.saturated_seconds > 0).any())
 
-        The largest residual is the error at the very end of the motion, which a loop that only
-        then sets in cannot change: by it alone a design that rings on could win. Without a rest
-        there is no residual, and tracking decides.
+    @property
+    def key(self) -> tuple[bool, bool, float, float, float]:
+        """What ranking compares: residual, then tracking, then effort.
+
+        Those that settle come first, and of these, as of the others, those whose torques stay
+        within their limits: no linear result covers the time at a limit. The largest residual is
+        the error at the very end of the motion, which a loop that only then sets in cannot change:
+        by it alone a design that rings on could win. Without a rest there is no residual, and
+        tracking decides.
         """
         if self.tracking is None or self.effort is None:
             raise ComputationError(f"{self.name} failed and cannot be ranked: {self.failed}")
         return (
             self.residual is None or self.residual.settling_time is None,
+            self.saturates,
             self.residual.tip_error_max if self.residual else np.inf,
             self.tracking.tip_error_rms,
             self.effort.energy,
@@ -132,7 +114,7 @@ class Evaluation:
 
 
 def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
-    """Judge a closed loop: simulate it, and analyse it at the final pose and along the motion.
+    """Judge a closed loop: where it rests, its run, and its linear models there and on the way.
 
     Parameters
     ----------
@@ -144,7 +126,8 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     Returns
     -------
     Evaluation
-        A run that diverges or cannot be trusted is not an error: `failed` says what happened.
+        A run that diverges or cannot be trusted is not an error: `failed` says what happened. A
+        metric that cannot be found costs that metric: `not_computed` says why.
 
     Raises
     ------
@@ -152,27 +135,76 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
         When the reference is torques, which no motion can be judged by.
     """
     require_motion(loop.controller.design)
-    facts = _facts(loop)
-    stability, final = _judge_stability(loop, others)
+    found = _Found(loop=loop, facts=_facts(loop))
+    poses = found.get("stability", lambda: linear_poses(loop))
+    resting = _resting(loop, poses)
+    unheld = why_not_held(loop, resting, *path_rests(poses)) if resting else ""
+    if unheld:
+        return found.evaluation(rest=resting, failed=unheld)
+    stability = poses and found.get("spillover", lambda: judge_stability(loop, poses, others))
     try:
         trajectory = simulate(loop, times=_sample_times(loop), tolerance=_TOLERANCE)
     except RunError as error:
-        return Evaluation(**facts, stability=stability, failed=_explain(error, stability))
+        why = _explain(error, stability)
+        return found.evaluation(rest=resting, stability=stability, failed=why)
     except ComputationError as error:
-        return Evaluation(**facts, stability=stability, failed=str(error))
-    sound, no_rest = stability.stable is True, find_no_rest(loop.controller)
-    return Evaluation(
-        **facts,
-        tracking=judge_tracking(trajectory, loop.controller),
-        residual=None if no_rest else judge_residual(trajectory, loop.controller),
-        effort=judge_effort(trajectory),
+        return found.evaluation(rest=resting, stability=stability, failed=str(error))
+    return _judged(found, poses, resting, stability, trajectory)
+
+
+def _judged(
+    found: _Found,
+    poses: LinearPoses | None,
+    resting: Resting | None,
+    stability: Stability | None,
+    run: Trajectory,
+) -> Evaluation:
+    """Judge a loop whose run is there."""
+    loop, get = found.loop, found.get
+    no_rest = find_no_rest(loop.controller)
+    if resting and not no_rest:
+        resting = _seen_in(loop, poses, resting, run)
+    final = poses.final if poses and stability and stability.stable is True else None
+    saturated = run.saturated > 0
+    return found.evaluation(
+        rest=resting,
+        tracking=judge_tracking(run, loop.controller),
+        residual=None if no_rest else judge_residual(run, loop.controller),
+        effort=judge_effort(run),
         stability=stability,
-        margins=find_margins(final) if sound else None,
-        min_sampling_rate=smallest_sampling_rate(final) if sound else None,
-        stiffness=judge_stiffness(loop),
-        trajectory=trajectory,
+        margins=final and get("margins", lambda: find_margins(final)),
+        min_sampling_rate=final
+        and get("margins.min_sampling_rate", lambda: smallest_sampling_rate(final)),
+        stiffness=get("stiffness", lambda: judge_stiffness(loop)),
+        trajectory=run,
         no_rest=no_rest,
+        failed=(why_it_leaves(loop, resting) or None) if resting else None,
+        further=_what_limits(loop, saturated) if saturated.any() and final else (),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What is known of a loop that is being judged, and what of it could not be computed."""
+
+    loop: ClosedLoop
+    facts: dict[str, Any]
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def get(self, metric: str, find: Callable[[], _T]) -> _T | None:
+        """Find a metric; None where its computation fails, which is noted."""
+        try:
+            return find()
+        except (ComputationError, DesignError, ArithmeticError, np.linalg.LinAlgError) as error:
+            self.missing[metric] = str(error)
+        except ValueError as error:  # of a library: its words alone say too little
+            self.missing[metric] = f"the computation failed: {error}"
+        return None
+
+    def evaluation(self, *, further: Sequence[str] = (), **found: Any) -> Evaluation:
+        """Put the record together."""
+        facts = self.facts | {"assumptions": (*self.facts["assumptions"], *further)}
+        return Evaluation(**facts, **found, not_computed=dict(self.missing))
 
 
 def require_motion(design: Design) -> None:
@@ -197,9 +229,11 @@ def _sample_times(loop: ClosedLoop) -> Array:
     return even if np.isclose(even, end).any() or end > loop.duration else np.union1d(even, end)
 
 
-def _explain(error: RunError, stability: Stability) -> str:
+def _explain(error: RunError, stability: Stability | None) -> str:
     """Say when and why a run ended, and what the frozen loop says about it."""
     words = f"the run ends at t = {error.time:.3g} s: {error.why}"
+    if stability is None or np.isnan(stability.path_abscissa).any():
+        return words
     worst = int(stability.path_abscissa.argmax())
     rate, at = stability.path_abscissa[worst], stability.path_t[worst]
     if rate <= 0:
@@ -225,39 +259,31 @@ def count_law(law: ca.Function) -> dict[str, int]:
     return {"law_mul": counted.mul, "law_add": counted.add, "law_other": counted.other}
 
 
-def _judge_stability(loop: ClosedLoop, others: Sequence[Plant]) -> tuple[Stability, LinearLoop]:
-    controller = loop.controller
-    share = float(controller.feedback is not None)
-    final = linearise_loop(loop, controller.reference.final, share)
-    times = np.linspace(0, controller.reference.duration, N_PATH)
-    poses = controller.reference.sample(times)[0].T
-    path = [spectral_abscissa(linearise_loop(loop, pose, 0.0).poles) for pose in poses]
-    steps = [_at_order(controller, plant, share) for plant in others]
-    own = (loop.truth.basis.order, spectral_abscissa(final.poles), judge_poles(final.poles))
-    ladder = sorted([*steps, own], key=lambda step: step[0])
-    stability = Stability(
-        poles=final.poles,
-        stable=judge_poles(final.poles),
-        path_t=times,
-        path_abscissa=np.array(path),
-        orders=tuple(step[0] for step in ladder),
-        abscissae=tuple(step[1] for step in ladder),
-        settles_at_order=_settles(ladder),
+def _resting(loop: ClosedLoop, poses: LinearPoses | None) -> Resting | None:
+    """Where a loop rests in the end; None of an open one, which nothing brings back."""
+    if loop.controller.design.open_loop:
+        return None
+    return describe_rest(loop, poses.final.rest if poses else None)
+
+
+def _seen_in(
+    loop: ClosedLoop, poses: LinearPoses | None, resting: Resting, run: Trajectory
+) -> Resting:
+    """Add the equilibrium to which a run leads, where it is another one."""
+    other = other_rest(
+        loop, poses.final.rest if poses else None, run, share_at_end(loop.controller)
     )
-    return stability, final
+    if other is None:
+        return resting
+    if resting.exists:
+        return replace(resting, elsewhere=other.q[: loop.truth.m])
+    return replace(describe_rest(loop, other), falls=True)
 
 
-def _at_order(controller: Controller, plant: Plant, share: float) -> tuple[int, float, bool | str]:
-    poles = linearise_loop(close_around(controller, plant), controller.reference.final, share).poles
-    return plant.basis.order, spectral_abscissa(poles), judge_poles(poles)
-
-
-def _settles(ladder: Sequence[tuple[int, float, bool | str]]) -> int | None:
-    """First order from which on nothing changes; None when even the last two differ."""
-    last = ladder[-1]
-    settled = None
-    for order, abscissa, stable in reversed(ladder[:-1]):
-        if stable != last[2] or abs(abscissa - last[1]) > _SETTLED * abs(last[1]):
-            break
-        settled = order
-    return settled
+def _what_limits(loop: ClosedLoop, saturated: Array) -> tuple[str, ...]:
+    """Say of a run at its torque limits what linear results do not cover."""
+    names = ", ".join(np.array(loop.truth.joints)[saturated])
+    return (
+        f"the run reaches the torque limit of {names}: eigenvalues and margins are those of the "
+        "loop within its limits and say nothing of the time at them",
+    )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import casadi as ca
 import numpy as np
 import scipy.linalg
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.plant import LinearPlant, linearise
+from flexctl.loop.rest import Rest, find_rest, law_slopes, measured_slopes
+from flexctl.plant import LinearPlant, linear_model
 
 _VANISHED = 1e-12  # multipliers of a sampled loop below this are delays running empty
 ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
@@ -37,6 +37,8 @@ class LinearLoop:
     driven_by, own
         E = dz'/dx (n_z, 2n) and F = dz'/dz (n_z, n_z); by default z are integrals of the
         positions of what the first n_z torques act on.
+    rest
+        The equilibrium; None of a loop that is put together from matrices.
     """
 
     plant: LinearPlant
@@ -46,6 +48,7 @@ class LinearLoop:
     delay: float
     driven_by: Array | None = None
     own: Array | None = None
+    rest: Rest | None = None
 
     def __post_init__(self) -> None:
         (m, n), n_z = self.feedback.shape, self.integral_gain.shape[1]
@@ -157,15 +160,12 @@ def _zero_order_hold(A: Array, B: Array, T: float) -> tuple[Array, Array]:
 def linearise_loop(
     loop: ClosedLoop, joints: Array, share: float, errors: Array | None = None
 ) -> LinearLoop:
-    """Linearise a closed loop at rest, reference held at the given joint variables.
-
-    An observer's estimate stands where the instruments would all see the arm: on a truth of another
-    order under gravity the two differ a little at rest, which moves the derivatives only.
+    """Linearise a closed loop where it rests with its reference held at the given joint variables.
 
     Parameters
     ----------
     loop
-        Any closed loop.
+        Any closed loop; of an open one the arm is taken with its joints at the reference.
     joints
         Desired joint variables (m,) [rad or m].
     share
@@ -173,39 +173,33 @@ def linearise_loop(
     errors
         Relative errors of the law's stiffness, by part, where they are unknown to its controller;
         none by default.
+
+    Raises
+    ------
+    NoRestError
+        When the loop does not rest anywhere near its reference.
+    ComputationError
+        When the arm has no equilibrium with its joints held at the reference.
     """
-    plant = linearise(loop.truth, loop.truth.straight(joints))
-    K, L, E, F = law_slopes(loop, plant, joints, share, errors)
-    by_state = np.array(loop.measurement.jacobian(plant.q0, np.zeros(loop.truth.n)))
-    controller = loop.controller
+    return linearise_at(loop, find_rest(loop, joints, share, errors), share, errors)
+
+
+def linearise_at(
+    loop: ClosedLoop, rest: Rest, share: float, errors: Array | None = None
+) -> LinearLoop:
+    """Linearise a closed loop about an equilibrium that is known; see `linearise_loop`."""
+    K, L, E, F = law_slopes(loop, rest.q, rest.z, rest.desired, share, errors)
+    by_state = measured_slopes(loop, rest.q)
     return LinearLoop(
-        plant=plant,
+        plant=linear_model(loop.truth, rest.q, rest.tau),
         feedback=K @ by_state,
         integral_gain=L,
-        sample_time=controller.sample_time,
-        delay=controller.delay,
+        sample_time=loop.controller.sample_time,
+        delay=loop.controller.delay,
         driven_by=E @ by_state,
         own=F,
+        rest=rest,
     )
-
-
-def law_slopes(
-    loop: ClosedLoop, plant: LinearPlant, joints: Array, share: float, errors: Array | None = None
-) -> tuple[Array, Array, Array, Array]:
-    """Differentiate the law at rest: tau by the measured state and by z, z' by the same.
-
-    Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z), n being that of the design plant. The
-    arguments are those of `linearise_loop`, `plant` is the truth about its equilibrium.
-    """
-    controller, rest, zero = loop.controller, np.zeros(loop.truth.n), np.zeros(loop.truth.m)
-    seen = loop.measurement.function(plant.q0, rest)
-    arguments = [share, loop.agreeing_state(plant.q0, rest), joints, zero, zero, *seen]
-    if controller.plant.unknown:
-        parts = len(controller.plant.stiffness_parts)
-        arguments.append(np.zeros(parts) if errors is None else errors)
-    found = controller.law_jacobian(*map(ca.DM, arguments))
-    K, L, E, F = (np.array(J).reshape(J.shape) for J in found)
-    return K, L, E, F
 
 
 def judge_poles(poles: ComplexArray) -> bool | str:

@@ -10,9 +10,11 @@ import numpy as np
 
 if TYPE_CHECKING:
     from flexctl.catalogue import BasisChoice
-    from flexctl.loop.evaluation import Evaluation, Stability
+    from flexctl.loop.evaluation import Evaluation
     from flexctl.loop.margin.stiffness_tolerance import StiffnessTolerance
     from flexctl.loop.margins import Margins
+    from flexctl.loop.resting import Resting
+    from flexctl.loop.stability import Stability
 
 
 def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
@@ -25,6 +27,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
             "basis": e.basis,
             "truth": e.truth,
             "tracking": asdict(e.tracking) if e.tracking else None,
+            "rest": _rest(e.rest) if e.rest else None,
             "residual": asdict(e.residual) if e.residual else None,
             "effort": asdict(e.effort) if e.effort else None,
             "stability": _stability(e.stability) if e.stability else None,
@@ -34,6 +37,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
                 "order": e.stability.orders if e.stability else [],
                 "spectral_abscissa": e.stability.abscissae if e.stability else [],
             },
+            "saturated_seconds": e.effort.saturated_seconds if e.effort else None,
             "cost": e.cost,
             "energy_residual": (
                 np.abs(e.trajectory.energy.residual).max() if e.trajectory is not None else None
@@ -41,8 +45,24 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
             "assumptions": e.assumptions,
             "no_rest": e.no_rest,
             "failed": e.failed,
+            "not_computed": dict(e.not_computed),
         }
     )
+
+
+def _rest(rest: Resting) -> dict[str, Any]:
+    """Write where a loop rests; what has no value, as a torque without limit, becomes None."""
+    return {
+        "exists": rest.exists,
+        "joint": rest.joint,
+        "offset": rest.offset,
+        "tip_offset": rest.tip_offset,
+        "holding_torque": rest.holding_torque,
+        "limit": rest.limit,
+        "holds": rest.holds,
+        "falls": rest.falls,
+        "elsewhere": rest.elsewhere,
+    }
 
 
 def _stability(s: Stability) -> dict[str, Any]:

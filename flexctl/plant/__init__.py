@@ -17,7 +17,7 @@ from flexctl.plant.compilation import (
 )
 from flexctl.plant.inertia import require_inertia
 from flexctl.plant.library_cache import cache_folder, cached_library, find_compiler
-from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linearise
+from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linear_model, linearise
 from flexctl.plant.operations import Operations, count_operations, count_written_out
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.plant.pose_modes import PosePlant, assemble_pose_plant
@@ -49,6 +49,7 @@ __all__ = [
     "find_equilibrium",
     "followed_range",
     "joint_range",
+    "linear_model",
     "linearise",
     "reference_joints",
     "require_inertia",

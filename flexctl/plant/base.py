@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -28,7 +30,31 @@ def payload_inertia(payload: RigidBody) -> Array:
     return np.block([[m * np.eye(3), cross], [cross.T, about_tip]])
 
 
-def payload_energy(payload: RigidBody, v: ca.SX, omega: ca.SX) -> ca.SX:
+def payload_matrix(payload: RigidBody, free: Mapping[str, ca.SX]) -> ca.SX:
+    """`payload_inertia` as an expression of the numbers that are free, by their keys.
+
+    It is linear in mass and moments of inertia about the centre of mass, which stays where it is.
+    """
+    if not free:
+        return ca.SX(ca.DM(payload_inertia(payload)))
+    moments = free.get("payload.inertia", ca.SX(ca.DM(payload.inertia)))
+    numbers = [payload_mass(payload, free), *ca.vertsplit(moments)]
+    total = ca.SX(6, 6)
+    for k, number in enumerate(numbers):
+        mass, *inertia = np.eye(4)[k]
+        unit = payload.model_copy(update={"mass": mass, "inertia": tuple(inertia)})
+        total += number * ca.sparsify(ca.DM(payload_inertia(unit)))
+    return ca.densify(total)
+
+
+def payload_mass(payload: RigidBody, free: Mapping[str, ca.SX]) -> ca.SX:
+    """Mass [kg], a number or the symbol that is free."""
+    return free.get("payload.mass", ca.SX(payload.mass))
+
+
+def payload_energy(
+    payload: RigidBody, v: ca.SX, omega: ca.SX, free: Mapping[str, ca.SX] | None = None
+) -> ca.SX:
     """Kinetic energy [J] of a payload whose tip frame moves with v, omega (3, 1), in its axes."""
     twist = ca.vertcat(v, omega)
-    return ca.dot(twist, ca.DM(payload_inertia(payload)) @ twist) / 2
+    return ca.dot(twist, payload_matrix(payload, free or {}) @ twist) / 2

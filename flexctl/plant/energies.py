@@ -17,7 +17,7 @@ from flexctl.body import (
     slide_damping,
 )
 from flexctl.catalogue import Arm
-from flexctl.plant.base import base_pose, payload_energy
+from flexctl.plant.base import base_pose, payload_energy, payload_mass
 from flexctl.plant.chain import rows
 from flexctl.plant.flexible_joint import joint_damping, make_sprung_joints
 
@@ -53,12 +53,19 @@ class Energies:
     slopes: Mapping[str, ca.SX]
 
 
-def chain_energies(arm: Arm, bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Energies:
+def chain_energies(
+    arm: Arm,
+    bodies: Sequence[Body],
+    q: ca.SX,
+    v: ca.SX,
+    free: Mapping[str, ca.SX] | None = None,
+) -> Energies:
     """Compose the bodies' energies into those of the arm.
 
     Coordinates are q = [joint variables; rotor angles; elastic coordinates, body by body], v their
-    rates (n, 1).
+    rates (n, 1). `free` are numbers of the arm that are symbols, by key; see `parameters`.
     """
+    free = free or {}
     sprung = make_sprung_joints(bodies, q, v)
     R, p = base_pose(arm)
     g = ca.SX(ca.DM(arm.gravity))
@@ -89,8 +96,8 @@ def chain_energies(arm: Arm, bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Ener
             slopes[f"{body.link.name}.{direction}"] = motion.line.slope[direction]
         turn, (tip_v, tip_omega) = motion.rotation, motion.twist
         R, p, twist = R @ turn, p + R @ motion.position, (turn.T @ tip_v, turn.T @ tip_omega)
-    kinetic += payload_energy(arm.payload, *twist)
-    gravity -= arm.payload.mass * ca.dot(g, p + R @ ca.SX(ca.DM(arm.payload.com)))
+    kinetic += payload_energy(arm.payload, *twist, free)
+    gravity -= payload_mass(arm.payload, free) * ca.dot(g, p + R @ ca.SX(ca.DM(arm.payload.com)))
     return Energies(
         kinetic=kinetic,
         strain=strain,

@@ -59,6 +59,8 @@ class Equations:
     parts, errors
         Strain energy [J] of every part of the stiffness, and its relative error [-]; (p, 1) each,
         of a model whose stiffness is wrong; else empty.
+    free
+        Numbers of the arm that are inputs of every function (k, 1); symbols, see `parameters`.
     """
 
     q: ca.SX
@@ -70,6 +72,7 @@ class Equations:
     sum_up: Callable[[], Energies]
     parts: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     errors: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
+    free: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
 
     @cached_property
     def energies(self) -> Energies:
@@ -116,8 +119,8 @@ class Equations:
 
     @property
     def unknown(self) -> list[ca.SX]:
-        """Errors that are symbols, as inputs of functions: one column or none."""
-        return [self.errors] if ca.symvar(self.errors) else []
+        """Errors that are symbols and free numbers, as last inputs of functions: a column each."""
+        return [symbols for symbols in (self.errors, self.free) if ca.symvar(symbols)]
 
     @property
     def D(self) -> ca.SX:

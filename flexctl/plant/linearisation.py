@@ -132,7 +132,17 @@ def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> 
     start = pose if isinstance(pose, np.ndarray) else plant.pose(pose)
     check_joints(plant.arm, start[: plant.m])
     check_followed(plant.bodies, start[: plant.m])
-    q0, tau0 = find_equilibrium(plant, start)
+    return linear_model(plant, *find_equilibrium(plant, start))
+
+
+def linear_model(plant: Plant, q0: Array, tau0: Array) -> LinearPlant:
+    """Linearise a plant about an equilibrium q0 (n,) that the torques tau0 (m,) hold.
+
+    Raises
+    ------
+    ComputationError
+        When some motion moves no mass.
+    """
     require_inertia(plant, q0)
     K = plant.tangent_stiffness(q0)
     return LinearPlant(

@@ -30,6 +30,7 @@ from flexctl.plant.identity import record_digest, source_digest
 from flexctl.plant.inertia import require_balance
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.linearisation import LinearPlant, linearise
+from flexctl.plant.parameters import check_parameters, make_symbols, pack_numbers
 from flexctl.plant.recursion import Recursion
 from flexctl.plant.sliding import check_followed, followed_range
 from flexctl.plant.stiffness_error import StiffnessError, part_energies, stiffness_parts
@@ -62,6 +63,10 @@ class Plant:
         for a fine mesh of which only the eigenvalues are wanted.
     stiffness_error
         What is wrong with the stiffness K_hat of this model; None: nothing.
+    parameters
+        Numbers of the arm that are free, by key: last input of every CasADi function.
+    values
+        Theirs (k,), for the numeric methods; see `at`.
     """
 
     arm: Arm
@@ -70,6 +75,25 @@ class Plant:
     engine: EngineName = "recursion"
     interpreted: bool = False
     stiffness_error: StiffnessError | None = None
+    parameters: tuple[str, ...] = ()
+    values: tuple[float, ...] = ()
+
+    def at(self, values: Mapping[str, object]) -> Plant:
+        """Return the plant with values of its free numbers, by key; others are the file's.
+
+        It shares all functions with this one. Raises InputError for a number that is not free.
+        """
+        numbers = pack_numbers(self.arm, self.parameters, values)
+        other = replace(self, values=tuple(numbers.tolist()))
+        # what is made of the equations holds for all values: cached properties live in __dict__
+        _ = self.casadi_functions, self.functions, self.linearisation_functions
+        kept = {
+            k: v
+            for k, v in self.__dict__.items()
+            if isinstance(vars(Plant).get(k), cached_property)
+        }
+        other.__dict__.update(kept)
+        return other
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
@@ -148,8 +172,9 @@ class Plant:
         Bodies count by their own numbers: they may be made for another arm than this one.
         """
         wrong = f" {self.stiffness_error!r}" if self.stiffness_error else ""
+        free = f" free {self.parameters}" if self.parameters else ""
         arm, bodies = self.arm.model_dump_json(exclude=_WORDS), record_digest(self.bodies)
-        return f"{source_digest()} {self.engine} {arm} {self.basis!r} {bodies}{wrong}"
+        return f"{source_digest()} {self.engine} {arm} {self.basis!r} {bodies}{wrong}{free}"
 
     @cached_property
     def nominal(self) -> Plant:
@@ -161,15 +186,19 @@ class Plant:
         """The terms of the equations of motion as CasADi SX expressions."""
         q, v = ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)
         B = ca.SX(ca.sparsify(ca.DM(self.B)))
-        sum_up = cache(lambda: chain_energies(self.arm, self.bodies, q, v))
+        free = make_symbols(self.parameters)
+        sum_up = cache(lambda: chain_energies(self.arm, self.bodies, q, v, free))
         engine = (
-            Recursion(arm=self.arm, bodies=self.bodies, q=q, v=v)
+            Recursion(arm=self.arm, bodies=self.bodies, q=q, v=v, free=free)
             if self.engine == "recursion"
             else Lagrange(energies=sum_up(), q=q, v=v, coordinates=self.coordinates, B=B)
         )
         a, tau = ca.SX.sym("a", self.n), ca.SX.sym("tau", self.m)
         wrong = self._wrong_stiffness(q) if self.stiffness_error else {}
-        return Equations(q=q, v=v, a=a, tau=tau, B=B, engine=engine, sum_up=sum_up, **wrong)
+        numbers = ca.vertcat(ca.SX(0, 1), *free.values())
+        return Equations(
+            q=q, v=v, a=a, tau=tau, B=B, engine=engine, sum_up=sum_up, free=numbers, **wrong
+        )
 
     def _wrong_stiffness(self, q: ca.SX) -> dict[str, ca.SX]:
         """Energies of the parts of the stiffness and their errors, symbols where unknown."""
@@ -180,7 +209,7 @@ class Plant:
 
     @property
     def unknown(self) -> list[ca.SX]:
-        """Errors of the stiffness that are symbols, as last inputs of functions: one or none."""
+        """Errors that are symbols and free numbers, as last inputs of functions, a column each."""
         return self.equations.unknown
 
     @cached_property
@@ -207,6 +236,11 @@ class Plant:
     def linearisation_functions(self) -> Mapping[str, Evaluator]:
         """Evaluators of `LINEARISATION`, compiled where a compiler is found."""
         return self._evaluators(LINEARISATION)
+
+    @property
+    def _given(self) -> tuple[Array, ...]:
+        """Values of the free numbers, as last argument of the functions; none where none is."""
+        return (np.array(self.values),) if self.parameters else ()
 
     @cached_property
     def _bias(self) -> Evaluator:
@@ -236,7 +270,7 @@ class Plant:
 
     def bias(self, q: Array, v: Array) -> Array:
         """Coriolis and centrifugal forces h(q, v), (n,)."""
-        return self._bias(q, v)  # pyright: ignore[reportReturnType]
+        return self._bias(q, v, *self._given)  # pyright: ignore[reportReturnType]
 
     def gravity(self, q: Array) -> Array:
         """Gravity forces c(q) = dV_gravity/dq, (n,)."""
@@ -273,7 +307,7 @@ class Plant:
         """
         for name, values in {"q": q, "v": v, "tau": tau}.items():
             checks.finite(name, values)
-        a = np.asarray(self._forward(q, v, tau))
+        a = np.asarray(self._forward(q, v, tau, *self._given))
         require_balance(self, q, v, tau, a)
         return a
 
@@ -286,15 +320,15 @@ class Plant:
 
         They are the lower blocks of A and B of the linear model about any state of a motion.
         """
-        return self._derivatives["derivatives"](q, v, tau)  # pyright: ignore[reportReturnType]
+        return self._derivatives["derivatives"](q, v, tau, *self._given)  # pyright: ignore[reportReturnType]
 
     def derivatives_at_rest(self, q: Array) -> tuple[Array, Array, Array]:
         """Return the same in an equilibrium at q, at a fraction of the cost."""
-        return self._derivatives["derivatives_at_rest"](q)  # pyright: ignore[reportReturnType]
+        return self._derivatives["derivatives_at_rest"](q, *self._given)  # pyright: ignore[reportReturnType]
 
     def energies(self, q: Array, v: Array) -> tuple[float, float, float]:
         """Kinetic, strain and gravitational energy [J]."""
-        kinetic, strain, gravity = self.functions["energies"](q, v)
+        kinetic, strain, gravity = self.functions["energies"](q, v, *self._given)
         return float(kinetic[0]), float(strain[0]), float(gravity[0])
 
     def tip(self, q: Array) -> Array:
@@ -319,11 +353,11 @@ class Plant:
 
     def _one(self, name: str, *arguments: Array) -> Array:
         functions = self.functions if name in DYNAMICS else self.linearisation_functions
-        return functions[name](*arguments)  # pyright: ignore[reportReturnType]
+        return functions[name](*arguments, *self._given)  # pyright: ignore[reportReturnType]
 
     def deflections(self, q: Array) -> tuple[Array, Array]:
         """Deflections [m] and slopes [-] at the ends of the lines, ordered as `lines`."""
-        return self.functions["deflections"](q)  # pyright: ignore[reportReturnType]
+        return self.functions["deflections"](q, *self._given)  # pyright: ignore[reportReturnType]
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -384,6 +418,7 @@ def assemble_plant(
     engine: EngineName = "recursion",
     interpreted: bool = False,
     stiffness_error: StiffnessError | None = None,
+    parameters: tuple[str, ...] = (),
 ) -> Plant:
     """Discretise every flexible link of an arm.
 
@@ -399,17 +434,20 @@ def assemble_plant(
         Do not compile, although a compiler is found: see `Plant`.
     stiffness_error
         What is wrong with the stiffness of a controller's model; see `Plant`.
+    parameters
+        Numbers of the arm that stay free, such as ``payload.mass``; see `Plant.at`.
 
     Raises
     ------
     InputError
-        When there is no such engine, the basis does not fit a link, or there are not as many
-        errors as parts of the stiffness.
+        When there is no such engine, the basis does not fit a link, there are not as many
+        errors as parts of the stiffness, or a number cannot be free.
     """
     if engine not in get_args(EngineName):
         raise InputError(
             f"engine: wanted one of {', '.join(get_args(EngineName))}, came {engine!r}"
         )
+    check_parameters(parameters)
     bodies = assemble_bodies(arm, basis)
     if stiffness_error:
         stiffness_error.require_size(len(stiffness_parts(bodies)))
@@ -420,4 +458,6 @@ def assemble_plant(
         engine=engine,
         interpreted=interpreted,
         stiffness_error=stiffness_error,
+        parameters=parameters,
+        values=tuple(pack_numbers(arm, parameters, {}).tolist()),
     )

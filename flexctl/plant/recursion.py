@@ -11,15 +11,15 @@ mass matrix O(n^2), inverse dynamics O(n). Sources: [MS], [Featherstone08].
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import casadi as ca
 
 from flexctl.body import Body, local_coordinates
 from flexctl.catalogue import Arm
-from flexctl.plant.base import base_pose, payload_inertia
+from flexctl.plant.base import base_pose, payload_matrix
 from flexctl.plant.chain import AXIS, Stage, Sweep, rows, sweep
 from flexctl.plant.elimination import Elimination, Hinge, eliminate, release_hinge
 from flexctl.plant.flexible_joint import SprungJoint
@@ -27,12 +27,16 @@ from flexctl.plant.flexible_joint import SprungJoint
 
 @dataclass(frozen=True, kw_only=True)
 class Recursion:
-    """The recursive engine of an arm at coordinates q and rates v (n, 1)."""
+    """The recursive engine of an arm at coordinates q and rates v (n, 1).
+
+    `free` are numbers of the arm that are symbols, by key; see `parameters`.
+    """
 
     arm: Arm
     bodies: Sequence[Body]
     q: ca.SX
     v: ca.SX
+    free: Mapping[str, ca.SX] = field(default_factory=dict)
 
     @property
     def _n(self) -> int:
@@ -49,7 +53,7 @@ class Recursion:
 
     @cached_property
     def _payload(self) -> ca.SX:
-        return ca.SX(ca.DM(payload_inertia(self.arm.payload)))
+        return payload_matrix(self.arm.payload, self.free)
 
     @cached_property
     def _payload_wrench(self) -> ca.SX:

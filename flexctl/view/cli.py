@@ -145,6 +145,14 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
     metavar="FILE.csv",
     help="A stiffness that the controller computes with: columns part, ratio (K_hat/K).",
 )
+@click.option(
+    "--time-limit",
+    type=float,
+    default=20.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="What bounds of independent errors may take: then they stop with what is proven so far.",
+)
 @click.option("--no-structured", is_flag=True, help="Leave independent errors out.")
 @click.option("--orders", is_flag=True, help="Judge the gain set made on coarser and finer plants.")
 @click.option("--unknown-damping", is_flag=True, help="The controller does not know the damping.")
@@ -168,6 +176,7 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     path: int,
     errors: tuple[str, ...],
     stiffness: Path | None,
+    time_limit: float,
     no_structured: bool,
     orders: bool,
     unknown_damping: bool,
@@ -185,6 +194,7 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
         path=path,
         errors=errors,
         stiffness=stiffness,
+        time_limit=time_limit,
         structured=not no_structured,
         orders=orders,
         unknown_damping=unknown_damping,

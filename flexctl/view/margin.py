@@ -19,7 +19,7 @@ from flexctl.loop.margin.gain_chart import DampingChart, GainChart, damping_char
 from flexctl.loop.margin.record import Margin
 from flexctl.loop.margin.remedy_search import Remedies, find_remedies
 from flexctl.loop.margin.structured_errors import check_errors
-from flexctl.loop.margin.study import ORDERS, find_margin
+from flexctl.loop.margin.study import ORDERS, TIME_LIMIT, find_margin
 from flexctl.loop.verdict_json import plain
 from flexctl.view.bias_words import advice_words
 from flexctl.view.given_words import given_words
@@ -54,6 +54,7 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     path: int = 21,
     errors: Sequence[str] = (),
     stiffness: Path | None = None,
+    time_limit: float = TIME_LIMIT,
     structured: bool = True,
     orders: bool = False,
     unknown_damping: bool = False,
@@ -64,6 +65,8 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     """Find what `flexctl margin` prints."""
     check_targets(asked)
     sizes = read_errors(errors, structured=structured)
+    if not 0 < time_limit < float("inf"):
+        raise InputError(f"--time-limit: wanted seconds above 0, came {time_limit:g}")
     if need is not None and not 0 < need < float("inf"):
         raise InputError(f"--need: wanted an overestimate above 0, came {need:g}")
     ratios = load_ratios(stiffness) if stiffness else None
@@ -83,6 +86,7 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
             orders=ORDERS if orders else (),
             unknown_damping=unknown_damping,
             run=run,
+            time_limit=time_limit,
             progress=say,
         )
         runs = BiasRuns(case=case) if run else None

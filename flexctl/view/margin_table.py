@@ -165,6 +165,7 @@ def _all_lost(rate: ModeRate) -> str:
 def _independent(at: StructuredAt) -> Table:
     found, worst = at.found, at.found.worst_case
     proof = "proven" if found.proven else "not proven at all frequencies"
+    proof = f"proven so far: {found.stopped}" if found.stopped else proof
     title = (
         f"Independent errors at {at.where}: all of {', '.join(map(range_words, at.guaranteed))} "
         f"together are borne ({proof}; mu peak {found.mu_peak:.4g} {_at(found.frequency)})"

@@ -70,13 +70,19 @@ def _worst(*keys: str) -> Reader:
 
 
 def _largest(*keys: str) -> Reader:
-    """Read the largest entry of a list."""
+    """Read the largest entry of a list; None where one of them could not be found."""
 
     def read(evaluation: Evaluation) -> Any:
         values = _at(*keys)(evaluation)
-        return max(values) if values else None
+        return max(values) if values and None not in values else None
 
     return read
+
+
+def _limits(evaluation: Evaluation) -> Any:
+    """Read the torque limits; None, and so no row, where no joint has one."""
+    limits = _at("rest", "limit")(evaluation) or []
+    return limits if any(limit is not None for limit in limits) else None
 
 
 def _borne(key: str, witness: str) -> Reader:
@@ -111,6 +117,35 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             read=_at("residual", "settling_time"),
             better=min,
             missing="not in this run",
+        ),
+    ),
+    "Where it rests": (
+        _Metric(
+            label="tip beside its reference",
+            unit="mm",
+            meaning="distance of the tip at rest from where it is with the joints at the reference",
+            read=_at("rest", "tip_offset"),
+            factor=1e3,
+            better=min,
+        ),
+        _Metric(
+            label="joints beside theirs",
+            unit="{joint}",
+            meaning="joint by joint, at rest minus reference",
+            read=_at("rest", "offset"),
+            factor=1e3,
+        ),
+        _Metric(
+            label="holding torques",
+            unit="{torque}",
+            meaning="joint by joint, at rest; a limit is the largest torque of the actuator",
+            read=_at("rest", "holding_torque"),
+        ),
+        _Metric(
+            label="torque limits",
+            unit="{torque}",
+            meaning="joint by joint",
+            read=_limits,
         ),
     ),
     "During the motion": (
@@ -173,6 +208,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             meaning="the same at rest at the worst pose of the motion, without the second loop",
             read=_largest("stability", "path_spectral_abscissa"),
             better=min,
+            missing="no rest at a pose",
         ),
         _Metric(
             label="slowest on the finest truth",

@@ -4,7 +4,7 @@ import numpy as np
 
 from flexctl.design import design_controller
 from flexctl.loop import close_around, linearise_loop
-from flexctl.loop.linear import sampled_loop
+from flexctl.loop.linear import linearise_at, sampled_loop
 from flexctl.plant import StiffnessError, assemble_plant
 
 
@@ -29,9 +29,17 @@ def final(loop):
     return loop.controller.reference.final, float(loop.controller.feedback is not None)
 
 
-def matrix(loop, errors=None, at=None):
-    """State matrix (N, N), of one sample if it is sampled; errors (p,) of symbols."""
-    linear = linearise_loop(loop, *(at or final(loop)), errors)
+def matrix(loop, errors=None, at=None, rest=None):
+    """State matrix (N, N), of one sample if it is sampled; errors (p,) of symbols.
+
+    At `rest`, where one is given, be it the loop's own or not.
+    """
+    joints, share = at or final(loop)
+    linear = (
+        linearise_loop(loop, joints, share, errors)
+        if rest is None
+        else linearise_at(loop, rest, share, errors)
+    )
     if linear.sampled:
         return sampled_loop(linear, linear.sample_time, linear.delay)
     return linear.A + linear.B @ linear.K

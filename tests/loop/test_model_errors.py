@@ -86,6 +86,10 @@ ARMS += [pytest.param("sliding", law, marks=pytest.mark.slow) for law in ("gains
 ARMS += [pytest.param("planar", "gains", marks=pytest.mark.slow)]
 
 
+def resting_law(loop, joints, share):
+    return RestingLaw(loop, joints, share, linearise_loop(loop, joints, share))
+
+
 def compare_form(given, groups):
     """Form of a loop under errors of these groups beside the rebuilt loop's matrix, and its A."""
     arm, design, basis, truth = given
@@ -97,7 +101,9 @@ def compare_form(given, groups):
     errors = np.zeros(len(plant.stiffness_parts))
     for group, value in zip(chosen, delta, strict=True):
         errors[list(group.parts)] = value
-    wanted = matrix(rebuilt_loop(arm, design, basis, truth, errors))
+    joints, share = WITNESS["final"](loop)
+    rest = resting_law(loop, joints, share).rest(errors)  # under gravity K_hat moves the arm
+    wanted = matrix(rebuilt_loop(arm, design, basis, truth, errors), rest=rest)
     return form, form.matrix(delta), mapped(wanted) if form.sample_time else wanted
 
 

@@ -15,6 +15,7 @@ from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import LinearPlant, Plant
 
 _BARE = 1e-12  # of the largest eigenvalue: no damper
+_FEW = 4  # channels of an error that are no burden
 _LOST = -1.0  # relative error that leaves no payload or no damper
 
 
@@ -22,10 +23,11 @@ _LOST = -1.0  # relative error that leaves no payload or no damper
 class ArmError:
     """Matrices (n, n) that one relative error adds to M, D and K of the linear arm, in their units.
 
-    `range` is the size [-] that an error of 1 stands for.
+    `range` is the size [-] that an error of 1 stands for, `kind` what it is an error of.
     """
 
     name: str
+    kind: str
     M: Array
     D: Array
     K: Array
@@ -54,7 +56,14 @@ def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[
     if not M.any():
         return ()
     return (
-        ArmError(name="payload", M=_clean(M, plant.M), D=0 * M, K=_clean(K, plant.K), range=size),
+        ArmError(
+            name="payload",
+            kind="payload",
+            M=_clean(M, plant.M),
+            D=0 * M,
+            K=_clean(K, plant.K),
+            range=size,
+        ),
     )
 
 
@@ -68,7 +77,9 @@ def damping_errors(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple
         D = np.zeros_like(plant.D)
         D[np.ix_(rows, rows)] = plant.D[np.ix_(rows, rows)]
         if D.any():
-            found.append(ArmError(name=f"damping of {name}", M=zero, D=D, K=zero, range=size))
+            found.append(
+                ArmError(name=f"damping of {name}", kind="damping", M=zero, D=D, K=zero, range=size)
+            )
     return tuple(found)
 
 
@@ -101,7 +112,10 @@ def add_arm_errors(
     """
     if loop.sample_time:
         raise InputError("errors of the arm: wanted a continuous law, came a sampled one")
-    factors = [_factors(plant, error) for error in errors]
+    alone = len(errors) == 1 and not len(loop.owner)
+    factors = [_factors(plant, error, alone=alone) for error in errors]
+    separable = [own for _, _, own in factors]
+    factors = [(P, Q) for P, Q, _ in factors]
     n, sizes = len(plant.M), [len(Q) for _, Q in factors]
     ranges = np.repeat([error.range for error in errors], sizes)
     P = np.hstack([P for P, _ in factors])
@@ -120,9 +134,10 @@ def add_arm_errors(
             size=size,
             lowest=_LOST / error.range,
             range=error.range,
-            separable=error.damps_only,
+            separable=own,
+            kind=error.kind,
         )
-        for error, size in zip(errors, sizes, strict=True)
+        for error, size, own in zip(errors, sizes, separable, strict=True)
     ]
     return replace(
         loop,
@@ -133,15 +148,30 @@ def add_arm_errors(
     )
 
 
-def _factors(plant: LinearPlant, error: ArmError) -> tuple[Array, Array]:
-    """P (n, r), Q (r, 3 n) of [M_e D_e K_e] = P Q.
+def _factors(plant: LinearPlant, error: ArmError, *, alone: bool) -> tuple[Array, Array, int]:
+    """P (n, r), Q (r, 3 n) of [M_e D_e K_e] = P Q, and how many of the last channels are separable.
 
     Dampers alone have one channel per mode of what they damp, D_e = sum_k d_k p_k p_k' with
-    p_k = M phi_k, P = Q': more than any other factors, they stay dampers one by one.
+    p_k = M phi_k, P = Q': more than any other factors, they stay dampers one by one. A payload's
+    weight pulls along the links and stiffens all of their shapes, so that K_e has full rank under
+    gravity: beside other errors, where there are many channels, its springs k_k p_k p_k' stand one
+    by one too, behind the few of its mass. An error `alone` has as few channels as it can.
     """
-    if not error.damps_only:
-        return factor(np.hstack([error.M, error.D, error.K]))
-    d, Phi = scipy.linalg.eigh(error.D, plant.M)
-    kept = d > _BARE * d[-1]
-    P = plant.M @ Phi[:, kept] * np.sqrt(d[kept])
-    return P, np.hstack([0 * P.T, P.T, 0 * P.T])
+    if error.damps_only:
+        P, d = _modal(error.D, plant.M)
+        return P * d, np.hstack([0 * P.T, P.T, 0 * P.T]), len(d)
+    P, Q = factor(np.hstack([error.M, error.D, error.K]))
+    if alone or len(Q) <= _FEW:
+        return P, Q, 0
+    P_M, Q_M = factor(error.M)
+    P_K, k = _modal(error.K, plant.M)
+    by_mass = np.hstack([Q_M, 0 * Q_M, 0 * Q_M])
+    by_spring = np.hstack([0 * P_K.T, 0 * P_K.T, P_K.T])
+    return np.hstack([P_M, P_K * k]), np.vstack([by_mass, by_spring]), len(k)
+
+
+def _modal(A: Array, M: Array) -> tuple[Array, Array]:
+    """P (n, r) and signs d (r,) of a symmetric A = P diag(d) P', by its modes with the mass M."""
+    values, Phi = scipy.linalg.eigh(A, M)
+    kept = np.abs(values) > _BARE * np.abs(values).max()
+    return M @ Phi[:, kept] * np.sqrt(np.abs(values[kept])), np.sign(values[kept])

@@ -125,6 +125,7 @@ def _interval(interval: Interval) -> dict[str, Any]:
         "unmoved": interval.unmoved,
         "unknowns": interval.unknowns,
         "counted": interval.counted,
+        "proven": interval.proven,
     }
 
 
@@ -136,6 +137,7 @@ def _loss(loss: Loss | None) -> dict[str, Any] | None:
         "mode": loss.mode,
         "frequency": loss.frequency,
         "kind": loss.kind,
+        "ends": loss.ends or None,
     }
 
 
@@ -173,6 +175,7 @@ def _structured(at: StructuredAt) -> dict[str, Any]:
         },
         "proven": found.proven,
         "not_proven": found.not_proven,
+        "stopped": found.stopped or None,
         "worst_case": worst
         and {
             "fraction": worst.gamma,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -21,21 +22,29 @@ class Loss:
         |Im| of the eigenvalue [rad/s]; 0 is divergence.
     mode
         Motion with the largest part in it, such as ``link2.y.1``.
+    ends
+        What ends the equilibrium itself there: "fold", two of them meet and vanish, or "torque",
+        the actuators can no longer hold the arm; empty where it stays and is no longer stable.
     """
 
     alpha: float
     frequency: float
     mode: str
+    ends: Literal["", "fold", "torque"] = ""
 
     @property
     def kind(self) -> str:
-        """Return "flutter", or "divergence" of an eigenvalue that does not swing."""
+        """Return "flutter", or "divergence" of an eigenvalue that does not swing, or "overload"."""
+        if self.ends == "torque":
+            return "overload"
         return "flutter" if self.frequency else "divergence"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """The stiffness errors around 0 within which a loop is stable at a pose, exactly.
+    """The errors around 0 within which a loop is stable at a pose.
+
+    Exactly, where the equilibrium stays; else followed with it, which `proven` tells.
 
     Attributes
     ----------
@@ -46,6 +55,9 @@ class Interval:
     unknowns, counted
         Size of the eigenvalue problem that the ends come from, and at how many errors the unstable
         eigenvalues were counted to confirm them.
+    proven
+        Whether nothing can be lost between the ends: not where the equilibrium moves with the
+        error and was followed in steps, up to `FARTHEST` of `flexctl.loop.margin.followed`.
     """
 
     lower: Loss | None
@@ -53,6 +65,7 @@ class Interval:
     unmoved: tuple[str, ...] = ()
     unknowns: int = 0
     counted: int = 0
+    proven: bool = True
 
     def __post_init__(self) -> None:
         """Check that the ends enclose 0."""

@@ -17,8 +17,9 @@ import scipy.linalg
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.linear import LinearLoop, law_slopes, linearise_loop, sampled_loop
+from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
 from flexctl.loop.margin.law_form import ErrorGroup, Law, LawForm, factor_law
+from flexctl.loop.rest import Rest, find_rest, keep_still, law_slopes
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import Plant
 
@@ -73,16 +74,25 @@ def pull_out(
 
 
 class RestingLaw:
-    """J of the law of a loop that is linearised about rest."""
+    """J of the law of a loop that is linearised about rest, the arm kept where it is without error.
+
+    Under gravity integrals take over what an error changes in the torque that holds it there.
+    """
 
     def __init__(self, loop: ClosedLoop, joints: Array, share: float, linear: LinearLoop) -> None:
-        self._given = (loop, linear.plant, joints, share)
+        self._loop, self._joints, self._share = loop, joints, share
+        self._rest = linear.rest or find_rest(loop, joints, share)
         self.parts = len(loop.controller.plant.stiffness_parts)
 
     def __call__(self, errors: Array) -> Array:
         """Return J, (m + n_z, 2n + n_z)."""
-        K, L, E, F = law_slopes(*self._given, errors)
+        rest = self.rest(errors)
+        K, L, E, F = law_slopes(self._loop, rest.q, rest.z, self._joints, self._share, errors)
         return np.block([[K, L], [E, F]])
+
+    def rest(self, errors: Array) -> Rest:
+        """Return the arm as it rests without error, held by integrals that know the errors (p,)."""
+        return keep_still(self._loop, self._rest, self._share, errors)
 
 
 def pull_out_of(
@@ -101,6 +111,7 @@ def pull_out_of(
             lowest=_STIFFNESS / group.range,
             excluded=True,
             range=group.range,
+            kind="stiffness",
         )
         for group, size in zip(groups, form.sizes, strict=True)
     )

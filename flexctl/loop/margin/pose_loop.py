@@ -10,6 +10,8 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.errors import DesignError
 from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.margin.families import stiffness_family
+from flexctl.loop.margin.followed import ErrorFamily
 from flexctl.loop.margin.interval import Interval, Loss
 from flexctl.loop.margin.mode_names import ModeNames, in_words, name_modes
 from flexctl.loop.margin.model_errors import all_together, pull_out
@@ -26,13 +28,23 @@ _SMALLEST = 1e-4
 
 @dataclass(frozen=True, kw_only=True)
 class PoseLoop:
-    """A loop at joint variables (m,), `share` of the second loop, linear, with its error alpha."""
+    """A loop at joint variables (m,), `share` of the second loop, linear, with its error alpha.
+
+    `loop` has the arm where it rests without error; `family` follows it where it rests with one,
+    None where that is not to be done.
+    """
 
     closed: ClosedLoop
     joints: Array
     share: float
     loop: UncertainLoop
     names: ModeNames
+    family: ErrorFamily | None = None
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether the loop rests elsewhere under an error, so that it is followed there."""
+        return self.family is not None and self.family.moves()
 
     @property
     def abscissa(self) -> float:
@@ -49,6 +61,8 @@ class PoseLoop:
             When the loop is unstable without an error, with the mode that grows.
         """
         self._require_stable()
+        if self.family and self.moves:
+            return self.family.interval()
         found = stable_interval(self.loop)
         unmoved = [value for value in found.fixed if value.imag >= 0]
         return Interval(
@@ -85,6 +99,8 @@ class PoseLoop:
     @property
     def rates(self) -> tuple[ModeRate, ...]:
         """Growth of every swinging mode to first order, the fastest growing first."""
+        if self.family and self.moves:
+            return self.family.rates()
         values, rates = growth_rates(self.loop)
         own = self.loop.in_time(values)
         if self.loop.sample_time:
@@ -107,6 +123,10 @@ class PoseLoop:
         even = np.linspace(_LOWEST, high, _N_LOCUS)
         small = np.geomspace(_SMALLEST, -_LOWEST, _N_LOCUS // 2)
         alpha = np.unique([*even, *small, *-small, 0.0])
+        if self.family and self.moves:
+            points = sorted(self.family.over(alpha), key=lambda point: point.error)
+            there = np.array([point.error for point in points])
+            return Locus(alpha=there, poles=tuple(point.rates for point in points))
         poles = (self.loop.in_time(self.loop.poles(np.array([x]))) for x in alpha)
         return Locus(alpha=alpha, poles=tuple(poles))
 
@@ -119,4 +139,8 @@ def loop_at(closed: ClosedLoop, joints: Array, share: float) -> PoseLoop:
     """
     loop = pull_out(closed, joints, share, all_together(closed.controller.plant))
     names = name_modes(closed, joints, loop.size)
-    return PoseLoop(closed=closed, joints=joints, share=share, loop=loop, names=names)
+    parts = np.ones(len(closed.controller.plant.stiffness_parts))
+    family = stiffness_family(closed, joints, share, parts) if len(parts) else None
+    return PoseLoop(
+        closed=closed, joints=joints, share=share, loop=loop, names=names, family=family
+    )

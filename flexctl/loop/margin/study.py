@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from flexctl import checks
 from flexctl.catalogue import Arm, BasisChoice, Design
 from flexctl.checks import Array
 from flexctl.design import (
@@ -24,7 +25,6 @@ from flexctl.design import (
 )
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.evaluation import N_PATH
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.given import judge_given, part_errors
 from flexctl.loop.margin.given_record import GivenError
@@ -34,10 +34,13 @@ from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
 from flexctl.loop.margin.poses import motion_poses
 from flexctl.loop.margin.record import Margin, OrderMargin, PoseMargin, StructuredAt
 from flexctl.loop.margin.structured_errors import bound_errors, check_errors, worst_stiffness
+from flexctl.loop.stability import N_PATH
+from flexctl.loop.uncertainty.deadline import Deadline
 
 ORDERS = tuple(
     BasisChoice(kind=kind, order=order) for kind in ("modes", "elements") for order in (1, 2, 3, 4)
 )
+TIME_LIMIT = 20.0  # s for independent errors, at all poses together
 _FEW = 12  # parts of a stiffness that are looked at one by one in the lemma
 
 
@@ -55,6 +58,7 @@ def find_margin(
     orders: Sequence[BasisChoice] = (),
     unknown_damping: bool = False,
     run: bool = False,
+    time_limit: float = TIME_LIMIT,
     progress: Callable[[str], None] | None = None,
 ) -> Margin:
     """Find how wrong the stiffness of a design's model may be.
@@ -80,6 +84,9 @@ def find_margin(
         Whether the controller is made for the arm without its damping.
     run
         Whether the nonlinear loop is run just beyond the worst case of independent errors.
+    time_limit
+        What bounds of independent errors may take [s], at all poses together: they then stop with
+        what is proven and found so far, and say so.
     progress
         Called with a sentence before every longer piece of work.
 
@@ -101,6 +108,7 @@ def find_margin(
     )
     if errors:
         check_errors(errors)
+    checks.positive("time_limit", time_limit)
     study = _Study(case=case, pose=pose, say=progress or (lambda _words: None))
     study.say("the loop with its errors pulled out")
     closed = case.close()
@@ -123,7 +131,9 @@ def find_margin(
         locus=judged.locus,
         path=path,
         orders=tuple(study.at_order(basis) for basis in orders),
-        structured=study.structured(judged, path, errors, run=run) if errors else (),
+        structured=study.structured(judged, path, errors, limit=time_limit, run=run)
+        if errors
+        else (),
         unknown_damping=unknown_damping,
         assumptions=(*_assumed(case), *closed.assumptions),
     )
@@ -227,29 +237,33 @@ class _Study:
         path: Sequence[PoseMargin],
         errors: Mapping[str, float],
         *,
+        limit: float,
         run: bool,
     ) -> tuple[StructuredAt, ...]:
         """Bound independent errors at the judged pose, and at the worst one of the motion.
 
         Nowhere if there are none: where only the stiffness may be wrong, and the law computes with
-        none.
+        none. At two poses the first may take half of the `limit` [s], runs not counted.
         """
         closed, found = judged.closed, []
         if not judged.loop.D.size and not set(errors) & {"damping", "payload"}:
             return ()
         at = partial(self._bounded, errors=errors, run=run)
+        worst, left = _worst(path), limit
         if not judged.interval.marginal:
             where = "the pose asked for" if self.pose is not None else "the final pose"
             end = closed.controller.reference.duration
-            self.say(f"independent errors at {where}")
-            found.append(at(judged, t=end, where=where))
-        worst = _worst(path)
+            deadline = Deadline.within(limit / 2 if worst else limit)
+            found.append(at(judged, t=end, where=where, deadline=deadline))
+            left = limit - min(deadline.used, limit / 2)
         if worst:
             joints = closed.controller.reference.sample(np.array([worst.t]))[0][:, 0]
             lost = any(pose.interval is None for pose in path)
             where = f"the worst {'stable ' * lost}pose of the motion"
-            self.say(f"independent errors at {where}")
-            found.append(at(loop_at(closed, joints, 0.0), t=worst.t, where=where))
+            deadline = Deadline.within(left)
+            found.append(
+                at(loop_at(closed, joints, 0.0), t=worst.t, where=where, deadline=deadline)
+            )
         return tuple(found)
 
     def _bounded(
@@ -260,8 +274,19 @@ class _Study:
         run: bool,
         t: float,
         where: str,
+        deadline: Deadline,
     ) -> StructuredAt:
-        found = bound_errors(at.closed, at.joints, at.share, errors, t=t, where=where)
+        self.say(f"independent errors at {where}")
+        found = bound_errors(
+            at.closed,
+            at.joints,
+            at.share,
+            errors,
+            t=t,
+            where=where,
+            deadline=deadline,
+            say=self.say,
+        )
         if not run or found.found.worst_case is None:
             return found
         self.say(f"a run beyond the worst case at {where}")

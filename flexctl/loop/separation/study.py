@@ -21,7 +21,6 @@ from flexctl.design import Controller, design_controller, separate_time_scales
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.comparison import LADDER, default_truth
-from flexctl.loop.evaluation import N_PATH
 from flexctl.loop.linear import judge_poles, linearise_loop, spectral_abscissa
 from flexctl.loop.separation.guardian import stable, stable_ranges
 from flexctl.loop.separation.pencil import Pencil, fast_poles, poles, slow_poles
@@ -37,6 +36,7 @@ from flexctl.loop.separation.separated_loop import (
     why_not_exact,
 )
 from flexctl.loop.softening import FixedDamping, soften_arm, soften_design
+from flexctl.loop.stability import N_PATH
 from flexctl.plant import assemble_plant
 
 N_CURVE = 400  # stiffness factors at which eigenvalues are kept

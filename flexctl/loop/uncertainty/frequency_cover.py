@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
 from flexctl.loop.uncertainty.frequency_response import Response
-from flexctl.loop.uncertainty.mu_bound import band_bound
-from flexctl.loop.uncertainty.scalings import Block, Scalings, find_scalings
+from flexctl.loop.uncertainty.mu_bound import band_bound, smallest_level
+from flexctl.loop.uncertainty.scalings import Block, Scalings, balance, find_scalings
 
 _SAMPLES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 _SLACK = 1e-9  # above zero that round-off may lift an eigenvalue of the form
 _TRIM = 0.01  # of a piece beside one that is not proven: round-off of the eigenvalues lies within
 _NARROWEST = 1e-10  # relative width of a band below which it is given up
 _NARROW = 1e-6  # relative width from which mu is that of a band: see cover_axis
+_N_LEVELS, _RISE = 30, 0.01  # of a level that one scaling proves: how often it rises, and by what
 _ILL = 1e12  # condition of the form at infinity from which no eigenvalues are trusted
 
 Bound = Callable[[ComplexArray, float], float]
@@ -109,6 +111,8 @@ class Cover:
         Largest mu bound computed at one frequency [-], and that frequency.
     tries
         Number of bands tried.
+    late
+        Whether the deadline ended it before all was proven.
     """
 
     level: float
@@ -118,6 +122,7 @@ class Cover:
     peak: float
     at: float
     tries: int
+    late: bool = False
 
 
 def cover_axis(
@@ -129,6 +134,8 @@ def cover_axis(
     edges: Array,
     excess: float,
     budget: int,
+    deadline: Deadline = ENDLESS,
+    say: Callable[[str], None] = lambda _words: None,
 ) -> Cover:
     """Prove mu(M(jw)) < level at every w in [0, oo], raising the level where it has to be.
 
@@ -142,6 +149,10 @@ def cover_axis(
         Where the first bands meet (K,), finite.
     budget
         Number of bands that may be tried.
+    deadline
+        When to stop.
+    say
+        Called with how far the proof is, band by band.
 
     A band is proven by one pair of scalings that suits five of its frequencies and then, by
     `proven_parts`, all others. What is left of it is tried again; where no pair suits, the band is
@@ -156,12 +167,13 @@ def cover_axis(
     proven: list[tuple[Range, Scalings]] = []
     missing: list[Range] = []
     tries = 0
-    while open_bands and tries < budget:
+    while open_bands and tries < budget and not deadline.passed:
+        say(f"a proof over all frequencies: {len(proven)} bands proven, {len(open_bands)} to go")
         band = open_bands.pop()
         tries += 1
         M, middle = response(_samples(band, response.fastest)), _split(band, response.fastest)
         halves = [(middle, band[1]), (band[0], middle)]
-        scalings = find_scalings(M / level, blocks)
+        scalings = find_scalings(M / level, blocks, deadline)
         if scalings is not None:
             parts = proven_parts(response, scalings, level, band)
             proven += [(part, scalings.at_level(level)) for part in parts]
@@ -171,15 +183,40 @@ def cover_axis(
             missing.append(band)
             continue
         if _narrow(band, response, _NARROW):
-            value = band_bound(M, blocks, level)
+            value = band_bound(M, blocks, level, deadline)
             open_bands.append(band)
         else:
             value = bound(response(np.array([middle]))[0], level)
             open_bands += halves
-        if value > peak:
+        if value > peak and not deadline.passed:
             peak, at = value, middle
             level = max(level, peak * (1 + excess))
-    return _cover(level, (peak, at), proven, missing + open_bands, tries)
+    late = bool(open_bands) and deadline.passed
+    found = _cover(level, (peak, at), proven, missing + open_bands, tries)
+    return replace(found, late=late)
+
+
+def level_of_one_scaling(response: Response, blocks: tuple[Block, ...], axis: Array) -> float:
+    """Level above mu at every frequency that one scaling D for all proves: no proof is cheaper.
+
+    The largest norm of D^1/2 M(jw) D^-1/2, from the eigenvalues of a few Hamiltonians: between two
+    frequencies at which the norm passes a level it lies above or below it. `axis` (K,) are
+    frequencies to begin with. Source: [BoydBalakrishnan90]. Infinite where it does not converge.
+    """
+    scalings = balance(response(axis), blocks)
+    level = max(smallest_level(M, scalings) for M in response(axis))
+    for _ in range(_N_LEVELS):
+        level *= 1 + _RISE
+        cuts = level_frequencies(response, scalings, level)
+        if cuts is None:
+            continue
+        edges = np.array([0.0, *cuts, np.inf])
+        inner = np.append((edges[:-2] + edges[1:-1]) / 2, 2 * edges[-2] + response.fastest)
+        highest = max(smallest_level(M, scalings) for M in response(inner))
+        if highest < level:
+            return level
+        level = highest
+    return np.inf
 
 
 def _first_bands(edges: Array) -> list[Range]:

@@ -103,6 +103,21 @@ def without_fixed(loop: UncertainLoop) -> tuple[UncertainLoop, ComplexArray]:
     return (_deflated(loop, fixed) if len(fixed) else loop), fixed
 
 
+def without_fixed_of_all(loop: UncertainLoop) -> UncertainLoop:
+    """Split off the eigenvalues on the axis that none of several errors moves: see `without_fixed`.
+
+    All errors are taken together in a direction that is no particular one.
+    """
+    direction = 1 + 0.3 * np.cos(1.0 + np.arange(len(loop.parameters)))
+    d = direction[loop.owner]
+    if not len(d):
+        return loop
+    reduced, fixed = without_fixed(balanced(loop.along(direction)))
+    if not len(fixed):
+        return loop
+    return replace(loop, A=reduced.A, U=reduced.U, V=reduced.V / d[:, None], states=reduced.states)
+
+
 def _matches(wanted: Array, values: Array) -> Array:
     """Index of the eigenvalue at each place wanted, each taken once; -1 where there is none."""
     free, tolerance = np.ones(len(values), dtype=bool), axis_tolerance(values)

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from flexctl.checks import ComplexArray
+from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
 from flexctl.loop.uncertainty.scalings import Block, Scalings, balance, find_scalings
 
 _CLOSE = 1e-3  # relative distance at which a bound is not lowered further
@@ -46,36 +47,47 @@ def scaled_norm(M: ComplexArray, blocks: tuple[Block, ...], floor: float) -> MuB
 
 
 def tight_bound(
-    M: ComplexArray, blocks: tuple[Block, ...], known: MuBound, floor: float
+    M: ComplexArray,
+    blocks: tuple[Block, ...],
+    known: MuBound,
+    floor: float,
+    deadline: Deadline = ENDLESS,
 ) -> MuBound:
     """Lower a bound of M (r, r) to within 0.1 % of what D and G prove, repeated errors as one.
 
-    A bound below `floor` > 0 is lowered no further: it does not matter.
+    A bound below `floor` > 0 is lowered no further: it does not matter; nor is any after the
+    deadline.
     """
-    low = floor
+    low, level = floor, floor * (1 + _CLOSE)  # below it nothing matters: that is asked first
     while known.value > low * (1 + _CLOSE):
-        level = max(float(np.sqrt(low * known.value)), known.value * _LARGEST_STEP)
-        found = find_scalings((M / level)[None], blocks)
+        found = find_scalings((M / level)[None], blocks, deadline)
         if found is None:
             low = level
-            continue
-        scalings = found.at_level(level)
-        value = smallest_level(M, scalings)
-        if not value < known.value:
-            break
-        known = MuBound(value=value, scalings=scalings, method="interior point")
+        else:
+            scalings = found.at_level(level)
+            value = smallest_level(M, scalings)
+            if not value < known.value:
+                break
+            known = MuBound(value=value, scalings=scalings, method="interior point")
+        level = max(float(np.sqrt(low * known.value)), known.value * _LARGEST_STEP)
     return known
 
 
-def band_bound(M: ComplexArray, blocks: tuple[Block, ...], floor: float) -> float:
+def band_bound(
+    M: ComplexArray, blocks: tuple[Block, ...], floor: float, deadline: Deadline = ENDLESS
+) -> float:
     """Smallest level [-] above `floor` > 0 at which one pair of scalings suits all M (K, r, r).
 
     To a tenth of a per cent; the largest norm always does.
     """
     low, high = floor, float(np.linalg.norm(M, 2, axis=(1, 2)).max()) * 1.01
+    step = _CLOSE  # what is near the floor is found at once
     while high > low * (1 + _CLOSE):
-        middle = float(np.sqrt(low * high))
-        low, high = (low, middle) if find_scalings(M / middle, blocks) else (middle, high)
+        middle = min(low * (1 + step), float(np.sqrt(low * high)))
+        if find_scalings(M / middle, blocks, deadline):
+            high = middle
+        else:
+            low, step = middle, 10 * step
     return high
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from flexctl.checks import ComplexArray
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop.uncertainty.crossings import FLAT
-from flexctl.loop.uncertainty.growth import growth_rates
+from flexctl.loop.uncertainty.growth import axis_tolerance, balanced, growth_rates
 from flexctl.loop.uncertainty.real_candidates import real_candidates
 from flexctl.loop.uncertainty.real_problem import (
     FARTHEST,
@@ -30,14 +30,21 @@ from flexctl.loop.uncertainty.real_problem import (
     verified,
 )
 from flexctl.loop.uncertainty.uncertain import UncertainLoop
+from flexctl.loop.uncertainty.uncoupled import uncoupled
+
+MOST_UNKNOWNS = 1200  # r N of an eigenvalue problem that takes some seconds
 
 __all__ = [
     "FARTHEST",
+    "MOST_UNKNOWNS",
     "RealCrossing",
     "StableInterval",
     "find_real_crossings",
+    "first_unstable",
     "growth_rates",
+    "is_small",
     "stable_interval",
+    "unstable_at",
 ]
 
 _ROUNDS = 4  # of closer search
@@ -125,6 +132,38 @@ def stable_interval(loop: UncertainLoop) -> StableInterval:
         unknowns=problem.loop.size * len(problem.loop.D),
         counted=below + above,
     )
+
+
+def first_unstable(loop: UncertainLoop) -> float:
+    """Smallest t > 0 at which a loop of one error t is unstable; infinite where it bears all.
+
+    Raises
+    ------
+    DesignError, InputError, ComputationError
+        As `stable_interval`.
+    """
+    problem = prepare(loop, -np.inf, np.inf)
+    end = _end(problem, 1.0)[0]
+    if end is not None:
+        return end.delta
+    return problem.high if unstable_at(loop, problem.high) else np.inf
+
+
+def is_small(loop: UncertainLoop) -> bool:
+    """Whether the exact problem of a loop of one error takes no more than some seconds."""
+    parts = uncoupled(balanced(loop))
+    return max((part.size * len(part.D) for part in parts), default=0) <= MOST_UNKNOWNS
+
+
+def unstable_at(loop: UncertainLoop, t: float) -> bool:
+    """Whether stability is lost at the end of a range itself, where a loop may have no meaning."""
+    if np.isinf(t):
+        return False
+    try:
+        values = loop.poles(np.array([t]))
+    except np.linalg.LinAlgError:
+        return True
+    return not (values.real < -axis_tolerance(values)).all()
 
 
 def _end(problem: Problem, sign: float) -> tuple[RealCrossing | None, int]:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
 
 _LARGEST_G = 10.0  # in units of the largest D and M
 _N_STEPS = 40
@@ -56,8 +57,12 @@ class Scalings:
         return np.linalg.eigvalsh(root @ self.form(M) @ root.conj().T)[..., -1]
 
 
-def find_scalings(M: ComplexArray, blocks: tuple[Block, ...]) -> Scalings | None:
+def find_scalings(
+    M: ComplexArray, blocks: tuple[Block, ...], deadline: Deadline = ENDLESS
+) -> Scalings | None:
     """Scalings with form(M_k) < 0 at all K frequencies, M (K, r, r); None when none are found.
+
+    None are found after the deadline.
 
     Maximises the depth t of -form(M_k) >= t diag(1 + |columns of M_k|^2) under 0 < D < I and
     |G| < 10 max(1, |M|) I, by a primal-dual interior point method, whose multipliers give an upper
@@ -65,7 +70,7 @@ def find_scalings(M: ComplexArray, blocks: tuple[Block, ...]) -> Scalings | None
     Source: [HelmbergRendlVanderbeiWolkowicz96].
     """
     scale = _units(M, blocks)
-    found = _deepest(scale[:, None] * M / scale, *_bases(M.shape[-1], blocks))
+    found = _deepest(scale[:, None] * M / scale, *_bases(M.shape[-1], blocks), deadline)
     if found is None:
         return None
     D, G = (scale[:, None] * X * scale for X in found)
@@ -127,7 +132,7 @@ def _spanning(r: int, block: Block) -> list[ComplexArray]:
 
 
 def _deepest(
-    M: ComplexArray, D: ComplexArray, G: ComplexArray
+    M: ComplexArray, D: ComplexArray, G: ComplexArray, deadline: Deadline
 ) -> tuple[ComplexArray, ComplexArray] | None:
     """Maximise t by a primal-dual interior point method, Mehrotra's steps in the HKM direction."""
     size = max(1.0, float(np.abs(M).max()))  # of G, which has to outweigh M* D M by G Im M
@@ -138,6 +143,8 @@ def _deepest(
     y[-1] = np.linalg.eigvalsh((constant + np.tensordot(y, slope, (0, 1)))[:n_M])[..., 0].min() - 1
     Z = np.broadcast_to(np.eye(r, dtype=complex) / (n_M * r), constant.shape)
     for _ in range(_N_STEPS):
+        if deadline.passed:
+            return None
         S = constant + np.tensordot(y, slope, (0, 1))
         margin = y[-1] + float(np.linalg.eigvalsh(S[:n_M])[:, 0].min())
         missing = np.einsum("kirs,ksr->i", slope, Z).real

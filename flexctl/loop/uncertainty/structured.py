@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,17 +10,15 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.loop.uncertainty.frequency_cover import Cover, Range, cover_axis
+from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
+from flexctl.loop.uncertainty.frequency_cover import Cover, Range, cover_axis, level_of_one_scaling
 from flexctl.loop.uncertainty.frequency_response import Response, frequency_response
+from flexctl.loop.uncertainty.growth import without_fixed_of_all
 from flexctl.loop.uncertainty.mu_bound import MuBound, band_bound, scaled_norm, tight_bound
+from flexctl.loop.uncertainty.one_error import bounds_of_one, first_crossing, largest_eigenvalue
 from flexctl.loop.uncertainty.scalings import Block
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
-from flexctl.loop.uncertainty.worst_case import (
-    FirstCrossing,
-    WorstCase,
-    bracketed_crossing,
-    find_worst_case,
-)
+from flexctl.loop.uncertainty.worst_case import WorstCase, find_worst_case, require_stable
 
 KINDS = ("real", "complex", "full")
 _N_BASE = 40  # frequencies over the whole range: the cover adds what it needs
@@ -28,9 +26,11 @@ _AROUND = np.array([-1.0, 0.0, 1.0])  # decay rates off every oscillating pole, 
 _EDGES = np.array([-3.0, 3.0])  # likewise: where the first bands of the cover meet
 _NEAR = 1 + 1e-8 * np.array([-1.0, 0.0, 1.0])
 _LEAST = 0.01  # mu below which nothing is asked: errors beyond 10 000 %
-_AGREED = 0.01  # relative distance to which an exact margin and the cover agree
+_APART = 1.002  # ratio of bounds, each tight to a thousandth, at which one is the larger
 _SHARED = 4  # channels of one error that are bounded as one
 _BUDGET = 1500  # bands tried
+_SEARCH, _GRID = 0.35, 0.5  # of the time left, for the search and then for the grid
+_RESERVE = 0.9  # of the time left that the cover may take: the rest is for what ends it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,9 +45,13 @@ class Structured:
         1/guaranteed_fraction [-], and the frequency [rad/s] of the largest bound computed; infinite
         where the largest error is one at which the form itself has no meaning.
     proven
-        Whether mu <= mu_peak is proven at every frequency, not only on the grid.
+        Whether mu <= mu_peak is proven at every frequency, not only on the grid, and the time was
+        long enough to do so.
     not_proven
         Ranges of frequencies (low, high) [rad/s] at which it is not.
+    stopped
+        Why the search for the largest fraction ended early, in words; empty where it did not. What
+        is then guaranteed was proven so far: more may hold.
     worst_case
         Smallest errors found that make the loop unstable, of those that the parameters may have;
         None when none were found. `guaranteed_fraction` knows no lowest value and may be smaller
@@ -56,7 +60,8 @@ class Structured:
         Frequencies [rad/s] (K,), ascending, infinity (or pi/T) last, and mu bounds there (K,) [-],
         tight where they are the largest.
     cover
-        The bands of the proof with their scalings, in units of the loop's A.
+        The bands of the proof with their scalings, in units of the loop's A; None of one real
+        error, whose margin is exact without.
     notes
         What is conservative, capped or not proven, in words.
     """
@@ -69,8 +74,9 @@ class Structured:
     worst_case: WorstCase | None
     grid: Array
     mu: Array
-    cover: Cover
+    cover: Cover | None
     notes: tuple[str, ...]
+    stopped: str = ""
 
     @property
     def gap(self) -> float:
@@ -82,33 +88,39 @@ def structured(
     loop: UncertainLoop,
     *,
     crossings: Sequence[float] = (),
+    known: Array | None = None,
     kinds: Sequence[str] | None = None,
-    first_crossing: FirstCrossing = bracketed_crossing,
     excess: float = 0.01,
     budget: int = _BUDGET,
+    deadline: Deadline = ENDLESS,
+    say: Callable[[str], None] = lambda _words: None,
 ) -> Structured:
     """Bound the errors that a stable loop bears, from below by mu and from above by a search.
 
     With M(s) = D + V (s - A)^-1 U the loop stays stable for |delta_i| < 1/max mu(M(jw)). Bounds of
     mu come from a grid, and from scalings that hold over whole bands of frequencies; the latter
-    cover the axis, infinity included, so that the largest is no statement about a grid.
+    cover the axis, infinity included, so that the largest is no statement about a grid. One real
+    error alone has an exact margin, which needs none of that.
 
     Parameters
     ----------
     loop
-        Stable at delta = 0.
+        Stable at delta = 0, but for eigenvalues on the axis that no error moves.
     crossings
         Frequencies [rad/s] to be on the grid: where one error, or all together, first destabilise.
+    known
+        Errors (K, p) known to bring a pole onto the axis: the worst case is none larger.
     kinds
         Of each parameter (p,): "real" (default); "complex", a dynamic error, the same in all its
         channels; or "full", a full complex block over its channels, which is more than it.
-    first_crossing
-        Smallest t > 0 at which a loop of one error is unstable. One real error alone has this as
-        its exact margin, which is then what is guaranteed.
     excess
         What the level of the proof lies above the largest mu found [-].
     budget
         Number of bands that may be tried; what is then left is said in `not_proven`.
+    deadline
+        When to stop: the answer is then what one scaling proves over the whole axis.
+    say
+        Called with a sentence before every longer piece of work.
 
     Raises
     ------
@@ -117,29 +129,42 @@ def structured(
     """
     excess = checks.positive("excess", excess)
     stated = _blocks(loop, kinds)
-    blocks = stated if _alone(stated) else _expanded(loop, stated)
-    worst = find_worst_case(loop, first_crossing=first_crossing)
+    loop = without_fixed_of_all(loop)
+    require_stable(loop)
+    if _alone(stated):
+        return _one(loop, crossings)
+    say("a search for a worst case")
+    worst = find_worst_case(
+        loop, first_crossing=first_crossing, known=known, deadline=deadline.share(_SEARCH)
+    )
+    blocks = _expanded(loop, stated)
+    least = max(_LEAST, 1 / worst.gamma if worst else 0.0)  # mu is no smaller at its frequency
     response = frequency_response(loop)
     frequencies = [*crossings, *([worst.frequency] if worst else [])]
-    known = [_on_axis(loop, w) for w in frequencies]
-    axis = _grid(response, known)
-    bounds = _bounds_on(response, axis, blocks, known)
-    mu = np.array([bound.value for bound in bounds])
+    axis_known = [_on_axis(loop, w) for w in frequencies if np.isfinite(w)]
+    axis = _grid(response, axis_known)
+    say(f"bounds at {len(axis)} frequencies")
+    bounds, start = _bounds_on(response, axis, blocks, axis_known, least, deadline.share(_GRID))
+    until = deadline.share(_RESERVE)
     cover = cover_axis(
         response,
         blocks,
-        lambda M, floor: tight_bound(M, blocks, scaled_norm(M, blocks, floor), floor).value,
-        start=(max(float(mu.max()), _LEAST), float(axis[mu.argmax()])),
+        lambda M, floor: tight_bound(M, blocks, scaled_norm(M, blocks, floor), floor, until).value,
+        start=start,
         edges=_around_poles(response, _EDGES),
         excess=excess,
         budget=budget,
+        deadline=until,
+        say=say,
     )
+    stopped = ""
+    if cover.late:
+        stopped = f"the {deadline.seconds:.3g} s it may take were over"
+        cover = replace(cover, level=level_of_one_scaling(response, blocks, axis))
     fraction = 1 / cover.level
-    if _alone(stated):
-        fraction = _fraction(loop, cover, first_crossing)
     return Structured(
         guaranteed_fraction=fraction,
-        mu_peak=1 / fraction,
+        mu_peak=cover.level,
         frequency=loop.frequency(1j * cover.at),
         proven=not cover.missing,
         not_proven=tuple(
@@ -147,10 +172,44 @@ def structured(
         ),
         worst_case=worst,
         grid=np.array([loop.frequency(1j * w) for w in axis]),
-        mu=mu,
+        mu=np.array([bound.value for bound in bounds]),
         cover=cover,
-        notes=_notes(loop, stated, cover, fraction),
+        notes=_notes(loop, stated, fraction, stopped=stopped, missing=bool(cover.missing)),
+        stopped=stopped,
     )
+
+
+def _one(loop: UncertainLoop, crossings: Sequence[float]) -> Structured:
+    """Answer for one real error: its exact margin, and mu of a complex one, capped, on the grid."""
+    fraction, worst, exact = bounds_of_one(loop)
+    response = frequency_response(loop)
+    frequencies = [*crossings, *([worst.frequency] if worst else [])]
+    axis = _grid(response, [_on_axis(loop, w) for w in frequencies if np.isfinite(w)])
+    endless = replace(
+        loop, parameters=(replace(loop.parameters[0], lowest=-np.inf, highest=np.inf),)
+    )
+    peak = 1 / bounds_of_one(endless)[0]
+    notes = _notes(loop, (_blocks(loop, None)), fraction, stopped="", missing=False)
+    if not exact:
+        notes += (_BRACKETED,)
+    return Structured(
+        guaranteed_fraction=fraction,
+        mu_peak=1 / fraction,
+        frequency=worst.frequency if worst else float(axis[0]),
+        proven=exact,
+        not_proven=() if exact else ((0.0, np.inf),),
+        worst_case=worst,
+        grid=np.array([loop.frequency(1j * w) for w in axis]),
+        mu=np.minimum(largest_eigenvalue(response(axis)), peak),
+        cover=None,
+        notes=notes,
+    )
+
+
+_BRACKETED = (
+    "One real error, but too many states and channels for its exact margin: the fraction is "
+    "bracketed in steps of 10 %, and a narrow range of instability may be missed."
+)
 
 
 def _blocks(loop: UncertainLoop, kinds: Sequence[str] | None) -> tuple[Block, ...]:
@@ -176,16 +235,19 @@ def _expanded(loop: UncertainLoop, blocks: tuple[Block, ...]) -> tuple[Block, ..
     return tuple(
         part
         for parameter, block in zip(loop.parameters, blocks, strict=True)
-        for part in (_channels(block) if _many(parameter, block) else (block,))
+        for part in (_channels(block, parameter) if _many(parameter, block) else (block,))
     )
 
 
 def _many(parameter: Parameter, block: Block) -> bool:
-    return parameter.separable and block.real and not block.full and block.size > _SHARED
+    return bool(parameter.separable) and block.real and not block.full and block.size > _SHARED
 
 
-def _channels(block: Block) -> tuple[Block, ...]:
-    return tuple(replace(block, first=block.first + k, size=1) for k in range(block.size))
+def _channels(block: Block, parameter: Parameter) -> tuple[Block, ...]:
+    """Take the last channels, which are separable, one by one, and the first as one block."""
+    shared = block.size - parameter.separable
+    one_by_one = (replace(block, first=block.first + k, size=1) for k in range(shared, block.size))
+    return (*([replace(block, size=shared)] if shared else []), *one_by_one)
 
 
 def _on_axis(loop: UncertainLoop, frequency: float) -> float:
@@ -212,63 +274,64 @@ def _around_poles(response: Response, offsets: Array) -> Array:
 
 
 def _bounds_on(
-    response: Response, axis: Array, blocks: tuple[Block, ...], known: list[float]
-) -> list[MuBound]:
-    """Bounds at frequencies (K,); the largest are lowered until they are the largest.
+    response: Response,
+    axis: Array,
+    blocks: tuple[Block, ...],
+    known: list[float],
+    least: float,
+    deadline: Deadline,
+) -> tuple[list[MuBound], tuple[float, float]]:
+    """Bounds at frequencies (K,); the largest above `least` are lowered until they are the largest.
+
+    Also the largest that is tight, or `least`, and its frequency. After the deadline none is
+    lowered.
 
     At `known` ones, where a pole is said to cross and no number hits its frequency exactly, mu is
     that of a band of a relative width of 2e-8.
     """
-    bounds = [scaled_norm(M, blocks, _LEAST) for M in response(axis)]
+    bounds = [scaled_norm(M, blocks, least) for M in response(axis)]
+    best, at = least, known[-1] if known else 0.0
     for w in known:
         k = int(np.argmin(np.abs(axis[:-1] - w)))
-        near = band_bound(response(w * _NEAR), blocks, _LEAST)
+        near = band_bound(response(w * _NEAR), blocks, best, deadline)
+        if deadline.passed:
+            return bounds, (best, at)
         bounds[k] = MuBound(value=near, scalings=None, method="interior point")
-    best = _LEAST
+        if near > best * _APART:
+            best, at = near, w
     for k in np.argsort([bound.value for bound in bounds])[::-1]:
-        if bounds[k].value <= best:
+        if bounds[k].value <= best or deadline.passed:
             break
         if axis[k] not in known:
-            bounds[k] = tight_bound(response(axis[k : k + 1])[0], blocks, bounds[k], best)
-        best = max(best, bounds[k].value)
-    return bounds
+            M = response(axis[k : k + 1])[0]
+            bounds[k] = tight_bound(M, blocks, bounds[k], best, deadline)
+        if bounds[k].value > best * _APART and not deadline.passed:
+            best, at = bounds[k].value, float(axis[k])
+    return bounds, (best, at)
 
 
 def _alone(blocks: tuple[Block, ...]) -> bool:
     return len(blocks) == 1 and blocks[0].real
 
 
-def _fraction(loop: UncertainLoop, cover: Cover, first_crossing: FirstCrossing) -> float:
-    """1/level, or the exact margin of one real error, as far as the cover does not contradict it.
-
-    The cover knows no lowest value: it is held against both crossings, whether that is above it.
-    """
-    error = loop.parameters[0]
-    endless = replace(loop, parameters=(Parameter(name=error.name, size=error.size),))
-    above, below, *both = (
-        first_crossing(one.along(np.array([sign])))
-        for one in (loop, endless)
-        for sign in (1.0, -1.0)
-    )
-    exact = min(above, below) if error.means(-below) else above
-    agreed = min(both) * cover.peak < 1 + _AGREED or cover.peak <= _LEAST
-    return min(exact, 1 / _LEAST) if agreed and not cover.missing else 1 / cover.level
-
-
 def _notes(
     loop: UncertainLoop,
     blocks: tuple[Block, ...],
-    cover: Cover,
     fraction: float,
+    *,
+    stopped: str,
+    missing: bool,
 ) -> tuple[str, ...]:
     notes = ["The worst case is the smallest one found: a search proves no margin."]
+    if _alone(blocks):
+        notes = ["One real error: its exact margin is what is guaranteed, and its worst case."]
     for parameter, block in zip(loop.parameters, blocks, strict=True):
         if block.full:
             notes.append(f"{parameter.name}: a full complex block, more than one repeated error.")
         if len(blocks) > 1 and _many(parameter, block):
             notes.append(
-                f"{parameter.name}: its {block.size} channels are bounded as independent errors, "
-                "which is conservative."
+                f"{parameter.name}: {parameter.separable} of its channels are bounded as "
+                "independent errors, which is conservative."
             )
         if not block.real:
             notes.append(f"{parameter.name}: dynamic error; the search tries real values only.")
@@ -280,8 +343,11 @@ def _notes(
             )
     if fraction > 0.9 / _LEAST:
         notes.append(f"Errors beyond {1 / _LEAST:g} are not asked for: the fraction is capped.")
-    if _alone(blocks):
-        notes.append("One real error: its exact margin is what is guaranteed.")
-    if cover.missing:
+    if stopped:
+        notes.append(
+            f"Stopped, as {stopped}: the fraction is what one scaling proves at all frequencies, "
+            "and the worst case the smallest found so far; more time may find a larger fraction."
+        )
+    elif missing:
         notes.append("The fraction rests on a grid in the ranges that are not proven.")
     return tuple(notes)

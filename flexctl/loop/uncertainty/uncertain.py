@@ -20,8 +20,9 @@ class Parameter:
 
     `lowest` and `highest` are the values at which it loses its meaning, such as -1 for a stiffness;
     `excluded` says whether `lowest` itself has none, as no stiffness at all, while no payload is
-    one. `range` is the relative error [-] that 1 stands for. `separable` channels may be bounded as
-    independent errors at little loss, as dampers are, which take energy one by one.
+    one. `range` is the relative error [-] that 1 stands for. The last `separable` channels may be
+    bounded as independent errors at little loss, as dampers are, which take energy one by one.
+    `kind` is what it is an error of; errors of one kind may all be alike.
     """
 
     name: str
@@ -30,7 +31,8 @@ class Parameter:
     highest: float = np.inf
     excluded: bool = False
     range: float = 1.0
-    separable: bool = False
+    separable: int = 0
+    kind: str = ""
 
     @property
     def least(self) -> float:

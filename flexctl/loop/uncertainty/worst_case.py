@@ -9,12 +9,13 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
+from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
 from flexctl.loop.uncertainty.uncertain import UncertainLoop
 
 FirstCrossing = Callable[[UncertainLoop], float]
 
-_LARGEST = 100.0  # errors beyond 10 000 % are not looked for
-_FROM_NOTHING = np.geomspace(1e-3, _LARGEST, 26)
+LARGEST = 100.0  # errors beyond 10 000 % are not looked for
+_FROM_NOTHING = np.geomspace(1e-3, LARGEST, 26)
 _SHARES = np.array([0.3, 0.6, 0.9, 0.999])  # of the best known: where another direction is tried
 _BELOW = 0.99  # of the best known: the size of the errors among which an unstable one is sought
 _VERIFIED = 1e-3  # relative distance from the crossing at which both sides are checked
@@ -56,11 +57,16 @@ class WorstCase:
 def bracketed_crossing(loop: UncertainLoop) -> float:
     """Smallest t > 0 found at which a loop of one error t is no longer stable; inf for none.
 
-    Steps of a factor of 1.1 from 1e-4 to 100, then root finding: two crossings within one step are
-    missed. It stands for an exact solver where none is at hand.
+    Steps of a factor of 1.1 from 1e-4 to 100, as far as the error has a meaning, then root finding:
+    two crossings within one step are missed. It stands for an exact solver where none is at hand.
     """
-    low = 0.0
-    for steps in np.array_split(np.geomspace(1e-4, _LARGEST, 146), 12):
+    low, end = 0.0, loop.parameters[0].highest
+    steps_to_try = np.geomspace(1e-4, LARGEST, 146)
+    if end < LARGEST:
+        steps_to_try = np.append(steps_to_try[steps_to_try < end], end)
+    for steps in np.array_split(steps_to_try, 12):
+        if not len(steps):
+            continue
         unstable = _growths(loop, steps[:, None]) >= 0
         if unstable.any():
             k = int(np.argmax(unstable))
@@ -83,8 +89,10 @@ def find_worst_case(
     *,
     first_crossing: FirstCrossing = bracketed_crossing,
     guesses: Array | None = None,
+    known: Array | None = None,
     n_random: int = 64,
     seed: int = 0,
+    deadline: Deadline = ENDLESS,
 ) -> WorstCase | None:
     """Search for the smallest gamma with an unstable delta in [-gamma, gamma]^p, delta >= least.
 
@@ -93,6 +101,10 @@ def find_worst_case(
     corners and half within; then, from the best of these, signs of the sensitivities at the
     crossing itself, as a power iteration, and a climb of the largest growth rate among smaller
     errors, one error or one mode at a time, which also finds points inside the box.
+
+    `known` (K, p) are errors at which a pole is known to stand on the axis, such as the ends of
+    exact intervals of one error or of several alike: nothing larger than the smallest of them is
+    returned. At the deadline the search ends with the best it has.
 
     Returns None when nothing within +-100 that the parameters may have is unstable. A search bounds
     the margin from above only.
@@ -103,19 +115,42 @@ def find_worst_case(
         When the loop is not stable without errors.
     """
     p = len(loop.parameters)
-    if (growth := float(_growths(loop, np.zeros((1, p)))[0])) >= 0:
-        raise InputError(f"loop: wanted stable without errors, came a pole of real part {growth:g}")
-    search = _Search(loop=loop, first_crossing=first_crossing)
-    best = _Best(delta=np.full(p, np.inf), tried=0)
+    require_stable(loop)
+    search = _Search(loop=loop, first_crossing=first_crossing, deadline=deadline)
+    best = _smallest(loop, np.zeros((0, p)) if known is None else np.atleast_2d(known))
     directions = _directions(loop, guesses, n_random, np.random.default_rng(seed))
     for direction in directions:
+        if deadline.passed:
+            break
         best = search.improved(best, direction)
     if not np.isfinite(best.size):
         return None
     starts = directions[np.argsort(_growths(loop, search.cut(directions * best.size)))[-3:]]
     for start in (best.delta, *starts):
         best = search.refined(best, start)
-    return _record(loop, best)
+    return record_worst(loop, best.delta, best.tried)
+
+
+def require_stable(loop: UncertainLoop) -> None:
+    """Refuse a loop that is not stable without errors.
+
+    Raises
+    ------
+    InputError
+        With the real part of the pole that does not decay.
+    """
+    growth = float(_growths(loop, np.zeros((1, len(loop.parameters))))[0])
+    if growth >= 0:
+        raise InputError(f"loop: wanted stable without errors, came a pole of real part {growth:g}")
+
+
+def _smallest(loop: UncertainLoop, known: Array) -> _Best:
+    """Return the smallest of known errors (K, p) that is looked for and means something."""
+    sizes = np.abs(known).max(axis=1)
+    sizes[(sizes > LARGEST) | (_cut(loop, known) != known).any(axis=1)] = np.inf
+    if not np.isfinite(sizes).any():
+        return _Best(delta=np.full(known.shape[1], np.inf), tried=len(known))
+    return _Best(delta=known[sizes.argmin()], tried=len(known))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +171,7 @@ class _Search:
 
     loop: UncertainLoop
     first_crossing: FirstCrossing
+    deadline: Deadline
 
     def cut(self, delta: Array) -> Array:
         """Errors (..., p) brought above what their parameters bear."""
@@ -168,6 +204,8 @@ class _Search:
     def refined(self, best: _Best, start: Array) -> _Best:
         """Power iteration at the crossing and climb from `start` (p,), as long as they help."""
         for _ in range(_N_ROUNDS):
+            if self.deadline.passed:
+                break
             before = best.size
             for row in _leading(self.loop, best.delta, 1):
                 best = self.improved(best, _signs(row))
@@ -183,6 +221,8 @@ class _Search:
         delta = self.cut(size * start / _norm(start))
         growth = float(_growths(self.loop, delta[None])[0])
         for _ in range(_N_ROUNDS):
+            if self.deadline.passed:
+                break
             moves = self.cut(_moves(self.loop, delta, size))
             best = replace(best, tried=best.tried + len(moves))
             rates = _growths(self.loop, moves)
@@ -221,7 +261,8 @@ def _directions(
     inside = rng.uniform(-1, 1, size=(n_random - n_random // 2, p))
     given = np.zeros((0, p)) if guesses is None else np.atleast_2d(guesses)
     found = np.vstack([given, axes, -axes, modes, corners, inside])
-    return np.unique(found[np.abs(found).max(axis=1) > 0], axis=0)
+    found = found[np.abs(found).max(axis=1) > 0]
+    return np.unique(found / np.abs(found).max(axis=1, keepdims=True), axis=0)
 
 
 def sensitivities(loop: UncertainLoop, delta: Array) -> tuple[ComplexArray, ComplexArray]:
@@ -271,19 +312,25 @@ def _growths(loop: UncertainLoop, deltas: Array) -> Array:
     return np.linalg.eigvals(loop.A + change).real.max(axis=1)
 
 
-def _record(loop: UncertainLoop, best: _Best) -> WorstCase:
-    delta = best.delta
-    values = loop.poles(delta)
+def record_worst(loop: UncertainLoop, delta: Array, tried: int) -> WorstCase:
+    """Describe errors (p,) that bring a pole onto the axis, `tried` directions having been tried.
+
+    Where the form itself is singular there the pole stands at infinity.
+    """
+    try:
+        values = loop.poles(delta)
+    except np.linalg.LinAlgError:
+        values = np.array([complex(0.0, np.inf)])
     pole = complex(values[np.argmax(values.real)])
     pole = complex(pole.real, abs(pole.imag))
     sides = np.outer([1 + _VERIFIED, 1 - _VERIFIED], delta)
     outside, inside = _growths(loop, _cut(loop, sides))
     return WorstCase(
-        gamma=best.size,
+        gamma=_norm(delta),
         names=tuple(parameter.name for parameter in loop.parameters),
         delta=delta,
         eigenvalue=pole,
         frequency=loop.frequency(pole),
         verified=bool(outside >= 0 > inside),
-        tried=best.tried,
+        tried=tried,
     )

@@ -34,7 +34,7 @@ def plot_errors(axes: Axes, at: StructuredAt) -> None:
     """
     found, worst = at.found, at.found.worst_case
     where = at.where.removeprefix("the ").removesuffix(" of the motion")
-    proof = "proven" if found.proven else "not proven"
+    proof = "proven" if found.proven else "proven so far" if found.stopped else "not proven"
     sure = ", ".join(map(range_words, at.guaranteed))
     title = fill(f"Independent errors, {where}: {sure} stable ({proof})", _LETTERS)
     if worst is None:

@@ -1,0 +1,55 @@
+"""Which loops an error makes: of the stiffness that a law computes with, of the arm's payload."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.margin.followed import FARTHEST, LEAST, ErrorFamily
+
+_PAYLOAD = ("payload.mass", "payload.inertia")
+
+
+def stiffness_family(
+    closed: ClosedLoop, joints: Array, share: float, direction: Array
+) -> ErrorFamily:
+    """Loops whose law computes with K_hat = (1 + t d_j) K_j of every part, over t.
+
+    The controller's stiffness must be unknown; `direction` d is (p,) [-], not zero. t ends where a
+    part of the stiffness is left a thousandth.
+    """
+    with np.errstate(divide="ignore"):
+        ends = LEAST / direction[direction != 0]
+    return ErrorFamily(
+        closed=closed,
+        joints=joints,
+        share=share,
+        made=lambda t: (closed, t * direction),
+        lowest=float(max(ends[ends < 0], default=-FARTHEST)),
+        highest=float(min(ends[ends > 0], default=FARTHEST)),
+    )
+
+
+def payload_family(closed: ClosedLoop, joints: Array, share: float) -> ErrorFamily:
+    """Loops whose arm has another payload than the law knows, mass and inertia alike.
+
+    The error is relative; the arm keeps the shapes that it is assembled with, which may know the
+    payload of its file.
+    """
+    load = closed.truth.arm.payload
+    free = replace(closed.truth, parameters=_PAYLOAD, interpreted=True)
+    nothing = np.zeros(len(closed.controller.plant.stiffness_parts))
+    errors = nothing if closed.controller.plant.unknown else None
+
+    def made(error: float) -> tuple[ClosedLoop, Array | None]:
+        scale = 1 + error
+        values = {
+            "payload.mass": scale * load.mass,
+            "payload.inertia": scale * np.array(load.inertia),
+        }
+        return replace(closed, truth=free.at(values)), errors
+
+    return ErrorFamily(closed=closed, joints=joints, share=share, made=made, lowest=-1.0)

@@ -1,0 +1,149 @@
+"""Whether a closed loop rests at its reference, and whether its actuators can hold it there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import ComputationError, NoRestError
+from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.rest import Rest, find_rest
+from flexctl.loop.trajectory import Trajectory
+from flexctl.plant import find_equilibrium
+
+_ROUND_OFF = 1e-9  # of a torque limit
+_SAME = 1e-6  # rad or m: two equilibria nearer than that are one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resting:
+    """Where a loop rests when its reference has ended, against its reference and its limits.
+
+    Attributes
+    ----------
+    exists
+        Whether an equilibrium of the loop was found; if not, only `holding_torque`, `limit` and
+        `holds` have a meaning, for the arm held at the reference.
+    joint, offset
+        Joint variables at rest, and what they differ by from the reference (m,) [rad or m].
+    tip_offset
+        Distance [m] of the tip from where it is with the joints held at the reference.
+    holding_torque, limit
+        Torques that hold it (m,) and the largest ones that actuators can give (m,) [N m or N].
+    falls
+        Whether the arm leaves its reference when it is released there, and comes to rest elsewhere.
+    elsewhere
+        Joint variables (m,) of another equilibrium, to which the run leads; None of none.
+    """
+
+    exists: bool
+    joint: Array
+    offset: Array
+    tip_offset: float
+    holding_torque: Array
+    limit: Array
+    falls: bool = False
+    elsewhere: Array | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the actuators can give the holding torques."""
+        return not exceeding(self.holding_torque, self.limit).size
+
+
+def exceeding(torque: Array, limit: Array) -> Array:
+    """Joints (.,) of which a torque (m,) lies above the limit (m,)."""
+    return np.flatnonzero(np.abs(torque) > limit * (1 + _ROUND_OFF))
+
+
+def describe_rest(loop: ClosedLoop, rest: Rest | None) -> Resting:
+    """Describe an equilibrium of a loop at the end of its reference; None where there is none."""
+    truth, final = loop.truth, loop.controller.reference.final
+    if rest is None:
+        nothing, held = np.full(truth.m, np.nan), _held_torque(loop, final)
+        return Resting(
+            exists=False,
+            joint=nothing,
+            offset=nothing,
+            tip_offset=np.nan,
+            holding_torque=held,
+            limit=loop.torque_limit,
+        )
+    return Resting(
+        exists=True,
+        joint=rest.q[: truth.m],
+        offset=rest.offset,
+        tip_offset=float(np.linalg.norm(truth.tip(rest.q) - truth.tip(rest.reference))),
+        holding_torque=rest.tau,
+        limit=loop.torque_limit,
+        falls=rest.falls,
+    )
+
+
+def _held_torque(loop: ClosedLoop, joints: Array) -> Array:
+    """Torques (m,) that hold the arm at joint variables (m,); NaN where nothing does."""
+    try:
+        return find_equilibrium(loop.truth, loop.truth.straight(joints))[1]
+    except ComputationError:
+        return np.full(loop.truth.m, np.nan)
+
+
+def other_rest(loop: ClosedLoop, rest: Rest | None, run: Trajectory, share: float) -> Rest | None:
+    """Find the equilibrium next to the end of a run, if it is another one than `rest`.
+
+    None where the run does not end next to an equilibrium, or ends nearer to `rest`.
+    """
+    end = run.q[:, -1], run.z[:, -1]
+    try:
+        found = find_rest(loop, loop.controller.reference.final, share, start=end)
+    except NoRestError:
+        return None
+    if rest is None:
+        return found
+    apart = np.linalg.norm(found.q - rest.q)
+    nearer = np.linalg.norm(end[0] - found.q) < np.linalg.norm(end[0] - rest.q)
+    return found if apart > _SAME and nearer else None
+
+
+def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequence[Rest]) -> str:
+    """Say which torque the actuators cannot hold, at rest or at a pose of the motion; else nothing.
+
+    `rests` are those of the reference at `times` (k,) [s].
+    """
+    limit = resting.limit
+    if not resting.holds:
+        return _too_weak(loop, resting.holding_torque, limit, "at rest at the end of the motion")
+    for t, rest in zip(times, rests, strict=True):
+        if exceeding(rest.tau, limit).size:
+            return _too_weak(loop, rest.tau, limit, f"at its pose at t = {t:.3g} s of the motion")
+    return ""
+
+
+def _too_weak(loop: ClosedLoop, torque: Array, limit: Array, where: str) -> str:
+    j = int(np.argmax(np.abs(torque) / limit))
+    unit = "N" if loop.truth.bodies[j].sliding else "N m"
+    return (
+        f"the actuators cannot hold the arm {where}: joint{j + 1} needs {abs(torque[j]):.3g} "
+        f"{unit}, its limit is {limit[j]:.3g} {unit}"
+    )
+
+
+def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
+    """Say that a loop does not stay at its reference, and where it goes instead; else nothing."""
+    joints = loop.truth.joints
+    if resting.elsewhere is not None:
+        return f"the run comes to rest elsewhere, at {_named(joints, resting.elsewhere)}"
+    if resting.exists and resting.falls:
+        away = _named(joints, resting.offset)
+        return (
+            "the loop has no equilibrium at its reference: the arm leaves it and comes to rest at "
+            f"{_named(joints, resting.joint)}, off by {away}"
+        )
+    return ""
+
+
+def _named(joints: Sequence[str], values: Array) -> str:
+    return ", ".join(f"{name} = {value:.3g}" for name, value in zip(joints, values, strict=True))

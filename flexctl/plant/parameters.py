@@ -1,0 +1,61 @@
+"""Numbers of an arm that stay free: inputs of its functions instead of constants in them.
+
+Which of them stay free is said when a plant is assembled; all others are folded into constants.
+Shapes of modes that assume a tip load stay those of the arm's file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import casadi as ca
+import numpy as np
+
+from flexctl import checks
+from flexctl.catalogue import Arm, nearest
+from flexctl.checks import Array
+from flexctl.errors import InputError
+
+_SIZES = {"payload.mass": 1, "payload.inertia": 3}  # entries of every number that may be free
+
+
+def check_parameters(names: Sequence[str]) -> None:
+    """Refuse names of numbers that cannot be free, or that stand twice.
+
+    Raises
+    ------
+    InputError
+        Naming what may be free.
+    """
+    for name in names:
+        if name not in _SIZES:
+            raise InputError(
+                f"parameters: expected some of {', '.join(_SIZES)}, got {name!r}"
+                f" ({nearest(name, tuple(_SIZES))})"
+            )
+    if len(set(names)) < len(names):
+        raise InputError(f"parameters: expected each name once, got {', '.join(names)}")
+
+
+def make_symbols(names: Sequence[str]) -> dict[str, ca.SX]:
+    """Symbols of the numbers of these names, each a column."""
+    return {name: ca.SX.sym(name.replace(".", "_"), _SIZES[name]) for name in names}
+
+
+def pack_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, object]) -> Array:
+    """Put the numbers of these names into one column (k,), those of the arm where none is given.
+
+    Raises
+    ------
+    InputError
+        When a value is of another name or size.
+    """
+    for name in values:
+        if name not in names:
+            raise InputError(f"parameters: expected values of {', '.join(names)}, got {name!r}")
+    own = {"payload.mass": arm.payload.mass, "payload.inertia": arm.payload.inertia}
+    columns = [
+        checks.shape(name, np.atleast_1d(checks.finite(name, values.get(name, own[name]))), (size,))
+        for name, size in ((name, _SIZES[name]) for name in names)
+    ]
+    return np.concatenate([np.zeros(0), *columns])

@@ -1,0 +1,80 @@
+"""Numbers of an arm that stay free, against arms that are assembled with them."""
+
+import numpy as np
+import pytest
+
+from flexctl.catalogue import BasisChoice, load_model
+from flexctl.errors import InputError
+from flexctl.plant import assemble_plant
+
+NAMES = ("payload.mass", "payload.inertia")
+ARMS = ["theodore-ghosal-rrp", "subudhi-morris-2r"]
+HEAVY = {"mass": 0.37, "inertia": (0.01, 0.02, 0.03), "com": (0.05, 0.02, -0.03)}
+
+
+@pytest.fixture(
+    scope="module", params=[(arm, e) for arm in ARMS for e in ("recursion", "lagrange")]
+)
+def pair(request):
+    """A plant at values of its free payload, and one of the arm that has this payload."""
+    name, engine = request.param
+    arm = load_model(name).model_copy(update={"gravity": (1.0, 2.0, -9.81)})
+    heavy = arm.payload.model_copy(update=HEAVY)
+    light = heavy.model_copy(update={"mass": 0.2, "inertia": (1e-3, 2e-3, 3e-3)})
+    made = [
+        assemble_plant(
+            arm.model_copy(update={"payload": load}),
+            BasisChoice(kind="elements", order=1),
+            engine=engine,
+            interpreted=True,
+            parameters=free,
+        )
+        for load, free in ((light, NAMES), (heavy, ()))
+    ]
+    free, fixed = made
+    values = {f"payload.{key}": HEAVY[key] for key in ("mass", "inertia")}
+    return free.at(values), fixed, free
+
+
+def state(plant):
+    random = np.random.default_rng(0)
+    q = plant.pose() + 0.05 * random.standard_normal(plant.n)
+    return q, random.standard_normal(plant.n), random.standard_normal(plant.m)
+
+
+@pytest.mark.parametrize("term", ["mass_matrix", "gravity", "tangent_stiffness", "damping", "tip"])
+def test_a_free_payload_gives_the_terms_of_the_arm_that_has_it(pair, term):
+    at, fixed, _ = pair
+    q, *_ = state(fixed)
+    np.testing.assert_allclose(
+        getattr(at, term)(q), getattr(fixed, term)(q), rtol=1e-12, atol=1e-12
+    )
+
+
+def test_a_free_payload_moves_as_the_arm_that_has_it(pair):
+    at, fixed, free = pair
+    q, v, tau = state(fixed)
+    wanted = fixed.forward_dynamics(q, v, tau)
+    np.testing.assert_allclose(at.forward_dynamics(q, v, tau), wanted, rtol=1e-10)
+    assert np.abs(free.forward_dynamics(q, v, tau) - wanted).max() > 1e-3 * np.abs(wanted).max()
+
+
+def test_values_share_the_functions(pair):
+    at, _, free = pair
+    assert at.casadi_functions is free.casadi_functions
+
+
+@pytest.mark.parametrize(
+    ("free", "values", "words"),
+    [
+        (("payload.masss",), {}, "nearest: payload.mass"),
+        (("payload.mass",) * 2, {}, "each name once"),
+        (("payload.mass",), {"payload.inertia": (0, 0, 0)}, "expected values of payload.mass"),
+        (NAMES, {"payload.inertia": 0.1}, "payload.inertia"),
+        (NAMES, {"payload.mass": np.nan}, "payload.mass"),
+    ],
+)
+def test_other_names_and_sizes_are_refused(free, values, words):
+    arm = load_model("single-link-hub")
+    with pytest.raises(InputError, match=words):
+        assemble_plant(arm, BasisChoice(order=1), interpreted=True, parameters=free).at(values)
