@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+drafts: set[Path] = set()  # what is being written: an end that unwinds nothing removes them
+
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -22,13 +24,20 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     draft = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
+    drafts.add(draft)
     try:
         yield draft
         _sync(draft)
         os.replace(draft, target)
     finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
+        remove(draft)
+
+
+def remove(draft: Path) -> None:
+    """Remove what was not finished."""
+    with contextlib.suppress(OSError):
+        draft.unlink(missing_ok=True)
+    drafts.discard(draft)
 
 
 def write_whole(path: Path, content: bytes | str) -> None:

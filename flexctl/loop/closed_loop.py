@@ -65,7 +65,8 @@ class ClosedLoop:
             if loop.sample_time
             else "the law is continuous and without delay"
         )
-        measured = () if loop.design.open_loop else (self.measurement.assumption,)
+        blind = loop.design.open_loop or (loop.collocated and loop.plant.n > loop.plant.m)
+        measured = () if blind else (self.measurement.assumption,)
         if loop.observer:
             measured = (self.measurement.gauge_assumption,) if loop.observer.reads_gauges else ()
         return (*loop.assumptions, *measured, sampling)

@@ -10,6 +10,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.loop.tracking import Tracked
+from flexctl.view import signals
 
 
 def write_csv(path: Path, kept: Sequence[tuple[Tracked, Tracked | None]]) -> None:
@@ -60,4 +61,4 @@ def write_netcdf(path: Path, kept: Sequence[tuple[Tracked, Tracked | None]]) -> 
         data = data.assign_coords({f"{prefix}label": (f"{prefix}branch", labels)})
         data[f"{prefix}re"] = (where, values.real, {"units": "1/s"})
         data[f"{prefix}im"] = (where, values.imag, {"units": "1/s"})
-    data.to_netcdf(path, engine="h5netcdf")
+    signals.write_netcdf(path, data)
