@@ -372,6 +372,8 @@ def _show(message: Warning | str, category: type[Warning], *_place: object) -> N
     from flexctl.view.output import said
 
     line = " ".join(str(message).split())
+    if line in said:  # an arm may be loaded more than once
+        return
     if issubclass(category, FlexctlWarning):
         said.append(line)
     else:

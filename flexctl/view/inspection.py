@@ -18,6 +18,7 @@ from flexctl.view.inspection_loads import assumed_poses, load_sentences, loads_i
 from flexctl.view.inspection_table import inspection_table
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
+from flexctl.view.provenance import provenance
 from flexctl.view.request import design_basis, load_arm, read_pose
 
 Array = NDArray[np.float64]
@@ -88,7 +89,12 @@ def inspect_model(asked: Asked, model: str, pose: str) -> Result:
 
         return plot_inspection(found, answer)
 
-    return Result(answer=answer, table=lambda: inspection_table(answer), figure=figure)
+    return Result(
+        answer=answer,
+        table=lambda: inspection_table(answer),
+        figure=figure,
+        provenance=provenance(model),
+    )
 
 
 def inspect_arm(arm: Arm, basis: BasisChoice, pose: Mapping[str, float]) -> Inspection:

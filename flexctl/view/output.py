@@ -38,6 +38,8 @@ class Result:
         Makes what a person reads.
     figure
         Makes the figure of --plot; None where the command has none.
+    provenance
+        Describes what the answer was made of.
     writers
         Further formats of --out by suffix; .json is always there.
     """
@@ -46,6 +48,7 @@ class Result:
     table: Callable[[], RenderableType]
     figure: Callable[[], Figure] | None = None
     writers: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
+    provenance: Callable[[], Mapping[str, Any]] = dict
 
 
 def deliver(result: Result, asked: Asked, requirements: Sequence[Requirement]) -> int:
@@ -53,6 +56,8 @@ def deliver(result: Result, asked: Asked, requirements: Sequence[Requirement]) -
     from flexctl.loop import plain
 
     answer = plain(result.answer)
+    if asked.json or asked.out or requirements:
+        answer |= {"warnings": [*said], "provenance": result.provenance()}
     failures = [requirement.failure(answer) for requirement in requirements]
     if asked.out:
         writers = {".json": lambda path: path.write_text(_json(answer), "utf-8"), **result.writers}
