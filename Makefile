@@ -9,9 +9,13 @@ INSTALL := -m pip install --quiet --no-input --disable-pip-version-check --only-
 DEMO := build/demo
 export MPLBACKEND ?= Agg
 
+SEEDS ?= 200
+START ?= 0
+JOBS ?= 2
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all check lint format bench lock clean
+.PHONY: help demo test test-all battery check lint format bench mutation lock clean
 
 help: ## print these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-17s %s\n", $$1, $$2}'
@@ -29,6 +33,9 @@ test: lint ## format check, lint, types, import arrows, quick tests
 test-all: lint $(BENCH_READY) ## the same with the slow tests
 	$(PY) -m pytest -n 2 --dist loadfile
 
+battery: $(READY) ## random arms with random designs; SEEDS=200 START=0, goes on where it stopped
+	$(PY) -m tests.battery.run --seeds $(SEEDS) --start $(START) --jobs $(JOBS)
+
 check: test ## another word for test
 
 lint: $(READY) ## format check, lint, types and import arrows, without tests
@@ -43,6 +50,9 @@ format: $(READY) ## format the code and mend what the linter can mend
 
 bench: $(BENCH_READY) ## run every script in benchmarks/, other libraries too
 	@for script in $(filter-out benchmarks/c_loop.py,$(wildcard benchmarks/*.py)); do echo "$$script"; $(PY) "$$script" || exit 1; done
+
+mutation: $(READY) ## which slips in the files that differ from main (or FILES) tests notice; SAMPLE, SEED
+	nice -n 19 $(PY) tests/mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(FILES)
 
 lock: ## resolve the dependencies afresh into constraints.txt
 	@rm -rf build/lock && mkdir -p build

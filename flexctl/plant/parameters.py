@@ -10,13 +10,18 @@ from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.catalogue import Arm, nearest
 from flexctl.checks import Array
 from flexctl.errors import InputError
 
-_SIZES = {"payload.mass": 1, "payload.inertia": 3}  # entries of every number that may be free
+_SIZES = {
+    "payload.mass": 1,
+    "payload.inertia": 3,
+    "gravity": 3,
+}  # entries of every number that may be free
 
 
 def check_parameters(names: Sequence[str]) -> None:
@@ -42,7 +47,7 @@ def make_symbols(names: Sequence[str]) -> dict[str, ca.SX]:
     return {name: ca.SX.sym(name.replace(".", "_"), _SIZES[name]) for name in names}
 
 
-def pack_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, object]) -> Array:
+def pack_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, ArrayLike]) -> Array:
     """Put the numbers of these names into one column (k,), those of the arm where none is given.
 
     Raises
@@ -53,7 +58,11 @@ def pack_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, object]) -
     for name in values:
         if name not in names:
             raise InputError(f"parameters: expected values of {', '.join(names)}, got {name!r}")
-    own = {"payload.mass": arm.payload.mass, "payload.inertia": arm.payload.inertia}
+    own = {
+        "payload.mass": arm.payload.mass,
+        "payload.inertia": arm.payload.inertia,
+        "gravity": arm.gravity,
+    }
     columns = [
         checks.shape(name, np.atleast_1d(checks.finite(name, values.get(name, own[name]))), (size,))
         for name, size in ((name, _SIZES[name]) for name in names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -49,13 +49,12 @@ def provenance(
 
     @functools.cache
     def describe() -> dict[str, Any]:
-        references = [design.reference_file for design in designs]
         return plain(
             {
                 "version": __version__,
-                "model": load_model(model).table() if model else {},
-                "designs": {design.name: design.table() for design in designs},
-                "files": {str(path): read_text(path) for path in (*references, *files) if path},
+                "model": _table(load_model(model)) if model else {},
+                "designs": {design.name: _table(design) for design in designs},
+                "files": {name: read_text(path) for name, path in _files(designs, files)},
                 "settings": settings(),
                 "gains": gains(),
                 "tolerances": tolerances or {},
@@ -64,6 +63,19 @@ def provenance(
         )
 
     return describe
+
+
+def _table(record: Arm | Design) -> dict[str, Any]:
+    """Return what a file says but for the figures it expects, which bear on no answer."""
+    return {key: value for key, value in record.table().items() if key != "expect"}
+
+
+def _files(designs: Sequence[Design], files: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """Further files by the names under which designs and options refer to them."""
+    yield from ((str(path), path) for path in files)
+    for design in designs:
+        if design.reference.file and design.reference_file:
+            yield design.reference.file, design.reference_file
 
 
 def as_text(describe: Provenance) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -34,22 +35,33 @@ def stiffness_family(
 
 
 def payload_family(closed: ClosedLoop, joints: Array, share: float) -> ErrorFamily:
-    """Loops whose arm has another payload than the law knows, mass and inertia alike.
+    """Loops whose arm has another payload than the law knows, over its relative error.
 
-    The error is relative; the arm keeps the shapes that it is assembled with, which may know the
-    payload of its file.
+    Mass and inertia err alike.
+    """
+    loaded = with_payload(closed)
+    nothing = np.zeros(len(closed.controller.plant.stiffness_parts))
+    errors = nothing if closed.controller.plant.unknown else None
+    return ErrorFamily(
+        closed=closed,
+        joints=joints,
+        share=share,
+        made=lambda error: (loaded(1 + error), errors),
+        lowest=-1.0,
+    )
+
+
+def with_payload(closed: ClosedLoop) -> Callable[[float], ClosedLoop]:
+    """Give the loop of an arm with so many times its payload, mass and inertia alike.
+
+    The arm keeps the shapes that it is assembled with, which may know the payload of its file.
     """
     load = closed.truth.arm.payload
     free = replace(closed.truth, parameters=_PAYLOAD, interpreted=True)
-    nothing = np.zeros(len(closed.controller.plant.stiffness_parts))
-    errors = nothing if closed.controller.plant.unknown else None
 
-    def made(error: float) -> tuple[ClosedLoop, Array | None]:
-        scale = 1 + error
-        values = {
-            "payload.mass": scale * load.mass,
-            "payload.inertia": scale * np.array(load.inertia),
-        }
-        return replace(closed, truth=free.at(values)), errors
+    def loaded(times: float) -> ClosedLoop:
+        inertia = times * np.array(load.inertia)
+        values = {"payload.mass": times * load.mass, "payload.inertia": inertia}
+        return replace(closed, truth=free.at(values))
 
-    return ErrorFamily(closed=closed, joints=joints, share=share, made=made, lowest=-1.0)
+    return loaded

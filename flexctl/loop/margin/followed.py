@@ -19,7 +19,7 @@ import scipy.optimize
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.linear import linearise_at, sampled_loop
+from flexctl.loop.linear import LinearLoop, linearise_at, sampled_loop
 from flexctl.loop.margin.interval import Interval, Loss
 from flexctl.loop.margin.mode_names import ModeNames, eigenvectors, name_modes
 from flexctl.loop.margin.record import ModeRate
@@ -102,6 +102,8 @@ class ErrorFamily:
         The loop at an error [-], and the errors (p,) of its law's stiffness, where they are inputs.
     lowest, highest
         Range of the error that has a meaning.
+    adjusted
+        What else an error changes of the linear loop, by its dampers; None for nothing.
     """
 
     closed: ClosedLoop
@@ -110,6 +112,7 @@ class ErrorFamily:
     made: Callable[[float], tuple[ClosedLoop, Array | None]]
     lowest: float = LEAST
     highest: float = FARTHEST
+    adjusted: Callable[[LinearLoop, float], LinearLoop] | None = None
 
     @cached_property
     def start(self) -> Followed:
@@ -146,6 +149,7 @@ class ErrorFamily:
     def _followed(self, error: float, rest: Rest) -> Followed:
         loop, errors = self.made(error)
         linear = linearise_at(loop, rest, self.share, errors)
+        linear = self.adjusted(linear, error) if self.adjusted else linear
         period = linear.sample_time if linear.K.any() else None
         matrix = (
             linear.A + linear.B @ linear.K
@@ -174,7 +178,7 @@ class ErrorFamily:
 
     def interval(self) -> Interval:
         """Errors around 0 within which the loop keeps its equilibrium and is stable there."""
-        ends = {sign: self._end(sign) for sign in (-1, 1)}
+        ends = {sign: self.end(sign) for sign in (-1, 1)}
         return Interval(lower=ends[-1], upper=ends[1], proven=False)
 
     def over(self, errors: Array) -> Iterator[Followed]:
@@ -213,7 +217,7 @@ class ErrorFamily:
             for k in swinging[np.argsort(-rates.real[swinging])]
         )
 
-    def _end(self, sign: int) -> Loss | None:
+    def end(self, sign: int) -> Loss | None:
         """Follow the error upwards or downwards to where the loop is lost."""
         limit = self.highest if sign > 0 else self.lowest
         before, here, step = None, self.start, _FIRST

@@ -12,7 +12,10 @@ from flexctl.design import lemma_of_errors
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import linearise_loop
+from flexctl.loop.margin.families import stiffness_family
+from flexctl.loop.margin.followed import ErrorFamily
 from flexctl.loop.margin.given_record import GivenAt, GivenError
+from flexctl.loop.margin.interval import Interval
 from flexctl.loop.margin.mode_names import name_modes
 from flexctl.loop.margin.model_errors import ErrorGroup, RestingLaw, by_mode, pull_out_of
 from flexctl.loop.margin.pose_loop import PoseLoop
@@ -20,6 +23,7 @@ from flexctl.loop.uncertainty.growth import axis_tolerance
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import Plant
 
+_ENDS = "with it the loop has no equilibrium at its reference"
 _ASKED = 0.3  # size of the errors along which a law is asked: three times that leaves a stiffness
 
 
@@ -91,12 +95,17 @@ def _given_at(
 ) -> GivenAt:
     loop = _along(closed, joints, share, errors)
     names = name_modes(closed, joints, loop.size)
-    pose = PoseLoop(closed=closed, joints=joints, share=share, loop=loop, names=names)
+    family = stiffness_family(closed, joints, share, errors)
+    pose = PoseLoop(
+        closed=closed, joints=joints, share=share, loop=loop, names=names, family=family
+    )
     interval, why = None, ""
     try:
         interval = pose.interval
     except DesignError as error:
         why = str(error)
+    if pose.moves:
+        return _followed_at(family, interval, why, t)
     values = loop.poles(np.ones(1))
     rates = loop.in_time(values).real
     worst = complex(values[rates.argmax()])
@@ -106,6 +115,24 @@ def _given_at(
         stable=not grows,
         abscissa=float(rates.max()),
         mode=names.name(loop.matrix(np.ones(1)), worst) if grows else "",
+        share=interval,
+        why=why,
+    )
+
+
+def _followed_at(
+    family: ErrorFamily, interval: Interval | None, why: str, t: float | None
+) -> GivenAt:
+    """Judge a given error at the equilibrium that it moves the loop to; it may have none."""
+    there = next(family.over(np.ones(1)), None)
+    if there is None:
+        lost = interval.upper.mode if interval and interval.upper else ""
+        return GivenAt(t=t, stable=False, abscissa=np.inf, mode=lost, share=interval, why=_ENDS)
+    return GivenAt(
+        t=t,
+        stable=not there.grows,
+        abscissa=there.worst.real,
+        mode=there.name(family.names, there.worst) if there.grows else "",
         share=interval,
         why=why,
     )

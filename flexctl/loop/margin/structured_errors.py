@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.arm_errors import ArmError, add_arm_errors, damping_errors, payload_error
 from flexctl.loop.margin.guaranteed import guaranteed_errors
+from flexctl.loop.margin.law_form import ErrorGroup
 from flexctl.loop.margin.mode_names import name_modes
 from flexctl.loop.margin.model_errors import by_link, by_mode, pull_out
+from flexctl.loop.margin.moved_errors import IndependentErrors, follow_errors
 from flexctl.loop.margin.record import StructuredAt
 from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
-from flexctl.loop.uncertainty.growth import without_fixed_of_all
-from flexctl.loop.uncertainty.real_crossings import is_small, stable_interval, unstable_at
 from flexctl.loop.uncertainty.structured import structured
 from flexctl.loop.uncertainty.uncertain import UncertainLoop
 from flexctl.loop.uncertainty.worst_case import WorstCase
-from flexctl.plant import linearise
 
 _BEYOND = 1.05  # of the worst case: there it grows visibly
 _LEAST_LEFT = -0.999  # a stiffness is positive
-_ALIKE = 0.25  # of the time: for errors alone and alike
 _OF_THE_ARM = {"payload": payload_error, "damping": damping_errors}
 ERRORS = ("modes", "links", "damping", "payload")
 
@@ -52,11 +51,8 @@ def structured_loop(
         nothing that could be wrong in this way.
     """
     check_errors(errors)
-    plant = closed.controller.plant
-    groups = by_mode(plant, errors["modes"]) if "modes" in errors else ()
-    groups = by_link(plant, errors["links"]) if "links" in errors else groups
-    found = pull_out(closed, joints, share, groups)
-    linear = linearise(closed.truth, closed.truth.straight(joints))
+    found = pull_out(closed, joints, share, _groups(closed, errors))
+    linear = linearise_loop(closed, joints, share).plant
     own: list[ArmError] = []
     for kind, find in _OF_THE_ARM.items():
         if kind in errors:
@@ -65,6 +61,13 @@ def structured_loop(
                 raise InputError(f"errors.{kind}: wanted an arm with {kind}, came one without")
             own += there
     return add_arm_errors(found, linear, own) if own else found
+
+
+def _groups(closed: ClosedLoop, errors: Mapping[str, float]) -> tuple[ErrorGroup, ...]:
+    """Parts of the stiffness that are wrong by themselves."""
+    plant = closed.controller.plant
+    groups = by_mode(plant, errors["modes"]) if "modes" in errors else ()
+    return by_link(plant, errors["links"]) if "links" in errors else groups
 
 
 def check_errors(errors: Mapping[str, float]) -> None:
@@ -91,24 +94,25 @@ def bound_errors(
     deadline: Deadline = ENDLESS,
     say: Callable[[str], None] = lambda _words: None,
 ) -> StructuredAt:
-    """Bound independent errors of a stable loop from both sides: see `structured`.
-
-    Errors alone and all alike are known exactly, so that the worst case is none larger.
-    """
+    """Bound independent errors of a stable loop from both sides: see `structured`."""
     loop = structured_loop(closed, joints, share, errors)
-    known = list(_known(loop, deadline.share(_ALIKE)))
     found = structured(
         loop,
-        crossings=[frequency for _, frequency in known],
-        known=np.array([delta for delta, _ in known]) if known else None,
         deadline=deadline,
         say=lambda words: say(f"independent errors at {where}: {words}"),
     )
+    asked = IndependentErrors(
+        closed=closed,
+        joints=joints,
+        share=share,
+        loop=loop,
+        groups=_groups(closed, errors),
+    )
+    if asked.moves():
+        found, mode = follow_errors(asked, found, deadline)
+    else:
+        mode = _mode(closed, joints, loop, found.worst_case)
     worst = found.worst_case
-    mode = ""
-    if worst:
-        names = name_modes(closed, joints, loop.size)
-        mode = names.name(loop.matrix(worst.delta), worst.eigenvalue)
     return StructuredAt(
         t=t,
         where=where,
@@ -118,6 +122,14 @@ def bound_errors(
         guaranteed=guaranteed_errors(found.guaranteed_fraction, errors),
         worst_errors=_own_errors(loop, worst) if worst else {},
     )
+
+
+def _mode(closed: ClosedLoop, joints: Array, loop: UncertainLoop, worst: WorstCase | None) -> str:
+    """Motion with the largest part in what a worst case loses."""
+    if worst is None:
+        return ""
+    names = name_modes(closed, joints, loop.size)
+    return names.name(loop.matrix(worst.delta), worst.eigenvalue)
 
 
 def _own_errors(loop: UncertainLoop, worst: WorstCase) -> dict[str, float]:
@@ -140,43 +152,3 @@ def worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, 
         raise InputError(f"run: wanted {wanted}, came {came}")
     deltas = zip(worst.names, worst.delta.tolist(), strict=True)
     return {name: max(_BEYOND * delta * size, _LEAST_LEFT) for name, delta in deltas}
-
-
-def _known(loop: UncertainLoop, deadline: Deadline) -> Iterator[tuple[Array, float]]:
-    """Errors (p,) that destabilise a loop and the frequency [rad/s] there, by exact intervals.
-
-    Of each error alone, of those of a kind all alike, and of all of them; what is too large or
-    too ill-conditioned for an exact interval is left out.
-    """
-    if len(loop.parameters) < 2:  # its margin is exact anyway
-        return
-    loop = without_fixed_of_all(loop)
-    for direction in _alike(loop):
-        along = loop.along(direction)
-        if deadline.passed or not is_small(along):
-            continue
-        try:
-            found = stable_interval(along)
-        except (DesignError, ComputationError):
-            continue
-        for t, end in ((found.lower, found.at_lower), (found.upper, found.at_upper)):
-            if t and (end or unstable_at(along, t)):
-                yield t * direction, end.frequency if end else 0.0
-
-
-def _alike(loop: UncertainLoop) -> Iterator[Array]:
-    """Directions (p,) that move something: each error alone, a kind as a whole, all of them.
-
-    A kind as a whole is the same relative error of all that it names.
-    """
-    owned = np.isin(np.arange(len(loop.parameters)), loop.owner)
-    ranges = np.array([parameter.range for parameter in loop.parameters])
-    kinds = np.array([parameter.kind for parameter in loop.parameters])
-    wholes = [(kinds == kind) / ranges for kind in dict.fromkeys(kinds.tolist())]
-    seen: set[tuple[float, ...]] = set()
-    for direction in (*np.eye(len(ranges)), *wholes, np.ones(len(ranges))):
-        moving = direction * owned
-        unit = moving / np.abs(moving).max() if moving.any() else moving
-        if moving.any() and (key := tuple(unit.tolist())) not in seen:
-            seen.add(key)
-            yield unit
