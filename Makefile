@@ -11,7 +11,7 @@ export MPLBACKEND ?= Agg
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all check lint format bench lock clean
+.PHONY: help demo test test-all check lint format bench mutation lock clean
 
 help: ## print these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-17s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ format: $(READY) ## format the code and mend what the linter can mend
 
 bench: $(BENCH_READY) ## run every script in benchmarks/, other libraries too
 	@for script in $(filter-out benchmarks/c_loop.py,$(wildcard benchmarks/*.py)); do echo "$$script"; $(PY) "$$script" || exit 1; done
+
+mutation: $(READY) ## which slips in the files that differ from main (or FILES) tests notice; SAMPLE, SEED
+	nice -n 19 $(PY) tests/mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(FILES)
 
 lock: ## resolve the dependencies afresh into constraints.txt
 	@rm -rf build/lock && mkdir -p build

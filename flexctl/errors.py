@@ -25,10 +25,14 @@ class NoRestError(ComputationError):
 
 
 class RunError(ComputationError):
-    """A simulation that could not be finished: `time` [s] where it ended, and `why`, in words."""
+    """A simulation that could not be finished: `time` [s] where it ended, and `why`, in words.
 
-    def __init__(self, message: str, *, time: float, why: str) -> None:
+    `exhausted` says that it ran out of steps: that is no statement about the loop.
+    """
+
+    def __init__(self, message: str, *, time: float, why: str, exhausted: bool = False) -> None:
         """Keep when and why beside the message."""
         super().__init__(message)
         self.time = time
         self.why = why
+        self.exhausted = exhausted

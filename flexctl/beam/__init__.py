@@ -43,6 +43,7 @@ from flexctl.beam.twist import (
     TwistShapes,
     twist_roots,
 )
+from flexctl.beam.vibration import natural_modes
 from flexctl.catalogue.torsion import TWIST
 
 BASES: dict[str, Callable[[int], Basis]] = {
@@ -122,6 +123,7 @@ __all__ = [
     "merged",
     "modal_damping",
     "moving_modes",
+    "natural_modes",
     "root_rate",
     "root_shapes",
     "roots_along",

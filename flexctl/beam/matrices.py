@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 
 from flexctl.beam.course import PLAIN, Course
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.shapes import Array, Shapes
+from flexctl.beam.vibration import natural_modes
 from flexctl.errors import InputError
 
 _ROUND_OFF = 1e-10  # of asymmetry, where the diagonal is scaled to 1
@@ -54,14 +54,8 @@ class BeamMatrices:
         return self._solve()[1]
 
     def _solve(self) -> tuple[Array, Array]:
-        # The error is eps times the largest eigenvalue, which drowns the low frequencies of many
-        # elements in K x = w^2 M x and the high ones in M x = w^-2 K x: each way gives its half.
-        squares, fast = scipy.linalg.eigh(self.stiffness, self.mass)
-        inverse_squares, slow = scipy.linalg.eigh(self.mass, self.stiffness)
-        n_slow = int((inverse_squares > np.sqrt(inverse_squares[-1] / squares[-1])).sum())
-        w_slow = 1 / np.sqrt(inverse_squares[::-1][:n_slow])
-        w = np.concatenate([w_slow, np.sqrt(squares[n_slow:])])
-        return w, np.hstack([slow[:, ::-1][:, :n_slow] * w_slow, fast[:, n_slow:]])
+        squares, Phi = natural_modes(self.stiffness, self.mass)
+        return np.sqrt(squares), Phi
 
 
 def _check_definite(name: str, A: Array) -> None:

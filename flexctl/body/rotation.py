@@ -8,7 +8,7 @@ from math import factorial
 import casadi as ca
 import numpy as np
 
-_N_TERMS = 12  # the truncated series is exact to double precision for angles up to about pi
+_N_TERMS = 12  # good to 2e-14 up to an angle of pi, 4e-9 at 5, nothing at 10: slopes are limited
 
 
 def skew(r: ca.SX) -> ca.SX:

@@ -27,14 +27,15 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     """Torques that turn what they act on into double integrators, whatever the rest does.
 
     tau = (M_rr - M_rf M_ff^-1 M_fr) u + n_r - M_rf M_ff^-1 n_f,  n = h + c + k + D v,
-    u = a_d - Gv e' - Gp e - Gi int(e) in the gross motion, so that e'' + Gv e' + Gp e = 0; after
-    it u = -G [e; q_f - q_f0; e'; q_f'] if there is a second loop. n holds the 1/2 q_f'(dK/dl)q_f
-    of a sliding link and the plant's own damping. Source: [TG95], (31)-(37).
+    u = a_r - Gv e' - Gp e - Gi int(e) in the gross motion, so that e'' + Gv e' + Gp e = 0 about
+    the motion desired of what the torques act on, `Signals.driven`, of which a_r is the
+    acceleration; after it u = -G [e; q_f - q_f0; e'; q_f'] if there is a second loop. n holds the
+    1/2 q_f'(dK/dl)q_f of a sliding link and the plant's own damping. Source: [TG95], (31)-(37).
 
     The torques act on r: on rigid joints and on the rotors of flexible ones. Of a flexible joint
     the link's angle belongs to f, with the elastic coordinates: through a spring it cannot be given
-    an acceleration at once. Rotors then follow the reference exactly, and links behind them as the
-    springs let them, until the second loop damps what is left.
+    an acceleration at once. Rotors then follow their reference exactly, under gravity q_d + c_r/k,
+    and links behind them as the springs let them, until the second loop damps what is left.
 
     Raises
     ------
@@ -46,18 +47,19 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
     signals = law_signals(plant, integral=Gi is not None)
     Gp, Gv = per_joint(design.joint_gains.Gp, m), per_joint(design.joint_gains.Gv, m)
     _require_stable_joints(Gp, Gv, Gi)
-    u = signals.a_d - Gv * signals.error_rate - Gp * signals.error
+    u = signals.driven[2] - Gv * signals.error_rate - Gp * signals.error
     integral = ca.DM(Gi) * signals.z if Gi is not None else 0
     linear = linearise(plant.nominal, plant.straight(reference.final))
-    feedback = None
+    feedback, summed = None, signals.error
     if design.second_loop:
         feedback = design_second_loop(linear, plant.drives, design.second_loop)
         if Gi is not None:
             _require_stable_integral(linear, plant.drives, feedback, Gi)
         u = (1 - signals.s) * u + signals.s * _second(signals, feedback, linear)
+        summed = (1 - signals.s) * summed + signals.s * _driven_sag(signals, linear)
     tau = decoupling_torque(plant, signals, u - integral)
     return LawParts(
-        law=signals.law(tau),
+        law=signals.law(tau, summed),
         n_state=signals.z.numel(),
         feedback=feedback,
         assumptions=(_KNOWN, *([_ROTORS] if plant.rotors else [])),
@@ -88,6 +90,16 @@ def _second(signals: Signals, feedback: StateFeedback, linear: LinearPlant) -> c
     order = [*signals.drives, *passive_rows(len(linear.q0), signals.drives)]
     state = ca.vertcat(signals.q[order] - ca.DM(linear.q0[order]), signals.v[order])
     return -ca.DM(feedback.gain) @ state
+
+
+def _driven_sag(signals: Signals, linear: LinearPlant) -> ca.SX:
+    """Error (m, 1) of what the torques act on, from where the second loop rests.
+
+    An integral of `Signals.error` would pull rotors to q_d + c_r/k, which leaves out what the
+    links' sag adds to the load of the springs, against a second loop that knows it.
+    """
+    drives = list(signals.drives)
+    return signals.q[drives] - ca.DM(linear.q0[drives])
 
 
 def _require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:

@@ -57,10 +57,10 @@ class Signals:
         """Rate of `error` (m, 1)."""
         return self.v[list(self.drives)] - self.driven[1]
 
-    def law(self, tau: ca.SX) -> ca.Function:
-        """Make the law that gives `tau` (m, 1) and integrates the joint error."""
+    def law(self, tau: ca.SX, summed: ca.SX | None = None) -> ca.Function:
+        """Make the law that gives `tau` (m, 1) and integrates `summed` (m, 1), or else `error`."""
         inputs = [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v, *self.unknown]
-        z_rate = self.error if self.z.numel() else ca.SX(0, 1)
+        z_rate = (self.error if summed is None else summed) if self.z.numel() else ca.SX(0, 1)
         return ca.Function("law", inputs, [ca.densify(tau), z_rate], {"cse": True})
 
 

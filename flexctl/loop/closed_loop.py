@@ -15,7 +15,7 @@ from flexctl.errors import InputError
 from flexctl.loop.measurement import Measurement, make_measurement
 from flexctl.loop.run import why_out_of_range
 from flexctl.loop.schedule import JUMP
-from flexctl.plant import Plant, assemble_plant, followed_range
+from flexctl.plant import Plant, assemble_plant, followed_range, missing_terms
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class ClosedLoop:
         follows = index < self.truth.m and any(plant.bodies[index].mixes for plant in plants)
         return why_out_of_range(self.truth, index, follows=follows)
 
-    @property
+    @cached_property
     def assumptions(self) -> tuple[str, ...]:
         """What every number of this loop rests on, in sentences."""
         loop = self.controller
@@ -67,7 +67,9 @@ class ClosedLoop:
         measured = () if loop.design.open_loop else (self.measurement.assumption,)
         if loop.observer:
             measured = (self.measurement.gauge_assumption,) if loop.observer.reads_gauges else ()
-        return (*loop.assumptions, *measured, sampling)
+        missing = missing_terms(self.truth.arm, loop.reference.final)
+        where = (f"at the reference's end, {sentence}" for sentence in missing)
+        return (*loop.assumptions, *measured, sampling, *where)
 
     @cached_property
     def content(self) -> str:

@@ -17,9 +17,9 @@ from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.integrators import Integrator
 from flexctl.loop.library import RUN, build, external, library
-from flexctl.loop.run import STEEPEST, Run, RunFailure, Tolerance, why_too_steep
+from flexctl.loop.run import Run, RunFailure, Tolerance, out_of_steps, why_too_steep
 from flexctl.loop.schedule import Event
-from flexctl.plant import cached_library
+from flexctl.plant import STEEPEST, cached_library
 
 _FOLDER = Path(__file__).parent
 _SOURCES = (
@@ -151,10 +151,10 @@ def run_compiled(
     step: float | None,
     events: Sequence[Event],
     times: Array,
-    start: tuple[Array, Array, Array],
+    start: tuple[Array, Array, Array, Array],
     tolerance: Tolerance,
 ) -> Run | RunFailure:
-    """Integrate a closed loop from `start` = (q0, v0, tau0), sampled at `times` (N,) [s]."""
+    """Integrate a closed loop from `start` = (q0, v0, tau0, z0), sampled at `times` (N,) [s]."""
     n, m, N = loop.truth.n, loop.truth.m, len(times)
     n_z = loop.controller.n_state
     shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N), "z": (n_z, N)}
@@ -189,8 +189,8 @@ def run_compiled(
         lowest=lowest,
         highest=highest,
     )
-    q0, v0, tau0 = start
-    initial = _contiguous(q0, v0, loop.controller.initial_state(), tau0)
+    q0, v0, tau0, z0 = start
+    initial = _contiguous(q0, v0, z0, tau0)
     status = _load_driver(driver).flexctl_simulate(
         ct.byref(problem),
         *(values.ctypes.data_as(_doubles) for values in initial),
@@ -201,7 +201,15 @@ def run_compiled(
         why = _why(loop, status, result.index)
         remedy = "take a smaller one or another integrator" if status == _NO_CONVERGENCE else ""
         exhausted = status == _TOO_MANY_STEPS
-        return RunFailure(time=result.time, why=why, exhausted=exhausted, remedy=remedy)
+        if exhausted:
+            why = out_of_steps(tolerance.max_steps)
+        return RunFailure(
+            time=result.time,
+            why=why,
+            numerical=status in _NUMERICAL,
+            exhausted=exhausted,
+            remedy=remedy,
+        )
     return Run(
         steps=result.steps,
         rejected=result.rejected,
@@ -272,14 +280,14 @@ def _why(loop: ClosedLoop, status: int, index: int) -> str:
         return loop.why_out_of_range(index)
     if status == _TOO_STEEP:
         return why_too_steep(loop.truth, index)
-    return _WHY[status]
+    return _WHY.get(status, "")
 
 
 _TOO_MANY_STEPS, _OUT_OF_RANGE, _TOO_STEEP, _NO_CONVERGENCE = 3, 7, 8, 9
+_NUMERICAL = (2, _TOO_MANY_STEPS, 5, _NO_CONVERGENCE)  # the integrator's doing, maybe
 _WHY = {
     1: "there is not enough memory",
     2: "the motion grows without bound: no step is small enough to follow it",
-    3: "it took too many steps",
     4: "the motion grows without bound: the state is no longer finite",
     5: "the mass matrix or the iteration matrix is singular",
     6: "the accelerations at the start of a phase are not finite",

@@ -145,6 +145,10 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     try:
         trajectory = simulate(loop, times=_sample_times(loop), tolerance=_TOLERANCE)
     except RunError as error:
+        if error.exhausted:  # that says nothing of the loop
+            found.missing.update(dict.fromkeys(("tracking", "residual", "effort"), str(error)))
+            linear = _linear(found, poses, stability)
+            return found.evaluation(rest=resting, stability=stability, **linear)
         why = _explain(error, stability)
         return found.evaluation(rest=resting, stability=stability, failed=why)
     except ComputationError as error:
@@ -160,11 +164,11 @@ def _judged(
     run: Trajectory,
 ) -> Evaluation:
     """Judge a loop whose run is there."""
-    loop, get = found.loop, found.get
+    loop = found.loop
     no_rest = find_no_rest(loop.controller)
     if resting and not no_rest:
         resting = _seen_in(loop, poses, resting, run)
-    final = poses.final if poses and stability and stability.stable is True else None
+    linear, sound = _linear(found, poses, stability), stability and stability.stable is True
     saturated = run.saturated > 0
     return found.evaluation(
         rest=resting,
@@ -172,15 +176,28 @@ def _judged(
         residual=None if no_rest else judge_residual(run, loop.controller),
         effort=judge_effort(run),
         stability=stability,
-        margins=final and get("margins", lambda: find_margins(final)),
-        min_sampling_rate=final
-        and get("margins.min_sampling_rate", lambda: smallest_sampling_rate(final)),
-        stiffness=get("stiffness", lambda: judge_stiffness(loop)),
+        **linear,
         trajectory=run,
         no_rest=no_rest,
         failed=(why_it_leaves(loop, resting) or None) if resting else None,
-        further=_what_limits(loop, saturated) if saturated.any() and final else (),
+        further=_what_limits(loop, saturated) if saturated.any() and sound else (),
     )
+
+
+def _linear(
+    found: _Found, poses: LinearPoses | None, stability: Stability | None
+) -> dict[str, Any]:
+    """Find the metrics of a linear loop, margins only of a stable one."""
+    get, final = (
+        found.get,
+        poses.final if poses and stability and stability.stable is True else None,
+    )
+    return {
+        "margins": final and get("margins", lambda: find_margins(final)),
+        "min_sampling_rate": final
+        and get("margins.min_sampling_rate", lambda: smallest_sampling_rate(final)),
+        "stiffness": get("stiffness", lambda: judge_stiffness(found.loop)),
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,10 +12,11 @@ import scipy.integrate
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.run import Run, RunFailure, Tolerance
+from flexctl.loop.run import Run, RunFailure, Tolerance, out_of_steps
 from flexctl.loop.schedule import Event
 from flexctl.loop.stretch import Signals, Stretch
 
+_PER_STEP = 12  # evaluations of the right-hand side in a step
 _METHODS = {
     "esdirk": ("Radau", "Radau IIA of order 5 (SciPy)"),
     "explicit": ("DOP853", "Dormand-Prince 8(5,3) (SciPy)"),
@@ -27,10 +28,10 @@ def run_interpreted(
     name: str,
     events: Sequence[Event],
     times: Array,
-    start: tuple[Array, Array, Array],
+    start: tuple[Array, Array, Array, Array],
     tolerance: Tolerance,
 ) -> Run | RunFailure:
-    """Integrate a closed loop from `start` = (q0, v0, tau0), sampled at `times` (N,) [s].
+    """Integrate a closed loop from `start` = (q0, v0, tau0, z0), sampled at `times` (N,) [s].
 
     Raises
     ------
@@ -45,15 +46,16 @@ def run_interpreted(
     method, words = _METHODS[name]
     stretch = Stretch(loop, start[2])
     signals = Signals(stretch, times)
-    x = stretch.state(*start[:2])
+    x = stretch.state(start[0], start[1], start[3])
     options = {"method": method, "rtol": tolerance.relative, "atol": _absolute(stretch, tolerance)}
     steps = evaluations = 0
     if why := stretch.why_beyond(x):
         return RunFailure(time=events[0].time, why=why)
+    limit = _PER_STEP * tolerance.max_steps
     for span in stretch.spans(events, x):
-        done = _solve(stretch, span, x, options)
-        if why := _failure(stretch, done):
-            return RunFailure(time=span[0] if done is None else float(done.t[-1]), why=why)
+        done = _solve(stretch, span, x, options, limit - evaluations)
+        if failure := _failure(stretch, done, span[0], limit):
+            return failure
         steps, evaluations = steps + len(done.t) - 1, evaluations + done.nfev
         signals.fill(*span, done.sol)
         x[:] = done.y[:, -1]
@@ -83,24 +85,61 @@ def _range_left(stretch: Stretch) -> Callable[[float, Array], float]:
     return room
 
 
-def _solve(stretch: Stretch, span: tuple[float, float], x: Array, options: dict[str, Any]) -> Any:
-    """Call SciPy's integrator without its warnings; None where it meets what is not finite."""
+class _OutOfStepsError(Exception):
+    """A run has evaluated its right-hand side as often as it may: `time` [s] is where."""
+
+    def __init__(self, time: float) -> None:
+        super().__init__()
+        self.time = time
+
+
+def _limited(stretch: Stretch, left: int) -> Callable[[float, Array], Array]:
+    """Right-hand side of a stretch that may be evaluated `left` times."""
+    count = 0
+
+    def rate(t: float, x: Array) -> Array:
+        nonlocal count
+        count += 1
+        if count > left:
+            raise _OutOfStepsError(t)
+        return stretch.rate(t, x)
+
+    return rate
+
+
+def _solve(
+    stretch: Stretch, span: tuple[float, float], x: Array, options: dict[str, Any], left: int
+) -> Any:
+    """Call SciPy's integrator without its warnings; an exception where it does not return.
+
+    `left` is how often the right-hand side may be evaluated.
+    """
+    rate, room = _limited(stretch, left), _range_left(stretch)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
             return scipy.integrate.solve_ivp(
-                stretch.rate, span, x, dense_output=True, events=_range_left(stretch), **options
+                rate, span, x, dense_output=True, events=room, **options
             )
-        except (ValueError, np.linalg.LinAlgError):
-            return None
+        except (ValueError, np.linalg.LinAlgError, _OutOfStepsError) as error:
+            return error
 
 
-def _failure(stretch: Stretch, done: Any) -> str | None:
-    """Say why a stretch was not integrated to its end; None where it was."""
-    if done is None:
-        return "the motion grows without bound: the state is no longer finite"
+def _failure(stretch: Stretch, done: Any, begin: float, limit: int) -> RunFailure | None:
+    """Say why a stretch from `begin` [s] was not integrated to its end; None where it was."""
+    if isinstance(done, _OutOfStepsError):
+        why = out_of_steps(limit // _PER_STEP)
+        return RunFailure(time=done.time, why=why, numerical=True, exhausted=True)
+    if isinstance(done, Exception):
+        why = "the motion grows without bound: the state is no longer finite"
+        return RunFailure(time=begin, why=why, numerical=True)
+    end = float(done.t[-1])
     if done.status == 1:
-        return stretch.why_end(done.y_events[0][-1])
-    if not done.success or not np.isfinite(done.y[:, -1]).all():
-        return str(done.message)
+        return RunFailure(time=end, why=stretch.why_end(done.y_events[0][-1]))
+    if not done.success:
+        why = f"SciPy gives up: {str(done.message).rstrip('.')}"
+        return RunFailure(time=end, why=why, numerical=True)
+    if not np.isfinite(done.y[:, -1]).all():
+        why = "the motion grows without bound: the state is no longer finite"
+        return RunFailure(time=end, why=why, numerical=True)
     return None

@@ -95,10 +95,17 @@ class LinearLoop:
         Multipliers at zero, which a delay brings, are left out: they are gone after one sample.
         """
         if self.sample_time is None or not self.K.any():  # without feedback nothing is sampled
-            return np.linalg.eigvals(self.A + self.B @ self.K).astype(complex)
+            return np.linalg.eigvals(self._in_modes).astype(complex)
         z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
         z = z[np.abs(z) > _VANISHED].astype(complex)
         return (np.log(z) / self.sample_time).astype(complex)
+
+    @property
+    def _in_modes(self) -> Array:
+        """Closed loop of the arm's modal states and z: similar to A + B K, and keeps its digits."""
+        A, B, T = self.plant.modal
+        closed = [[A + B @ self.feedback @ T, B @ self.integral_gain], [self.E @ T, self.F]]
+        return np.block(closed)
 
     @property
     def sampled(self) -> bool:

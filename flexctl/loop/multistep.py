@@ -16,12 +16,13 @@ from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.integrators import Integrator
 from flexctl.loop.library import build
-from flexctl.loop.run import Run, RunFailure, Tolerance
+from flexctl.loop.run import Run, RunFailure, Tolerance, out_of_steps
 from flexctl.loop.schedule import Event
 from flexctl.loop.stretch import Signals, Stretch
 from flexctl.plant import compile_functions
 
 _CHECKS = 200  # times of a run at which ranges are looked at, if it is not sampled more often
+_TOO_MUCH = "CV_TOO_MUCH_WORK"  # what SUNDIALS says when it has taken all of its steps
 _DIGITS = 12  # of times relative to a stretch: those of a periodic law are then alike
 _OPTIONS = {
     "adams": {
@@ -87,10 +88,10 @@ class _Solver:
 
     def integrate(
         self, x: Array, p: Array, grid: tuple[float, ...]
-    ) -> tuple[Array, int, int] | None:
+    ) -> tuple[Array, int, int] | str:
         """States (., len(grid)) at times `grid` of a stretch, with its steps and evaluations.
 
-        None where SUNDIALS gives up.
+        Where SUNDIALS gives up, what it says.
         """
         if grid not in self._made:
             name = f"stretch{len(self._made)}"
@@ -99,8 +100,8 @@ class _Solver:
         integrator = self._made[grid]
         try:
             scaled = np.array(integrator(x0=x / self._scale, p=p)["xf"])
-        except RuntimeError:
-            return None
+        except RuntimeError as error:
+            return str(error)
         counts = integrator.stats()
         states = scaled * self._scale[:, None]
         return states, int(counts["nsteps"]), int(counts["nfevals"])
@@ -112,13 +113,13 @@ def run_multistep(
     method: Integrator,
     events: Sequence[Event],
     times: Array,
-    start: tuple[Array, Array, Array],
+    start: tuple[Array, Array, Array, Array],
     tolerance: Tolerance,
 ) -> Run | RunFailure:
-    """Integrate a closed loop from `start` = (q0, v0, tau0), sampled at `times` (N,) [s]."""
+    """Integrate a closed loop from `start` = (q0, v0, tau0, z0), sampled at `times` (N,) [s]."""
     stretch, solver = Stretch(loop, start[2]), _Solver(loop, name, tolerance)
     signals = Signals(stretch, times)
-    x = stretch.state(*start[:2])
+    x = stretch.state(start[0], start[1], start[3])
     steps = evaluations = 0
     if why := stretch.why_beyond(x):
         return RunFailure(time=events[0].time, why=why)
@@ -127,9 +128,8 @@ def run_multistep(
         p = np.array([stretch.phase, begin, length, *stretch.torque])
         grid = _grid(times, begin, length, events[-1].time / _CHECKS)
         done = solver.integrate(x, p, grid)
-        if done is None:
-            why = "SUNDIALS gives up: the motion grows without bound, or takes too many steps"
-            return RunFailure(time=begin, why=why)
+        if isinstance(done, str):
+            return _given_up(begin, done, tolerance.max_steps)
         states, steps, evaluations = done[0], steps + done[1], evaluations + done[2]
         for share, state in zip(grid, states.T, strict=True):
             if why := stretch.why_beyond(state):
@@ -145,6 +145,14 @@ def run_multistep(
         integrator=f"{method.words}, functions in {solver.backend}",
         **signals.all(),
     )
+
+
+def _given_up(begin: float, said: str, max_steps: int) -> RunFailure:
+    """Say why SUNDIALS ended in a stretch from `begin` [s]: for want of steps, or otherwise."""
+    exhausted = _TOO_MUCH in said
+    why = "SUNDIALS gives up: the motion grows without bound"
+    why = out_of_steps(max_steps) if exhausted else why
+    return RunFailure(time=begin, why=why, numerical=True, exhausted=exhausted)
 
 
 def _grid(times: Array, begin: float, length: float, interval: float) -> tuple[float, ...]:

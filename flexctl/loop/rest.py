@@ -326,7 +326,8 @@ def _fall(balance: _Balance, X: Array) -> Array | None:
         slopes, left = turn[:, None] * balance.slopes(X), turn * balance.left(X)
         step = np.linalg.solve(inertia / h + slopes, -left)
         moved = np.abs(step[:n]).max()
-        if not np.isfinite(moved) or moved > _LEAP:
+        # an implicit step that is longer than the time in which the arm leaves a maximum goes back
+        if not np.isfinite(moved) or moved > _LEAP or step @ left > 0:
             h /= 4
             continue
         X, h = X + step, 2 * h

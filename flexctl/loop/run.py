@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from flexctl.catalogue import TWIST
 from flexctl.checks import Array
-from flexctl.plant import Plant
+from flexctl.plant import STEEPEST, Plant
 
 
 def why_out_of_range(plant: Plant, index: int, *, follows: bool) -> str:
@@ -19,10 +19,9 @@ def why_out_of_range(plant: Plant, index: int, *, follows: bool) -> str:
         return f"{name} leaves its beam, or its limits by more than its modes were made for"
     if index < plant.rigid:
         return f"{name} leaves its beam: the free length must lie within it"
+    if name.endswith(".slope") or f".{TWIST}." in name:
+        return f"{name} grows beyond {plant.valid_range[1][index]:.3g} rad"
     return f"the deflection of {name.split('.')[0]} grows beyond its own length"
-
-
-STEEPEST = 0.5  # slope [rad] of a line beyond which the beam theory, linear in it, no longer holds
 
 
 def why_too_steep(plant: Plant, line: int) -> str:
@@ -37,6 +36,11 @@ def why_too_steep(plant: Plant, line: int) -> str:
         f"{link} bends beyond the theory: the slope of its tip exceeds {STEEPEST:g} rad (too soft, "
         "too fast, or foreshortening left out)"
     )
+
+
+def out_of_steps(max_steps: int) -> str:
+    """Say that a run took as many steps as it may, which is no statement about the loop."""
+    return f"the {max_steps} steps that it may take are used up"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +83,15 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFailure:
-    """A run that could not be finished: when [s], why, and whether for want of steps only.
+    """A run that could not be finished: when [s] and why.
 
-    `remedy` says what to try where the integrator, not the loop, is to blame.
+    `numerical` says that the integrator ended it, not the model, so that another one may get
+    through; `exhausted` that it did so for want of steps only. `remedy` says what to try where the
+    integrator, not the loop, is to blame.
     """
 
     time: float
     why: str
+    numerical: bool = False
     exhausted: bool = False
     remedy: str = ""

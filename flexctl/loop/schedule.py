@@ -52,7 +52,8 @@ def schedule(controller: Controller, duration: float) -> list[Event]:
     if controller.sample_time is not None:
         events += _samples(controller, controller.sample_time, duration, slack)
     last = Event(time=duration, kind=PHASE, index=0, phase=_phase(controller, duration, slack))
-    before = sorted((e for e in events if e.time < duration - slack), key=lambda e: e.time)
+    begun = (e for e in events if e.time == 0 or e.time < duration - slack)
+    before = sorted(begun, key=lambda e: e.time)
     together = _join([round(event.time, _DECIMALS) for event in before], slack)
     joined = [replace(event, time=t) for event, t in zip(before, together, strict=True)]
     return [*sorted(joined, key=lambda event: (event.time, event.kind)), last]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -27,10 +27,15 @@ from flexctl.loop.stiffness import (
     moments,
     require_stable_step,
 )
+from flexctl.loop.stretch import Stretch
 from flexctl.loop.trajectory import EnergyAccount, Trajectory
 from flexctl.plant import Plant, find_equilibrium, require_inertia
 
 DEFAULT_SAMPLES = 1001
+_OFTEN, _SOME = (
+    3,
+    20_000,
+)  # steps of a first trial: so many times what stability asks for, and these
 _MOST_STEPS = 1e8  # of a fixed step: minutes of the smallest arm
 
 
@@ -42,7 +47,7 @@ def simulate(
     tolerance: Tolerance | None = None,
     integrator: str = AUTO,
     step: float | None = None,
-    start: tuple[Array, Array] | None = None,
+    start: tuple[Array, ...] | None = None,
 ) -> Trajectory:
     """Simulate a closed loop, by default from rest at the start of its reference.
 
@@ -53,7 +58,8 @@ def simulate(
     times
         When to sample the run [s], (N,), ascending from at least 0; by default 1001 times.
     duration
-        Length of the run [s]; the design's by default, or the last of `times` if later.
+        Length of the run [s], also shorter than the design's, which is the default, or the last of
+        `times` if that is later. No time may lie beyond a length that is given.
     tolerance
         Error per step, of the integrators that control it.
     integrator
@@ -61,7 +67,9 @@ def simulate(
     step
         Step [s] of an integrator with a fixed one.
     start
-        Coordinates and rates of the truth plant at the start, (n,) each.
+        Coordinates and rates of the truth plant at the start, (n,) each, and, if given, the law's
+        states (n_z,): the run then begins as if the law had been at work, so that what it asks for
+        there is what acts until a sampled law's first sample does.
 
     Returns
     -------
@@ -73,7 +81,8 @@ def simulate(
     InputError
         When the times do not ascend, the integrator is unknown, or its step missing or unstable.
     RunError
-        When the run cannot be finished, as when the loop diverges: says when and why.
+        When the run cannot be finished, as when the loop diverges: says when and why. One that is
+        `exhausted` ran out of steps, which says nothing about the loop.
     ComputationError
         When the energy account does not close, so that the run cannot be trusted, or when some
         motion of the arm moves no mass.
@@ -81,30 +90,45 @@ def simulate(
     begun = time.perf_counter()
     integrator, step = check_integration(integrator, step, tolerance=tolerance is not None)
     tolerance = tolerance or Tolerance()
-    duration = loop.duration if duration is None else duration
-    times = np.linspace(0, duration, DEFAULT_SAMPLES) if times is None else np.asarray(times, float)
-    _check_times(times)
-    duration = checks.positive("duration", max(duration, float(times[-1])))
+    times, duration = _span(loop, times, duration)
     _check_steps(step, duration)
-    q0, v0, tau0 = initial_state(loop)
-    require_inertia(loop.truth, q0)
-    if start is not None:
-        q0, v0 = (checks.shape("start", np.asarray(x, float), (loop.truth.n,)) for x in start)
+    rest = (*initial_state(loop), loop.controller.initial_state())
+    require_inertia(loop.truth, rest[0])
+    begin = rest if start is None else _begin_at(loop, start, rest)
     events = schedule(loop.controller, duration)
-    run = _integrate(loop, integrator, step, events, times, (q0, v0, tau0), tolerance)
+    run = _integrate(loop, integrator, step, events, times, begin, tolerance)
     if isinstance(run, RunFailure):
         raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
-            f"t = {run.time:.4g} s: {run.why}; {run.remedy or _way_out(loop)}",
+            f"t = {run.time:.4g} s: {run.why}; {run.remedy or _way_out(loop, run)}",
             time=run.time,
             why=run.why,
+            exhausted=run.exhausted,
         )
     trajectory = _trajectory(loop, run, times, time.perf_counter() - begun)
     _require_balance(loop, trajectory, integrator)
     return trajectory
 
 
-_Start = tuple[Array, Array, Array]  # q0, v0, tau0
+_Start = tuple[Array, Array, Array, Array]  # q0, v0, tau0, z0
+
+
+def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: _Start) -> _Start:
+    """Take coordinates, rates and perhaps the law's states from `start`, what is left from rest."""
+    n, n_z = loop.truth.n, loop.controller.n_state
+    if len(start) not in (2, 3):
+        raise InputError(f"start: expected (q, v) or (q, v, z), got {len(start)} arrays")
+    sizes = {"q": n, "v": n, "z": n_z}
+    given = [
+        checks.shape(f"start: {name}", np.asarray(values, float), (size,))
+        for (name, size), values in zip(sizes.items(), start, strict=False)
+    ]
+    if len(given) == 2:
+        return given[0], given[1], rest[2], rest[3]
+    stretch = Stretch(loop, rest[2])
+    stretch.phase = schedule(loop.controller, loop.duration)[0].phase
+    tau0, _ = stretch.law(0.0, np.concatenate(given))
+    return given[0], given[1], tau0, given[2]
 
 
 def _integrate(
@@ -138,28 +162,76 @@ def _integrate(
 def _integrate_well(
     loop: ClosedLoop, events: Sequence[Event], times: Array, start: _Start, tolerance: Tolerance
 ) -> Run | RunFailure:
-    """Run esdirk if it gets by with few enough steps, else the explicit method."""
+    """Run esdirk if it gets by with few enough steps, else the explicit method.
+
+    Where one of them is stopped by its own numbers, not by the model, the other is tried.
+    """
     poles = [local_poles(loop, at.q, at.t, at.phase) for at in moments(loop, start[:2], events)]
     turned, stretches = count_turns(np.concatenate(poles), events), count_stretches(events)
-    budget = min(esdirk_budget(turned, stretches), tolerance.max_steps)
-    if loop.controller.observer:
-        budget = 0  # esdirk would iterate the observer's states along, which are as fast
-    rest = (events, times, start)
     why = f"chosen as the loop is not stiff: its fastest mode asks for {turned} steps only"
     if turned > EASY_STEPS:
         why = f"chosen as its fastest mode asks for {turned} steps, its events for {stretches}"
-    if budget:
-        # SciPy's Radau, which stands in for esdirk without a compiler, cannot be limited
-        limited = tolerance if driver_library() is None else replace(tolerance, max_steps=budget)
-        trial = _integrate(loop, "esdirk", None, *rest, limited)
-        asked = f"its fastest mode asks the explicit method for {turned} steps"
-        if isinstance(trial, Run):
-            return replace(trial, integrator=f"{trial.integrator} (chosen as {asked})")
-        if not trial.exhausted or budget == tolerance.max_steps:
-            return trial
-        why = f"chosen as {asked}, and esdirk for more than {budget}"
-    run = _integrate(loop, "explicit", None, *rest, tolerance)
-    return replace(run, integrator=f"{run.integrator} ({why})") if isinstance(run, Run) else run
+    failed: dict[str, str] = {}
+    runs: dict[str, Run | RunFailure] = {}
+    for name, most in _attempts(loop, turned, stretches, tolerance.max_steps):
+        before = runs.get(name)
+        if before and not (isinstance(before, RunFailure) and before.exhausted):
+            continue  # more steps are of no use
+        tried = replace(tolerance, max_steps=most)
+        run = runs[name] = _integrate(loop, name, None, events, times, start, tried)
+        if isinstance(run, RunFailure) and not run.numerical:
+            return run
+        ended = _why_not(loop, run, most)
+        if isinstance(run, Run) and not ended:
+            words = _choice(name, why, turned, failed)
+            return replace(run, integrator=f"{run.integrator} ({words})")
+        failed[name] = f"{name} {ended}"
+    return _furthest(list(runs.values()), " and ".join(runs))
+
+
+def _why_not(loop: ClosedLoop, run: Run | RunFailure, most: int) -> str:
+    """Say why another integrator should be tried; empty where a run is trusted."""
+    if isinstance(run, RunFailure):
+        return f"for more than {most}" if run.exhausted else f"stops at t = {run.time:.3g} s"
+    off = _energy(loop, run).imbalance
+    return f"is off by {off:.1g} of the energy" if off > BALANCE else ""
+
+
+def _attempts(
+    loop: ClosedLoop, turned: int, stretches: int, max_steps: int
+) -> list[tuple[str, int]]:
+    """Integrators to try, each with the steps that it may take.
+
+    Neither runs long before the other has had as many. SciPy's Radau stands in for esdirk without
+    a compiler, and an observer's states, which are fast, are not for esdirk.
+    """
+    budget = min(esdirk_budget(turned, stretches), max_steps)
+    first = min(_OFTEN * max(turned, stretches) + _SOME, max_steps)
+    wanted = [("esdirk", budget)] if budget else []
+    wanted += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
+    if driver_library() is None:  # a trial that ends early costs as much as one that does not
+        wanted = [(name, max_steps) for name, _ in wanted]
+    if loop.controller.observer:
+        wanted = [(name, most) for name, most in wanted if name != "esdirk"]
+    return list(dict.fromkeys(wanted))
+
+
+def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
+    """Say why an integrator was chosen, and what the others that were tried ended in."""
+    asked = f"chosen as its fastest mode asks the explicit method for {turned} steps"
+    if failed:
+        return f"{asked}, and {', '.join(failed.values())}"
+    return asked if name == "esdirk" else why
+
+
+def _furthest(runs: Sequence[Run | RunFailure], tried: str) -> Run | RunFailure:
+    """Of runs of which none is trusted, one that came to its end, or the furthest one."""
+    failures = [run for run in runs if isinstance(run, RunFailure)]
+    if len(failures) < len(runs):
+        return next(run for run in runs if isinstance(run, Run))
+    furthest = max(failures, key=lambda run: run.time)
+    exhausted = any(run.exhausted for run in failures)
+    return replace(furthest, why=f"{furthest.why} (tried: {tried})", exhausted=exhausted)
 
 
 def initial_state(loop: ClosedLoop) -> tuple[Array, Array, Array]:
@@ -167,6 +239,22 @@ def initial_state(loop: ClosedLoop) -> tuple[Array, Array, Array]:
     truth = loop.truth
     q0, tau0 = find_equilibrium(truth, truth.straight(loop.controller.reference.start))
     return q0, np.zeros(truth.n), tau0
+
+
+def _span(loop: ClosedLoop, times: Array | None, duration: float | None) -> tuple[Array, float]:
+    """Return the times of a run (N,) and its length [s]: none lies beyond a length given."""
+    length = checks.positive("duration", loop.duration if duration is None else duration)
+    if times is None:
+        return np.linspace(0, length, DEFAULT_SAMPLES), length
+    times = np.asarray(times, float)
+    _check_times(times)
+    if duration is None:
+        return times, max(length, float(times[-1]))
+    if times[-1] > length:
+        raise InputError(
+            f"times: expected none beyond the duration of {length:g} s, got {times[-1]:g}"
+        )
+    return times, length
 
 
 def _check_times(times: Array) -> None:
@@ -183,8 +271,13 @@ def _check_steps(step: float | None, duration: float) -> None:
         )
 
 
-def _way_out(loop: ClosedLoop) -> str:
+def _way_out(loop: ClosedLoop, run: RunFailure) -> str:
     """Say what to try after a run that could not be finished."""
+    if run.exhausted:
+        return (
+            "that says nothing of the loop: ask for a larger tolerance, a shorter run or another "
+            "integrator, or take a coarser truth plant"
+        )
     if loop.controller.reference.torque:
         return "its torques are given: make them smaller or the links stiffer"
     if loop.controller.design.open_loop:
@@ -213,7 +306,6 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
     truth = loop.truth
     phase = np.zeros((1, len(times)))
     _, desired, desired_rate, _ = evaluate_columns(loop, "reference", times[None, :], phase)
-    kinetic, strain, gravity = evaluate_columns(loop, "energies", run.q, run.v)
     deflection, slope = evaluate_columns(loop, "deflections", run.q)
     lines = truth.lines
     return Trajectory(
@@ -230,13 +322,7 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
         rest_tip=_rest_tip(loop),
         deflection=dict(zip(lines, deflection, strict=True)),
         slope=dict(zip(lines, slope, strict=True)),
-        energy=EnergyAccount(
-            kinetic=kinetic[0],
-            strain=strain[0],
-            potential=gravity[0],
-            supplied=run.supplied,
-            dissipated=run.dissipated,
-        ),
+        energy=_energy(loop, run),
         coordinates=truth.coordinates,
         joints=truth.joints,
         drives=truth.drives,
@@ -248,6 +334,18 @@ def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -
         integrator=run.integrator,
         assumptions=loop.assumptions,
         tracks=not loop.controller.reference.torque,
+    )
+
+
+def _energy(loop: ClosedLoop, run: Run) -> EnergyAccount:
+    """Energy account of a run at its samples."""
+    kinetic, strain, gravity = evaluate_columns(loop, "energies", run.q, run.v)
+    return EnergyAccount(
+        kinetic=kinetic[0],
+        strain=strain[0],
+        potential=gravity[0],
+        supplied=run.supplied,
+        dissipated=run.dissipated,
     )
 
 

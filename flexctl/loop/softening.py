@@ -55,3 +55,15 @@ def soften_design(design: Design, s: float) -> Design:
         update = {"Kp": tuple(map(tuple, s * Kp)), "Kv": tuple(map(tuple, np.sqrt(s) * Kv))}
         changed = fast.model_copy(update=update)
     return design.model_copy(update={"fast_loop": changed})
+
+
+def slowed_design(design: Design, s: float) -> Design:
+    """Slow gains of a composite design in the time t sqrt(s): Gp/s, Gv/sqrt(s).
+
+    In that time an arm with s times the stiffness and the same damping ratios is the arm with 1/s
+    of the gravity, M a + c/s + K q + D v = B tau/s, and the fast gains that grow with the stiffness
+    are those without a factor.
+    """
+    gains = design.joint_gains
+    slowed = {"Gp": tuple(g / s for g in gains.Gp), "Gv": tuple(g / s**0.5 for g in gains.Gv)}
+    return design.model_copy(update={"gains": gains.model_copy(update=slowed)})

@@ -13,9 +13,9 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.library import load
-from flexctl.loop.run import STEEPEST, why_too_steep
+from flexctl.loop.run import why_too_steep
 from flexctl.loop.schedule import APPLY, SAMPLE, Event
-from flexctl.plant import Evaluator
+from flexctl.plant import STEEPEST, Evaluator
 
 
 class Stretch:
@@ -36,9 +36,9 @@ class Stretch:
         self._reference = Evaluator(load(loop, "reference"))
         self._law = Evaluator(load(loop, "law"))
 
-    def state(self, q: Array, v: Array) -> Array:
-        """State x of a run that begins at q, v (n,)."""
-        return np.concatenate([q, v, self.loop.controller.initial_state(), np.zeros(2)])
+    def state(self, q: Array, v: Array, z: Array) -> Array:
+        """State x of a run that begins at q, v (n,) and the law's states z (n_z,)."""
+        return np.concatenate([q, v, z, np.zeros(2)])
 
     def law(self, t: float, x: Array) -> tuple[Array, Array]:
         """Torques (m,) and integral rates (n_z,) from the state at time t."""

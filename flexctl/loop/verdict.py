@@ -23,16 +23,24 @@ def verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) -> 
     evaluations
         All of them.
     """
-    sentences = [*_best(ranked), *_next(ranked)] if ranked else ["No design holds this arm."]
+    sentences = [*_best(ranked), *_next(ranked)] if ranked else [_none(evaluations)]
     for e in evaluations:
         if e.failed:
             sentences.append(f"{e.name} fails.")
+        elif "tracking" in e.not_computed:
+            sentences.append(f"{e.name} was not judged: {e.not_computed['tracking']}.")
         elif not e.ranks and e.stability:
             rate = e.stability.spectral_abscissa
             sentences.append(f"{e.name} is unstable at the final pose (grows at {rate:.3g} 1/s).")
         elif e.no_rest and ranked and ranked[0].residual is not None:
             sentences.append(f"{e.name} is not judged at rest: {e.no_rest}.")
     return " ".join(sentences)
+
+
+def _none(evaluations: Sequence[Evaluation]) -> str:
+    """Say that no design ranks: none holds the arm, or that of some nothing is known."""
+    unknown = any("tracking" in e.not_computed and not e.failed for e in evaluations)
+    return "No design could be ranked." if unknown else "No design holds this arm."
 
 
 def _best(ranked: Sequence[Evaluation]) -> list[str]:

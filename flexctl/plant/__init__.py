@@ -9,6 +9,7 @@ from flexctl.plant.assembly import (
     tip_body,
     tip_load,
 )
+from flexctl.plant.buckling import LoadShares, lateral_shares, load_shares, missing_terms
 from flexctl.plant.carried_roots import CarriedPlant, carry_roots, root_errors
 from flexctl.plant.compilation import (
     Evaluator,
@@ -24,13 +25,16 @@ from flexctl.plant.operations import Operations, count_operations, count_written
 from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.plant.pose_modes import PosePlant, assemble_pose_plant
 from flexctl.plant.sliding import followed_range
+from flexctl.plant.slopes import STEEPEST
 from flexctl.plant.stiffness_error import StiffnessError
 
 __all__ = [
+    "STEEPEST",
     "CarriedPlant",
     "Evaluator",
     "Instructions",
     "LinearPlant",
+    "LoadShares",
     "Operations",
     "Plant",
     "PosePlant",
@@ -51,8 +55,11 @@ __all__ = [
     "find_equilibrium",
     "followed_range",
     "joint_range",
+    "lateral_shares",
     "linear_model",
     "linearise",
+    "load_shares",
+    "missing_terms",
     "reference_joints",
     "require_inertia",
     "root_errors",

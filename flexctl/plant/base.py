@@ -19,6 +19,11 @@ def base_pose(arm: Arm) -> tuple[ca.SX, ca.SX]:
     return ca.densify(ca.SX(ca.DM(R))), ca.SX(ca.DM(arm.base.position))
 
 
+def gravity_vector(arm: Arm, free: Mapping[str, ca.SX]) -> ca.SX:
+    """Gravity (3, 1) [m/s^2] in the base frame, numbers or the symbols that are free."""
+    return free.get("gravity", ca.SX(ca.DM(arm.gravity)))
+
+
 def payload_inertia(payload: RigidBody) -> Array:
     """Spatial inertia (6, 6) about the tip: velocity, then angular velocity, in the tip's axes.
 
@@ -35,7 +40,7 @@ def payload_matrix(payload: RigidBody, free: Mapping[str, ca.SX]) -> ca.SX:
 
     It is linear in mass and moments of inertia about the centre of mass, which stays where it is.
     """
-    if not free:
+    if not any(name.startswith("payload.") for name in free):
         return ca.SX(ca.DM(payload_inertia(payload)))
     moments = free.get("payload.inertia", ca.SX(ca.DM(payload.inertia)))
     numbers = [payload_mass(payload, free), *ca.vertsplit(moments)]

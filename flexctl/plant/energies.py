@@ -17,7 +17,7 @@ from flexctl.body import (
     slide_damping,
 )
 from flexctl.catalogue import Arm
-from flexctl.plant.base import base_pose, payload_energy, payload_mass
+from flexctl.plant.base import base_pose, gravity_vector, payload_energy, payload_mass
 from flexctl.plant.chain import rows
 from flexctl.plant.flexible_joint import joint_damping, make_sprung_joints
 
@@ -68,7 +68,7 @@ def chain_energies(
     free = free or {}
     sprung = make_sprung_joints(bodies, q, v)
     R, p = base_pose(arm)
-    g = ca.SX(ca.DM(arm.gravity))
+    g = gravity_vector(arm, free)
     twist = (ca.SX.zeros(3), ca.SX.zeros(3))
     kinetic = strain = gravity = ca.SX(0)
     damping, slides = [joint_damping(bodies)], []

@@ -11,11 +11,13 @@ import numpy as np
 import scipy.linalg
 
 from flexctl import checks
+from flexctl.beam import natural_modes
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 from flexctl.plant.assembly import check_joints
 from flexctl.plant.inertia import require_inertia
 from flexctl.plant.sliding import check_followed
+from flexctl.plant.slopes import require_gentle_sag
 
 if TYPE_CHECKING:
     from flexctl.plant.plant import Plant
@@ -82,9 +84,24 @@ class LinearPlant:
         """Names of x: the coordinates and their rates."""
         return self.coordinates + tuple(f"{name}.rate" for name in self.coordinates)
 
+    @cached_property
+    def modal(self) -> tuple[Array, Array, Array]:
+        """A (2n, 2n) and B (2n, m) of y' = A y + B u, and T (2n, 2n) of x = T y.
+
+        y are the undamped modes' amplitudes times their frequencies, and their rates: A is then
+        nearly normal however stiff a spring is, and its eigenvalues keep the digits that those of
+        `A_state` lose.
+        """
+        squares, Phi = self.modes()
+        w, none = np.sqrt(np.abs(squares)), np.zeros_like(Phi)
+        size = np.where(w > 0, w, 1.0)  # a motion that nothing holds drifts
+        A = np.block([[none, np.diag(size)], [-np.diag(squares / size), -Phi.T @ self.D @ Phi]])
+        B = np.vstack([np.zeros_like(self.B), Phi.T @ self.B])
+        return A, B, np.block([[Phi / size, none], [none, Phi]])
+
     def poles(self) -> Array:
         """Eigenvalues of A [rad/s], complex (2n,)."""
-        return np.linalg.eigvals(self.A_state)
+        return np.linalg.eigvals(self.modal[0])
 
     def frequencies(self, free: Array | None = None) -> Array:
         """Undamped natural frequencies [rad/s], ascending, of the coordinates marked free.
@@ -92,15 +109,23 @@ class LinearPlant:
         `free` is a boolean mask (n,); by default all are. Rigid-body motions come out as zero.
         Raises ComputationError where the arm would fall: such a motion has no frequency.
         """
-        mask = np.ones(len(self.M), dtype=bool) if free is None else free
-        grid = np.ix_(mask, mask)
-        squares = scipy.linalg.eigh(self.K[grid], self.M[grid], eigvals_only=True)
-        if len(squares) and squares[0] < -1e-9 * np.abs(squares).max():
+        squares = self.modes(free)[0]
+        if len(squares) and squares[0] < 0:
             raise ComputationError(
                 f"frequencies: the arm falls at {np.sqrt(-squares[0]):.4g} 1/s from this pose "
                 "(a joint above its weight, held by nothing); ask for its poles instead"
             )
-        return np.sqrt(np.clip(squares, 0.0, None))
+        return np.sqrt(squares)
+
+    def modes(self, free: Array | None = None) -> tuple[Array, Array]:
+        """Squares of the frequencies [rad^2/s^2], ascending, and modes as columns, Phi' M Phi = I.
+
+        Of the coordinates marked free, a mask (n,), with the others held; by default of all. A
+        square below zero belongs to a motion that falls. See `natural_modes`.
+        """
+        mask = np.ones(len(self.M), dtype=bool) if free is None else free
+        grid = np.ix_(np.flatnonzero(mask), np.flatnonzero(mask))
+        return natural_modes(self.K[grid], self.M[grid])
 
     def to_control(self) -> Any:
         """Return a `control.StateSpace` with named inputs, states and outputs.
@@ -126,8 +151,8 @@ def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> 
     Raises
     ------
     ComputationError
-        When no equilibrium is found (the arm buckles or the links are too soft for gravity), or
-        when some motion moves no mass.
+        When no equilibrium is found (the arm buckles or the links are too soft for gravity), when
+        a link sags beyond the theory of the beam, or when some motion moves no mass.
     """
     start = pose if isinstance(pose, np.ndarray) else plant.pose(pose)
     check_joints(plant.arm, start[: plant.m])
@@ -175,6 +200,7 @@ def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
         force, K = plant.gravity(q) + plant.elastic_force(q), plant.tangent_stiffness(q)
         if (np.abs(force[f:]) <= _round_off(plant, q, K)[f:]).all():
             _require_stable_arm(plant, K)
+            require_gentle_sag(plant, q)
             return _wound_up(plant, q, force[:m]), force[:m]
         q[f:] += np.linalg.solve(K[f:, f:], -force[f:])
         if not np.isfinite(q).all():

@@ -16,7 +16,11 @@ from flexctl.catalogue import Arm, nearest
 from flexctl.checks import Array
 from flexctl.errors import InputError
 
-_SIZES = {"payload.mass": 1, "payload.inertia": 3}  # entries of every number that may be free
+_SIZES = {
+    "payload.mass": 1,
+    "payload.inertia": 3,
+    "gravity": 3,
+}  # entries of every number that may be free
 
 
 def check_parameters(names: Sequence[str]) -> None:
@@ -53,7 +57,11 @@ def pack_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, object]) -
     for name in values:
         if name not in names:
             raise InputError(f"parameters: expected values of {', '.join(names)}, got {name!r}")
-    own = {"payload.mass": arm.payload.mass, "payload.inertia": arm.payload.inertia}
+    own = {
+        "payload.mass": arm.payload.mass,
+        "payload.inertia": arm.payload.inertia,
+        "gravity": arm.gravity,
+    }
     columns = [
         checks.shape(name, np.atleast_1d(checks.finite(name, values.get(name, own[name]))), (size,))
         for name, size in ((name, _SIZES[name]) for name in names)

@@ -32,6 +32,7 @@ from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.plant.parameters import check_parameters, make_symbols, pack_numbers
 from flexctl.plant.recursion import Recursion
 from flexctl.plant.sliding import check_followed, followed_range
+from flexctl.plant.slopes import STEEPEST_NODE, check_slopes
 from flexctl.plant.stiffness_error import StiffnessError, part_energies, stiffness_parts
 
 EngineName = Literal["recursion", "lagrange"]
@@ -45,7 +46,8 @@ class Plant:
 
     q = [joint variables; rotor angles; elastic coordinates] has n entries, tau one per joint (m); a
     joint with a rotor is driven by it through a spring.  Numeric methods take and return arrays:
-    q, v, a (n,), tau (m,); SI units, radians.
+    q, v, a (n,), tau (m,); SI units, radians.  They refuse no q: where the rotation vector of a
+    tip that bends in space is longer than pi, its series and all that follows are wrong.
 
     Attributes
     ----------
@@ -143,12 +145,13 @@ class Plant:
         Of a sliding beam at least a thousandth is free, as its frequencies grow beyond all bounds
         when it vanishes in the hub, and a hundredth of its length may slip out at the far end;
         modes that follow the length end where they were made for; no deflection is longer than its
-        line, no slope of a node beyond 10 rad.
+        line, no slope of a node beyond `STEEPEST_NODE`. Runs, poses and equilibria keep the tips of
+        lines within `STEEPEST`, which no range of coordinates that are modes can say.
         """
         lowest, highest = joint_range(self.arm)
         beam = np.array([link.length for link in self.arm.links])
         lines = [
-            10.0 if power else body.link.length
+            STEEPEST_NODE if power else body.link.length
             for body in self.bodies
             for direction in body.planes
             for power in body.power(direction)
@@ -367,7 +370,8 @@ class Plant:
         Raises
         ------
         InputError
-            When a name is no coordinate, or a sliding link's free length is impossible.
+            When a name is no coordinate, a sliding link's free length is impossible, or the tip of
+            a line is steeper than the theory of the beam allows.
         """
         given = dict(given or {})
         for name, value in given.items():
@@ -383,6 +387,7 @@ class Plant:
             q[self.coordinates.index(name)] = value
         check_joints(self.arm, q[: self.m])
         check_followed(self.bodies, q[: self.m])
+        check_slopes(self, q)
         return q
 
     def straight(self, joints: Array) -> Array:

@@ -19,7 +19,7 @@ import casadi as ca
 
 from flexctl.body import Body, local_coordinates
 from flexctl.catalogue import Arm
-from flexctl.plant.base import base_pose, payload_matrix
+from flexctl.plant.base import base_pose, gravity_vector, payload_matrix
 from flexctl.plant.chain import AXIS, Stage, Sweep, rows, sweep
 from flexctl.plant.elimination import Elimination, Hinge, eliminate, release_hinge
 from flexctl.plant.flexible_joint import SprungJoint
@@ -49,7 +49,7 @@ class Recursion:
     @cached_property
     def _base(self) -> ca.SX:
         """Acceleration of the base [m/s^2] that acts as gravity does, in its axes (3, 1)."""
-        return base_pose(self.arm)[0].T @ -ca.SX(ca.DM(self.arm.gravity))
+        return base_pose(self.arm)[0].T @ -gravity_vector(self.arm, self.free)
 
     @cached_property
     def _payload(self) -> ca.SX:

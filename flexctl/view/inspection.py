@@ -7,14 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from flexctl.beam import TipLoad, assemble_matrices, choose_basis
 from flexctl.catalogue import TWIST, Arm, BasisChoice, Link
 from flexctl.loop.verdict_json import basis_json
-from flexctl.plant import LinearPlant, Plant, assemble_plant, backend, default_joints, tip_load
+from flexctl.plant import (
+    LinearPlant,
+    Plant,
+    assemble_plant,
+    backend,
+    default_joints,
+    load_shares,
+    tip_load,
+)
 from flexctl.view.inspection_loads import assumed_poses, load_sentences, loads_in_pose
+from flexctl.view.inspection_rest import at_rest_json, rest_sentences
 from flexctl.view.inspection_table import inspection_table
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
@@ -67,10 +75,9 @@ class Inspection:
 
         A motor holds its rotor, or where there is none the joint.
         """
-        free = np.ix_(*2 * [np.flatnonzero(self.braked)])
         if not self.braked.any():
             return np.zeros((self.plant.n, 0))
-        modes = scipy.linalg.eigh(self.linear.K[free], self.linear.M[free])[1][:, :count]
+        modes = self.linear.modes(self.braked)[1][:, :count]
         shapes = np.zeros((self.plant.n, modes.shape[1]))
         shapes[self.braked] = modes / np.abs(modes).max(axis=0)
         return shapes
@@ -105,15 +112,18 @@ def inspect_arm(arm: Arm, basis: BasisChoice, pose: Mapping[str, float]) -> Insp
     plant = assemble_plant(arm, basis, interpreted=True)  # a few evaluations: not worth compiling
     q = plant.pose(pose)
     straight = plant.straight(q[: plant.m])
-    weightless = arm.model_copy(update={"gravity": (0.0, 0.0, 0.0)})
-    linear = assemble_plant(weightless, basis, interpreted=True).linearise(straight)
-    return Inspection(plant=plant, q=q, linear=linear)
+    weightless = plant
+    if any(arm.gravity):
+        floating = arm.model_copy(update={"gravity": (0.0, 0.0, 0.0)})
+        weightless = assemble_plant(floating, basis, interpreted=True)
+    return Inspection(plant=plant, q=q, linear=weightless.linearise(straight))
 
 
 def inspection_json(found: Inspection) -> dict[str, Any]:
     """Describe an inspection under the keys of the contract; SI units, rad/s."""
     plant, q = found.plant, found.q
     loads, S = tip_loads(plant, q), plant.straight(np.eye(plant.m))
+    shares = load_shares(plant.arm, q[: plant.m])
     answer = {
         "model": plant.arm.name,
         "basis": basis_json(plant.basis),
@@ -135,13 +145,15 @@ def inspection_json(found: Inspection) -> dict[str, Any]:
         "frequencies_locked": found.frequencies_locked,
         "frequencies_free": found.frequencies_free,
         **({"frequencies_rotor_free": found.frequencies_rotor_free} if plant.rotors else {}),
+        "at_rest": at_rest_json(plant, q, found.linear, shares),
         "rigid_inertia": S.T @ plant.mass_matrix(q) @ S,
         "tip": plant.tip(q),
         "mass": total_mass(plant.arm),
         **({"flexible_joints": flexible_joints(plant.arm)} if plant.rotors else {}),
         "backend": backend(),
     }
-    return answer | {"assumptions": [*_assumptions(plant), *load_sentences(plant, answer)]}
+    sentences = [*_assumptions(plant), *load_sentences(plant, answer)]
+    return answer | {"assumptions": [*sentences, *rest_sentences(answer, shares)]}
 
 
 def tip_loads(plant: Plant, q: Array) -> ByPlane:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flexctl.view.inspection_rest import rest_frequencies, rest_rows
 from flexctl.view.request import basis_words
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def inspection_table(answer: Mapping[str, Any]) -> RenderableType:
     for i, row in enumerate(answer["rigid_inertia"]):
         label = "inertia seen by joints" if i == 0 else ""
         facts.add_row(label, literal(numbers(list(row))), "kg m^2, kg m, kg" if i == 0 else "")
+    for label, value, unit in rest_rows(answer["at_rest"]):
+        facts.add_row(label, literal(value), unit)
     facts.add_row("evaluated by", literal(answer["backend"]), "")
     springs = [_springs(answer["flexible_joints"])] if "flexible_joints" in answer else []
     table = plain_table("Natural frequencies", "", "rad/s", "Hz")
@@ -65,7 +68,7 @@ def _frequency_rows(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:
         for link, planes in answer["link_frequencies"].items()
         for plane, values in planes.items()
     ]
-    return [*alone, *arm_frequencies(answer)]
+    return [*alone, *arm_frequencies(answer), *rest_frequencies(answer["at_rest"])]
 
 
 def arm_frequencies(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:

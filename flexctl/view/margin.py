@@ -66,7 +66,7 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     check_targets(asked)
     sizes = read_errors(errors, structured=structured)
     if not 0 < time_limit < float("inf"):
-        raise InputError(f"--time-limit: wanted seconds above 0, came {time_limit:g}")
+        raise InputError(f"--time-limit: expected seconds above 0, got {time_limit:g}")
     if need is not None and not 0 < need < float("inf"):
         raise InputError(f"--need: wanted an overestimate above 0, came {need:g}")
     ratios = load_ratios(stiffness) if stiffness else None

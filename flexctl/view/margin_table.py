@@ -104,11 +104,12 @@ def _rows(found: Margin, where: str) -> Iterator[tuple[str, str, tuple[str, str,
     seen = "-" if lemma.loss == "none" else lemma.loss
     block = "" if lemma.loss == "none" else f"lambda_max(H) = {lemma.lambda_max:.4g}"
     yield "overestimate, lemma alpha*", lemma_words(found), (seen, block, "")
-    yield f"overestimate, exact {where}", borne_above(exact.alpha_upper), _lost(exact.upper)
+    how = _how(exact)
+    yield f"overestimate, {how} {where}", borne_above(exact.alpha_upper), _lost(exact.upper)
     lost = [pose for pose in found.path if pose.interval is None]
     worst = "worst of the stable poses" if lost else "worst pose"
     yield from _worst("overestimate", worst, found.worst)
-    yield f"underestimate, exact {where}", borne_below(exact.alpha_lower), _lost(exact.lower)
+    yield f"underestimate, {how} {where}", borne_below(exact.alpha_lower), _lost(exact.lower)
     yield from _worst("underestimate", worst, found.worst_below)
     if found.given_error:
         yield given_row(found.given_error, where)
@@ -126,7 +127,12 @@ def _worst(
     over = side == "overestimate"
     borne = borne_above(found.alpha_upper) if over else borne_below(found.alpha_lower)
     loss = found.upper if over else found.lower
-    yield f"{side}, exact at the {worst}, t = {pose.t:.3g} s", borne, _lost(loss)
+    yield f"{side}, {_how(found)} at the {worst}, t = {pose.t:.3g} s", borne, _lost(loss)
+
+
+def _how(found: Interval) -> str:
+    """Tell an end that is proven from one that was followed with an equilibrium that moves."""
+    return "exact" if found.proven else "followed"
 
 
 def _lost(loss: Loss | None) -> tuple[str, str, str]:

@@ -333,7 +333,9 @@ def _cells(metric: _Metric, evaluations: Sequence[Evaluation]) -> tuple[Cell, ..
     values = [metric.read(e) for e in evaluations]
     texts = [_text(v, metric, e) for v, e in zip(values, evaluations, strict=True)]
     best = _best_text(metric, evaluations, values, texts)
-    return tuple(Cell(text=text, best=text == best) for text in texts)
+    runs = [not e["failed"] for e in evaluations]
+    pairs = zip(texts, runs, strict=True)
+    return tuple(Cell(text=text, best=run and text == best) for text, run in pairs)
 
 
 def _best_text(
@@ -362,7 +364,7 @@ def _number(value: float) -> str:
     """Write three digits, without an exponent where numbers are of a handy size."""
     if value == 0 or not 1e-3 <= abs(value) < 1e5:
         return f"{value:.2e}" if value else "0"
-    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"  # else 1e+03
 
 
 def _is_number(value: object) -> bool:

@@ -54,6 +54,8 @@ def verdict(found: Separation) -> str:
     if worst.refused:
         down = f"no loss of stability down to {worst.s_star:.4g} of the arm's stiffness"
         return f"{name}: {down}; softer: {worst.refused}."
+    if not worst.s_star and not worst.exact:
+        return f"{name}: no loss of stability was found at any stiffness that was tried."
     if not worst.s_star:
         return f"{name}: the loop is stable at every stiffness."
     crossing = f"{_crossing(worst)} {_swing(worst)} becomes unstable"

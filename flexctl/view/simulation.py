@@ -71,6 +71,7 @@ def simulate_design(
         run = simulate(
             loop,
             times=times,
+            duration=float(times[-1]),
             tolerance=tolerance,
             integrator=asked.integrator,
             step=asked.step,

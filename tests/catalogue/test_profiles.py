@@ -199,6 +199,30 @@ def test_a_line_that_does_not_fit_is_refused_in_one_line(load, old, new, message
     assert "\n" not in said
 
 
+def test_a_profile_bends_and_steps_at_its_inner_points():
+    value = (1.0,) * 4 + (2.0,)
+    assert Profile(x=(0.0, 0.25, 0.7, 0.7, 1.0), value=value).breaks == (0.25, 0.7)
+    assert Profile().breaks == ()
+
+
+def test_a_profile_is_linear_unless_it_says_otherwise(load):
+    profile = load().links[0].profile("mass_per_length")
+    assert profile.power == 1
+    assert profile.at(np.array([0.2]))[0] == pytest.approx(
+        (profile.value[0] + profile.value[1]) / 2
+    )
+
+
+@pytest.mark.parametrize("last", [-1e-300, -1.0, np.inf])
+def test_the_last_value_is_no_less_than_zero_either(last):
+    Profile(x=(0.0, 0.5, 1.0), value=(1.0, 1.0, 0.0))
+    Profile(x=(0.0, 0.5, 1.0), value=(0.0, 1.0, 1.0))
+    with pytest.raises(RefusalError, match="value: wanted numbers above 0"):
+        Profile(x=(0.0, 0.5, 1.0), value=(1.0, 1.0, last))
+    with pytest.raises(RefusalError, match="value: wanted numbers above 0"):
+        Profile(x=(0.0, 0.5, 1.0), value=(1.0, 0.0, 1.0))
+
+
 @pytest.mark.parametrize("value", [(1.0, -1.0), (0.0, 0.0), (np.nan, 1.0)], ids=str)
 def test_values_are_above_zero(value):
     with pytest.raises(RefusalError, match="value: wanted numbers above 0"):

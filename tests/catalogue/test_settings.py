@@ -1,6 +1,6 @@
 import pytest
 
-from flexctl.catalogue import apply_settings, load_model, with_options
+from flexctl.catalogue import Arm, apply_settings, load_model, with_options
 from flexctl.errors import InputError
 
 
@@ -63,6 +63,7 @@ def test_settings_apply_in_order_and_are_checked_together(arm):
         ("upper.EI.x=*0.6", "upper.EI.x: wanted a known key (one of: y, z), came x"),
         ("upper.EIx=1", "with setting upper.EIx=1: link[2].EIx: wanted a known key (nearest: EI)"),
         ("uper.EI=1", "uper.EI: wanted a known key (nearest: upper), came uper"),
+        ("paylod.mass=1", "paylod.mass: wanted a known key (nearest: payload), came paylod"),
         ("link[4].EI=1", "link[4].EI: wanted a known key ("),
         ("summary=1", "summary: wanted a known key ("),
         ("upper=*2", "upper: wanted a key of the link (one of: name, joint, dh, "),
@@ -137,3 +138,13 @@ def test_scaling_all_springs_passes_over_rigid_joints():
 
     assert changed.links[0].flexible_joint is None
     assert changed.links[1].flexible_joint.stiffness == 100.0
+
+
+def test_a_length_that_follows_from_dh_a_can_be_scaled():
+    rod = {"name": "rod", "joint": "revolute", "dh": {"a": -0.3}, "mass_per_length": 0.5}
+    arm = Arm.model_validate(
+        {"name": "arm", "summary": "a rod", "source": "own", "gravity": [0, 0, 0], "link": [rod]}
+        | {"payload": {}}
+    )
+    assert apply_settings(arm, ["rod.length=*2"]).links[0].length == pytest.approx(0.6)
+    assert apply_settings(arm, ["rod.dh.d=0.4"]).links[0].dh.a == -0.3

@@ -1,12 +1,18 @@
 """Decoupling: on its own plant every joint obeys e'' + Gv e' + Gp e + Gi int(e) = 0."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from flexctl.catalogue import Design
 from flexctl.design import design_controller
 from flexctl.errors import DesignError, InputError
+from flexctl.plant import StiffnessError, find_equilibrium
 
+# tests are no package, so a module beside this one is read by its path
+TWO = runpy.run_path(str(Path(__file__).with_name("two_scales.py")))
 NAMES = ["rrp", "two-link", "spatial", "sliding-first", "rigid-sliding", "rigid"]
 
 
@@ -122,3 +128,73 @@ def test_a_reference_beyond_the_beam_is_refused(make):
     design = make["design"]([0.0, 0.0, 0.3], [1.0, 1.0, 1.4])
     with pytest.raises(InputError, match=r"reference\.to\[3\]"):
         design_controller(arm, Design.model_validate(design))
+
+
+def flexible_joint_design(arm, integral, **more):
+    """Decoupling with gains 80 and 15 of every joint, and 7 if it integrates."""
+    design = TWO["design_of"](arm, gains=(80.0, 15.0), slow_loop=None, method="decoupling", **more)
+    gains = design.gains.model_copy(update={"Gi": (7.0,)} if integral else {})
+    return design.model_copy(update={"gains": gains})
+
+
+def moving(m, t):
+    """A way of the joints (m,) that curves at every time."""
+    return np.linspace(0.6, 0.4, m) + np.sin(1.3 * t + np.arange(m)) / 10
+
+
+def driven_reference(plant, joints):
+    """Where joints or rotors (m,) stand when the joints do as desired: q_d, or q_d + c_r/k."""
+    weight = plant.gravity(plant.straight(joints))
+    springs = [link.flexible_joint for link in plant.arm.links]
+    ahead = [weight[j] / s.stiffness if s else 0.0 for j, s in enumerate(springs)]
+    return joints + np.array(ahead)
+
+
+def differentiated(f, h=5e-3):
+    """Value, rate and acceleration at 0 of f(t) (m,), by differences of sixth order."""
+    at = np.array([f(k * h) for k in range(-3, 4)])
+    first = np.array([-1, 9, -45, 0, 45, -9, 1]) / (60 * h)
+    second = np.array([2, -27, 270, -490, 270, -27, 2]) / (180 * h**2)
+    return at[3], first @ at, second @ at
+
+
+@pytest.mark.parametrize("integral", [False, True])
+@pytest.mark.parametrize("name", ["heavy-sliding", "heavy-spatial", "mixed"])
+def test_rotors_accelerate_about_their_own_reference_under_gravity(name, integral, random_state):
+    # q_d + c_r/k moves otherwise than q_d: with the joints' acceleration rotors were 6e-4 rad off
+    arm = TWO["arm_of"](name)
+    controller = design_controller(arm, flexible_joint_design(arm, integral), interpreted=True)
+    plant, m, rows = controller.plant, controller.plant.m, list(controller.plant.drives)
+    q_d, v_d, a_d = differentiated(lambda t: moving(m, t))
+    r, r_rate, r_acceleration = differentiated(lambda t: driven_reference(plant, moving(m, t)))
+    q, v = random_state(plant, 3)
+    z = np.full(m if integral else 0, 0.3)
+
+    tau, z_rate = controller.law(0.0, z, q_d, v_d, a_d, q, v)
+    a = plant.forward_dynamics(q, v, np.array(tau).ravel())[rows]
+
+    asked = r_acceleration - 15.0 * (v[rows] - r_rate) - 80.0 * (q[rows] - r) - integral * 7.0 * 0.3
+    assert a == pytest.approx(asked, abs=1e-6)
+    assert np.array(z_rate).ravel() == pytest.approx((q[rows] - r) if integral else [], abs=1e-12)
+
+
+@pytest.mark.parametrize("error", [None, 0.3])
+def test_the_second_loop_and_its_integral_rest_in_the_nominal_sag(error):
+    # links that sag load the springs by more than c_r: an integral that knew c_r alone pulled the
+    # joints 1.5 mrad off their target, against the second loop
+    arm = TWO["arm_of"]("heavy-spatial")
+    second = {"weights": {"joint_error": 50.0, "joint_rate": 1.0, "effort": 1e-3}}
+    second["weights"] |= {"strain_energy": 1.0, "kinetic_energy": 1.0}
+    design = flexible_joint_design(arm, True, second_loop=second)
+    nominal = design_controller(arm, design, interpreted=True).plant
+    wrong = StiffnessError(values=(error,) * len(nominal.stiffness_parts)) if error else None
+    controller = design_controller(arm, design, interpreted=True, stiffness_error=wrong)
+    joints = controller.reference.final
+    q0, tau0 = find_equilibrium(nominal, nominal.straight(joints))
+    zero = np.zeros(nominal.m)
+
+    tau, z_rate = controller.law(1.0, zero, joints, zero, zero, q0, np.zeros(nominal.n))
+
+    assert np.abs(np.array(z_rate)).max() < 1e-12
+    if error is None:
+        assert np.array(tau).ravel() == pytest.approx(tau0, abs=1e-9)

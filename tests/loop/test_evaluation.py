@@ -1,6 +1,7 @@
 """The verdict on one design: its figures again from the run, its JSON, what never ranks."""
 
 import json
+from dataclasses import replace
 
 import casadi as ca
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from flexctl.loop import Evaluation, Tolerance, evaluate, linearise_loop, simulate
 from flexctl.loop.evaluation import count_law
+from flexctl.loop.verdict import verdict as say_verdict
 
 # what the command line promises, by table
 KEYS = {
@@ -187,3 +189,19 @@ def test_operations_of_a_law_are_counted():
 def test_the_cost_of_a_design_is_that_of_its_law(loop, verdict):
     assert verdict.cost == count_law(loop.controller.law)
     assert verdict.cost["law_mul"] > 0
+
+
+def test_a_run_out_of_steps_costs_its_metrics_and_condemns_no_design(loop, verdict, monkeypatch):
+    few = replace(Tolerance.of(1e-9), max_steps=20)
+    monkeypatch.setattr("flexctl.loop.evaluation._TOLERANCE", few)
+    found = evaluate(loop)
+
+    assert found.failed is None
+    assert found.not_computed.keys() == {"tracking", "residual", "effort"}
+    assert "20 steps that it may take are used up" in found.not_computed["tracking"]
+    np.testing.assert_array_equal(found.margins.gain_db, verdict.margins.gain_db)
+    assert not found.ranks
+    said = say_verdict([], [found])
+    assert "No design could be ranked" in said
+    assert "trial was not judged" in said
+    assert "unstable" not in said

@@ -86,6 +86,34 @@ def test_decoupled_rotors_follow_the_reference_exactly(exact):
     assert np.abs(exact.joint_error[[0, 2]][:, moving]).max() > 1e-4
 
 
+def weight_of(arm, joints):
+    """Torques (m, N) of gravity at the joints (m, N) of a planar arm of rigid links, by hand."""
+    angle = np.cumsum(joints, axis=0)
+    torque = np.zeros_like(joints)
+    for j, link in enumerate(arm.links):
+        beyond = sum(k.line_mass for k in arm.links[j + 1 :]) + arm.payload.mass
+        moment = 9.81 * link.length * np.cos(angle[j]) * (link.line_mass / 2 + beyond)
+        torque[: j + 1] += moment
+    return torque
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["quintic", "bang-bang"])
+def test_under_gravity_decoupled_rotors_follow_what_their_springs_ask_for(make, kind):
+    # one joint rigid, one rotor fixed, one carried; 2.4e-4 rad off with the joints' acceleration
+    rigid = arm_of(make, (0.0, -9.81, 0.0)).rigid
+    design = make["design"](
+        [0.0, 0.0, 0.0], [0.6, -0.4, 0.9], kind=kind, gains={"Gp": 60.0, "Gv": 16.0}, duration=1.0
+    )
+    loop = close_loop(design_controller(rigid, design), rigid, BasisChoice(kind="modes", order=1))
+    run = simulate(loop, integrator="explicit", tolerance=Tolerance.of(1e-12))
+    stiffness = np.array([60.0, np.inf, 60.0])[:, None]
+    reference = run.desired + weight_of(rigid, run.desired) / stiffness
+
+    assert np.abs(reference - run.desired).max() > 0.03
+    assert np.abs(run.q[list(run.drives)] - reference).max() < 1e-10
+
+
 def test_the_torques_power_is_that_of_the_rotors(exact):
     power = (exact.tau * exact.v[list(exact.drives)]).sum(axis=0)
     fine = np.gradient(exact.energy.supplied, exact.t, edge_order=2)

@@ -1,5 +1,7 @@
 """The integrators: their orders, what they keep, what they refuse, and that they all agree."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -464,3 +466,68 @@ def test_with_a_fixed_step_too(soft_arm, end_of_theory, name):
     with pytest.raises(RunError, match="link1 bends beyond the theory") as failed:
         simulate(soft_arm, integrator=name, step=5e-4)
     assert failed.value.time == pytest.approx(end_of_theory, abs=1e-3)
+
+
+@pytest.fixture(scope="module")
+def easy_loop(make):
+    """A loop that the explicit method follows in 155 steps and esdirk in 37, both to 1e-5."""
+    link = {"dh": {"a": 1.0}, "length": 1.0, "mass_per_length": 0.4, "EI": {"y": 60.0}}
+    arm = make["arm"]([{"joint": "revolute", "joint_inertia": 0.1, "damping_ratio": 0.02, **link}])
+    design = make["design"]([0.0], [0.3], "joint-pd", gains={"Gp": [20.0], "Gv": [6.0]})
+    return make["close"](arm, design, order=3)
+
+
+@pytest.mark.parametrize("compiler", ["", "none"])
+def test_auto_falls_back_where_the_integrator_it_chose_runs_out_of_steps(
+    easy_loop, monkeypatch, compiler
+):
+    monkeypatch.setenv("FLEXCTL_CC", compiler)
+    few = replace(Tolerance.of(1e-5), max_steps=100)
+    with pytest.raises(RunError, match="100 steps that it may take are used up"):
+        simulate(easy_loop, integrator="explicit", tolerance=few)
+    run = simulate(easy_loop, tolerance=few)
+
+    assert run.t[-1] == easy_loop.duration
+    assert "and explicit for more than 100)" in run.integrator
+
+
+@needs_compiler
+def test_auto_falls_back_where_the_energy_account_does_not_close(easy_loop, monkeypatch):
+    # esdirk as first choice, at a tolerance at which it is off by 0.2 % of the energy
+    monkeypatch.setattr("flexctl.loop.simulation.EASY_STEPS", 1)
+    monkeypatch.setattr("flexctl.loop.simulation.esdirk_budget", lambda *_: 1000)
+    coarse = Tolerance.of(1e-4)
+    with pytest.raises(ComputationError, match="the energy account is off"):
+        simulate(easy_loop, integrator="esdirk", tolerance=coarse)
+    run = simulate(easy_loop, tolerance=coarse)
+
+    assert run.energy.imbalance < 1e-3
+    assert "and esdirk is off by 0.002 of the energy" in run.integrator
+
+
+@pytest.mark.parametrize("name", ["auto", "explicit", "esdirk"])
+def test_steps_that_are_used_up_say_nothing_of_the_loop(easy_loop, name):
+    with pytest.raises(RunError, match="that says nothing of the loop") as failed:
+        simulate(easy_loop, integrator=name, tolerance=replace(Tolerance(), max_steps=20))
+    assert failed.value.exhausted
+
+
+def test_a_loop_that_leaves_the_theory_is_not_out_of_steps(soft_arm):
+    with pytest.raises(RunError, match="beyond the theory") as failed:
+        simulate(soft_arm, tolerance=Tolerance.of(1e-7))
+    assert not failed.value.exhausted
+
+
+@pytest.mark.parametrize("duration", [1e-12, 1e-6, 0.2])
+def test_a_run_may_be_shorter_than_its_design(easy_loop, duration):
+    whole = simulate(easy_loop, tolerance=Tolerance.of(1e-7))
+    run = simulate(easy_loop, duration=duration, tolerance=Tolerance.of(1e-7))
+
+    assert run.t[-1] == duration
+    assert run.steps < whole.steps / 2
+    assert run.q[0, -1] == pytest.approx(np.interp(duration, whole.t, whole.q[0]), abs=1e-6)
+
+
+def test_no_time_lies_beyond_a_duration_that_is_given(easy_loop):
+    with pytest.raises(InputError, match=r"times: expected none beyond .* 0.2 s, got 0.3"):
+        simulate(easy_loop, times=np.array([0.0, 0.3]), duration=0.2)

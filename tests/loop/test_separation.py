@@ -1,5 +1,8 @@
 """The separation bound against loops made anew, bisection on eigenvalues, and nonlinear runs."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -19,10 +22,13 @@ from flexctl.loop import (
 from flexctl.loop.separation.guardian import stable_ranges
 from flexctl.loop.separation.pencil import poles
 from flexctl.loop.separation.record import Bound, Separation, Spectra
+from flexctl.loop.separation.remade import Remade
 from flexctl.loop.separation.separated_loop import first_loss
 from flexctl.loop.softening import soften_arm, soften_design
 from flexctl.plant import assemble_plant
 
+# tests are no package, so a module of another folder is read by its path
+DESIGN = runpy.run_path(str(Path(__file__).parents[1] / "design" / "conftest.py"))
 DRIVE = {"rotor_inertia": 0.02, "stiffness": 40.0, "damping": 0.05}
 BEAM = {"joint": "revolute", "length": 0.5, "mass_per_length": 0.2, "EI": {"y": 1.0}}
 BEAM |= {"damping_ratio": 0.01, "foreshortening": False}
@@ -192,6 +198,55 @@ def test_nonlinear_runs_grow_below_the_bound_and_die_out_above_it(make, name, si
 
     assert rate == pytest.approx(values[k].real, rel=0.02)
     assert (rate > 0) == (side < 1)
+
+
+def weighed_down(gauges=None):
+    """One flexible link on a flexible joint under gravity, and a composite design for it."""
+    link = BEAM | {"EI": {"y": 40.0}, "flexible_joint": DRIVE | {"stiffness": 400.0}}
+    load = {"mass": 0.1, "inertia": [0.0, 0.0, 1e-3]}
+    arm = DESIGN["make_arm"]([link], gravity=(0.0, -9.81, 0.0), payload=load)
+    tables = FAST | LQR | ({"loop": {"strain_gauges": gauges}} if gauges else {})
+    return arm, DESIGN["make_design"]([0.0], [0.6], "composite", **tables)
+
+
+@pytest.mark.parametrize("gauges", [None, [0.1, 0.6]])
+@pytest.mark.parametrize("s", [0.4, 30.0])
+def test_a_softer_arm_under_gravity_is_a_heavier_one_in_slower_time(s, gauges):
+    arm, design = weighed_down(gauges)
+    truth = BasisChoice(kind="elements", order=1)
+    controller = design_controller(arm, design, interpreted=True)
+    remade = Remade(
+        arm=arm,
+        body=arm,
+        controller=controller,
+        basis=truth,
+        fixed="none",
+        times=(0.5,),
+        say=lambda _words: None,
+        why="gravity",
+    )
+    softer, basis = soften_arm(arm, s), controller.plant.basis
+    law = design_controller(softer, soften_design(design, s), basis, interpreted=True)
+    loop = close_around(law, assemble_plant(softer, truth, interpreted=True))
+    joints = controller.reference.sample(np.array([0.5]))[0][:, 0]
+    (found,) = remade.spectra(s)
+
+    assert remade.scales_time
+    wanted = np.sort_complex(linearise_loop(loop, joints, 0.0).poles)
+    np.testing.assert_allclose(np.sort_complex(found), wanted, rtol=1e-7)
+
+
+def test_functions_of_the_true_arm_are_made_once_for_all_stiffness(monkeypatch):
+    arm, design = weighed_down()
+    made = []
+    monkeypatch.setattr("flexctl.loop.separation.remade._S", np.array([10.0, 1.0]))
+    monkeypatch.setattr(
+        "flexctl.loop.separation.remade.assemble_plant",
+        lambda *given, **named: made.append(given) or assemble_plant(*given, **named),
+    )
+    find_separation(arm, design, truth_basis=BasisChoice(order=1))
+
+    assert len(made) == 1
 
 
 @pytest.mark.slow

@@ -8,12 +8,19 @@ import pytest
 import slycot
 
 from flexctl.errors import InputError
-from flexctl.loop.uncertainty.frequency_cover import cover_axis, level_frequencies, proven_parts
+from flexctl.loop.uncertainty.deadline import Deadline
+from flexctl.loop.uncertainty.frequency_cover import (
+    cover_axis,
+    level_frequencies,
+    level_of_one_scaling,
+    proven_parts,
+)
 from flexctl.loop.uncertainty.frequency_response import frequency_response
 from flexctl.loop.uncertainty.mu_bound import scaled_norm, smallest_level, tight_bound
 from flexctl.loop.uncertainty.scalings import Block, Scalings, find_scalings
 from flexctl.loop.uncertainty.structured import structured
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
+from flexctl.loop.uncertainty.worst_case import find_worst_case
 
 
 def uncertain(A, U, V, sizes, D=None, lowest=-np.inf, sample_time=None):
@@ -384,3 +391,102 @@ def test_an_unstable_loop_is_refused():
 def test_unknown_kinds_are_refused():
     with pytest.raises(InputError, match="kinds: wanted one of real, complex, full"):
         structured(damped_only(0.1, 1.0), kinds=["imaginary"])
+
+
+def narrow(width):
+    """x'' + (g + 0.1 d1 d2 - 0.1 (d1 + d2)) x' + x = 0, g = 0.1 (1 - width^2).
+
+    Of d1 = d2 = d it is 0.1 ((d - 1)^2 - width^2): unstable within `width` of 1 only.
+    """
+    U = [[0, 0, 0], [0.1, 0.1, -0.1]]
+    D = np.zeros((3, 3))
+    D[2, 0] = 1.0  # the third channel sees d1 x', of which d2 makes d1 d2 x'
+    g = 0.1 * (1 - width**2)
+    return uncertain([[0, 1], [-1, -g]], U, [[0, 1], [0, 1], [0, 0]], (1, 2), D=D)
+
+
+def test_the_worst_case_is_none_larger_than_that_of_errors_that_are_all_alike():
+    # a search that walks in steps passes over the narrow window, between 0.998 and 1.002
+    loop = narrow(2e-3)
+    found = structured(loop)
+
+    assert find_worst_case(loop).gamma > 0.999
+    assert found.worst_case.gamma == pytest.approx(0.998, rel=1e-6)
+    assert found.guaranteed_fraction <= found.worst_case.gamma
+
+
+def test_errors_known_to_destabilise_are_none_smaller_than_the_worst_case():
+    loop = random_loop(21, sizes=(2, 1))
+    free = find_worst_case(loop, n_random=0)
+
+    assert find_worst_case(loop, known=0.5 * free.delta[None]).gamma <= 0.5 * free.gamma
+
+
+def test_known_errors_that_no_parameter_may_have_are_no_worst_case():
+    loop = uncertain([[-1.0]], [[1.0, 1.0]], [[-0.5], [-0.1]], (1, 1), lowest=-1.0)
+
+    assert find_worst_case(loop, known=np.array([[-2.0, 0.0]])) is None
+
+
+def test_one_error_of_many_channels_needs_no_cover():
+    # w_k^2 = k, damping 0.02; the error -0.9 of every stiffness is none, -1.1 is one too many
+    n = 9
+    A = np.block(
+        [[np.zeros((n, n)), np.eye(n)], [-np.diag(np.arange(1.0, n + 1)), -0.02 * np.eye(n)]]
+    )
+    U, V = (
+        np.vstack([np.zeros((n, n)), -np.eye(n)]),
+        np.hstack([np.diag(np.arange(1.0, n + 1)), np.zeros((n, n))]),
+    )
+    found = structured(uncertain(A, U, V, (n,)))
+
+    assert found.guaranteed_fraction == found.worst_case.gamma == pytest.approx(1.0, rel=1e-9)
+    assert found.proven
+    assert found.cover is None
+    assert (found.mu <= found.mu_peak * (1 + 1e-9)).all()
+
+
+def test_a_motion_that_no_error_moves_is_left_out():
+    damped = oscillator(0.1, 0.5, 2.0)
+    A = np.zeros((4, 4))
+    A[:2, :2], A[2:, 2:] = damped.A, [[0, 3], [-3, 0]]
+    U, V = np.vstack([damped.U, np.zeros((2, 2))]), np.hstack([damped.V, np.zeros((2, 2))])
+    found = structured(uncertain(A, U, V, (1, 1)))
+
+    assert found.proven
+    assert found.guaranteed_fraction == pytest.approx(0.5, rel=0.015)
+
+
+def test_what_stops_at_its_deadline_is_proven_so_far():
+    loop = random_loop(12, sizes=(2, 1))
+    whole, stopped = structured(loop), structured(loop, deadline=Deadline.within(1e-3))
+
+    assert not stopped.proven
+    assert "0.001 s" in stopped.stopped
+    assert any("more time may find" in note for note in stopped.notes)
+    assert 0 < stopped.guaranteed_fraction <= whole.guaranteed_fraction * 1.011
+    samples = np.random.default_rng(1).uniform(-1, 1, size=(500, 2))
+    assert (growth(loop, stopped.guaranteed_fraction * samples) < 0).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_level_of_one_scaling_holds_at_every_frequency(seed):
+    loop = random_loop(seed, sizes=(2, 1))
+    response = frequency_response(loop)
+    blocks = (Block(first=0, size=2, real=True), Block(first=2, size=1, real=True))
+    level = level_of_one_scaling(response, blocks, np.array([0.0, 1.0, np.inf]))
+    bounds = [
+        tight_bound(M, blocks, scaled_norm(M, blocks, 1e-3), 1e-3).value
+        for M in response(np.geomspace(1e-2, 1e2, 40))
+    ]
+
+    assert max(bounds) < level < np.inf
+
+
+@pytest.mark.parametrize("left", [0.0, 5.0])
+def test_a_deadline_shares_what_is_left(left):
+    deadline = Deadline.within(left)
+
+    assert deadline.passed == (left == 0)
+    assert deadline.share(0.5).left == pytest.approx(left / 2, abs=0.1)
+    assert not Deadline().share(0.1).passed

@@ -164,3 +164,45 @@ def test_an_impossible_pose_given_as_an_array_is_refused(plant_of):
 
     with pytest.raises(FlexctlError, match="joint3"):
         plant.linearise(q)
+
+
+STIFF = {"rotor_inertia": 0.02, "stiffness": 1e9, "damping": 0.02}
+
+
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (0.0, -9.81, 0.0)])
+def test_poles_and_frequencies_beside_a_very_stiff_spring_are_those_of_a_rigid_joint(
+    gravity, build, interpreted
+):
+    # w^2 J/k = 1e-8 and less apart; rigid motions came out as poles at +-1.5e-3 rad/s, and the
+    # damping of a hanging arm at twice its value
+    link = {"joint": "revolute", "length": 0.4, "mass_per_length": 0.3, "EI": {"y": 4.0}}
+    link |= {"joint_inertia": 0.01, "damping_ratio": 0.01}
+    stiff = build["arm"]([link | {"flexible_joint": STIFF}, link], gravity, {"mass": 0.1})
+    rigid = build["arm"]([link | {"joint_inertia": 0.03}, link], gravity, {"mass": 0.1})
+    soft, hard = (interpreted(arm).linearise({"joint1": -np.pi / 2}) for arm in (stiff, rigid))
+    poles, expected = (np.sort_complex(lin.poles()) for lin in (soft, hard))
+    slow = poles[np.abs(poles) < 1e4]
+    data = 1e-6 if any(gravity) else 0.0  # weights beside 1e9 N m/rad
+
+    assert len(slow) == len(expected)
+    assert soft.frequencies()[:-1] == pytest.approx(hard.frequencies(), rel=1e-7 + data, abs=0)
+    assert slow.real == pytest.approx(expected.real, rel=1e-6, abs=1e-11 + data)
+    assert slow.imag == pytest.approx(expected.imag, rel=1e-7 + data, abs=1e-11)
+
+
+def test_slow_frequencies_beside_a_link_ten_thousand_times_as_stiff_have_all_digits(
+    build, interpreted
+):
+    # nine times as stiff everywhere: w is three times as high, but rounded otherwise
+    def locked(scale):
+        soft = {
+            "joint": "revolute",
+            "length": 0.5,
+            "mass_per_length": 0.2,
+            "EI": {"y": 4.0 * scale},
+        }
+        hard = soft | {"EI": {"y": 4e4 * scale}}
+        plant = interpreted(build["arm"]([hard, soft], payload={"mass": 0.1}), "elements", 4)
+        return plant.linearise().frequencies(np.arange(plant.n) >= plant.rigid)
+
+    assert locked(9.0) == pytest.approx(3 * locked(1.0), rel=3e-13)

@@ -21,6 +21,7 @@ KEYS = {
     "link_frequencies_unloaded",
     "frequencies_locked",
     "frequencies_free",
+    "at_rest",
     "rigid_inertia",
     "tip",
     "mass",
@@ -211,3 +212,103 @@ def test_elements_assume_no_load(inspect):
 
     assert found["tip_load_pose"] == {"link2": None, "link3": None}
     assert not any(words.startswith("link2: ") for words in found["assumptions"])
+
+
+COLUMN = """
+summary = "A link that stands"
+source = "own"
+gravity = [0.0, -9.81, 0.0]
+[[link]]
+joint = "revolute"
+length = 1.0
+mass_per_length = 0.3
+EI = { y = 20.0 }
+joint_inertia = 0.05
+[payload]
+mass = 0.5
+"""
+
+
+@pytest.fixture
+def column(tmp_path):
+    path = tmp_path / "column.toml"
+    path.write_text(COLUMN)
+    return path
+
+
+def standing(angle):
+    return ("--pose", f"joint1={angle!r}")
+
+
+def test_without_gravity_the_arm_rests_straight(inspect):
+    found = inspect("single-link-hub")
+    rest = found["at_rest"]
+
+    assert rest["sag"] == [0.0]
+    assert rest["load_share"] is rest["reason"] is None
+    assert rest["frequencies_locked"] == pytest.approx(found["frequencies_locked"], rel=1e-9)
+    assert rest["frequencies_free"] == pytest.approx(found["frequencies_free"], rel=1e-9)
+
+
+def test_a_level_link_sags_as_beam_theory_says_and_hangs_from_its_joint(inspect, column):
+    rest = inspect(column, "-e", "4", "--no-foreshortening")["at_rest"]
+
+    assert rest["joint"] == [0.0]
+    assert rest["lines"] == ["link1.y"]
+    assert rest["sag"] == pytest.approx([-9.81 * (0.3 / 8 + 0.5 / 3) / 20], rel=1e-9)
+    assert rest["holding_torque"] == pytest.approx([9.81 * (0.3 / 2 + 0.5)], rel=1e-9)
+
+
+@pytest.mark.parametrize(("angle", "sign"), [(np.pi / 2, 1), (-np.pi / 2, -1)])
+def test_a_pressed_column_rings_lower_and_a_hanging_one_higher(inspect, column, angle, sign):
+    found = inspect(column, *standing(angle))
+    rest = found["at_rest"]
+    square = (rest["frequencies_locked"][0] / found["frequencies_locked"][0]) ** 2
+    # Greenhill's and Euler's shares add up (Dunkerley); the square falls by nearly their sum
+    share = 9.81 / 20 * (0.3 / 7.837 + 0.5 / (np.pi**2 / 4))
+
+    assert square == pytest.approx(1 - sign * share, rel=0.01)
+    assert rest["load_share"] == (pytest.approx(share, rel=0.02) if sign > 0 else None)
+
+
+def test_a_standing_arm_with_free_joints_falls_and_says_so(inspect, column):
+    rest = inspect(column, *standing(np.pi / 2))["at_rest"]
+    rigid = np.sqrt(9.81 * (0.15 + 0.5) / (0.05 + 0.1 + 0.5))
+
+    assert rest["frequencies_free"] is None
+    assert rest["frequencies_locked"][0] > 0
+    assert float(rest["reason"].split("exp(")[1].split()[0]) == pytest.approx(rigid, rel=0.01)
+
+
+def test_a_hanging_arm_swings_as_a_pendulum(inspect, column):
+    rest = inspect(column, *standing(-np.pi / 2))["at_rest"]
+
+    assert rest["frequencies_free"][0] == pytest.approx(
+        np.sqrt(9.81 * (0.15 + 0.5) / (0.05 + 0.1 + 0.5)), rel=0.01
+    )
+    assert rest["reason"] is None
+
+
+def test_where_a_column_buckles_the_rest_of_the_answer_stands(flexctl, inspect, column):
+    words = (*standing(np.pi / 2), "--set", "link1.EI.y=2")
+    found, said = inspect(column, *words), flexctl("inspect", column, *words)
+    rest = found["at_rest"]
+
+    assert rest["frequencies_locked"] is rest["frequencies_free"] is rest["sag"] is None
+    assert rest["load_share"] > 1
+    assert "buckle" in rest["reason"]
+    assert "\n" not in rest["reason"]
+    assert found["frequencies_locked"][0] > 0
+    assert said.status == 0
+    assert "buckle under gravity" in " ".join(said.out.split())
+
+
+def test_the_table_gives_sag_load_and_frequencies_under_gravity(flexctl, inspect, column):
+    words = (*standing(1.2), "--no-foreshortening")
+    rest, said = inspect(column, *words)["at_rest"], flexctl("inspect", column, *words)
+    out = " ".join(said.out.split())
+
+    assert f"link1.y {rest['sag'][0]:.3g}" in out
+    assert f"load over buckling load {100 * rest['load_share']:.3g} %" in out
+    assert f"under gravity, joints held {rest['frequencies_locked'][0]:.5g}" in out
+    assert "foreshortening is left out of link1, and with it" in out

@@ -1,7 +1,9 @@
 """`flexctl margin` as a person and as a script use it."""
 
 import json
+import runpy
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -488,6 +490,98 @@ def test_the_figure_says_in_words_what_is_found(changes, words):
 )
 def test_the_table_says_what_is_found(changes, words):
     assert words in " ".join(tabled(margin(**changes)).split())
+
+
+@pytest.mark.parametrize("proven", [True, False])
+def test_only_what_is_proven_is_called_so(proven):
+    interval = Interval(lower=BELOW, upper=FLUTTER, unknowns=8, proven=proven)
+    at = PoseMargin(t=1.0, alpha_star=0.3, interval=interval)
+    rows = tabled(margin(exact=interval, path=(at,)))
+    assert rows.count("exact") == (4 if proven else 0)  # above and below, here and on the way
+    bounds = independent(proven=proven, not_proven=() if proven else ((18.0, 19.0),))
+    shown = tabled(margin(exact=interval, path=(), structured=(bounds,)))
+    assert ("not proven" in shown) == (not proven)
+    assert "proven" in shown
+
+
+@pytest.mark.parametrize("verified", [True, False])
+def test_a_worst_case_says_whether_eigenvalues_verified_it(verified):
+    at = independent()
+    worst = replace(at.found.worst_case, verified=verified)
+    shown = tabled(margin(structured=(independent(worst_case=worst),)))
+    assert ("not verified" in shown) == (not verified)
+
+
+NUMBERS = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))["sources"]
+
+
+def read(text, record):
+    """Where the numbers of a margin's words stand in the record."""
+    units = {"t": "s", "frequency": "rad/s", "crossing": "rad/s"}
+    return NUMBERS(text.replace("2 modes", ""), record, units)
+
+
+ABOVE, WAY = (
+    Loss(alpha=0.1437, frequency=21.3, mode="link1.y.1"),
+    Loss(alpha=0.0731, frequency=33.9, mode="link2.y.2"),
+)
+UNDER, WAY_UNDER = (
+    Loss(alpha=-0.613, frequency=5.17, mode="joint1"),
+    Loss(alpha=-0.271, frequency=47.7, mode="link2.y.1"),
+)
+
+
+def losses(**ends):
+    return {k: {"alpha": v.alpha, "frequency": v.frequency} for k, v in ends.items()}
+
+
+@pytest.mark.parametrize(
+    ("way", "places"),
+    [
+        (
+            (WAY, WAY_UNDER),
+            ["above.alpha", "above.frequency", "way.alpha", "t", "way.frequency",
+             "way_under.alpha", "t", "way_under.frequency", "star"],
+        ),
+        (
+            (None, None),
+            ["above.alpha", "above.frequency", "under.alpha", "under.frequency", "star"],
+        ),
+        (
+            (replace(WAY, alpha=0.2), replace(WAY_UNDER, alpha=-0.8)),
+            ["above.alpha", "above.frequency", "under.alpha", "under.frequency", "star"],
+        ),
+    ],
+)  # fmt: skip
+def test_every_number_of_the_verdict_is_that_of_the_loss_it_speaks_of(way, places):
+    exact = Interval(lower=UNDER, upper=ABOVE, unknowns=8)
+    there = Interval(lower=way[1], upper=way[0], unknowns=8)
+    found = margin(
+        exact=exact, lemma=lemma(0.317), path=(PoseMargin(t=0.83, alpha_star=0.9, interval=there),)
+    )
+    record = losses(above=ABOVE, way=way[0] or WAY, under=UNDER, way_under=way[1] or WAY_UNDER)
+    words = verdict(found, "at the final pose")
+
+    assert read(words, record | {"t": 0.83, "star": 0.317}) == places
+
+
+def test_of_many_poses_the_worst_is_spoken_of():
+    poses = [
+        PoseMargin(t=t, alpha_star=0.9, interval=Interval(lower=lower, upper=upper, unknowns=8))
+        for t, lower, upper in [
+            (0.11, UNDER, replace(WAY, alpha=0.12)),
+            (0.47, replace(WAY_UNDER, alpha=-0.5), WAY),
+            (0.83, WAY_UNDER, replace(WAY, alpha=0.13)),
+        ]
+    ]
+    found = margin(exact=Interval(lower=UNDER, upper=ABOVE, unknowns=8), path=tuple(poses))
+
+    assert found.worst.t == 0.47
+    assert found.worst_below.t == 0.83
+    words = verdict(found, "at the final pose")
+    assert words.index("t = 0.47 s") < words.index("7.31 %") + 40
+    assert "27.1 %" in words
+    assert "t = 0.83 s" in words[words.index("27.1 %") :]
 
 
 def test_a_panel_with_nothing_to_show_has_no_frame():

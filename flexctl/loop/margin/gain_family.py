@@ -1,7 +1,7 @@
 """One loop under many joint gains, without making its controller anew for each.
 
-Every law has torques that are affine in its joint gains: with u = a_d - Gv e' - Gp e - Gi int(e),
-decoupling is tau = M u + n, composite control S' f(S y, S y', S u), joint-pd u itself without a_d;
+Every law has torques that are affine in its joint gains: with u = a_r - Gv e' - Gp e - Gi int(e),
+decoupling is tau = M u + n, composite control S' f(S y, S y', S u), joint-pd u itself without a_r;
 an observer's state moves by what is affine in tau. So are their derivatives J(delta) at rest, for
 every error delta of the stiffness:
 

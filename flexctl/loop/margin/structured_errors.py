@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.arm_errors import ArmError, add_arm_errors, damping_errors, payload_error
@@ -18,15 +18,12 @@ from flexctl.loop.margin.model_errors import by_link, by_mode, pull_out
 from flexctl.loop.margin.moved_errors import IndependentErrors, follow_errors
 from flexctl.loop.margin.record import StructuredAt
 from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
-from flexctl.loop.uncertainty.growth import without_fixed_of_all
-from flexctl.loop.uncertainty.real_crossings import is_small, stable_interval, unstable_at
 from flexctl.loop.uncertainty.structured import structured
 from flexctl.loop.uncertainty.uncertain import UncertainLoop
 from flexctl.loop.uncertainty.worst_case import WorstCase
 
 _BEYOND = 1.05  # of the worst case: there it grows visibly
 _LEAST_LEFT = -0.999  # a stiffness is positive
-_ALIKE = 0.25  # of the time: for errors alone and alike
 _OF_THE_ARM = {"payload": payload_error, "damping": damping_errors}
 ERRORS = ("modes", "links", "damping", "payload")
 
@@ -97,16 +94,10 @@ def bound_errors(
     deadline: Deadline = ENDLESS,
     say: Callable[[str], None] = lambda _words: None,
 ) -> StructuredAt:
-    """Bound independent errors of a stable loop from both sides: see `structured`.
-
-    Errors alone and all alike are known exactly, so that the worst case is none larger.
-    """
+    """Bound independent errors of a stable loop from both sides: see `structured`."""
     loop = structured_loop(closed, joints, share, errors)
-    known = list(_known(loop, deadline.share(_ALIKE)))
     found = structured(
         loop,
-        crossings=[frequency for _, frequency in known],
-        known=np.array([delta for delta, _ in known]) if known else None,
         deadline=deadline,
         say=lambda words: say(f"independent errors at {where}: {words}"),
     )
@@ -161,43 +152,3 @@ def worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, 
         raise InputError(f"run: wanted {wanted}, came {came}")
     deltas = zip(worst.names, worst.delta.tolist(), strict=True)
     return {name: max(_BEYOND * delta * size, _LEAST_LEFT) for name, delta in deltas}
-
-
-def _known(loop: UncertainLoop, deadline: Deadline) -> Iterator[tuple[Array, float]]:
-    """Errors (p,) that destabilise a loop and the frequency [rad/s] there, by exact intervals.
-
-    Of each error alone, of those of a kind all alike, and of all of them; what is too large or
-    too ill-conditioned for an exact interval is left out.
-    """
-    if len(loop.parameters) < 2:  # its margin is exact anyway
-        return
-    loop = without_fixed_of_all(loop)
-    for direction in _alike(loop):
-        along = loop.along(direction)
-        if deadline.passed or not is_small(along):
-            continue
-        try:
-            found = stable_interval(along)
-        except (DesignError, ComputationError):
-            continue
-        for t, end in ((found.lower, found.at_lower), (found.upper, found.at_upper)):
-            if t and (end or unstable_at(along, t)):
-                yield t * direction, end.frequency if end else 0.0
-
-
-def _alike(loop: UncertainLoop) -> Iterator[Array]:
-    """Directions (p,) that move something: each error alone, a kind as a whole, all of them.
-
-    A kind as a whole is the same relative error of all that it names.
-    """
-    owned = np.isin(np.arange(len(loop.parameters)), loop.owner)
-    ranges = np.array([parameter.range for parameter in loop.parameters])
-    kinds = np.array([parameter.kind for parameter in loop.parameters])
-    wholes = [(kinds == kind) / ranges for kind in dict.fromkeys(kinds.tolist())]
-    seen: set[tuple[float, ...]] = set()
-    for direction in (*np.eye(len(ranges)), *wholes, np.ones(len(ranges))):
-        moving = direction * owned
-        unit = moving / np.abs(moving).max() if moving.any() else moving
-        if moving.any() and (key := tuple(unit.tolist())) not in seen:
-            seen.add(key)
-            yield unit

@@ -190,6 +190,8 @@ def polynomial_roots(parts: Array) -> ComplexArray:
     parts
         Coefficients (d + 1, n, n).
     """
+    if not parts.size:  # one state alone has no sums
+        return np.zeros(0, dtype=complex)
     size = np.abs(parts).max(axis=(0, 2), keepdims=True)
     parts = parts / np.where(size > 0, size, 1.0)
     A, B, n_still = _row_companion(parts)

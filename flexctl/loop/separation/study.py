@@ -8,23 +8,22 @@ observer) are made anew at every s, and the bound is bracketed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import scipy.optimize
 
 from flexctl.catalogue import Arm, BasisChoice, Design
-from flexctl.checks import Array, ComplexArray
+from flexctl.checks import Array
 from flexctl.design import Controller, design_controller, separate_time_scales
-from flexctl.errors import ComputationError, DesignError
+from flexctl.errors import DesignError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.comparison import LADDER, default_truth
-from flexctl.loop.linear import judge_poles, linearise_loop, spectral_abscissa
 from flexctl.loop.separation.guardian import stable, stable_ranges
 from flexctl.loop.separation.pencil import Pencil, fast_poles, poles, slow_poles
 from flexctl.loop.separation.record import Bound, Separation, Spectra, all_stable
+from flexctl.loop.separation.remade import Remade
 from flexctl.loop.separation.separated_loop import (
     first_loss,
     followed_from,
@@ -32,16 +31,14 @@ from flexctl.loop.separation.separated_loop import (
     require_composite,
     separate_loop,
     what_crosses,
-    what_is_slowest,
     why_not_exact,
 )
-from flexctl.loop.softening import FixedDamping, soften_arm, soften_design
+from flexctl.loop.softening import FixedDamping
 from flexctl.loop.stability import N_PATH
 from flexctl.plant import assemble_plant
 
 N_CURVE = 400  # stiffness factors at which eigenvalues are kept
 BEYOND = 30.0  # how far these go beyond the bound and the arm as it is
-_S = np.geomspace(1e3, 1e-3, 31)  # where loops that are made anew are, five per decade
 
 
 def find_separation(
@@ -119,7 +116,8 @@ _LARGE = (
 )
 _REMADE = (
     "because of {why} the loop is made anew at five s per decade from 1000 down to 0.001 and the "
-    "bound bracketed, on the truth plant only: a narrow band of instability may be missed"
+    "first bound among these refined to a millionth of it, for the worst pose and on the truth "
+    "plant only: a narrow band of instability may be missed"
 )
 
 
@@ -148,14 +146,6 @@ class _Study:
         """Close the controller around the arm as it is, at this order."""
         basis = self.basis.model_copy(update={"order": order})
         return close_around(self.controller, assemble_plant(self.body, basis, interpreted=True))
-
-    def remake(self, s: float) -> ClosedLoop:
-        """Make controller and truth plant of the arm with s times the stiffness."""
-        own = self.controller
-        arm, body = (soften_arm(arm, s, self.fixed) for arm in (self.arm, self.body))
-        softened, basis = soften_design(own.design, s), own.plant.basis
-        controller = design_controller(arm, softened, basis, interpreted=True)
-        return close_around(controller, assemble_plant(body, self.basis, interpreted=True))
 
     def exact(self, truth: ClosedLoop) -> tuple[list[Bound], list[Bound], Spectra]:
         """Bounds along the path, over the orders, and spectra, by the guardian map."""
@@ -193,63 +183,18 @@ class _Study:
 
     def bracketed(self, why: str) -> tuple[list[Bound], list[Bound], Spectra]:
         """Bound of the worst pose, on the truth plant only, and spectra there, made anew."""
-        found, refused = [], ""
-        for s in _S:
-            self.say(f"the loop at {s:.3g} of the stiffness, made anew because of {why}")
-            try:
-                found.append(self._spectra_along(float(s)))
-            except (ComputationError, DesignError) as error:  # an arm too soft for its weight
-                refused = str(error)
-                break
-        own = self._spectra_along(1.0)
-        worst = self._bracket(found, refused, all_stable([judge_poles(p) for p in own]))
-        k = self.times.index(worst.t)
-        empty = np.zeros(0, dtype=complex)
-        spectra = Spectra(
-            slow=empty,
-            fast=empty,
-            full=own[k],
-            s=_S[: len(found)][::-1],
-            poles=tuple(spectra[k] for spectra in reversed(found)),
-            ranges=None,
+        remade = Remade(
+            arm=self.arm,
+            body=self.body,
+            controller=self.controller,
+            basis=self.basis,
+            fixed=self.fixed,
+            times=tuple(self.times),
+            say=self.say,
+            why=why,
         )
+        worst, spectra = remade.bounded()
         return [worst], [worst], spectra
-
-    def _spectra_along(self, s: float) -> list[ComplexArray]:
-        """Eigenvalues at every pose with s times the stiffness."""
-        loop = self.remake(s)
-        return [linearise_loop(loop, self.joints(t), 0.0).poles for t in self.times]
-
-    def _bracket(
-        self, found: Sequence[Sequence[ComplexArray]], refused: str, own: bool | str
-    ) -> Bound:
-        """Bound between the first s of `_S` at which a pose is unstable, and the one before.
-
-        Where no loop could be made at the next s, as it `refused`, the last one is the bound.
-        """
-        here = partial(Bound, order=self.basis.order, exact=False, stable=own)
-        worst = [max(spectral_abscissa(values) for values in spectra) for spectra in found]
-        k = next((k for k, abscissa in enumerate(worst) if abscissa > 0), None)
-        if not found:
-            raise ComputationError(f"separation, {_S[0]:g} times the stiffness: {refused}")
-        if k is None:
-            s_star = float(_S[len(found) - 1]) if refused else 0.0
-            return here(t=self.times[-1], s_star=s_star, refused=refused)
-        if k == 0:
-            why = f"the loop is unstable even at {_S[0]:g} times the stiffness"
-            return here(t=self.times[-1], s_star=np.inf, why=why)
-
-        def abscissa(log_s: float) -> float:
-            spectra = self._spectra_along(float(np.exp(log_s)))
-            return max(spectral_abscissa(values) for values in spectra)
-
-        root = scipy.optimize.brentq(abscissa, np.log(_S[k]), np.log(_S[k - 1]), xtol=1e-7)
-        s_star = float(np.exp(float(root)))  # pyright: ignore[reportArgumentType]
-        spectra = self._spectra_along(s_star)
-        pose = int(np.argmax([values.real.max() for values in spectra]))
-        crossing, t = spectra[pose][spectra[pose].real.argmax()], self.times[pose]
-        what = what_is_slowest(self.remake(s_star), self.joints(t))
-        return here(t=t, s_star=s_star, frequency=float(abs(crossing.imag)), what=what)
 
 
 def _spectra(pencil: Pencil, s_star: float) -> Spectra:

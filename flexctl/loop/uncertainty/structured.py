@@ -10,6 +10,7 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.loop.uncertainty.alike import exact_crossings
 from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
 from flexctl.loop.uncertainty.frequency_cover import Cover, Range, cover_axis, level_of_one_scaling
 from flexctl.loop.uncertainty.frequency_response import Response, frequency_response
@@ -29,7 +30,7 @@ _LEAST = 0.01  # mu below which nothing is asked: errors beyond 10 000 %
 _APART = 1.002  # ratio of bounds, each tight to a thousandth, at which one is the larger
 _SHARED = 4  # channels of one error that are bounded as one
 _BUDGET = 1500  # bands tried
-_SEARCH, _GRID = 0.35, 0.5  # of the time left, for the search and then for the grid
+_ALIKE, _SEARCH, _GRID = 0.2, 0.3, 0.5  # of the time left, for one after the other
 _RESERVE = 0.9  # of the time left that the cover may take: the rest is for what ends it
 
 
@@ -88,7 +89,6 @@ def structured(
     loop: UncertainLoop,
     *,
     crossings: Sequence[float] = (),
-    known: Array | None = None,
     kinds: Sequence[str] | None = None,
     excess: float = 0.01,
     budget: int = _BUDGET,
@@ -100,7 +100,8 @@ def structured(
     With M(s) = D + V (s - A)^-1 U the loop stays stable for |delta_i| < 1/max mu(M(jw)). Bounds of
     mu come from a grid, and from scalings that hold over whole bands of frequencies; the latter
     cover the axis, infinity included, so that the largest is no statement about a grid. One real
-    error alone has an exact margin, which needs none of that.
+    error alone has an exact margin, which needs none of that; of several the search begins with
+    those that destabilise alone or all alike, which are exact too.
 
     Parameters
     ----------
@@ -108,8 +109,6 @@ def structured(
         Stable at delta = 0, but for eigenvalues on the axis that no error moves.
     crossings
         Frequencies [rad/s] to be on the grid: where one error, or all together, first destabilise.
-    known
-        Errors (K, p) known to bring a pole onto the axis: the worst case is none larger.
     kinds
         Of each parameter (p,): "real" (default); "complex", a dynamic error, the same in all its
         channels; or "full", a full complex block over its channels, which is more than it.
@@ -134,13 +133,17 @@ def structured(
     if _alone(stated):
         return _one(loop, crossings)
     say("a search for a worst case")
+    alike = list(exact_crossings(loop, deadline.share(_ALIKE)))
     worst = find_worst_case(
-        loop, first_crossing=first_crossing, known=known, deadline=deadline.share(_SEARCH)
+        loop,
+        first_crossing=first_crossing,
+        known=np.array([delta for delta, _ in alike]) if alike else None,
+        deadline=deadline.share(_SEARCH),
     )
     blocks = _expanded(loop, stated)
     least = max(_LEAST, 1 / worst.gamma if worst else 0.0)  # mu is no smaller at its frequency
     response = frequency_response(loop)
-    frequencies = [*crossings, *([worst.frequency] if worst else [])]
+    frequencies = [*crossings, *(w for _, w in alike), *([worst.frequency] if worst else [])]
     axis_known = [_on_axis(loop, w) for w in frequencies if np.isfinite(w)]
     axis = _grid(response, axis_known)
     say(f"bounds at {len(axis)} frequencies")

@@ -1,0 +1,93 @@
+"""Undamped natural vibrations K x = w^2 M x to nearly all digits, rigid motions included."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+
+from flexctl.checks import Array
+
+_EPS = float(np.finfo(float).eps)
+_SLOWEST = 1e-5  # rad/s: motions slower than a turn in a week rest, or are round-off of gravity
+
+
+def natural_modes(K: Array, M: Array) -> tuple[Array, Array]:
+    """Squares w^2 (n,) ascending and modes Phi (n, n): K Phi = M Phi diag(w^2), Phi' M Phi = I.
+
+    Solvers of K x = w^2 M x err by eps times the largest w^2, those of M x = w^-2 K x by eps times
+    the largest w^-2: slow modes of stiff arms drown in the one, fast ones in the other. With
+    Cholesky's K = C C' and M = L L' the singular values of C^-1 L are 1/w, and neither matrix is
+    squared: slow ones are good to the digits that K and M have. The fastest are taken from the
+    first. Motions that K does not hold are
+    split off first, orthogonal to the others in M, and have w^2 = 0. Where K has negative
+    eigenvalues, as in an arm that falls, K + s M is taken instead, with s such that it is definite.
+
+    Parameters
+    ----------
+    K, M
+        Stiffness, symmetric, and mass, symmetric and positive definite, (n, n).
+    """
+    if not len(M):
+        return np.zeros(0), np.zeros((0, 0))
+    e, S = _scaled(K, M)
+    if e[0] >= 0:
+        return _held_modes(K, M, S[:, e == 0])
+    rough = scipy.linalg.eigh(K, M, eigvals_only=True)
+    shift = -2 * min(rough[0], 0.0) + 16 * len(e) * _EPS * rough[-1]
+    squares, Phi = _held_modes(K + shift * M, M, S[:, :0])
+    squares = squares - shift
+    rests = np.abs(squares) <= max(_SLOWEST**2, 1e-13 * shift)
+    return np.where(rests, 0.0, squares), Phi
+
+
+def _scaled(K: Array, M: Array) -> tuple[Array, Array]:
+    """E (n,), ascending, and S (n, n) with S' K S = diag(e), of K scaled to a unit diagonal.
+
+    As many e are negative as w^2 are (Sylvester); at round-off they are 0.
+    """
+    size, inertia = np.abs(np.diag(K)), np.diag(M)
+    d = 1 / np.sqrt(np.where(size > _SLOWEST**2 * inertia, size, inertia))
+    e, V = np.linalg.eigh(d[:, None] * K * d)
+    e[np.abs(e) <= 16 * len(e) * _EPS * np.abs(e).max()] = 0.0
+    return e, d[:, None] * V
+
+
+def _held_modes(K: Array, M: Array, rigid: Array) -> tuple[Array, Array]:
+    """Squares and modes of a K that is definite but for the motions `rigid` (n, r).
+
+    As many coordinates as there are rigid motions are left out, those that most take part in them:
+    what is left of K is definite, and keeps the zeros and the scales of its rows.
+    """
+    n, r = rigid.shape
+    if r:
+        L = scipy.linalg.cholesky(_symmetric(rigid.T @ M @ rigid), lower=True)
+        rigid = scipy.linalg.solve_triangular(L, rigid.T, lower=True).T
+    kept = np.sort(scipy.linalg.qr(rigid.T, mode="r", pivoting=True)[-1][r:]) if r else np.arange(n)
+    bent = np.eye(n)[:, kept] - rigid @ (rigid.T @ M[:, kept])
+    if not kept.size:
+        return np.zeros(n), rigid
+    C = scipy.linalg.cholesky(K[np.ix_(kept, kept)], lower=True)
+    L = scipy.linalg.cholesky(_symmetric(bent.T @ M @ bent), lower=True)
+    U, inverse, _ = scipy.linalg.svd(scipy.linalg.solve_triangular(C, L, lower=True))
+    Phi = bent @ (scipy.linalg.solve_triangular(C, U, lower=True, trans=1) / inverse)
+    squares, Phi = np.append(np.zeros(r), inverse**-2.0), np.hstack([rigid, Phi])
+    first = _first_fast(squares, r)
+    fast, Phi_fast = scipy.linalg.eigh(K, M)
+    squares[first:], Phi[:, first:] = fast[first:], Phi_fast[:, first:]
+    return squares, Phi
+
+
+def _first_fast(squares: Array, r: int) -> int:
+    """First mode whose square errs less by eps times the largest one than by eps w / w_slowest.
+
+    Not between two that are nearly the same: their vectors would be found twice.
+    """
+    fast = squares**1.5 > squares[-1] * np.sqrt(squares[r])
+    first = int(np.argmax(fast)) if fast.any() else len(squares)
+    while r < first < len(squares) and squares[first] < 1.01 * squares[first - 1]:
+        first += 1
+    return first
+
+
+def _symmetric(A: Array) -> Array:
+    return (A + A.T) / 2

@@ -1,0 +1,575 @@
+"""What must hold of every arm with every design, each check beside a second way to the answer."""
+
+import contextlib
+import io
+import itertools
+import json
+import signal
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from flexctl.catalogue import Reference, load_design, load_model
+from flexctl.design import design_controller
+from flexctl.errors import FlexctlError, InputError, RunError
+from flexctl.loop import close_around, default_truth, evaluate, find_margin, linearise_loop
+from flexctl.loop.run import Tolerance
+from flexctl.loop.simulation import simulate
+from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.view import cli
+from tests.battery.random_case import Case
+from tests.battery.witness import Held, Rest, abscissa, reach
+
+AGREE = 1e-6  # of the package's linear models with differences
+MARGINAL = 1e-6  # |Re| over |lambda| below which no run shows a decay
+AMPLITUDES = (1e-4, 1e-5, 1e-6)  # of the reach, by which the tip is moved
+SEEN = 3e-3  # of the logarithm of an amplitude: what squares of the deviation may do to it
+AT_END = 1e-3  # relative distance from an exact end at which the loop must have changed sides
+INSIDE, OUTSIDE = 0.99, 1.01  # of a bound, and of a worst case
+CORNERS = 16
+LEAST_LEFT = -0.999  # relative error of a stiffness or a payload that leaves something
+QUICK_TURNS, TURNS = 300.0, 5000.0  # rad that the fastest mode may turn in a run
+QUICK_SAMPLES, SAMPLES = 150, 2000
+FINE = Tolerance.of(1e-11)
+SECONDS = 120  # that one check may take
+COMMANDS = (
+    ("simulate", "--duration", "0.2"),
+    ("margin", "--path", "0", "--no-structured"),
+    ("track", "--motion", "rest", "--points", "4"),
+    ("compare", "--no-baseline"),
+)
+
+
+@dataclass
+class Report:
+    """What was found to be wrong about a case, and how often what was checked or left out."""
+
+    seed: int
+    findings: list[str] = field(default_factory=list)
+    counts: Counter = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def expect(self, holds: bool, what: str) -> None:
+        """Note a finding where something does not hold."""
+        if not holds:
+            self.findings.append(what)
+
+
+class TooLongError(Exception):
+    """A check took longer than `SECONDS`."""
+
+
+@contextlib.contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    """Raise TooLongError after so many seconds of the processor."""
+
+    def stop(_signal: int, _frame: object) -> None:
+        raise TooLongError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)  # of this process: others may be at work too
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+class Subject:
+    """An arm and a design as loaded from their files, and the loop that holds the design's end."""
+
+    def __init__(self, paths: tuple[Path, Path], *, seed: int = 0, quick: bool = False) -> None:
+        self.paths, self.quick = paths, quick
+        self.arm, self.design = load_model(paths[0]), load_design(paths[1])
+        self.report = Report(seed)
+
+    @cached_property
+    def held_design(self):
+        """The design with its reference standing at its end, the second loop at work at once."""
+        return hold(self.design)
+
+    @cached_property
+    def truth(self):
+        """Truth plant that verdicts are given on."""
+        return assemble_plant(self.arm, self.truth_basis, interpreted=True)
+
+    @property
+    def truth_basis(self):
+        """Its discretisation."""
+        return default_truth(self.arm, self.design.basis)
+
+    @cached_property
+    def loop(self):
+        """The loop that holds the final pose."""
+        controller = design_controller(self.arm, self.held_design, interpreted=True)
+        return close_around(controller, self.truth)
+
+    @cached_property
+    def held(self) -> Held:
+        """The same as a witness sees it."""
+        return Held(self.loop)
+
+    @cached_property
+    def rest(self) -> Rest | None:
+        """Where the witness finds that it rests."""
+        return self.held.rest()
+
+
+def hold(design):
+    """Return a design whose reference stands where it ended, its second loop at work at once."""
+    final = tuple(design.reference.to)
+    held = Reference.model_validate({"kind": "setpoint", "from": final, "to": final})
+    update = {"reference": held, "loop": design.loop.model_copy(update={"duration": 0.02})}
+    if design.second_loop:
+        update["second_loop"] = design.second_loop.model_copy(update={"switch": None})
+    return design.model_copy(update=update)
+
+
+# Rest and linear model
+
+
+def check_rest(s: Subject) -> None:
+    """Newton's method on plain numbers finds the equilibrium that the package names."""
+    theirs = package_rest(s)
+    s.report.counts["rests"] += theirs is not None
+    if theirs is None or s.rest is None:
+        s.report.expect(theirs is None and s.rest is None, one_only(theirs, s))
+        return
+    away = np.abs(theirs.q - s.rest.q).max()
+    if away > 1e-6:
+        left = np.abs(s.held.unbalanced(np.concatenate([theirs.q, theirs.z]))).max()
+        s.report.counts["rests elsewhere than the witness"] += 1
+        s.report.expect(left < 1e-6 * force(s), f"rest: {left:.3g} unbalanced where it rests")
+        return
+    s.report.expect(away < 1e-8, f"rest: {away:.3g} from the witness")
+    off = np.abs(theirs.tau - s.rest.tau).max()
+    s.report.expect(off < 1e-6 * force(s), f"rest: torques {off:.3g} from the witness")
+
+
+def force(s: Subject) -> float:
+    """Size of the forces that act [N or N m]."""
+    return 1.0 + float(np.abs(s.rest.tau).max()) if s.rest else 1.0
+
+
+def package_rest(s: Subject):
+    """Where the package says that the loop rests; None where it says that it does not."""
+    try:
+        return linearise_loop(s.loop, s.held.joints, s.held.share).rest
+    except FlexctlError as error:
+        s.report.expect("\n" not in str(error), f"rest: more than a line: {error}")
+        return None
+
+
+def one_only(theirs, s: Subject) -> str:
+    if theirs is not None:
+        return f"rest: the witness finds none, the package q = {theirs.q.round(4).tolist()}"
+    poles = s.held.poles(s.rest)
+    return (
+        f"rest: none, but the witness q = {s.rest.q.round(4).tolist()}, {abscissa(poles):.3g} 1/s"
+    )
+
+
+def check_linear(s: Subject) -> None:
+    """The package's linear loop at its rest is what differences of the nonlinear loop give."""
+    if package_rest(s) is None:
+        return
+    linear = linearise_loop(s.loop, s.held.joints, s.held.share)
+    at = Rest(q=linear.rest.q, z=linear.rest.z, tau=linear.rest.tau)
+    A, B, K, L, E, F = s.held.matrices(at)
+    pairs = {
+        "A": (linear.plant.A_state, A),
+        "B": (linear.plant.B_state, B),
+        "K": (linear.feedback, K),
+        "L": (linear.integral_gain, L),
+        "E": (linear.E, E),
+        "F": (linear.F, F),
+    }
+    for name, (ours, differences) in pairs.items():
+        size = np.maximum(np.abs(differences).max(axis=1, initial=0.0), 1.0)
+        off = (np.abs(ours - differences) / size[:, None]).max(initial=0.0)
+        s.report.expect(off < AGREE, f"linear: {name} is {off:.3g} off differences")
+
+
+# Verdict
+
+
+def verdict_poles(s: Subject) -> tuple[np.ndarray, Rest] | None:
+    """Eigenvalues by the witness where the package says that the loop rests."""
+    found = package_rest(s)
+    if found is None:
+        return None
+    at = Rest(q=found.q, z=found.z, tau=found.tau)
+    return s.held.poles(at), at
+
+
+def check_verdict(s: Subject) -> None:
+    """Stability, abscissa and damping of an evaluation are those of the witness's eigenvalues."""
+    witness = verdict_poles(s)
+    try:
+        found = evaluate(s.loop)
+    except FlexctlError as error:
+        s.report.expect("\n" not in str(error), f"verdict: more than a line: {error}")
+        s.report.expect(witness is None, f"verdict: {error}")
+        return
+    s.report.counts["verdicts"] += 1
+    for metric in found.not_computed:
+        s.report.counts[f"not computed: {metric}"] += 1
+    if witness is None:
+        s.report.expect(bool(found.failed), "verdict: no rest, but not failed")
+        return
+    holds = bool((np.abs(witness[1].tau) <= s.loop.torque_limit).all())
+    s.report.expect(found.rest.holds is holds, f"verdict: rest.holds is {found.rest.holds}")
+    if not holds:
+        s.report.counts["cannot hold"] += 1
+        s.report.expect(found.failed and "cannot hold" in found.failed, "verdict: fails to say it")
+        return
+    s.report.expect(found.stability is not None, f"verdict: no stability: {found.not_computed}")
+    poles = witness[0]
+    clear = np.abs(poles.real) > AGREE * np.abs(poles)
+    stable, own = bool((poles.real[clear] < 0).all()), found.stability
+    if clear.all() or not stable:
+        s.report.expect(
+            own.stable is stable, f"verdict: stable is {own.stable}, {abscissa(poles):.3g} 1/s"
+        )
+    else:
+        s.report.counts["marginal"] += 1
+    off = abs(own.spectral_abscissa - (abscissa(poles) if clear.all() else own.spectral_abscissa))
+    s.report.expect(
+        off < 1e-5 * np.abs(poles).max(),
+        f"verdict: abscissa {own.spectral_abscissa:.6g}, {off:.3g} off",
+    )
+
+
+# Runs beside the rest
+
+
+def check_runs(s: Subject) -> None:
+    """Nonlinear runs along the slowest and the least damped eigenvector decay as said."""
+    witness = verdict_poles(s)
+    if witness is None:
+        return
+    at, matrix = witness[1], s.held.matrix(witness[1])
+    limit = s.loop.torque_limit
+    if (np.abs(at.tau) >= limit).any():
+        s.report.counts["runs: torque limit too low to rest"] += 1
+        return
+    values, W, V = eigenvectors(matrix)
+    own = log_values(s, values)
+    span = (QUICK_TURNS if s.quick else TURNS) / float(np.abs(s.held.in_time(values)).max())
+    span = min(span, 2.0 / max(float(own.real.max()), 1e-9))
+    for k in sorted({int(np.argmax(own.real)), int(np.argmin(damping(own)))}):
+        run_along(s, at, Mode(own=complex(own[k]), left=W[:, k], right=V[:, k]), span)
+
+
+def eigenvectors(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Eigenvalues, left and right eigenvectors in columns, W^H V = 1."""
+    values, V = np.linalg.eig(A)
+    return values, np.linalg.inv(V).conj().T, V
+
+
+def log_values(s: Subject, values: np.ndarray) -> np.ndarray:
+    """Eigenvalues [rad/s]; what is gone after a sample decays at once."""
+    T = s.loop.controller.sample_time
+    values = values.astype(complex)
+    return values if T is None else np.log(np.where(np.abs(values) > 1e-6, values, 1e-6)) / T
+
+
+def damping(values: np.ndarray) -> np.ndarray:
+    """Damping ratios of what swings; 1 for what does not."""
+    swings = np.abs(values.imag) > 1e-6 * np.abs(values)
+    return np.where(swings, -values.real / np.maximum(np.abs(values), 1e-300), 1.0)
+
+
+def run_along(s: Subject, at: Rest, mode: "Mode", span: float) -> None:
+    """Compare the decay of one mode's share in a run of at most `span` s with its eigenvalue."""
+    own = mode.own
+    if abs(own.real) <= MARGINAL * max(abs(own), 1e-3):
+        s.report.counts["runs: marginal"] += 1
+        return
+    T, period = min(0.5 / abs(own.real), span), s.loop.controller.sample_time
+    if period:
+        T = period * max(4, int(min(T / period, QUICK_SAMPLES if s.quick else SAMPLES)))
+    if abs(own.real) * T < 3 * SEEN:
+        s.report.counts["runs: too slow to be seen"] += 1
+        return
+    rate, why = np.nan, ""
+    for amplitude in AMPLITUDES:  # squares of the deviation vanish with it, faults do not
+        found = decay(s, at, mode, T, amplitude)
+        if isinstance(found, str):
+            why = found
+            continue
+        rate = found
+        if abs(rate - own.real) <= max(0.02 * abs(own.real), SEEN / T):
+            s.report.counts["runs"] += 1
+            return
+    if np.isnan(rate):
+        s.report.counts[f"runs: {why}"] += 1
+        return
+    s.report.expect(False, f"run: {own:.5g} rad/s, but {rate:.5g} 1/s in a run of {T:.3g} s")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mode:
+    """One eigenvalue [rad/s] with its left and right eigenvectors (N,)."""
+
+    own: complex
+    left: np.ndarray
+    right: np.ndarray
+
+
+def decay(s: Subject, at: Rest, mode: Mode, T: float, amplitude: float) -> float | str:
+    """Rate [1/s] at which the share of a mode changes in a run of T seconds, or why there is none."""
+    n, period = s.held.n, s.loop.controller.sample_time
+    N = 2 * n + s.held.n_z
+    shape = mode.right[:N] / mode.right[np.abs(mode.right[:N]).argmax()]
+    begun = small(s, at, shape.real, amplitude)
+    start = (at.q + begun[:n], begun[n : 2 * n], at.z + begun[2 * n :])
+    times, acts = sampled_times(s, T) if period else (np.linspace(0, T, 61), np.zeros(0))
+    every = np.union1d(times, acts)
+    try:
+        run = simulate(s.loop, times=every, duration=float(every[-1]), start=start, tolerance=FINE)
+    except RunError as error:
+        words = ("theory", "leaves", "beyond its own length")
+        s.report.expect(any(word in str(error) for word in words), f"run: {error}")
+        return "the model ends there"
+    if run.saturated.any():
+        return "saturated"
+    there = np.searchsorted(every, times)
+    states = np.vstack([run.q - at.q[:, None], run.v, run.z - at.z[:, None]])[:, there]
+    if period:
+        torques = (run.tau - at.tau[:, None])[:, np.searchsorted(every, acts)]
+        states, times = on_their_way(s, states, torques), times[late(s) :]
+    return float(np.polyfit(times, np.log(np.abs(mode.left.conj() @ states)), 1)[0])
+
+
+def late(s: Subject) -> int:
+    """Samples whose torques are on their way when the next one is taken."""
+    period = s.loop.controller.sample_time or 1.0
+    return int(np.ceil(s.loop.controller.delay / period - 1e-9))
+
+
+def sampled_times(s: Subject, T: float) -> tuple[np.ndarray, np.ndarray]:
+    """Instants just before the samples 1, 2, ..., and some at which those of 0, 1, ... act."""
+    period = s.loop.controller.sample_time
+    k = np.arange(1, round(T / period) + 1)
+    return k * period - 1e-7 * period, (np.append(0, k) + 0.5) * period + s.loop.controller.delay
+
+
+def on_their_way(s: Subject, states: np.ndarray, torques: np.ndarray) -> np.ndarray:
+    """States (N, K) before the samples, from that number `late` on, above torques sampled before.
+
+    `torques` (m, K + 1) are those of the samples 0, 1, ...; the newest comes first.
+    """
+    count, K = late(s), states.shape[1]
+    waiting = [torques[:, count - j + 1 : K - j + 1] for j in range(1, count + 1)]
+    return np.vstack([states[:, count:], *waiting])
+
+
+def small(s: Subject, at: Rest, x: np.ndarray, amplitude: float) -> np.ndarray:
+    """Scale a deviation so that the tip moves by a share of the reach, and nothing by much more."""
+    n = s.held.n
+    moved = [float(np.linalg.norm(s.truth.tip_jacobian(at.q) @ x[:n]))]
+    estimate = x[2 * n + s.loop.controller.n_integral :]
+    moved += [
+        0.1 * np.abs(x[:n]).max(),
+        0.1 * np.abs(estimate[: len(estimate) // 2]).max(initial=0.0),
+    ]
+    size = max(moved)
+    return x * amplitude * reach(s.truth, at.q) / (size if size else np.abs(x).max())
+
+
+# Stiffness margins
+
+
+def rebuilt(s: Subject, errors: np.ndarray) -> Held:
+    """The loop of a controller made anew with these relative errors of its stiffness, by part."""
+    error = StiffnessError(values=tuple(errors.tolist()))
+    wrong = design_controller(s.arm, s.held_design, interpreted=True, stiffness_error=error)
+    return Held(close_around(wrong, s.truth))
+
+
+def growth(held: Held, near: Rest) -> float:
+    """Abscissa [1/s] of a loop where it rests itself, next to `near`.
+
+    Infinite where it rests nowhere, or where its actuators cannot hold it.
+    """
+    at = held.rest(np.concatenate([near.q, near.z]))
+    if at is None or (np.abs(at.tau) > held.loop.torque_limit).any():
+        return np.inf
+    return abscissa(held.poles(at))
+
+
+def margin_of(s: Subject, errors: dict | None = None):
+    """Margin at the final pose; None where the package says in one line why there is none."""
+    try:
+        return find_margin(s.arm, s.held_design, n_path=0, errors=errors)
+    except FlexctlError as error:
+        s.report.expect("\n" not in str(error), f"margin: more than a line: {error}")
+        s.report.counts["margins: refused"] += 1
+        return None
+
+
+def check_margin(s: Subject) -> None:
+    """At the ends of the exact interval the loop of a rebuilt controller changes sides."""
+    if not stable_by_witness(s):
+        return
+    margin = margin_of(s)
+    if margin is None:
+        return
+    parts = len(s.loop.controller.plant.stiffness_parts)
+    for end in (margin.exact.lower, margin.exact.upper):
+        if end is None or not end.alpha:
+            s.report.counts["margins: no end"] += 1
+            continue
+        origin = 0.0 if end.alpha > -0.5 else -1.0
+        near, far = (origin + (end.alpha - origin) * (1 + x) for x in (-AT_END, AT_END))
+        inside, outside = (far, near) if origin else (near, far)
+        grows = [growth(rebuilt(s, np.full(parts, x)), s.rest) for x in (inside, outside)]
+        s.report.counts["exact ends"] += 1
+        s.report.expect(
+            grows[0] < 0 < grows[1],
+            f"margin: at {end.alpha:.6g} abscissae are {grows[0]:.3g} within, {grows[1]:.3g} beyond",
+        )
+
+
+def stable_by_witness(s: Subject) -> bool:
+    """Whether the loop is held where it rests, and clearly stable."""
+    if s.rest is None or (np.abs(s.rest.tau) > s.loop.torque_limit).any():
+        return False
+    poles = s.held.poles(s.rest)
+    return bool((poles.real < -AGREE * np.abs(poles)).all())
+
+
+def check_links(s: Subject) -> None:
+    """Errors of links and springs by themselves: stable within the bound, not beyond the worst."""
+    margin = stable_by_witness(s) and margin_of(s, {"links": 1.0})
+    if not margin or not margin.structured:
+        return
+    names = s.loop.controller.plant.stiffness_parts
+    owners = list(dict.fromkeys(name.split(".")[0] for name in names))
+    index = np.array([owners.index(name.split(".")[0]) for name in names])
+    found = margin.structured[0].found
+
+    def grows(by_owner: np.ndarray) -> float:
+        return growth(rebuilt(s, np.maximum(by_owner, LEAST_LEFT)[index]), s.rest)
+
+    bounds(s, "links", found, len(owners), grows)
+
+
+def check_payload(s: Subject) -> None:
+    """An error of the payload: the same of the arm as it is, its controller unchanged."""
+    if not s.arm.payload.mass or s.loop.controller.sample_time:
+        return
+    margin = stable_by_witness(s) and margin_of(s, {"payload": 1.0})
+    if margin and margin.structured:
+        bounds(s, "payload", margin.structured[0].found, 1, lambda x: loaded(s, float(x[0])))
+
+
+def loaded(s: Subject, error: float) -> float:
+    """Abscissa [1/s] where the arm carries (1 + error) times its payload."""
+    held = Held(close_around(s.loop.controller, with_payload(s.truth, error)))
+    return growth(held, s.rest)
+
+
+def with_payload(truth, error: float):
+    """A truth plant in the same shapes with (1 + error) times its payload, mass and inertia."""
+    load, times = truth.arm.payload, 1 + max(error, LEAST_LEFT)
+    inertia = tuple(times * J for J in load.inertia)
+    changed = load.model_copy(update={"mass": times * load.mass, "inertia": inertia})
+    return replace(truth, arm=truth.arm.model_copy(update={"payload": changed}))
+
+
+def bounds(s: Subject, kind: str, found, count: int, grows: Callable) -> None:
+    """Check a guaranteed fraction at corners of the box and the worst case beyond it."""
+    fraction = INSIDE * found.guaranteed_fraction
+    corners = np.array(
+        list(itertools.islice(itertools.product((-1.0, 1.0), repeat=count), CORNERS))
+    )
+    worst = max(grows(fraction * corner) for corner in corners)
+    s.report.counts[f"bounds of {kind}"] += 1
+    if not found.proven:
+        s.report.counts[f"bounds of {kind} not proven"] += 1
+    s.report.expect(
+        worst < 0, f"{kind}: {worst:.3g} 1/s within {100 * fraction:.4g} %, proven {found.proven}"
+    )
+    if found.worst_case is None:
+        return
+    beyond = grows(OUTSIDE * np.asarray(found.worst_case.delta))
+    s.report.expect(
+        beyond > 0, f"{kind}: {beyond:.3g} 1/s beyond the worst case {found.worst_case.delta}"
+    )
+
+
+# The command line
+
+
+def check_command_line(s: Subject) -> None:
+    """Every command answers, or refuses in one line; its JSON holds finite numbers or null."""
+    first, count = s.report.seed % len(COMMANDS), 1 if s.quick else 2
+    chosen = [COMMANDS[(first + k) % len(COMMANDS)] for k in range(count)]
+    call(s, "inspect", str(s.paths[0]), "--json")
+    for command, *options in chosen:
+        call(s, command, *map(str, s.paths), *options, "--json")
+
+
+def call(s: Subject, *words: str) -> None:
+    """Run a command and check its status, its lines and its JSON."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        warnings.simplefilter("error")
+        status = cli.run(list(words))
+    lines, name = err.getvalue().strip().splitlines(), words[0]
+    s.report.counts[f"{name}: status {status}"] += 1
+    if status:
+        s.report.expect(status in (2, 3), f"{name}: status {status}")
+        s.report.expect(len(lines) == 1, f"{name}: {len(lines)} lines of refusal: {lines[:2]}")
+        s.report.expect("internal error" not in err.getvalue(), f"{name}: {err.getvalue().strip()}")
+        return
+    try:
+        json.loads(out.getvalue(), parse_constant=_refuse)
+    except ValueError as error:
+        s.report.expect(False, f"{name}: JSON: {error}")
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+QUICK_CHECKS = (check_rest, check_linear, check_verdict, check_runs, check_margin)
+CHECKS = (*QUICK_CHECKS, check_links, check_payload)
+
+
+def check_case(case: Case, folder: Path, *, quick: bool = False) -> Report:
+    """Check all that must hold of a case; its files stay in `folder`."""
+    s = Subject(case.write(folder), seed=case.seed, quick=quick)
+    try:
+        _ = s.loop
+    except (InputError, FlexctlError) as error:
+        s.report.counts["no such controller"] += 1
+        s.report.expect("\n" not in str(error), f"design: more than a line: {error}")
+        check_command_line(s)
+        return s.report
+    for check in (*(QUICK_CHECKS if quick else CHECKS), check_command_line):
+        begun = time.process_time()
+        try:
+            with at_most(SECONDS):
+                check(s)
+        except TooLongError:
+            s.report.expect(False, f"{check.__name__}: took more than {SECONDS} s")
+        except Exception as error:  # noqa: BLE001 (what must not happen is what is looked for)
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            at = f"{Path(where.filename).name}:{where.lineno}"
+            s.report.expect(False, f"{check.__name__}: {type(error).__name__} at {at}: {error}")
+        s.report.seconds[check.__name__] = time.process_time() - begun
+    return s.report

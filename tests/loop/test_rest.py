@@ -1,0 +1,205 @@
+"""Where a closed loop rests: against the nonlinear equations, by hand, and at its edges."""
+
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+import pytest
+import scipy.optimize
+
+from flexctl.catalogue import BasisChoice, apply_settings
+from flexctl.design import design_controller
+from flexctl.errors import NoRestError
+from flexctl.loop import close_around, compare, find_rest
+from flexctl.loop.margin.families import payload_family
+from flexctl.loop.resting import describe_rest, why_not_held
+from flexctl.plant import assemble_plant
+
+DOWN = (0.0, -9.81, 0.0)
+LINK = {
+    "joint": "revolute",
+    "dh": {"a": 0.9},
+    "length": 0.9,
+    "mass_per_length": 1.5,
+    "EI": {"y": 200.0},
+    "damping_ratio": [0.006, 0.01],
+    "hub": {"inertia": [0.0, 0.0, 0.04]},
+    "joint_inertia": 0.02,
+    "limits": {"torque": 30.0},
+}
+LOAD = {"mass": 0.45, "inertia": [0.0008] * 3}
+PD = {"Gp": [5.6], "Gv": [4.0]}
+UP = 0.5236
+TRUTH = BasisChoice(kind="elements", order=2)
+
+
+def vertical_link(make, gravity=DOWN, **changes):
+    return make["arm"]([LINK | changes], gravity, LOAD)
+
+
+def loop_of(arm, design, truth=None, basis=TRUTH):
+    controller = design_controller(arm, design, interpreted=True)
+    return close_around(controller, assemble_plant(truth or arm, basis, interpreted=True))
+
+
+def raised(make, method="joint-pd", gains=PD, **tables):
+    tables = {"loop": {"duration": 30.0}} | tables
+    return make["design"]([0.0], [UP], method, gains=gains, duration=6.0, **tables)
+
+
+OBSERVER = {"measures": ["encoder", "tachometer", "strain_gauge"]}
+LAWS = {
+    "joint-pd": raised,
+    "integral": lambda make: raised(make, gains=PD | {"Gi": [2.0]}),
+    "decoupling": lambda make: raised(make, "decoupling", {"Gp": [60.0], "Gv": [15.0]}),
+    "composite": lambda make: raised(make, "composite", {"Gp": [60.0], "Gv": [15.0]}),
+    "sampled": lambda make: raised(make, loop={"sample_time": 2e-3, "delay": 3e-3}),
+    "observer": lambda make: raised(
+        make, "decoupling", {"Gp": [60.0], "Gv": [15.0]}, loop=OBSERVER
+    ),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_nothing_moves_where_the_loop_rests(make, law):
+    # the forward dynamics and the law themselves, of a payload that the law does not know
+    arm = vertical_link(make)
+    truth = apply_settings(arm, ["payload.mass=*1.1"])
+    loop = loop_of(arm, LAWS[law](make), truth)
+    joints = np.array([UP])
+    rest = find_rest(loop, joints, 0.0)
+    still = np.zeros(loop.truth.n)
+    seen = loop.measurement.function(rest.q, still)
+    tau, z_rate = loop.controller.law(0.0, rest.z, joints, [0.0], [0.0], *seen)
+    a = loop.truth.forward_dynamics(rest.q, still, np.array(tau).ravel())
+    np.testing.assert_allclose(a, 0.0, atol=1e-7)
+    np.testing.assert_allclose(np.array(z_rate).ravel(), 0.0, atol=1e-7)
+    np.testing.assert_allclose(rest.tau, np.array(tau).ravel(), rtol=1e-12)
+    # integral action takes the joint to its reference, nothing else does
+    assert (abs(rest.offset[0]) < 1e-9) == (law == "integral")
+
+
+def test_a_rigid_link_rests_where_its_torques_balance(make):
+    # 5.6 (q - q_d) = m g l (cos q_d - 1.1 cos q), solved by SciPy
+    link = {"joint": "revolute", "dh": {"a": 0.9}, "length": 0.9, "mass_per_length": 0.0}
+    arm = make["arm"]([link | {"joint_inertia": 0.02}], DOWN, LOAD)
+    loop = loop_of(arm, raised(make), apply_settings(arm, ["payload.mass=*1.1"]))
+    weight = 0.45 * 9.81 * 0.9
+
+    def torque(q):
+        return 5.6 * (q - UP) - weight * (np.cos(UP) - 1.1 * np.cos(q))
+
+    wanted = scipy.optimize.brentq(torque, -1.0, UP)
+    found = find_rest(loop, np.array([UP]), 0.0)
+    np.testing.assert_allclose(found.q, [wanted], rtol=1e-12)
+    np.testing.assert_allclose(found.tau, [1.1 * weight * np.cos(wanted)], rtol=1e-10)
+
+
+def free_joint(make, gravity):
+    """Loop of a law tau = -4 v, which brings the joint back to nowhere."""
+    loop = loop_of(vertical_link(make, gravity), raised(make))
+    law = loop.controller.law
+    inputs = [ca.SX.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
+    damper = ca.Function("law", inputs, [-4 * inputs[6][0], ca.SX(0, 1)])
+    return close_around(replace(loop.controller, law=damper), loop.truth)
+
+
+@pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (0.0, 0.0, -9.81)])
+def test_a_neutral_loop_rests_at_its_reference(make, gravity):
+    # without gravity, or with one along the axis that bends nothing in the plane
+    loop = free_joint(make, gravity)
+    rest = find_rest(loop, np.array([UP]), 0.0)
+    np.testing.assert_allclose(rest.q, loop.truth.straight(np.array([UP])), atol=1e-15)
+    assert not rest.falls
+
+
+def test_an_arm_that_its_gains_do_not_hold_falls_to_where_it_rests(make):
+    arm = vertical_link(make)
+    loop = loop_of(arm, raised(make), apply_settings(arm, ["payload.mass=*0.95"]))
+    rest = find_rest(loop, np.array([UP]), 0.0)
+    assert rest.falls
+    assert rest.q[0] == pytest.approx(3.606, abs=1e-3)
+    assert not find_rest(loop_of(arm, raised(make)), np.array([UP]), 0.0).falls
+
+
+def test_from_a_place_with_no_equilibrium_near_none_is_found(make):
+    loop = loop_of(vertical_link(make), raised(make))
+    far = loop.truth.straight(np.array([2.0]))
+    with pytest.raises(NoRestError):
+        find_rest(loop, np.array([UP]), 0.0, start=(far, np.zeros(0)))
+
+
+def test_the_payload_at_which_the_equilibrium_ends(make):
+    # the fold by hand: rest and a singular derivative of the torques at once, links rigid in EI
+    # 1e7, where c = (1/2 rho l^2 + m l) g cos q
+    stiff = vertical_link(make, EI={"y": 1e7})
+    loop = loop_of(stiff, raised(make))
+    own, load = 0.5 * 1.5 * 0.81 * 9.81, 0.45 * 0.9 * 9.81
+
+    def fold(x):
+        q, error = x
+        c = own + (1 + error) * load
+        return [
+            5.6 * (q - UP) - (own + load) * np.cos(UP) + c * np.cos(q),
+            5.6 - c * np.sin(q),
+        ]
+
+    q, wanted = scipy.optimize.fsolve(fold, [0.6, -0.02], xtol=1e-14)
+    found = payload_family(loop, np.array([UP]), 0.0).interval()
+    assert found.lower.alpha == pytest.approx(wanted, abs=1e-6)
+    assert (found.lower.ends, found.lower.kind, found.lower.mode) == (
+        "fold",
+        "divergence",
+        "joint1",
+    )
+    assert not found.proven
+    assert abs(q - UP) > 0.05
+
+
+def test_beyond_the_end_that_was_followed_the_rebuilt_loop_falls(make):
+    loop = loop_of(vertical_link(make), raised(make))
+    end = payload_family(loop, np.array([UP]), 0.0).interval().lower.alpha
+    assert end == pytest.approx(-0.0224915, abs=2e-7)
+    falls = [find_rest(with_load(loop, 1 + x * end), np.array([UP]), 0.0).falls for x in ENDS]
+    assert falls == [False, True]
+
+
+ENDS = (0.999, 1.001)
+
+
+def with_load(loop, times):
+    load = loop.truth.arm.payload
+    inertia = tuple(times * np.array(load.inertia))
+    payload = load.model_copy(update={"mass": times * load.mass, "inertia": inertia})
+    arm = loop.truth.arm.model_copy(update={"payload": payload})
+    return close_around(loop.controller, assemble_plant(arm, TRUTH, interpreted=True))
+
+
+@pytest.mark.parametrize(("limit", "held"), [(8.88, False), (8.9, True)])
+def test_the_smallest_torque_that_holds(make, limit, held):
+    # at rest the link asks for 8.889 N m
+    loop = loop_of(vertical_link(make, limits={"torque": limit}), raised(make))
+    resting = describe_rest(loop, find_rest(loop, np.array([UP]), 0.0))
+    assert resting.holding_torque == pytest.approx([8.8888], abs=1e-4)
+    assert resting.holds == held
+    words = why_not_held(loop, resting, np.zeros(0), [])
+    assert words == ("" if held else f"{WEAK}: joint1 needs 8.89 N m, its limit is 8.88 N m")
+
+
+WEAK = "the actuators cannot hold the arm at rest at the end of the motion"
+
+
+def test_a_torque_that_cannot_be_held_on_the_way_fails_the_design(make):
+    # from hanging down past the horizontal to upright: neither end asks for a torque
+    link = {key: value for key, value in LINK.items() if key not in ("EI", "damping_ratio")}
+    arm = make["arm"]([link | {"limits": {"torque": 5.0}}], DOWN, LOAD)
+    design = make["design"]([-np.pi / 2], [np.pi / 2], gains={"Gp": [100.0], "Gv": [20.0]})
+    truth = BasisChoice(order=1)
+    found = compare(arm, [design], truth_basis=truth, baseline=False)
+    judged = found.evaluations[0]
+    assert judged.rest.holds
+    assert judged.tracking is None
+    assert "at its pose at t = " in judged.failed
+    assert "joint1 needs" in judged.failed
+    assert "its limit is 5 N m" in judged.failed
+    assert found.ranking == ()

@@ -1,0 +1,426 @@
+"""Sentences of a verdict checked against the record they came from, whatever their words are.
+
+Records are made by hand, and no two of their numbers are alike: so every number of a sentence
+stands in one place of the record, and that is where it was read.
+"""
+
+import runpy
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from flexctl.errors import ComputationError
+from flexctl.loop.evaluation import Evaluation
+from flexctl.loop.margins import Margins
+from flexctl.loop.performance import Effort, Residual, Tracking
+from flexctl.loop.stability import Stability
+from flexctl.loop.verdict import verdict
+
+# tests are no package, so a module of another folder is read by its path
+SOURCES = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))["sources"]
+DIMENSIONS = {
+    "tip_error_max": "m", "tip_error_rms": "m", "tip_error_end": "m", "settling_time": "s",
+    "joint_error_max": "rad", "peak": "N m", "rms": "N m", "energy": "J",
+    "saturated_seconds": "s", "poles": "1/s", "spectral_abscissa": "1/s",
+    "path_spectral_abscissa": "1/s", "path_t": "s", "gain_db": "dB", "gain_up_db": "dB",
+    "gain_down_db": "dB", "phase_deg": "deg", "delay_seconds": "s", "disk_frequency": "rad/s",
+    "min_sampling_rate": "Hz", "crossing_frequency": "rad/s", "tip_offset": "m",
+    "holding_torque": "N m", "limit": "N m",
+}  # fmt: skip
+
+
+def evaluation(name, k=1.0, **changes):
+    """An evaluation without a caveat; figures of another k are k times as large."""
+    stability = Stability(
+        poles=-np.array([2.17 * k + 31.9j, 2.17 * k - 31.9j, 8.4 * k]),
+        stable=True,
+        path_t=np.array([0.0, 0.537, 1.079]),
+        path_abscissa=np.array([-3.31, -1.83, -2.57]) * k,
+        orders=(1, 2, 4, 6, 8),
+        abscissae=tuple(-x * k for x in (2.37, 2.17, 2.13, 2.11, 2.09)),
+        settles_at_order=4,
+    )
+    margins = Margins(
+        gain_up_db=np.array([14.3, 11.6, 16.9]) * k,
+        gain_down_db=np.array([9.7, 21.2, 12.8]) * k,
+        phase_deg=np.array([47.3, 56.1, 39.4]) * k,
+        delay_seconds=np.array([0.0191, 0.0133, 0.0277]) * k,
+        disk=0.73 * k,
+        disk_frequency=26.3 * k,
+    )
+    return Evaluation(
+        **{
+            "name": name, "method": "decoupling", "basis": {"kind": "modes", "order": 2},
+            "truth": {"kind": "elements", "order": 4},
+            "cost": {"law_mul": 613, "law_add": 487, "law_other": 29}, "assumptions": (),
+            "tracking": Tracking(
+                joint_error_max=np.array([0.00141, 0.00262, 0.00383]) * k,
+                tip_error_max=0.0219 * k, tip_error_rms=0.0117 * k,
+            ),
+            "residual": Residual(
+                tip_error_max=0.00673 * k, settling_time=0.439 * k, tip_error_end=0.000781 * k
+            ),
+            "effort": Effort(
+                peak=np.array([71.0, 52.0, 33.0]) * k, rms=np.array([17.0, 13.0, 9.1]) * k,
+                energy=92.0 * k, saturated_seconds=np.zeros(3),
+            ),
+            "stability": stability, "margins": margins, "min_sampling_rate": 347.0 * k,
+            "stiffness": stiffness(0.271, 0.183),
+        }
+        | changes
+    )  # fmt: skip
+
+
+def stiffness(here, on_the_way, exact=True):
+    """A tolerance of the stiffness at the final pose and on the way; NaN: not known there."""
+    end = SimpleNamespace(mode="link2.y.1", frequency=58.9)
+    interval = SimpleNamespace(alpha_upper=here, alpha_lower=-0.613, upper=end, lower=None)
+    lemma = SimpleNamespace(lambda_max=7.7, alpha_star=0.0917, basis=None)
+    found = SimpleNamespace(exact=interval if exact else None, path_upper=on_the_way, path_t=0.811)
+    found.lemma = lemma
+    return found
+
+
+def read(ranked, evaluations=None):
+    """The words of a verdict and where its numbers stand, as "design.path"."""
+    evaluations = evaluations or ranked
+    words = verdict(ranked, evaluations)
+    record = {e.name: once(e.to_json()) for e in evaluations}
+    plain = words
+    for e in evaluations:  # what a design or a reason is called holds no numbers of the record
+        for said in (e.failed, e.no_rest):
+            plain = plain.replace(said, "") if said else plain
+    return words, SOURCES(plain, record, DIMENSIONS)
+
+
+def once(answer):
+    """Leave out what stands in the record twice by its nature, as the nearer of two limits."""
+    for part, keys in {"margins": ("gain_up_db", "gain_down_db"), "stability": ("poles",)}.items():
+        for key in keys:
+            (answer[part] or {}).pop(key, None)
+    return answer
+
+
+def of(places, name):
+    return {place.partition(".")[2] for place in places if place.startswith(f"{name}.")}
+
+
+SETTLED = {"residual.tip_error_max", "residual.settling_time"}
+
+
+def test_the_best_is_named_first_with_its_own_figures_and_the_next_with_its():
+    alpha, beta, gamma = (evaluation(n, k) for n, k in (("alpha", 1), ("beta", 1.37), ("gamma", 2)))
+    words, places = read([alpha, beta, gamma])
+
+    assert 0 <= words.index("alpha") < words.index("beta")
+    assert of(places, "alpha") == SETTLED
+    assert of(places, "beta") == {"residual.tip_error_max"}
+    assert not of(places, "gamma")
+
+
+def test_a_design_alone_has_no_next():
+    _, places = read([evaluation("alpha")])
+
+    assert of(places, "alpha") == SETTLED
+
+
+def unsettled(e):
+    return replace(e, residual=replace(e.residual, settling_time=None))
+
+
+def test_of_designs_that_do_not_settle_the_error_that_is_left_is_said():
+    alpha, beta = unsettled(evaluation("alpha")), unsettled(evaluation("beta", 1.37))
+    words, places = read([alpha, beta])
+
+    assert of(places, "alpha") == {"residual.tip_error_max", "residual.tip_error_end"}
+    assert of(places, "beta") == {"residual.tip_error_max"}
+    assert words.index("alpha") < words.index("beta")
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.5, True), (0.89, True), (0.9, False), (2, False)])
+def test_a_next_that_settles_well_before_the_best_is_said_to(share, said):
+    alpha, beta = evaluation("alpha"), evaluation("beta", 1.37)
+    beta = replace(beta, residual=replace(beta.residual, settling_time=0.439 * share))
+    places = read([alpha, beta])[1]
+
+    assert ("residual.settling_time" in of(places, "beta")) == said
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_nothing_settles_sooner_than_what_never_does(which):
+    pair = [evaluation("alpha"), evaluation("beta", 0.3)]
+    pair[which] = unsettled(pair[which])
+
+    assert "residual.settling_time" not in of(read(pair)[1], "beta")
+
+
+def turning(e):
+    return replace(e, residual=None, no_rest="the reference never rests")
+
+
+def test_without_a_rest_designs_are_compared_by_their_tracking():
+    alpha, beta = turning(evaluation("alpha")), turning(evaluation("beta", 1.37))
+    words, places = read([alpha, beta])
+
+    assert "the reference never rests" in words
+    assert of(places, "alpha") == of(places, "beta") == {"tracking.tip_error_rms"}
+    thin = replace(alpha, margins=replace(alpha.margins, **THIN))
+    words, places = read([thin, beta])
+    assert words.index("the reference never rests") < words.index("alpha")
+    assert places.index("alpha.tracking.tip_error_rms") < places.index("alpha.margins.disk")
+    assert places.index("alpha.margins.disk") < places.index("beta.tracking.tip_error_rms")
+
+
+def test_what_is_not_judged_at_rest_beside_one_that_is_says_why():
+    alpha, beta = evaluation("alpha"), turning(evaluation("beta", 1.37))
+    words, places = read([alpha, beta])
+    assert "the reference never rests" in words[words.index("beta") :]
+    assert not of(places, "beta")
+
+    words, _ = read([beta], [beta, alpha])  # the best has none either: said once already
+    assert words.count("the reference never rests") == 1
+
+
+THIN = {"disk": 0.2813, "phase_deg": np.array([17.3, 16.1, 19.4])}
+
+
+@pytest.mark.parametrize(("disk", "said"), [(0.2943, True), (0.3, False), (0.45, False)])
+def test_thin_margins_are_said_of_the_joint_with_the_least_phase(disk, said):
+    alpha = evaluation("alpha")
+    alpha = replace(alpha, margins=replace(alpha.margins, **THIN | {"disk": disk}))
+    words, places = read([alpha])
+
+    thin = {"margins.gain_db.1", "margins.phase_deg.1", "margins.disk"} if said else set()
+    assert {p for p in of(places, "alpha") if p.startswith("margins")} >= thin
+    assert bool(thin) == any(p.startswith("margins") for p in of(places, "alpha"))
+    assert ("joint2" in words) == said
+
+
+def test_the_gain_said_is_the_nearer_limit():
+    alpha = evaluation("alpha")
+    for k, name in enumerate(("gain_down_db", "gain_up_db", "gain_down_db")):
+        phase = np.full(3, 20.7)
+        phase[k] = 16.1
+        thin = replace(alpha, margins=replace(alpha.margins, disk=0.2813, phase_deg=phase))
+        words, _ = read([thin])
+        assert f"joint{k + 1}" in words
+        value = getattr(alpha.margins, name)[k]
+        assert f"{value:.2g} dB" in words or f"{value:.3g} dB" in words
+
+
+def test_wide_margins_are_not_dwelt_on():
+    alpha = evaluation("alpha")
+    assert not [p for p in read([alpha])[1] if "margins" in p]
+    assert not [p for p in read([replace(alpha, margins=None)])[1] if "margins" in p]
+
+
+@pytest.mark.parametrize(
+    ("here", "way", "wanted"),
+    [
+        (0.0731, 0.0413, "path_alpha_upper"),
+        (0.0413, 0.0731, "alpha_upper"),
+        (0.0999, 0.31, "alpha_upper"),
+        (0.31, 0.0999, "path_alpha_upper"),
+        (0.1, 0.31, None),
+        (0.31, 0.27, None),
+        (np.inf, 0.0413, "path_alpha_upper"),
+        (0.0413, np.inf, "alpha_upper"),
+        (np.nan, 0.0413, "path_alpha_upper"),
+        (0.0413, np.nan, "alpha_upper"),
+    ],
+)
+def test_a_small_stiffness_margin_is_said_where_it_is_smallest(here, way, wanted):
+    alpha = evaluation("alpha", stiffness=stiffness(here, way))
+    places = of(read([alpha])[1], "alpha")
+    said = {p.rpartition(".")[2] for p in places if p.startswith("stiffness")} & {
+        "alpha_upper",
+        "path_alpha_upper",
+    }
+
+    assert said == ({wanted} if wanted else set())
+
+
+def test_no_stiffness_margin_no_words_of_it():
+    for none in (None, stiffness(0.01, 0.01, exact=False)):
+        assert not [p for p in read([evaluation("alpha", stiffness=none)])[1] if "stiff" in p]
+
+
+def changed(e, **changes):
+    return replace(e, stability=replace(e.stability, **changes))
+
+
+def test_growth_along_the_motion_is_said_at_its_largest():
+    path = np.array([-3.31, 0.83, 0.57])
+    _, places = read([changed(evaluation("alpha"), path_abscissa=path)])
+    assert "stability.path_spectral_abscissa.1" in of(places, "alpha")
+
+    for still in (np.array([-3.31, -1.83, -2.57]), np.array([-3.31, 0.0, -2.57])):
+        _, places = read([changed(evaluation("alpha"), path_abscissa=still)])
+        assert not [p for p in places if "path" in p]
+
+
+def test_finer_truths_on_which_it_is_unstable_are_named_by_their_order():
+    words = verdict([evaluation("zeta")], [evaluation("zeta")])
+    assert "elements" not in words
+
+    rates = (2.37, 0.17, -2.13, 0.11, 2.09)  # of orders 1, 2, 4, 6, 8, judged on 4
+    alpha = changed(evaluation("alpha"), abscissae=rates)
+    words = verdict([alpha], [alpha])
+    named = words[: words.index("elements")].rpartition("truth")[2]
+    assert [int(x) for x in named.replace(",", " ").split() if x.isdigit()] == [6, 8]
+    coarser = changed(evaluation("alpha"), abscissae=(1.0, 1.0, 1.0, -1.0, -1.0))
+    assert "elements" not in verdict([coarser], [coarser])
+    on_axis = changed(evaluation("alpha"), abscissae=(-1.0, -1.0, -1.0, 0.0, -1.0))
+    assert "elements" not in verdict([on_axis], [on_axis])
+
+
+def test_a_design_that_is_only_marginally_stable_is_said_to_be():
+    marginal = changed(evaluation("alpha"), stable="marginal")
+
+    assert "marginal" in verdict([marginal], [marginal])
+    assert "marginal" not in verdict([evaluation("alpha")], [evaluation("alpha")])
+
+
+def test_several_caveats_are_all_said():
+    alpha = changed(evaluation("alpha"), path_abscissa=np.array([-3.31, 1.83, 0.57]))
+    alpha = replace(alpha, margins=replace(alpha.margins, **THIN), stiffness=stiffness(0.02, 0.3))
+    said = read([alpha])[1]
+    places = of(said, "alpha")
+
+    assert said.index("alpha.residual.tip_error_max") < said.index("alpha.margins.disk")
+    assert places >= SETTLED | {"stability.path_spectral_abscissa.1", "margins.disk"}
+    assert "stiffness.exact.alpha_upper" in places
+
+
+def test_a_failed_design_is_named_and_its_figures_are_not():
+    alpha, beta = evaluation("alpha"), evaluation("beta", 1.37, failed="the run ends early")
+    words, places = read([alpha], [alpha, beta])
+
+    assert "beta" in words
+    assert not of(places, "beta")
+
+
+def test_an_unstable_design_says_how_fast_it_grows():
+    alpha = evaluation("alpha")
+    beta = changed(evaluation("beta", 1.37), poles=np.array([-3.0, 0.713]), stable=False)
+    words, places = read([alpha], [alpha, beta])
+
+    assert "unstable" in words[words.index("beta") :]
+    assert of(places, "beta") == {"stability.spectral_abscissa"}
+
+
+def test_without_any_that_ranks_no_design_is_recommended():
+    beta = changed(evaluation("beta", 1.37), poles=np.array([-3.0, 0.713]), stable=False)
+    words = verdict([], [beta])
+
+    assert words.startswith("No design")
+    assert "beta" in words
+
+
+# ranking
+
+
+def key_of(**figures):
+    e = evaluation("x")
+    residual = replace(e.residual, **{k: v for k, v in figures.items() if k in vars(e.residual)})
+    saturated = np.array([0.0, figures.get("saturated", 0.0), 0.0])
+    energy, rms = figures.get("energy", 92.0), figures.get("rms", 0.0117)
+    e = replace(e, residual=residual, tracking=replace(e.tracking, tip_error_rms=rms))
+    return replace(e, effort=replace(e.effort, energy=energy, saturated_seconds=saturated))
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        # what comes first decides, whatever all that follows says
+        ({"tip_error_max": 9.0, "rms": 9.0, "energy": 900.0}, {"settling_time": None}),
+        ({"tip_error_max": 9.0, "rms": 9.0, "energy": 900.0}, {"saturated": 0.01}),
+        ({"saturated": 0.01, "tip_error_max": 9.0}, {"settling_time": None}),
+        ({"rms": 9.0, "energy": 900.0}, {"tip_error_max": 0.00674}),
+        ({"energy": 900.0}, {"rms": 0.0118}),
+        ({}, {"energy": 92.1}),
+        ({"settling_time": 0.9}, {"tip_error_max": 0.00674}),  # time itself is no key
+    ],
+)
+def test_the_ranking_goes_by_its_keys_in_their_order(better, worse):
+    assert key_of(**better).key < key_of(**worse).key
+
+
+def test_without_a_rest_tracking_decides_after_all_that_have_one():
+    resting = key_of(rms=9.0, energy=900.0)
+    moving, slower = (replace(key_of(rms=r), residual=None) for r in (0.01, 0.02))
+
+    assert resting.key < moving.key < slower.key
+
+
+@pytest.mark.parametrize("missing", ["tracking", "effort"])
+def test_what_did_not_run_has_no_key(missing):
+    with pytest.raises(ComputationError, match="the arm falls"):
+        _ = evaluation("x", failed="the arm falls", **{missing: None}).key
+
+
+@pytest.mark.parametrize(
+    ("changes", "ranks"),
+    [
+        ({}, True),
+        ({"failed": "the arm falls"}, False),
+        ({"stability": None}, False),
+        ({"tracking": None}, False),
+    ],
+)
+def test_what_failed_or_is_not_judged_does_not_rank(changes, ranks):
+    assert evaluation("x", **changes).ranks is ranks
+
+
+@pytest.mark.parametrize(("stable", "ranks"), [(True, True), ("marginal", True), (False, False)])
+def test_what_is_unstable_does_not_rank(stable, ranks):
+    assert changed(evaluation("x"), stable=stable).ranks is ranks
+
+
+def test_saturation_is_that_of_any_joint():
+    assert not key_of().saturates
+    assert key_of(saturated=1e-3).saturates
+    assert not evaluation("x", effort=None).saturates
+
+
+def test_the_json_holds_every_figure_under_its_own_key():
+    e = evaluation("alpha")
+    answer = e.to_json()
+
+    for part in ("tracking", "residual", "effort"):
+        for key, value in answer[part].items():
+            assert value == np.asarray(getattr(getattr(e, part), key)).tolist()
+    for key in ("gain_db", "gain_up_db", "gain_down_db", "phase_deg", "delay_seconds", "disk"):
+        assert answer["margins"][key] == np.asarray(getattr(e.margins, key)).tolist()
+    assert answer["margins"]["disk_frequency"] == e.margins.disk_frequency
+    assert answer["margins"]["min_sampling_rate"] == 347.0
+    assert answer["stability"]["spectral_abscissa"] == -2.17
+    smallest = 2.17 / (2.17**2 + 31.9**2) ** 0.5
+    assert answer["stability"]["min_damping_ratio"] == pytest.approx(smallest, rel=1e-12)
+    assert answer["stability"]["path_spectral_abscissa"] == [-3.31, -1.83, -2.57]
+    assert answer["stability"]["path_t"] == [0.0, 0.537, 1.079]
+    assert answer["stability"]["poles"] == {"re": [-2.17, -2.17, -8.4], "im": [-31.9, 31.9, 0.0]}
+    assert answer["stability"]["settles_at_order"] == 4
+    assert answer["spillover"]["order"] == [1, 2, 4, 6, 8]
+    assert answer["spillover"]["spectral_abscissa"] == [-2.37, -2.17, -2.13, -2.11, -2.09]
+    exact = answer["stiffness"]["exact"]
+    assert (exact["alpha_upper"], exact["alpha_lower"]) == (0.271, -0.613)
+    assert (exact["path_alpha_upper"], exact["path_t"]) == (0.183, 0.811)
+    assert (exact["mode"], exact["crossing_frequency"]) == ("link2.y.1", 58.9)
+    lemma = answer["stiffness"]["lemma"]
+    assert (lemma["lambda_max_H"], lemma["alpha_star"]) == (7.7, 0.0917)
+    assert answer["cost"] == {"law_mul": 613, "law_add": 487, "law_other": 29}
+
+
+def test_what_is_infinite_or_unknown_is_null_in_json():
+    e = evaluation("alpha", stiffness=stiffness(np.inf, np.nan))
+    e = replace(e, margins=replace(e.margins, gain_up_db=np.array([np.inf, 11.6, 16.9])))
+    answer = e.to_json()
+
+    assert answer["margins"]["gain_up_db"] == [None, 11.6, 16.9]
+    assert answer["margins"]["gain_db"] == [9.7, 11.6, 12.8]
+    exact = answer["stiffness"]["exact"]
+    assert exact["alpha_upper"] is exact["path_alpha_upper"] is None
