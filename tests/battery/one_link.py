@@ -74,8 +74,10 @@ class OneLink:
         m, c, s = self.payload * (1 + error), np.cos(theta), np.sin(theta)
         along = self.rho * self.length**2 / 2 + m * self.length - d @ (sunk + m * G) @ d / 2
         by_d, across = -(sunk + m * G) @ d, weight + m * end
-        known = GRAVITY * np.cos(self.desired) * (
-            self.rho * self.length**2 / 2 + self.payload * self.length
+        known = (
+            GRAVITY
+            * np.cos(self.desired)
+            * (self.rho * self.length**2 / 2 + self.payload * self.length)
         )
         turn = GRAVITY * (along * c - across @ d * s) + self.Gp * (theta - self.desired) - known
         bend = K @ d + GRAVITY * (by_d * s + across * c)

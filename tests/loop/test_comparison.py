@@ -75,8 +75,8 @@ def test_a_second_that_settles_well_before_the_first_is_said_to(comparison, seco
     )
     words = verdict([one, other], [one, other])
 
-    assert "Next comes other with" in words
-    assert ("but settles sooner, in 0.5 s." in words) == said
+    assert "Second: other with" in words
+    assert ("settling sooner, within 0.5 s." in words) == said
 
 
 def test_its_json_is_plain_and_complete(comparison):
