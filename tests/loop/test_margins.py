@@ -19,7 +19,7 @@ from flexctl.loop import (
 )
 from flexctl.loop.cut import cut_loop
 from flexctl.loop.linear import LinearLoop, sampled_loop
-from flexctl.loop.verdict import _thin_margins
+from flexctl.loop.warnings_in_words import _thin_margins
 
 
 def changed(loop, factors):
