@@ -47,7 +47,7 @@ from flexctl.loop.verdict_json import basis_json, evaluation_json
 from flexctl.plant import Plant, count_operations
 
 _T = TypeVar("_T")
-_TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then exact to some 1e-8 of its motion
+TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then exact to some 1e-8 of its motion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +77,7 @@ class Evaluation:
     rest: Resting | None = None
     failed: str | None = None
     no_rest: str | None = None
+    gains: Mapping[str, Any] = field(default_factory=dict, repr=False)
     not_computed: Mapping[str, str] = field(default_factory=dict)
     settle_within: float = 1e-4
 
@@ -146,7 +147,7 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
         return found.evaluation(rest=resting, failed=unheld)
     stability = poses and found.get("spillover", lambda: judge_stability(loop, poses, others))
     try:
-        trajectory = simulate(loop, times=_sample_times(loop), tolerance=_TOLERANCE)
+        trajectory = simulate(loop, times=_sample_times(loop), tolerance=TOLERANCE)
     except RunError as error:
         if error.exhausted:  # that says nothing of the loop
             found.missing.update(dict.fromkeys(("tracking", "residual", "effort"), str(error)))
