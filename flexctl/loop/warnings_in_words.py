@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexctl.loop.evaluation import Evaluation
+from flexctl.loop.margin.path_growth import NO_GROWTH
 from flexctl.loop.margin.stiffness_tolerance import StiffnessTolerance
 from flexctl.loop.wording import listed, share, times
 
@@ -13,7 +14,6 @@ _THIN_DISK = 0.3  # about 2.6 dB of gain or 17 degrees of phase, in all joints a
 _THIN_GAIN = 6.0  # dB: a factor of two, as inertias of payloads and gears may be off
 _THIN_PHASE = 30.0  # deg
 _THIN_DELAY = 2e-3  # s; a law held at 1 kHz brings 0.5 ms, its computation up to 1 ms more
-_GROWS = 1.05  # a disturbance that grows by less during a motion does not, for an engineer
 _NOTHING = 1e-6  # of the stiffness: the tolerance of a loop in which something is not damped
 
 
@@ -130,6 +130,6 @@ def _over_the_motion(s: StiffnessTolerance) -> str:
     if found is None:
         return ""
     asked, time = share(found.error), f"the motion of {found.duration:.3g} s"
-    if found.factor < _GROWS:
+    if found.factor < NO_GROWTH:
         return f"; at {asked} poses are unstable, but during {time} no small disturbance grows"
     return f"; at {asked} a small disturbance grows by up to {times(found.factor)} during {time}"

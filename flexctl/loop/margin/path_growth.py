@@ -28,13 +28,14 @@ import scipy.interpolate
 import scipy.linalg
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError
+from flexctl.errors import ComputationError, DesignError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
 from flexctl.loop.margin.poses import motion_poses
 
 ERROR = 0.1  # measured rigs are softer than their models by more
 N_POSES = 11
+NO_GROWTH = 1.05  # below it a disturbance does not grow, for an engineer
 _PARTS = (2, 4, 8, 16, 32)
 _CONVERGED = 0.01  # relative change of the growth with twice the steps
 _LEAST = 1e-10  # of a norm squared: round-off, and directions that move nothing
@@ -97,6 +98,14 @@ def find_path_growth(closed: ClosedLoop, error: float, n_poses: int = N_POSES) -
             return PathGrowth(error=error, factor=factor, start=ends[0], end=ends[1], duration=T)
         coarse = factor
     raise ComputationError(f"growth over the motion: no convergence in {_PARTS[-1]} steps a pose")
+
+
+def growth_or_none(closed: ClosedLoop, error: float = ERROR) -> PathGrowth | None:
+    """Find it as `find_path_growth`; None where there is no motion, or it cannot be found."""
+    try:
+        return find_path_growth(closed, error) if closed.controller.reference.duration else None
+    except (ComputationError, DesignError):
+        return None
 
 
 def _period(loop: LinearLoop) -> float | None:

@@ -11,7 +11,7 @@ from flexctl.design import Lemma, design_controller, stiffness_lemma
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.margin.interval import Interval
-from flexctl.loop.margin.path_growth import ERROR, PathGrowth, find_path_growth
+from flexctl.loop.margin.path_growth import ERROR, PathGrowth, growth_or_none
 from flexctl.loop.margin.pose_loop import loop_at
 from flexctl.loop.margin.poses import motion_poses
 from flexctl.plant import StiffnessError
@@ -69,20 +69,13 @@ def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
         path_t=t,
         path_upper=upper,
         path_proven=worst is None or worst.proven,
-        path_growth=_growth(uncertain) if upper < ERROR else None,
+        path_growth=growth_or_none(uncertain) if upper < ERROR else None,
     )
 
 
 def _interval(loop: ClosedLoop, joints: Array, share: float) -> Interval | None:
     try:
         return loop_at(loop, joints, share).interval
-    except (ComputationError, DesignError):
-        return None
-
-
-def _growth(loop: ClosedLoop) -> PathGrowth | None:
-    try:
-        return find_path_growth(loop, ERROR) if loop.controller.reference.duration else None
     except (ComputationError, DesignError):
         return None
 
