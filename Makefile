@@ -9,9 +9,13 @@ INSTALL := -m pip install --quiet --no-input --disable-pip-version-check --only-
 DEMO := build/demo
 export MPLBACKEND ?= Agg
 
+SEEDS ?= 200
+START ?= 0
+JOBS ?= 2
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all check lint format bench mutation lock clean
+.PHONY: help demo test test-all battery check lint format bench mutation lock clean
 
 help: ## print these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-17s %s\n", $$1, $$2}'
@@ -28,6 +32,9 @@ test: lint ## format check, lint, types, import arrows, quick tests
 
 test-all: lint $(BENCH_READY) ## the same with the slow tests
 	$(PY) -m pytest -n 2 --dist loadfile
+
+battery: $(READY) ## random arms with random designs; SEEDS=200 START=0, goes on where it stopped
+	$(PY) -m tests.battery.run --seeds $(SEEDS) --start $(START) --jobs $(JOBS)
 
 check: test ## another word for test
 

@@ -52,18 +52,27 @@ def sources(text: str, record: Mapping[str, object], dimensions: Mapping[str, st
     number. A number that stands nowhere, or in several places, is an error.
     """
     known = [(path, value, _dimension(path, dimensions)) for path, value in leaves(record)]
-    return [_source(number, known, text) for number in numbers(text)]
+    found = []
+    for number in numbers(text):
+        near, printed = _places(number, known), number[3]
+        assert len(near) == 1, f"{printed!r} of {text!r}: expected one place, got {near}"
+        found += near
+    return found
 
 
-def _source(number, known, text):
-    value, half, dimension, printed = number
-    near = [
+def unfounded(text: str, record: Mapping[str, object], dimensions: Mapping[str, str]) -> list[str]:
+    """Numbers of a text, as printed, that stand nowhere in a record in which some may be alike."""
+    known = [(path, value, _dimension(path, dimensions)) for path, value in leaves(record)]
+    return [number[3] for number in numbers(text) if not _places(number, known)]
+
+
+def _places(number, known):
+    value, half, dimension, _ = number
+    return [
         path
         for path, wanted, unit in known
         if unit == dimension and abs(abs(wanted) - value) <= half + 1e-12 * value
     ]
-    assert len(near) == 1, f"{printed!r} of {text!r}: expected one place in the record, got {near}"
-    return near[0]
 
 
 def _dimension(path: str, dimensions: Mapping[str, str]) -> str:

@@ -7,11 +7,12 @@ from flexctl.loop.integrators import INTEGRATORS, check_integration
 from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, linearise_loop
 from flexctl.loop.margin.record import Margin
 from flexctl.loop.margin.study import find_margin
-from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
+from flexctl.loop.margins import Margins, find_margins
 from flexctl.loop.measurement import Measurement, gauge_positions, make_measurement
 from flexctl.loop.rest import Rest, find_rest
 from flexctl.loop.resting import Resting
 from flexctl.loop.run import Tolerance
+from flexctl.loop.sampling_rate import smallest_sampling_rate
 from flexctl.loop.separation.record import Separation
 from flexctl.loop.separation.separated_loop import separate_loop
 from flexctl.loop.separation.study import find_separation

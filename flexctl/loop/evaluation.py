@@ -14,7 +14,7 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError, InputError, RunError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.margin.stiffness_tolerance import StiffnessTolerance, judge_stiffness
-from flexctl.loop.margins import Margins, find_margins, smallest_sampling_rate
+from flexctl.loop.margins import Margins, find_margins
 from flexctl.loop.performance import (
     Effort,
     Residual,
@@ -32,6 +32,7 @@ from flexctl.loop.resting import (
     why_not_held,
 )
 from flexctl.loop.run import Tolerance
+from flexctl.loop.sampling_rate import smallest_sampling_rate
 from flexctl.loop.simulation import DEFAULT_SAMPLES, simulate
 from flexctl.loop.stability import (
     LinearPoses,

@@ -113,7 +113,7 @@ class LinearLoop:
         return self.sample_time is not None
 
 
-def sampled_loop(loop: LinearLoop, period: float, delay: float = 0.0) -> Array:
+def sampled_loop(loop: LinearLoop, period: float, delay: float | Array = 0.0) -> Array:
     """One-sample map of the loop, state and integrals and past torques, law held for `period`.
 
     Parameters
@@ -121,26 +121,38 @@ def sampled_loop(loop: LinearLoop, period: float, delay: float = 0.0) -> Array:
     loop
         Linear loop; the law u = K x + L z is taken at the samples, z summed by Euler's rule.
     period, delay
-        Sampling period and time until a sample acts [s].
+        Sampling period and time until a sample acts [s], of all channels or of each (m,).
+    """
+    A, B = one_sample(loop, period, delay)
+    return A + B @ np.hstack([loop.K, np.zeros((len(loop.K), len(A) - loop.K.shape[1]))])
+
+
+def one_sample(loop: LinearLoop, period: float, delay: float | Array) -> tuple[Array, Array]:
+    """One sample of the loop without its law, (N, N), and what torques of the law do, (N, m).
+
+    The parameters are those of `sampled_loop`. The states are x, z, and of every torque those that
+    are on their way, the latest first.
     """
     plant, m = loop.plant, loop.plant.B.shape[1]
     n, n_z = len(plant.A_state), loop.integral_gain.shape[1]
-    whole, part = divmod(delay, period)
-    late = int(whole) + (part > 1e-12 * period)
-    Phi, newer, older = _held(plant.A_state, plant.B_state, period, part)
-    N = n + n_z + late * m
-    step = np.zeros((N, N))
-    step[:n, :n] = Phi
-    step[n : n + n_z, :n] = period * loop.E
-    step[n : n + n_z, n : n + n_z] = np.eye(n_z) + period * loop.F
-    law = np.hstack([loop.feedback, loop.integral_gain, np.zeros((m, late * m))])
-    inputs = [law] + [np.eye(N)[n + n_z + k * m :][:m] for k in range(late)]
-    step[:n] += newer @ inputs[int(whole)]
-    if late > whole:
-        step[:n] += older @ inputs[late]
-    for k in range(late):
-        step[n + n_z + k * m : n + n_z + (k + 1) * m] = inputs[k]
-    return step
+    whole, part = (np.asarray(x) for x in np.divmod(np.broadcast_to(delay, (m,)), period))
+    late = whole.astype(int) + (part > 1e-12 * period)
+    waiting = [(k, j) for k in range(1, 1 + late.max(initial=0)) for j in range(m) if k <= late[j]]
+    column = {(0, j): j for j in range(m)}
+    column |= {place: m + n + n_z + i for i, place in enumerate(waiting)}
+    N = n + n_z + len(waiting)
+    step = np.zeros((N, m + N))  # by the law's torques, then by the states
+    step[n : n + n_z, m : m + n] = period * loop.E
+    step[n : n + n_z, m + n : m + n + n_z] = np.eye(n_z) + period * loop.F
+    held = {p: _held(plant.A_state, plant.B_state, period, p) for p in set(part.tolist())}
+    for j, p in enumerate(part.tolist()):
+        step[:n, m : m + n], newer, older = held[p]
+        step[:n, column[int(whole[j]), j]] += newer[:, j]
+        if late[j] > whole[j]:
+            step[:n, column[int(late[j]), j]] += older[:, j]
+    for i, (k, j) in enumerate(waiting):
+        step[n + n_z + i, column[k - 1, j]] = 1.0
+    return step[:, m:], step[:, :m]
 
 
 def _held(A: Array, B: Array, period: float, part: float) -> tuple[Array, Array, Array]:

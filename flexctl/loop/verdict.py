@@ -11,6 +11,9 @@ from flexctl.loop.evaluation import Evaluation
 _SOONER = 0.9  # share of the first one's settling time
 _THIN_STIFFNESS = 0.1  # measured rigs are softer than their models by more
 _THIN_DISK = 0.3  # about 2.6 dB of gain or 17 degrees of phase, in all joints at once
+_THIN_GAIN = 6.0  # dB: a factor of two, as inertias of payloads and gears may be off
+_THIN_PHASE = 30.0  # deg
+_THIN_DELAY = 2e-3  # s; a law held at 1 kHz brings 0.5 ms, its computation up to 1 ms more
 
 
 def verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) -> str:
@@ -97,14 +100,27 @@ def _unstable_elsewhere(e: Evaluation) -> list[str]:
 
 
 def _thin_margins(e: Evaluation) -> list[str]:
+    """Name every margin that is thin, and the joint that has least of it."""
     m = e.margins
-    if m is None or m.disk >= _THIN_DISK:
+    if m is None:
         return []
-    joint = int(np.argmin(m.phase_deg))
-    return [
-        f"its margins are thin (joint{joint + 1}: {m.gain_db[joint]:.2g} dB, "
-        f"{m.phase_deg[joint]:.2g} deg; disk {m.disk:.2g})"
-    ]
+    least_delay = _THIN_DELAY if m.sample_time is None else m.sample_time
+    kinds = (
+        (m.gain_db, _THIN_GAIN, 1.0, "dB"),
+        (m.phase_deg, _THIN_PHASE, 1.0, "deg"),
+        (m.delay_seconds, least_delay, 1e3, "ms of delay"),
+    )
+    by_joint: dict[int, list[str]] = {}
+    for values, least, unit, name in kinds:
+        joint = int(np.argmin(values))
+        if values[joint] < least:
+            by_joint.setdefault(joint, []).append(f"{unit * values[joint]:.3g} {name}")
+    thin = [f"joint{joint + 1}: {', '.join(by_joint[joint])}" for joint in sorted(by_joint)]
+    if m.common_delay_seconds < least_delay and len(m.gain_db) > 1:
+        thin.append(f"all joints together: {1e3 * m.common_delay_seconds:.3g} ms of delay")
+    if m.disk < _THIN_DISK:
+        thin.append(f"disk {m.disk:.3g}")
+    return [f"its margins are thin ({'; '.join(thin)})"] if thin else []
 
 
 def _stiff_only(e: Evaluation) -> list[str]:

@@ -87,6 +87,7 @@ def _margins(margins: Margins | None, rate: float | None) -> dict[str, Any] | No
         "gain_down_db": margins.gain_down_db,
         "phase_deg": margins.phase_deg,
         "delay_seconds": margins.delay_seconds,
+        "common_delay_seconds": margins.common_delay_seconds,
         "disk": margins.disk,
         "disk_frequency": margins.disk_frequency,
         "min_sampling_rate": rate,

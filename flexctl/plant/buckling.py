@@ -210,7 +210,7 @@ def _sideways(link: Link, weak: str, strong: str, g: float, mass: float, moment:
     height = g * moment[1] * (tip @ tip.T)  # above the tip is against gravity
     n = len(K_w)
     coupled = np.block([[np.zeros((n, n)), C.T], [C, height]])
-    return float(-_eigenvalues(coupled, scipy.linalg.block_diag(K_w, K_t))[0])
+    return float(-_eigenvalues(coupled, np.asarray(scipy.linalg.block_diag(K_w, K_t)))[0])
 
 
 def _coupling(link: Link, bent: Shapes, twisted: Shapes, mass: float, ahead: float) -> Array:

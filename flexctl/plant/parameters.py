@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.catalogue import Arm, nearest
@@ -46,7 +47,7 @@ def make_symbols(names: Sequence[str]) -> dict[str, ca.SX]:
     return {name: ca.SX.sym(name.replace(".", "_"), _SIZES[name]) for name in names}
 
 
-def pack_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, object]) -> Array:
+def pack_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, ArrayLike]) -> Array:
     """Put the numbers of these names into one column (k,), those of the arm where none is given.
 
     Raises

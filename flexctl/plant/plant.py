@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import casadi as ca
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.body import Body
@@ -79,7 +80,7 @@ class Plant:
     parameters: tuple[str, ...] = ()
     values: tuple[float, ...] = ()
 
-    def at(self, values: Mapping[str, object]) -> Plant:
+    def at(self, values: Mapping[str, ArrayLike]) -> Plant:
         """Return the plant with values of its free numbers, by key; others are the file's.
 
         It shares all functions with this one. Raises InputError for a number that is not free.

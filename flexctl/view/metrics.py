@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flexctl.catalogue import Arm
+from flexctl.loop.margins import NO_LIMIT_DB
 from flexctl.view.signals import joint_units, torque_units
 
 Evaluation = Mapping[str, Any]
@@ -43,6 +44,7 @@ class _Metric:
     factor: float = 1.0
     better: Callable[[Sequence[float]], float] | None = None
     missing: str = "-"
+    endless: float = float("inf")  # the value from which on nothing limits it
 
 
 def _at(*keys: str) -> Reader:
@@ -65,6 +67,18 @@ def _worst(*keys: str) -> Reader:
         if values is None:
             return None
         return min((v for v in values if v is not None), default=float("inf"))
+
+    return read
+
+
+def _limit(group: str, key: str) -> Reader:
+    """Read one limit; infinity where nothing limits it (null in JSON), None without the group."""
+
+    def read(evaluation: Evaluation) -> Any:
+        values = evaluation.get(group)
+        if values is None:
+            return None
+        return float("inf") if values[key] is None else values[key]
 
     return read
 
@@ -240,6 +254,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             meaning="factor that one joint's torque may be off by",
             read=_worst("margins", "gain_db"),
             better=max,
+            endless=NO_LIMIT_DB,
         ),
         _Metric(
             label="phase",
@@ -251,8 +266,16 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
         _Metric(
             label="delay",
             unit="ms",
-            meaning="delay that one joint's torque may have",
+            meaning="further delay that one joint's torque may have",
             read=_worst("margins", "delay_seconds"),
+            factor=1e3,
+            better=max,
+        ),
+        _Metric(
+            label="delay, all joints together",
+            unit="ms",
+            meaning="further delay of all torques, as of a controller that computes for longer",
+            read=_limit("margins", "common_delay_seconds"),
             factor=1e3,
             better=max,
         ),
@@ -357,7 +380,7 @@ def _text(value: Any, metric: _Metric, evaluation: Evaluation) -> str:
         return " / ".join("-" if v is None else _number(metric.factor * v) for v in value)
     if value is None:
         return "-" if evaluation["failed"] else metric.missing
-    return "no limit" if value == float("inf") else _number(metric.factor * value)
+    return "no limit" if value >= metric.endless else _number(metric.factor * value)
 
 
 def _number(value: float) -> str:

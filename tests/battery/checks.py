@@ -325,7 +325,7 @@ class Mode:
 
 
 def decay(s: Subject, at: Rest, mode: Mode, T: float, amplitude: float) -> float | str:
-    """Rate [1/s] at which the share of a mode changes in a run of T seconds, or why there is none."""
+    """Rate [1/s] at which the share of a mode changes in a run of T seconds, or why not."""
     n, period = s.held.n, s.loop.controller.sample_time
     N = 2 * n + s.held.n_z
     shape = mode.right[:N] / mode.right[np.abs(mode.right[:N]).argmax()]
@@ -435,7 +435,7 @@ def check_margin(s: Subject) -> None:
         s.report.counts["exact ends"] += 1
         s.report.expect(
             grows[0] < 0 < grows[1],
-            f"margin: at {end.alpha:.6g} abscissae are {grows[0]:.3g} within, {grows[1]:.3g} beyond",
+            f"margin: at {end.alpha:.6g} {grows[0]:.3g} 1/s within, {grows[1]:.3g} beyond",
         )
 
 

@@ -36,13 +36,12 @@ class OneLink:
         """Shapes of an element over s in [0, 1], or their derivatives by x, (4,)."""
         h = self.h
         own = {
-            0: [1 - 3 * s**2 + 2 * s**3, h * (s - 2 * s**2 + s**3)]
-            + [3 * s**2 - 2 * s**3, h * (s**3 - s**2)],
-            1: [-6 * s + 6 * s**2, h * (1 - 4 * s + 3 * s**2)]
-            + [6 * s - 6 * s**2, h * (3 * s**2 - 2 * s)],
-            2: [-6 + 12 * s, h * (-4 + 6 * s), 6 - 12 * s, h * (-2 + 6 * s)],
+            0: [1 - 3 * s**2 + 2 * s**3, h * (s - 2 * s**2 + s**3), 3 * s**2 - 2 * s**3],
+            1: [-6 * s + 6 * s**2, h * (1 - 4 * s + 3 * s**2), 6 * s - 6 * s**2],
+            2: [-6 + 12 * s, h * (-4 + 6 * s), 6 - 12 * s],
         }
-        return np.array(own[derivative]) / h**derivative
+        last = {0: h * (s**3 - s**2), 1: h * (3 * s**2 - 2 * s), 2: h * (-2 + 6 * s)}
+        return np.array([*own[derivative], last[derivative]]) / h**derivative
 
     def shortening(self, x):
         """G (N, N) of u(x) = -1/2 d'G d."""
@@ -74,8 +73,10 @@ class OneLink:
         m, c, s = self.payload * (1 + error), np.cos(theta), np.sin(theta)
         along = self.rho * self.length**2 / 2 + m * self.length - d @ (sunk + m * G) @ d / 2
         by_d, across = -(sunk + m * G) @ d, weight + m * end
-        known = GRAVITY * np.cos(self.desired) * (
-            self.rho * self.length**2 / 2 + self.payload * self.length
+        known = (
+            GRAVITY
+            * np.cos(self.desired)
+            * (self.rho * self.length**2 / 2 + self.payload * self.length)
         )
         turn = GRAVITY * (along * c - across @ d * s) + self.Gp * (theta - self.desired) - known
         bend = K @ d + GRAVITY * (by_d * s + across * c)

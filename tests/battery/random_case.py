@@ -211,9 +211,7 @@ class Draw:
         if self.slides:
             way[-1] *= 0.2 * self.lengths[-1]
         kind = str(
-            self.rng.choice(
-                ["quintic", "cycloid", "bang-bang", "setpoint"], p=(4, 3, 2, 1) / np.float64(10)
-            )
+            self.rng.choice(["quintic", "cycloid", "bang-bang", "setpoint"], p=(0.4, 0.3, 0.2, 0.1))
         )
         reference = {"kind": kind, "from": (self.final - way).tolist(), "to": self.final.tolist()}
         if kind != "setpoint":

@@ -7,10 +7,12 @@ a seed and digest, the files of a failing case stay beside it.
 import argparse
 import hashlib
 import json
+import multiprocessing
 import os
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
@@ -19,6 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "battery"
 COMPILED_EVERY = 8  # seeds: what is compiled runs as what is not, but takes longer to make
+PER_PROCESS = 20  # cases: plants are kept, so that memory grows
 COMPILER = os.environ.get("FLEXCTL_CC", "")
 os.environ.setdefault("FLEXCTL_CACHE", str(FOLDER / "cache"))
 
@@ -38,7 +41,7 @@ def done(ledger: Path, sources: str) -> dict[int, dict]:
     return {entry["seed"]: entry for entry in entries if entry["sources"] == sources}
 
 
-def run_seed(seed: int, folder: Path) -> dict:
+def run_seed(seed: int) -> dict:
     """Check one case and return its line of the ledger."""
     from tests.battery.checks import check_case
     from tests.battery.random_case import random_case
@@ -46,7 +49,7 @@ def run_seed(seed: int, folder: Path) -> dict:
     compiled = seed % COMPILED_EVERY == COMPILED_EVERY - 1
     os.environ["FLEXCTL_CC"] = COMPILER if compiled else "none"
     begun = time.process_time()
-    report = check_case(random_case(seed), folder)
+    report = check_case(random_case(seed), FOLDER / f"seed-{seed}")
     return {
         "seed": seed,
         "findings": report.findings,
@@ -61,19 +64,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--start", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    sys.path.insert(0, str(ROOT))
     FOLDER.mkdir(parents=True, exist_ok=True)
     ledger, sources = FOLDER / "ledger.jsonl", digest()
     entries = done(ledger, sources)
     wanted = range(options.start, options.start + options.seeds)
-    for seed in wanted:
-        if seed in entries:
-            continue
-        entries[seed] = run_seed(seed, FOLDER / f"seed-{seed}") | {"sources": sources}
-        with ledger.open("a") as file:
-            file.write(json.dumps(entries[seed]) + "\n")
-        say(entries[seed])
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.jobs, fresh, max_tasks_per_child=PER_PROCESS) as pool:
+        for entry in pool.map(run_seed, [seed for seed in wanted if seed not in entries]):
+            entries[entry["seed"]] = entry | {"sources": sources}
+            with ledger.open("a") as file:
+                file.write(json.dumps(entries[entry["seed"]]) + "\n")
+            say(entry)
     return summary([entries[seed] for seed in wanted])
 
 

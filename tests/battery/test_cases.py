@@ -16,7 +16,9 @@ FOLDER = Path(__file__).with_name("cases")
 NAMES = sorted(path.name.removesuffix(".arm.toml") for path in FOLDER.glob("*.arm.toml"))
 FIGURES = [(name, key) for name in NAMES for key in load_design(FOLDER / f"{name}.toml").expect]
 SOFT = OneLink(length=0.9, rho=1.5, EI=200.0, payload=0.45, Gp=5.6, desired=np.pi / 6)
-FOLD = -0.0224917031  # error of the payload: `SOFT.fold(-1)`; upwards there is none up to 20 times it
+FOLD = (
+    -0.0224917031
+)  # error of the payload: `SOFT.fold(-1)`; upwards there is none up to 20 times it
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from flexctl.design.laws import (
     rigid_torque,
     straight_arm,
 )
-from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.plant import StiffnessError, assemble_plant, linearise
 
 K_SPRING, GRAVITY = 40.0, (0.0, -9.81, 0.0)
 LENGTHS, MASSES = (0.5, 0.4), (0.7, 0.6)  # of rods
@@ -152,6 +152,23 @@ def test_joint_pd_acts_on_rotors_and_carries_the_weight(arm, make, integral):
 
     assert controller.n_state == (2 if integral else 0)
     np.testing.assert_allclose(np.array(tau).ravel(), wanted, rtol=1e-8)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_an_integral_changes_from_the_reference_to_the_sag_with_the_second_loop(arm, make, share):
+    gains = {"Gp": [30.0], "Gv": [12.0], "Gi": [5.0]}
+    tables = {"gains": gains, "basis": {"kind": "modes", "order": 1}}
+    second = {"weights": make["weights"] | {"effort": 1e-2}}
+    design = make["design"](POSE - 0.5, POSE, second_loop=second, **tables)
+    controller = design_controller(arm(), design)
+    plant, (q, v) = controller.plant, np.random.default_rng(3).normal(size=(2, 4))
+    sag = linearise(plant, plant.straight(POSE)).q0
+    drives = list(plant.drives)
+    reference = POSE + np.array([0.0, weight(POSE)[1] / K_SPRING])
+    wanted = q[drives] - (1 - share) * reference - share * sag[drives]
+    z_rate = controller.law(share, np.zeros(2), POSE, RATE, PULL, q, v)[1]
+
+    np.testing.assert_allclose(np.array(z_rate).ravel(), wanted, rtol=1e-9)
 
 
 def test_without_integral_action_a_law_integrates_nothing(arm, plant_of):

@@ -1,7 +1,9 @@
 """Several designs side by side: the ranking, the baseline, what cannot be judged."""
 
 import json
+import runpy
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +11,9 @@ import pytest
 from flexctl.catalogue import BasisChoice, Design, apply_settings
 from flexctl.loop import baseline_design, compare, default_truth
 from flexctl.loop.verdict import verdict
+
+# tests are no package, so a module of another folder is read by its path
+WORDS = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))
 
 
 def named(design, name):
@@ -77,6 +82,17 @@ def test_a_second_that_settles_well_before_the_first_is_said_to(comparison, seco
 
     assert "Next comes other with" in words
     assert ("but settles sooner, in 0.5 s." in words) == said
+
+
+def test_every_number_of_its_verdict_is_in_its_record(comparison):
+    record = {e.name: e.to_json() for e in comparison.evaluations}
+    units = {"tip_error_max": "m", "tip_error_rms": "m", "tip_error_end": "m"}
+    units |= {"settling_time": "s", "spectral_abscissa": "1/s", "path_spectral_abscissa": "1/s"}
+    units |= {"gain_db": "dB", "phase_deg": "deg", "delay_seconds": "s", "saturated_seconds": "s"}
+    units |= {"tip_offset": "m", "offset": "rad", "holding_torque": "N m", "limit": "N m"}
+
+    assert WORDS["unfounded"](comparison.verdict, record, units) == []
+    assert WORDS["unfounded"]("its tip is 12.3456789 mm off", record, units) == ["12.3456789 mm"]
 
 
 def test_its_json_is_plain_and_complete(comparison):

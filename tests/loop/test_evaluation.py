@@ -23,7 +23,14 @@ KEYS = {
         "settles_at_order",
         "path_spectral_abscissa",
     },
-    "margins": {"gain_db", "phase_deg", "delay_seconds", "disk", "min_sampling_rate"},
+    "margins": {
+        "gain_db",
+        "phase_deg",
+        "delay_seconds",
+        "common_delay_seconds",
+        "disk",
+        "min_sampling_rate",
+    },
     "spillover": {"order", "spectral_abscissa"},
     "cost": {"law_mul", "law_add"},
 }

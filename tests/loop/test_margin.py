@@ -25,9 +25,11 @@ unknown_loop, rebuilt_loop = WITNESS["unknown_loop"], WITNESS["rebuilt_loop"]
 growth, all_parts, ends, scan = (WITNESS[k] for k in ("growth", "all_parts", "ends", "scan"))
 SLOW = ("rrp-observer", "rrp-stiff", "rrp-stiff-decoupling", "wu-haug-4", "rrp-composite")
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
+VERTICAL = ["vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling"]
+VERTICAL = [pytest.param(name, marks=pytest.mark.slow) for name in VERTICAL]
 DESIGNS = ["hub-pd", "kane-spin-up", "rrp-gentle", "subudhi-morris-decoupling"]
 DESIGNS += ["subudhi-morris-lqr", "subudhi-morris-observer", "subudhi-morris-slow-only"]
-DESIGNS += ["two-link-decoupling", "wu-haug-2", *SLOW]
+DESIGNS += ["two-link-decoupling", "wu-haug-2", *VERTICAL, *SLOW]
 WITHOUT_WEIGHTS = ["hub-pd", "kane-spin-up", "subudhi-morris-slow-only", "wu-haug-2", *SLOW[2:4]]
 UNSTABLE = ["subudhi-morris-printed", "subudhi-morris-too-fast"]
 CLOSE = 1e-6

@@ -261,3 +261,41 @@ def test_a_step_begins_where_the_reference_does_not(make):
     fast, slow = -20 - np.sqrt(200), -20 + np.sqrt(200)
     exact = -0.1 * (slow * np.exp(fast * run.t) - fast * np.exp(slow * run.t)) / (slow - fast)
     np.testing.assert_allclose(run.joint_error[0], exact, atol=1e-6)
+
+
+# A start of one's own
+
+
+def swinging(make, **loop):
+    """A rigid link of 0.5 kg m^2 that a PID law brings to 0.4 rad; its torque is known in full."""
+    given = {"kind": "setpoint", "gains": {"Gp": [30.0], "Gv": [4.0], "Gi": [20.0]}, "loop": loop}
+    design = make["design"]([0.0], [0.4], "joint-pd", **given)
+    return make["close"](make["rigid-link"](0.5), design)
+
+
+@pytest.mark.parametrize("integrator", ["explicit", "esdirk", "bdf"])
+@pytest.mark.parametrize("compiler", ["", "none"])
+def test_a_run_goes_on_from_where_another_stood(make, monkeypatch, compiler, integrator):
+    monkeypatch.setenv("FLEXCTL_CC", compiler)
+    loop, middle = swinging(make), 0.2
+    whole = simulate(loop, times=np.array([0.0, middle, 0.5]), integrator=integrator)
+    start = whole.q[:, 1], whole.v[:, 1], whole.z[:, 1]
+    rest = simulate(loop, times=np.array([0.0, 0.3]), duration=0.3, start=start)
+
+    assert abs(whole.z[0, 1]) > 0.01  # without it the torque would be off by 0.2 N m
+    np.testing.assert_allclose(rest.q[:, -1], whole.q[:, -1], atol=1e-8)
+    np.testing.assert_allclose(rest.z[:, -1], whole.z[:, -1], atol=1e-8)
+
+
+def test_what_the_law_asks_for_at_the_start_acts_until_a_late_sample_does(make):
+    loop = swinging(make, sample_time=0.01, delay=0.005)
+    start = np.array([0.3]), np.array([-0.2]), np.array([0.05])
+    run = simulate(loop, times=np.array([0.002]), duration=0.02, start=start)
+
+    assert run.tau[0, 0] == pytest.approx(30.0 * 0.1 + 4.0 * 0.2 - 20.0 * 0.05, rel=1e-12)
+
+
+@pytest.mark.parametrize("start", [(np.zeros(1),), (np.zeros(1),) * 4, (np.zeros(1), np.zeros(2))])
+def test_a_start_of_other_sizes_is_refused(make, start):
+    with pytest.raises(InputError, match="start"):
+        simulate(swinging(make), start=start)

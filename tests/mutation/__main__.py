@@ -10,6 +10,7 @@ time is not counted as caught.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def main() -> int:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the copy is removed then, too
     asked = _arguments()
     files = asked.files or changed_files(ROOT, asked.base)
     known = witnesses()

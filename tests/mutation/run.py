@@ -114,6 +114,7 @@ def _become_tests(prepare, tests: Sequence[str], own: Path) -> None:
     status = 70
     try:
         os.setsid()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         null = os.open(os.devnull, os.O_RDWR)
         said = os.open(own / "said", os.O_CREAT | os.O_WRONLY)
         for stream, target in ((0, null), (1, said), (2, said)):
@@ -135,15 +136,18 @@ def _become_tests(prepare, tests: Sequence[str], own: Path) -> None:
 
 def _wait(child: int, limit: float) -> int | None:
     """Wait for a child that leads its own group; end the group when the limit is over."""
-    end = time.monotonic() + limit
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.02)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return None
+    end, done, status = time.monotonic() + limit, 0, 0
+    try:
+        while not done and time.monotonic() < end:
+            time.sleep(0.02)
+            done, status = os.waitpid(child, os.WNOHANG)
+    finally:  # also where this process is interrupted
+        if not done:
+            for end_it in (os.killpg, os.kill):  # it may not lead its group yet
+                with contextlib.suppress(ProcessLookupError):
+                    end_it(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) if done else None
 
 
 def _put_in(path: str, tree: ast.Module, dependents: frozenset[str]) -> None:

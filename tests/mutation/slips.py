@@ -242,6 +242,7 @@ def _of_display(
 ) -> Iterator[ast.AST]:
     """Neighbours swapped; or one entry missing where entries are lists themselves."""
     unpacked = isinstance(parent, ast.Subscript | ast.Assign | ast.For | ast.AnnAssign)
+    unpacked = unpacked or isinstance(parent, ast.ExceptHandler)
     if unpacked and isinstance(node, ast.Tuple):
         return
     for k in range(len(parts) - 1):

@@ -1,6 +1,8 @@
 """`flexctl separation` as a person and as a script use it."""
 
 import json
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,10 @@ from flexctl.catalogue import BasisChoice
 from flexctl.loop import Separation
 from flexctl.loop.separation.record import Bound, Spectra
 from flexctl.view.figures import plot_separation
+from flexctl.view.separation import verdict
+
+# tests are no package, so a module of another folder is read by its path
+NUMBERS = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))["sources"]
 
 ARM = "subudhi-morris-2r"
 QUICK = ("--truth-modes", "2")
@@ -81,30 +87,86 @@ def test_a_design_without_two_time_scales_is_refused_in_one_line(flexctl):
     assert said.err.strip().count("\n") == 0
 
 
-def drawn(others=(), **changes):
-    """Figure of one bracketed bound with these changes, and all its words."""
-    bound = Bound(
-        **{"t": 0.5, "order": 2, "s_star": 0.1, "exact": False, "stable": True, **changes}
-    )
+def bound_of(**changes):
+    """One bracketed bound with these changes."""
+    return Bound(**{"t": 0.5, "order": 2, "s_star": 0.1, "exact": False, "stable": True, **changes})
+
+
+def found_of(*path, others=()):
+    """A separation made up by hand, of bounds along the path and over other truth orders."""
     s = np.geomspace(0.1, 100.0, 7)
     poles = tuple(np.array([-1 - 2j, -1 + 2j, 0.0]) * np.sqrt(at) for at in s)
     empty = np.zeros(0, dtype=complex)
     spectra = Spectra(slow=empty, fast=empty, full=poles[0], s=s, poles=poles, ranges=None)
     basis = BasisChoice(kind="modes", order=2)
-    found = Separation(
+    return Separation(
         model="arm",
         design="law",
         truth=basis,
         basis=basis,
-        path=(bound,),
-        orders=(bound, *others),
+        path=path,
+        orders=(path[-1], *others),
         spectra=spectra,
         epsilon=0.1,
         assumptions=(),
     )
-    figure = plot_separation(found)
+
+
+def drawn(others=(), **changes):
+    """Figure of one bracketed bound with these changes, and all its words."""
+    figure = plot_separation(found_of(bound_of(**changes), others=others))
     figure.draw_without_rendering()
     return figure, " ".join(text.get_text() for text in figure.findobj(Text))
+
+
+LOST = {"s_star": 0.2374, "frequency": 17.83, "what": "joint2", "t": 0.613, "order": 3}
+
+
+@pytest.mark.parametrize(
+    ("changes", "places", "words"),
+    [
+        (LOST, {"s_star", "frequency", "order", "t"}, "joint2"),
+        (LOST | {"frequency": 0.0}, {"s_star", "order", "t"}, "without swinging"),
+        (LOST | {"s_star": 1.374, "stable": False}, {"s_star", "frequency", "order", "t"}, "unst"),
+        (LOST | {"s_star": 1.374}, {"s_star", "frequency", "order", "t"}, "though stable as it is"),
+        ({"s_star": np.inf, "why": "the fast one"}, {"order", "t"}, "the fast one"),
+        (LOST | {"refused": "it falls"}, {"s_star"}, "it falls"),
+        ({"s_star": 0.0}, set(), "stable at every stiffness"),
+    ],
+)
+def test_the_verdict_says_the_worst_bound_in_its_numbers(changes, places, words):
+    worst = bound_of(**changes)
+    near = bound_of(s_star=0.0, t=0.9, order=5) if worst.s_star else worst
+    said = verdict(found_of(near, worst, near, others=(near,)))
+    record = {"s_star": worst.s_star, "frequency": worst.frequency, "t": worst.t}
+    found = NUMBERS(said, record | {"order": worst.order}, {"frequency": "rad/s", "t": "s"})
+
+    assert set(found) == places
+    assert words in said
+
+
+def test_the_worst_is_the_largest_factor_of_all_poses_and_orders():
+    a, b, c = (bound_of(s_star=s, order=k) for s, k in ((0.11, 1), (0.35, 2), (0.27, 3)))
+    assert found_of(a, b, c).worst is b
+    assert found_of(a, c, others=(b,)).worst is b
+    found = found_of(a, b, c)
+    assert found.mu == pytest.approx(0.1**0.5)
+    assert found.mu_star == pytest.approx((0.1 / 0.35) ** 0.5)
+    answer = found.to_json()
+    assert answer["path"] == {"t": [0.5] * 3, "s_star": [0.11, 0.35, 0.27]}
+    assert (answer["s_star"], answer["worst"]["modes"]) == (0.35, 2)
+
+
+@pytest.mark.parametrize(
+    ("several", "wanted"),
+    [
+        ([True, True], True), ([True, "marginal"], "marginal"), (["marginal", False], False),
+        ([True, False, True], False),
+    ],
+)  # fmt: skip
+def test_several_loops_are_as_stable_as_the_least_stable(several, wanted):
+    path = [bound_of(s_star=0.1, stable=stable) for stable in several]
+    assert found_of(*path).stable == wanted
 
 
 @pytest.mark.parametrize(

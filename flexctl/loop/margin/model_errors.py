@@ -15,11 +15,12 @@ import numpy as np
 import scipy.linalg
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, InputError
+from flexctl.errors import InputError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
 from flexctl.loop.margin.law_form import ErrorGroup, Law, LawForm, factor_law
 from flexctl.loop.rest import Rest, find_rest, keep_still, law_slopes
+from flexctl.loop.uncertainty.bilinear import bilinear
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import Plant
 
@@ -160,29 +161,6 @@ def _entrance(linear: LinearLoop) -> tuple[Array, Array]:
     n = len(linear.plant.A_state)
     states = T * np.eye(len(step))[:, n : n + n_z]
     return np.hstack([np.array(columns).T, states]), step
-
-
-def bilinear(loop: UncertainLoop, sample_time: float) -> UncertainLoop:
-    """Map a loop of one sample, x+ = A x + U w, z = V x + D w, to s = (z - 1)/(z + 1).
-
-    Raises
-    ------
-    ComputationError
-        When a multiplier is -1, which has no image.
-    """
-    N = len(loop.A)
-    plus = loop.A + np.eye(N)
-    if 1 / np.linalg.cond(plus) < np.finfo(float).eps:
-        raise ComputationError("sampled loop: wanted no multiplier -1, came one: it alternates")
-    from_U = np.linalg.solve(plus, loop.U)
-    return replace(
-        loop,
-        A=np.linalg.solve(plus, loop.A - np.eye(N)),
-        U=np.sqrt(2) * from_U,
-        V=np.sqrt(2) * np.linalg.solve(plus.T, loop.V.T).T,
-        D=loop.D - loop.V @ from_U,
-        sample_time=sample_time,
-    )
 
 
 def _states(loop: ClosedLoop, size: int) -> tuple[str, ...]:

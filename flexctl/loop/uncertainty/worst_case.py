@@ -321,7 +321,7 @@ def record_worst(loop: UncertainLoop, delta: Array, tried: int) -> WorstCase:
         values = loop.poles(delta)
     except np.linalg.LinAlgError:
         values = np.array([complex(0.0, np.inf)])
-    pole = complex(values[np.argmax(np.real(values))])
+    pole = complex(values[np.real(values).argmax()])
     pole = complex(pole.real, abs(pole.imag))
     sides = np.outer([1 + _VERIFIED, 1 - _VERIFIED], delta)
     outside, inside = _growths(loop, _cut(loop, sides))

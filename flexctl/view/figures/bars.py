@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from flexctl.loop import Evaluation
+from flexctl.loop.margins import NO_LIMIT_DB
 from flexctl.view.inspection_table import arm_frequencies
 from flexctl.view.style import PALETTE, Canvas, Look, few_ticks
 
@@ -98,7 +99,8 @@ def _worst(evaluation: Evaluation, key: str, factor: float) -> float | None:
     """Return the smallest margin over the joints; None where there is none to speak of."""
     if evaluation.margins is None:
         return None
-    return factor * float(np.min(getattr(evaluation.margins, key)))
+    value = float(np.min(getattr(evaluation.margins, key)))
+    return np.inf if key == "gain_db" and value >= NO_LIMIT_DB else factor * value
 
 
 def _bars(axes: Axes, values: Sequence[float | None], colours: Sequence[str]) -> None:

@@ -1,0 +1,111 @@
+"""Where a loop gain has an eigenvalue of size one: an eigenvalue problem, no scan.
+
+L(s) = -C (s - A)^-1 B with channels cut, A their open matrix, has an eigenvalue of size one at
+s = jw if L(jw) (x) conj L(jw) = L(s) (x) L(-s) has the eigenvalue one. In states eta of the first
+factor (N k,) and xi of the second (k N,) that is, with k channels and unit matrices I,
+
+    s eta = (A (x) I) eta + (B (x) C) xi,    -s xi = (I (x) A) xi + (C (x) B) eta,
+
+an eigenvalue problem of size 2 k N whose eigenvalues on the axis are all such places; of one
+sample, z for s and 1/z for -s. For k = 1 it is the Hamiltonian matrix of |L| = 1. The sums need no
+L(jw), so that no pole of L can be fallen upon. Source: [ChenGuNett95] for the delay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.loop.cut import CutLoop
+
+_NEAR_AXIS = 0.02  # |Re| over |s| of an eigenvalue from which a place on the axis is looked for
+_SHIFT = -0.6137  # around which the problem of one sample is inverted: no place in particular
+_STEPS = 12  # of the secant method
+_SAME = 1e-9  # relative distance of one place found twice, and |log size| of size one
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitGain:
+    """Places where eigenvalues of the loop gain have size one: frequencies (K,) and lags (K,).
+
+    The lag is that of the eigenvalue to the point -1 [rad], in [0, 2 pi).
+    """
+
+    frequency: Array
+    lag: Array
+
+
+def unit_gain(cut: CutLoop, channels: Sequence[int]) -> UnitGain:
+    """Find all places of size one of the loop gain of some channels, the others closed."""
+    start, reach = unit_gain_candidates(cut, channels)
+    places = _polished(cut, channels, start, reach)
+    found = [(w, lag) for w in places for lag in _lags(cut, channels, w)]
+    pairs = np.array(found, dtype=float).reshape(-1, 2)
+    return UnitGain(frequency=pairs[:, 0], lag=pairs[:, 1])
+
+
+def eigenvalue_loci(cut: CutLoop, channels: Sequence[int], w: Array) -> ComplexArray:
+    """Eigenvalues (K, k) of the loop gain of some channels at frequencies w (K,) [rad/s].
+
+    Those of L = S^-1 - I are 1/sigma - 1 of those of the sensitivity S, infinite at a pole of L.
+    """
+    own = list(channels)
+    S = cut.sensitivity(w)[:, own][:, :, own]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (1 / np.linalg.eigvals(S).astype(complex) - 1).astype(complex)
+
+
+def unit_gain_candidates(cut: CutLoop, channels: Sequence[int]) -> tuple[Array, Array]:
+    """Frequencies (K,) [rad/s] near which an eigenvalue may have size one, and how near (K,)."""
+    own = list(channels)
+    A, B, C, k = cut.opened(own), cut.B[:, own], cut.C[own], np.eye(len(own))
+    diagonal, upper = (np.kron(A, k), np.kron(k, A)), np.kron(B, C)
+    lower, none = np.kron(C, B), np.zeros_like(upper)
+    if cut.sample_time is None:
+        s = np.linalg.eigvals(np.block([[diagonal[0], upper], [-lower, -diagonal[1]]]))
+    else:
+        identity = np.eye(len(upper))
+        left = np.block([[diagonal[0], upper], [none, identity]])
+        right = np.block([[identity, none], [lower, diagonal[1]]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inverse = np.linalg.eigvals(np.linalg.solve(left - _SHIFT * right, right))
+            s = np.log(_SHIFT + 1 / inverse.astype(complex)) / cut.sample_time
+    size, real, imaginary = np.abs(s), np.abs(np.real(s)), np.imag(s)
+    near = np.isfinite(size) & (imaginary > 0) & (real <= _NEAR_AXIS * size)
+    w = np.asarray(imaginary[near], dtype=float)
+    return w, np.maximum(real[near], 1e-7 * w)
+
+
+def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array) -> Array:
+    """Frequencies at which the eigenvalue nearest to size one has it, by the secant method."""
+    if not len(start):
+        return start
+
+    def size(w: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(np.abs(eigenvalue_loci(cut, channels, w)))
+        logs = np.nan_to_num(logs, nan=np.inf, posinf=1e3, neginf=-1e3)
+        return logs[np.arange(len(w)), np.abs(logs).argmin(axis=1)]
+
+    w, before = start, start + reach
+    f, f_before = size(w), size(before)
+    best, least = w, np.abs(f)
+    for _ in range(_STEPS):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = f * (w - before) / (f - f_before)
+        step = np.clip(np.nan_to_num(step), -0.1 * w, 0.1 * w)
+        w, before, f_before = np.minimum(w - step, cut.fastest), w, f
+        f = size(w)
+        better = np.abs(f) < least
+        best, least = np.where(better, w, best), np.where(better, np.abs(f), least)
+    best = np.sort(best[least <= _SAME])
+    return best[np.diff(best, prepend=0.0) > _SAME * best]
+
+
+def _lags(cut: CutLoop, channels: Sequence[int], w: float) -> list[float]:
+    mu = eigenvalue_loci(cut, channels, np.array([w]))[0]
+    mu = mu[np.abs(np.abs(mu) - 1) < 1e-6]
+    return np.mod(np.angle(mu) + np.pi, 2 * np.pi).tolist()
