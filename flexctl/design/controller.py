@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -121,6 +122,13 @@ class Controller:
         outputs = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
         return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
 
+    @cached_property
+    def collocated(self) -> bool:
+        """Whether the law reads no more of the state than what the torques move themselves."""
+        read = [self.law.jac_sparsity(row, column) for row in (0, 1) for column in (5, 6)]
+        entries = {column for part in read for column in part.get_triplet()[1]}
+        return entries <= set(self.plant.drives)
+
     def initial_state(self) -> Array:
         """State of the law at the start (n_z,): integrals zero, the observer's first estimate."""
         return self._state_with(self.observer.start if self.observer else np.zeros(0))
@@ -153,9 +161,20 @@ def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion
 
 def _for_another_arm(arm: Arm, design: Design) -> tuple[str, ...]:
     """Say it where a design was made for another arm than it is tried on."""
-    if design.model in {arm.name, arm.path.stem if arm.path else None}:
+    if _names(design, arm):
         return ()
     return (f"{design.name} was made for {design.model}, not for {arm.name}",)
+
+
+def _names(design: Design, arm: Arm) -> bool:
+    """Whether a design's `model` means this arm: by its name, or by a path that leads to it."""
+    known = {arm.name, arm.path.stem if arm.path else arm.name}
+    path = Path(design.model)
+    if design.model in known or path.suffix.lower() != ".toml":
+        return design.model in known
+    beside = design.path.parent / path if design.path else path
+    there = [place.resolve() for place in (path, beside) if place.is_file()]
+    return arm.path.resolve() in there if there and arm.path else path.stem in known
 
 
 _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {

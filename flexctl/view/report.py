@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from flexctl.loop import Comparison, Evaluation
 from flexctl.plant import assemble_plant
 from flexctl.view import figures
 from flexctl.view.metrics import metric_rows, ranked
+from flexctl.view.output import said
 from flexctl.view.request import basis_words
 from flexctl.view.signals import motion_end
 from flexctl.view.style import Canvas, Look, new_figure, split, styled, to_data_url
@@ -48,6 +50,7 @@ def render_report(
     arm: Arm,
     faces: Mapping[str, Look],
     band: float,
+    made: str,
 ) -> str:
     """Render a comparison as HTML that refers to nothing outside itself.
 
@@ -63,6 +66,8 @@ def render_report(
         How every design is drawn.
     band
         Tip error within which it counts as settled [m].
+    made
+        What the comparison was made of, as JSON.
     """
     columns = ranked(answer)
     environment = Environment(
@@ -79,6 +84,8 @@ def render_report(
         pictures=list(_pictures(comparison, arm, faces, band)),
         assumptions=_assumptions(comparison.evaluations),
         version=__version__,
+        made=json.dumps(json.loads(made), indent=1, ensure_ascii=False),
+        warnings=said,
     )
 
 

@@ -6,13 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexctl.catalogue import load_design
 from flexctl.loop import Separation, find_separation
 from flexctl.loop.separation.record import Bound
 from flexctl.loop.softening import FixedDamping
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets, progress
-from flexctl.view.request import basis_words, design_basis, load_arm, truth_arm, truth_basis
+from flexctl.view.provenance import provenance, redesigned
+from flexctl.view.request import (
+    basis_words,
+    design_basis,
+    load_arm,
+    load_gains,
+    truth_arm,
+    truth_basis,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,7 +28,8 @@ if TYPE_CHECKING:
 def separate(asked: Asked, model: str, word: str, fixed_damping: FixedDamping) -> Result:
     """Find what `flexctl separation` prints."""
     check_targets(asked)
-    arm, design = load_arm(model, asked), load_design(word)
+    arm = load_arm(model, asked)
+    design = load_gains(word, arm)
     basis, as_it_is = design_basis(asked), truth_arm(arm, asked)
     with progress() as say:
         found = find_separation(
@@ -42,7 +50,10 @@ def separate(asked: Asked, model: str, word: str, fixed_damping: FixedDamping) -
 
         return plot_separation(found)
 
-    return Result(answer=answer, table=lambda: _table(found, answer), figure=figure)
+    made = provenance(model, [design], gains=lambda: redesigned(arm, design, basis))
+    return Result(
+        answer=answer, table=lambda: _table(found, answer), figure=figure, provenance=made
+    )
 
 
 def verdict(found: Separation) -> str:
