@@ -189,6 +189,15 @@ def test_the_smallest_torque_that_holds(make, limit, held):
 WEAK = "the actuators cannot hold the arm at rest at the end of the motion"
 
 
+def test_an_observer_that_knows_the_limit_hides_no_motor_that_is_too_weak(make):
+    # its law clips the torque itself: what it asks for at rest is what decides
+    law = LAWS["observer"](make)
+    strong, weak = (loop_of(vertical_link(make, limits={"torque": x}), law) for x in (30.0, 5.0))
+    resting = [describe_rest(x, find_rest(x, np.array([UP]), 0.0)) for x in (strong, weak)]
+    assert [x.holds for x in resting] == [True, False]
+    np.testing.assert_allclose(resting[1].holding_torque, resting[0].holding_torque, rtol=1e-9)
+
+
 def test_a_torque_that_cannot_be_held_on_the_way_fails_the_design(make):
     # from hanging down past the horizontal to upright: neither end asks for a torque
     link = {key: value for key, value in LINK.items() if key not in ("EI", "damping_ratio")}
