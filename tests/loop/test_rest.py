@@ -9,8 +9,8 @@ import scipy.optimize
 
 from flexctl.catalogue import BasisChoice, apply_settings
 from flexctl.design import design_controller
-from flexctl.errors import NoRestError
-from flexctl.loop import close_around, compare, find_rest
+from flexctl.errors import DesignError, NoRestError
+from flexctl.loop import close_around, compare, find_margin, find_rest
 from flexctl.loop.margin.families import payload_family
 from flexctl.loop.resting import describe_rest, why_not_held
 from flexctl.plant import assemble_plant
@@ -212,3 +212,10 @@ def test_a_torque_that_cannot_be_held_on_the_way_fails_the_design(make):
     assert "joint1 needs" in judged.failed
     assert "its limit is 5 N m" in judged.failed
     assert found.ranking == ()
+
+
+def test_no_margin_is_given_of_an_arm_that_its_actuators_cannot_hold(make):
+    arm = vertical_link(make, limits={"torque": 8.0})
+    words = "margin: the actuators cannot hold the arm at this pose: joint1 needs 8.89 N m"
+    with pytest.raises(DesignError, match=words):
+        find_margin(arm, raised(make), truth_basis=TRUTH, n_path=0)
