@@ -28,7 +28,7 @@ DIMENSIONS = {
     "joint_error_max": "rad", "peak": "N m", "rms": "N m", "energy": "J",
     "saturated_seconds": "s", "poles": "1/s", "spectral_abscissa": "1/s",
     "path_spectral_abscissa": "1/s", "path_t": "s", "gain_db": "dB", "gain_up_db": "dB",
-    "gain_down_db": "dB", "phase_deg": "deg", "delay_seconds": "s", "disk_frequency": "rad/s",
+    "gain_down_db": "dB", "phase_deg": "deg", "delay_seconds": "s", "common_delay_seconds": "s", "disk_frequency": "rad/s",
     "min_sampling_rate": "Hz", "crossing_frequency": "rad/s", "tip_offset": "m",
     "holding_torque": "N m", "limit": "N m", "settle_within": "m", "offset": "rad",
 }  # fmt: skip
@@ -50,6 +50,7 @@ def evaluation(name, k=1.0, **changes):
         gain_down_db=np.array([9.7, 21.2, 12.8]) * k,
         phase_deg=np.array([47.3, 56.1, 39.4]) * k,
         delay_seconds=np.array([0.0191, 0.0133, 0.0277]) * k,
+        common_delay_seconds=0.0114 * k,
         disk=0.73 * k,
         disk_frequency=26.3 * k,
     )
@@ -197,28 +198,30 @@ def test_what_is_not_judged_at_rest_beside_one_that_is_says_why():
 THIN = {"disk": 0.2813, "phase_deg": np.array([17.3, 16.1, 19.4])}
 
 
-@pytest.mark.parametrize(("disk", "said"), [(0.2943, True), (0.3, False), (0.45, False)])
-def test_thin_margins_are_said_of_the_joint_with_the_least_phase(disk, said):
+@pytest.mark.parametrize(
+    ("changes", "places"),
+    [
+        ({"disk": 0.2943}, {"disk"}),
+        ({"disk": 0.3}, set()),
+        ({"phase_deg": np.array([47.3, 16.1, 39.4])}, {"phase_deg.1"}),
+        ({"phase_deg": np.array([47.3, 30.0, 39.4])}, set()),
+        ({"gain_up_db": np.array([14.3, 5.37, 16.9])}, {"gain_db.1"}),
+        ({"gain_down_db": np.array([9.7, 21.2, 5.37])}, {"gain_db.2"}),
+        ({"delay_seconds": np.array([0.00173, 0.0133, 0.0277])}, {"delay_seconds.0"}),
+        ({"common_delay_seconds": 0.00173}, {"common_delay_seconds"}),
+        (THIN, {"disk", "phase_deg.1"}),
+    ],
+)
+def test_thin_margins_are_said_of_the_joint_that_has_least(changes, places):
     alpha = evaluation("alpha")
-    alpha = replace(alpha, margins=replace(alpha.margins, **THIN | {"disk": disk}))
-    words, places = read([alpha])
+    alpha = replace(alpha, margins=replace(alpha.margins, **changes))
+    words, found = read([alpha])
+    joints = {f"joint{int(p[-1]) + 1}" for p in places if p[-1].isdigit()}
 
-    thin = {"margins.gain_db.1", "margins.phase_deg.1", "margins.disk"} if said else set()
-    assert {p for p in of(places, "alpha") if p.startswith("margins")} >= thin
-    assert bool(thin) == any(p.startswith("margins") for p in of(places, "alpha"))
-    assert ("joint2" in words) == said
-
-
-def test_the_gain_said_is_the_nearer_limit():
-    alpha = evaluation("alpha")
-    for k, name in enumerate(("gain_down_db", "gain_up_db", "gain_down_db")):
-        phase = np.full(3, 20.7)
-        phase[k] = 16.1
-        thin = replace(alpha, margins=replace(alpha.margins, disk=0.2813, phase_deg=phase))
-        words, _ = read([thin])
-        assert f"joint{k + 1}" in words
-        value = getattr(alpha.margins, name)[k]
-        assert f"{value:.2g} dB" in words or f"{value:.3g} dB" in words
+    assert {p for p in of(found, "alpha") if p.startswith("margins")} == {
+        f"margins.{p}" for p in places
+    }
+    assert all(joint in words for joint in joints)
 
 
 def test_wide_margins_are_not_dwelt_on():

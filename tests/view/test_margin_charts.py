@@ -197,7 +197,7 @@ def test_what_has_no_number_is_a_triangle_at_the_edge(value, marker, name):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, "at the final pose under its second loop and at 5 poses on its way without it"),
+        ({}, "at the final pose under its second loop and at 5 poses of the motion without it"),
         ({"n_path": 1}, "at the final pose under its second loop and without it"),
         ({"n_path": 0}, "at the final pose under its second loop; undamped"),
         ({"n_path": 1, "second_loop": False}, "\nat the final pose; undamped"),
