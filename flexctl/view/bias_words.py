@@ -30,7 +30,8 @@ def advice_words(advice: BiasAdvice | None, *, along: bool) -> str:
     run = _run_of(advice, advice.advised.bias)
     tried = _tried(advice.advised, along=along)
     said = f" An underestimate on purpose of {percent(-advice.advised.bias)} serves: {tried}"
-    return f"{said}; in its run {strays(run, own)}{_smaller(advice)}{_at_rest(advice, advice.advised)}."
+    cost = f"{strays(run, own)}{_smaller(advice)}{_at_rest(advice, advice.advised)}"
+    return f"{said}; in its run {cost}."
 
 
 def _not_run(advice: BiasAdvice, offered: OfferedBias, *, along: bool) -> str:

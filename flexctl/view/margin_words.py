@@ -176,8 +176,8 @@ def _followed(found: Margin) -> str:
     if all(interval.proven for interval in known):
         return ""
     return (
-        "The equilibrium moves with the error under gravity: limits were followed with it in steps, "
-        "not proven. "
+        "The equilibrium moves with the error under gravity: limits were followed with it in "
+        "steps, not proven. "
     )
 
 

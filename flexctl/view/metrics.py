@@ -100,7 +100,7 @@ def _limits(evaluation: Evaluation) -> Any:
 
 
 def _borne(key: str, witness: str) -> Reader:
-    """Read the error that is tolerated; infinity where nothing limits it, which is null in JSON too.
+    """Read the tolerated error; infinity where nothing limits it, which is null in JSON too.
 
     None where there is no exact margin, or nothing at `witness`, which says that there is one.
     """
@@ -307,8 +307,8 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
         _Metric(
             label="at the worst pose of the motion",
             unit="%",
-            meaning="the same at the pose of the motion that tolerates least, held still, without the "
-            "second loop",
+            meaning="the same at the pose of the motion that tolerates least, held still, without "
+            "the second loop",
             read=_borne("path_alpha_upper", "path_t"),
             factor=100.0,
             better=max,

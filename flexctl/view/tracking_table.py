@@ -124,6 +124,6 @@ def _doubt(place: Place, tracked: Tracked) -> str:
 def _doubts(places: Sequence[str], why: str) -> str:
     more = f" and {len(places) - 4} more" if len(places) > 4 else ""
     return (
-        f"Branches could not be joined with certainty at {', '.join(places[:4])}{more}: {why}; all others "
-        "are."
+        "Branches could not be joined with certainty at "
+        f"{', '.join(places[:4])}{more}: {why}; all others are."
     )

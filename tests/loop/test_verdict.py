@@ -28,7 +28,8 @@ DIMENSIONS = {
     "joint_error_max": "rad", "peak": "N m", "rms": "N m", "energy": "J",
     "saturated_seconds": "s", "poles": "1/s", "spectral_abscissa": "1/s",
     "path_spectral_abscissa": "1/s", "path_t": "s", "gain_db": "dB", "gain_up_db": "dB",
-    "gain_down_db": "dB", "phase_deg": "deg", "delay_seconds": "s", "common_delay_seconds": "s", "disk_frequency": "rad/s",
+    "gain_down_db": "dB", "phase_deg": "deg", "delay_seconds": "s", "common_delay_seconds": "s",
+    "disk_frequency": "rad/s",
     "min_sampling_rate": "Hz", "crossing_frequency": "rad/s", "tip_offset": "m",
     "holding_torque": "N m", "limit": "N m", "settle_within": "m", "offset": "rad",
 }  # fmt: skip

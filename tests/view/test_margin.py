@@ -310,8 +310,8 @@ ZERO = replace(FLUTTER, alpha=0.0)
         ({"unknown_damping": True}, "With the damping unknown to it law on arm"),
         (
             {"path": (pose(0.2, replace(FLUTTER, alpha=0.01)),)},
-            "but only 1 % held still at t = 0.2 s of the motion (flutter of link2's first mode in y "
-            "at 20 rad/s)",
+            "but only 1 % held still at t = 0.2 s of the motion (flutter of link2's first mode in "
+            "y at 20 rad/s)",
         ),
         (
             {"path": (pose(0.2, replace(FLUTTER, alpha=0.0)),)},
@@ -343,7 +343,8 @@ ZERO = replace(FLUTTER, alpha=0.0)
         ),
         (
             {"path": (pose(0.0, FLUTTER), UNSTABLE)},
-            "Unstable without any error at 1 of 2 poses of the motion, held still: at t = 0.5 s joint1 grows.",
+            "Unstable without any error at 1 of 2 poses of the motion, held still: at t = 0.5 s "
+            "joint1 grows.",
         ),
         (
             {"path": (UNSTABLE,)},
@@ -381,8 +382,8 @@ SMALLER = offered(-0.05, upper=1.1 / 0.95 - 1)
             {"runs": (OWN, FAILS, SLIGHT), "advised": SMALLER},
             "of 5 % serves: on arms whose stiffness K_file misses by +-20 % the loop is stable at "
             "all these poses, held still; in its run the tip error is 39 mm in place of 20 mm; it "
-            "then tolerates a K_file too high by 15.8 % in place of 10 %, too low by any. With 45 % "
-            "the run ends at t = 0.3 s: joint3 leaves its beam.",
+            "then tolerates a K_file too high by 15.8 % in place of 10 %, too low by any. "
+            "With 45 % the run ends at t = 0.3 s: joint3 leaves its beam.",
         ),
         (
             {"runs": (OWN, FAILS, FAR)},
@@ -455,7 +456,7 @@ GROWTH = PathGrowth(error=0.1, factor=43.4, start=0.0, end=0.5, duration=0.5)
         ),
         (
             {"path_growth": replace(GROWTH, factor=1.0)},
-            "At 10 % poses are unstable, but during the motion of 0.5 s no small disturbance grows.",
+            "At 10 % poses are unstable, but during the motion of 0.5 s no small disturbance",
         ),
     ],
 )

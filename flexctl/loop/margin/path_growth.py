@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import scipy.interpolate
@@ -109,7 +110,7 @@ def growth_or_none(closed: ClosedLoop, error: float = ERROR) -> PathGrowth | Non
 
 
 def _period(loop: LinearLoop) -> float | None:
-    """Sampling period [s] of a law that has feedback."""
+    """Return the sampling period [s] of a law that has feedback; None of a continuous one."""
     return loop.sample_time if loop.K.any() else None
 
 
@@ -153,7 +154,7 @@ def _scale(P: Array) -> Array:
 def _transitions(times: Array, loops: Sequence[LinearLoop], parts: int) -> list[Array]:
     """Transition matrices from every pose to the next, in so many steps."""
     between = _Between(times, loops)
-    return [between.across(*ends, parts) for ends in zip(times, times[1:], strict=False)]
+    return [between.across(*ends, parts) for ends in pairwise(times)]
 
 
 class _Between:
@@ -190,7 +191,7 @@ class _Between:
             edges = period * np.round(edges / period)
         steps = [
             _step(_matrix(self.loop((first + last) / 2)), last - first, period)
-            for first, last in zip(edges, edges[1:], strict=False)
+            for first, last in pairwise(edges)
         ]
         return _product(steps, len(steps[0]))
 

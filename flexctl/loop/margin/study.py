@@ -158,8 +158,8 @@ def _assumed(case: Case) -> tuple[str, ...]:
 
 
 _SAG = (
-    ", each at the equilibrium that the closed loop takes under gravity; where the error moves that, "
-    "it is followed, and limits are not proven"
+    ", each at the equilibrium that the closed loop takes under gravity; where the error moves "
+    "that, it is followed, and limits are not proven"
 )
 
 
