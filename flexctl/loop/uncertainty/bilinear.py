@@ -14,8 +14,8 @@ from flexctl.loop.uncertainty.uncertain import UncertainLoop
 def bilinear(loop: UncertainLoop, sample_time: float) -> UncertainLoop:
     """Map a loop of one sample, x+ = A x + U w, z = V x + D w, to s = (z - 1)/(z + 1).
 
-    States are scaled first, and stay so: deflections and rates of a stiff arm differ by its
-    frequencies, which would be taken for a multiplier -1.
+    States are scaled for it: deflections and rates of a stiff arm differ by its frequencies, which
+    would be taken for a multiplier -1. The result is in the states' own units again.
 
     Raises
     ------
@@ -31,9 +31,9 @@ def bilinear(loop: UncertainLoop, sample_time: float) -> UncertainLoop:
     from_U = np.linalg.solve(plus, U)
     return replace(
         loop,
-        A=np.linalg.solve(plus, A - identity),
-        U=np.sqrt(2) * from_U,
-        V=np.sqrt(2) * np.linalg.solve(plus.T, V.T).T,
+        A=np.linalg.solve(plus, A - identity) * scale[:, None] / scale,
+        U=np.sqrt(2) * from_U * scale[:, None],
+        V=np.sqrt(2) * np.linalg.solve(plus.T, V.T).T / scale,
         D=loop.D - V @ from_U,
         sample_time=sample_time,
     )
