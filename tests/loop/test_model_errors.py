@@ -157,6 +157,27 @@ def test_a_given_error_is_followed_to_where_it_leaves_no_stiffness(given, error)
 # What the arm has beside what its controller knows
 
 
+def test_a_payload_is_the_same_error_alone_and_beside_others(make):
+    # beside others its few channels of mass and the many of its weight along the links stand apart
+    link = {"dh": {"a": 0.6}, "length": 0.6, "mass_per_length": 0.8, "EI": {"y": 60.0}}
+    links = [{"joint": "revolute", "joint_inertia": 0.05, "damping_ratio": 0.02, **link}]
+    arm = make["arm"](links, (0.0, -9.81, 0.0), {"mass": 0.4, "inertia": [0.0, 0.0, 1e-3]})
+    design = make["design"]([0.0], [0.5], "joint-pd", gains={"Gp": [40.0], "Gv": [10.0]})
+    truth = assemble_plant(arm, BasisChoice(kind="elements", order=2), interpreted=True)
+    loop = unknown_loop(arm, design, BasisChoice(order=1), truth)
+    at = WITNESS["final"](loop)
+    alone = structured_loop(loop, *at, {"payload": 0.5})
+    beside = structured_loop(loop, *at, {"payload": 0.5, "damping": 1.0})
+    payload = next(p for p in beside.parameters if p.name == "payload")
+
+    assert 0 < payload.separable < payload.size
+    assert alone.parameters[0].size < payload.size
+    for error in (-1.0, 0.4):
+        found = beside.matrix(np.array([error * (p is payload) for p in beside.parameters]))
+        wanted = alone.matrix(np.array([error]))
+        np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
+
+
 @pytest.fixture(scope="module")
 def tip_loaded():
     """The arm of [TG95] at a pose, whose modes know the payload: truth plant and linear model."""

@@ -540,3 +540,11 @@ def test_several_errors_are_refused(ask):
 def test_an_empty_range_is_refused():
     with pytest.raises(InputError, match="wanted low < high"):
         find_real_crossings(random_loop(4, 2, 0), 1.0, 1.0)
+
+
+def test_where_the_form_is_singular_nothing_is_known_of_the_count():
+    # 1/(1 - d): the loop has no meaning at d = 1
+    problem = real_problem.prepare(loop_of([[-1.0]], [[1.0]], [[1.0]], [[1.0]]), -np.inf, np.inf)
+
+    assert problem.unstable(1.0) == (0, 1)
+    assert problem.unstable(0.25) == (0, 0)

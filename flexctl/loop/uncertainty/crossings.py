@@ -148,7 +148,7 @@ def _beside(pencil: Family, sigma: float, value: complex) -> _Root:
 
     low, high = sigma * (1 - _ASIDE), sigma * (1 + _ASIDE)
     left, right = real_part(low), real_part(high)
-    if left * right >= 0:
+    if not left * right < 0:
         return _Root(sigma=sigma, value=value, touching=True, flat=True)
     sigma = float(scipy.optimize.brentq(real_part, low, high, xtol=1e-15 * sigma, rtol=1e-14))  # pyright: ignore[reportArgumentType]
     value = _nearest(pencil, sigma, value)[0]

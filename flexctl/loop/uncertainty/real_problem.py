@@ -146,8 +146,14 @@ class Problem:
         return bool((np.abs(delta - self.singular) <= _AT_POLE * np.abs(self.singular)).any())
 
     def unstable(self, delta: float) -> tuple[int, int]:
-        """Count unstable eigenvalues: least and most, as far as round-off can tell."""
-        values = self.loop.poles(np.array([delta]))
+        """Count unstable eigenvalues: least and most, as far as round-off can tell.
+
+        Where the form itself is singular, as where no stiffness is left, that is nothing.
+        """
+        try:
+            values = self.loop.poles(np.array([delta]))
+        except np.linalg.LinAlgError:
+            return 0, self.loop.size
         tolerance = axis_tolerance(values)
         return int((values.real > tolerance).sum()), int((values.real >= -tolerance).sum())
 
