@@ -61,7 +61,7 @@ class ClosedLoop:
         """What every number of this loop rests on, in sentences."""
         loop = self.controller
         sampling = (
-            f"the law is sampled every {loop.sample_time:g} s, held, and acts {loop.delay:g} s late"
+            f"the law is sampled every {loop.sample_time:g} s and held, delayed by {loop.delay:g} s"
             if loop.sample_time
             else "the law is continuous and without delay"
         )

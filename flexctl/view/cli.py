@@ -170,7 +170,7 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
 @click.option(
     "--chart",
     type=click.Choice(["gains", "damping"]),
-    help="What is borne over (Gp, Gv), or over damping; --plot then draws it.",
+    help="Tolerated overestimate over (Gp, Gv), or over damping; --plot then draws it.",
 )
 @options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
 def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)

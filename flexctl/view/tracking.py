@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 _OWN = ("basis", "truth", "branches", "frozen", "places", "frozen_places", "n_matrices")
 _N_RUN = 2001  # samples of the run whose loops are linearised
 _INSTANT = (
-    "; what varies in time is frozen at each instant, so that these eigenvalues alone decide "
-    "nothing about stability"
+    "; the time-varying loop is frozen at each instant, so that these eigenvalues alone do not "
+    "decide stability"
 )
 _SAID = {
     "run": f"exact Jacobians on the nonlinear run{_INSTANT}",

@@ -8,6 +8,7 @@ import pytest
 
 from flexctl.catalogue import Design
 from flexctl.design import design_controller
+from flexctl.design.decoupling import _require_stable_joints
 from flexctl.errors import DesignError, InputError
 from flexctl.plant import StiffnessError, find_equilibrium
 
@@ -198,3 +199,24 @@ def test_the_second_loop_and_its_integral_rest_in_the_nominal_sag(error):
     assert np.abs(np.array(z_rate)).max() < 1e-12
     if error is None:
         assert np.array(tau).ravel() == pytest.approx(tau0, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("Gi", "joint"),
+    [
+        ([1999.0, 599.0, 1199.0], None),
+        ([10.0, 601.0, 1300.0], 3),
+        ([10.0, 601.0, 1000.0], 2),
+        ([2001.0, 10.0, 10.0], 1),
+        ([10.0, 600.0, 10.0], 2),
+    ],
+)
+def test_the_joint_whose_integral_is_farthest_beyond_its_limit_is_named(Gi, joint):
+    Gp, Gv = np.array([100.0, 60.0, 40.0]), np.array([20.0, 10.0, 30.0])
+    if joint is None:
+        return _require_stable_joints(Gp, Gv, np.array(Gi))
+    with pytest.raises(DesignError) as error:
+        _require_stable_joints(Gp, Gv, np.array(Gi))
+    limit, own = Gp[joint - 1] * Gv[joint - 1], Gi[joint - 1]
+    assert all(part in str(error.value) for part in (f"joint{joint}", f"{limit:g}", f"{own:g}"))
+    return None
