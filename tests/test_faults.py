@@ -15,7 +15,7 @@ import time
 import numpy as np
 import pytest
 
-resource = pytest.importorskip("resource")
+pytest.importorskip("resource")  # limits of the size of files stand for full disks
 COMPARE = ["compare", "single-link-hub", "hub-pd", "-m", "1", "--truth-modes", "1"]
 SIMULATE = ["simulate", "single-link-hub", "hub-pd", "-m", "1", "--truth-modes", "1"]
 # What a child of a background job ignores, a terminal's does not.
@@ -35,17 +35,18 @@ class Ground:
 
     def start(self, words, *, largest=None, cache=None):
         """Begin a command; `largest` limits the bytes of every file it writes."""
-
-        def limit():
-            if largest is not None:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
-
+        size = f"({largest}, {largest})"
+        limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, {size})\n"
         return subprocess.Popen(
-            [sys.executable, "-c", START, *map(str, words)],
+            [
+                sys.executable,
+                "-c",
+                (limit if largest is not None else "") + START,
+                *map(str, words),
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=os.environ | {"FLEXCTL_CACHE": str(cache or self.cache)},
-            preexec_fn=limit,
         )
 
     def run(self, words, **how):

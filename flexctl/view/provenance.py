@@ -72,7 +72,7 @@ def _table(record: Arm | Design) -> dict[str, Any]:
 
 def _files(designs: Sequence[Design], files: Sequence[Path]) -> Iterator[tuple[str, Path]]:
     """Further files by the names under which designs and options refer to them."""
-    yield from ((str(path), path) for path in files)
+    yield from ((path.name, path) for path in files)
     for design in designs:
         if design.reference.file and design.reference_file:
             yield design.reference.file, design.reference_file
@@ -99,9 +99,21 @@ def integration(
 
 
 def command() -> str:
-    """Return the command line; empty where there is none."""
+    """Return the command line, files without their folders; empty where there is none.
+
+    What the files hold is kept, where they lay on this machine is nobody's business.
+    """
     context = click.get_current_context(silent=True)
-    return shlex.join(["flexctl", *context.find_root().obj]) if context else ""
+    words = context.find_root().obj if context else ()
+    return shlex.join(["flexctl", *map(_without_folder, words)]) if context else ""
+
+
+def _without_folder(word: str) -> str:
+    option, equals, value = word.rpartition("=") if word.startswith("--") else ("", "", word)
+    path = Path(value)
+    return (
+        f"{option}{equals}{path.name}" if path.parent != Path() and path.parent.is_dir() else word
+    )
 
 
 def settings() -> list[str]:
@@ -123,4 +135,5 @@ def _words(option: click.Option, value: Any) -> list[str]:
     name = max(option.opts, key=len)
     if option.is_flag:
         return [name if value else max(option.secondary_opts, key=len)]
-    return [f"{name}={each}" for each in (value if option.multiple else (value,))]
+    given = value if option.multiple else (value,)
+    return [_without_folder(f"{name}={each}") for each in given]
