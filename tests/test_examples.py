@@ -244,7 +244,7 @@ def test_the_lines_of_the_readme_are_those_of_the_example_which_prints_its_verdi
     settled = example("compare_gains").main()
 
     printed = capsys.readouterr().out.split()
-    quoted = re.search(r"    (Take rrp-stiff.*?)\n\n", readme, re.DOTALL).group(1).split()
+    quoted = re.search(r"    (Recommended: rrp-stiff.*?)\n\n", readme, re.DOTALL).group(1).split()
     assert 0.1 < settled < 0.2
     assert [line for line in code if line not in script] == []
     assert printed == quoted
