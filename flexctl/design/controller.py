@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -55,6 +55,8 @@ class Controller:
         The fast loop of composite control with its evidence, which always acts; None without one.
     observer
         The observer with its evidence; None where the state is measured.
+    unlimited
+        `law` as it would be without torque limits, where it has them itself, else None.
     assumptions
         What the design rests on, in sentences.
     """
@@ -69,6 +71,7 @@ class Controller:
     fast: FastFeedback | None
     assumptions: tuple[str, ...]
     observer: Observer | None = None
+    unlimited: ca.Function | None = None
 
     def __post_init__(self) -> None:
         m, n = self.plant.m, self.plant.n
@@ -128,6 +131,11 @@ class Controller:
         read = [self.law.jac_sparsity(row, column) for row in (0, 1) for column in (5, 6)]
         entries = {column for part in read for column in part.get_triplet()[1]}
         return entries <= set(self.plant.drives)
+
+    @cached_property
+    def without_limits(self) -> Controller:
+        """The controller whose law asks for what it takes, whatever the actuators can give."""
+        return self if self.unlimited is None else replace(self, law=self.unlimited, unlimited=None)
 
     def initial_state(self) -> Array:
         """State of the law at the start (n_z,): integrals zero, the observer's first estimate."""
@@ -234,10 +242,12 @@ def design_on(plant: Plant, design: Design) -> Controller:
     check_design(arm, design)
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
-    parts, observer = _LAWS[design.method](plant, design, reference), None
+    parts, observer, unlimited = _LAWS[design.method](plant, design, reference), None, None
     if design.instruments:
-        observer = design_observer(plant.nominal, design, reference)
-        parts = observed_law(plant, parts, observer, torque_limits(arm))
+        observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
+        if np.isfinite(limits).any():
+            unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf)).law
+        parts = observed_law(plant, parts, observer, limits)
     return Controller(
         design=design,
         plant=plant,
@@ -248,5 +258,6 @@ def design_on(plant: Plant, design: Design) -> Controller:
         feedback=parts.feedback,
         fast=parts.fast,
         observer=observer,
+        unlimited=unlimited,
         assumptions=(*parts.assumptions, *_for_another_arm(arm, design)),
     )

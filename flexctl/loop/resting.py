@@ -121,14 +121,16 @@ def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequen
     """
     limit = resting.limit
     if not resting.holds:
-        return _too_weak(loop, resting.holding_torque, limit, "at rest at the end of the motion")
+        return too_weak(loop, resting.holding_torque, "at rest at the end of the motion")
     for t, rest in zip(times, rests, strict=True):
         if exceeding(rest.tau, limit).size:
-            return _too_weak(loop, rest.tau, limit, f"at its pose at t = {t:.3g} s of the motion")
+            return too_weak(loop, rest.tau, f"at its pose at t = {t:.3g} s of the motion")
     return ""
 
 
-def _too_weak(loop: ClosedLoop, torque: Array, limit: Array, where: str) -> str:
+def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
+    """Name the joint whose holding torque (m,) is farthest above its limit, and both."""
+    limit = loop.torque_limit
     j = int(np.argmax(np.abs(torque) / limit))
     unit = "N" if loop.truth.bodies[j].sliding else "N m"
     return (

@@ -103,7 +103,7 @@ def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array)
         better = np.abs(f) < least
         best, least = np.where(better, w, best), np.where(better, np.abs(f), least)
     best = np.sort(best[least <= _SAME])
-    return best[np.diff(best, prepend=0.0) > _SAME * best]
+    return best[np.ediff1d(best, to_begin=np.inf)[: len(best)] > _SAME * best]
 
 
 def _lags(cut: CutLoop, channels: Sequence[int], w: float) -> list[float]:

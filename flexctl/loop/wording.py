@@ -34,4 +34,6 @@ def listed(parts: Sequence[str]) -> str:
 
 def times(factor: float) -> str:
     """Write a factor with the two digits that an estimate has: ``a factor of 43``."""
-    return f"a factor of {factor:.2g}" if factor < 1e3 else "a factor above 1000"
+    if factor >= 1e3:
+        return "a factor above 1000"
+    return f"a factor of {float(f'{factor:.2g}'):g}"

@@ -311,7 +311,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         return shell_complete(cli, {}, "flexctl", COMPLETION, os.environ[COMPLETION])
     written.clear()
     said.clear()
-    with heard(_end_at_once):
+    with heard(_end_at_once, last=argv is None):
         try:
             return _run_quietly(words)
         except (KeyboardInterrupt, click.Abort):

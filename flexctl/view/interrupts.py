@@ -43,9 +43,10 @@ class _Watch:
 
 
 @contextlib.contextmanager
-def heard(end: Callable[[], None]) -> Iterator[None]:
+def heard(end: Callable[[], None], *, last: bool) -> Iterator[None]:
     """Within, an interrupt raises KeyboardInterrupt, again if it was lost, and at last calls `end`.
 
+    After one, further interrupts are ignored where this is the `last` that the process does.
     Where this is not the main thread, or interrupts are ignored or handled otherwise, all stays
     as it is.
     """
@@ -64,7 +65,8 @@ def heard(end: Callable[[], None]) -> Iterator[None]:
     finally:
         watch.over.set()
         signal.set_wakeup_fd(before)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        leaving = last and not watch.raising
+        signal.signal(signal.SIGINT, signal.SIG_IGN if leaving else signal.default_int_handler)
         os.close(writing)  # the thread reads the end of the pipe
         thread.join()
         os.close(reading)

@@ -50,7 +50,7 @@ def render_report(
     arm: Arm,
     faces: Mapping[str, Look],
     band: float,
-    made: str,
+    made: str = "{}",
 ) -> str:
     """Render a comparison as HTML that refers to nothing outside itself.
 

@@ -63,7 +63,9 @@ def test_the_report_begins_with_the_verdict_and_names_every_design(files, answer
 
 
 def test_the_report_says_neither_when_nor_where_it_was_made(files):
+    # but in the command that its reader gave himself, which belongs to what repeats it
     text = (files / "all.html").read_text()
+    text = re.sub(r"&#34;command&#34;: .*", "", text)
 
     assert str(files) not in text
     assert not re.search(r"20\d\d-\d\d-\d\d", text)

@@ -10,6 +10,8 @@ from flexctl.catalogue import Arm, BasisChoice, load_model
 from flexctl.plant import assemble_plant, count_operations
 
 KEYS = {
+    "provenance",
+    "warnings",
     "model",
     "design",
     "basis",

@@ -9,6 +9,8 @@ import pytest
 from flexctl.catalogue import load_model
 
 KEYS = {
+    "provenance",
+    "warnings",
     "model",
     "basis",
     "coordinates",

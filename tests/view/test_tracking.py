@@ -110,7 +110,7 @@ def test_a_person_reads_the_branches_and_what_grows_most(flexctl):
 
     assert (heard.status, heard.err) == (0, "")
     assert "The same frozen at rest" in heard.out
-    assert "All branches are joined safely." in heard.out
+    assert "All branches are joined with certainty." in heard.out
 
 
 def test_a_number_of_the_arm_is_varied(flexctl):

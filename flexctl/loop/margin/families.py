@@ -22,15 +22,15 @@ def stiffness_family(
     The controller's stiffness must be unknown; `direction` d is (p,) [-], not zero. t ends where a
     part of the stiffness is left a thousandth.
     """
-    with np.errstate(divide="ignore"):
-        ends = LEAST / direction[direction != 0]
+    ends = LEAST / direction[direction != 0]
+    farthest = FARTHEST / float(np.abs(direction).max())
     return ErrorFamily(
         closed=closed,
         joints=joints,
         share=share,
         made=lambda t: (closed, t * direction),
-        lowest=float(max(ends[ends < 0], default=-FARTHEST)),
-        highest=float(min(ends[ends > 0], default=FARTHEST)),
+        lowest=float(max(ends[ends < 0], default=-farthest)),
+        highest=float(min(ends[ends > 0], default=farthest)),
     )
 
 
