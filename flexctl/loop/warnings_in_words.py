@@ -131,5 +131,7 @@ def _over_the_motion(s: StiffnessTolerance) -> str:
         return ""
     asked, time = share(found.error), f"the motion of {found.duration:.3g} s"
     if found.factor < NO_GROWTH:
-        return f"; at {asked} poses are unstable, but during {time} no small disturbance grows"
-    return f"; at {asked} a small disturbance grows by up to {times(found.factor)} during {time}"
+        return f", and at {asked} poses are unstable, but during {time} no small disturbance grows"
+    return (
+        f", and at {asked} a small disturbance grows by up to {times(found.factor)} during {time}"
+    )

@@ -38,7 +38,7 @@ def _not_run(advice: BiasAdvice, offered: OfferedBias, *, along: bool) -> str:
     """Say what a bias would do at rest, and that it costs accuracy."""
     size = percent(-offered.bias)
     if advice.smallest is None:
-        if advice.at_rest.bias and (1 + advice.at_rest.upper) * (1 + offered.bias) - 1 >= ERROR:
+        if advice.enough:
             return f" No underestimate on purpose is needed for an error of {percent(ERROR)}."
         what = f"evens out the margin at rest, to +-{percent(offered.tolerates)}"
     else:

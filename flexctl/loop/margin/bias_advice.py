@@ -65,6 +65,8 @@ class BiasAdvice:
     smallest
         The least underestimate with which an overestimate of 10 % is tolerated at all poses at
         rest; None where none is needed, or none does.
+    enough
+        Whether that overestimate is tolerated without a bias.
     own_tip_at_rest
         As `OfferedBias.tip_at_rest`, without a bias.
     runs
@@ -77,6 +79,7 @@ class BiasAdvice:
 
     at_rest: OfferedBias
     smallest: OfferedBias | None = None
+    enough: bool = False
     own_tip_at_rest: float | None = None
     runs: tuple[BiasRun, ...] = ()
     advised: OfferedBias | None = None
@@ -113,7 +116,10 @@ def advise_bias(
     least = bias_for(known, ERROR)
     smallest = offers.tried(least) if least and least > best.bias else None
     advice = BiasAdvice(
-        at_rest=offers.tried(best.bias), smallest=smallest, own_tip_at_rest=offers.tip_at_rest(0.0)
+        at_rest=offers.tried(best.bias),
+        smallest=smallest,
+        enough=least == 0.0,
+        own_tip_at_rest=offers.tip_at_rest(0.0),
     )
     aim = smallest or advice.at_rest
     if runs is None or not aim.other_arms:
