@@ -595,7 +595,7 @@ def losses(**ends):
         (
             (WAY, WAY_UNDER),
             ["above.alpha", "above.frequency", "way.alpha", "t", "way.frequency",
-             "way_under.alpha", "t", "way_under.frequency", "star"],
+             "way_under.alpha", "way_under.frequency", "t", "star"],
         ),
         (
             (None, None),
@@ -677,4 +677,4 @@ def test_rates_to_first_order_show_no_round_off(value, rate, cells):
     table = tabled(found)
     row = next(line for line in table.splitlines() if line.strip().startswith("link2's first"))
     assert [cell.strip() for cell in row.split("in y")[1].split("  ") if cell.strip()] == cells
-    assert "all lost, to first order, at" in " ".join(table.split())
+    assert "no decay left at, to first order" in " ".join(table.split())
