@@ -26,7 +26,8 @@ DIMENSIONS = {
     "joint_error_max": "rad", "peak": "N m", "rms": "N m", "energy": "J",
     "saturated_seconds": "s", "poles": "1/s", "spectral_abscissa": "1/s",
     "path_spectral_abscissa": "1/s", "path_t": "s", "gain_db": "dB", "gain_up_db": "dB",
-    "gain_down_db": "dB", "phase_deg": "deg", "delay_seconds": "s", "disk_frequency": "rad/s",
+    "gain_down_db": "dB", "phase_deg": "deg", "delay_seconds": "s",
+    "common_delay_seconds": "s", "disk_frequency": "rad/s",
     "min_sampling_rate": "Hz", "crossing_frequency": "rad/s", "tip_offset": "m",
     "holding_torque": "N m", "limit": "N m",
 }  # fmt: skip
@@ -48,6 +49,7 @@ def evaluation(name, k=1.0, **changes):
         gain_down_db=np.array([9.7, 21.2, 12.8]) * k,
         phase_deg=np.array([47.3, 56.1, 39.4]) * k,
         delay_seconds=np.array([0.0191, 0.0133, 0.0277]) * k,
+        common_delay_seconds=0.00917 * k,
         disk=0.73 * k,
         disk_frequency=26.3 * k,
     )
@@ -187,28 +189,44 @@ def test_what_is_not_judged_at_rest_beside_one_that_is_says_why():
 THIN = {"disk": 0.2813, "phase_deg": np.array([17.3, 16.1, 19.4])}
 
 
-@pytest.mark.parametrize(("disk", "said"), [(0.2943, True), (0.3, False), (0.45, False)])
-def test_thin_margins_are_said_of_the_joint_with_the_least_phase(disk, said):
+@pytest.mark.parametrize(
+    ("key", "values", "place"),
+    [
+        ("gain_up_db", [14.3, 5.93, 16.9], "gain_db.1"),
+        ("gain_down_db", [9.7, 21.2, 5.93], "gain_db.2"),
+        ("gain_up_db", [14.3, 6.0, 16.9], None),
+        ("phase_deg", [47.3, 29.9, 39.4], "phase_deg.1"),
+        ("phase_deg", [28.1, 29.6, 39.4], "phase_deg.0"),
+        ("phase_deg", [47.3, 30.0, 39.4], None),
+        ("delay_seconds", [0.0191, 0.0133, 0.00197], "delay_seconds.2"),
+        ("delay_seconds", [0.0191, 0.002, 0.0277], None),
+        ("common_delay_seconds", 0.00197, "common_delay_seconds"),
+        ("common_delay_seconds", 0.002, None),
+        ("disk", 0.2943, "disk"),
+        ("disk", 0.3, None),
+    ],
+)
+def test_every_margin_that_is_thin_is_said_of_the_joint_with_least_of_it(key, values, place):
     alpha = evaluation("alpha")
-    alpha = replace(alpha, margins=replace(alpha.margins, **THIN | {"disk": disk}))
+    values = np.array(values) if isinstance(values, list) else values
+    alpha = replace(alpha, margins=replace(alpha.margins, **{key: values}))
     words, places = read([alpha])
+    joint = place and place.rpartition(".")[2]
 
-    thin = {"margins.gain_db.1", "margins.phase_deg.1", "margins.disk"} if said else set()
-    assert {p for p in of(places, "alpha") if p.startswith("margins")} >= thin
-    assert bool(thin) == any(p.startswith("margins") for p in of(places, "alpha"))
-    assert ("joint2" in words) == said
+    said = [p for p in of(places, "alpha") if p.startswith("margins")]
+    assert said == ([f"margins.{place}"] if place else [])
+    assert ("joint" in words) == bool(place and (joint.isdigit() or "common" in place))
+    if joint and joint.isdigit():
+        assert f"joint{int(joint) + 1}" in words
 
 
-def test_the_gain_said_is_the_nearer_limit():
+@pytest.mark.parametrize(("sample_time", "said"), [(0.01, False), (0.0134, True)])
+def test_a_sampled_loop_bears_a_sample_of_delay(sample_time, said):
     alpha = evaluation("alpha")
-    for k, name in enumerate(("gain_down_db", "gain_up_db", "gain_down_db")):
-        phase = np.full(3, 20.7)
-        phase[k] = 16.1
-        thin = replace(alpha, margins=replace(alpha.margins, disk=0.2813, phase_deg=phase))
-        words, _ = read([thin])
-        assert f"joint{k + 1}" in words
-        value = getattr(alpha.margins, name)[k]
-        assert f"{value:.2g} dB" in words or f"{value:.3g} dB" in words
+    margins = replace(alpha.margins, sample_time=sample_time, common_delay_seconds=0.0171)
+    places = of(read([replace(alpha, margins=margins)])[1], "alpha")
+
+    assert ("margins.delay_seconds.1" in places) == said
 
 
 def test_wide_margins_are_not_dwelt_on():
