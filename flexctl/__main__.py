@@ -1,6 +1,7 @@
 """The command ``flexctl``, also as ``python -m flexctl``."""
 
 import os
+import signal
 import sys
 
 
@@ -12,9 +13,15 @@ def main() -> int:
     """
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    from flexctl.view.cli import run
+    try:
+        from flexctl.view.cli import run
 
-    return run()
+        return run()
+    except KeyboardInterrupt:  # before or after the command itself
+        sys.stderr.write("flexctl: interrupted, nothing written\n")
+        return 130
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left but to leave
 
 
 if __name__ == "__main__":

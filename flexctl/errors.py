@@ -36,3 +36,7 @@ class RunError(ComputationError):
         self.time = time
         self.why = why
         self.exhausted = exhausted
+
+
+class FlexctlWarning(UserWarning):
+    """What a user should know of an answer that stands; one line on standard error."""

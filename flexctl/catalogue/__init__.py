@@ -22,6 +22,7 @@ from flexctl.catalogue.lookup import (
     load_model,
 )
 from flexctl.catalogue.observer import INSTRUMENTS, Noise, ObserverChoice
+from flexctl.catalogue.plausibility import odd_motion, odd_numbers
 from flexctl.catalogue.profile import UNIFORM, Profile
 from flexctl.catalogue.record import BasisChoice, Expectation, Solver
 from flexctl.catalogue.refusals import nearest
@@ -77,5 +78,7 @@ __all__ = [
     "load_model",
     "load_samples",
     "nearest",
+    "odd_motion",
+    "odd_numbers",
     "with_options",
 ]

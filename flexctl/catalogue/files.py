@@ -1,5 +1,6 @@
 """Read text and TOML files; whatever is wrong with one becomes an InputError."""
 
+import csv
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from flexctl.errors import InputError
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file.
+    """Return the text of a UTF-8 file, without the mark that some editors begin it with.
 
     Raises
     ------
@@ -18,7 +19,7 @@ def read_text(path: Path) -> str:
     if path.is_dir():
         raise InputError(f"{path}: wanted a file, came a folder")
     try:
-        return path.read_bytes().decode("utf-8")
+        return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError as error:
         raise InputError(f"{path}: wanted a file, came nothing (no such file)") from error
     except UnicodeDecodeError as error:
@@ -44,3 +45,17 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # ValueError also for numbers of endless digits
         reason = str(error).splitlines()[0] if isinstance(error, ValueError) else "deep nesting"
         raise InputError(f"{path}: wanted TOML, came: {reason}") from error
+
+
+def read_csv(path: Path) -> list[list[str]]:
+    """Return the rows of a CSV file that are not empty, header first, entries as text.
+
+    Where the header has semicolons they separate, and commas are decimal ones, as spreadsheets
+    write them in many countries. Raises as `read_text`.
+    """
+    lines = read_text(path).splitlines()
+    header = next((line for line in lines if line.strip()), "")
+    if ";" not in header:
+        return [row for row in csv.reader(lines) if row]
+    rows = csv.reader(lines, delimiter=";")
+    return [[entry.replace(",", ".") for entry in row] for row in rows if row]

@@ -1,11 +1,10 @@
 """Read by how much a model's stiffness differs, part by part, from a CSV file."""
 
-import csv
 from pathlib import Path
 
 import numpy as np
 
-from flexctl.catalogue.files import read_text
+from flexctl.catalogue.files import read_csv
 from flexctl.catalogue.record import Said
 from flexctl.catalogue.refusals import refuse
 
@@ -21,7 +20,7 @@ def load_ratios(path: Path) -> dict[str, float]:
         If the file cannot be read, its header is not part, ratio, a row has other than a name and
         a finite number above 0, or a name comes twice or none comes.
     """
-    lines = [row for row in csv.reader(read_text(path).splitlines()) if row]
+    lines = read_csv(path)
     header = tuple(word.strip() for word in lines[0]) if lines else ()
     if header != _HEADER:
         raise refuse(path, "header", wanted=", ".join(_HEADER), came=Said(", ".join(header)))

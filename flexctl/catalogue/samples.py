@@ -1,13 +1,12 @@
 """Read a reference motion from a CSV file with the columns t, joint1, joint2, ..."""
 
-import csv
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from flexctl import checks
-from flexctl.catalogue.files import read_text
+from flexctl.catalogue.files import read_csv
 from flexctl.catalogue.record import Said
 from flexctl.catalogue.refusals import refuse
 from flexctl.errors import InputError
@@ -37,7 +36,7 @@ def load_samples(path: Path) -> Samples:
         If the file cannot be read, its header is not t, joint1, joint2, ... in this order, a
         row has another length or an entry that is not a finite number, or time does not rise.
     """
-    lines = [row for row in csv.reader(read_text(path).splitlines()) if row]
+    lines = read_csv(path)
     header = [word.strip() for word in lines[0]] if lines else []
     wanted = ["t", *(f"joint{i}" for i in range(1, max(len(header), 2)))]
     if header != wanted:

@@ -3,6 +3,7 @@
 from flexctl.design.controller import Controller, design_controller, design_on, torque_limits
 from flexctl.design.driven_mass import DrivenMass, split_mass
 from flexctl.design.fast_loop import FastFeedback, design_fast_loop
+from flexctl.design.gains import gains_used
 from flexctl.design.instruments import Instruments, gauge_matrix, gauge_positions
 from flexctl.design.lqr import StateFeedback, design_lqr, require_stabilisable
 from flexctl.design.observer import Observer, design_observer, limit_torque
@@ -44,6 +45,7 @@ __all__ = [
     "design_observer",
     "design_on",
     "design_second_loop",
+    "gains_used",
     "gauge_matrix",
     "gauge_positions",
     "lemma_along",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -54,6 +55,8 @@ class Controller:
         The fast loop of composite control with its evidence, which always acts; None without one.
     observer
         The observer with its evidence; None where the state is measured.
+    unlimited
+        `law` as it would be without torque limits, where it has them itself, else None.
     assumptions
         What the design rests on, in sentences.
     """
@@ -68,6 +71,7 @@ class Controller:
     fast: FastFeedback | None
     assumptions: tuple[str, ...]
     observer: Observer | None = None
+    unlimited: ca.Function | None = None
 
     def __post_init__(self) -> None:
         m, n = self.plant.m, self.plant.n
@@ -121,6 +125,18 @@ class Controller:
         outputs = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
         return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
 
+    @cached_property
+    def collocated(self) -> bool:
+        """Whether the law reads no more of the state than what the torques move themselves."""
+        read = [self.law.jac_sparsity(row, column) for row in (0, 1) for column in (5, 6)]
+        entries = {column for part in read for column in part.get_triplet()[1]}
+        return entries <= set(self.plant.drives)
+
+    @cached_property
+    def without_limits(self) -> Controller:
+        """The controller whose law asks for what it takes, whatever the actuators can give."""
+        return self if self.unlimited is None else replace(self, law=self.unlimited, unlimited=None)
+
     def initial_state(self) -> Array:
         """State of the law at the start (n_z,): integrals zero, the observer's first estimate."""
         return self._state_with(self.observer.start if self.observer else np.zeros(0))
@@ -153,9 +169,20 @@ def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion
 
 def _for_another_arm(arm: Arm, design: Design) -> tuple[str, ...]:
     """Say it where a design was made for another arm than it is tried on."""
-    if design.model in {arm.name, arm.path.stem if arm.path else None}:
+    if _names(design, arm):
         return ()
     return (f"{design.name} was made for {design.model}, not for {arm.name}",)
+
+
+def _names(design: Design, arm: Arm) -> bool:
+    """Whether a design's `model` means this arm: by its name, or by a path that leads to it."""
+    known = {arm.name, arm.path.stem if arm.path else arm.name}
+    path = Path(design.model)
+    if design.model in known or path.suffix.lower() != ".toml":
+        return design.model in known
+    beside = design.path.parent / path if design.path else path
+    there = [place.resolve() for place in (path, beside) if place.is_file()]
+    return arm.path.resolve() in there if there and arm.path else path.stem in known
 
 
 _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
@@ -215,10 +242,12 @@ def design_on(plant: Plant, design: Design) -> Controller:
     check_design(arm, design)
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
-    parts, observer = _LAWS[design.method](plant, design, reference), None
+    parts, observer, unlimited = _LAWS[design.method](plant, design, reference), None, None
     if design.instruments:
-        observer = design_observer(plant.nominal, design, reference)
-        parts = observed_law(plant, parts, observer, torque_limits(arm))
+        observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
+        if np.isfinite(limits).any():
+            unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf)).law
+        parts = observed_law(plant, parts, observer, limits)
     return Controller(
         design=design,
         plant=plant,
@@ -229,5 +258,6 @@ def design_on(plant: Plant, design: Design) -> Controller:
         feedback=parts.feedback,
         fast=parts.fast,
         observer=observer,
+        unlimited=unlimited,
         assumptions=(*parts.assumptions, *_for_another_arm(arm, design)),
     )

@@ -13,6 +13,7 @@ from flexctl.checks import Array
 
 _RESOLUTION = 1e-6  # of t: meetings that part again within that are passed over
 _LONGEST = 1e-2  # of t: step while two eigenvalues stay together
+_ALIKE = 1e-3  # relative change of a Perron vector that is none
 _REAL = 1e-7  # |Im| of an eigenvalue beside its size, above which it is complex
 
 
@@ -126,5 +127,7 @@ def _radii(E: Array, size: Array) -> Array:
         image = relative @ d
         if not image.any():
             return np.zeros(len(E))
-        d = np.sqrt(d / d.max() * image / image.max())
+        before, d = d, np.sqrt(d / d.max() * image / image.max())
+        if (np.abs(d - before) <= _ALIKE * before).all():
+            break
     return np.abs(E) @ d / d

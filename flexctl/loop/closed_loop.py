@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -60,28 +61,17 @@ class ClosedLoop:
         """What every number of this loop rests on, in sentences."""
         loop = self.controller
         sampling = (
-            f"the law is sampled every {loop.sample_time:g} s, held, and acts {loop.delay:g} s late"
+            f"the law is sampled every {loop.sample_time:g} s and held, delayed by {loop.delay:g} s"
             if loop.sample_time
             else "the law is continuous and without delay"
         )
-        measured = () if loop.design.open_loop else (self.measurement.assumption,)
+        blind = loop.design.open_loop or (loop.collocated and loop.plant.n > loop.plant.m)
+        measured = () if blind else (self.measurement.assumption,)
         if loop.observer:
             measured = (self.measurement.gauge_assumption,) if loop.observer.reads_gauges else ()
         missing = missing_terms(self.truth.arm, loop.reference.final)
         where = (f"at the reference's end, {sentence}" for sentence in missing)
         return (*loop.assumptions, *measured, sampling, *where)
-
-    @cached_property
-    def content(self) -> str:
-        """All that determines the law, as text: the key of the compile cache.
-
-        Of the truth plant only what is measured of it: a softer arm needs no new law.
-        """
-        motion = self.controller.design.reference_file
-        samples = motion.read_text() if motion else ""
-        parts = (self.controller.plant.content, self.controller.design.table(), samples)
-        limits = self.torque_limit.tolist()
-        return f"{parts!r} {limits} {self.measurement.function.serialize()}"
 
     @cached_property
     def reference(self) -> ca.Function:
@@ -133,6 +123,16 @@ class ClosedLoop:
         blocks = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
         return ca.Function("law_derivatives", inputs, blocks, {"cse": True})
 
+    @cached_property
+    def law_digest(self) -> str:
+        """What `law` is, as a digest of the function itself: the key of the compile cache."""
+        return _digest(self.law)
+
+    @cached_property
+    def reference_digest(self) -> str:
+        """What `reference` is, likewise."""
+        return _digest(self.reference)
+
     def agreeing_state(self, q: Array, v: Array) -> Array:
         """State of the law (n_z,) whose estimate is what is measured of q, v (n,) of the truth."""
         seen = (np.array(part).ravel() for part in self.measurement.function(q, v))
@@ -153,6 +153,10 @@ class ClosedLoop:
         limited, n_i = limit_torque(tau, limit), self.controller.n_integral
         rests = z_rate[:n_i] * (limited == tau) if n_i else ca.SX(0, 1)
         return limited, ca.vertcat(rests, z_rate[n_i:, 0])  # of one entry [1:] would be a row
+
+
+def _digest(function: ca.Function) -> str:
+    return hashlib.sha256(function.serialize().encode()).hexdigest()
 
 
 def close_loop(controller: Controller, arm: Arm, basis: BasisChoice) -> ClosedLoop:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from flexctl.beam import HIGHEST_ORDER
 from flexctl.catalogue import Arm, BasisChoice, Design, check_design
-from flexctl.design import design_controller, make_reference
+from flexctl.design import ReferenceMotion, design_controller, gains_used, make_reference
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.evaluation import Evaluation, evaluate, require_motion
@@ -19,6 +19,7 @@ from flexctl.loop.verdict_json import basis_json
 from flexctl.plant import Plant, assemble_plant
 
 BASELINE = "joint-pd"
+_MOTION_SAMPLES = 201  # by which motions are compared
 LADDER = (1, 2, 4, 6, 8)  # truth orders for the eigenvalues
 
 
@@ -38,6 +39,8 @@ class Comparison:
         Names of the designs that neither failed nor are unstable, best first.
     verdict
         Which design to take, and why, in words.
+    motions
+        Names of designs by motion; designs of different motions do not compare.
     """
 
     model: str
@@ -45,6 +48,7 @@ class Comparison:
     evaluations: tuple[Evaluation, ...]
     ranking: tuple[str, ...]
     verdict: str
+    motions: tuple[tuple[str, ...], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the comparison under the keys of the command line's contract."""
@@ -54,6 +58,7 @@ class Comparison:
             "evaluations": [evaluation.to_json() for evaluation in self.evaluations],
             "ranking": list(self.ranking),
             "verdict": self.verdict,
+            "motions": [list(names) for names in self.motions],
         }
 
 
@@ -126,6 +131,7 @@ def compare(
         say(f"judging {design.name}")
         evaluations.append(_judge(arm, design, design_basis, truth, ladder))
     ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.key)
+    motions = by_motion(entries)
     return Comparison(
         model=arm.name,
         truth={
@@ -135,7 +141,8 @@ def compare(
         },
         evaluations=tuple(evaluations),
         ranking=tuple(e.name for e in ranked),
-        verdict=verdict(ranked, evaluations),
+        verdict=verdict(ranked, evaluations) + _of_motions(motions),
+        motions=motions,
     )
 
 
@@ -184,7 +191,45 @@ def _judge(
         controller = design_controller(arm, design, basis)
     except DesignError as error:
         return _not_made(design, basis or design.basis, truth, str(error))
-    return evaluate(close_around(controller, truth), ladder)
+    found = evaluate(close_around(controller, truth), ladder)
+    return replace(found, gains=gains_used(controller))
+
+
+def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:
+    """Names of designs that follow the same motion, together; ends and ways between count.
+
+    Runs of unlike length count too: what rings or creeps is seen in the longer one alone.
+    """
+    found: list[tuple[ReferenceMotion, float, list[str]]] = []
+    for design in designs:
+        motion = make_reference(design)
+        length = design.loop.duration or motion.duration + 0.5
+        known = (names for one, T, names in found if length == T and _same_motion(one, motion))
+        names = next(known, None)
+        if names is None:
+            found.append((motion, length, [design.name]))
+        else:
+            names.append(design.name)
+    return tuple(tuple(names) for _, _, names in found)
+
+
+def _same_motion(one: ReferenceMotion, other: ReferenceMotion) -> bool:
+    times = np.linspace(0, max(one.duration, other.duration), _MOTION_SAMPLES)
+    pairs = zip(one.sample(times)[:2], other.sample(times)[:2], strict=True)
+    same_end = np.isclose(one.duration, other.duration, rtol=1e-9)
+    return bool(same_end) and all(np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in pairs)
+
+
+def _of_motions(motions: Sequence[Sequence[str]]) -> str:
+    """Warn where designs do not follow the same motion; empty where they do."""
+    if len(motions) < 2:
+        return ""
+    groups = "; ".join(", ".join(names) for names in motions)
+    return (
+        f" Warning: the designs follow {len(motions)} different motions, or runs of different "
+        f"length ({groups}): errors, settling times and torques do not compare across these, nor "
+        "does the ranking."
+    )
 
 
 def _not_made(design: Design, basis: BasisChoice, truth: Plant, why: str) -> Evaluation:

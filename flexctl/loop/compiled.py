@@ -99,8 +99,15 @@ class _Table(ct.Structure):
 
 
 def driver_library() -> Path | None:
-    """Library of the integrators, made or from the cache; None without a compiler."""
+    """Library of the integrators, made or from the cache; None where nothing is compiled."""
     return cached_library(f"integrators {_sources_digest()}", _copy_sources)
+
+
+def compiled_driver(loop: ClosedLoop, method: Integrator) -> Path | None:
+    """Library of the integrators where all that a method calls is compiled too, else None."""
+    driver = driver_library()
+    paths = [library(loop, name) for name in (*RUN, *method.functions)] if driver else []
+    return None if None in paths else driver
 
 
 @functools.cache

@@ -10,7 +10,8 @@ for fractions on a grid, each predicts the delay kappa = lag/(w T) in samples th
 the angle theta and the delay. Stability need not be lost for good there, and between two fractions
 narrow bands could be missed: the grid has eight points per revolution of the fastest mode whose
 resonance the loop can feel, a hundredth of loop gain at least, and the loop's multipliers are
-looked at on the way to the margin found.
+looked at as often on the way to the margin found. Both end at a number of points (_FRACTIONS,
+_ON_THE_WAY): of modes that turn ten times and more within a sample bands can be missed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _STEP = 1e-6  # of its differences, in samples and rad
 _STEPS = 12
 _TINY = 1e-9  # what is left of det(I + L) at a crossing, and samples that are no delay
 _ASIDE = 1e-3  # relative distance at which both sides of a crossing are looked at
-_ON_THE_WAY = 12  # delays between none and the margin at which the multipliers are looked at
+_ON_THE_WAY = (12, 400)  # least and most delays at which multipliers are looked at on the way
 _LARGEST = 600  # states of the one-sample map up to which they are
 
 
@@ -49,9 +50,10 @@ def sampled_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
     family = _Family(loop=loop, channels=tuple(channels))
     if not loop.K[family.own].any():
         return np.inf
-    crossings = sorted(_crossings(family))
+    points = _per_sample(family)
+    crossings = sorted(_crossings(family, int(np.clip(np.ceil(points), *_FRACTIONS))))
     first = next((t for t in crossings if family.unstable(t * (1 + _ASIDE))), np.inf)
-    return float((_earlier(family, first) - family.least) * family.T)
+    return float((_earlier(family, first, points) - family.least) * family.T)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,9 +113,11 @@ class _Family:
         return float(np.abs(np.linalg.eigvals(step)).max())
 
 
-def _crossings(family: _Family) -> list[float]:
-    """Delays [samples] at which multipliers stand on the unit circle, up to the first ones."""
-    count = _fractions(family)
+def _crossings(family: _Family, count: int) -> list[float]:
+    """Delays [samples] at which multipliers stand on the unit circle, up to the first ones.
+
+    `count` fractions of a sample are looked at.
+    """
     starts = [start for f in np.arange(count) / count for start in _starts(family, float(f), count)]
     found: list[float] = []
     for t, theta in sorted(starts):
@@ -125,8 +129,8 @@ def _crossings(family: _Family) -> list[float]:
     return found
 
 
-def _fractions(family: _Family) -> int:
-    """Count the fractions of a sample to be looked at; see the module's docstring."""
+def _per_sample(family: _Family) -> float:
+    """Points per sample that resolve the fastest mode that is felt; see the module's docstring."""
     loop, T = family.loop, family.T
     values, right = np.linalg.eig(loop.A)
     left = np.linalg.pinv(right)
@@ -137,7 +141,7 @@ def _fractions(family: _Family) -> int:
         peak = seen * moved * np.abs(held) / np.abs(1 - np.abs(np.exp(values * T)))
     felt = np.nan_to_num(peak, nan=np.inf) > _FELT
     fastest = np.abs(np.imag(values))[felt].max(initial=0.0)
-    return int(np.clip(np.ceil(_PER_TURN * fastest * T / (2 * np.pi)), *_FRACTIONS))
+    return float(_PER_TURN * fastest * T / (2 * np.pi))
 
 
 def _starts(family: _Family, fraction: float, count: int) -> list[tuple[float, float]]:
@@ -177,10 +181,11 @@ def _newton(family: _Family, theta: float, t: float) -> float | None:
     return None
 
 
-def _earlier(family: _Family, first: float) -> float:
+def _earlier(family: _Family, first: float, points: float) -> float:
     """Where the multipliers tell of an earlier crossing on the way to the first one, that."""
     last = min(first * (1 - _ASIDE), family.least + 50.0)
-    way = np.linspace(family.least, last, _ON_THE_WAY)[1:].tolist()
+    count = int(np.clip(np.ceil(points * (last - family.least)), *_ON_THE_WAY))
+    way = np.linspace(family.least, last, count + 1)[1:].tolist()
     if len(family.loop.A) + len(family.channels) * np.ceil(last) > _LARGEST:
         return first
     before = family.least

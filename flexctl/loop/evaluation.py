@@ -47,7 +47,7 @@ from flexctl.loop.verdict_json import basis_json, evaluation_json
 from flexctl.plant import Plant, count_operations
 
 _T = TypeVar("_T")
-_TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then exact to some 1e-8 of its motion
+TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then exact to some 1e-8 of its motion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,8 @@ class Evaluation:
 
     A run in which the reference does not come to rest has no residual; `no_rest` says so. `rest` is
     where the closed loop rests in the end, None of open loops. `not_computed` has the reason of
-    every metric that could not be found while others stand.
+    every metric that could not be found while others stand; `settle_within` is the tip error [m]
+    within which the design counts as settled.
     """
 
     name: str
@@ -76,7 +77,9 @@ class Evaluation:
     rest: Resting | None = None
     failed: str | None = None
     no_rest: str | None = None
+    gains: Mapping[str, Any] = field(default_factory=dict, repr=False)
     not_computed: Mapping[str, str] = field(default_factory=dict)
+    settle_within: float = 1e-4
 
     @property
     def ranks(self) -> bool:
@@ -144,7 +147,7 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
         return found.evaluation(rest=resting, failed=unheld)
     stability = poses and found.get("spillover", lambda: judge_stability(loop, poses, others))
     try:
-        trajectory = simulate(loop, times=_sample_times(loop), tolerance=_TOLERANCE)
+        trajectory = simulate(loop, times=_sample_times(loop), tolerance=TOLERANCE)
     except RunError as error:
         if error.exhausted:  # that says nothing of the loop
             found.missing.update(dict.fromkeys(("tracking", "residual", "effort"), str(error)))
@@ -255,8 +258,11 @@ def _explain(error: RunError, stability: Stability | None) -> str:
     worst = int(stability.path_abscissa.argmax())
     rate, at = stability.path_abscissa[worst], stability.path_t[worst]
     if rate <= 0:
-        return f"{words}; frozen at rest the loop is stable all along, so the motion does it"
-    return f"{words}; frozen at rest the loop grows at up to {rate:.3g} 1/s (at t = {at:.3g} s)"
+        return f"{words}; held still at any pose of the motion it is stable: the motion causes it"
+    return (
+        f"{words}; held still at a pose of the motion (t = {at:.3g} s) it is unstable, a "
+        f"disturbance grows at {rate:.3g} 1/s"
+    )
 
 
 def _facts(loop: ClosedLoop) -> dict[str, Any]:
@@ -268,6 +274,7 @@ def _facts(loop: ClosedLoop) -> dict[str, Any]:
         "truth": basis_json(loop.truth.basis),
         "cost": count_law(loop.controller.law),
         "assumptions": loop.assumptions,
+        "settle_within": design.loop.settle_within,
     }
 
 
@@ -303,5 +310,5 @@ def _what_limits(loop: ClosedLoop, saturated: Array) -> tuple[str, ...]:
     names = ", ".join(np.array(loop.truth.joints)[saturated])
     return (
         f"the run reaches the torque limit of {names}: eigenvalues and margins are those of the "
-        "loop within its limits and say nothing of the time at them",
+        "loop within its limits and do not cover the time at a limit",
     )

@@ -8,25 +8,11 @@ from pathlib import Path
 
 import casadi as ca
 
+from flexctl.loop import closed_loop
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.plant import Plant, compile_functions
+from flexctl.plant import compile_functions
 
 RUN = ("reference", "law", "dissipation", "deflections")  # what every run asks for
-
-
-def momentum(plant: Plant) -> ca.Function:
-    """CasADi function (q, v) -> momenta dT/dv and forces d(T - V)/dq - D v but the torques'.
-
-    With both the equations of motion are p' = force + B tau: Lagrange's first form, of which the
-    midpoint rule is symplectic.
-    """
-    q, v = ca.SX.sym("q", plant.n), ca.SX.sym("v", plant.n)
-    kinetic, strain, gravity = plant.casadi_functions["energies"](q, v)
-    p = ca.gradient(kinetic, v)
-    force = ca.gradient(kinetic - strain - gravity, q)
-    force -= plant.casadi_functions["damping"](q) @ v
-    dense = [ca.densify(p), ca.densify(force)]
-    return ca.Function("momentum", [q, v], dense, {"cse": True})
 
 
 _OF_LOOP: Mapping[str, Callable[[ClosedLoop], ca.Function]] = {
@@ -40,15 +26,30 @@ def build(loop: ClosedLoop, name: str) -> ca.Function:
     """Make a function of a run, symbolically: for the compiler, or for the virtual machine."""
     if name in _OF_LOOP:
         return _OF_LOOP[name](loop)
-    if name == "momentum":
-        return momentum(loop.truth)
     return loop.truth.casadi_functions[name]
 
 
+def content(loop: ClosedLoop, name: str) -> str:
+    """All that determines a function of a run, as text: the key of the compile cache.
+
+    Law and reference count as they are, whatever file they come from; what is derived from them by
+    them and by the source that derives it; the truth plant by what it is made of.
+    """
+    if name == "law_jacobian":
+        return f"{loop.law_digest} {_deriving_source()}"
+    digests = {"law": lambda: loop.law_digest, "reference": lambda: loop.reference_digest}
+    return digests[name]() if name in digests else loop.truth.content
+
+
+@functools.cache
+def _deriving_source() -> str:
+    return Path(closed_loop.__file__).read_text(encoding="utf-8")
+
+
 def library(loop: ClosedLoop, name: str) -> Path | None:
-    """Shared library of one function, made or from the cache; None without a compiler."""
-    content = loop.content if name in _OF_LOOP else loop.truth.content
-    return compile_functions(f"run {name} {content}", lambda: [build(loop, name)])
+    """Shared library of one function, made or from the cache; None where nothing is compiled."""
+    key = f"run {name} {content(loop, name)}"
+    return compile_functions(key, lambda: [build(loop, name)])
 
 
 def load(loop: ClosedLoop, name: str) -> ca.Function:

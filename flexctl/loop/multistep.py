@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import casadi as ca
@@ -15,7 +16,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.integrators import Integrator
-from flexctl.loop.library import build
+from flexctl.loop.library import build, content
 from flexctl.loop.run import Run, RunFailure, Tolerance, out_of_steps
 from flexctl.loop.schedule import Event
 from flexctl.loop.stretch import Signals, Stretch
@@ -58,8 +59,10 @@ def _load_rate(loop: ClosedLoop) -> tuple[ca.Function, str]:
     Of compiled functions finite differences give the Jacobian that BDF iterates with: it need not
     be exact, and compiling it takes longer than most runs.
     """
-    content = f"rate {loop.truth.content} {loop.content}"
-    path = compile_functions(content, lambda: [rate_function(loop)])
+    parts = [content(loop, name) for name in ("forward_dynamics", "law", "reference")]
+    held, source = loop.controller.sample_time is not None, Path(__file__).read_text("utf-8")
+    key = " ".join(["rate", str(held), *parts, source])
+    path = compile_functions(key, lambda: [rate_function(loop)])
     if path is None:
         return rate_function(loop), "the CasADi virtual machine"
     return ca.external("rate", str(path), {"enable_fd": True}), "compiled C"

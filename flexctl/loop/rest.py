@@ -83,7 +83,7 @@ class _Balance:
 
     def torque(self, X: Array) -> tuple[Array, Array]:
         """Torques (m,) and z' (n_z,) of the law."""
-        tau, rate = self.loop.controller.law(*self._given(X))
+        tau, rate = self.loop.controller.without_limits.law(*self._given(X))
         return np.array(tau).ravel(), np.array(rate).ravel()
 
     def left(self, X: Array) -> Array:
@@ -144,7 +144,8 @@ def law_slopes(
     arguments are those of `law_arguments`. `measured_slopes` has what is measured by the truth's.
     """
     given = law_arguments(loop, q, z, joints, share, errors)
-    K, L, E, F = (np.array(J).reshape(J.shape) for J in loop.controller.law_jacobian(*given))
+    law = loop.controller.without_limits.law_jacobian
+    K, L, E, F = (np.array(J).reshape(J.shape) for J in law(*given))
     return K, L, E, F
 
 
@@ -348,8 +349,8 @@ def keep_still(loop: ClosedLoop, rest: Rest, share: float, errors: Array) -> Res
     if not own or not any(loop.truth.arm.gravity):
         return rest
     arguments = law_arguments(loop, rest.q, rest.z, rest.desired, share, errors)
-    short = rest.tau - np.array(loop.controller.law(*arguments)[0]).ravel()
+    short = rest.tau - np.array(loop.controller.without_limits.law(*arguments)[0]).ravel()
     _, L, *_ = law_slopes(loop, rest.q, rest.z, rest.desired, share, errors)
     z = rest.z.copy()
-    z[:own] += np.linalg.solve(L[:, :own], short)
+    z[:own] += np.linalg.lstsq(L[:, :own], short, rcond=None)[0]
     return replace(rest, z=z)

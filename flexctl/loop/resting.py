@@ -37,6 +37,8 @@ class Resting:
         Whether the arm leaves its reference when it is released there, and comes to rest elsewhere.
     elsewhere
         Joint variables (m,) of another equilibrium, to which the run leads; None of none.
+    sliding
+        Which joints slide, by index: their variables are lengths [m].
     """
 
     exists: bool
@@ -47,6 +49,7 @@ class Resting:
     limit: Array
     falls: bool = False
     elsewhere: Array | None = None
+    sliding: frozenset[int] = frozenset()
 
     @property
     def holds(self) -> bool:
@@ -62,6 +65,7 @@ def exceeding(torque: Array, limit: Array) -> Array:
 def describe_rest(loop: ClosedLoop, rest: Rest | None) -> Resting:
     """Describe an equilibrium of a loop at the end of its reference; None where there is none."""
     truth, final = loop.truth, loop.controller.reference.final
+    sliding = frozenset(k for k, body in enumerate(truth.bodies) if body.sliding)
     if rest is None:
         nothing, held = np.full(truth.m, np.nan), _held_torque(loop, final)
         return Resting(
@@ -71,6 +75,7 @@ def describe_rest(loop: ClosedLoop, rest: Rest | None) -> Resting:
             tip_offset=np.nan,
             holding_torque=held,
             limit=loop.torque_limit,
+            sliding=sliding,
         )
     return Resting(
         exists=True,
@@ -80,6 +85,7 @@ def describe_rest(loop: ClosedLoop, rest: Rest | None) -> Resting:
         holding_torque=rest.tau,
         limit=loop.torque_limit,
         falls=rest.falls,
+        sliding=sliding,
     )
 
 
@@ -115,14 +121,16 @@ def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequen
     """
     limit = resting.limit
     if not resting.holds:
-        return _too_weak(loop, resting.holding_torque, limit, "at rest at the end of the motion")
+        return too_weak(loop, resting.holding_torque, "at rest at the end of the motion")
     for t, rest in zip(times, rests, strict=True):
         if exceeding(rest.tau, limit).size:
-            return _too_weak(loop, rest.tau, limit, f"at its pose at t = {t:.3g} s of the motion")
+            return too_weak(loop, rest.tau, f"at its pose at t = {t:.3g} s of the motion")
     return ""
 
 
-def _too_weak(loop: ClosedLoop, torque: Array, limit: Array, where: str) -> str:
+def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
+    """Name the joint whose holding torque (m,) is farthest above its limit, and both."""
+    limit = loop.torque_limit
     j = int(np.argmax(np.abs(torque) / limit))
     unit = "N" if loop.truth.bodies[j].sliding else "N m"
     return (
@@ -133,17 +141,26 @@ def _too_weak(loop: ClosedLoop, torque: Array, limit: Array, where: str) -> str:
 
 def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
     """Say that a loop does not stay at its reference, and where it goes instead; else nothing."""
-    joints = loop.truth.joints
     if resting.elsewhere is not None:
-        return f"the run comes to rest elsewhere, at {_named(joints, resting.elsewhere)}"
+        found = _named(loop, resting, resting.elsewhere)
+        return f"the run comes to rest elsewhere than the equilibrium of its reference, at {found}"
     if resting.exists and resting.falls:
-        away = _named(joints, resting.offset)
         return (
             "the loop has no equilibrium at its reference: the arm leaves it and comes to rest at "
-            f"{_named(joints, resting.joint)}, off by {away}"
+            f"{_named(loop, resting, resting.joint)}"
         )
     return ""
 
 
-def _named(joints: Sequence[str], values: Array) -> str:
-    return ", ".join(f"{name} = {value:.3g}" for name, value in zip(joints, values, strict=True))
+def _named(loop: ClosedLoop, resting: Resting, values: Array) -> str:
+    """Write joint variables (m,), and those of the reference."""
+    wanted = loop.controller.reference.final
+    return f"{_joints(loop, resting, values)} (reference: {_joints(loop, resting, wanted)})"
+
+
+def _joints(loop: ClosedLoop, resting: Resting, values: Array) -> str:
+    parts = zip(loop.truth.joints, values, strict=True)
+    return ", ".join(
+        f"{name} = {value:.3g} {'m' if k in resting.sliding else 'rad'}"
+        for k, (name, value) in enumerate(parts)
+    )

@@ -12,7 +12,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError, RunError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.compiled import driver_library, evaluate_columns, run_compiled
+from flexctl.loop.compiled import compiled_driver, driver_library, evaluate_columns, run_compiled
 from flexctl.loop.integrators import AUTO, BALANCE, INTEGRATORS, check_integration
 from flexctl.loop.interpreted import run_interpreted
 from flexctl.loop.multistep import run_multistep
@@ -143,7 +143,7 @@ def _integrate(
     """Run the integrator of this name, or the one that suits the loop best."""
     if name == AUTO:
         return _integrate_well(loop, events, times, start, tolerance)
-    method, driver = INTEGRATORS[name], driver_library()
+    method = INTEGRATORS[name]
     if loop.controller.observer and not method.observes:
         able = ", ".join(key for key, other in INTEGRATORS.items() if other.observes)
         raise InputError(
@@ -152,6 +152,7 @@ def _integrate(
         )
     if method.number is None:
         return run_multistep(loop, name, method, events, times, start, tolerance)
+    driver = compiled_driver(loop, method)
     if driver is None:
         return run_interpreted(loop, name, events, times, start, tolerance)
     if step is not None and name == "rk4":

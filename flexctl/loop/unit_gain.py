@@ -63,9 +63,10 @@ def unit_gain_candidates(cut: CutLoop, channels: Sequence[int]) -> tuple[Array, 
     own = list(channels)
     A, B, C, k = cut.opened(own), cut.B[:, own], cut.C[own], np.eye(len(own))
     diagonal, upper = (np.kron(A, k), np.kron(k, A)), np.kron(B, C)
-    lower, none = np.kron(C, B), np.zeros_like(upper)
+    lower, none = np.asarray(np.kron(C, B), dtype=float), np.zeros_like(upper)
     if cut.sample_time is None:
-        s = np.linalg.eigvals(np.block([[diagonal[0], upper], [-lower, -diagonal[1]]]))
+        whole = np.block([[diagonal[0], upper], [-lower, -diagonal[1]]])
+        s = np.linalg.eigvals(whole).astype(complex)
     else:
         identity = np.eye(len(upper))
         left = np.block([[diagonal[0], upper], [none, identity]])
@@ -102,7 +103,7 @@ def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array)
         better = np.abs(f) < least
         best, least = np.where(better, w, best), np.where(better, np.abs(f), least)
     best = np.sort(best[least <= _SAME])
-    return best[np.diff(best, prepend=0.0) > _SAME * best]
+    return best[np.ediff1d(best, to_begin=np.inf)[: len(best)] > _SAME * best]
 
 
 def _lags(cut: CutLoop, channels: Sequence[int], w: float) -> list[float]:

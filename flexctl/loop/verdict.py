@@ -1,23 +1,19 @@
-"""A comparison in words: which design to take, why, and what to beware of."""
+"""A comparison in words: which design is recommended, why, and with which reservations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from flexctl.loop.evaluation import Evaluation
+from flexctl.loop.warnings_in_words import not_computed, warnings_of
+from flexctl.loop.wording import angle, length, listed
 
 _SOONER = 0.9  # share of the first one's settling time
-_THIN_STIFFNESS = 0.1  # measured rigs are softer than their models by more
-_THIN_DISK = 0.3  # about 2.6 dB of gain or 17 degrees of phase, in all joints at once
-_THIN_GAIN = 6.0  # dB: a factor of two, as inertias of payloads and gears may be off
-_THIN_PHASE = 30.0  # deg
-_THIN_DELAY = 2e-3  # s; a law held at 1 kHz brings 0.5 ms, its computation up to 1 ms more
+_NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
 
 
 def verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) -> str:
-    """Say which design to take and why, its caveats, and what is wrong with the unranked.
+    """Say which design is recommended and why, its caveats, and what is wrong with the unranked.
 
     Parameters
     ----------
@@ -28,128 +24,111 @@ def verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) -> 
     """
     sentences = [*_best(ranked), *_next(ranked)] if ranked else [_none(evaluations)]
     for e in evaluations:
-        if e.failed:
-            sentences.append(f"{e.name} fails.")
-        elif "tracking" in e.not_computed:
-            sentences.append(f"{e.name} was not judged: {e.not_computed['tracking']}.")
-        elif not e.ranks and e.stability:
-            rate = e.stability.spectral_abscissa
-            sentences.append(f"{e.name} is unstable at the final pose (grows at {rate:.3g} 1/s).")
-        elif e.no_rest and ranked and ranked[0].residual is not None:
-            sentences.append(f"{e.name} is not judged at rest: {e.no_rest}.")
+        sentences += _unranked(e, ranked)
     return " ".join(sentences)
 
 
 def _none(evaluations: Sequence[Evaluation]) -> str:
-    """Say that no design ranks: none holds the arm, or that of some nothing is known."""
-    unknown = any("tracking" in e.not_computed and not e.failed for e in evaluations)
-    return "No design could be ranked." if unknown else "No design holds this arm."
+    """Say that no design ranks: each is unstable or fails, or of some it is not known."""
+    unknown = any(not e.failed and e.not_computed for e in evaluations)
+    return "No design could be ranked." if unknown else "No design is stable and reaches its end."
+
+
+def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
+    """Say why a design has no rank, or what is not judged of it beside the best."""
+    if e.failed:
+        return [f"{e.name} failed: {e.failed}."]
+    if e.stability and not e.stability.stable:
+        rate = e.stability.spectral_abscissa
+        return [f"{e.name} is unstable at the final pose: a disturbance grows at {rate:.3g} 1/s."]
+    if not e.ranks:
+        return [f"{e.name} was not ranked; {listed(not_computed(e))}."]
+    if e.no_rest and ranked and ranked[0].residual is not None:
+        return [f"{e.name} is not judged at rest: {e.no_rest}."]
+    return []
 
 
 def _best(ranked: Sequence[Evaluation]) -> list[str]:
     best = ranked[0]
     if best.residual is None:
-        return _best_without_rest(best)
-    error = f"its tip is at most {1e3 * best.residual.tip_error_max:.3g} mm off after the motion"
-    if best.residual.settling_time is None:
-        end = f"still {1e3 * best.residual.tip_error_end:.3g} mm off at the end of the run"
-        first = f"No design settles; the best is {best.name}: {error} and {end}."
+        first = _best_without_rest(best)
+    elif best.residual.settling_time is None:
+        first = (
+            f"No design settles in its run. The best is {best.name}: {_error(best)} and still "
+            f"{length(best.residual.tip_error_end)} in the last tenth of it{_but(best)}."
+        )
     else:
-        first = f"Take {best.name}: {error} and settles in {best.residual.settling_time:.3g} s."
-    return [first, *_beware(best)]
+        settles = f"settles within {best.residual.settling_time:.3g} s"
+        first = f"Recommended: {best.name}. {_capital(_error(best))} and {settles}{_but(best)}."
+    warnings = warnings_of(best)
+    return [first, f"Warning: {'; '.join(warnings)}."] if warnings else [first]
 
 
-def _beware(e: Evaluation) -> list[str]:
-    caveats = _caveats(e)
-    return [f"Beware: {'; '.join(caveats)}."] if caveats else []
+def _error(e: Evaluation) -> str:
+    error = length(e.residual.tip_error_max) if e.residual else "-"
+    return f"after the motion its tip error is at most {error}"
 
 
-def _best_without_rest(best: Evaluation) -> list[str]:
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _best_without_rest(best: Evaluation) -> str:
     """Say who follows best where no design comes to rest."""
-    if best.tracking is None:
-        return []
-    error = 1e3 * best.tracking.tip_error_rms
-    words = f"No rest is left to judge: {best.no_rest}."
-    first = f"By its tip on the way the best is {best.name}: {error:.3g} mm off (rms)."
-    return [words, first, *_beware(best)]
-
-
-def _caveats(e: Evaluation) -> list[str]:
-    """List what speaks against a design although it ranks first."""
-    return [*_only_marginal(e), *_unstable_elsewhere(e), *_thin_margins(e), *_stiff_only(e)]
-
-
-def _only_marginal(e: Evaluation) -> list[str]:
-    if e.stability is None or e.stability.stable is True:
-        return []
-    return ["at the final pose it is only marginally stable: what disturbs it stays"]
-
-
-def _unstable_elsewhere(e: Evaluation) -> list[str]:
-    if e.stability is None:
-        return []
-    words = []
-    if e.stability.path_abscissa.max() > 0:
-        rate = e.stability.path_abscissa.max()
-        words.append(f"along the motion it grows at up to {rate:.3g} 1/s")
-    ladder = zip(e.stability.orders, e.stability.abscissae, strict=True)
-    finer = [str(order) for order, rate in ladder if rate > 0 and order > e.truth["order"]]
-    if finer:
-        words.append(f"it is unstable on a truth of {', '.join(finer)} {e.truth['kind']}")
-    return words
-
-
-def _thin_margins(e: Evaluation) -> list[str]:
-    """Name every margin that is thin, and the joint that has least of it."""
-    m = e.margins
-    if m is None:
-        return []
-    least_delay = _THIN_DELAY if m.sample_time is None else m.sample_time
-    kinds = (
-        (m.gain_db, _THIN_GAIN, 1.0, "dB"),
-        (m.phase_deg, _THIN_PHASE, 1.0, "deg"),
-        (m.delay_seconds, least_delay, 1e3, "ms of delay"),
+    error = length(best.tracking.tip_error_rms) if best.tracking else "-"
+    return (
+        f"No design is judged after its motion: {best.no_rest}. While moving {best.name} has the "
+        f"smallest tip error, {error} rms{_but(best)}."
     )
-    by_joint: dict[int, list[str]] = {}
-    for values, least, unit, name in kinds:
-        joint = int(np.argmin(values))
-        if values[joint] < least:
-            by_joint.setdefault(joint, []).append(f"{unit * values[joint]:.3g} {name}")
-    thin = [f"joint{joint + 1}: {', '.join(by_joint[joint])}" for joint in sorted(by_joint)]
-    if m.common_delay_seconds < least_delay and len(m.gain_db) > 1:
-        thin.append(f"all joints together: {1e3 * m.common_delay_seconds:.3g} ms of delay")
-    if m.disk < _THIN_DISK:
-        thin.append(f"disk {m.disk:.3g}")
-    return [f"its margins are thin ({'; '.join(thin)})"] if thin else []
 
 
-def _stiff_only(e: Evaluation) -> list[str]:
-    """Say it where finite elements that err a little in stiffness would lose the loop."""
-    s = e.stiffness
-    if s is None or s.exact is None:
+def _but(e: Evaluation) -> str:
+    """Say in the same breath where a design rests off its reference and reaches torque limits."""
+    said = [*_off_reference(e), *_at_limits(e)]
+    return f", but {listed(said)}" if said else ""
+
+
+def _off_reference(e: Evaluation) -> list[str]:
+    """Say how far tip and joints rest from their reference, unless that is next to nothing."""
+    rest = e.rest
+    if rest is None or e.no_rest or not rest.exists or rest.tip_offset <= _NEAR * e.settle_within:
         return []
-    borne = {"at the final pose": s.exact.alpha_upper, "on the way": s.path_upper}
-    where = min((key for key in borne if not np.isnan(borne[key])), key=lambda key: borne[key])
-    if borne[where] >= _THIN_STIFFNESS:
+    sizes = [
+        f"joint{k + 1} {length(x) if k in rest.sliding else angle(x)}"
+        for k, x in enumerate(rest.offset)
+    ]
+    return [f"its tip comes to rest {length(rest.tip_offset)} off its reference ({listed(sizes)})"]
+
+
+def _at_limits(e: Evaluation) -> list[str]:
+    """Say how long a run is at torque limits, which linear margins do not cover."""
+    if e.effort is None or not e.saturates:
         return []
-    return [f"it bears a stiffness overestimated by {100 * borne[where]:.2g} % only, {where}"]
-
-
-def _sooner(second: Evaluation, best: Evaluation) -> str:
-    """Say it where the second settles well before the first: the largest error ranks, not time."""
-    times = [e.residual.settling_time if e.residual else None for e in (second, best)]
-    if times[0] is None or times[1] is None or times[0] >= _SOONER * times[1]:
-        return ""
-    return f", but settles sooner, in {times[0]:.3g} s"
+    spent = [
+        f"{seconds:.3g} s at the torque limit of joint{k + 1}"
+        for k, seconds in enumerate(e.effort.saturated_seconds)
+        if seconds > 0
+    ]
+    return [f"its run spends {listed(spent)}, which eigenvalues and margins do not cover"]
 
 
 def _next(ranked: Sequence[Evaluation]) -> list[str]:
     if len(ranked) < 2:
         return []
-    second = ranked[1]
+    best, second = ranked[:2]
     if second.residual is not None:
-        error = f"{1e3 * second.residual.tip_error_max:.3g} mm"
-        return [f"Next comes {second.name} with {error}{_sooner(second, ranked[0])}."]
-    if ranked[0].residual is not None or second.tracking is None:
+        error = length(second.residual.tip_error_max)
+        return [f"Second: {second.name} with {error}{_unlike(second, best)}{_but(second)}."]
+    if best.residual is not None or second.tracking is None:
         return []
-    return [f"Next comes {second.name} with {1e3 * second.tracking.tip_error_rms:.3g} mm."]
+    return [f"Second: {second.name} with {length(second.tracking.tip_error_rms)}{_but(second)}."]
+
+
+def _unlike(second: Evaluation, best: Evaluation) -> str:
+    """Say that the second settles well before the first, as time does not rank, or never does."""
+    times = [e.residual.settling_time if e.residual else None for e in (second, best)]
+    if times[0] is None:
+        return "" if times[1] is None else ", not settled at the end of its run"
+    if times[1] is None or times[0] >= _SOONER * times[1]:
+        return ""
+    return f", settling sooner, within {times[0]:.3g} s"

@@ -43,6 +43,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
                 np.abs(e.trajectory.energy.residual).max() if e.trajectory is not None else None
             ),
             "assumptions": e.assumptions,
+            "settle_within": e.settle_within,
             "no_rest": e.no_rest,
             "failed": e.failed,
             "not_computed": dict(e.not_computed),
@@ -112,8 +113,13 @@ def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:
             "alpha_lower": s.exact.alpha_lower,
             "mode": first.mode if first else None,
             "crossing_frequency": first.frequency if first else None,
+            "proven": s.exact.proven,
             "path_alpha_upper": s.path_upper,
             "path_t": s.path_t,
+            "path_growth": s.path_growth.factor if s.path_growth else None,
+            "path_growth_error": s.path_growth.error if s.path_growth else None,
+            "path_growth_from": s.path_growth.start if s.path_growth else None,
+            "path_growth_to": s.path_growth.end if s.path_growth else None,
         },
     }
 

@@ -14,12 +14,10 @@ from flexctl.plant.carried_roots import CarriedPlant, carry_roots, root_errors
 from flexctl.plant.compilation import (
     Evaluator,
     backend,
-    cache_folder,
-    cached_library,
     compile_functions,
-    find_compiler,
 )
 from flexctl.plant.inertia import require_inertia
+from flexctl.plant.library_cache import cache_folder, cached_library, find_compiler
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linear_model, linearise
 from flexctl.plant.operations import Operations, count_operations, count_written_out
 from flexctl.plant.plant import Plant, assemble_plant

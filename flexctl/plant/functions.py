@@ -95,6 +95,17 @@ def _dissipation(e: Equations) -> Parts:
     return [e.q, v], [ca.dot(v, e.D @ v)]
 
 
+def _momentum(e: Equations) -> Parts:
+    """Momenta dT/dv and forces d(T - V)/dq - D v but the torques'.
+
+    With both the equations of motion are p' = force + B tau: Lagrange's first form, of which the
+    midpoint rule is symplectic.
+    """
+    kinetic = e.energies.kinetic
+    force = ca.gradient(kinetic, e.q) - e.c - e.k - e.D @ e.v
+    return [e.q, e.v], [ca.gradient(kinetic, e.v), force]
+
+
 _PARTS: dict[str, Callable[[Equations], Parts]] = {
     "mass_matrix": _of_q(lambda e: e.M),
     "bias": lambda e: ([e.q, e.v], [e.h]),
@@ -116,4 +127,5 @@ _PARTS: dict[str, Callable[[Equations], Parts]] = {
     "deflections_jacobian": _of_q(lambda e: ca.jacobian(_deflections(e), e.q)),
     "terms": lambda e: ([e.q], [e.M, e.D, e.tangent_stiffness]),
     "dissipation": _dissipation,
+    "momentum": _momentum,
 }

@@ -27,6 +27,7 @@ from flexctl.plant.functions import (
     MATRICES,
     PlantFunctions,
 )
+from flexctl.plant.identity import record_digest, source_digest
 from flexctl.plant.inertia import require_balance
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.linearisation import LinearPlant, linearise
@@ -170,11 +171,14 @@ class Plant:
 
     @cached_property
     def content(self) -> str:
-        """All that determines the equations, as text: the key of the compile cache."""
+        """All that determines the equations, as text: the key of the compile cache.
+
+        Bodies count by their own numbers: they may be made for another arm than this one.
+        """
         wrong = f" {self.stiffness_error!r}" if self.stiffness_error else ""
         free = f" free {self.parameters}" if self.parameters else ""
-        arm = self.arm.model_dump_json(exclude=_WORDS)
-        return f"{self.engine} {arm} {self.basis!r}{wrong}{free}"
+        arm, bodies = self.arm.model_dump_json(exclude=_WORDS), record_digest(self.bodies)
+        return f"{source_digest()} {self.engine} {arm} {self.basis!r} {bodies}{wrong}{free}"
 
     @cached_property
     def nominal(self) -> Plant:
@@ -222,7 +226,8 @@ class Plant:
         """All functions of the plant, by name, as CasADi functions with dense results.
 
         Beside those that have a method here: "terms" q -> M, D, d(c + k)/dq, each (n, n), and
-        "dissipation" (q, v) -> v'Dv [W], which an implicit integrator asks for.
+        "dissipation" (q, v) -> v'Dv [W], which an implicit integrator asks for, and "momentum"
+        (q, v) -> dT/dv, d(T - V)/dq - D v, which the midpoint rule does.
         """
         return PlantFunctions(lambda: self.equations)
 

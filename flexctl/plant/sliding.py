@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from io import BytesIO
 from zipfile import BadZipFile
 
 import numpy as np
@@ -26,7 +24,9 @@ from flexctl.body import Body
 from flexctl.catalogue import BasisChoice, Link
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
-from flexctl.plant.compilation import cache_folder, source_digest
+from flexctl.plant.identity import source_digest
+from flexctl.plant.library_cache import cache_folder
+from flexctl.storage import write_whole
 
 _BEYOND = 0.05  # of the lengths that the limits allow: a run may swing beyond them
 _TOLERANCE = 1e-9  # of shapes: their frequencies err by its square
@@ -95,18 +95,18 @@ def _rooted(n: int, line: SlidingLine, shortest: float, longest: float) -> RootS
 def _fitted(n: int, line: SlidingLine, shortest: float, longest: float) -> SlidingShapes:
     """Fit once: planes, design and truth often share the modes, and the next command does."""
     key = f"{source_digest()} {n} {line!r} {shortest!r} {longest!r} {_TOLERANCE!r}"
-    path = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
-    kept = _kept(path)
+    name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
+    kept = _kept(name)
     if kept is None:
         kept = fit_sliding_shapes(n, line, shortest, longest, _TOLERANCE)
-        _keep(path, kept)
+        _keep(name, kept)
     return kept
 
 
-def _kept(path: Path) -> SlidingShapes | None:
+def _kept(name: str) -> SlidingShapes | None:
     """Return the modes that an earlier fit left in the cache; None where it left none."""
     try:
-        with np.load(path) as file:
+        with np.load(cache_folder() / name) as file:
             return SlidingShapes(
                 shortest=float(file["range"][0]),
                 longest=float(file["range"][1]),
@@ -118,20 +118,20 @@ def _kept(path: Path) -> SlidingShapes | None:
         return None
 
 
-def _keep(path: Path, shapes: SlidingShapes) -> None:
+def _keep(name: str, shapes: SlidingShapes) -> None:
     """Leave modes in the cache, if it can be written."""
+    made = BytesIO()
+    np.savez(
+        made,
+        range=[shapes.shortest, shapes.longest],
+        curvatures=shapes.base.curvatures,
+        mix=shapes.mix,
+        error=shapes.error,
+    )
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=path.parent) as folder:
-            made = Path(folder) / path.name
-            np.savez(
-                made,
-                range=[shapes.shortest, shapes.longest],
-                curvatures=shapes.base.curvatures,
-                mix=shapes.mix,
-                error=shapes.error,
-            )
-            os.replace(made, path)  # atomic: another process never reads half a file
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / name, made.getvalue())
 
 
 def followed_range(bodies: Sequence[Body]) -> tuple[Array, Array]:

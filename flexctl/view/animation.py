@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,10 +47,13 @@ def write_animation(path: Path, loop: ClosedLoop, run: Trajectory) -> None:
     with styled():
         figure = new_figure(9.0, 4.2)
         draw = _scene(figure, loop, run)
-        with writer.saving(figure, str(path), dpi=90):
-            for k in times:
-                draw(int(k))
-                writer.grab_frame()
+        try:
+            with writer.saving(figure, str(path), dpi=90):
+                for k in times:
+                    draw(int(k))
+                    writer.grab_frame()
+        except subprocess.CalledProcessError as error:
+            raise OSError(f"ffmpeg failed with status {error.returncode}") from error
 
 
 def _scene(figure: Figure, loop: ClosedLoop, run: Trajectory) -> Callable[[int], None]:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from flexctl.loop.margin.bias_advice import BiasAdvice, OfferedBias
 from flexctl.loop.margin.bias_run import FARTHEST, BiasRun
+from flexctl.loop.margin.path_growth import ERROR
+from flexctl.loop.wording import length
 from flexctl.view.margin_words import borne_above, borne_below, percent
 
 _SAME = 1e-9
 
 
 def advice_words(advice: BiasAdvice | None, *, along: bool) -> str:
-    """Advise an underestimate, as far as it was tried on other arms and run; else say why none.
+    """Say which underestimate serves, as far as it was tried, and what it costs; else why none.
 
     `along` tells whether poses along the motion were judged.
     """
-    if advice is None or not advice.at_rest.other_arms:
+    if advice is None or advice.at_rest.other_arms is None:
         return ""
+    offered = advice.smallest or advice.at_rest
     if not advice.runs:
-        size = percent(-advice.at_rest.bias)
-        best = f" Underestimating on purpose by {size} suits rest best: "
-        but = "but in motion the joints then stray from their reference, which was not run (--run)"
-        return f"{best}{_tried(advice.at_rest, along=along)}; {but}."
+        return _not_run(advice, offered, along=along) if offered.other_arms else ""
     own = advice.runs[0]
     if own.failed:
         why = f"without one {own.failed}"
@@ -29,34 +29,62 @@ def advice_words(advice: BiasAdvice | None, *, along: bool) -> str:
         return _none(advice)
     run = _run_of(advice, advice.advised.bias)
     tried = _tried(advice.advised, along=along)
-    size = percent(-advice.advised.bias)
-    said = f" Underestimate on purpose by {size}: {tried}; in its run {strays(run, own)}"
-    return f"{said}{_not_the_best(advice)}."
+    said = f" An underestimate on purpose of {percent(-advice.advised.bias)} serves: {tried}"
+    cost = f"{strays(run, own)}{_smaller(advice)}{_at_rest(advice, advice.advised)}"
+    return f"{said}; in its run {cost}."
+
+
+def _not_run(advice: BiasAdvice, offered: OfferedBias, *, along: bool) -> str:
+    """Say what a bias would do at rest, and that it costs accuracy."""
+    size = percent(-offered.bias)
+    if advice.smallest is None:
+        if advice.at_rest.bias and (1 + advice.at_rest.upper) * (1 + offered.bias) - 1 >= ERROR:
+            return f" No underestimate on purpose is needed for an error of {percent(ERROR)}."
+        what = f"evens out the margin at rest, to +-{percent(offered.tolerates)}"
+    else:
+        what = f"is the least with which an overestimate of {percent(ERROR)} is tolerated"
+    cost = "it makes tracking worse, by how much was not run (--run)"
+    rest = _at_rest(advice, offered)
+    tried = _tried(offered, along=along)
+    return f" An underestimate on purpose of {size} {what}: {tried}; but {cost}{rest}."
+
+
+def _at_rest(advice: BiasAdvice, offered: OfferedBias) -> str:
+    """Say what a bias does to the pose in which the arm rests; nothing without gravity."""
+    own, biased = advice.own_tip_at_rest, offered.tip_at_rest
+    if own is None or own == biased:
+        return ""
+    if biased is None:
+        return "; with it the arm does not rest at its reference"
+    return f"; with it the tip rests {length(biased)} off its reference, without it {length(own)}"
 
 
 def _tried(offered: OfferedBias, *, along: bool) -> str:
-    place = "at all these poses at rest" if along else "there at rest, no other pose being judged"
-    borne = f"tried on arms that K_file misses by +-{percent(offered.other_arms)}"
-    return f"{borne}, it is stable {place}"
+    place = "at all these poses, held still" if along else "there, no other pose being judged"
+    size = percent(offered.other_arms)
+    return f"on arms whose stiffness K_file misses by +-{size} the loop is stable {place}"
 
 
-def _not_the_best(advice: BiasAdvice) -> str:
-    """Say what keeps from the bias that rest alone asks for, and what the smaller one bears."""
-    if advice.advised is None or advice.advised == advice.at_rest:
+def _smaller(advice: BiasAdvice) -> str:
+    """Say what keeps from the bias that was tried first, and what the smaller one tolerates."""
+    aim = advice.smallest or advice.at_rest
+    if advice.advised is None or advice.advised == aim:
         return ""
-    size, offered = percent(-advice.at_rest.bias), advice.advised
-    best, own = _run_of(advice, advice.at_rest.bias), advice.runs[0]
+    size, offered = percent(-aim.bias), advice.advised
+    first, own = _run_of(advice, aim.bias), advice.runs[0]
     before = (1 + offered.upper) * (1 + offered.bias) - 1
     above = f"{percent(offered.upper)} in place of {borne_above(before).removeprefix('up to ')}"
-    bears = f"it then bears a K_file too high by {above}, too low by {borne_below(offered.lower)}"
-    return f"; {bears}. With the {size} that rest alone asks for {strays(best, own)}"
+    ends = (
+        f"it then tolerates a K_file too high by {above}, too low by {borne_below(offered.lower)}"
+    )
+    return f"; {ends}. With {size} {strays(first, own)}"
 
 
 def _none(advice: BiasAdvice) -> str:
     """Say that nothing helps, by the smallest bias that was tried and does not serve."""
     if advice.advised is not None:
         size = percent(-advice.advised.bias)
-        most = f"{size}, the most that its run takes, bears nothing on arms that K_file misses"
+        most = f"{size}, the most its run allows, tolerates no arm whose stiffness K_file misses"
         return f" No underestimate on purpose helps here: {most}."
     least = max(advice.runs[1:], key=lambda run: run.bias)
     said = f"already with {percent(-least.bias)} {strays(least, advice.runs[0])}"
@@ -68,26 +96,22 @@ def _run_of(advice: BiasAdvice, bias: float) -> BiasRun:
 
 
 def strays(run: BiasRun, own: BiasRun | None = None) -> str:
-    """Say how far the tip strays in a run, beside one without bias: ``31 mm in place of 22 mm``."""
+    """Say the tip error of a run, beside one without bias: ``31 mm in place of 22 mm``."""
     if run.failed:
         return run.failed
     if run.tip_error_max is None or run.times is None:
-        return "the tip has nothing to be compared with"
-    far = f"the tip strays {_mm(run.tip_error_max)}"
+        return "the tip error cannot be compared"
+    far = f"the tip error is {length(run.tip_error_max)}"
     if own is None or own.tip_error_max is None:
-        serves = "" if run.serves else f", too far: at most {FARTHEST:g} times are taken"
-        return f"{far}, {run.times:.3g} times as far as without{serves}"
-    far += f" in place of {_mm(own.tip_error_max)}"
+        serves = "" if run.serves else f", too much: at most {FARTHEST:g} times is accepted"
+        return f"{far}, {run.times:.3g} times that without{serves}"
+    far += f" in place of {length(own.tip_error_max)}"
     if run.tip_error_end is None or own.tip_error_end is None or not _end_decides(run, own):
         return far
-    ends = f"{_mm(run.tip_error_end)} in place of {_mm(own.tip_error_end)}"
+    ends = f"{length(run.tip_error_end)} in place of {length(own.tip_error_end)}"
     return f"{far} (at the end {ends})"
 
 
 def _end_decides(run: BiasRun, own: BiasRun) -> bool:
     moving = (run.tip_error_max or 0.0) / (own.tip_error_max or 1.0)
     return (run.times or 0.0) > moving * (1 + _SAME)
-
-
-def _mm(length: float) -> str:
-    return f"{1e3 * length:.3g} mm"

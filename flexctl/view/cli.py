@@ -5,6 +5,7 @@ Only click and the standard library are imported here; each command imports what
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -15,11 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import shell_complete
 
 from flexctl import __version__
-from flexctl.errors import FlexctlError, InputError
+from flexctl.errors import FlexctlError, FlexctlWarning, InputError
 from flexctl.view.options import ARM, BASIS, INTEGRATION, OUTPUT, PLOT, TRUTH, Asked, options
 
+COMPLETION = "_FLEXCTL_COMPLETE"  # a shell sets it when it asks what may follow
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 DONE, NOT_MET, BAD_INPUT, FAILED, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
 
@@ -166,7 +170,7 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
 @click.option(
     "--chart",
     type=click.Choice(["gains", "damping"]),
-    help="What is borne over (Gp, Gv), or over damping; --plot then draws it.",
+    help="Tolerated overestimate over (Gp, Gv), or over damping; --plot then draws it.",
 )
 @options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
 def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
@@ -299,26 +303,38 @@ def run(argv: Sequence[str] | None = None) -> int:
     argv
         Words after ``flexctl``; those of the process by default.
     """
-    from flexctl.view.output import written
+    from flexctl.view.interrupts import heard
+    from flexctl.view.output import said, written
 
     words = list(sys.argv[1:] if argv is None else argv)
+    if COMPLETION in os.environ:
+        return shell_complete(cli, {}, "flexctl", COMPLETION, os.environ[COMPLETION])
     written.clear()
-    try:
-        with warnings.catch_warnings():
-            if "--debug" not in words:  # what libraries warn of is no message to a user
-                warnings.simplefilter("ignore")
-            return _guarded(words, debug="--debug" in words)
-    except (KeyboardInterrupt, click.Abort):
-        return _interrupted(written)
-    except BrokenPipeError:
-        _silence_output()
-        return PIPE_CLOSED
+    said.clear()
+    with heard(_end_at_once, last=argv is None):
+        try:
+            return _run_quietly(words)
+        except (KeyboardInterrupt, click.Abort):
+            return _interrupted(written)
+        except BrokenPipeError:
+            _silence_output()
+            return PIPE_CLOSED
+
+
+def _run_quietly(words: list[str]) -> int:
+    """Run a command without the warnings of libraries; those of flexctl are lines."""
+    with warnings.catch_warnings():
+        if "--debug" not in words:  # what libraries warn of is no message to a user
+            warnings.simplefilter("ignore")
+        warnings.simplefilter("always", FlexctlWarning)
+        warnings.showwarning = _show
+        return _guarded(words, debug="--debug" in words)
 
 
 def _guarded(words: list[str], *, debug: bool) -> int:
     """Run the command; every error becomes one line on standard error and a status."""
     try:
-        with cli.make_context("flexctl", words) as context:
+        with cli.make_context("flexctl", [*words], obj=tuple(words)) as context:
             status = cli.invoke(context) or DONE
         sys.stdout.flush()
         return status
@@ -336,9 +352,33 @@ def _guarded(words: list[str], *, debug: bool) -> int:
         return _complain(str(error), FAILED, debug=debug)
     except MemoryError:
         return _complain("out of memory: choose a coarser truth plant", FAILED, debug=debug)
-    except Exception as error:  # noqa: BLE001 (the last stop: a user never sees a traceback)
-        line = f"internal error, {type(error).__name__}: {error} (--debug shows where)"
+    except OSError as error:
+        if error.filename or error.errno not in _FULL:
+            return _internal(error, debug=debug)
+        _silence_output()  # all other files say their names
+        line = f"standard output: cannot be written: {error.strerror}"
         return _complain(line, FAILED, debug=debug)
+    except Exception as error:  # noqa: BLE001 (the last stop: a user never sees a traceback)
+        return _internal(error, debug=debug)
+
+
+def _internal(error: Exception, *, debug: bool) -> int:
+    line = f"internal error, {type(error).__name__}: {error} (--debug shows where)"
+    return _complain(line, FAILED, debug=debug)
+
+
+def _show(message: Warning | str, category: type[Warning], *_place: object) -> None:
+    """Show a warning in one line, without where in the code it came from."""
+    from flexctl.view.output import said
+
+    line = " ".join(str(message).split())
+    if line in said:  # an arm may be loaded more than once
+        return
+    if issubclass(category, FlexctlWarning):
+        said.append(line)
+    else:
+        line = f"{category.__name__}: {line}"
+    click.echo(f"flexctl: warning: {line}", err=True)
 
 
 def _interrupted(written: Sequence[Path]) -> int:
@@ -346,6 +386,19 @@ def _interrupted(written: Sequence[Path]) -> int:
     files = f"{', '.join(map(str, written))} written" if written else "nothing written"
     click.echo(f"flexctl: interrupted, {files}", err=True)
     return INTERRUPTED
+
+
+def _end_at_once() -> None:
+    """End a process that hears no interrupt: remove what it was writing, say so, and leave."""
+    from flexctl import storage
+    from flexctl.view.output import written
+
+    for draft in [*storage.drafts]:
+        storage.remove(draft)
+    if sys.stderr.isatty():
+        sys.stderr.write("\x1b[?25h")  # the cursor, which a line of progress hides
+    _interrupted(written)
+    os._exit(INTERRUPTED)
 
 
 def _complain(message: str, status: int, *, debug: bool) -> int:

@@ -6,14 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flexctl.catalogue import Arm, load_design
+from flexctl.catalogue import Arm
 from flexctl.errors import InputError
 from flexctl.loop import Comparison, compare
 from flexctl.loop.comparison import BASELINE
+from flexctl.loop.evaluation import TOLERANCE as COMPARED
 from flexctl.view.metrics import metric_rows, ranked
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
-from flexctl.view.request import basis_words, design_basis, load_arm, truth_arm, truth_basis
+from flexctl.view.provenance import as_text, integration, provenance
+from flexctl.view.request import (
+    basis_words,
+    design_basis,
+    load_arm,
+    load_gains,
+    truth_arm,
+    truth_basis,
+)
 from flexctl.view.style import Look, looks
 
 if TYPE_CHECKING:
@@ -27,7 +36,7 @@ def compare_designs(
     check_targets(asked)
     check_target("--report", report, (".html",))
     arm = load_arm(model, asked)
-    designs = [load_design(word) for word in words]
+    designs = [load_gains(word, arm) for word in words]
     _refuse_twins([design.name for design in designs])
     basis = design_basis(asked)
     as_it_is = truth_arm(arm, asked)
@@ -42,18 +51,26 @@ def compare_designs(
             progress=say,
         )
         answer = comparison_json(comparison, asked)
+        made = provenance(
+            model,
+            designs,
+            gains=lambda: {e.name: e.gains for e in comparison.evaluations},
+            tolerances=integration(COMPARED),
+        )
         faces = comparison_looks(comparison)
         band = designs[0].loop.settle_within
         if report:
             say("writing the report")
-            _write_report(report, comparison, answer, as_it_is, faces, band)
+            _write_report(report, comparison, answer, as_it_is, faces, band, as_text(made))
 
     def figure() -> Any:
         from flexctl.view.figures import by_rank, plot_comparison
 
         return plot_comparison(by_rank(comparison), as_it_is, faces, band)
 
-    return Result(answer=answer, table=lambda: _table(answer, as_it_is), figure=figure)
+    return Result(
+        answer=answer, table=lambda: _table(answer, as_it_is), figure=figure, provenance=made
+    )
 
 
 def comparison_json(comparison: Comparison, asked: Asked) -> dict[str, Any]:
@@ -81,10 +98,11 @@ def _write_report(
     arm: Arm,
     faces: dict[str, Look],
     band: float,
+    made: str,
 ) -> None:
     from flexctl.view.report import render_report
 
-    text = render_report(comparison, answer, arm, faces, band)
+    text = render_report(comparison, answer, arm, faces, band, made)
     with replacing(path) as draft:
         draft.write_text(text, encoding="utf-8")
 

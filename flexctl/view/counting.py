@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from flexctl.catalogue import BasisChoice, load_design
+from flexctl.catalogue import BasisChoice
 from flexctl.design import design_controller
 from flexctl.loop.verdict_json import basis_json
 from flexctl.plant import Operations, assemble_plant, count_operations, count_written_out
@@ -13,7 +13,8 @@ from flexctl.plant.operations import lower_triangle
 from flexctl.plant.plant import EngineName
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
-from flexctl.view.request import basis_words, design_basis, load_arm
+from flexctl.view.provenance import provenance, redesigned
+from flexctl.view.request import basis_words, design_basis, load_arm, load_gains
 
 if TYPE_CHECKING:
     import casadi as ca
@@ -31,7 +32,7 @@ def count_arm(asked: Asked, model: str, design: str | None, engine: EngineName) 
     """Find what `flexctl count` prints."""
     check_targets(asked)
     arm = load_arm(model, asked)
-    chosen = load_design(design) if design else None
+    chosen = load_gains(design, arm) if design else None
     basis = design_basis(asked) or (chosen.basis if chosen else BasisChoice())
     plant = assemble_plant(arm, basis, engine=engine, interpreted=True)
     functions = {name: plant.casadi_functions[name] for name in ROWS if name != "law"}
@@ -48,7 +49,12 @@ def count_arm(asked: Asked, model: str, design: str | None, engine: EngineName) 
         **_by_row(counted),
         "written_out": _by_row(trees),
     }
-    return Result(answer=answer, table=lambda: _table(answer, counted, trees))
+    made = provenance(
+        model,
+        [chosen] if chosen else [],
+        gains=lambda: redesigned(arm, chosen, basis) if chosen else {},
+    )
+    return Result(answer=answer, table=lambda: _table(answer, counted, trees), provenance=made)
 
 
 def _written_out(name: str, function: ca.Function) -> Operations:

@@ -1,4 +1,4 @@
-"""What is said of a stiffness that was given: whether the loop bears it, and how much of it."""
+"""What is said of a stiffness that was given: whether and how much the loop tolerates of it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def given_words(found: GivenError, where: str) -> str:
 
 
 def given_row(found: GivenError, where: str) -> tuple[str, str, tuple[str, str, str]]:
-    """Write a line of the table: label, what is borne, and in what it is lost."""
+    """Write a line of the table: label, what is tolerated, and what limits it."""
     at = found.worst
-    label = f"the stiffness given, at {_place(at, where)}"
+    label = f"given stiffness, at {_place(at, where)}"
     loss = at.share.upper if at.share else None
     swing = f"{loss.frequency:.4g}" if loss and loss.frequency else ""
     lost = (loss.kind, in_words(loss.mode), swing) if loss else ("-", in_words(at.mode), "")
@@ -25,23 +25,23 @@ def given_row(found: GivenError, where: str) -> tuple[str, str, tuple[str, str, 
 
 def _largest(found: GivenError) -> str:
     name, error = max(found.errors.items(), key=lambda item: abs(item[1]))
-    rest = len(found.errors) - 1
     most = f"{name} {100 * error:+.3g} %"
-    return f"{most}, {rest} more, none larger" if rest else most
+    count = len(found.errors)
+    return f"{most}, the largest of {count} errors" if count > 1 else most
 
 
 def _borne(found: GivenError, where: str) -> str:
     at, lost = found.worst, [at for at in found.at if not at.stable]
     if not lost:
         if len(found.at) == 1:
-            return f"is borne at {_place(at, where)}, and {_share(at)} there"
-        return f"is borne at all {len(found.at)} poses, and {_share(at)} at {_place(at, where)}"
+            return f"is tolerated at {_place(at, where)}, and {_share(at)} there"
+        return f"is tolerated at all {len(found.at)} poses, and {_share(at)} at {_place(at, where)}"
     grows = f"there {in_words(at.mode)} grows at {figure(at.abscissa)} 1/s"
-    loss = f" (lost in {loss_words(at.share.upper)})" if at.share and at.share.upper else ""
+    loss = f" (limit: {loss_words(at.share.upper)})" if at.share and at.share.upper else ""
     count = f"{len(lost)} of {len(found.at)} poses, " if len(found.at) > 1 else ""
-    worst = "most so at" if count else ""
+    worst = "worst at" if count else ""
     place = f"at {count}{worst} {_place(at, where)}".replace("  ", " ")
-    return f"destabilises it {place}: {grows}; it bears {_share(at)} there{loss}"
+    return f"destabilises the loop {place}: {grows}; {_share(at)} is tolerated there{loss}"
 
 
 def _place(at: GivenAt, where: str) -> str:
@@ -49,18 +49,18 @@ def _place(at: GivenAt, where: str) -> str:
 
 
 def _share(at: GivenAt) -> str:
-    """Say how much of the error is borne, or what is not where all of it is."""
+    """Say how much of the error is tolerated, or what is not where all of it is."""
     if at.share is None:
-        return "the loop is unstable without it" if at.stable else "none of that error"
+        return "the loop without it is unstable" if at.stable else "none of that error"
     if at.share.upper is None:
         return "any multiple of that error that leaves a stiffness"
     share = at.share.alpha_upper
     if at.stable and share < 1:
-        return f"less of it only up to {percent(share)}"
+        return f"a smaller error only up to {percent(share)} of it"
     return f"{figure(share)} times that error" if share >= 1 else f"{percent(share)} of that error"
 
 
 def _lemma(found: GivenError) -> str:
     star = found.lemma.alpha_star
     verb = "allows it" if star > 1 else f"allows {percent(star)} of it"
-    return f"the lemma {verb}"
+    return f"the lemma alone {verb}"

@@ -26,6 +26,7 @@ from flexctl.view.inspection_rest import at_rest_json, rest_sentences
 from flexctl.view.inspection_table import inspection_table
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
+from flexctl.view.provenance import provenance
 from flexctl.view.request import design_basis, load_arm, read_pose
 
 Array = NDArray[np.float64]
@@ -95,7 +96,12 @@ def inspect_model(asked: Asked, model: str, pose: str) -> Result:
 
         return plot_inspection(found, answer)
 
-    return Result(answer=answer, table=lambda: inspection_table(answer), figure=figure)
+    return Result(
+        answer=answer,
+        table=lambda: inspection_table(answer),
+        figure=figure,
+        provenance=provenance(model),
+    )
 
 
 def inspect_arm(arm: Arm, basis: BasisChoice, pose: Mapping[str, float]) -> Inspection:

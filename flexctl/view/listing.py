@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flexctl.catalogue import Entry, list_designs, list_models
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
+from flexctl.view.provenance import provenance
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,7 +24,7 @@ def list_files(asked: Asked) -> Result:
             {**_described(entry), "model": entry.model, "method": entry.method} for entry in designs
         ],
     }
-    return Result(answer=answer, table=lambda: _table(models, designs))
+    return Result(answer=answer, table=lambda: _table(models, designs), provenance=provenance())
 
 
 def _described(entry: Entry) -> dict[str, Any]:

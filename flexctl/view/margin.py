@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flexctl.catalogue import Arm, load_design
+from flexctl.catalogue import Arm
 from flexctl.catalogue.ratios import load_ratios
 from flexctl.errors import InputError
 from flexctl.loop.margin.as_json import bias_json, margin_json, remedies_json
@@ -26,9 +26,11 @@ from flexctl.view.given_words import given_words
 from flexctl.view.margin_words import verdict
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets, progress
+from flexctl.view.provenance import Provenance, integration, provenance, redesigned
 from flexctl.view.request import (
     design_basis,
     load_arm,
+    load_gains,
     read_number,
     read_pose,
     truth_arm,
@@ -102,7 +104,14 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     answer["errors"] = sizes or None
     if drawn:
         answer["chart"] = plain(asdict(drawn))
-    return _result(answer, found, remedies, drawn, where)
+    made = provenance(
+        model,
+        [case.design],
+        gains=lambda: redesigned(case.arm, case.design, case.design_basis),
+        tolerances=integration(),
+        files=[stiffness] if stiffness else (),
+    )
+    return _result(answer, found, remedies, drawn, where, made)
 
 
 @contextmanager
@@ -122,6 +131,7 @@ def _result(
     remedies: Remedies | None,
     drawn: GainChart | DampingChart | None,
     where: str,
+    made: Provenance,
 ) -> Result:
     """Say how the answer is shown: libraries that draw are loaded when it is."""
 
@@ -135,12 +145,13 @@ def _result(
 
         return plot_chart(drawn) if drawn else plot_margin(found, where)
 
-    return Result(answer=answer, table=table, figure=figure)
+    return Result(answer=answer, table=table, figure=figure, provenance=made)
 
 
 def _case(asked: Asked, model: str, word: str, *, path: int, unknown_damping: bool) -> Case:
     """Load what is asked for; its remedies are judged at a few poses of the motion."""
-    arm, design = load_arm(model, asked), load_design(word)
+    arm = load_arm(model, asked)
+    design = load_gains(word, arm)
     basis, as_it_is = design_basis(asked), truth_arm(arm, asked)
     return Case(
         arm=arm,

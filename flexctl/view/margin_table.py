@@ -51,14 +51,16 @@ def margin_table(
 
 
 def _remedies(found: Remedies, margin: Margin) -> Table:
-    """Say of every remedy how much of it bears what is needed, or that none does."""
-    where = "at the final pose and on the way" if margin.path else "at the final pose"
-    table = plain_table(f"To bear an overestimate of {percent(found.wanted)} {where}", "", "", "")
+    """Say of every remedy how much of it is needed, or that none serves."""
+    where = "at the final pose and along the motion" if margin.path else "at the final pose"
+    table = plain_table(
+        f"What makes an overestimate of {percent(found.wanted)} tolerated {where}", "", "", ""
+    )
     bias = (
         "none does" if found.bias is None else percent(found.bias) if found.bias else "not needed"
     )
     ran = strays(found.bias_run) if found.bias_run else ""
-    table.add_row("K_hat on purpose off by", literal(bias), literal(ran))
+    table.add_row("underestimate of K_hat on purpose", literal(bias), literal(ran))
     searched = {
         "bandwidth of the joint gains, times": found.bandwidth,
         "effort of the second loop (at the final pose alone), times": found.second_loop,
@@ -72,12 +74,13 @@ def _remedies(found: Remedies, margin: Margin) -> Table:
 
 
 def _searched(searched: Requirement) -> tuple[str, str]:
-    """Answer and what it bears, or what the best one tried does."""
+    """Answer and what it tolerates, or what the best one tried does."""
     best = searched.best
     borne = ""
     if best is not None:
         borne = (
-            f"bears {borne_above(best.alpha_upper)} above, {borne_below(best.alpha_lower)} below"
+            f"tolerates {borne_above(best.alpha_upper)} above, "
+            f"{borne_below(best.alpha_lower)} below"
         )
     if searched.found is not None:
         edge = " (the first tried)" if searched.fails is None else ""
@@ -90,9 +93,9 @@ def _searched(searched: Requirement) -> tuple[str, str]:
 def _ends(found: Margin, answer: dict[str, Any], where: str) -> Table:
     title = (
         f"{found.model}, judged on {basis_words(answer['truth'])} per link and plane, "
-        f"{found.design} made on {basis_words(answer['basis'])}"
+        f"{found.design} designed on {basis_words(answer['basis'])}"
     )
-    table = plain_table(title, "stiffness", "is borne", "lost in", "of", "at rad/s")
+    table = plain_table(title, "stiffness", "tolerated", "limit", "of", "at rad/s")
     for label, borne, lost in _rows(found, where):
         table.add_row(*map(literal, (label, borne, *lost)))
     return table
@@ -147,8 +150,8 @@ def _rates(found: Margin, where: str) -> Table:
         "mode",
         "at rad/s",
         "decay 1/s",
-        "lost of it per 1 %",
-        "all lost, to first order, at",
+        "less of it per 1 %",
+        "no decay left at, to first order",
     )
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4))
     for rate in found.rates[:_N_RATES]:
@@ -174,7 +177,7 @@ def _independent(at: StructuredAt) -> Table:
     proof = f"proven so far: {found.stopped}" if found.stopped else proof
     title = (
         f"Independent errors at {at.where}: all of {', '.join(map(range_words, at.guaranteed))} "
-        f"together are borne ({proof}; mu peak {found.mu_peak:.4g} {_at(found.frequency)})"
+        f"together are tolerated ({proof}; mu peak {found.mu_peak:.4g} {_at(found.frequency)})"
     )
     table = plain_table(title, "worst case found, error of", "size", numeric=(1,))
     if worst is None:
@@ -203,8 +206,8 @@ def _at(frequency: float) -> str:
 
 
 def _orders(found: Margin, where: str) -> Table:
-    title = f"The gain set made on other plants, {where}"
-    columns = ("made on", "overestimates borne", "underestimates", "lemma", "lost in")
+    title = f"The gain set designed on other plants, {where}"
+    columns = ("designed on", "overestimate tolerated", "underestimate", "lemma", "limit")
     table = plain_table(title, *columns)
     for order in found.orders:
         table.add_row(*map(literal, _order(order)))

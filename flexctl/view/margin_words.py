@@ -7,8 +7,10 @@ import numpy as np
 from flexctl.loop.margin.guaranteed import Guaranteed
 from flexctl.loop.margin.interval import Loss
 from flexctl.loop.margin.mode_names import in_words
+from flexctl.loop.margin.path_growth import NO_GROWTH
 from flexctl.loop.margin.record import Margin, PoseMargin
 from flexctl.loop.verdict_json import basis_json
+from flexctl.loop.wording import times
 from flexctl.view.request import basis_words
 
 ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may leave out all
@@ -52,6 +54,10 @@ def range_words(borne: Guaranteed) -> str:
 
 def loss_words(loss: Loss) -> str:
     """Say what is lost: ``flutter of link3's first mode in x at 127 rad/s``."""
+    if loss.ends == "torque":
+        return f"the torque limit of {in_words(loss.mode)}, which no longer holds the arm"
+    if loss.ends == "fold":
+        return f"the equilibrium ends, by {in_words(loss.mode)}"
     swing = f" at {loss.frequency:.3g} rad/s" if loss.frequency else ""
     return f"{loss.kind} of {in_words(loss.mode)}{swing}"
 
@@ -82,15 +88,21 @@ def verdict(found: Margin, where: str, advice: str = "") -> str:
 
 def _said(found: Margin, where: str, advice: str) -> str:
     name = f"{found.design} on {found.model}"
-    if not found.exact.unknowns and found.exact.upper is found.exact.lower is None:
-        said = f"{name}: the law computes with no stiffness, so that no error of it undoes the loop"
-        return f"{said}; the lemma is not about such a law.{_unmoved(found)}"
+    if _no_stiffness(found):
+        said = f"{name}: the law computes with no stiffness, so that no error of it matters"
+        return f"{said}; the lemma does not apply to such a law.{_unmoved(found)}"
     if not found.exact.alpha_upper:
         first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
         return first + _zero(found) + "".join(_rest(found, where, advice))
     known = "the damping unknown to it" if found.unknown_damping else "the stated damping"
-    first = f"With {known} {name} bears {_above(found, where)}{_above_on_the_way(found)}"
+    first = f"With {known} {name} tolerates {_above(found, where)}{_above_moving(found)}"
     return f"{first}. " + "".join(_rest(found, where, advice))
+
+
+def _no_stiffness(found: Margin) -> bool:
+    """Whether the exact margin has nothing to depend on; a followed one has no unknowns either."""
+    exact = found.exact
+    return exact.proven and not exact.unknowns and exact.upper is exact.lower is None
 
 
 def _zero(found: Margin) -> str:
@@ -102,7 +114,9 @@ def _zero(found: Margin) -> str:
 def _rest(found: Margin, where: str, advice: str) -> tuple[str, ...]:
     return (
         f"{_below(found, where)}. ",
-        f"{_belief(found)}.",
+        _growth(found),
+        _followed(found),
+        f"{_lemma(found)}.",
         advice,
         _unmoved(found),
     )
@@ -113,59 +127,83 @@ def _above(found: Margin, where: str) -> str:
     if upper is None:
         return f"any overestimate of the stiffness {where}"
     size = percent(upper.alpha)
-    return f"a stiffness overestimate of {size} {where} (lost in {loss_words(upper)})"
+    return f"a stiffness overestimate of up to {size} {where} (limit: {loss_words(upper)})"
 
 
-def _above_on_the_way(found: Margin) -> str:
+def _above_moving(found: Margin) -> str:
+    """Say how much less is tolerated at the worst pose of the motion, held still."""
     worst = found.worst
     if worst is None or worst.interval is None:
         return ""
     there, here = worst.interval, found.exact.alpha_upper
     if there.upper is None or there.alpha_upper >= here:
-        return ", and no less on the way"
+        return ", and no less at any pose of the motion"
     if there.alpha_upper >= _LESS * here:
-        return ", and about the same on the way"
-    size = percent(there.upper.alpha) if there.upper.alpha else "none at all"
-    only = "only " if there.upper.alpha else ""
-    return f", but {only}{size} on the way (t = {worst.t:.3g} s, {loss_words(there.upper)})"
+        return ", and about the same at all poses of the motion"
+    size = f"only {percent(there.upper.alpha)}" if there.upper.alpha else "none"
+    place = f"held still at t = {worst.t:.3g} s of the motion"
+    return f", but {size} {place} ({loss_words(there.upper)})"
 
 
 def _below(found: Margin, where: str) -> str:
     ends = [(found.exact.alpha_lower, found.exact.lower, where)]
     if (pose := found.worst_below) and pose.interval:
-        here = f"on the way (t = {pose.t:.3g} s)"
+        here = f"held still at t = {pose.t:.3g} s of the motion"
         ends.append((pose.interval.alpha_lower, pose.interval.lower, here))
     alpha, loss, place = max(ends, key=lambda end: end[0])
     if loss is None or -alpha >= ALMOST_ALL:
-        return "It bears any underestimate"
+        return "It tolerates any underestimate"
     if not alpha:
-        return f"It bears no underestimate {place}: {loss_words(loss)}"
-    return f"It bears underestimates up to {percent(-alpha)}, lost {place} in {loss_words(loss)}"
+        return f"It tolerates no underestimate {place}: {loss_words(loss)}"
+    size = percent(-alpha)
+    return f"It tolerates underestimates of up to {size} (limit: {loss_words(loss)}, {place})"
 
 
-def _belief(found: Margin) -> str:
-    """Say which of the two margins to believe, and why."""
+def _growth(found: Margin) -> str:
+    """Say what comes of an error of 10 % in the time that the motion lasts."""
+    growth = found.path_growth
+    if growth is None:
+        return ""
+    asked, time = percent(growth.error), f"the motion of {growth.duration:.3g} s"
+    if growth.factor < NO_GROWTH:
+        return f"At {asked} poses are unstable, but during {time} no small disturbance grows. "
+    return f"At {asked} a small disturbance grows by up to {times(growth.factor)} during {time}. "
+
+
+def _followed(found: Margin) -> str:
+    """Say it where limits are no theorem."""
+    known = [found.exact, *(pose.interval for pose in found.path if pose.interval)]
+    if all(interval.proven for interval in known):
+        return ""
+    return (
+        "The equilibrium moves with the error under gravity: limits were followed with it in "
+        "steps, not proven. "
+    )
+
+
+def _lemma(found: Margin) -> str:
+    """Say which of the two margins to use, and why."""
     least = least_upper(found)
     star, order = found.lemma.alpha_star, _order(found)
     if np.isinf(star):
         if np.isinf(least):
-            return f"The lemma sees no limit either (alpha* infinite, {order})"
-        return f"The lemma sees nothing of it (alpha* infinite, {order}): it leaves out joint error"
+            return f"The lemma has no limit either (alpha* infinite, {order})"
+        return f"The lemma has no limit (alpha* infinite, {order}), as it leaves out joint error"
     lemma = f"the lemma's {percent(star)} ({order})"
     if least > star:
-        what = "is about the flexible block alone and limits nothing here"
-        return f"{lemma[0].upper()}{lemma[1:]} {what}: the exact margin has all terms"
+        what = "concerns the flexible block alone and does not limit this loop"
+        return f"{lemma[0].upper()}{lemma[1:]} {what}"
     if not least:
         return f"{lemma[0].upper()}{lemma[1:]} is not a margin: it leaves out the joint error"
     why = "which leaves out joint error and damping"
-    return f"Believe this, which has all terms, not {lemma}, {why}"
+    return f"Use this margin, which has all terms, not {lemma}, {why}"
 
 
 def least_upper(found: Margin) -> float:
     """Return the least upper end [-] of the judged pose and the motion."""
     worst = found.worst
-    on_the_way = worst.interval.alpha_upper if worst and worst.interval else np.inf
-    return min(found.exact.alpha_upper, on_the_way)
+    moving = worst.interval.alpha_upper if worst and worst.interval else np.inf
+    return min(found.exact.alpha_upper, moving)
 
 
 def _unmoved(found: Margin) -> str:
@@ -182,4 +220,4 @@ def _unstable(found: Margin) -> str:
     count = "every" if len(lost) == len(found.path) else f"{len(lost)} of {len(found.path)}"
     poses = "pose" if count == "every" else "poses"
     first = f"at t = {lost[0].t:.3g} s {grown(lost[0])}"
-    return f"Unstable without any error at {count} {poses} on the way: {first}. "
+    return f"Unstable without any error at {count} {poses} of the motion, held still: {first}. "

@@ -100,7 +100,7 @@ def _limits(evaluation: Evaluation) -> Any:
 
 
 def _borne(key: str, witness: str) -> Reader:
-    """Read the error that is borne; infinity where nothing limits it, which is null in JSON too.
+    """Read the tolerated error; infinity where nothing limits it, which is null in JSON too.
 
     None where there is no exact margin, or nothing at `witness`, which says that there is one.
     """
@@ -135,7 +135,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
     ),
     "Where it rests": (
         _Metric(
-            label="tip beside its reference",
+            label="tip offset from its reference",
             unit="mm",
             meaning="distance of the tip at rest from where it is with the joints at the reference",
             read=_at("rest", "tip_offset"),
@@ -143,7 +143,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             better=min,
         ),
         _Metric(
-            label="joints beside theirs",
+            label="joint offsets",
             unit="{joint}",
             meaning="joint by joint, at rest minus reference",
             read=_at("rest", "offset"),
@@ -210,14 +210,14 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
     ),
     "Stability at the final pose": (
         _Metric(
-            label="slowest eigenvalue",
+            label="spectral abscissa",
             unit="1/s",
             meaning="largest real part of the linearised truth loop; above 0 it is unstable",
             read=_at("stability", "spectral_abscissa"),
             better=min,
         ),
         _Metric(
-            label="slowest along the motion",
+            label="spectral abscissa along the motion",
             unit="1/s",
             meaning="the same at rest at the worst pose of the motion, without the second loop",
             read=_largest("stability", "path_spectral_abscissa"),
@@ -225,7 +225,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             missing="no rest at a pose",
         ),
         _Metric(
-            label="slowest on the finest truth",
+            label="spectral abscissa, finest truth",
             unit="1/s",
             meaning="the same at the final pose on the finest truth, of order 8 at least",
             read=lambda e: (_at("spillover", "spectral_abscissa")(e) or [None])[-1],
@@ -240,7 +240,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             better=max,
         ),
         _Metric(
-            label="settled from truth order",
+            label="converged from truth order",
             unit="",
             meaning="order from which on a finer truth changes the eigenvalue by less than 1 %",
             read=_at("stability", "settles_at_order"),
@@ -294,24 +294,33 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             better=min,
         ),
     ),
-    "Stiffness overestimate that is borne": (
+    "Stiffness overestimate tolerated": (
         _Metric(
             label="at the final pose",
             unit="%",
-            meaning="exact: K_hat/K - 1 at which the loop becomes unstable, see flexctl margin",
+            meaning="K_hat/K - 1 at which the loop becomes unstable, see flexctl margin",
             read=_borne("alpha_upper", "alpha_lower"),
             factor=100.0,
             better=max,
             missing="unstable",
         ),
         _Metric(
-            label="on the way",
+            label="at the worst pose of the motion",
             unit="%",
-            meaning="the same at the worst pose of the motion, without the second loop",
+            meaning="the same at the pose of the motion that tolerates least, held still, without "
+            "the second loop",
             read=_borne("path_alpha_upper", "path_t"),
             factor=100.0,
             better=max,
             missing="unstable",
+        ),
+        _Metric(
+            label="growth over the motion at 10 %",
+            unit="",
+            meaning="largest factor by which a small disturbance grows over the motion with an "
+            "overestimate of 10 %; asked only where a pose does not tolerate that",
+            read=_at("stiffness", "exact", "path_growth"),
+            better=min,
         ),
     ),
     "Cost of the law": (

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flexctl import storage
 from flexctl.errors import InputError
 from flexctl.view.options import Asked
 from flexctl.view.requirements import Requirement
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 FIGURES = (".svg", ".png", ".pdf")
 written: list[Path] = []  # by this command, so that an interrupt can say what is there
+said: list[str] = []  # warnings of this command, for the files it writes
 _PIPE_WIDTH = 140  # columns of a table where there is no terminal
 
 
@@ -36,6 +38,8 @@ class Result:
         Makes what a person reads.
     figure
         Makes the figure of --plot; None where the command has none.
+    provenance
+        Describes what the answer was made of.
     writers
         Further formats of --out by suffix; .json is always there.
     """
@@ -44,6 +48,7 @@ class Result:
     table: Callable[[], RenderableType]
     figure: Callable[[], Figure] | None = None
     writers: Mapping[str, Callable[[Path], None]] = field(default_factory=dict)
+    provenance: Callable[[], Mapping[str, Any]] = dict
 
 
 def deliver(result: Result, asked: Asked, requirements: Sequence[Requirement]) -> int:
@@ -51,9 +56,11 @@ def deliver(result: Result, asked: Asked, requirements: Sequence[Requirement]) -
     from flexctl.loop import plain
 
     answer = plain(result.answer)
+    if asked.json or asked.out or requirements:
+        answer |= {"warnings": [*said], "provenance": result.provenance()}
     failures = [requirement.failure(answer) for requirement in requirements]
     if asked.out:
-        writers = {".json": lambda path: path.write_text(_json(answer)), **result.writers}
+        writers = {".json": lambda path: path.write_text(_json(answer), "utf-8"), **result.writers}
         with replacing(asked.out) as path:
             writers[asked.out.suffix.lower()](path)
     if asked.plot and result.figure:
@@ -95,17 +102,19 @@ def check_target(option: str, path: Path | None, suffixes: Sequence[str]) -> Non
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a path beside `path` to write to, which takes its place only when all went well."""
-    target = Path(os.path.realpath(path))
-    draft = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
+    """Give a path beside `path` to write to, which takes its place only when all went well.
+
+    Raises
+    ------
+    InputError
+        With the path and the reason where it cannot be written; nothing is left behind then.
+    """
     try:
-        yield draft
-        os.replace(draft, target)
-        written.append(path)
+        with storage.replacing(path) as draft:
+            yield draft
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        draft.unlink(missing_ok=True)
+    written.append(path)
 
 
 def _json(answer: Any) -> str:
@@ -113,11 +122,12 @@ def _json(answer: Any) -> str:
 
 
 def console() -> Console:
-    """Make a console as wide as the terminal, or wide enough for tables in a pipe."""
+    """Make a console as wide as the terminal, in a pipe as COLUMNS says or enough for tables."""
     from rich.console import Console
 
     out = Console(highlight=False)
-    return out if out.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+    wide = out.is_terminal or os.environ.get("COLUMNS", "").isdigit()
+    return out if wide else Console(highlight=False, width=_PIPE_WIDTH)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from flexctl.loop import Comparison, Evaluation
 from flexctl.plant import assemble_plant
 from flexctl.view import figures
 from flexctl.view.metrics import metric_rows, ranked
+from flexctl.view.output import said
 from flexctl.view.request import basis_words
 from flexctl.view.signals import motion_end
 from flexctl.view.style import Canvas, Look, new_figure, split, styled, to_data_url
@@ -48,6 +50,7 @@ def render_report(
     arm: Arm,
     faces: Mapping[str, Look],
     band: float,
+    made: str = "{}",
 ) -> str:
     """Render a comparison as HTML that refers to nothing outside itself.
 
@@ -63,6 +66,8 @@ def render_report(
         How every design is drawn.
     band
         Tip error within which it counts as settled [m].
+    made
+        What the comparison was made of, as JSON.
     """
     columns = ranked(answer)
     environment = Environment(
@@ -79,6 +84,8 @@ def render_report(
         pictures=list(_pictures(comparison, arm, faces, band)),
         assumptions=_assumptions(comparison.evaluations),
         version=__version__,
+        made=json.dumps(json.loads(made), indent=1, ensure_ascii=False),
+        warnings=said,
     )
 
 
@@ -117,29 +124,29 @@ def _pictures(
     curves = figures.make_curves(evaluations, faces, band)
     if curves:
         yield _picture(
-            "Does the tip arrive, and does it ring?",
+            "Tip error and residual vibration",
             f"Distance of the tip from where it should be: during the motion from the tip of the "
             f"rigid arm, after it (dotted line) from the tip at rest with its static sag. A "
             f"design has settled where its thick line, the largest error still to come, falls "
-            f"below the green band's edge at {1e3 * band:g} mm; a line that stays above it rings "
-            f"on. The last tenth of the rest is too short to tell and has no thick line.",
+            f"below the green band's edge at {1e3 * band:g} mm; a line that stays above it keeps "
+            f"oscillating. The last tenth of the rest is too short to tell and has no thick line.",
             (10.0, 4.0),
             lambda canvas: figures.plot_tip_error(canvas, curves),
         )
     if any(e.stability is not None for e in evaluations):
         yield _picture(
-            "How far is it from instability?",
+            "Closed-loop eigenvalues",
             "Closed-loop eigenvalues of the linearised truth loop at the final pose, upper half "
             "plane. Further left decays faster; dotted rays are lines of equal damping ratio. "
-            "Whatever lies in the red half grows.",
+            "Eigenvalues in the red half are unstable.",
             (10.0, 4.6),
             lambda canvas: figures.plot_poles(canvas, evaluations, faces),
         )
         yield _picture(
-            "What does the loop bear at its actuators?",
+            "Stability margins at the actuators",
             "Worst joint's gain, phase and delay margin with the other joints closed, and the "
-            "disk margin for all joints at once. Longer bars are safer; short ones say that "
-            "little modelling error or delay is enough to lose stability.",
+            "disk margin for all joints at once. Longer bars are safer; with short ones a "
+            "small modelling error or delay destabilises.",
             (10.0, 0.9 + 0.38 * len(evaluations)),
             lambda canvas: figures.plot_margins(canvas, evaluations, faces),
         )

@@ -11,6 +11,7 @@ from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.papers import PAPERS, claims_of
 from flexctl.view.papers.claim import Claim
+from flexctl.view.provenance import provenance
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,7 +31,7 @@ def reproduce_paper(asked: Asked, paper: str) -> Result:
         raise InputError(f"PAPER: wanted a paper ({nearest(paper, PAPERS)}), came {paper!r}")
     check_targets(asked)
     answer = reproduction_json(paper, _computed(paper))
-    return Result(answer=answer, table=lambda: _table(answer))
+    return Result(answer=answer, table=lambda: _table(answer), provenance=provenance())
 
 
 def _computed(paper: str) -> list[Claim]:

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from flexctl.catalogue import Arm, BasisChoice, apply_settings, load_model, with_options
+from flexctl.catalogue import (
+    Arm,
+    BasisChoice,
+    Design,
+    apply_settings,
+    load_design,
+    load_model,
+    odd_motion,
+    odd_numbers,
+    with_options,
+)
 from flexctl.catalogue.refusals import build
-from flexctl.errors import InputError
+from flexctl.errors import FlexctlWarning, InputError
 from flexctl.loop import default_truth
 from flexctl.view.options import Asked
 
 
 def load_arm(model: str, asked: Asked) -> Arm:
-    """Load a model and change it as asked, in design and truth alike."""
+    """Load a model and change it as asked, in design and truth alike; warn of odd numbers."""
     arm = apply_settings(load_model(model), asked.settings, option="--set")
-    return with_options(arm, foreshortening=asked.foreshortening, damping=asked.damping)
+    arm = with_options(arm, foreshortening=asked.foreshortening, damping=asked.damping)
+    for line in odd_numbers(arm):
+        warnings.warn(line, FlexctlWarning, stacklevel=2)
+    return arm
+
+
+def load_gains(word: str, arm: Arm) -> Design:
+    """Load a design for an arm; warn of a motion in what look like degrees."""
+    design = load_design(word)
+    for line in odd_motion(design, arm):
+        warnings.warn(line, FlexctlWarning, stacklevel=2)
+    return design
 
 
 def truth_arm(arm: Arm, asked: Asked) -> Arm:

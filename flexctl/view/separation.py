@@ -1,4 +1,4 @@
-"""``flexctl separation``: how soft an arm may be before a composite design loses it."""
+"""``flexctl separation``: how soft an arm may be before a composite design is unstable on it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexctl.catalogue import load_design
 from flexctl.loop import Separation, find_separation
 from flexctl.loop.separation.record import Bound
 from flexctl.loop.softening import FixedDamping
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets, progress
-from flexctl.view.request import basis_words, design_basis, load_arm, truth_arm, truth_basis
+from flexctl.view.provenance import provenance, redesigned
+from flexctl.view.request import (
+    basis_words,
+    design_basis,
+    load_arm,
+    load_gains,
+    truth_arm,
+    truth_basis,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -21,7 +28,8 @@ if TYPE_CHECKING:
 def separate(asked: Asked, model: str, word: str, fixed_damping: FixedDamping) -> Result:
     """Find what `flexctl separation` prints."""
     check_targets(asked)
-    arm, design = load_arm(model, asked), load_design(word)
+    arm = load_arm(model, asked)
+    design = load_gains(word, arm)
     basis, as_it_is = design_basis(asked), truth_arm(arm, asked)
     with progress() as say:
         found = find_separation(
@@ -42,7 +50,10 @@ def separate(asked: Asked, model: str, word: str, fixed_damping: FixedDamping) -
 
         return plot_separation(found)
 
-    return Result(answer=answer, table=lambda: _table(found, answer), figure=figure)
+    made = provenance(model, [design], gains=lambda: redesigned(arm, design, basis))
+    return Result(
+        answer=answer, table=lambda: _table(found, answer), figure=figure, provenance=made
+    )
 
 
 def verdict(found: Separation) -> str:
@@ -50,22 +61,26 @@ def verdict(found: Separation) -> str:
     worst, name = found.worst, f"{found.design} on {found.model}"
     where = f"on {worst.order} {found.truth.kind}, at the pose of t = {worst.t:.3g} s"
     if worst.why:
-        return f"{name}: no stiffness makes the loop stable {where}: {worst.why}."
+        return f"{name}: the loop is stable at no stiffness {where}: {worst.why}."
     if worst.refused:
-        down = f"no loss of stability down to {worst.s_star:.4g} of the arm's stiffness"
-        return f"{name}: {down}; softer: {worst.refused}."
+        down = f"stable down to {worst.s_star:.3g} times the arm's stiffness"
+        return f"{name}: {down}; softer arms were not judged: {worst.refused}."
     if not worst.s_star and not worst.exact:
         return f"{name}: no loss of stability was found at any stiffness that was tried."
     if not worst.s_star:
         return f"{name}: the loop is stable at every stiffness."
     crossing = f"{_crossing(worst)} {_swing(worst)} becomes unstable"
     if worst.s_star < 1:
-        down = f"stable down to {worst.s_star:.4g} of the arm's stiffness"
-        return f"{name}: {down}; there {crossing} ({where})."
-    own = "unstable" if found.stable is False else "not on the safe side, though stable as it is,"
+        down = f"stable down to {worst.s_star:.3g} times the arm's stiffness"
+        return f"{name}: {down}; below it {crossing} ({where})."
+    own = (
+        "unstable"
+        if found.stable is False
+        else "stable as it is, but not at every higher stiffness,"
+    )
     return (
-        f"{name}: {own} although both subsystems are stable: it would take more than "
-        f"{worst.s_star:.4g} times the stiffness to separate the time scales ({crossing} {where})."
+        f"{name}: {own} although both subsystems are stable: the time scales separate only above "
+        f"{worst.s_star:.3g} times the arm's stiffness (below it {crossing} {where})."
     )
 
 
@@ -75,7 +90,7 @@ def _crossing(bound: Bound) -> str:
 
 def _swing(bound: Bound) -> str:
     """Say how fast what crosses swings, or that it does not."""
-    return f"at {bound.frequency:.4g} rad/s" if bound.frequency else "without swinging"
+    return f"at {bound.frequency:.3g} rad/s" if bound.frequency else "without oscillating"
 
 
 def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
@@ -85,7 +100,7 @@ def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
 
     title = (
         f"{found.model}, judged on {basis_words(answer['truth'])} per link and plane, "
-        f"{found.design} made on {basis_words(answer['basis'])}"
+        f"{found.design} designed on {basis_words(answer['basis'])}"
     )
     table = plain_table(title, "", "", "")
     for label, value, unit in _rows(found):
@@ -106,7 +121,7 @@ def _rows(found: Separation) -> list[tuple[str, str, str]]:
     worst = found.worst
     label = "stiffness factor s* where stability is lost"
     if worst.refused:
-        label = "stiffness factor s down to which it is not lost"
+        label = "stiffness factor s down to which it is stable"
     rows = [(label, _number(worst.s_star), "of the arm's")]
     if np.isfinite(worst.frequency):
         rows += [

@@ -165,8 +165,12 @@ def _stacked(by_line: Any, lines: tuple[str, ...], run: Trajectory) -> Array:
 
 
 def write_netcdf(path: Path, dataset: xr.Dataset) -> None:
-    """Write a data set as NetCDF 4."""
-    dataset.to_netcdf(path, engine="h5netcdf")
+    """Write a data set as NetCDF 4.
+
+    It is made in memory: HDF5 ends the process with a segmentation fault when a disk is full, as
+    what it could not flush is flushed once more when its objects are deleted.
+    """
+    path.write_bytes(dataset.to_netcdf(engine="h5netcdf"))
 
 
 def write_csv(path: Path, run: Trajectory) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexctl import __version__, checks
-from flexctl.catalogue import load_design
-from flexctl.design import design_controller
+from flexctl.design import design_controller, gains_used
 from flexctl.errors import InputError
 from flexctl.loop import (
     ClosedLoop,
@@ -24,10 +23,12 @@ from flexctl.loop import (
 from flexctl.loop.verdict_json import basis_json
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
+from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import (
     basis_words,
     design_basis,
     load_arm,
+    load_gains,
     read_numbers,
     truth_arm,
     truth_basis,
@@ -81,6 +82,12 @@ def simulate_design(
             _animate(loop, run, animate)
     answer = simulation_json(loop, run, wanted, asked)
     arm = loop.truth.arm
+    made = provenance(
+        model,
+        [loop.controller.design],
+        gains=lambda: {answer["design"]: gains_used(loop.controller)},
+        tolerances=integration(tolerance, asked.integrator, asked.step),
+    )
     facts = {"model": arm.name, "design": answer["design"], "flexctl": __version__}
     sprung = list(wind_up(run))
 
@@ -94,9 +101,12 @@ def simulate_design(
         table=lambda: _table(answer, torque_units(arm), sprung),
         figure=figure,
         writers={
-            ".nc": lambda path: write_netcdf(path, to_dataset(run, arm, facts)),
+            ".nc": lambda path: write_netcdf(
+                path, to_dataset(run, arm, {**facts, "provenance": as_text(made)})
+            ),
             ".csv": lambda path: write_csv(path, run),
         },
+        provenance=made,
     )
 
 
@@ -203,7 +213,8 @@ def _energy(run: Trajectory) -> dict[str, float]:
 
 
 def _close(asked: Asked, model: str, design: str) -> ClosedLoop:
-    arm, gains = load_arm(model, asked), load_design(design)
+    arm = load_arm(model, asked)
+    gains = load_gains(design, arm)
     basis = design_basis(asked) or gains.basis
     truth = truth_basis(arm, basis, asked)
     controller = design_controller(arm, gains, basis)

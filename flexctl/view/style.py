@@ -104,9 +104,11 @@ def new_figure(width: float, height: float) -> Figure:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure as .svg, .png or .pdf, without date, complete or not at all."""
-    kind = path.suffix.lower().removeprefix(".")
-    with styled(), replacing(path) as draft:
-        figure.savefig(draft, format=kind, metadata=_metadata(kind))
+    kind, drawn = path.suffix.lower().removeprefix("."), io.BytesIO()
+    with styled():  # in memory: what writes PDF hides why a file could not be written
+        figure.savefig(drawn, format=kind, metadata=_metadata(kind))
+    with replacing(path) as draft:
+        draft.write_bytes(drawn.getvalue())
 
 
 def to_data_url(figure: Figure) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexctl.catalogue import Design, load_design
+from flexctl.catalogue import Design
 from flexctl.design import design_controller
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, close_loop, plain, simulate
@@ -28,9 +28,11 @@ from flexctl.loop.tracking import (
 from flexctl.loop.verdict_json import basis_json
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets, progress
+from flexctl.view.provenance import Provenance, as_text, integration, provenance, redesigned
 from flexctl.view.request import (
     design_basis,
     load_arm,
+    load_gains,
     read_number,
     truth_arm,
     truth_basis,
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
 _OWN = ("basis", "truth", "branches", "frozen", "places", "frozen_places", "n_matrices")
 _N_RUN = 2001  # samples of the run whose loops are linearised
 _INSTANT = (
-    "; what varies in time is frozen at each instant, so that these eigenvalues alone decide "
-    "nothing about stability"
+    "; the time-varying loop is frozen at each instant, so that these eigenvalues alone do not "
+    "decide stability"
 )
 _SAID = {
     "run": f"exact Jacobians on the nonlinear run{_INSTANT}",
@@ -88,7 +90,7 @@ def track_design(
     if request and motion:
         raise InputError(f"--motion: wanted none with --over, came {motion}")
     others = [read_beside(text, asked) for text in beside]
-    design = load_design(word)
+    design = load_gains(word, load_arm(model, asked))
     if design.open_loop:
         raise InputError(f"{design.label}: wanted a design with feedback, came {design.method}")
     found: list[Followed] = []
@@ -101,10 +103,16 @@ def track_design(
                 how = found[0].how if found else motion
                 own = _along(one, model, design, how, points, say, fields=bool(others))
             found.append(own)
-    return _result(found, model, design)
+    made = provenance(
+        model,
+        [design],
+        gains=lambda: redesigned(load_arm(model, asked), design, design_basis(asked)),
+        tolerances=integration(),
+    )
+    return _result(found, model, design, made)
 
 
-def _result(found: Sequence[Followed], model: str, design: Design) -> Result:
+def _result(found: Sequence[Followed], model: str, design: Design, made: Provenance) -> Result:
     first, *others = found
     answer = _answer(first, model, design)
     twins = [find_alike(first.moving, other.moving) for other in others]
@@ -133,8 +141,9 @@ def _result(found: Sequence[Followed], model: str, design: Design) -> Result:
         figure=figure,
         writers={
             ".csv": lambda path: write_csv(path, kept),
-            ".nc": lambda path: write_netcdf(path, kept),
+            ".nc": lambda path: write_netcdf(path, kept, as_text(made)),
         },
+        provenance=made,
     )
 
 

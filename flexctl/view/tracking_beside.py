@@ -64,7 +64,7 @@ def side_by_side(name: str, twins: Sequence[Twin]) -> str:
     off = [twin.ratio[twin.index >= 0] - 1 for twin in twins]
     every = np.concatenate([*off, np.zeros(0)])
     if not len(every):
-        return f"{name}: no motion is alike."
+        return f"{name}: no mode corresponds."
     low, high = float(every.min()), float(every.max())
     if max(-low, high) <= _LOUD:
         return f"{name}: imaginary parts are the same within {_percent(_LOUD)}."
@@ -79,7 +79,7 @@ def side_by_side(name: str, twins: Sequence[Twin]) -> str:
     least, most = (twin.branch.label for twin in extremes)
     return (
         f"{name}: imaginary parts are up to {_percent(-low)} lower ({least}) and up to "
-        f"{_percent(high)} higher ({most}) where motions are alike."
+        f"{_percent(high)} higher ({most}) among corresponding modes."
     )
 
 

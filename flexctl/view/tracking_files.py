@@ -10,6 +10,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.loop.tracking import Tracked
+from flexctl.view import signals
 
 
 def write_csv(path: Path, kept: Sequence[tuple[Tracked, Tracked | None]]) -> None:
@@ -43,16 +44,19 @@ def _columns(prefix: str, tracked: Tracked) -> Iterator[tuple[str, Array]]:
         yield f"{prefix}{k} {branch.label}.im", branch.values.imag
 
 
-def write_netcdf(path: Path, kept: Sequence[tuple[Tracked, Tracked | None]]) -> None:
+def write_netcdf(path: Path, kept: Sequence[tuple[Tracked, Tracked | None]], made: str) -> None:
     """Write `re` and `im` [1/s] by branch and parameter, those at rest as `frozen_re` and so on.
 
-    Those of further discretisations are `beside1_re`, `beside1_frozen_re`, ...
+    Those of further discretisations are `beside1_re`, `beside1_frozen_re`, ...; the attribute
+    `provenance` is `made`, what all was made of.
     """
     import xarray as xr
 
     moving = kept[0][0]
     units = {"units": "s"} if moving.parameter == "t" else {}
-    data = xr.Dataset(coords={moving.parameter: (moving.parameter, moving.s, units)})
+    data = xr.Dataset(
+        coords={moving.parameter: (moving.parameter, moving.s, units)}, attrs={"provenance": made}
+    )
     for prefix, tracked in _named(kept):
         values = np.array([branch.values for branch in tracked.branches])
         where = (f"{prefix}branch", moving.parameter)
@@ -60,4 +64,4 @@ def write_netcdf(path: Path, kept: Sequence[tuple[Tracked, Tracked | None]]) -> 
         data = data.assign_coords({f"{prefix}label": (f"{prefix}branch", labels)})
         data[f"{prefix}re"] = (where, values.real, {"units": "1/s"})
         data[f"{prefix}im"] = (where, values.imag, {"units": "1/s"})
-    data.to_netcdf(path, engine="h5netcdf")
+    signals.write_netcdf(path, data)

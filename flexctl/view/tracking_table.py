@@ -28,7 +28,7 @@ def tracking_table(
     twins: Sequence[Sequence[Twin]] = (),
 ) -> RenderableType:
     """Put the slow branches, other discretisations and where branches meet under each other."""
-    made = f"{answer['design']} made on {basis_words(answer['basis'])}"
+    made = f"{answer['design']} designed on {basis_words(answer['basis'])}"
     title = f"{answer['model']} on {basis_words(answer['truth'])} per link and plane, {made}"
     parts: list[RenderableType] = [_branches(moving, title)]
     if rest and rest is not moving:
@@ -109,11 +109,11 @@ def _verdict(moving: Tracked, rest: Tracked | None) -> str:
     k = int(grows.values.real.argmax())
     doubts = [_doubt(place, moving) for place in moving.unsafe]
     doubts += [_doubt(place, rest) for place in rest.unsafe] if rest and rest is not moving else []
-    sure = _doubts(doubts, unsafe[0].why) if unsafe else "All branches are joined safely."
+    sure = _doubts(doubts, unsafe[0].why) if unsafe else "All branches are joined with certainty."
     rate, at = float(grows.values.real[k]), f"{moving.parameter} = {moving.s[k]:.4g}"
     name = in_words(grows.label)
-    state = "grows most" if rate > 0 else "decays least"
-    return f"{sure} {name} {state}: {abs(rate):.4g} 1/s at {at}."
+    state = "Fastest growth" if rate > 0 else "Slowest decay"
+    return f"{sure} {state}: {name}, {abs(rate):.3g} 1/s at {at}."
 
 
 def _doubt(place: Place, tracked: Tracked) -> str:
@@ -124,6 +124,6 @@ def _doubt(place: Place, tracked: Tracked) -> str:
 def _doubts(places: Sequence[str], why: str) -> str:
     more = f" and {len(places) - 4} more" if len(places) > 4 else ""
     return (
-        f"Branches could not be joined safely at {', '.join(places[:4])}{more}: {why}; all others "
-        "are."
+        "Branches could not be joined with certainty at "
+        f"{', '.join(places[:4])}{more}: {why}; all others are."
     )

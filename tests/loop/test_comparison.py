@@ -80,8 +80,8 @@ def test_a_second_that_settles_well_before_the_first_is_said_to(comparison, seco
     )
     words = verdict([one, other], [one, other])
 
-    assert "Next comes other with" in words
-    assert ("but settles sooner, in 0.5 s." in words) == said
+    assert "Second: other with" in words
+    assert ("settling sooner, within 0.5 s." in words) == said
 
 
 def test_every_number_of_its_verdict_is_in_its_record(comparison):

@@ -107,5 +107,5 @@ def test_the_verdict_warns_of_thin_margins():
     truth = BasisChoice(kind="modes", order=2)
     result = compare(arm, [load_design("rrp-stiff")], truth_basis=truth, baseline=False)
 
-    assert "Beware" in result.verdict
+    assert "Warning" in result.verdict
     assert "margins are thin" in result.verdict

@@ -9,8 +9,8 @@ import scipy.optimize
 
 from flexctl.catalogue import BasisChoice, apply_settings
 from flexctl.design import design_controller
-from flexctl.errors import NoRestError
-from flexctl.loop import close_around, compare, find_rest
+from flexctl.errors import DesignError, NoRestError
+from flexctl.loop import close_around, compare, find_margin, find_rest
 from flexctl.loop.margin.families import payload_family
 from flexctl.loop.resting import describe_rest, why_not_held
 from flexctl.plant import assemble_plant
@@ -189,6 +189,15 @@ def test_the_smallest_torque_that_holds(make, limit, held):
 WEAK = "the actuators cannot hold the arm at rest at the end of the motion"
 
 
+def test_an_observer_that_knows_the_limit_hides_no_motor_that_is_too_weak(make):
+    # its law clips the torque itself: what it asks for at rest is what decides
+    law = LAWS["observer"](make)
+    strong, weak = (loop_of(vertical_link(make, limits={"torque": x}), law) for x in (30.0, 5.0))
+    resting = [describe_rest(x, find_rest(x, np.array([UP]), 0.0)) for x in (strong, weak)]
+    assert [x.holds for x in resting] == [True, False]
+    np.testing.assert_allclose(resting[1].holding_torque, resting[0].holding_torque, rtol=1e-9)
+
+
 def test_a_torque_that_cannot_be_held_on_the_way_fails_the_design(make):
     # from hanging down past the horizontal to upright: neither end asks for a torque
     link = {key: value for key, value in LINK.items() if key not in ("EI", "damping_ratio")}
@@ -203,3 +212,10 @@ def test_a_torque_that_cannot_be_held_on_the_way_fails_the_design(make):
     assert "joint1 needs" in judged.failed
     assert "its limit is 5 N m" in judged.failed
     assert found.ranking == ()
+
+
+def test_no_margin_is_given_of_an_arm_that_its_actuators_cannot_hold(make):
+    arm = vertical_link(make, limits={"torque": 8.0})
+    words = "margin: the actuators cannot hold the arm at this pose: joint1 needs 8.89 N m"
+    with pytest.raises(DesignError, match=words):
+        find_margin(arm, raised(make), truth_basis=TRUTH, n_path=0)

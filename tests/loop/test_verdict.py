@@ -14,8 +14,10 @@ import pytest
 
 from flexctl.errors import ComputationError
 from flexctl.loop.evaluation import Evaluation
+from flexctl.loop.margin.path_growth import PathGrowth
 from flexctl.loop.margins import Margins
 from flexctl.loop.performance import Effort, Residual, Tracking
+from flexctl.loop.resting import Resting
 from flexctl.loop.stability import Stability
 from flexctl.loop.verdict import verdict
 
@@ -26,10 +28,10 @@ DIMENSIONS = {
     "joint_error_max": "rad", "peak": "N m", "rms": "N m", "energy": "J",
     "saturated_seconds": "s", "poles": "1/s", "spectral_abscissa": "1/s",
     "path_spectral_abscissa": "1/s", "path_t": "s", "gain_db": "dB", "gain_up_db": "dB",
-    "gain_down_db": "dB", "phase_deg": "deg", "delay_seconds": "s",
-    "common_delay_seconds": "s", "disk_frequency": "rad/s",
+    "gain_down_db": "dB", "phase_deg": "deg", "delay_seconds": "s", "common_delay_seconds": "s",
+    "disk_frequency": "rad/s",
     "min_sampling_rate": "Hz", "crossing_frequency": "rad/s", "tip_offset": "m",
-    "holding_torque": "N m", "limit": "N m",
+    "holding_torque": "N m", "limit": "N m", "settle_within": "m", "offset": "rad",
 }  # fmt: skip
 
 
@@ -49,7 +51,7 @@ def evaluation(name, k=1.0, **changes):
         gain_down_db=np.array([9.7, 21.2, 12.8]) * k,
         phase_deg=np.array([47.3, 56.1, 39.4]) * k,
         delay_seconds=np.array([0.0191, 0.0133, 0.0277]) * k,
-        common_delay_seconds=0.00917 * k,
+        common_delay_seconds=0.0114 * k,
         disk=0.73 * k,
         disk_frequency=26.3 * k,
     )
@@ -76,14 +78,21 @@ def evaluation(name, k=1.0, **changes):
     )  # fmt: skip
 
 
-def stiffness(here, on_the_way, exact=True):
+def stiffness(here, on_the_way, exact=True, proven=True, growth=None):
     """A tolerance of the stiffness at the final pose and on the way; NaN: not known there."""
     end = SimpleNamespace(mode="link2.y.1", frequency=58.9)
-    interval = SimpleNamespace(alpha_upper=here, alpha_lower=-0.613, upper=end, lower=None)
+    interval = SimpleNamespace(
+        alpha_upper=here, alpha_lower=-0.613, upper=end, lower=None, proven=proven
+    )
     lemma = SimpleNamespace(lambda_max=7.7, alpha_star=0.0917, basis=None)
-    found = SimpleNamespace(exact=interval if exact else None, path_upper=on_the_way, path_t=0.811)
-    found.lemma = lemma
-    return found
+    return SimpleNamespace(
+        exact=interval if exact else None,
+        path_upper=on_the_way,
+        path_t=0.811,
+        path_proven=proven,
+        path_growth=growth,
+        lemma=lemma,
+    )
 
 
 def read(ranked, evaluations=None):
@@ -100,6 +109,7 @@ def read(ranked, evaluations=None):
 
 def once(answer):
     """Leave out what stands in the record twice by its nature, as the nearer of two limits."""
+    answer.pop("saturated_seconds")
     for part, keys in {"margins": ("gain_up_db", "gain_down_db"), "stability": ("poles",)}.items():
         for key in keys:
             (answer[part] or {}).pop(key, None)
@@ -190,34 +200,29 @@ THIN = {"disk": 0.2813, "phase_deg": np.array([17.3, 16.1, 19.4])}
 
 
 @pytest.mark.parametrize(
-    ("key", "values", "place"),
+    ("changes", "places"),
     [
-        ("gain_up_db", [14.3, 5.93, 16.9], "gain_db.1"),
-        ("gain_down_db", [9.7, 21.2, 5.93], "gain_db.2"),
-        ("gain_up_db", [14.3, 6.0, 16.9], None),
-        ("phase_deg", [47.3, 29.9, 39.4], "phase_deg.1"),
-        ("phase_deg", [28.1, 29.6, 39.4], "phase_deg.0"),
-        ("phase_deg", [47.3, 30.0, 39.4], None),
-        ("delay_seconds", [0.0191, 0.0133, 0.00197], "delay_seconds.2"),
-        ("delay_seconds", [0.0191, 0.002, 0.0277], None),
-        ("common_delay_seconds", 0.00197, "common_delay_seconds"),
-        ("common_delay_seconds", 0.002, None),
-        ("disk", 0.2943, "disk"),
-        ("disk", 0.3, None),
+        ({"disk": 0.2943}, {"disk"}),
+        ({"disk": 0.3}, set()),
+        ({"phase_deg": np.array([47.3, 16.1, 39.4])}, {"phase_deg.1"}),
+        ({"phase_deg": np.array([47.3, 30.0, 39.4])}, set()),
+        ({"gain_up_db": np.array([14.3, 5.37, 16.9])}, {"gain_db.1"}),
+        ({"gain_down_db": np.array([9.7, 21.2, 5.37])}, {"gain_db.2"}),
+        ({"delay_seconds": np.array([0.00173, 0.0133, 0.0277])}, {"delay_seconds.0"}),
+        ({"common_delay_seconds": 0.00173}, {"common_delay_seconds"}),
+        (THIN, {"disk", "phase_deg.1"}),
     ],
 )
-def test_every_margin_that_is_thin_is_said_of_the_joint_with_least_of_it(key, values, place):
+def test_thin_margins_are_said_of_the_joint_that_has_least(changes, places):
     alpha = evaluation("alpha")
-    values = np.array(values) if isinstance(values, list) else values
-    alpha = replace(alpha, margins=replace(alpha.margins, **{key: values}))
-    words, places = read([alpha])
-    joint = place and place.rpartition(".")[2]
+    alpha = replace(alpha, margins=replace(alpha.margins, **changes))
+    words, found = read([alpha])
+    joints = {f"joint{int(p[-1]) + 1}" for p in places if p[-1].isdigit()}
 
-    said = [p for p in of(places, "alpha") if p.startswith("margins")]
-    assert said == ([f"margins.{place}"] if place else [])
-    assert ("joint" in words) == bool(place and (joint.isdigit() or "common" in place))
-    if joint and joint.isdigit():
-        assert f"joint{int(joint) + 1}" in words
+    assert {p for p in of(found, "alpha") if p.startswith("margins")} == {
+        f"margins.{p}" for p in places
+    }
+    assert all(joint in words for joint in joints)
 
 
 @pytest.mark.parametrize(("sample_time", "said"), [(0.01, False), (0.0134, True)])
@@ -442,3 +447,124 @@ def test_what_is_infinite_or_unknown_is_null_in_json():
     assert answer["margins"]["gain_db"] == [9.7, 11.6, 12.8]
     exact = answer["stiffness"]["exact"]
     assert exact["alpha_upper"] is exact["path_alpha_upper"] is None
+
+
+# what is said in the same breath, and what is not known
+
+
+def resting(**changes):
+    """Where an arm of three joints, the last of them sliding, rests."""
+    return Resting(
+        **{
+            "exists": True, "joint": np.array([0.5, 0.6, 0.7]),
+            "offset": np.array([0.00517, -0.171, 0.00233]), "tip_offset": 0.0329,
+            "holding_torque": np.array([13.1, 7.13, 1.91]), "limit": np.array([20.3, 15.7, 9.37]),
+            "sliding": frozenset({2}),
+        }
+        | changes
+    )  # fmt: skip
+
+
+def test_a_design_that_rests_off_its_reference_says_so_in_the_same_sentence():
+    turning = evaluation("alpha", rest=resting(sliding=frozenset()))
+    joints = {f"rest.offset.{k}" for k in range(3)}
+    assert of(read([turning])[1], "alpha") == SETTLED | joints | {"rest.tip_offset"}
+
+    words = verdict([alpha := evaluation("alpha", rest=resting())], [alpha])
+    assert "joint1 5.17 mrad, joint2 -0.171 rad and joint3 2.33 mm" in words
+    assert "Recommended: alpha." in words
+    assert ", but its tip comes to rest 32.9 mm off its reference" in words
+
+
+@pytest.mark.parametrize(("off", "said"), [(2e-5, True), (0.9e-5, False)])
+def test_an_offset_far_within_the_settling_band_is_not_dwelt_on(off, said):
+    alpha = evaluation("alpha", rest=resting(tip_offset=off), settle_within=1e-4)
+    assert ("off its reference" in verdict([alpha], [alpha])) == said
+
+
+def at_limits(e, *seconds):
+    return replace(e, effort=replace(e.effort, saturated_seconds=np.array(seconds)))
+
+
+def test_a_design_at_its_torque_limits_says_how_long_in_the_same_sentence():
+    alpha, beta = at_limits(evaluation("alpha"), 0.0, 0.283, 0.0), evaluation("beta", 1.37)
+    words, places = read([alpha, at_limits(beta, 0.117, 0.0, 0.0)])
+
+    assert of(places, "alpha") == SETTLED | {"effort.saturated_seconds.1"}
+    assert of(places, "beta") == {"residual.tip_error_max", "effort.saturated_seconds.0"}
+    assert "0.283 s at the torque limit of joint2, which eigenvalues and margins do not" in words
+    assert "0.117 s at the torque limit of joint1" in words[words.index("Second: beta") :]
+    assert words.index("0.283") < words.index("Second")
+
+
+def test_what_fails_says_why():
+    why = "the actuators cannot hold the arm at rest: joint1 needs 21.6 N m, its limit is 20 N m"
+    assert f"beta failed: {why}." in verdict([], [evaluation("beta", failed=why)])
+
+
+def test_what_was_not_computed_is_said_with_its_reason_and_is_no_failure():
+    missing = {"margins": "singular", "stiffness": "singular"}
+    alpha = evaluation("alpha", margins=None, stiffness=None, not_computed=missing)
+    words = verdict([alpha], [alpha])
+    assert "Warning: not computed: gain, phase, delay and disk margins and the stiffness" in words
+    assert "(singular)" in words
+
+    beta = evaluation("beta", tracking=None, not_computed={"tracking": "out of steps"})
+    words = verdict([], [beta])
+    assert words.startswith("No design could be ranked. beta was not ranked; not computed: track")
+    assert "out of steps" in words
+
+    gamma = evaluation("gamma", stability=None, not_computed={"stability": "no rest"})
+    assert "gamma was not ranked; not computed: stability (no rest)." in verdict(
+        [alpha], [alpha, gamma]
+    )
+
+
+def test_poses_at_which_it_does_not_stay_are_counted():
+    path = np.array([-3.31, np.nan, 0.57])
+    words = verdict([e := changed(evaluation("alpha"), path_abscissa=path)], [e])
+
+    assert "at 1 of 3 poses of the motion it does not stay" in words
+    assert "(t = 1.08 s) it is unstable, a disturbance grows at 0.57 1/s" in words
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (43.2, "at 13 % a small disturbance grows by up to a factor of 43 during the motion of"),
+        (1.31, "by up to a factor of 1.3 during the motion of 0.93 s"),
+        (1.0, "at 13 % poses are unstable, but during the motion of 0.93 s no small disturbance"),
+        (5.1e7, "a factor above 1000"),
+    ],
+)
+def test_a_small_stiffness_margin_of_poses_says_what_comes_of_it_in_time(factor, words):
+    growth = PathGrowth(error=0.13, factor=factor, start=0.1, end=0.7, duration=0.93)
+    alpha = evaluation("alpha", stiffness=stiffness(0.3, 0.0413, growth=growth))
+    exact = alpha.to_json()["stiffness"]["exact"]
+
+    assert words in verdict([alpha], [alpha])
+    assert (exact["path_growth"], exact["path_growth_error"]) == (factor, 0.13)
+    assert (exact["path_growth_from"], exact["path_growth_to"]) == (0.1, 0.7)
+
+
+def test_a_margin_that_is_followed_is_not_called_proven():
+    alpha = evaluation("alpha", stiffness=stiffness(0.0413, 0.3, proven=False))
+    assert "at the final pose (followed with the equilibrium, not proven)" in verdict(
+        [alpha], [alpha]
+    )
+    beta = evaluation("beta", stiffness=stiffness(0.0413, 0.3))
+    assert "proven" not in verdict([beta], [beta])
+
+
+def test_an_open_loop_is_called_one():
+    alpha = changed(evaluation("alpha", method="feedforward"), stable="marginal")
+    assert "it is an open loop" in verdict([alpha], [alpha])
+    assert "marginal" not in verdict([alpha], [alpha])
+
+
+def test_lengths_have_a_handy_unit():
+    far = evaluation("alpha")
+    far = replace(far, residual=replace(far.residual, tip_error_max=2.183))
+    none = replace(far, residual=replace(far.residual, tip_error_max=1e-12))
+    assert "tip error is at most 2.18 m and" in verdict([far], [far])
+    assert "at most less than" not in verdict([none], [none])

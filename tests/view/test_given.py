@@ -44,32 +44,38 @@ def given(*poses, alpha_star=3.0):
     [
         (
             given(at(None, None, True), at(0.5, FLUTTER, False, 2.0)),
-            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) destabilises it at 1 of 2 "
-            "poses, most so at t = 0.5 s: there link2's first mode in y grows at 2 1/s; it bears "
-            "25 % of that error there (lost in flutter of link2's first mode in y at 20 rad/s); "
-            "the lemma allows it. ",
+            "The stiffness given (link2.y.1 -20 %, the largest of 2 errors) "
+            "destabilises the loop at 1 of 2 "
+            "poses, worst at t = 0.5 s: there link2's first mode in y grows at 2 1/s; "
+            "25 % of that error is tolerated there (limit: flutter of link2's first mode in y at "
+            "20 rad/s); "
+            "the lemma alone allows it. ",
         ),
         (
             given(at(None, None, True), alpha_star=0.5),
-            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) is borne at the final "
+            "The stiffness given (link2.y.1 -20 %, the largest of 2 errors) "
+            "is tolerated at the final "
             "pose, and any multiple of "
-            "that error that leaves a stiffness there; the lemma allows 50 % of it. ",
+            "that error that leaves a stiffness there; the lemma alone allows 50 % of it. ",
         ),
         (
             given(GivenAt(t=None, stable=False, abscissa=1.0, mode="joint1", share=None)),
-            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) destabilises it at the "
-            "final pose: there joint1 grows at 1 1/s; it bears none of that error there; the "
-            "lemma allows it. ",
+            "The stiffness given (link2.y.1 -20 %, the largest of 2 errors) "
+            "destabilises the loop at the "
+            "final pose: there joint1 grows at 1 1/s; none of that error is tolerated there; the "
+            "lemma alone allows it. ",
         ),
         (
             given(at(None, None, True), at(0.5, FLUTTER, True)),
-            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) is borne at all 2 poses, "
-            "and less of it only up to 25 % at t = 0.5 s; the lemma allows it. ",
+            "The stiffness given (link2.y.1 -20 %, the largest of 2 errors) "
+            "is tolerated at all 2 poses, "
+            "and a smaller error only up to 25 % of it at t = 0.5 s; the lemma alone allows it. ",
         ),
         (
             given(at(None, None, True), UNSTABLE_WITHOUT),
-            "The stiffness given (link2.y.1 -20 %, 1 more, none larger) is borne at all 2 poses, "
-            "and the loop is unstable without it at t = 0.5 s; the lemma allows it. ",
+            "The stiffness given (link2.y.1 -20 %, the largest of 2 errors) "
+            "is tolerated at all 2 poses, "
+            "and the loop without it is unstable at t = 0.5 s; the lemma alone allows it. ",
         ),
     ],
 )

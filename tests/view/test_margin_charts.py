@@ -109,15 +109,17 @@ def test_where_no_loop_is_stable_it_is_hatched_and_says_so():
 
 @pytest.mark.parametrize(
     ("value", "name"),
-    [(np.nan, "unstable"), (np.inf, "any is borne"), (0.0, "none is borne"), (0.013, None)],
+    [(np.nan, "unstable"), (np.inf, "any is tolerated"), (0.0, "none is tolerated"), (0.013, None)],
 )
 def test_a_chart_of_one_value_is_drawn(value, name):
     axes = drawn(plot_gain_chart, gains(np.full((5, 5), value), own=value))
 
-    assert texts(axes) & {"unstable", "any is borne", "none is borne"} == ({name} - {None})
+    assert texts(axes) & {"unstable", "any is tolerated", "none is tolerated"} == ({name} - {None})
 
 
-@pytest.mark.parametrize(("value", "name"), [(np.inf, "any is borne"), (0.0, "none is borne")])
+@pytest.mark.parametrize(
+    ("value", "name"), [(np.inf, "any is tolerated"), (0.0, "none is tolerated")]
+)
 def test_what_has_no_number_fills_its_region_half_way_to_what_has_one(value, name):
     alpha_upper = np.full((5, 5), 0.02)
     alpha_upper[3:, :] = value
@@ -179,7 +181,8 @@ def test_what_is_unstable_is_shaded_half_way_and_named_by_who_knows(known, unkno
 
 
 @pytest.mark.parametrize(
-    ("value", "marker", "name"), [(np.inf, "^", "any is borne"), (0.0, "v", "none is borne")]
+    ("value", "marker", "name"),
+    [(np.inf, "^", "any is tolerated"), (0.0, "v", "none is tolerated")],
 )
 def test_what_has_no_number_is_a_triangle_at_the_edge(value, marker, name):
     axes = drawn(plot_damping_chart, damping([0.0, 0.01, value], [0.0, 0.02, 0.03]))
@@ -194,7 +197,7 @@ def test_what_has_no_number_is_a_triangle_at_the_edge(value, marker, name):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, "at the final pose under its second loop and at 5 poses on its way without it"),
+        ({}, "at the final pose under its second loop and at 5 poses of the motion without it"),
         ({"n_path": 1}, "at the final pose under its second loop and without it"),
         ({"n_path": 0}, "at the final pose under its second loop; undamped"),
         ({"n_path": 1, "second_loop": False}, "\nat the final pose; undamped"),

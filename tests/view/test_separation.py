@@ -46,7 +46,7 @@ def test_the_answers_numbers_belong_together(flexctl):
         ("lqr", "stable down to 0.0038"),
         ("slow-only", "the loop is stable at every stiffness."),
         ("too-fast", "unstable although both subsystems are stable"),
-        ("printed", "no stiffness makes the loop stable on 2 modes"),
+        ("printed", "the loop is stable at no stiffness on 2 modes"),
     ],
 )
 def test_a_person_reads_how_far_the_arm_is_from_its_bound(flexctl, name, words):
@@ -126,12 +126,16 @@ LOST = {"s_star": 0.2374, "frequency": 17.83, "what": "joint2", "t": 0.613, "ord
     ("changes", "places", "words"),
     [
         (LOST, {"s_star", "frequency", "order", "t"}, "joint2"),
-        (LOST | {"frequency": 0.0}, {"s_star", "order", "t"}, "without swinging"),
+        (LOST | {"frequency": 0.0}, {"s_star", "order", "t"}, "without oscillating"),
         (LOST | {"s_star": 1.374, "stable": False}, {"s_star", "frequency", "order", "t"}, "unst"),
-        (LOST | {"s_star": 1.374}, {"s_star", "frequency", "order", "t"}, "though stable as it is"),
+        (
+            LOST | {"s_star": 1.374},
+            {"s_star", "frequency", "order", "t"},
+            "stable as it is, but not at every",
+        ),
         ({"s_star": np.inf, "why": "the fast one"}, {"order", "t"}, "the fast one"),
         (LOST | {"refused": "it falls"}, {"s_star"}, "it falls"),
-        ({"s_star": 0.0}, set(), "stable at every stiffness"),
+        ({"s_star": 0.0, "exact": True}, set(), "stable at every stiffness"),
     ],
 )
 def test_the_verdict_says_the_worst_bound_in_its_numbers(changes, places, words):

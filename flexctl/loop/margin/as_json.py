@@ -109,6 +109,7 @@ def _path(found: Margin) -> dict[str, Any]:
         "mode": [_mode(pose.interval) for pose in poses],
         "why": [pose.why for pose in poses],
         "worst_t": worst.t if worst else None,
+        "growth": asdict(found.path_growth) if found.path_growth else None,
     }
 
 
@@ -198,10 +199,12 @@ def _structured(at: StructuredAt) -> dict[str, Any]:
 
 
 def bias_json(advice: BiasAdvice) -> dict[str, Any]:
-    """Write the bias that suits rest best, its runs, and the one that is advised after them."""
+    """Write the bias that evens out the margin at rest, its runs, and the one that is advised."""
     return _offered(advice.at_rest) | {
         "run": [bias_run_json(run) for run in advice.runs] or None,
         "advised": advice.advised and _offered(advice.advised),
+        "smallest": advice.smallest and _offered(advice.smallest),
+        "own_tip_at_rest": advice.own_tip_at_rest,
     }
 
 
@@ -212,6 +215,7 @@ def _offered(offered: OfferedBias) -> dict[str, Any]:
         "lower": offered.lower,
         "upper": offered.upper,
         "other_arms": offered.other_arms,
+        "tip_at_rest": offered.tip_at_rest,
     }
 
 

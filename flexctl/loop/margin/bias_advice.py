@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+import numpy as np
+
+from flexctl.errors import ComputationError
+from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.margin.bias_run import BiasRun, BiasRuns, largest_served, try_biases
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.interval import Interval
 from flexctl.loop.margin.other_arms import borne_by_other_arms
+from flexctl.loop.margin.path_growth import ERROR
 from flexctl.loop.margin.record import Margin
-from flexctl.loop.margin.remedies import Bias, borne_with, margin_bias, margin_intervals
+from flexctl.loop.margin.remedies import (
+    Bias,
+    bias_for,
+    borne_with,
+    margin_bias,
+    margin_intervals,
+)
+from flexctl.loop.rest import find_rest
+from flexctl.loop.resting import describe_rest
+from flexctl.loop.stability import share_at_end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +41,9 @@ class OfferedBias:
     other_arms
         Error up to which it serves on softer and stiffer arms: `borne_by_other_arms`; None where
         none were tried, as no underestimate is offered.
+    tip_at_rest
+        How far the tip rests off its reference with the bias [m]: gravity sees it; None where the
+        loop does not rest with it.
     """
 
     bias: float
@@ -33,6 +51,7 @@ class OfferedBias:
     lower: float
     upper: float
     other_arms: float | None
+    tip_at_rest: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,16 +61,23 @@ class BiasAdvice:
     Attributes
     ----------
     at_rest
-        The bias that makes the two-sided margin at rest largest.
+        The bias that makes both sides of the margin at rest alike, and so the smaller one largest.
+    smallest
+        The least underestimate with which an overestimate of 10 % is tolerated at all poses at
+        rest; None where none is needed, or none does.
+    own_tip_at_rest
+        As `OfferedBias.tip_at_rest`, without a bias.
     runs
         The run without bias and those with one, in the order made; empty where none were asked for
-        or `at_rest` is no underestimate that other arms bear.
+        or neither is an underestimate that other arms tolerate.
     advised
-        `at_rest` if its run serves, else the largest underestimate whose run does; None where none
-        does, and where nothing was run.
+        `smallest`, or `at_rest` where there is none, if its run serves, else the largest
+        underestimate whose run does; None where none does, and where nothing was run.
     """
 
     at_rest: OfferedBias
+    smallest: OfferedBias | None = None
+    own_tip_at_rest: float | None = None
     runs: tuple[BiasRun, ...] = ()
     advised: OfferedBias | None = None
 
@@ -80,33 +106,63 @@ def advise_bias(
     if best is None:
         return None
     known = [interval for interval in margin_intervals(found) if interval]
+    offers = _Offers(case=case, known=known)
     if best.bias >= 0:
-        return BiasAdvice(at_rest=_offered(known, best, None))
+        return BiasAdvice(at_rest=offers.offer(best))
     say("underestimating on purpose, on arms of other stiffness")
-    at_rest = _offered(known, best, borne_by_other_arms(case, best))
-    if runs is None or not at_rest.other_arms:
-        return BiasAdvice(at_rest=at_rest)
-    say("underestimating on purpose, in motion")
-    tried = try_biases(runs, best.bias)
-    served = largest_served(tried)
-    if served is None:
-        return BiasAdvice(at_rest=at_rest, runs=tried)
-    advised = at_rest if served == best.bias else _smaller(case, known, served)
-    return BiasAdvice(at_rest=at_rest, runs=tried, advised=advised)
-
-
-def _smaller(case: Case, known: list[Interval], bias: float) -> OfferedBias:
-    lower, upper = borne_with(known, bias)
-    less = Bias(bias=bias, tolerates=min(-lower, upper, 1.0))
-    return _offered(known, less, borne_by_other_arms(case, less))
-
-
-def _offered(known: list[Interval], bias: Bias, other_arms: float | None) -> OfferedBias:
-    lower, upper = borne_with(known, bias.bias)
-    return OfferedBias(
-        bias=bias.bias,
-        tolerates=bias.tolerates,
-        lower=lower,
-        upper=upper,
-        other_arms=other_arms,
+    least = bias_for(known, ERROR)
+    smallest = offers.tried(least) if least and least > best.bias else None
+    advice = BiasAdvice(
+        at_rest=offers.tried(best.bias), smallest=smallest, own_tip_at_rest=offers.tip_at_rest(0.0)
     )
+    aim = smallest or advice.at_rest
+    if runs is None or not aim.other_arms:
+        return advice
+    say("underestimating on purpose, in motion")
+    tried = try_biases(runs, aim.bias)
+    served = largest_served(tried)
+    advised = aim if served == aim.bias else served and offers.tried(served)
+    return replace(advice, runs=tried, advised=advised or None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Offers:
+    """What a loop with these intervals of its poses tolerates with a bias."""
+
+    case: Case
+    known: list[Interval]
+
+    def tried(self, bias: float) -> OfferedBias:
+        """Offer a bias, with what it is worth on arms of other stiffness and how it rests."""
+        lower, upper = borne_with(self.known, bias)
+        two_sided = Bias(bias=bias, tolerates=max(min(-lower, upper, 1.0), 0.0))
+        found = self.offer(two_sided, borne_by_other_arms(self.case, two_sided))
+        return replace(found, tip_at_rest=self.tip_at_rest(bias))
+
+    def offer(self, bias: Bias, other_arms: float | None = None) -> OfferedBias:
+        """Put the record together."""
+        lower, upper = borne_with(self.known, bias.bias)
+        return OfferedBias(
+            bias=bias.bias,
+            tolerates=bias.tolerates,
+            lower=lower,
+            upper=upper,
+            other_arms=other_arms,
+        )
+
+    def tip_at_rest(self, bias: float) -> float | None:
+        """How far the tip rests off its reference with a bias [m]; None where it does not rest."""
+        if not any(self.case.body.gravity):
+            return 0.0
+        loop = self._closed
+        final, share = loop.controller.reference.final, share_at_end(loop.controller)
+        errors = np.full(len(loop.controller.plant.stiffness_parts), bias)
+        try:
+            rest = describe_rest(loop, find_rest(loop, final, share, errors))
+        except ComputationError:
+            return None
+        return None if rest.falls or not rest.holds else rest.tip_offset
+
+    @cached_property
+    def _closed(self) -> ClosedLoop:
+        return self.case.close()

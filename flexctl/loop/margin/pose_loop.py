@@ -16,6 +16,7 @@ from flexctl.loop.margin.interval import Interval, Loss
 from flexctl.loop.margin.mode_names import ModeNames, in_words, name_modes
 from flexctl.loop.margin.model_errors import all_together, pull_out
 from flexctl.loop.margin.record import Locus, ModeRate
+from flexctl.loop.resting import exceeding, too_weak
 from flexctl.loop.uncertainty.growth import axis_tolerance, growth_rates
 from flexctl.loop.uncertainty.real_crossings import RealCrossing, stable_interval
 from flexctl.loop.uncertainty.uncertain import UncertainLoop
@@ -74,6 +75,13 @@ class PoseLoop:
         )
 
     def _require_stable(self) -> None:
+        """Refuse a loop whose actuators cannot hold the arm here, or that is unstable."""
+        truth = self.closed.truth.basis
+        asked = f"{self.closed.controller.design.label} on {truth.order} {truth.kind}: margin: "
+        if self.family is not None and any(self.closed.truth.arm.gravity):
+            torque = self.family.start.rest.tau
+            if exceeding(torque, self.closed.torque_limit).size:
+                raise DesignError(asked + too_weak(self.closed, torque, "at this pose"))
         values = self.loop.poles(np.zeros(1))
         grows = values.real > axis_tolerance(values)
         if not grows.any():
@@ -81,11 +89,9 @@ class PoseLoop:
         worst = complex(values[grows][values[grows].real.argmax()])
         rate = "" if self.loop.sample_time else f" at {worst.real:.3g} 1/s"
         swing = f", swinging at {self.loop.frequency(worst):.4g} rad/s" if worst.imag else ""
-        truth = self.closed.truth.basis
         raise DesignError(
-            f"{self.closed.controller.design.label} on {truth.order} {truth.kind}: margin: wanted "
-            "a loop that is stable without an error of the stiffness, came one in which "
-            f"{in_words(self.names.name(self.loop.A, worst))} grows{rate}{swing}"
+            f"{asked}wanted a loop that is stable without an error of the stiffness, came one in "
+            f"which {in_words(self.names.name(self.loop.A, worst))} grows{rate}{swing}"
         )
 
     def _loss(self, crossing: RealCrossing | None) -> Loss | None:

@@ -13,6 +13,7 @@ from flexctl.design import Lemma
 from flexctl.loop.margin.given_record import GivenError
 from flexctl.loop.margin.guaranteed import Guaranteed
 from flexctl.loop.margin.interval import Interval
+from flexctl.loop.margin.path_growth import PathGrowth
 from flexctl.loop.uncertainty.structured import Structured
 
 
@@ -155,6 +156,9 @@ class Margin:
         Eigenvalues over the error.
     path
         Along the motion, under the law of the gross motion.
+    path_growth
+        Growth of a small disturbance over the motion with an overestimate of 10 %; None where all
+        poses that are judged tolerate it, one is unstable without error, or it was not found.
     orders
         The gain set made on other plants; empty if that was not asked for.
     structured
@@ -179,6 +183,7 @@ class Margin:
     rates: tuple[ModeRate, ...]
     locus: Locus
     path: tuple[PoseMargin, ...]
+    path_growth: PathGrowth | None = None
     orders: tuple[OrderMargin, ...]
     structured: tuple[StructuredAt, ...]
     unknown_damping: bool

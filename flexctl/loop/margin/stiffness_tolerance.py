@@ -1,4 +1,4 @@
-"""The stiffness error that a loop bears, for its verdict: at the final pose and on the way."""
+"""The stiffness error that a loop tolerates: at the final pose, along the motion, and over it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from flexctl.design import Lemma, design_controller, stiffness_lemma
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.margin.interval import Interval
+from flexctl.loop.margin.path_growth import ERROR, PathGrowth, growth_or_none
 from flexctl.loop.margin.pose_loop import loop_at
 from flexctl.loop.margin.poses import motion_poses
 from flexctl.plant import StiffnessError
@@ -30,14 +31,21 @@ class StiffnessTolerance:
         Interval of the complete loop at the final pose, under the second loop if there is one;
         None where the loop is unstable without an error, or its margin cannot be trusted.
     path_t, path_upper
-        Pose of the motion [s] that bears the least overestimate, and how much [-]; None and NaN
+        Pose of the motion [s] that tolerates the least overestimate, and how much [-]; None and NaN
         where one is unstable without an error.
+    path_proven
+        Whether `path_upper` is exact, in place of followed with the equilibrium.
+    path_growth
+        What becomes of a small disturbance over the motion with an overestimate of 10 %; None where
+        all poses are stable with it, there is no motion, or it could not be found.
     """
 
     lemma: Lemma
     exact: Interval | None
     path_t: float | None
     path_upper: float
+    path_proven: bool = True
+    path_growth: PathGrowth | None = None
 
 
 def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
@@ -53,12 +61,15 @@ def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
         stiffness_error=StiffnessError(values=None),
     )
     uncertain, final = close_around(unknown, loop.truth), controller.reference.final
-    t, upper = _on_the_way(uncertain)
+    t, worst = _along_the_motion(uncertain)
+    upper = worst.alpha_upper if worst else np.nan
     return StiffnessTolerance(
         lemma=stiffness_lemma(controller.plant, controller.plant.straight(final)),
         exact=_interval(uncertain, final, float(controller.feedback is not None)),
         path_t=t,
         path_upper=upper,
+        path_proven=worst is None or worst.proven,
+        path_growth=growth_or_none(uncertain) if upper < ERROR else None,
     )
 
 
@@ -69,12 +80,12 @@ def _interval(loop: ClosedLoop, joints: Array, share: float) -> Interval | None:
         return None
 
 
-def _on_the_way(loop: ClosedLoop) -> tuple[float | None, float]:
-    """Pose [s] of the motion that bears the least overestimate, and how much."""
+def _along_the_motion(loop: ClosedLoop) -> tuple[float | None, Interval | None]:
+    """Pose [s] of the motion that tolerates the least overestimate, and its interval."""
     times, poses = motion_poses(loop.controller.reference, _N_PATH)
     found = [_interval(loop, joints, 0.0) for joints in poses]
-    uppers = [interval.alpha_upper for interval in found if interval]
-    if len(uppers) < len(found):
-        return None, np.nan
-    worst = int(np.argmin(uppers))
-    return float(times[worst]), uppers[worst]
+    known = [interval for interval in found if interval]
+    if len(known) < len(found):
+        return None, None
+    worst = int(np.argmin([interval.alpha_upper for interval in known]))
+    return float(times[worst]), known[worst]

@@ -30,6 +30,7 @@ from flexctl.loop.margin.given import judge_given, part_errors
 from flexctl.loop.margin.given_record import GivenError
 from flexctl.loop.margin.growth_run import close_wrong, run_along_mode
 from flexctl.loop.margin.model_errors import by_link, by_mode
+from flexctl.loop.margin.path_growth import ERROR, PathGrowth, growth_or_none
 from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
 from flexctl.loop.margin.poses import motion_poses
 from flexctl.loop.margin.record import Margin, OrderMargin, PoseMargin, StructuredAt
@@ -130,6 +131,7 @@ def find_margin(
         rates=judged.rates,
         locus=judged.locus,
         path=path,
+        path_growth=study.growth(closed, path),
         orders=tuple(study.at_order(basis) for basis in orders),
         structured=study.structured(judged, path, errors, limit=time_limit, run=run)
         if errors
@@ -143,21 +145,21 @@ def _assumed(case: Case) -> tuple[str, ...]:
     known = (
         "the damping of the arm is unknown to the controller: its design plant is the undamped arm"
         if case.unknown_damping
-        else "what damping the arm has is known to the controller"
+        else "the damping of the arm is known to the controller"
     )
     other = " (and the arm as it is differs from the file's)" if case.body != case.arm else ""
     return (
         f"alpha = K_hat/K - 1: K is the stiffness of the arm's file{other}, the controller "
         "computes with K_hat; its masses are right, its gains are those of alpha = 0",
         known,
-        "linear, at rest at frozen poses of the reference"
+        "the loop is linear, held still at poses of the reference"
         + (_SAG if any(case.body.gravity) else ""),
     )
 
 
 _SAG = (
-    ", links as gravity bends them under the right stiffness: with K_hat the arm rests a little "
-    "beside its target"
+    ", each at the equilibrium that the closed loop takes under gravity; where the error moves "
+    "that, it is followed, and limits are not proven"
 )
 
 
@@ -207,6 +209,14 @@ class _Study:
         stars = lemma_along(plant, plant.straight(poses.T)).alpha_star
         triples = zip(times.tolist(), poses, stars.tolist(), strict=True)
         return tuple(_at_pose(closed, *triple) for triple in triples)
+
+    def growth(self, closed: ClosedLoop, path: Sequence[PoseMargin]) -> PathGrowth | None:
+        """Find what a disturbance does over the motion, where a pose does not tolerate 10 %."""
+        known = [pose.interval for pose in path if pose.interval]
+        if len(known) < max(len(path), 2) or min(i.alpha_upper for i in known) >= ERROR:
+            return None
+        self.say("growth of a disturbance over the motion")
+        return growth_or_none(closed)
 
     def given(
         self, judged: PoseLoop, path: Sequence[PoseMargin], stiffness: Mapping[str, float]

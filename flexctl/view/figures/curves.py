@@ -110,7 +110,7 @@ def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:
         _mark_band(axes, curves[0].band)
         axes.set_title("Tip error; after the motion from rest (thick: largest to come)")
     else:
-        axes.set_title("Tip error, on the way")
+        axes.set_title("Tip error during the motion")
     axes.set_ylabel("mm")
     axes.set_xlabel("time [s]")
 

@@ -61,13 +61,15 @@ def _answer(found: Margin, where: str) -> str:
     said = [f"{borne_above(found.exact.alpha_upper)} {where}"]
     lost = [pose for pose in found.path if not pose.interval]
     if lost:
-        said.append(f"unstable without error at {len(lost)} of {len(found.path)} poses on the way")
+        said.append(
+            f"unstable without error at {len(lost)} of {len(found.path)} poses of the motion"
+        )
     if found.worst and found.worst.interval:
         least = found.worst.interval.alpha_upper
         when = f" (t = {found.worst.t:.3g} s)" if np.isfinite(least) else ""
-        said.append(f"{borne_above(least)} on the way{when}")
+        said.append(f"{borne_above(least)} along the motion{when}")
     said.append(f"lemma: {lemma_words(found)}")
-    return fill(f"overestimates borne: {'; '.join(said)}", _LETTERS)
+    return fill(f"overestimates tolerated: {'; '.join(said)}", _LETTERS)
 
 
 def plot_along(axes: Axes, found: Margin, where: str) -> None:
@@ -110,9 +112,9 @@ def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
         if np.isfinite(shown).any():
             axes.plot(t, shown, linestyle=dashes, label=f"exact: lost {side}", **style)
     if not np.isfinite(upper).any():
-        _say(axes, 0.95, "any overestimate is borne")
+        _say(axes, 0.95, "any overestimate is tolerated")
     if not np.isfinite(ended).any():
-        _say(axes, 0.08, "any underestimate is borne")
+        _say(axes, 0.08, "any underestimate is tolerated")
 
 
 def _lemma(axes: Axes, found: Margin, top: float) -> None:

@@ -59,15 +59,15 @@ def plot_gain_chart(canvas: Canvas, chart: GainChart) -> None:
     values = 100 * chart.alpha_upper
     if (np.isfinite(values) & (values > 0)).any():
         _fill(canvas, axes, chart, values)
-    _region(axes, chart, np.isinf(values), "any is borne", _ANY, GOOD)
-    _region(axes, chart, values == 0, "none is borne", _NONE, BAD)
+    _region(axes, chart, np.isinf(values), "any is tolerated", _ANY, GOOD)
+    _region(axes, chart, values == 0, "none is tolerated", _NONE, BAD)
     _region(axes, chart, np.isnan(values), "unstable", None, BAD)
     _dots(axes, chart, np.isnan(values))
     few_ticks(axes.xaxis)
     few_ticks(axes.yaxis)
     _mark_own(axes, chart)
     where = "the final pose" if chart.n_poses == 1 else f"the worst of {chart.n_poses} poses"
-    title = f"{chart.design}: overestimate of the stiffness it bears"
+    title = f"{chart.design}: tolerated overestimate of the stiffness"
     axes.set_title(f"{title}\nat {where}, under the law of the gross motion")
     axes.set_xlabel(f"Gp, times the design's ({_written(chart.own_gains[0])})")
     axes.set_ylabel(f"Gv, times the design's ({_written(chart.own_gains[1])})")
@@ -91,7 +91,7 @@ def _fill(canvas: Canvas, axes: Axes, chart: GainChart, values: Array) -> None:
     bar = canvas.colorbar(filled, ax=axes, ticks=lines, pad=0.02, fraction=0.05, aspect=30)
     bar.ax.set_yticklabels(names.values())
     bar.ax.minorticks_off()
-    bar.set_label("overestimate of the stiffness it bears")
+    bar.set_label("tolerated overestimate of the stiffness")
     if levels[0] <= own <= levels[-1]:
         style = {"marker": "o", "markersize": 7, "color": "white", "markeredgecolor": "black"}
         bar.ax.plot(0.5, np.log10(own), clip_on=False, **style)

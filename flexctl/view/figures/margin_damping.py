@@ -53,7 +53,7 @@ def plot_damping_chart(canvas: Canvas, chart: DampingChart) -> None:
         label = f"the arm's own: {own}" if ratio == chart.own_ratios[0] else None
         axes.axvline(100 * ratio, color="black", linewidth=0.9, linestyle=":", label=label)
     few_ticks(axes.xaxis)
-    axes.set_title(f"{chart.design}: overestimate of the stiffness it bears\n{_where(chart)}")
+    axes.set_title(f"{chart.design}: tolerated overestimate of the stiffness\n{_where(chart)}")
     axes.set_xlabel("damping ratio of all links [%]")
     axes.set_ylabel("overestimate of the stiffness [%]")
     legend_above(axes, columns=2)
@@ -84,7 +84,7 @@ def _at_edge(axes: Axes, ratios: Array, height: float, marker: str, name: str) -
     style = {"markeredgecolor": _CURVES[name]["color"], "linestyle": "none"}
     style |= {"markerfacecolor": "none", "markersize": 9 if name == _KNOWN else 5}
     axes.plot(ratios, np.full(len(ratios), height), marker, **style)
-    words = "any is borne" if marker == "^" else "none is borne"
+    words = "any is tolerated" if marker == "^" else "none is tolerated"
     if words not in {text.get_text() for text in axes.texts}:
         offset, side = ((0, 8), "bottom") if marker == "v" else ((0, -8), "top")
         place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": side}
@@ -123,7 +123,9 @@ def _poses(chart: DampingChart) -> str:
     count = chart.n_path
     if not chart.second_loop:
         return f"at the worst of {count} poses" if count > 1 else "at the final pose"
-    way = {0: "", 1: " and without it"}.get(count, f" and at {count} poses on its way without it")
+    way = {0: "", 1: " and without it"}.get(
+        count, f" and at {count} poses of the motion without it"
+    )
     return f"at the final pose under its second loop{way}"
 
 

@@ -1,0 +1,135 @@
+"""What speaks against a design that ranks first, each in a phrase after its name and a colon."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexctl.loop.evaluation import Evaluation
+from flexctl.loop.margin.path_growth import NO_GROWTH
+from flexctl.loop.margin.stiffness_tolerance import StiffnessTolerance
+from flexctl.loop.wording import listed, share, times
+
+_THIN_STIFFNESS = 0.1  # measured rigs are softer than their models by more
+_THIN_DISK = 0.3  # about 2.6 dB of gain or 17 degrees of phase, in all joints at once
+_THIN_GAIN = 6.0  # dB: a factor of two, as inertias of payloads and gears may be off
+_THIN_PHASE = 30.0  # deg
+_THIN_DELAY = 2e-3  # s; a law held at 1 kHz brings 0.5 ms, its computation up to 1 ms more
+_NOTHING = 1e-6  # of the stiffness: the tolerance of a loop in which something is not damped
+
+
+def warnings_of(e: Evaluation) -> list[str]:
+    """List what speaks against a design although it ranks."""
+    found = [*_only_marginal(e), *_unstable_elsewhere(e), *_thin_margins(e), *_stiff_only(e)]
+    return [*found, *not_computed(e)]
+
+
+def not_computed(e: Evaluation) -> list[str]:
+    """Say which metrics could not be computed, and why."""
+    reasons: dict[str, list[str]] = {}
+    for metric, why in e.not_computed.items():
+        reasons.setdefault(why, []).append(_METRICS.get(metric, metric))
+    return [f"not computed: {listed(names)} ({why})" for why, names in reasons.items()]
+
+
+_METRICS = {
+    "tracking": "tracking",
+    "residual": "residual",
+    "effort": "effort",
+    "stability": "stability",
+    "spillover": "stability on other truth orders",
+    "margins": "gain, phase, delay and disk margins",
+    "margins.min_sampling_rate": "the smallest sampling rate",
+    "stiffness": "the stiffness margin",
+}
+
+
+def _only_marginal(e: Evaluation) -> list[str]:
+    if e.stability is None or e.stability.stable is True:
+        return []
+    if e.method in _OPEN_LOOPS:
+        return ["it is an open loop: nothing brings the joints back after a disturbance"]
+    return ["at the final pose it is only marginally stable: a disturbance does not decay"]
+
+
+_OPEN_LOOPS = ("feedforward", "torque")
+
+
+def _unstable_elsewhere(e: Evaluation) -> list[str]:
+    return [*_unstable_along(e), *_spills_over(e)] if e.stability else []
+
+
+def _unstable_along(e: Evaluation) -> list[str]:
+    rates = e.stability.path_abscissa if e.stability else np.zeros(0)
+    words, lost = [], int(np.isnan(rates).sum())
+    if lost:
+        words.append(
+            f"held still at {lost} of {len(rates)} poses of the motion it does not stay at its "
+            "reference"
+        )
+    if e.stability and lost < len(rates) and np.nanmax(rates) > 0:
+        worst = int(np.nanargmax(rates))
+        rate, t = rates[worst], e.stability.path_t[worst]
+        words.append(
+            f"held still at a pose of the motion (t = {t:.3g} s) it is unstable, a disturbance "
+            f"grows at {rate:.3g} 1/s"
+        )
+    return words
+
+
+def _spills_over(e: Evaluation) -> list[str]:
+    if e.stability is None:
+        return []
+    ladder = zip(e.stability.orders, e.stability.abscissae, strict=True)
+    finer = [str(order) for order, rate in ladder if rate > 0 and order > e.truth["order"]]
+    return [f"unstable on a finer truth of {listed(finer)} {e.truth['kind']}"] if finer else []
+
+
+def _thin_margins(e: Evaluation) -> list[str]:
+    """Name every margin that is thin, and the joint that has least of it."""
+    m = e.margins
+    if m is None:
+        return []
+    least_delay = _THIN_DELAY if m.sample_time is None else m.sample_time
+    kinds = (
+        (m.gain_db, _THIN_GAIN, 1.0, "dB"),
+        (m.phase_deg, _THIN_PHASE, 1.0, "deg"),
+        (m.delay_seconds, least_delay, 1e3, "ms of delay"),
+    )
+    by_joint: dict[int, list[str]] = {}
+    for values, least, unit, name in kinds:
+        joint = int(np.argmin(values))
+        if values[joint] < least:
+            by_joint.setdefault(joint, []).append(f"{unit * values[joint]:.3g} {name}")
+    thin = [f"joint{joint + 1}: {', '.join(by_joint[joint])}" for joint in sorted(by_joint)]
+    if m.common_delay_seconds < least_delay and len(m.gain_db) > 1:
+        thin.append(f"all joints together: {1e3 * m.common_delay_seconds:.3g} ms of delay")
+    if m.disk < _THIN_DISK:
+        thin.append(f"disk {m.disk:.3g}")
+    return [f"its margins are thin ({'; '.join(thin)})"] if thin else []
+
+
+def _stiff_only(e: Evaluation) -> list[str]:
+    """Say it where finite elements that err a little in stiffness would lose the loop."""
+    s = e.stiffness
+    if s is None or s.exact is None:
+        return []
+    ends = {False: (s.exact.alpha_upper, s.exact.proven), True: (s.path_upper, s.path_proven)}
+    moving = min((key for key in ends if not np.isnan(ends[key][0])), key=lambda key: ends[key][0])
+    tolerated, proven = ends[moving]
+    if tolerated >= _THIN_STIFFNESS:
+        return []
+    size = f"only {share(tolerated)}" if tolerated > _NOTHING else "no"
+    where = "at the worst pose of the motion, held still" if moving else "at the final pose"
+    how = "" if proven else " (followed with the equilibrium, not proven)"
+    return [f"{size} stiffness overestimate is tolerated {where}{how}{_over_the_motion(s)}"]
+
+
+def _over_the_motion(s: StiffnessTolerance) -> str:
+    """Say what comes of an error of 10 % in the time that the motion lasts."""
+    found = s.path_growth
+    if found is None:
+        return ""
+    asked, time = share(found.error), f"the motion of {found.duration:.3g} s"
+    if found.factor < NO_GROWTH:
+        return f"; at {asked} poses are unstable, but during {time} no small disturbance grows"
+    return f"; at {asked} a small disturbance grows by up to {times(found.factor)} during {time}"

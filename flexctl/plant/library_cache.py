@@ -1,0 +1,232 @@
+"""Shared libraries by content: found in the cache, or compiled and left there.
+
+A library is written beside its place, synced and renamed, and ends in a digest of itself: one that
+a kill or a full disk cut short is seen before it is loaded, and compiled again.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes as ct
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import casadi as ca
+import platformdirs
+
+from flexctl.errors import ComputationError, FlexctlWarning, InputError
+from flexctl.storage import write_whole
+
+# Bytes of C beyond which a level of optimisation costs more time than runs will ever gain: the
+# compiler's register allocation grows faster than one long function does.
+_LEVELS = ((100_000, "-O2"), (250_000, "-O1"))
+_FLAGS = ("-fPIC", "-shared")
+_SEAL = b"flexctl:sha256:"  # before the digest at the end of a library; loaders stop before it
+_BUILDING = "building-"
+_ABANDONED = 3600.0  # s after which a folder of a build belongs to nobody
+
+
+def find_compiler() -> str | None:
+    """Path of the C compiler, or None where there is none (or FLEXCTL_CC is "none")."""
+    wanted = os.environ.get("FLEXCTL_CC")
+    if wanted == "none":
+        return None
+    names, path = [wanted] if wanted else ["gcc", "clang", "cc"], os.environ.get("PATH")
+    compiler = next((found for name in names if (found := _which(name, path))), None)
+    if wanted and compiler is None:
+        raise InputError(f"FLEXCTL_CC: wanted a C compiler or none, came {wanted!r} (not found)")
+    return compiler
+
+
+@functools.cache
+def _which(name: str, path: str | None) -> str | None:
+    return shutil.which(name, path=path)
+
+
+def cache_folder() -> Path:
+    """Folder of compiled libraries: FLEXCTL_CACHE, else the user's cache folder.
+
+    Raises
+    ------
+    OSError
+        When the user has no home to keep it in.
+    """
+    wanted = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
+    try:
+        return Path(wanted).expanduser().absolute()  # a loader does not look for bare names here
+    except RuntimeError as error:
+        raise FileNotFoundError(f"no home folder: {error}") from error
+
+
+class _Trouble:
+    """Why this process cannot compile into the cache, and why nowhere; empty while it can."""
+
+    cache = ""
+    everywhere = ""
+
+
+def why_not_compiled() -> str:
+    """Why functions are not compiled here although they should be; empty where they are."""
+    if find_compiler() is None:
+        return "FLEXCTL_CC=none" if os.environ.get("FLEXCTL_CC") else "no C compiler found"
+    return "no folder to compile into" if _Trouble.everywhere else ""
+
+
+def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | None:
+    """Find a shared library in the cache, or compile it there; None where nothing is compiled.
+
+    Where the cache cannot be used, libraries go to a temporary folder that ends with the process,
+    and where there is none either, nothing is compiled; the first of them warns.
+
+    Parameters
+    ----------
+    content
+        All that determines the source, as text. With the compiler and its levels, CasADi's version
+        and the machine's type it is the key.
+    generate
+        Writes the C source into a folder and returns its path; called only when there is no such
+        library.
+
+    Raises
+    ------
+    ComputationError
+        When the compiler fails; says how to go on without it.
+    """
+    if why_not_compiled():
+        return None
+    compiler = find_compiler() or ""
+    machine = f"{platform.machine()} {sys.platform} CasADi {ca.CasadiMeta.version()}"
+    key = "\n".join([compiler, repr((_LEVELS, _FLAGS)), machine, content])
+    name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
+    try:
+        kept = cache_folder() / name
+        if _is_loaded(kept):
+            return kept
+        if not _Trouble.cache:
+            return _build(kept, generate, compiler)
+        reason = _Trouble.cache
+    except (OSError, ComputationError) as error:
+        reason = _words(error)
+    return _build_aside(name, generate, compiler, reason)
+
+
+def _build_aside(
+    name: str, generate: Callable[[Path], Path], compiler: str, reason: str
+) -> Path | None:
+    """Compile for this process only, as the cache failed for a reason; None where nothing can."""
+    where = os.environ.get("FLEXCTL_CACHE") or "the user's cache folder"
+    trouble = f"compile cache {where}: cannot be used ({reason})"
+    try:
+        aside = _own_folder() / name
+        built = aside if _is_loaded(aside) else _build(aside, generate, compiler)
+    except OSError as error:
+        _Trouble.everywhere = _words(error)
+        _warn(f"{trouble}, nor a temporary folder ({_words(error)}): not compiled, slower")
+        return None
+    if not _Trouble.cache:
+        _Trouble.cache = reason
+        _warn(f"{trouble}: compiled for this run only; FLEXCTL_CACHE names another folder")
+    return built
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, FlexctlWarning, stacklevel=2)
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error)
+
+
+@functools.cache
+def _own_folder() -> Path:
+    """Folder of this process, removed at its end."""
+    folder, owner = Path(tempfile.mkdtemp(prefix="flexctl-")), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # a forked child must not take its parent's
+            shutil.rmtree(folder, ignore_errors=True)
+
+    atexit.register(remove)
+    return folder
+
+
+_loaded: set[Path] = set()
+
+
+def _is_loaded(library: Path) -> bool:
+    """Whether there is a whole library under this name, which then is loaded."""
+    if library in _loaded:
+        return True
+    try:
+        code, seal, digest = library.read_bytes().rpartition(_SEAL)
+        if not seal or hashlib.sha256(code).digest() != digest:
+            return False
+        ct.CDLL(str(library))
+    except OSError:  # there is none, or none for this machine
+        return False
+    _loaded.add(library)
+    return True
+
+
+def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Path:
+    """Compile a library, seal it and load it.
+
+    Raises
+    ------
+    OSError
+        When it cannot be written, or not be loaded from where it is.
+    ComputationError
+        When the compiler fails.
+    """
+    library.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(library.parent)
+    with tempfile.TemporaryDirectory(dir=library.parent, prefix=_BUILDING) as folder:
+        code = compile_source(generate(Path(folder)), compiler).read_bytes()
+    write_whole(library, code + _SEAL + hashlib.sha256(code).digest())
+    if not _is_loaded(library):
+        raise OSError("what was compiled there cannot be loaded")
+    return library
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed builds left."""
+    for left in folder.glob(f"{_BUILDING}*"):
+        try:
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
+        except OSError:  # its build has just ended
+            continue
+
+
+def compile_source(source: Path, compiler: str) -> Path:
+    """Compile one C file into a shared library beside it.
+
+    Raises
+    ------
+    ComputationError
+        When the compiler fails; says how to go on without it.
+    """
+    size = source.stat().st_size
+    level = next((level for most, level in _LEVELS if size <= most), "-O0")
+    built = source.with_suffix(".so")
+    command = [compiler, level, *_FLAGS, "-o", str(built), str(source), "-lm"]
+    place = os.environ | {"TMPDIR": str(source.parent)}  # of the compiler's own files
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=place)
+    if done.returncode:
+        first = (done.stderr.strip().splitlines() or ["no message"])[0]
+        raise ComputationError(
+            f"the C compiler {compiler} failed: {first}; FLEXCTL_CC=none goes on without it"
+        )
+    return built

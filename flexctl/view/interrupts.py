@@ -1,0 +1,72 @@
+"""Interrupts that are heard: Ctrl-C ends a command, wherever in it the signal meets it.
+
+Python raises KeyboardInterrupt between two of its own instructions. In libraries that call Python
+back (CasADi's conversions of arguments) an exception may be cleared on the way, and in machine code
+that runs for long nothing is raised at all. So a thread watches beside: what is not over a second
+after the signal is interrupted once more, and what is not over then is ended.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+PATIENCE = 0.8  # s from one attempt to the next
+
+
+class _Watch:
+    """What a signal and the thread that watches know of each other."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self.raising = True  # whether the next signal shall raise
+
+    def handle(self, _signal: int, _frame: object) -> None:
+        """Raise once, so that what tidies up is not interrupted in turn."""
+        if self.raising:
+            self.raising = False
+            raise KeyboardInterrupt
+
+    def watch(self, reading: int, end: Callable[[], None]) -> None:
+        """Wait for a signal, then see to it that the command ends."""
+        heard = os.read(reading, 1)
+        if not heard or self.over.wait(PATIENCE):
+            return
+        self.raising = True
+        _thread.interrupt_main()
+        if not self.over.wait(PATIENCE):
+            end()
+
+
+@contextlib.contextmanager
+def heard(end: Callable[[], None], *, last: bool) -> Iterator[None]:
+    """Within, an interrupt raises KeyboardInterrupt, again if it was lost, and at last calls `end`.
+
+    After one, further interrupts are ignored where this is the `last` that the process does.
+    Where this is not the main thread, or interrupts are ignored or handled otherwise, all stays
+    as it is.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    watch, (reading, writing) = _Watch(), os.pipe()
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    thread = threading.Thread(target=watch.watch, args=(reading, end), daemon=True)
+    thread.start()
+    signal.signal(signal.SIGINT, watch.handle)
+    try:
+        yield
+    finally:
+        watch.over.set()
+        signal.set_wakeup_fd(before)
+        leaving = last and not watch.raising
+        signal.signal(signal.SIGINT, signal.SIG_IGN if leaving else signal.default_int_handler)
+        os.close(writing)  # the thread reads the end of the pipe
+        thread.join()
+        os.close(reading)

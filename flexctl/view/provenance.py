@@ -1,0 +1,126 @@
+"""What an answer was made of: enough to repeat it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from flexctl import __version__
+from flexctl.catalogue import Arm, BasisChoice, Design, load_model
+from flexctl.catalogue.files import read_text
+from flexctl.design import design_controller, gains_used
+from flexctl.loop import Tolerance, plain
+
+_HOW_SHOWN = {"json", "out", "plot", "report", "animate", "require", "debug"}
+Provenance = Callable[[], dict[str, Any]]
+
+
+def provenance(
+    model: str | None = None,
+    designs: Sequence[Design] = (),
+    *,
+    gains: Callable[[], Mapping[str, Any]] = dict,
+    tolerances: Mapping[str, Any] | None = None,
+    files: Sequence[Path] = (),
+) -> Provenance:
+    """Make the function that describes what an answer was made of; called once, when asked.
+
+    Parameters
+    ----------
+    model
+        Name or path of the model, whose tables are kept as they were before any setting.
+    designs
+        Design files, whose tables are kept.
+    gains
+        Finds the gains of every controller by its name, as they were used.
+    tolerances
+        Integrator with its step and tolerances; none where nothing is integrated.
+    files
+        Further files that the answer rests on; csv references are found by themselves.
+    """
+
+    @functools.cache
+    def describe() -> dict[str, Any]:
+        return plain(
+            {
+                "version": __version__,
+                "model": _table(load_model(model)) if model else {},
+                "designs": {design.name: _table(design) for design in designs},
+                "files": {name: read_text(path) for name, path in _files(designs, files)},
+                "settings": settings(),
+                "gains": gains(),
+                "tolerances": tolerances or {},
+                "command": command(),
+            }
+        )
+
+    return describe
+
+
+def _table(record: Arm | Design) -> dict[str, Any]:
+    """Return what a file says but for the figures it expects, which bear on no answer."""
+    return {key: value for key, value in record.table().items() if key != "expect"}
+
+
+def _files(designs: Sequence[Design], files: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """Further files by the names under which designs and options refer to them."""
+    yield from ((str(path), path) for path in files)
+    for design in designs:
+        if design.reference.file and design.reference_file:
+            yield design.reference.file, design.reference_file
+
+
+def as_text(describe: Provenance) -> str:
+    """Write it as JSON, for the attribute of a file."""
+    return json.dumps(describe(), ensure_ascii=False)
+
+
+def redesigned(arm: Arm, design: Design, basis: BasisChoice | None) -> dict[str, Any]:
+    """Return the gains of a design by its name, found once more: for answers without a controller.
+
+    An open loop has none.
+    """
+    return {design.name: gains_used(design_controller(arm, design, basis, interpreted=True))}
+
+
+def integration(
+    tolerance: Tolerance | None = None, integrator: str = "auto", step: float | None = None
+) -> dict[str, Any]:
+    """Describe how runs are integrated."""
+    return {"integrator": integrator, "step": step, **asdict(tolerance or Tolerance())}
+
+
+def command() -> str:
+    """Return the command line; empty where there is none."""
+    context = click.get_current_context(silent=True)
+    return shlex.join(["flexctl", *context.find_root().obj]) if context else ""
+
+
+def settings() -> list[str]:
+    """Return every option that was given and bears on the numbers, as a word of a command line."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return []
+    given = [
+        option
+        for option in context.command.params
+        if isinstance(option, click.Option)
+        and option.name not in _HOW_SHOWN
+        and context.get_parameter_source(option.name or "") == ParameterSource.COMMANDLINE
+    ]
+    return [word for option in given for word in _words(option, context.params[option.name or ""])]
+
+
+def _words(option: click.Option, value: Any) -> list[str]:
+    name = max(option.opts, key=len)
+    if option.is_flag:
+        return [name if value else max(option.secondary_opts, key=len)]
+    return [f"{name}={each}" for each in (value if option.multiple else (value,))]

@@ -1,0 +1,53 @@
+"""No arm of the catalogue has odd numbers, and thresholds are where they say."""
+
+import pytest
+
+from flexctl.catalogue import (
+    Arm,
+    list_designs,
+    list_models,
+    load_design,
+    load_model,
+    odd_motion,
+    odd_numbers,
+)
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in list_models()])
+def test_no_arm_of_the_catalogue_is_odd(name):
+    assert odd_numbers(load_model(name)) == []
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in list_designs()])
+def test_no_motion_of_the_catalogue_is_odd(name):
+    design = load_design(name)
+
+    assert odd_motion(design, load_model(design.model)) == []
+
+
+def arm_with(gravity=(0.0, 0.0, 0.0), **link):
+    own = {"joint": "revolute", "length": 0.8, "mass_per_length": 0.5, "EI": {"y": 30.0}}
+    table = {"name": "arm", "summary": "one link", "source": "own", "gravity": list(gravity)}
+    return Arm.model_validate(table | {"link": [own | link]})
+
+
+# w_1 l = 3.516 sqrt(EI / mu) / l = 5000 m/s: EI = (5000 * 0.8 / 3.516)^2 * 0.5 = 6.4712e5 N m^2
+EDGES = {
+    "EI": ({"EI": {"y": 6.46e5}}, {"EI": {"y": 6.48e5}}),
+    "alpha": ({"dh": {"alpha": 6.28}}, {"dh": {"alpha": 6.29}}),
+    "damping": ({"damping_ratio": [0.2]}, {"damping_ratio": [0.01, 0.21]}),
+    "gravity": ({"gravity": (60.0, 0.0, 80.0)}, {"gravity": (60.0, 0.0, 80.1)}),
+    "length": ({"length": 100.0, "EI": {"y": 1e6}}, {"length": 101.0, "EI": {"y": 1e6}}),
+    "limits": (
+        {"limits": {"position": [-20.0, 20.0]}},
+        {"limits": {"position": [-20.1, 20.0]}},
+    ),
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_what_lies_just_inside_is_plausible_and_just_outside_is_told(edge):
+    inside, outside = (odd_numbers(arm_with(**change)) for change in EDGES[edge])
+
+    assert inside == []
+    assert len(outside) == 1

@@ -1,0 +1,98 @@
+"""Designs that follow different motions do not compare, and a comparison says so."""
+
+import pytest
+
+from flexctl.catalogue import BasisChoice, load_design, load_model
+from flexctl.design import design_controller
+from flexctl.loop import close_loop, compare
+from flexctl.loop.comparison import by_motion
+
+ARM = load_model("single-link-hub")
+DESIGN = load_design("hub-pd")
+
+
+def variant(name, reference=(), **tables):
+    table = DESIGN.table() | {"name": name, "path": DESIGN.path} | tables
+    table["reference"] = table["reference"] | dict(reference)
+    return DESIGN.model_validate(table)
+
+
+VARIANTS = {
+    "another end": {"reference": {"to": [1.0]}},
+    "another start": {"reference": {"from": [0.1]}},
+    "another way": {"reference": {"kind": "quintic"}},
+    "slower": {"reference": {"duration": [1.1]}},
+    "a longer run": {"loop": {"duration": 4.5}},
+}
+
+
+@pytest.mark.parametrize("change", VARIANTS)
+def test_motions_that_differ_are_told_apart(change):
+    other = variant("other", **VARIANTS[change])
+
+    assert by_motion([DESIGN, other]) == (("hub-pd",), ("other",))
+
+
+def test_the_same_motion_under_other_gains_is_the_same():
+    other = variant("other", gains={"Gp": [30.0], "Gv": [7.0]})
+
+    assert by_motion([DESIGN, other]) == (("hub-pd", "other"),)
+
+
+def test_round_off_makes_no_other_motion():
+    again = variant("again", reference={"duration": [1.0 + 1e-12]})
+
+    assert by_motion([DESIGN, again]) == (("hub-pd", "again"),)
+
+
+def test_a_comparison_says_it_in_its_verdict_and_in_its_numbers():
+    other = variant("other", reference={"to": [1.0]})
+    basis = BasisChoice(order=1)
+    found = compare(ARM, [DESIGN, other], truth_basis=basis, design_basis=basis, baseline=False)
+
+    assert found.to_json()["motions"] == [["hub-pd"], ["other"]]
+    assert (
+        "follow 2 different motions, or runs of different length (hub-pd; other)" in found.verdict
+    )
+    assert "does the ranking" in found.verdict
+
+
+def test_a_comparison_of_one_motion_says_nothing_of_it():
+    basis = BasisChoice(order=1)
+    found = compare(ARM, [DESIGN], truth_basis=basis, design_basis=basis, baseline=False)
+
+    assert found.motions == (("hub-pd",),)
+    assert "motions" not in found.verdict
+
+
+# --- what a law is said to measure
+
+
+@pytest.mark.parametrize("order", [1, 2], ids=["as modelled", "finer"])
+def test_joint_pd_is_not_said_to_see_strain_gauges(order):
+    loop = close_loop(design_controller(ARM, DESIGN), ARM, BasisChoice(order=order))
+    said = " ".join(loop.assumptions)
+
+    assert "strain gauges" not in said
+    assert "full state" not in said
+    assert "it measures joint variables and rates only" in said
+
+
+def test_a_law_that_reads_the_links_is_said_to():
+    arm, design = load_model("planar-two-link"), load_design("two-link-decoupling")
+    controller = design_controller(arm, design, BasisChoice(order=1), interpreted=True)
+
+    assert not controller.collocated
+    assert "strain gauges" in " ".join(
+        close_loop(controller, arm, BasisChoice(order=2)).assumptions
+    )
+
+
+def test_joint_pd_on_flexible_joints_reads_rotors_only():
+    arm, design = load_model("vertical-2r"), load_design("vertical-2r-pd")
+    controller = design_controller(arm, design, BasisChoice(order=1), interpreted=True)
+
+    assert controller.collocated
+    assert "strain gauges" not in " ".join(
+        close_loop(controller, arm, BasisChoice(order=2)).assumptions
+    )

@@ -1,0 +1,209 @@
+"""Libraries are cached by what is compiled, are whole or not there, and a cache may fail."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flexctl.catalogue import BasisChoice, load_model
+from flexctl.errors import FlexctlWarning
+from flexctl.plant import (
+    assemble_plant,
+    backend,
+    cache_folder,
+    cached_library,
+    find_compiler,
+    library_cache,
+)
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler here")
+STARTS = np.array([0.3, 0.01])
+
+
+@pytest.fixture(scope="module")
+def arm():
+    return load_model("single-link-hub")
+
+
+@pytest.fixture(scope="module")
+def plant(arm):
+    return assemble_plant(arm, BasisChoice(order=1))
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch):
+    """Forget what this process knows of caches, as another process would not know it."""
+    monkeypatch.setattr(library_cache, "_loaded", set())
+    monkeypatch.setattr(library_cache._Trouble, "cache", "")
+    monkeypatch.setattr(library_cache._Trouble, "everywhere", "")
+
+
+def answer(folder):
+    source = folder / "answer.c"
+    source.write_text("double answer(void) { return 42.0; }\n")
+    return source
+
+
+def count_builds():
+    """Make a generator that counts how often it is asked."""
+    asked = []
+
+    def generate(folder):
+        asked.append(folder)
+        return answer(folder)
+
+    return generate, asked
+
+
+def library_of(content, generate) -> Path:
+    path = cached_library(content, generate)
+    assert path is not None
+    return path
+
+
+# --- what the key is made of
+
+
+def test_bodies_made_for_another_arm_make_another_plant(arm):
+    """Modes that know a tip load differ from those of a free tip: so do masses of coordinates."""
+    link = arm.links[0].model_validate(arm.links[0].table() | {"tip_load": {"include": ["M"]}})
+    loaded = arm.model_copy(update={"links": (link,)})
+    free, clamped = (assemble_plant(a, BasisChoice(order=1)) for a in (arm, loaded))
+    mixed = replace(free, bodies=clamped.bodies)
+    truth = replace(mixed, interpreted=True).mass_matrix(STARTS)
+    free.mass_matrix(STARTS)  # in the cache, under what a poisoned key would be
+
+    assert mixed.content != free.content
+    assert mixed.mass_matrix(STARTS) == pytest.approx(truth, rel=1e-12)
+
+
+def test_the_key_of_a_plant_is_the_same_in_another_process(plant):
+    code = (
+        "from flexctl.catalogue import BasisChoice, load_model; "
+        "from flexctl.plant import assemble_plant; "
+        "print(assemble_plant(load_model('single-link-hub'), BasisChoice(order=1)).content)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+
+    assert done.stdout.strip() == plant.content
+
+
+# --- half a library is none
+
+
+@pytest.mark.parametrize("keep", [0, 100, -1], ids=["empty", "first 100 bytes", "last byte lost"])
+def test_a_library_that_was_cut_short_is_built_again(keep, monkeypatch):
+    generate, asked = count_builds()
+    path = library_of(f"cut {keep}", generate)
+    path.write_bytes(path.read_bytes()[:keep])
+    monkeypatch.setattr(library_cache, "_loaded", set())
+    again = library_of(f"cut {keep}", generate)
+
+    assert again == path
+    assert len(asked) == 2
+    assert library_cache._is_loaded(again)
+
+
+def test_a_library_of_another_machine_is_built_again(tmp_path, monkeypatch):
+    """It is whole, but the loader does not take it."""
+    generate, asked = count_builds()
+    name = library_of("foreign", generate).name
+    code = b"\x7fELF, but not ours"
+    foreign = code + library_cache._SEAL + hashlib.sha256(code).digest()
+    (tmp_path / name).write_bytes(foreign)
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
+    library_of("foreign", generate)
+
+    assert len(asked) == 2
+    assert (tmp_path / name).read_bytes() != foreign
+
+
+def test_a_whole_library_is_found_by_the_next_process(monkeypatch):
+    generate, asked = count_builds()
+    path = library_of("found", generate)
+    monkeypatch.setattr(library_cache, "_loaded", set())
+
+    assert library_of("found", generate) == path
+    assert len(asked) == 1
+    assert not list(cache_folder().glob("building-*"))
+
+
+def test_what_a_killed_build_left_is_removed_an_hour_later():
+    old, new = (cache_folder() / f"building-{name}" for name in ("old", "new"))
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+    library_of("sweeps", answer)
+
+    assert not old.exists()
+    assert new.exists()
+    new.rmdir()
+
+
+# --- a cache that fails
+
+
+def no_folder(tmp_path):
+    """Return a path that can be no folder, for root neither: it is a file."""
+    path = tmp_path / "file"
+    path.write_text("no folder")
+    return path
+
+
+def test_a_cache_that_cannot_be_written_is_said_once_and_the_run_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLEXCTL_CACHE", str(no_folder(tmp_path)))
+    with pytest.warns(FlexctlWarning) as said:
+        first, second = (library_of(f"aside {i}", answer) for i in range(2))
+
+    assert len(said) == 1
+    assert str(said[0].message).count("\n") == 0
+    assert "cannot be used (" in str(said[0].message)
+    assert first.is_file()
+    assert second.is_file()
+    assert first.parent != tmp_path
+    assert "compiled C" in backend()
+
+
+def test_a_home_that_is_unknown_is_a_cache_that_cannot_be_written(monkeypatch):
+    def no_home(_self):
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("FLEXCTL_CACHE")
+    monkeypatch.setattr(Path, "expanduser", no_home)
+    with pytest.warns(FlexctlWarning, match="no home folder"):
+        assert library_of("homeless", answer).is_file()
+
+
+def test_a_disk_that_fills_up_while_a_library_is_written_leaves_no_half_of_it(
+    tmp_path, monkeypatch
+):
+    def full(_path, _content):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(library_cache, "write_whole", full)
+    with pytest.warns(FlexctlWarning, match="No space left on device"):
+        assert cached_library("full", answer) is None  # the temporary folder is full too
+
+    assert list((tmp_path / "cache").iterdir()) == []
+    assert "no folder to compile into" in backend()
+
+
+def test_without_any_folder_plants_are_interpreted(tmp_path, monkeypatch, arm, plant):
+    monkeypatch.setenv("FLEXCTL_CACHE", str(no_folder(tmp_path)))
+    monkeypatch.setattr(library_cache, "_own_folder", lambda: no_folder(tmp_path))
+    with pytest.warns(FlexctlWarning, match="not compiled, slower"):
+        found = assemble_plant(arm, BasisChoice(order=1)).mass_matrix(STARTS)
+
+    assert found == pytest.approx(replace(plant, interpreted=True).mass_matrix(STARTS))

@@ -1,0 +1,191 @@
+"""Faults from outside: kills, interrupts, full disks and caches that cannot be written.
+
+Whatever happens, a command ends in words or not at all, a file is whole or not there, and what the
+cache holds afterwards gives the numbers of an empty one. Moments and sizes are random, their seeds
+fixed; machines differ in what a moment meets.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+resource = pytest.importorskip("resource")
+COMPARE = ["compare", "single-link-hub", "hub-pd", "-m", "1", "--truth-modes", "1"]
+SIMULATE = ["simulate", "single-link-hub", "hub-pd", "-m", "1", "--truth-modes", "1"]
+# What a child of a background job ignores, a terminal's does not.
+START = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    "from flexctl.__main__ import main; sys.exit(main())"
+)
+KILLS, INTERRUPTS = 50, 20
+
+
+class Ground:
+    """A folder with a cache of its own, in which commands are run."""
+
+    def __init__(self, folder):
+        self.folder, self.cache = folder, folder / "cache"
+        self.seconds = 0.0
+
+    def start(self, words, *, largest=None, cache=None):
+        """Begin a command; `largest` limits the bytes of every file it writes."""
+
+        def limit():
+            if largest is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+
+        return subprocess.Popen(
+            [sys.executable, "-c", START, *map(str, words)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"FLEXCTL_CACHE": str(cache or self.cache)},
+            preexec_fn=limit,
+        )
+
+    def run(self, words, **how):
+        """Run a command to its end; return status, output and errors."""
+        with self.start(words, **how) as process:
+            out, err = process.communicate(timeout=300)
+            return process.returncode, out.decode(), err.decode()
+
+    def strike(self, words, sign, moment):
+        """Run a command and send it a signal after `moment` [s]; return status and errors."""
+        with self.start(words) as process:
+            time.sleep(moment)
+            process.send_signal(sign)
+            begun = time.monotonic()
+            _, err = process.communicate(timeout=300)
+            self.seconds = time.monotonic() - begun
+            return process.returncode, err.decode()
+
+
+@pytest.fixture(scope="module")
+def truth(tmp_path_factory):
+    """What a command says on an empty cache, and how long it takes there [s]."""
+    ground, begun = Ground(tmp_path_factory.mktemp("truth")), time.monotonic()
+    status, out, err = ground.run([*COMPARE, "--json"])
+    assert (status, err) == (0, "")
+    return numbers(out), time.monotonic() - begun
+
+
+@pytest.fixture
+def ground(tmp_path):
+    return Ground(tmp_path)
+
+
+def numbers(text):
+    """Return what a comparison found, without what differs from run to run."""
+    answer = json.loads(text)
+    return {key: answer[key] for key in ("evaluations", "ranking", "verdict")}
+
+
+def require_whole(path):
+    """Refuse half an answer: a file is not there, or it can be read to its end."""
+    if path.exists():
+        assert numbers(path.read_text())["ranking"]
+
+
+@pytest.mark.slow
+def test_kills_leave_no_half_file_and_no_wrong_cache(ground, truth):
+    """SIGKILL at random moments of commands that compile, on a cache that fills meanwhile."""
+    wanted, seconds = truth
+    moments = np.random.default_rng(14).uniform(0.05, 1.2 * seconds, KILLS)
+    out = ground.folder / "all.json"
+    for k, moment in enumerate(moments):
+        if k % 10 == 0:  # compile afresh, so that kills meet compilers too
+            for path in ground.cache.glob("*.so"):
+                path.unlink()
+        out.unlink(missing_ok=True)
+        status, err = ground.strike([*COMPARE, "--out", out], signal.SIGKILL, moment)
+        assert status in {0, -signal.SIGKILL}
+        assert err == ""
+        require_whole(out)
+    status, text, err = ground.run([*COMPARE, "--json"])
+
+    assert (status, err) == (0, "")
+    assert numbers(text) == wanted
+
+
+@pytest.mark.slow
+def test_interrupts_end_commands_in_one_line_with_130(ground, truth):
+    wanted, seconds = truth
+    ground.run(COMPARE)  # warm: most of the time is then in CasADi and LAPACK
+    begun = time.monotonic()
+    ground.run(COMPARE)
+    warm = time.monotonic() - begun
+    moments = np.random.default_rng(15).uniform(0.15, 0.9 * warm, INTERRUPTS)
+    out = ground.folder / "all.json"
+    for moment in moments:
+        out.unlink(missing_ok=True)
+        status, err = ground.strike([*COMPARE, "--out", out], signal.SIGINT, moment)
+        if status == 0:  # it was done before the signal came
+            assert err == ""
+        else:
+            assert status == 130
+            assert err.startswith("flexctl: interrupted, ")
+            assert err.count("\n") == 1
+            assert ground.seconds < max(5.0, seconds)
+        require_whole(out)
+        assert not list(ground.folder.glob(".*"))
+    assert numbers(ground.run([*COMPARE, "--json"])[1]) == wanted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["json", "nc", "csv", "svg", "png", "pdf", "gif"])
+@pytest.mark.parametrize("largest", [0, 3000])
+def test_a_full_disk_is_one_line_and_leaves_nothing(suffix, largest, ground):
+    """No file may grow: neither the answer nor libraries of the cache, which it has already."""
+    assert ground.run(SIMULATE)[0] == 0
+    option = {"json": "--out", "nc": "--out", "csv": "--out", "gif": "--animate"}
+    path = ground.folder / f"run.{suffix}"
+    words = [*SIMULATE, option.get(suffix, "--plot"), path]
+    status, _, err = ground.run(words, largest=largest)
+
+    assert (status, err) == (2, f"flexctl: {path}: cannot be written: File too large\n")
+    assert [entry.name for entry in ground.folder.iterdir()] == ["cache"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("largest", [0, 500, 5000, 20_000, 100_000])
+def test_a_disk_that_fills_while_compiling_changes_no_number(largest, ground, truth):
+    status, out, err = ground.run([*COMPARE, "--json"], largest=largest)
+    answer = json.loads(out)
+
+    assert status == 0
+    assert err.count("\n") == err.count("flexctl: warning: compile cache") <= 2
+    assert answer["ranking"] == truth[0]["ranking"]
+    for found, wanted in zip(answer["evaluations"], truth[0]["evaluations"], strict=True):
+        assert found["tracking"]["tip_error_max"] == pytest.approx(
+            wanted["tracking"]["tip_error_max"], rel=1e-5
+        )
+    status, out, err = ground.run([*COMPARE, "--json"])  # the disk has room again
+
+    assert (status, err) == (0, "")
+    assert numbers(out) == truth[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["a file", "below a file", "read-only"])
+def test_a_cache_that_cannot_be_written_is_one_line(kind, ground, truth):
+    place = ground.folder / "place"
+    if kind == "read-only":
+        place.mkdir()
+        place.chmod(0o500)
+        if os.access(place, os.W_OK):
+            place.rmdir()
+            place = ground.folder.parents[-1] / "proc" / "flexctl"  # root cannot write there
+    else:
+        place.write_text("no folder")
+        place = place / "cache" if kind == "below a file" else place
+    status, out, err = ground.run([*COMPARE, "--json"], cache=place)
+
+    assert status == 0
+    assert err.startswith(f"flexctl: warning: compile cache {place}: cannot be used (")
+    assert err.count("\n") == 1
+    assert numbers(out) == truth[0]

@@ -1,0 +1,117 @@
+"""Files are whole or not there, and a disk that is full is one line."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flexctl import storage
+from flexctl.errors import InputError
+from flexctl.view.output import replacing, written
+from flexctl.view.signals import write_netcdf
+from flexctl.view.style import new_figure, save_figure
+
+xarray = pytest.importorskip("xarray")
+resource = pytest.importorskip("resource")  # a limit of the size of files stands for a full disk
+BYTES = 4000
+
+
+@pytest.fixture
+def full_disk():
+    """Let no file grow beyond 4000 bytes, for root neither."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (BYTES, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def draw():
+    figure = new_figure(4.0, 3.0)
+    figure.subplots().plot(np.sin(np.arange(1000.0)))
+    return figure
+
+
+@pytest.mark.usefixtures("full_disk")
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_a_figure_that_does_not_fit_is_one_line_and_leaves_the_old_one(kind, tmp_path):
+    path = tmp_path / f"figure.{kind}"
+    path.write_text("old")
+
+    with pytest.raises(InputError, match="cannot be written: File too large") as caught:
+        save_figure(draw(), path)
+
+    assert str(path) in str(caught.value)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+    assert path not in written
+
+
+def test_netcdf_that_does_not_fit_ends_in_words_not_in_a_segmentation_fault(tmp_path):
+    """In a process of its own, as the fault would end this one."""
+    path = tmp_path / "run.nc"
+    code = f"""
+import resource, numpy as np, xarray as xr
+from pathlib import Path
+from flexctl.view.output import replacing
+from flexctl.view.signals import write_netcdf
+resource.setrlimit(resource.RLIMIT_FSIZE, ({BYTES}, {BYTES}))
+data = xr.Dataset({{"a": ("t", np.random.rand(10000))}})
+try:
+    with replacing(Path({str(path)!r})) as draft:
+        write_netcdf(draft, data)
+except ValueError as error:
+    print(error)
+del data
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{path}: cannot be written: File too large\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_netcdf_is_read_back_as_it_was_written(tmp_path):
+    path, values = tmp_path / "run.nc", np.random.default_rng(1).random(50)
+    write_netcdf(path, xarray.Dataset({"a": ("t", values)}))
+    with xarray.open_dataset(io.BytesIO(path.read_bytes()), engine="h5netcdf") as found:
+        assert (found["a"].values == values).all()
+
+
+def test_what_is_written_reaches_the_disk_before_it_is_renamed(tmp_path, monkeypatch):
+    order = []
+    sync, rename = storage.os.fsync, storage.os.replace
+    monkeypatch.setattr(storage.os, "fsync", lambda file: order.append("sync") or sync(file))
+    monkeypatch.setattr(storage.os, "replace", lambda a, b: order.append("rename") or rename(a, b))
+    storage.write_whole(tmp_path / "a.txt", "text")
+
+    assert order == ["sync", "rename"]
+    assert not storage.drafts
+
+
+def test_a_draft_is_known_while_it_is_written(tmp_path):
+    """So that an end that unwinds nothing can remove it."""
+    with replacing(tmp_path / "a.txt") as draft:
+        assert storage.drafts == {draft}
+        draft.write_text("text")
+
+    assert (tmp_path / "a.txt").read_text() == "text"
+    assert not storage.drafts
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["--help"]], ids=str)
+def test_standard_output_on_a_full_disk_is_one_line_and_status_3(words):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "flexctl", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    said = "flexctl: standard output: cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (3, said)

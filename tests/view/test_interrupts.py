@@ -1,0 +1,102 @@
+"""Ctrl-C ends a command even where a library loses what it raises."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+# What a child of a background job ignores, a terminal's does not.
+BEGIN = """
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import flexctl.view.inspection as room
+from flexctl.view import interrupts
+interrupts.PATIENCE = 0.2
+def work(*_):
+    print("running", flush=True)
+"""
+END = """
+room.inspect_model = work
+from flexctl.__main__ import main
+sys.argv = ["flexctl", "inspect", "single-link-hub"]
+sys.exit(main())
+"""
+FAULTS = {
+    "raised": "    time.sleep(30)\n",
+    "lost once": """
+    try:
+        time.sleep(30)
+    except KeyboardInterrupt:
+        time.sleep(30)
+""",
+    "lost always": """
+    while True:
+        try:
+            time.sleep(30)
+        except KeyboardInterrupt:
+            pass
+""",
+    "in machine code": """
+    import numpy as np
+    np.linalg.eig(np.random.default_rng(1).random((3000, 3000)))  # half a minute without Python
+""",
+}
+
+
+def interrupted(code, presses=1):
+    """Run a command, interrupt it so many times, and return status, errors and seconds."""
+    words = [sys.executable, "-c", BEGIN + code + END]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        time.sleep(0.05)
+        begun = time.monotonic()
+        for _ in range(presses):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.01)
+        _, err = process.communicate(timeout=30)
+        return process.returncode, err.decode(), time.monotonic() - begun
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_interrupt_ends_the_command_however_it_is_lost(fault):
+    status, err, seconds = interrupted(FAULTS[fault])
+
+    assert (status, err) == (130, "flexctl: interrupted, nothing written\n")
+    assert seconds < 20  # of the 30 that it would work on
+
+
+def test_an_impatient_user_gets_no_traceback():
+    status, err, _ = interrupted(FAULTS["raised"], presses=5)
+
+    assert (status, err) == (130, "flexctl: interrupted, nothing written\n")
+
+
+def test_an_end_that_unwinds_nothing_removes_what_was_being_written(tmp_path):
+    path = tmp_path / "run.csv"
+    code = f"""
+    from pathlib import Path
+    from flexctl.storage import replacing
+    with replacing(Path({str(path)!r})) as draft:
+        draft.write_text("half")
+        while True:
+            try:
+                time.sleep(30)
+            except KeyboardInterrupt:
+                pass
+"""
+    status, _, _ = interrupted(code)
+
+    assert status == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_ends_leaves_interrupts_as_they_were(flexctl):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        flexctl("list")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert signal.set_wakeup_fd(-1) == -1
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,157 @@
+"""An answer can be repeated from what it says of itself."""
+
+import json
+import shlex
+
+import pytest
+
+from flexctl.view.cli import run
+from flexctl.view.provenance import provenance
+
+xarray = pytest.importorskip("xarray")
+MODEL = """
+summary = "One link"
+source = "flexctl"
+gravity = [0.0, -9.81, 0.0]
+[[link]]
+joint = "revolute"
+length = 0.8
+mass_per_length = 0.5
+EI = { y = 30.0 }
+damping_ratio = [0.02, 0.03]
+[payload]
+mass = 0.2
+[expect."mass"]
+value = 0.6
+rtol = 1e-6
+from = "0.5 * 0.8 + 0.2"
+"""
+DESIGN = """
+summary = "A motion from a file, with a second loop"
+source = "flexctl"
+model = "arm"
+method = "decoupling"
+[basis]
+kind = "modes"
+order = 1
+[reference]
+kind = "csv"
+file = "motion.csv"
+[gains]
+Gp = 100.0
+Gv = 20.0
+[second_loop]
+weights = { joint_error = 300.0, joint_rate = 0.3, strain_energy = 1.0, effort = 1e-4 }
+[loop]
+duration = 0.4
+"""
+MOTION = "t,joint1\n0,0\n0.1,0.02\n0.2,0.1\n0.3,0.12\n"
+OPTIONS = ["--truth-modes", "1", "--truth-set", "payload.mass=+40%", "--damping", "0.05"]
+
+
+def toml(value):
+    """Write plain values as TOML: tables inline."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)
+
+
+def write(folder, name, table):
+    lines = [f"{json.dumps(key)} = {toml(value)}\n" for key, value in table.items()]
+    (folder / f"{name}.toml").write_text("".join(lines))
+    return folder / f"{name}.toml"
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """A run with all that it writes."""
+    folder = tmp_path_factory.mktemp("first")
+    for name, text in (("arm.toml", MODEL), ("gains.toml", DESIGN), ("motion.csv", MOTION)):
+        (folder / name).write_text(text)
+    words = ["simulate", f"{folder / 'arm.toml'}", f"{folder / 'gains.toml'}", *OPTIONS]
+    assert run([*words, "--out", f"{folder / 'run.json'}"]) == 0
+    return folder
+
+
+def test_a_run_is_repeated_from_its_json_alone(first, tmp_path, flexctl):
+    answer = json.loads((first / "run.json").read_text())
+    made = answer["provenance"]
+    arm = write(tmp_path, answer["model"], made["model"])
+    (design,) = (write(tmp_path, *pair) for pair in made["designs"].items())
+    for name, text in made["files"].items():
+        (tmp_path / name).write_text(text)
+    said = flexctl("simulate", arm, design, *made["settings"], "--json")
+    again = json.loads(said.out)
+
+    assert said.status == 0, said.err
+    assert again["samples"] == answer["samples"]
+    assert again["energy"] == answer["energy"]
+    assert again["provenance"]["gains"] == made["gains"]
+
+
+def test_gains_are_those_that_act_and_tolerances_those_of_the_run(first):
+    made = json.loads((first / "run.json").read_text())["provenance"]
+    gains = made["gains"]["gains"]
+
+    assert gains["Gp"] == [100.0]
+    assert (len(gains["K"]), len(gains["K"][0])) == (1, 4)
+    assert made["tolerances"]["relative"] == 1e-10
+    assert made["tolerances"]["integrator"] == "auto"
+
+
+def test_the_command_is_the_line_that_was_typed(first):
+    made = json.loads((first / "run.json").read_text())["provenance"]
+    words = shlex.split(made["command"])
+
+    assert words[:2] == ["flexctl", "simulate"]
+    assert words[4:-2] == OPTIONS
+
+
+def test_a_flag_that_is_turned_off_is_a_setting(flexctl):
+    said = flexctl("inspect", "single-link-hub", "--no-foreshortening", "--json")
+
+    assert json.loads(said.out)["provenance"]["settings"] == ["--no-foreshortening"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list"],
+        ["inspect", "single-link-hub", "-m", "1"],
+        ["count", "single-link-hub", "hub-pd", "-m", "1"],
+        [
+            *("margin", "planar-two-link", "two-link-decoupling", "-m", "1"),
+            *("--truth-modes", "1", "--path", "0", "--no-structured"),
+        ],
+        ["track", "single-link-hub", "hub-pd", "-m", "1", "--truth-modes", "1", "--points", "3"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_command_says_what_its_answer_was_made_of(words, flexctl):
+    said = flexctl(*words, "--json")
+    made = json.loads(said.out)["provenance"]
+
+    keys = {"version", "model", "designs", "settings", "gains", "tolerances", "command", "files"}
+    assert set(made) == keys
+    assert made["command"] == shlex.join(["flexctl", *words, "--json"])
+    assert bool(made["model"]) == (len(words) > 1)
+    assert set(made["gains"]) == set(made["designs"])
+
+
+def test_netcdf_carries_it_as_an_attribute(first, tmp_path, flexctl):
+    path = tmp_path / "run.nc"
+    said = flexctl("simulate", first / "arm.toml", first / "gains.toml", *OPTIONS, "--out", path)
+    with xarray.open_dataset(path, engine="h5netcdf") as data:
+        made = json.loads(data.attrs["provenance"])
+
+    assert said.status == 0
+    wanted = json.loads((first / "run.json").read_text())["provenance"]
+    assert {key: made[key] for key in ("model", "designs", "gains", "files")} == {
+        key: wanted[key] for key in ("model", "designs", "gains", "files")
+    }
+
+
+def test_without_a_command_line_there_is_none():
+    assert provenance()()["command"] == ""

@@ -1,0 +1,112 @@
+"""Pipes, shells and files of other programs: what is said there, and how wide."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from flexctl.view.output import console
+
+
+@pytest.mark.parametrize(("columns", "width"), [("60", 60), ("", 140), ("wide", 140)])
+def test_a_pipe_is_as_wide_as_columns_says(columns, width, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+
+    assert console().width == width
+
+
+def test_tables_in_a_pipe_keep_to_columns(flexctl, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+
+    assert max(map(len, flexctl("list").out.splitlines())) <= 70
+
+
+@pytest.mark.parametrize(
+    ("asked", "words", "said"),
+    [
+        ("bash_source", "", "_flexctl_completion() {"),
+        ("bash_complete", "flexctl com", "plain,compare"),
+        ("bash_complete", "flexctl compare --rep", "plain,--report"),
+    ],
+)
+def test_a_shell_that_asks_what_may_follow_is_told(asked, words, said, flexctl, monkeypatch):
+    monkeypatch.setenv("_FLEXCTL_COMPLETE", asked)
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(max(len(words.split()) - 1, 0)))
+    found = flexctl()
+
+    assert (found.status, found.err) == (0, "")
+    assert found.out.splitlines()[0] == said
+
+
+ARM = """
+summary = "One link"
+source = "flexctl"
+gravity = [0.0, 0.0, 0.0]
+[[link]]
+joint = "revolute"
+length = 0.8
+mass_per_length = 0.5
+EI = { y = 30.0 }
+damping_ratio = 0.02
+"""
+
+
+@pytest.fixture
+def arm(tmp_path):
+    path = tmp_path / "arm.toml"
+    path.write_text(ARM)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("link1.EI.y", "3e7", "arm.toml: link1.EI.y: 3e+07 N m^2, with which the clamped link"),
+        ("link1.EI.y", "3e-9", "min a period"),
+        ("link1.dh.alpha", "90.0", "link1.dh.alpha: 90 rad, 14.3 turns (90 deg are 1.571 rad)"),
+        ("link1.dh.theta", "-45.0", "(-45 deg are -0.7854 rad)"),
+        ("link1.damping_ratio", "0.5", "link1.damping_ratio: 0.5, 50 % of critical"),
+        ("link1.mass_per_length", "2e4", "link1.mass_per_length: 20000 kg/m"),
+        ("gravity", "[0.0, -9810.0, 0.0]", "gravity: 9810 m/s^2, 1e+03 times the earth's"),
+        ("base.rotation_vector", "[0.0, 0.0, 90.0]", "base.rotation_vector: 90 rad"),
+    ],
+)
+def test_an_odd_number_is_a_warning_in_one_line_and_in_the_json(key, value, told, arm, flexctl):
+    said = flexctl("inspect", arm, "-m", "1", "--set", f"{key}={value}", "--json")
+    lines = [line for line in said.err.splitlines() if told in line]
+
+    assert said.status == 0
+    assert len(lines) == 1
+    assert lines[0].startswith(f"flexctl: warning: {arm}: {key}: ")
+    assert lines[0].removeprefix("flexctl: warning: ") in json.loads(said.out)["warnings"]
+
+
+def test_a_plausible_arm_warns_of_nothing(arm, flexctl):
+    said = flexctl("inspect", arm, "-m", "1", "--json")
+
+    assert (said.err, json.loads(said.out)["warnings"]) == ("", [])
+
+
+def test_a_motion_in_degrees_is_a_warning(arm, flexctl, tmp_path):
+    design = tmp_path / "gains.toml"
+    design.write_text(
+        'summary = "Degrees"\nsource = "flexctl"\nmodel = "arm"\nmethod = "joint-pd"\n'
+        '[reference]\nkind = "cycloid"\nfrom = [0.0]\nto = [90.0]\nduration = 1.0\n'
+        "[gains]\nGp = 10.0\nGv = 3.0\n"
+    )
+    said = flexctl("count", arm, design, "-m", "1")
+
+    told = "reference.to: 90 rad, 14.3 turns (90 deg are 1.571 rad) at joint1"
+    assert said.err == f"flexctl: warning: {design}: {told}\n"
+
+
+def test_help_takes_less_than_its_libraries_would():
+    """The watch for interrupts and completion must not cost what imports do."""
+    code = (
+        "import sys, flexctl.view.cli; sys.exit(len({'numpy', 'casadi', 'rich'} & {*sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+
+    assert done.returncode == 0
