@@ -225,6 +225,15 @@ def test_thin_margins_are_said_of_the_joint_that_has_least(changes, places):
     assert all(joint in words for joint in joints)
 
 
+@pytest.mark.parametrize(("sample_time", "said"), [(0.01, False), (0.0134, True)])
+def test_a_sampled_loop_bears_a_sample_of_delay(sample_time, said):
+    alpha = evaluation("alpha")
+    margins = replace(alpha.margins, sample_time=sample_time, common_delay_seconds=0.0171)
+    places = of(read([replace(alpha, margins=margins)])[1], "alpha")
+
+    assert ("margins.delay_seconds.1" in places) == said
+
+
 def test_wide_margins_are_not_dwelt_on():
     alpha = evaluation("alpha")
     assert not [p for p in read([alpha])[1] if "margins" in p]
