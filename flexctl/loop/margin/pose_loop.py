@@ -76,12 +76,10 @@ class PoseLoop:
 
     def _require_stable(self) -> None:
         """Refuse a loop whose actuators cannot hold the arm here, or that is unstable."""
-        truth = self.closed.truth.basis
-        asked = f"{self.closed.controller.design.label} on {truth.order} {truth.kind}: margin: "
         if self.family is not None and any(self.closed.truth.arm.gravity):
             torque = self.family.start.rest.tau
             if exceeding(torque, self.closed.torque_limit).size:
-                raise DesignError(asked + too_weak(self.closed, torque, "at this pose"))
+                raise DesignError(self._asked + too_weak(self.closed, torque, "at this pose"))
         values = self.loop.poles(np.zeros(1))
         grows = values.real > axis_tolerance(values)
         if not grows.any():
@@ -90,9 +88,15 @@ class PoseLoop:
         rate = "" if self.loop.sample_time else f" at {worst.real:.3g} 1/s"
         swing = f", swinging at {self.loop.frequency(worst):.4g} rad/s" if worst.imag else ""
         raise DesignError(
-            f"{asked}wanted a loop that is stable without an error of the stiffness, came one in "
-            f"which {in_words(self.names.name(self.loop.A, worst))} grows{rate}{swing}"
+            f"{self._asked}wanted a loop that is stable without an error of the stiffness, came "
+            f"one in which {in_words(self.names.name(self.loop.A, worst))} grows{rate}{swing}"
         )
+
+    @property
+    def _asked(self) -> str:
+        """Say of what a margin was asked, for a refusal."""
+        truth = self.closed.truth.basis
+        return f"{self.closed.controller.design.label} on {truth.order} {truth.kind}: margin: "
 
     def _loss(self, crossing: RealCrossing | None) -> Loss | None:
         if crossing is None:
