@@ -181,7 +181,9 @@ def _independent(at: StructuredAt) -> Table:
     )
     table = plain_table(title, "worst case found, error of", "size", numeric=(1,))
     if worst is None:
-        table.add_row("none found that is physical", "-")
+        undamped = "none needed: a motion that nothing damps stands on the axis"
+        found_none = "none found that is physical"
+        table.add_row(found_none if found.guaranteed_fraction else undamped, "-")
         return table
     errors = sorted(at.worst_errors.items(), key=_size, reverse=True)
     for name, error in errors[:_N_ERRORS]:

@@ -490,3 +490,14 @@ def test_a_deadline_shares_what_is_left(left):
     assert deadline.passed == (left == 0)
     assert deadline.share(0.5).left == pytest.approx(left / 2, abs=0.1)
     assert not Deadline().share(0.1).passed
+
+
+def test_nothing_is_guaranteed_where_errors_move_an_undamped_motion():
+    # x'' + (1 + d1) x = 0 stays on the axis, and d2 drives it off; round-off lifts it a little
+    loop = uncertain([[0, 1], [-1, 1e-13]], [[0, 0], [-1, -1]], [[1, 0], [0, 1]], (1, 1))
+    found = structured(loop)
+
+    assert (found.guaranteed_fraction, found.mu_peak) == (0.0, np.inf)
+    assert found.frequency == pytest.approx(1.0)
+    assert found.worst_case is None
+    assert any("nothing damps" in note for note in found.notes)

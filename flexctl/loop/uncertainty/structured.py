@@ -14,7 +14,7 @@ from flexctl.loop.uncertainty.alike import exact_crossings
 from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
 from flexctl.loop.uncertainty.frequency_cover import Cover, Range, cover_axis, level_of_one_scaling
 from flexctl.loop.uncertainty.frequency_response import Response, frequency_response
-from flexctl.loop.uncertainty.growth import without_fixed_of_all
+from flexctl.loop.uncertainty.growth import axis_tolerance, without_fixed_of_all
 from flexctl.loop.uncertainty.mu_bound import MuBound, band_bound, scaled_norm, tight_bound
 from flexctl.loop.uncertainty.one_error import bounds_of_one, first_crossing, largest_eigenvalue
 from flexctl.loop.uncertainty.scalings import Block
@@ -106,7 +106,8 @@ def structured(
     Parameters
     ----------
     loop
-        Stable at delta = 0, but for eigenvalues on the axis that no error moves.
+        Stable at delta = 0. Eigenvalues on the axis that no error moves are left out; where an
+        error moves one, nothing is guaranteed.
     crossings
         Frequencies [rad/s] to be on the grid: where one error, or all together, first destabilise.
     kinds
@@ -129,6 +130,8 @@ def structured(
     excess = checks.positive("excess", excess)
     stated = _blocks(loop, kinds)
     loop = without_fixed_of_all(loop)
+    if (undamped := _on_the_axis(loop)) is not None:
+        return _marginal(loop, undamped)
     require_stable(loop)
     if _alone(stated):
         return _one(loop, crossings)
@@ -179,6 +182,35 @@ def structured(
         cover=cover,
         notes=_notes(loop, stated, fraction, stopped=stopped, missing=bool(cover.missing)),
         stopped=stopped,
+    )
+
+
+def _on_the_axis(loop: UncertainLoop) -> complex | None:
+    """Eigenvalue of a loop without errors that round-off cannot tell from the axis; None if none.
+
+    None too of a loop that is unstable.
+    """
+    values = loop.poles(np.zeros(len(loop.parameters)))
+    if not len(values) or (np.real(values) > axis_tolerance(values)).any():
+        return None
+    standing = values[np.real(values) >= -axis_tolerance(values)]
+    return complex(standing[0]) if len(standing) else None
+
+
+def _marginal(loop: UncertainLoop, undamped: complex) -> Structured:
+    """Answer for a loop with an undamped motion that errors move: nothing is guaranteed."""
+    nothing = np.zeros(0)
+    return Structured(
+        guaranteed_fraction=0.0,
+        mu_peak=np.inf,
+        frequency=loop.frequency(undamped),
+        proven=True,
+        not_proven=(),
+        worst_case=None,
+        grid=nothing,
+        mu=nothing,
+        cover=None,
+        notes=("A motion that nothing damps stands on the axis: no error at all is guaranteed.",),
     )
 
 

@@ -39,7 +39,9 @@ def plot_errors(axes: Axes, at: StructuredAt) -> None:
     title = fill(f"Independent errors, {where}: {sure} stable ({proof})", _LETTERS)
     if worst is None:
         axes.set_title(title, fontsize=_SMALL)
-        say_instead(axes, "no errors were found that destabilise: no worst case to show", GOOD)
+        none = "no errors were found that destabilise: no worst case to show"
+        lost = "a motion that nothing damps: no error at all is guaranteed"
+        say_instead(axes, *((none, GOOD) if found.guaranteed_fraction else (lost, BAD)))
         return
     lost = f"worst found: loses {at.mode} at {worst.frequency:.3g} rad/s"
     axes.set_title(f"{title}\n{lost}", fontsize=_SMALL)
