@@ -1,4 +1,4 @@
-"""Checks of numbers and matrices: each returns what it checked, or says what was wanted."""
+"""Checks of numbers and matrices: each returns what it checked, or says what was expected."""
 
 from typing import Any
 
@@ -27,11 +27,11 @@ def finite(name: str, x: ArrayLike) -> Array:
     try:
         values = np.asarray(x)
     except ValueError as error:  # ragged lists
-        raise InputError(f"{name}: wanted numbers, came {_shown(x)}") from error
+        raise InputError(f"{name}: expected numbers, got {_shown(x)}") from error
     if values.dtype.kind not in "iuf":
-        raise InputError(f"{name}: wanted real numbers, came {_shown(x)}")
+        raise InputError(f"{name}: expected real numbers, got {_shown(x)}")
     if not np.isfinite(values).all():
-        raise InputError(f"{name}: wanted finite numbers, came {_shown(x)}")
+        raise InputError(f"{name}: expected finite numbers, got {_shown(x)}")
     return values.astype(float)
 
 
@@ -39,15 +39,15 @@ def positive(name: str, x: float) -> float:
     """Return `x` as a finite float above zero, else raise InputError."""
     value = finite(name, x)
     if value.ndim or not value > 0:
-        raise InputError(f"{name}: wanted one number above 0, came {_shown(x)}")
+        raise InputError(f"{name}: expected one number above 0, got {_shown(x)}")
     return float(value)
 
 
 def shape(name: str, A: ArrayLike, wanted: tuple[int, ...]) -> Array:
-    """Return `A` as a finite array of the shape `wanted`, else raise InputError."""
+    """Return `A` as a finite array of shape `wanted`, else raise InputError."""
     values = finite(name, A)
     if values.shape != wanted:
-        raise InputError(f"{name}: wanted shape {wanted}, came {values.shape}")
+        raise InputError(f"{name}: expected shape {wanted}, got {values.shape}")
     return values
 
 
@@ -55,7 +55,7 @@ def square(name: str, A: ArrayLike, size: int | None = None) -> Array:
     """Return `A` as a finite (n, n) array, n = `size` if given, else raise InputError."""
     values = finite(name, A)
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
-        raise InputError(f"{name}: wanted a square matrix, came shape {values.shape}")
+        raise InputError(f"{name}: expected a square matrix, got shape {values.shape}")
     return values if size is None else shape(name, values, (size, size))
 
 
@@ -77,7 +77,7 @@ def symmetric(name: str, A: ArrayLike, size: int | None = None) -> Array:
     i, j = np.unravel_index(excess.argmax(), A.shape)
     if excess[i, j] > 0:
         came = f"[{i}, {j}] = {A[i, j]:.6g} but [{j}, {i}] = {A[j, i]:.6g}"
-        raise InputError(f"{name}: wanted a symmetric matrix, came {came}")
+        raise InputError(f"{name}: expected a symmetric matrix, got {came}")
     return (A + A.T) / 2
 
 
@@ -93,7 +93,7 @@ def semidefinite(name: str, A: ArrayLike, size: int | None = None) -> Array:
     lowest = _lowest_scaled_eigenvalue(A)
     if lowest < -_INDEFINITE * len(A):
         wanted = "a positive semidefinite matrix"
-        raise InputError(f"{name}: wanted {wanted}, came one with eigenvalue {_lowest(A):.3g}")
+        raise InputError(f"{name}: expected {wanted}, got one with eigenvalue {_lowest(A):.3g}")
     return A
 
 
@@ -109,7 +109,7 @@ def definite(name: str, A: ArrayLike, size: int | None = None) -> Array:
     lowest = _lowest_scaled_eigenvalue(A)
     if not lowest > np.finfo(float).eps * len(A):
         wanted = "a positive definite matrix"
-        raise InputError(f"{name}: wanted {wanted}, came one with eigenvalue {_lowest(A):.3g}")
+        raise InputError(f"{name}: expected {wanted}, got one with eigenvalue {_lowest(A):.3g}")
     return A
 
 

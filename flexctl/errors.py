@@ -6,7 +6,7 @@ class FlexctlError(Exception):
 
 
 class InputError(FlexctlError, ValueError):
-    """Bad input; the message names what, what was wanted and what came.  Exit status 2."""
+    """Bad input; the message names what, what was expected and what was given.  Exit status 2."""
 
 
 class DesignError(FlexctlError, ValueError):

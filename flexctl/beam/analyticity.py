@@ -93,7 +93,7 @@ def analytic_ellipse(n: int, line: SlidingLine, shortest: float, longest: float)
             return AnalyticEllipse(rho=rho, bound=_largest(most, room), curvature=most)
         reach = 0.95 * _INNER * radii.min()
     raise ComputationError(
-        f"modes on {shortest:g} .. {longest:g} m: wanted a proof by {_MOST_DISCS} discs, which "
+        f"modes on {shortest:g} .. {longest:g} m: expected a proof by {_MOST_DISCS} discs, which "
         "are too small; a shorter range, a lighter or less eccentric body need fewer"
     )
 

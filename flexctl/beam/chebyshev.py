@@ -65,7 +65,7 @@ def nodes_for_proof(what: str, rho: float, most: float, error: float) -> int:
     count = nodes_needed(rho, most, error)
     if count > _MOST_NODES:
         raise ComputationError(
-            f"{what}: wanted at most {_MOST_NODES} lengths for the proof, came {count}; "
+            f"{what}: expected at most {_MOST_NODES} lengths for the proof, got {count}; "
             "a shorter range, a lighter or less eccentric body or fewer modes need less"
         )
     return count

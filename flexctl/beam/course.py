@@ -28,9 +28,9 @@ class Lump:
     def __post_init__(self) -> None:
         """Check the place and the signs."""
         if not 0 <= self.x <= 1:
-            raise InputError(f"x: wanted x/l in 0 .. 1, came {self.x!r}")
+            raise InputError(f"x: expected x/l in 0 .. 1, got {self.x!r}")
         if not (0 <= self.mass < np.inf and 0 <= self.inertia < np.inf):
-            raise InputError(f"lump: wanted numbers of at least 0, came {self!r}")
+            raise InputError(f"lump: expected numbers of at least 0, got {self!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class Course:
         """Check the means."""
         for name, profile in (("mass", self.mass), ("bending", self.bending)):
             if abs(profile.mean - 1) > 1e-12:
-                raise InputError(f"{name}: wanted a profile of mean 1, came {profile.mean:.6g}")
+                raise InputError(f"{name}: expected a profile of mean 1, got {profile.mean:.6g}")
 
     @property
     def plain(self) -> bool:

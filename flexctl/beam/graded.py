@@ -41,8 +41,8 @@ def element_nodes(order: int, breaks: Array) -> tuple[float, ...]:
         return tuple(np.linspace(0, 1, order + 1).tolist())
     if (shortest := np.diff(breaks).min()) < _SHORTEST:
         raise InputError(
-            "elements: wanted steps, kinks and masses of a line at one place or at least "
-            f"{_SHORTEST:g} of its length apart, came {shortest:.3g}; take modes"
+            "elements: expected steps, kinks and masses of a line at one place or at least "
+            f"{_SHORTEST:g} of its length apart, got {shortest:.3g}; take modes"
         )
     widths, counts = np.diff(breaks), np.ones(pieces, dtype=int)
     for _ in range(order - pieces):

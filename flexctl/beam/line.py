@@ -16,7 +16,7 @@ HEAVIEST_LOAD = 1e12  # beyond it the tip is clamped or pinned to double precisi
 
 def _positive(name: str, value: float) -> None:
     if not (math.isfinite(value) and value > 0):
-        raise InputError(f"{name}: wanted a finite number above 0, came {value!r}")
+        raise InputError(f"{name}: expected a finite number above 0, got {value!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Beam:
         _positive("mass_per_length", self.mass_per_length)
         for direction, rigidity in self.EI.items():
             if direction not in DIRECTIONS:
-                raise InputError(f"EI: wanted directions {DIRECTIONS}, came {direction!r}")
+                raise InputError(f"EI: expected directions {DIRECTIONS}, got {direction!r}")
             _positive(f"EI.{direction}", rigidity)
         object.__setattr__(self, "EI", dict(self.EI))
 
@@ -67,7 +67,7 @@ class Beam:
         """
         if direction not in self.EI:
             raise InputError(
-                f"direction: wanted one that bends ({sorted(self.EI)}), came {direction!r}"
+                f"direction: expected one that bends ({sorted(self.EI)}), got {direction!r}"
             )
         return self.EI[direction]
 
@@ -111,15 +111,15 @@ class TipLoad:
         """Check ranges and that the load's inertia is positive semidefinite."""
         for name, value in (("mass", self.mass), ("inertia", self.inertia)):
             if not 0 <= value <= HEAVIEST_LOAD:
-                raise InputError(f"tip {name}: wanted 0 .. {HEAVIEST_LOAD:g}, came {value!r}")
+                raise InputError(f"tip {name}: expected 0 .. {HEAVIEST_LOAD:g}, got {value!r}")
         if not math.isfinite(self.offset):
-            raise InputError(f"tip offset: wanted a finite number, came {self.offset!r}")
+            raise InputError(f"tip offset: expected a finite number, got {self.offset!r}")
         # a point mass has M J = D^2, beyond the tip or at it, which round-off may break
         noise = 1e-12 * max(self.mass, self.inertia)
         if self.offset**2 > self.mass * self.inertia * (1 + 1e-12) + noise**2:
             raise InputError(
-                f"tip offset: wanted D^2 <= M J = {self.mass * self.inertia:g}, "
-                f"came D = {self.offset!r}"
+                f"tip offset: expected D^2 <= M J = {self.mass * self.inertia:g}, "
+                f"got D = {self.offset!r}"
             )
 
     @classmethod

@@ -132,7 +132,7 @@ def free_lengths(lengths: ArrayLike) -> Array:
     """
     length = np.atleast_1d(np.asarray(lengths, dtype=float))
     if length.ndim != 1 or length.size == 0 or not (np.isfinite(length) & (length > 0)).all():
-        raise InputError(f"length: wanted finite numbers above 0, shape (k,), came {lengths!r}")
+        raise InputError(f"length: expected finite numbers above 0, shape (k,), got {lengths!r}")
     return length
 
 
@@ -146,7 +146,7 @@ def lengths_within(lengths: ArrayLike, shortest: float, longest: float) -> Array
     """
     length = free_lengths(lengths)
     if not ((shortest <= length) & (length <= longest)).all():
-        raise InputError(f"length: wanted {shortest:g} .. {longest:g} m, came {lengths!r}")
+        raise InputError(f"length: expected {shortest:g} .. {longest:g} m, got {lengths!r}")
     return length
 
 
@@ -159,6 +159,6 @@ def check_range(shortest: float, longest: float, tolerance: float) -> None:
         If it is.
     """
     if not 0 < shortest < longest < np.inf:
-        raise InputError(f"lengths: wanted 0 < shortest < longest, came {shortest!r}, {longest!r}")
+        raise InputError(f"lengths: expected 0 < shortest < longest, got {shortest!r}, {longest!r}")
     if not 1e-14 <= tolerance < 1:
-        raise InputError(f"tolerance: wanted 1e-14 .. 1, came {tolerance!r}")
+        raise InputError(f"tolerance: expected 1e-14 .. 1, got {tolerance!r}")

@@ -41,8 +41,8 @@ class BeamMatrices:
             _check_definite(name, A)
         if self.mass.shape != self.stiffness.shape:
             raise InputError(
-                f"stiffness: wanted the shape of mass {self.mass.shape}, "
-                f"came {self.stiffness.shape}"
+                f"stiffness: expected the shape of mass {self.mass.shape}, "
+                f"got {self.stiffness.shape}"
             )
 
     def frequencies(self) -> Array:
@@ -60,16 +60,16 @@ class BeamMatrices:
 
 def _check_definite(name: str, A: Array) -> None:
     if A.ndim != 2 or A.shape[0] != A.shape[1] or A.size == 0:
-        raise InputError(f"{name}: wanted a square matrix, came shape {A.shape}")
+        raise InputError(f"{name}: expected a square matrix, got shape {A.shape}")
     diagonal = np.diag(A)
     if not (np.isfinite(A).all() and (diagonal > 0).all()):
-        raise InputError(f"{name}: wanted finite entries and a positive diagonal, came {A}")
+        raise InputError(f"{name}: expected finite entries and a positive diagonal, got {A}")
     scale = 1 / np.sqrt(diagonal)
     unit = scale[:, None] * A * scale
     if (asymmetry := np.abs(unit - unit.T).max()) > _ROUND_OFF:
-        raise InputError(f"{name}: wanted a symmetric matrix, came asymmetry {asymmetry:.3g}")
+        raise InputError(f"{name}: expected a symmetric matrix, got asymmetry {asymmetry:.3g}")
     if (lowest := np.linalg.eigvalsh(unit)[0]) <= len(unit) * np.finfo(float).eps:
-        raise InputError(f"{name}: wanted positive definite, came scaled eigenvalue {lowest:.3g}")
+        raise InputError(f"{name}: expected positive definite, got scaled eigenvalue {lowest:.3g}")
 
 
 def unit_matrices(shapes: Shapes, course: Course = PLAIN) -> tuple[Array, Array]:
@@ -178,7 +178,7 @@ def modal_damping(matrices: BeamMatrices, ratios: float | Sequence[float]) -> Ar
     """
     given = np.atleast_1d(np.asarray(ratios, dtype=float))
     if given.ndim != 1 or given.size == 0 or not (np.isfinite(given) & (given >= 0)).all():
-        raise InputError(f"damping ratios: wanted finite numbers of at least 0, came {ratios!r}")
+        raise InputError(f"damping ratios: expected finite numbers of at least 0, got {ratios!r}")
     w, Phi = matrices.frequencies(), matrices.modes()
     zeta = given[np.minimum(np.arange(w.size), given.size - 1)]
     factor = matrices.mass @ Phi * np.sqrt(2 * zeta * w)

@@ -70,7 +70,7 @@ class ModeTable:
         """
         length = lengths_within(lengths, self.shortest, self.longest)
         if name not in self.coefficients:
-            raise InputError(f"name: wanted one of {sorted(self.coefficients)}, came {name!r}")
+            raise InputError(f"name: expected one of {sorted(self.coefficients)}, got {name!r}")
         slope = 2 / np.log(self.longest / self.shortest)
         series = np.polynomial.chebyshev.chebder(
             self.coefficients[name], derivative, scl=slope, axis=0
@@ -140,7 +140,7 @@ def _cut_off(
     noise = tails[last] + aliased > _NOISE * tolerance * samples.scale
     if last < 2 * degree or noise.any():
         raise ComputationError(
-            f"table of modes: {name}: wanted an error of {tolerance:g}, round-off is greater"
+            f"table of modes: {name}: expected an error of {tolerance:g}, round-off is greater"
         )
     return np.where(needed, series, 0.0)[: degree + 1], error
 

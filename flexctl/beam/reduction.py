@@ -46,7 +46,7 @@ class CraigBampton(Shapes):
         """Check that the base has as many modes as are kept."""
         most = len(self.base.names) - len(_tip_names(self.base))
         if not 0 <= self.kept <= most:
-            raise InputError(f"kept: wanted 0 .. {most} modes of this basis, came {self.kept!r}")
+            raise InputError(f"kept: expected 0 .. {most} modes of this basis, got {self.kept!r}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -114,7 +114,7 @@ def drop_above(base: Shapes, beam: Beam, direction: str, cutoff: float) -> Shape
         If the cut-off is not above 0, or the line is rigid in that direction.
     """
     if not cutoff > 0:
-        raise InputError(f"cutoff: wanted a frequency above 0 rad/s, came {cutoff!r}")
+        raise InputError(f"cutoff: expected a frequency above 0 rad/s, got {cutoff!r}")
     unit = beam.frequency_unit(direction)
     if len(base.names) <= len(_tip_names(base)):
         return base

@@ -183,8 +183,8 @@ def grown(modes: Callable[[int], T], degree: int, pieces: int, order: int) -> T:
             return finer
         found = finer
     raise InputError(
-        f"order: wanted modes that polynomials of degree {degree} on {pieces} pieces give to ten "
-        f"digits, came {order!r}; take fewer modes, or elements"
+        f"order: expected modes that polynomials of degree {degree} on {pieces} pieces give to ten "
+        f"digits, got {order!r}; take fewer modes, or elements"
     )
 
 

@@ -31,7 +31,7 @@ def check_order(order: int) -> None:
     """
     whole = isinstance(order, int | np.integer) and not isinstance(order, bool)
     if not (whole and 1 <= order <= HIGHEST_ORDER):
-        raise InputError(f"order: wanted a whole number in 1 .. {HIGHEST_ORDER}, came {order!r}")
+        raise InputError(f"order: expected a whole number in 1 .. {HIGHEST_ORDER}, got {order!r}")
 
 
 @lru_cache(maxsize=64)
@@ -134,5 +134,5 @@ def points(xi: ArrayLike) -> Array:
     """Return points x/l as an array (k,); refuse what lies outside [0, 1]."""
     points = np.atleast_1d(np.asarray(xi, dtype=float))
     if points.ndim != 1 or not ((points >= 0) & (points <= 1)).all():
-        raise InputError(f"xi: wanted points x/l in [0, 1], shape (k,), came {xi!r}")
+        raise InputError(f"xi: expected points x/l in [0, 1], shape (k,), got {xi!r}")
     return points

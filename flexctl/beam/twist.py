@@ -274,7 +274,7 @@ def _twist_modes(order: int, tip: TipLoad, course: Course) -> TwistShapes:
 def _polar(course: Course) -> Profile:
     """Polar inertia of the sections along a line."""
     if course.rotary is None:
-        raise InputError("course: wanted the polar inertia of the sections, came none")
+        raise InputError("course: expected the polar inertia of the sections, got none")
     return course.rotary
 
 

@@ -44,8 +44,9 @@ class Body:
         for direction, mixed in self.mixes.items():
             if not self.sliding or self.planes.get(direction) is not mixed.base:
                 raise InputError(
-                    f"{self.link.name}.{direction}: wanted a sliding link whose plane has the base "
-                    "of its mix, came another"
+                    f"{self.link.name}.{direction}: expected a sliding link "
+                    f"whose plane has the base "
+                    "of its mix, got another"
                 )
 
     @property

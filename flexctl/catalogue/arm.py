@@ -63,13 +63,13 @@ class Arm(FileRecord):
         names = [link.name for link in self.links]
         for i, link in enumerate(self.links):
             if link.name in names[:i] or link.name in _RESERVED:
-                wanted = "a name that no other link or key has"
-                raise RefusalError(f"link[{i + 1}].name", wanted=wanted, came=link.name)
+                expected = "a name that no other link or key has"
+                raise RefusalError(f"link[{i + 1}].name", expected=expected, got=link.name)
             for joint in link.tip_load.reference_pose if link.tip_load else ():
                 if joint not in self.joints:
                     key = f"link[{i + 1}].tip_load.reference_pose.{joint}"
-                    wanted = f"a joint (one of: {', '.join(self.joints)})"
-                    raise RefusalError(key, wanted=wanted, came=Said(joint))
+                    expected = f"a joint (one of: {', '.join(self.joints)})"
+                    raise RefusalError(key, expected=expected, got=Said(joint))
         return self
 
 

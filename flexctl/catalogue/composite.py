@@ -36,7 +36,7 @@ class FastWeights(Record):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not (self.strain_energy or self.kinetic_energy):
-            raise RefusalError("strain_energy", wanted="this or kinetic_energy above 0", came=0)
+            raise RefusalError("strain_energy", expected="this or kinetic_energy above 0", got=0)
         return self
 
 
@@ -66,30 +66,30 @@ class FastLoop(Record):
         given = {"Kp": self.Kp, "Kv": self.Kv, "columns": self.columns}
         for key, value in given.items():
             if self.weights and value is not None:
-                raise RefusalError(key, wanted="no such key beside weights", came=value)
+                raise RefusalError(key, expected="no such key beside weights", got=value)
             if not self.weights and value is None:
-                wanted = "a value, as there are no weights"
-                raise RefusalError(key, wanted=wanted, came=NOTHING)
+                expected = "a value, as there are no weights"
+                raise RefusalError(key, expected=expected, got=NOTHING)
         return self._check_designed() if self.weights else self._check_given(self.columns or ())
 
     def _check_designed(self) -> Self:
         for key, value in (("scaled", self.scaled), ("modes", self.modes)):
             if value:
-                raise RefusalError(key, wanted="no such key beside weights", came=value)
+                raise RefusalError(key, expected="no such key beside weights", got=value)
         if self.schedule == 1:
-            raise RefusalError("schedule", wanted="0, or at least 2 poses", came=1)
+            raise RefusalError("schedule", expected="0, or at least 2 poses", got=1)
         return self
 
     def _check_given(self, columns: tuple[str, ...]) -> Self:
         if len(set(columns)) != len(columns):
-            raise RefusalError("columns", wanted="every fast position once", came=columns)
+            raise RefusalError("columns", expected="every fast position once", got=columns)
         for key, rows in (("Kp", self.Kp or ()), ("Kv", self.Kv or ())):
             lengths = [len(row) for row in rows]
             if set(lengths) != {len(columns)}:
-                wanted = f"{len(columns)} numbers in every row, one per entry of columns"
-                came = Said("rows of " + ", ".join(map(str, lengths)))
-                raise RefusalError(key, wanted=wanted, came=came)
+                expected = f"{len(columns)} numbers in every row, one per entry of columns"
+                got = Said("rows of " + ", ".join(map(str, lengths)))
+                raise RefusalError(key, expected=expected, got=got)
         if self.schedule:
-            wanted = "no such key, as gains are given and not designed"
-            raise RefusalError("schedule", wanted=wanted, came=self.schedule)
+            expected = "no such key, as gains are given and not designed"
+            raise RefusalError("schedule", expected=expected, got=self.schedule)
         return self

@@ -88,32 +88,32 @@ class Reference(Record):
         }
         for key in _NEEDED[self.kind]:
             if given[key] is None:
-                raise RefusalError(key, wanted=f"a value, as kind is {self.kind}", came=NOTHING)
+                raise RefusalError(key, expected=f"a value, as kind is {self.kind}", got=NOTHING)
         for key, value in given.items():
             if key not in _KNOWN[self.kind] and value is not None:
-                raise RefusalError(key, wanted=f"no such key, as kind is {self.kind}", came=value)
+                raise RefusalError(key, expected=f"no such key, as kind is {self.kind}", got=value)
         if self.kind == "bang-bang":
             self._check_bang_bang()
         joints = len(self.from_ or ())
         as_many = f"{joints} number{'s' * (joints != 1)}, as many as in from"
         for key, values in (("to", self.to), ("rate", self.rate), ("torque", self.torque)):
             if values and len(values) != joints:
-                raise RefusalError(key, wanted=as_many, came=values)
+                raise RefusalError(key, expected=as_many, got=values)
         self._check_duration(as_many)
         return self
 
     def _check_bang_bang(self) -> None:
         if self.to is None and self.torque is None:
-            raise RefusalError("to", wanted="a value (or torque instead)", came=NOTHING)
+            raise RefusalError("to", expected="a value (or torque instead)", got=NOTHING)
         if self.to is not None and self.torque is not None:
-            raise RefusalError("torque", wanted="no such key, as there is a to", came=self.torque)
+            raise RefusalError("torque", expected="no such key, as there is a to", got=self.torque)
 
     def _check_duration(self, as_many: str) -> None:
         joints, count = len(self.from_ or ()), len(self.duration or (0.0,))
         if count == 1 or (count == joints and self.kind != "setpoint"):
             return
-        wanted = "one number" + ("" if self.kind == "setpoint" else f", or {as_many}")
-        raise RefusalError("duration", wanted=wanted, came=self.duration)
+        expected = "one number" + ("" if self.kind == "setpoint" else f", or {as_many}")
+        raise RefusalError("duration", expected=expected, got=self.duration)
 
 
 _NEEDED = {
@@ -144,7 +144,7 @@ class Gains(Record):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.Gi and any(self.Gi) and not all(self.Gi):
-            raise RefusalError("Gi", wanted="all above 0, or none", came=self.Gi)
+            raise RefusalError("Gi", expected="all above 0, or none", got=self.Gi)
         return self
 
 
@@ -166,10 +166,10 @@ class Loop(Record):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.delay and not self.sample_time:
-            raise RefusalError("sample_time", wanted="more than 0, as there is a delay", came=0)
+            raise RefusalError("sample_time", expected="more than 0, as there is a delay", got=0)
         gauges = self.strain_gauges or ()
         if len(set(gauges)) != len(gauges):
-            raise RefusalError("strain_gauges", wanted="every position once", came=gauges)
+            raise RefusalError("strain_gauges", expected="every position once", got=gauges)
         return self
 
 
@@ -202,7 +202,7 @@ class Design(FileRecord):
     def joint_gains(self) -> Gains:
         """Gains of the joint loop; an open loop has none and must not be asked."""
         if self.gains is None:
-            raise InputError(f"{self.label}: gains: wanted a table, came nothing (an open loop)")
+            raise InputError(f"{self.label}: gains: expected a table, got nothing (an open loop)")
         return self.gains
 
     @property
@@ -220,8 +220,8 @@ class Design(FileRecord):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.basis.drop_above is not None:
-            wanted = "no such key (it belongs to [truth] of a model)"
-            raise RefusalError("basis.drop_above", wanted=wanted, came=self.basis.drop_above)
+            expected = "no such key (it belongs to [truth] of a model)"
+            raise RefusalError("basis.drop_above", expected=expected, got=self.basis.drop_above)
         self._check_torque()
         self._check_gains()
         check_observer(
@@ -235,8 +235,8 @@ class Design(FileRecord):
             self._check_second_loop(self.second_loop)
         self._check_composite()
         if self.open_loop and self.loop.strain_gauges is not None:
-            wanted = f"no such key, as method {self.method} measures nothing"
-            raise RefusalError("loop.strain_gauges", wanted=wanted, came=self.loop.strain_gauges)
+            expected = f"no such key, as method {self.method} measures nothing"
+            raise RefusalError("loop.strain_gauges", expected=expected, got=self.loop.strain_gauges)
         return self
 
     def _check_torque(self) -> None:
@@ -244,36 +244,36 @@ class Design(FileRecord):
         given = self.reference.torque
         if self.method == "torque" and given is None:
             raise RefusalError(
-                "reference.torque", wanted="a value, as method is torque", came=NOTHING
+                "reference.torque", expected="a value, as method is torque", got=NOTHING
             )
         if self.method != "torque" and given is not None:
-            wanted = "no such key (a motion instead), as method is not torque"
-            raise RefusalError("reference.torque", wanted=wanted, came=given)
+            expected = "no such key (a motion instead), as method is not torque"
+            raise RefusalError("reference.torque", expected=expected, got=given)
 
     def _check_gains(self) -> None:
         if self.open_loop and self.gains is not None:
-            wanted = f"no such table, as method is {self.method}"
-            raise RefusalError("gains", wanted=wanted, came=self.gains.table())
+            expected = f"no such table, as method is {self.method}"
+            raise RefusalError("gains", expected=expected, got=self.gains.table())
         if not self.open_loop and self.gains is None:
-            raise RefusalError("gains", wanted="a value", came=NOTHING)
+            raise RefusalError("gains", expected="a value", got=NOTHING)
 
     def _check_composite(self) -> None:
         if self.method != "composite":
             for key, table in (("slow_loop", self.slow_loop), ("fast_loop", self.fast_loop)):
                 if table is not None:
-                    wanted = "no such table, as method is not composite"
-                    raise RefusalError(key, wanted=wanted, came=table.table())
+                    expected = "no such table, as method is not composite"
+                    raise RefusalError(key, expected=expected, got=table.table())
         elif self.gains and any(self.gains.Gi or ()):
-            wanted = "no such key, as method is composite"
-            raise RefusalError("gains.Gi", wanted=wanted, came=self.gains.Gi)
+            expected = "no such key, as method is composite"
+            raise RefusalError("gains.Gi", expected=expected, got=self.gains.Gi)
         elif self.fast_loop and self.fast_loop.schedule and not self.reference.straight:
-            wanted = "no such key, as the reference is not one straight way in joint space"
-            raise RefusalError("fast_loop.schedule", wanted=wanted, came=self.fast_loop.schedule)
+            expected = "no such key, as the reference is not one straight way in joint space"
+            raise RefusalError("fast_loop.schedule", expected=expected, got=self.fast_loop.schedule)
 
     def _check_second_loop(self, second: SecondLoop) -> None:
         if self.method != "decoupling":
-            wanted = "no such table, as method is not decoupling"
-            raise RefusalError("second_loop", wanted=wanted, came=second.table())
+            expected = "no such table, as method is not decoupling"
+            raise RefusalError("second_loop", expected=expected, got=second.table())
         if not self.reference.rests:
-            wanted = f"no such table, as the reference ({self.reference.kind}) never rests"
-            raise RefusalError("second_loop", wanted=wanted, came=second.table())
+            expected = f"no such table, as the reference ({self.reference.kind}) never rests"
+            raise RefusalError("second_loop", expected=expected, got=second.table())

@@ -17,18 +17,18 @@ def read_text(path: Path) -> str:
         If there is no such file, or it is a folder, cannot be read or is not UTF-8.
     """
     if path.is_dir():
-        raise InputError(f"{path}: wanted a file, came a folder")
+        raise InputError(f"{path}: expected a file, got a folder")
     try:
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError as error:
-        raise InputError(f"{path}: wanted a file, came nothing (no such file)") from error
+        raise InputError(f"{path}: expected a file, got nothing (no such file)") from error
     except UnicodeDecodeError as error:
-        wanted = "wanted text in UTF-8"
-        raise InputError(f"{path}: {wanted}, came byte {error.start + 1} that is not") from error
+        expected = "expected text in UTF-8"
+        raise InputError(f"{path}: {expected}, got byte {error.start + 1} that is not") from error
     except OSError as error:
-        raise InputError(f"{path}: wanted a file to read, came: {error.strerror}") from error
+        raise InputError(f"{path}: expected a file to read, got: {error.strerror}") from error
     except ValueError as error:  # a path with a null character
-        raise InputError(f"{str(path)!r}: wanted a path, came: {error}") from error
+        raise InputError(f"{str(path)!r}: expected a path, got: {error}") from error
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError also for numbers of endless digits
         reason = str(error).splitlines()[0] if isinstance(error, ValueError) else "deep nesting"
-        raise InputError(f"{path}: wanted TOML, came: {reason}") from error
+        raise InputError(f"{path}: expected TOML, got: {reason}") from error
 
 
 def read_csv(path: Path) -> list[list[str]]:

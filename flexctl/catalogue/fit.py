@@ -29,8 +29,8 @@ def check_design(arm: Arm, design: Design) -> None:
     joints = len(arm.links)
     for key, values in _positions(design):
         if len(values) != joints:
-            wanted = f"{joints} number{'s' * (joints != 1)}, one per joint of {arm.name}"
-            raise refuse(design.label, key, wanted=wanted, came=_counted(values))
+            expected = f"{joints} number{'s' * (joints != 1)}, one per joint of {arm.name}"
+            raise refuse(design.label, key, expected=expected, got=_counted(values))
         for i, (link, extremes) in enumerate(zip(arm.links, values, strict=True)):
             for position in extremes:
                 _check_position(link, f"{key}[{i + 1}]", position, arm, design)
@@ -43,8 +43,8 @@ def _check_gains(arm: Arm, design: Design) -> None:
     gains = {"Gp": design.joint_gains.Gp, "Gv": design.joint_gains.Gv, "Gi": design.joint_gains.Gi}
     for key, gain in gains.items():
         if gain is not None and len(gain) not in (1, joints):
-            wanted = f"one number, or {joints}, one per joint of {arm.name}"
-            raise refuse(design.label, f"gains.{key}", wanted=wanted, came=gain)
+            expected = f"one number, or {joints}, one per joint of {arm.name}"
+            raise refuse(design.label, f"gains.{key}", expected=expected, got=gain)
 
 
 def _check_instruments(arm: Arm, design: Design) -> None:
@@ -52,18 +52,18 @@ def _check_instruments(arm: Arm, design: Design) -> None:
         return
     joints = len(arm.links)
     if "strain_gauge" in design.instruments and not any(link.flexible for link in arm.links):
-        wanted = f"no strain_gauge, as no link of {arm.name} bends"
-        raise refuse(design.label, "loop.measures", wanted=wanted, came=design.instruments)
+        expected = f"no strain_gauge, as no link of {arm.name} bends"
+        raise refuse(design.label, "loop.measures", expected=expected, got=design.instruments)
     observer = design.observer or ObserverChoice()
     noise, error = observer.noise, observer.start_error
     for name in ("encoder", "tachometer", "joint_encoder", "torque"):
         values = getattr(noise, name)
         if len(values) not in (1, joints):
-            wanted = f"one number, or {joints}, one per joint of {arm.name}"
-            raise refuse(design.label, f"observer.noise.{name}", wanted=wanted, came=values)
+            expected = f"one number, or {joints}, one per joint of {arm.name}"
+            raise refuse(design.label, f"observer.noise.{name}", expected=expected, got=values)
     if error is not None and len(error) != joints:
-        wanted = f"{joints} number{'s' * (joints != 1)}, one per joint of {arm.name}"
-        raise refuse(design.label, "observer.start_error", wanted=wanted, came=error)
+        expected = f"{joints} number{'s' * (joints != 1)}, one per joint of {arm.name}"
+        raise refuse(design.label, "observer.start_error", expected=expected, got=error)
 
 
 def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:
@@ -98,15 +98,15 @@ def _reached(design: Design) -> list[float]:
 def _check_position(link: Link, key: str, position: float, arm: Arm, design: Design) -> None:
     lowest, highest = link.limits.position or (-inf, inf)
     if not lowest <= position <= highest:
-        wanted = f"{lowest:.12g} to {highest:.12g} (limits.position of {link.name} of {arm.name})"
-        raise refuse(design.label, key, wanted=wanted, came=position)
+        expected = f"{lowest:.12g} to {highest:.12g} (limits.position of {link.name} of {arm.name})"
+        raise refuse(design.label, key, expected=expected, got=position)
     if link.joint == "prismatic" and link.total_length is not None:
         free = position + link.dh.d
         if not 0 < free <= link.total_length * (1 + _SLACK):
             beam = f"within (0, {link.total_length:.12g}] m, the beam of {link.name} of {arm.name}"
-            wanted = f"a free length (joint + dh.d) {beam}"
-            came = shown(position) if link.dh.d == 0 else f"{position:.12g} + {link.dh.d:.12g}"
-            raise refuse(design.label, key, wanted=wanted, came=Said(came))
+            expected = f"a free length (joint + dh.d) {beam}"
+            got = shown(position) if link.dh.d == 0 else f"{position:.12g} + {link.dh.d:.12g}"
+            raise refuse(design.label, key, expected=expected, got=Said(got))
 
 
 def _counted(values: list[tuple[float, ...]]) -> Said:

@@ -71,7 +71,7 @@ class Limits(Record):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.position and not self.position[0] < self.position[1]:
-            raise RefusalError("position", wanted="[lowest, highest]", came=self.position)
+            raise RefusalError("position", expected="[lowest, highest]", got=self.position)
         return self
 
 
@@ -212,9 +212,9 @@ class Link(Record):
         else:
             _check_prismatic(self)
         if self.flexible and not self.mass_per_length:
-            came = 0 if "mass_per_length" in self.model_fields_set else NOTHING
+            got = 0 if "mass_per_length" in self.model_fields_set else NOTHING
             raise RefusalError(
-                "mass_per_length", wanted="more than 0, as the link bends", came=came
+                "mass_per_length", expected="more than 0, as the link bends", got=got
             )
         return self
 
@@ -238,21 +238,23 @@ def check_line(link: Link) -> None:
     own |= {"torsion": link.torsion.model_fields_set if link.torsion else ()}
     if link.joint == "prismatic":
         for key in link._profiles:
-            raise RefusalError(key, wanted="a number, as the link slides", came=Said("a profile"))
+            raise RefusalError(key, expected="a number, as the link slides", got=Said("a profile"))
     upright = not link.flexible and link.dh.a == 0 and link.dh.d != 0
     for key, value in own.items():
         if value and link.joint == "prismatic":
-            raise RefusalError(key, wanted="no such key, as the link slides", came=_count(value))
+            raise RefusalError(key, expected="no such key, as the link slides", got=_count(value))
         if value and upright:
-            wanted = "no such key, as the line lies along the joint's axis (hub has masses)"
-            raise RefusalError(key, wanted=wanted, came=_count(value))
+            expected = "no such key, as the line lies along the joint's axis (hub has masses)"
+            raise RefusalError(key, expected=expected, got=_count(value))
     if link.masses and not link.mass_per_length:
-        wanted = "more than 0, as the line carries masses"
-        raise RefusalError("mass_per_length", wanted=wanted, came=link.mass_per_length)
+        expected = "more than 0, as the line carries masses"
+        raise RefusalError("mass_per_length", expected=expected, got=link.mass_per_length)
     for direction in link.shear_stiffness:
         if direction not in link.EI:
-            wanted = f"a direction that bends ({' or '.join(link.EI) or 'none'})"
-            raise RefusalError(f"shear_stiffness.{direction}", wanted=wanted, came=Said(direction))
+            expected = f"a direction that bends ({' or '.join(link.EI) or 'none'})"
+            raise RefusalError(
+                f"shear_stiffness.{direction}", expected=expected, got=Said(direction)
+            )
 
 
 def _count(entries: Sized) -> Said:
@@ -264,33 +266,33 @@ def _check_planes(link: Link) -> None:
     for key in ("EI", "rotary_inertia", "shear_stiffness"):
         for direction in getattr(link, key):
             if direction not in planes:
-                wanted = f"a direction of a {link.joint} link ({' or '.join(planes)})"
-                raise RefusalError(f"{key}.{direction}", wanted=wanted, came=Said(direction))
+                expected = f"a direction of a {link.joint} link ({' or '.join(planes)})"
+                raise RefusalError(f"{key}.{direction}", expected=expected, got=Said(direction))
 
 
 def _check_revolute(link: Link) -> None:
     if link.total_length is not None:
-        wanted = "length instead, as the link does not slide"
-        raise RefusalError("total_length", wanted=wanted, came=link.total_length)
+        expected = "length instead, as the link does not slide"
+        raise RefusalError("total_length", expected=expected, got=link.total_length)
     if link.flexible and link.written_length is None:
-        raise RefusalError("length", wanted="a number, as the link bends", came=NOTHING)
+        raise RefusalError("length", expected="a number, as the link bends", got=NOTHING)
     if link.flexible and link.dh.a != link.length:
-        wanted = f"{link.length:.12g} (= length, as the beam lies along x) or no key"
-        raise RefusalError("dh.a", wanted=wanted, came=link.dh.a)
+        expected = f"{link.length:.12g} (= length, as the beam lies along x) or no key"
+        raise RefusalError("dh.a", expected=expected, got=link.dh.a)
     if link.mass_per_length and not link.length:
-        raise RefusalError("length", wanted="a number, as the link has mass", came=NOTHING)
+        raise RefusalError("length", expected="a number, as the link has mass", got=NOTHING)
 
 
 def _check_prismatic(link: Link) -> None:
     if link.written_length is not None:
-        wanted = "total_length instead, as the link slides"
-        raise RefusalError("length", wanted=wanted, came=link.written_length)
+        expected = "total_length instead, as the link slides"
+        raise RefusalError("length", expected=expected, got=link.written_length)
     if link.total_length is None and (link.flexible or link.mass_per_length):
-        raise RefusalError("total_length", wanted="a number, as the link has mass", came=NOTHING)
+        raise RefusalError("total_length", expected="a number, as the link has mass", got=NOTHING)
     if link.flexible and link.dh.a != 0:
-        raise RefusalError("dh.a", wanted="0, as the beam slides along z", came=link.dh.a)
+        raise RefusalError("dh.a", expected="0, as the beam slides along z", got=link.dh.a)
     if link.limits.position and link.total_length is not None:
         lowest, highest = (position + link.dh.d for position in link.limits.position)
         if lowest < 0 or highest > link.total_length * (1 + 1e-12):
-            wanted = f"a free length (joint + dh.d) within [0, {link.total_length:.12g}] m"
-            raise RefusalError("limits.position", wanted=wanted, came=link.limits.position)
+            expected = f"a free length (joint + dh.d) within [0, {link.total_length:.12g}] m"
+            raise RefusalError("limits.position", expected=expected, got=link.limits.position)

@@ -78,8 +78,8 @@ def find(kind: Kind, name_or_path: str | os.PathLike[str]) -> Path:
     files = _files(kind)
     if word not in files:
         noun = kind.removesuffix("s")
-        wanted = f"a {noun} of the catalogue ({nearest(word, files)}) or a path ending in .toml"
-        raise InputError(f"{noun}: wanted {wanted}, came {word!r}")
+        expected = f"a {noun} of the catalogue ({nearest(word, files)}) or a path ending in .toml"
+        raise InputError(f"{noun}: expected {expected}, got {word!r}")
     return files[word]
 
 

@@ -33,12 +33,12 @@ def _known(value: object) -> object:
         return value
     names = f'"{STATE}" or some of {", ".join(INSTRUMENTS)}'
     if not isinstance(value, list | tuple) or not value:
-        raise RefusalError("", wanted=names, came=value)
+        raise RefusalError("", expected=names, got=value)
     for name in value:
         if name not in INSTRUMENTS:
-            raise RefusalError("", wanted=names, came=name)
+            raise RefusalError("", expected=names, got=name)
     if len(set(value)) != len(value):
-        raise RefusalError("", wanted="every instrument once", came=value)
+        raise RefusalError("", expected="every instrument once", got=value)
     return value
 
 
@@ -94,20 +94,22 @@ def check_observer(
     """
     if not instruments:
         if observer is not None:
-            wanted = 'no such table, as loop.measures is "state"'
-            raise RefusalError("observer", wanted=wanted, came=observer.table())
+            expected = 'no such table, as loop.measures is "state"'
+            raise RefusalError("observer", expected=expected, got=observer.table())
         return
     if method in _WITHOUT:
-        wanted = f'"{STATE}", as method {method} {_WITHOUT[method]}'
-        raise RefusalError("loop.measures", wanted=wanted, came=instruments)
+        expected = f'"{STATE}", as method {method} {_WITHOUT[method]}'
+        raise RefusalError("loop.measures", expected=expected, got=instruments)
     if sample_time:
-        wanted = "0, as there is an observer (sampled, its states would be summed by Euler's rule)"
-        raise RefusalError("loop.sample_time", wanted=wanted, came=sample_time)
+        expected = (
+            "0, as there is an observer (sampled, its states would be summed by Euler's rule)"
+        )
+        raise RefusalError("loop.sample_time", expected=expected, got=sample_time)
     if gauges is not None and "strain_gauge" not in instruments:
-        wanted = "no such key, as loop.measures does not name strain_gauge"
-        raise RefusalError("loop.strain_gauges", wanted=wanted, came=gauges)
+        expected = "no such key, as loop.measures does not name strain_gauge"
+        raise RefusalError("loop.strain_gauges", expected=expected, got=gauges)
     noise = observer.noise.table() if observer else {}
     for name in INSTRUMENTS:
         if name in noise and name not in instruments:
-            wanted = "no such key, as loop.measures does not name it"
-            raise RefusalError(f"observer.noise.{name}", wanted=wanted, came=noise[name])
+            expected = "no such key, as loop.measures does not name it"
+            raise RefusalError(f"observer.noise.{name}", expected=expected, got=noise[name])

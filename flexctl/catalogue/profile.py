@@ -46,15 +46,15 @@ class Profile:
         """Check points, values and power."""
         _check_points(self.x)
         if len(self.value) != len(self.x):
-            wanted = f"as many numbers as x has points, {len(self.x)}"
-            raise RefusalError("value", wanted=wanted, came=list(self.value))
+            expected = f"as many numbers as x has points, {len(self.x)}"
+            raise RefusalError("value", expected=expected, got=list(self.value))
         inner, ends = self.value[1:-1], (self.value[0], self.value[-1])
         if not np.isfinite(self.value).all() or min(inner, default=1) <= 0 or not max(ends) > 0:
-            raise RefusalError("value", wanted="numbers above 0", came=list(self.value))
+            raise RefusalError("value", expected="numbers above 0", got=list(self.value))
         if min(ends) < 0:
-            raise RefusalError("value", wanted="numbers above 0", came=list(self.value))
+            raise RefusalError("value", expected="numbers above 0", got=list(self.value))
         if self.power not in POWERS:
-            raise RefusalError("power", wanted="1, 2, 3 or 4", came=self.power)
+            raise RefusalError("power", expected="1, 2, 3 or 4", got=self.power)
 
     @classmethod
     def uniform(cls, value: float = 1.0) -> Profile:
@@ -116,13 +116,13 @@ def read_profile(table: Mapping[str, object]) -> Profile:
         if key not in _KEYS:
             close = difflib.get_close_matches(str(key), _KEYS, n=1, cutoff=0.5)
             hint = f"nearest: {close[0]}" if close else f"one of: {', '.join(_KEYS)}"
-            raise RefusalError(str(key), wanted=f"a known key ({hint})", came=Said(str(key)))
+            raise RefusalError(str(key), expected=f"a known key ({hint})", got=Said(str(key)))
     power = table.get("power", 1)
     if isinstance(power, bool) or not isinstance(power, int):
-        raise RefusalError("power", wanted="1, 2, 3 or 4", came=power)
+        raise RefusalError("power", expected="1, 2, 3 or 4", got=power)
     profile = Profile(x=_numbers(table, "x"), value=_numbers(table, "value"), power=power)
     if not min(profile.value) > 0:
-        raise RefusalError("value", wanted="numbers above 0", came=table["value"])
+        raise RefusalError("value", expected="numbers above 0", got=table["value"])
     return profile
 
 
@@ -130,18 +130,18 @@ def _numbers(table: Mapping[str, object], key: str) -> tuple[float, ...]:
     written = table.get(key, Said("nothing"))
     entries = written if isinstance(written, list | tuple) else [None]
     if not all(isinstance(e, int | float) and not isinstance(e, bool) for e in entries):
-        raise RefusalError(key, wanted="an array of numbers", came=written)
+        raise RefusalError(key, expected="an array of numbers", got=written)
     return tuple(float(entry) for entry in entries)  # pyright: ignore[reportArgumentType]
 
 
 def _check_points(x: tuple[float, ...]) -> None:
-    wanted = "points x/l from 0 to 1 that do not fall, none more than twice, the ends once"
+    expected = "points x/l from 0 to 1 that do not fall, none more than twice, the ends once"
     steps = np.diff(x) if np.isfinite(x).all() else np.array([-1.0])
     ends = len(x) >= 2 and x[0] == 0 and x[-1] == 1
     if not ends or (steps < 0).any() or steps[0] == 0 or steps[-1] == 0:
-        raise RefusalError("x", wanted=wanted, came=list(x))
+        raise RefusalError("x", expected=expected, got=list(x))
     if ((steps[1:] == 0) & (steps[:-1] == 0)).any():
-        raise RefusalError("x", wanted=wanted, came=list(x))
+        raise RefusalError("x", expected=expected, got=list(x))
 
 
 def split_profiles(
@@ -188,7 +188,7 @@ def _split(key: str, entry: Mapping[str, object]) -> tuple[float, Profile]:
         profile = read_profile(entry)
     except RefusalError as refusal:
         below = f"{key}.{refusal.key}"
-        raise RefusalError(below, wanted=refusal.wanted, came=refusal.came) from refusal
+        raise RefusalError(below, expected=refusal.expected, got=refusal.got) from refusal
     return profile.mean, profile.scaled(1 / profile.mean)
 
 

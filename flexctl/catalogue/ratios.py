@@ -23,15 +23,15 @@ def load_ratios(path: Path) -> dict[str, float]:
     lines = read_csv(path)
     header = tuple(word.strip() for word in lines[0]) if lines else ()
     if header != _HEADER:
-        raise refuse(path, "header", wanted=", ".join(_HEADER), came=Said(", ".join(header)))
+        raise refuse(path, "header", expected=", ".join(_HEADER), got=Said(", ".join(header)))
     found: dict[str, float] = {}
     for number, row in enumerate(lines[1:], start=1):
         name, ratio = _entry(path, number, row)
         if name in found:
-            raise refuse(path, f"row[{number}]", wanted="every part once", came=Said(name))
+            raise refuse(path, f"row[{number}]", expected="every part once", got=Said(name))
         found[name] = ratio
     if not found:
-        raise refuse(path, "rows", wanted="one ratio K_hat/K at least", came=Said("none"))
+        raise refuse(path, "rows", expected="one ratio K_hat/K at least", got=Said("none"))
     return found
 
 
@@ -41,6 +41,6 @@ def _entry(path: Path, number: int, row: list[str]) -> tuple[str, float]:
     except (ValueError, IndexError):
         name, ratio = "", np.nan
     if len(row) != len(_HEADER) or not name or not 0 < ratio < np.inf:
-        wanted = "a name and a finite number above 0"
-        raise refuse(path, f"row[{number}]", wanted=wanted, came=Said(",".join(row)))
+        expected = "a name and a finite number above 0"
+        raise refuse(path, f"row[{number}]", expected=expected, got=Said(",".join(row)))
     return name, ratio

@@ -37,18 +37,18 @@ Solver = Literal["scipy", "slycot"]  # of Riccati equations
 def exactly(count: int, value: object) -> object:
     """Refuse an array that has not `count` entries; leave anything else to the type."""
     if isinstance(value, list | tuple) and len(value) != count:
-        raise RefusalError("", wanted=f"{count} numbers", came=value)
+        raise RefusalError("", expected=f"{count} numbers", got=value)
     return value
 
 
 class RefusalError(ValueError):
-    """A value that a record refuses: key below the record or "", what was wanted, what came."""
+    """A value that a record refuses: key below the record or "", what it expects, what it got."""
 
-    def __init__(self, key: str, *, wanted: str, came: object) -> None:
-        super().__init__(f"{key}: wanted {wanted}, came {shown(came)}")
+    def __init__(self, key: str, *, expected: str, got: object) -> None:
+        super().__init__(f"{key}: expected {expected}, got {shown(got)}")
         self.key = key
-        self.wanted = wanted
-        self.came = came
+        self.expected = expected
+        self.got = got
 
 
 class Record(BaseModel):
@@ -95,13 +95,13 @@ class BasisChoice(Record):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.sliding != "fixed" and self.kind == "elements":
-            wanted = (
+            expected = (
                 '"fixed" or no such key with kind "elements", as only modes change with the length'
             )
-            raise RefusalError("sliding", wanted=wanted, came=self.sliding)
+            raise RefusalError("sliding", expected=expected, got=self.sliding)
         if self.sliding != "fixed" and self.drop_above is not None:
-            wanted = f'no such key with sliding = "{self.sliding}"'
-            raise RefusalError("drop_above", wanted=wanted, came=self.drop_above)
+            expected = f'no such key with sliding = "{self.sliding}"'
+            raise RefusalError("drop_above", expected=expected, got=self.drop_above)
         return self
 
 
@@ -150,7 +150,7 @@ def printable(text: str) -> str:
 
 
 class Said(str):
-    """Words for what came, printed as they are and not as a quoted string of the file."""
+    """Words for what was given, printed as they are and not as a quoted string of the file."""
 
     __slots__ = ()
 

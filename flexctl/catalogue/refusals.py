@@ -1,4 +1,4 @@
-"""One line for what is wrong with a file: path, key path, wanted, came."""
+"""One line for what is wrong with a file: path, key path, expected, given."""
 
 import difflib
 import re
@@ -23,7 +23,7 @@ from flexctl.errors import InputError
 R = TypeVar("R", bound=Record)
 F = TypeVar("F", bound=FileRecord)
 
-_WANTED = {
+_EXPECTED = {
     "missing": "a value",
     "float_type": "a number",
     "float_parsing": "a number",
@@ -53,7 +53,7 @@ def build(record: type[R], table: Mapping[str, Any], label: str) -> R:
     Raises
     ------
     InputError
-        ``{label}: {key path}: wanted ..., came ...`` for the first fault; unknown keys come
+        ``{label}: {key path}: expected ..., got ...`` for the first fault; unknown keys come
         first, because a misspelt key often explains a missing one.
     """
     try:
@@ -82,14 +82,14 @@ def build_file(record: type[F], table: Mapping[str, Any], name: str, path: Path 
     for key in ("name", "path"):
         if key in table:
             hint = nearest(key, known_keys(record))
-            wanted = f"a known key ({hint})"
-            raise refuse(path or name, key, wanted=wanted, came=Said(key))
+            expected = f"a known key ({hint})"
+            raise refuse(path or name, key, expected=expected, got=Said(key))
     return build(record, {**table, "name": name, "path": path}, str(path or name))
 
 
-def refuse(label: object, key: str, *, wanted: str, came: object) -> InputError:
+def refuse(label: object, key: str, *, expected: str, got: object) -> InputError:
     """Return the error of a value that does not fit, in the form of all file errors."""
-    return InputError(f"{label}: {key}: wanted {wanted}, came {shown(came)}")
+    return InputError(f"{label}: {key}: expected {expected}, got {shown(got)}")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -123,24 +123,24 @@ def _key(key: str) -> str:
 
 
 def _sentence(record: type[Record], fault: ErrorDetails) -> str:
-    location, kind, came = fault["loc"], fault["type"], fault["input"]
+    location, kind, got = fault["loc"], fault["type"], fault["input"]
     context = fault.get("ctx", {})
     refusal = context.get("error")
     if isinstance(refusal, RefusalError):
         location = (*location, refusal.key) if refusal.key else location
-        came, wanted = refusal.came, refusal.wanted
+        got, expected = refusal.got, refusal.expected
     elif kind == "extra_forbidden":
         *above, key = location
         hint = nearest(str(key), known_keys(_record_at(record, above)))
-        wanted, came = f"a known key ({hint})", Said(_key(str(key)))
+        expected, got = f"a known key ({hint})", Said(_key(str(key)))
     elif kind in ("too_short", "too_long"):
-        wanted, came = _count(context), Said(_items(context["actual_length"]))
+        expected, got = _count(context), Said(_items(context["actual_length"]))
     else:
-        wanted = _WANTED.get(kind, fault["msg"]).format(**context)
+        expected = _EXPECTED.get(kind, fault["msg"]).format(**context)
         if kind == "tuple_type" and _takes_one_number(record, location):
-            wanted = "a number or an array of numbers"
-        came = NOTHING if kind == "missing" else came
-    return f"{key_path(location)}: wanted {wanted}, came {shown(came)}"
+            expected = "a number or an array of numbers"
+        got = NOTHING if kind == "missing" else got
+    return f"{key_path(location)}: expected {expected}, got {shown(got)}"
 
 
 def _count(context: Mapping[str, Any]) -> str:

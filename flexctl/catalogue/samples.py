@@ -24,7 +24,7 @@ class Samples:
         checks.shape("t", self.t, (len(self.t),))
         checks.shape("joint", self.joint, (len(self.joint), len(self.t)))
         if len(self.t) < 2 or not (np.diff(self.t) > 0).all():
-            raise InputError("t: wanted at least 2 rising times, came others")
+            raise InputError("t: expected at least 2 rising times, got others")
 
 
 def load_samples(path: Path) -> Samples:
@@ -38,9 +38,9 @@ def load_samples(path: Path) -> Samples:
     """
     lines = read_csv(path)
     header = [word.strip() for word in lines[0]] if lines else []
-    wanted = ["t", *(f"joint{i}" for i in range(1, max(len(header), 2)))]
-    if header != wanted:
-        raise refuse(path, "header", wanted=", ".join(wanted), came=Said(", ".join(header)))
+    expected = ["t", *(f"joint{i}" for i in range(1, max(len(header), 2)))]
+    if header != expected:
+        raise refuse(path, "header", expected=", ".join(expected), got=Said(", ".join(header)))
     rows = [_numbers(path, i, row, len(header)) for i, row in enumerate(lines[1:], start=1)]
     table = np.array(rows).reshape(-1, len(header)).T
     try:
@@ -55,6 +55,6 @@ def _numbers(path: Path, row_number: int, row: list[str], count: int) -> list[fl
     except ValueError:
         numbers = []
     if len(numbers) != count or not np.isfinite(numbers).all():
-        wanted = f"{count} finite number{'s' * (count != 1)}"
-        raise refuse(path, f"row[{row_number}]", wanted=wanted, came=Said(",".join(row)))
+        expected = f"{count} finite number{'s' * (count != 1)}"
+        raise refuse(path, f"row[{row_number}]", expected=expected, got=Said(",".join(row)))
     return numbers

@@ -13,7 +13,7 @@ def _hard_switch(value: object) -> object:
         return value
     if value is None or value == "end":  # None: a record read again
         return None
-    raise RefusalError("", wanted='"end" or { blend = seconds }', came=value)
+    raise RefusalError("", expected='"end" or { blend = seconds }', got=value)
 
 
 class Weights(Record):
@@ -28,7 +28,7 @@ class Weights(Record):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not any((self.joint_error, self.joint_rate, self.strain_energy, self.kinetic_energy)):
-            raise RefusalError("joint_error", wanted="one weight beside effort above 0", came=0)
+            raise RefusalError("joint_error", expected="one weight beside effort above 0", got=0)
         return self
 
 

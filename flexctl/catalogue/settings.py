@@ -36,10 +36,10 @@ class _Setting:
     value: Any
     factor: float | None
 
-    def refuse(self, wanted: str, came: object) -> InputError:
+    def refuse(self, expected: str, got: object) -> InputError:
         """Return the error of a setting that cannot be applied."""
         key = printable(".".join(self.keys))
-        return refuse(self.text, key, wanted=wanted, came=came)
+        return refuse(self.text, key, expected=expected, got=got)
 
 
 class _Target(NamedTuple):
@@ -108,8 +108,8 @@ def _rebuild(arm: Arm, table: dict[str, Any], changes: str) -> Arm:
 def _read(text: str, option: str) -> _Setting:
     key, equals, value = (part.strip() for part in text.partition("="))
     if not (key and equals and value):
-        wanted = "KEY=VALUE, KEY=*FACTOR, KEY=+PERCENT% or KEY=-PERCENT%"
-        raise InputError(f"{option}: wanted {wanted}, came {text!r}")
+        expected = "KEY=VALUE, KEY=*FACTOR, KEY=+PERCENT% or KEY=-PERCENT%"
+        raise InputError(f"{option}: expected {expected}, got {text!r}")
     keys, text = tuple(part.strip() for part in key.split(".")), f"{option} {printable(text)}"
     match = _FACTOR.fullmatch(value)
     if not match:
@@ -119,7 +119,7 @@ def _read(text: str, option: str) -> _Setting:
     except ValueError:
         factor = float("nan")
     if not isfinite(factor):
-        raise InputError(f"{text}: wanted a number to scale by, came {value!r}")
+        raise InputError(f"{text}: expected a number to scale by, got {value!r}")
     factor = factor if match["factor"] else 1 + factor / 100
     return _Setting(text=text, keys=keys, value=None, factor=factor)
 
@@ -130,8 +130,8 @@ def _toml_value(text: str, value: str) -> object:
     except (ValueError, RecursionError):
         table = {}
     if set(table) != {"value"}:
-        wanted = "a TOML value (a number, [..], {..}, true, false or a text in quotes)"
-        raise InputError(f"{text}: wanted {wanted}, came {value!r}")
+        expected = "a TOML value (a number, [..], {..}, true, false or a text in quotes)"
+        raise InputError(f"{text}: expected {expected}, got {value!r}")
     return table["value"]
 
 

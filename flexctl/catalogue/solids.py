@@ -49,5 +49,5 @@ class CarriedMass(Record):
 def _check_inertia(inertia: tuple[float, float, float]) -> None:
     largest, others = max(inertia), sum(inertia) - max(inertia)
     if others > 0 and largest > others * (1 + 1e-9):
-        wanted = "none larger than the other two together, or only one above 0"
-        raise RefusalError("inertia", wanted=wanted, came=inertia)
+        expected = "none larger than the other two together, or only one above 0"
+        raise RefusalError("inertia", expected=expected, got=inertia)

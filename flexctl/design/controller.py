@@ -79,7 +79,7 @@ class Controller:
         wanted = [1, self.n_state, m, m, m, n, n, *unknown]
         found = [self.law.numel_in(i) for i in range(self.law.n_in())]
         if found != wanted:
-            raise DesignError(f"law: wanted inputs of sizes {wanted}, came {found}")
+            raise DesignError(f"law: expected inputs of sizes {wanted}, got {found}")
         checks.shape("reference.final", self.reference.final, (m,))
 
     @property
@@ -162,8 +162,8 @@ def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion
         limit = link.limits.rate
         if limit is not None and rate > limit * (1 + 1e-9):
             raise InputError(
-                f"{design.label}: reference.duration: wanted a motion of at most {limit:g} per s "
-                f"at joint{j + 1} (limits.rate of {link.name} of {arm.name}), came {rate:.4g}"
+                f"{design.label}: reference.duration: expected a motion of at most {limit:g} per s "
+                f"at joint{j + 1} (limits.rate of {link.name} of {arm.name}), got {rate:.4g}"
             )
 
 

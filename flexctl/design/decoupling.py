@@ -108,7 +108,7 @@ def _require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:
         return
     j = int(np.argmax(Gi / (Gp * Gv)))
     raise DesignError(
-        f"gains.Gi: wanted less than Gp Gv = {Gp[j] * Gv[j]:g} for joint{j + 1}, came {Gi[j]:g}"
+        f"gains.Gi: expected less than Gp Gv = {Gp[j] * Gv[j]:g} for joint{j + 1}, got {Gi[j]:g}"
     )
 
 

@@ -160,8 +160,8 @@ def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array
         errors.append(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
     if max(errors) > _SCHEDULE_ERROR:
         raise DesignError(
-            f"fast_loop.schedule: wanted gains interpolated within {_SCHEDULE_ERROR:.0%} of the "
-            f"designed ones, came {max(errors):.1%} from {count} poses; take more poses"
+            f"fast_loop.schedule: expected gains interpolated within {_SCHEDULE_ERROR:.0%} of the "
+            f"designed ones, got {max(errors):.1%} from {count} poses; take more poses"
         )
     return coefficients, float(max(errors))
 
@@ -171,8 +171,8 @@ def _given_gains(plant: Plant, loop: FastLoop, scales: TwoTimeScales, label: str
     columns = loop.columns or ()
     if sorted(columns) != sorted(scales.names):
         raise InputError(
-            f"{label}: fast_loop.columns: wanted each fast position of the design plant once "
-            f"({', '.join(scales.names)}), came {', '.join(columns)}"
+            f"{label}: fast_loop.columns: expected each fast position of the design plant once "
+            f"({', '.join(scales.names)}), got {', '.join(columns)}"
         )
     unit = _units(plant, loop, label)
     k_c = float((np.diag(scales.K_z) * unit**2).min()) if loop.scaled else 1.0
@@ -182,8 +182,8 @@ def _given_gains(plant: Plant, loop: FastLoop, scales: TwoTimeScales, label: str
         gains = np.array(rows)
         if len(gains) != plant.m:
             raise InputError(
-                f"{label}: fast_loop.{key}: wanted {plant.m} rows, one per joint of "
-                f"{plant.arm.name}, came {len(gains)}"
+                f"{label}: fast_loop.{key}: expected {plant.m} rows, one per joint of "
+                f"{plant.arm.name}, got {len(gains)}"
             )
         parts.append(gains[:, order] * scale / unit)
     return np.hstack(parts)
@@ -202,8 +202,8 @@ def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
                     'sliding other than "fixed"' if direction in body.mixes else 'kind "elements"'
                 )
                 raise InputError(
-                    f"{label}: fast_loop.modes: wanted no such key with basis.{basis}, "
-                    f"came {loop.modes}"
+                    f"{label}: fast_loop.modes: expected no such key with basis.{basis}, "
+                    f"got {loop.modes}"
                 )
             units.append(_mode_units(shapes, body.course(direction), loop.modes))
     return np.concatenate(units)

@@ -131,8 +131,8 @@ def gauge_matrix(shapes: Shapes, positions: tuple[float, ...] | None, line: str)
     C = shapes.bending(xi).T
     if len(xi) < C.shape[1]:
         raise InputError(
-            f"loop.strain_gauges: wanted at least {C.shape[1]} positions for the coordinates of "
-            f"{line}, came {len(xi)}"
+            f"loop.strain_gauges: expected at least {C.shape[1]} positions for the coordinates of "
+            f"{line}, got {len(xi)}"
         )
     if np.linalg.cond(C) > _WORST_CONDITION:
         raise InputError(

@@ -80,7 +80,7 @@ class Lemma:
         checks.square("H", self.H, len(self.coordinates))
         if not (self.lambda_max >= 0 and self.alpha_star >= 0):
             raise ComputationError(
-                "lemma: wanted lambda_max and alpha_star of at least 0, came "
+                "lemma: expected lambda_max and alpha_star of at least 0, got "
                 f"{self.lambda_max:g} and {self.alpha_star:g}"
             )
 
@@ -262,8 +262,8 @@ def lemma_along(plant: Plant, poses: Array, *, farthest: float = 100.0) -> Lemma
     poses = checks.finite("poses", poses)
     if poses.ndim != 2 or len(poses) not in (plant.m, plant.n):
         raise InputError(
-            f"poses: wanted {plant.n} coordinates or {plant.m} joint variables by poses, "
-            f"came shape {poses.shape}"
+            f"poses: expected {plant.n} coordinates or {plant.m} joint variables by poses, "
+            f"got shape {poses.shape}"
         )
     straight = plant.straight(poses) if len(poses) == plant.m else poses
     found = np.array([_lost_at(plant, q, farthest) for q in straight.T]).reshape(-1, 2)

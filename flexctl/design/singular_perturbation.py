@@ -56,7 +56,7 @@ class TwoTimeScales:
         checks.shape("G_s", self.G_s, (m, m))
         checks.shape("T", self.T, (n, n))
         if len(self.names) != n - m:
-            raise InputError(f"names: wanted {n - m} fast positions, came {len(self.names)}")
+            raise InputError(f"names: expected {n - m} fast positions, got {len(self.names)}")
 
     @property
     def m(self) -> int:
@@ -192,8 +192,8 @@ def separate_time_scales(plant: Plant, joints: Array, angle: SlowAngle = "rotor"
     """
     if plant.n == plant.m:
         raise InputError(
-            f"{plant.arm.name}: wanted an arm with a flexible link (EI) or a flexible joint, "
-            "came one in which nothing gives way: it has one time scale"
+            f"{plant.arm.name}: expected an arm with a flexible link (EI) or a flexible joint, "
+            "got one in which nothing gives way: it has one time scale"
         )
     m, q, T = plant.m, plant.straight(joints), slow_fast_map(plant, angle)
     K = plant.elastic_stiffness(q)

@@ -175,8 +175,8 @@ def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
     """Close a controller around a truth plant; see `close_loop`."""
     if truth.joints != controller.plant.joints or truth.lines != controller.plant.lines:
         raise InputError(
-            f"{truth.arm.name}: wanted joints {controller.plant.joints} and elastic lines "
-            f"{controller.plant.lines}, came {truth.joints} and {truth.lines}"
+            f"{truth.arm.name}: expected joints {controller.plant.joints} and elastic lines "
+            f"{controller.plant.lines}, got {truth.joints} and {truth.lines}"
         )
     positions = controller.design.loop.strain_gauges
     return ClosedLoop(

@@ -104,7 +104,7 @@ def compare(
         Designs that cannot be made and runs that fail are no errors: they get their verdict.
     """
     if not designs:
-        raise InputError("designs: wanted at least one, came none")
+        raise InputError("designs: expected at least one, got none")
     for design in designs:
         require_motion(design)
     say = progress or (lambda _words: None)

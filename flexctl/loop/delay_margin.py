@@ -11,7 +11,8 @@ the angle theta and the delay. Stability need not be lost for good there, and be
 narrow bands could be missed: the grid has eight points per revolution of the fastest mode whose
 resonance the loop can feel, a hundredth of loop gain at least, and the loop's multipliers are
 looked at as often on the way to the margin found. Both end at a number of points (_FRACTIONS,
-_ON_THE_WAY): of modes that turn ten times and more within a sample bands can be missed.
+_ON_THE_WAY): of modes that turn more than 12 times within a sample bands can be missed, which
+`may_miss_bands` tells.
 """
 
 from __future__ import annotations
@@ -54,6 +55,16 @@ def sampled_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
     crossings = sorted(_crossings(family, int(np.clip(np.ceil(points), *_FRACTIONS))))
     first = next((t for t in crossings if family.unstable(t * (1 + _ASIDE))), np.inf)
     return float((_earlier(family, first, points) - family.least) * family.T)
+
+
+def may_miss_bands(loop: LinearLoop) -> bool:
+    """Whether a mode of a sampled loop turns so often within a sample that a delay is a bound.
+
+    Bands of unstable delays narrower than the grid of fractions may then lie below it.
+    """
+    if loop.sample_time is None:
+        return False
+    return _per_sample(_Family(loop=loop, channels=tuple(range(len(loop.K))))) > _FRACTIONS[1]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -238,7 +238,7 @@ def require_motion(design: Design) -> None:
     """
     if design.reference.torque is not None:
         raise InputError(
-            f"{design.label}: reference: wanted a motion, to judge by, came torques "
+            f"{design.label}: reference: expected a motion, to judge by, got torques "
             "(flexctl simulate runs them)"
         )
 

@@ -94,22 +94,22 @@ def check_integration(
     Raises
     ------
     InputError
-        Naming what was wanted and what came.
+        Naming what was expected and what was given.
     """
     names = (AUTO, *INTEGRATORS)
     if name not in names:
-        raise InputError(f"{prefix}integrator: wanted one of {', '.join(names)}, came {name!r}")
+        raise InputError(f"{prefix}integrator: expected one of {', '.join(names)}, got {name!r}")
     fixed = name != AUTO and INTEGRATORS[name].fixed
     if step is not None and not fixed:
         takers = " or ".join(key for key, method in INTEGRATORS.items() if method.fixed)
         raise InputError(
-            f"{prefix}step: wanted none, as {name} finds its own steps (a fixed one goes with "
-            f"{prefix}integrator {takers}), came {step:g}"
+            f"{prefix}step: expected none, as {name} finds its own steps (a fixed one goes with "
+            f"{prefix}integrator {takers}), got {step:g}"
         )
     if fixed and step is None:
-        raise InputError(f"{prefix}step: wanted the step [s] of {name}, came none")
+        raise InputError(f"{prefix}step: expected the step [s] of {name}, got none")
     if fixed and tolerance:
         raise InputError(
-            f"{prefix}tolerance: wanted none, as {name} has a fixed step and no error control"
+            f"{prefix}tolerance: expected none, as {name} has a fixed step and no error control"
         )
     return name, None if step is None else checks.positive(f"{prefix}step", step)

@@ -40,7 +40,7 @@ def run_interpreted(
     """
     if name not in _METHODS:
         raise InputError(
-            f"integrator: {name} wanted a C compiler (see FLEXCTL_CC), came none; "
+            f"integrator: {name} expected a C compiler (see FLEXCTL_CC), got none; "
             f"{', '.join(_METHODS)}, adams and bdf run without"
         )
     method, words = _METHODS[name]

@@ -8,7 +8,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.loop.cut import CutLoop, cut_loop
-from flexctl.loop.delay_margin import continuous_delay, sampled_delay
+from flexctl.loop.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.loop.disk_margin import disk_margin
 from flexctl.loop.linear import LinearLoop
 from flexctl.loop.uncertainty.one_error import first_crossing
@@ -39,6 +39,8 @@ class Margins:
         Where the disk margin is smallest [rad/s].
     sample_time
         Of the controller [s]; None of a continuous one.
+    delay_may_be_less
+        Whether a mode turns too often within a sample for delays to be more than upper bounds.
     """
 
     gain_up_db: Array
@@ -49,6 +51,7 @@ class Margins:
     disk: float
     disk_frequency: float
     sample_time: float | None = None
+    delay_may_be_less: bool = False
 
     @property
     def gain_db(self) -> Array:
@@ -84,6 +87,7 @@ def find_margins(loop: LinearLoop) -> Margins:
         disk=disk,
         disk_frequency=at,
         sample_time=loop.sample_time,
+        delay_may_be_less=may_miss_bands(loop),
     )
 
 

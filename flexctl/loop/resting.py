@@ -154,8 +154,8 @@ def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
 
 def _named(loop: ClosedLoop, resting: Resting, values: Array) -> str:
     """Write joint variables (m,), and those of the reference."""
-    wanted = loop.controller.reference.final
-    return f"{_joints(loop, resting, values)} (reference: {_joints(loop, resting, wanted)})"
+    reference = loop.controller.reference.final
+    return f"{_joints(loop, resting, values)} (reference: {_joints(loop, resting, reference)})"
 
 
 def _joints(loop: ClosedLoop, resting: Resting, values: Array) -> str:

@@ -71,7 +71,7 @@ def _samples(controller: Controller, period: float, duration: float, slack: floa
     count = int(np.ceil(duration / period - 1e-9))
     if count > _MOST_SAMPLES:
         raise InputError(
-            f"loop.sample_time: wanted at most {_MOST_SAMPLES} samples in a run, came {count}"
+            f"loop.sample_time: expected at most {_MOST_SAMPLES} samples in a run, got {count}"
         )
     events = []
     for k in range(count):

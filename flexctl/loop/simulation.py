@@ -147,8 +147,9 @@ def _integrate(
     if loop.controller.observer and not method.observes:
         able = ", ".join(key for key, other in INTEGRATORS.items() if other.observes)
         raise InputError(
-            f"integrator: wanted one of {AUTO}, {able}, as there is an observer, whose states are "
-            f"as fast as the arm, came {name}"
+            f"integrator: expected one of {AUTO}, {able}, as there is an "
+            f"observer, whose states are "
+            f"as fast as the arm, got {name}"
         )
     if method.number is None:
         return run_multistep(loop, name, method, events, times, start, tolerance)
@@ -261,14 +262,14 @@ def _span(loop: ClosedLoop, times: Array | None, duration: float | None) -> tupl
 def _check_times(times: Array) -> None:
     rising = times.ndim == 1 and len(times) > 0 and (np.diff(times) >= 0).all()
     if not (rising and np.isfinite(times).all() and times[0] >= 0):
-        raise InputError("times: wanted finite, ascending times from 0 on [s], came others")
+        raise InputError("times: expected finite, ascending times from 0 on [s], got others")
 
 
 def _check_steps(step: float | None, duration: float) -> None:
     if step is not None and duration / step > _MOST_STEPS:
         raise InputError(
-            f"step: wanted at least {duration / _MOST_STEPS:g} s, for {_MOST_STEPS:.0e} steps in "
-            f"{duration:g} s, came {step:g}"
+            f"step: expected at least {duration / _MOST_STEPS:g} s, for {_MOST_STEPS:.0e} steps in "
+            f"{duration:g} s, got {step:g}"
         )
 
 

@@ -166,8 +166,8 @@ def require_stable_step(
     if min(step, longest) > most:
         fastest = float(np.abs(spectra[worst]).max())
         raise InputError(
-            f"step: wanted at most {_round_down(most):g} s, as rk4 is unstable on this "
-            f"loop soon above (its fastest mode has {fastest:.4g} rad/s), came {step:g}; esdirk "
+            f"step: expected at most {_round_down(most):g} s, as rk4 is unstable on this "
+            f"loop soon above (its fastest mode has {fastest:.4g} rad/s), got {step:g}; esdirk "
             "takes larger ones, and midpoint as long as its iteration converges"
         )
 

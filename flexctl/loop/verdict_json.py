@@ -89,6 +89,7 @@ def _margins(margins: Margins | None, rate: float | None) -> dict[str, Any] | No
         "phase_deg": margins.phase_deg,
         "delay_seconds": margins.delay_seconds,
         "common_delay_seconds": margins.common_delay_seconds,
+        "delay_may_be_less": margins.delay_may_be_less,
         "disk": margins.disk,
         "disk_frequency": margins.disk_frequency,
         "min_sampling_rate": rate,

@@ -19,8 +19,8 @@ _NOTHING = 1e-6  # of the stiffness: the tolerance of a loop in which something 
 
 def warnings_of(e: Evaluation) -> list[str]:
     """List what speaks against a design although it ranks."""
-    found = [*_only_marginal(e), *_unstable_elsewhere(e), *_thin_margins(e), *_stiff_only(e)]
-    return [*found, *not_computed(e)]
+    found = [*_only_marginal(e), *_unstable_elsewhere(e), *_thin_margins(e), *_coarse_delay(e)]
+    return [*found, *_stiff_only(e), *not_computed(e)]
 
 
 def not_computed(e: Evaluation) -> list[str]:
@@ -106,6 +106,16 @@ def _thin_margins(e: Evaluation) -> list[str]:
     if m.disk < _THIN_DISK:
         thin.append(f"disk {m.disk:.3g}")
     return [f"its margins are thin ({'; '.join(thin)})"] if thin else []
+
+
+def _coarse_delay(e: Evaluation) -> list[str]:
+    """Say that a delay is an upper bound, where a mode is far too fast for the sampling."""
+    if e.margins is None or not e.margins.delay_may_be_less:
+        return []
+    return [
+        "its delay margins are upper bounds: a mode is so fast for the sampling period that narrow "
+        "ranges of unstable delay below them may be missed"
+    ]
 
 
 def _stiff_only(e: Evaluation) -> list[str]:

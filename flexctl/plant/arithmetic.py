@@ -69,7 +69,7 @@ class Instructions:
         """Carry the instructions out: see `evaluate_in` of this module."""
         f = self.function
         if len(arguments) != f.n_in():
-            raise InputError(f"{f.name()}: wanted {f.n_in()} arguments, came {len(arguments)}")
+            raise InputError(f"{f.name()}: expected {f.n_in()} arguments, got {len(arguments)}")
         given = [_nonzeros(f, i, argument, number) for i, argument in enumerate(arguments)]
         results = [[number(0.0)] * f.nnz_out(i) for i in range(f.n_out())]
         work: list[Any] = [None] * f.sz_w()
@@ -125,7 +125,7 @@ def _operations(codes: set[int], number: Callable[[float], Any]) -> dict[int, Op
     if unknown:
         names = ", ".join(OPERATION_NAMES[code] for code in sorted(unknown))
         raise ComputationError(
-            f"wanted operations that have a form in any arithmetic, came {names}"
+            f"expected operations that have a form in any arithmetic, got {names}"
         )
     functions = {code: getattr(library, OPERATION_NAMES[code]) for code in codes & _FUNCTIONS}
     return {**_OPERATORS, **functions}
@@ -135,7 +135,7 @@ def _nonzeros(f: ca.Function, i: int, argument: Any, number: Callable[[float], A
     """Return the entries of an argument that the function reads, converted."""
     values, shape = np.asarray(argument), f.size_in(i)
     if values.shape not in {shape, shape[:1] if shape[1] == 1 else shape}:
-        raise InputError(f"{f.name()}.{f.name_in(i)}: wanted shape {shape}, came {values.shape}")
+        raise InputError(f"{f.name()}.{f.name_in(i)}: expected shape {shape}, got {values.shape}")
     flat = values.ravel(order="F")
     return [number(flat[k]) for k in f.sparsity_in(i).find()]
 

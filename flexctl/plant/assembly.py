@@ -227,12 +227,12 @@ def check_joints(arm: Arm, joints: Sequence[float] | Array) -> None:
     Raises
     ------
     InputError
-        Naming the joint, the possible range and what came.
+        Naming the joint, the possible range and what was given.
     """
     lowest, highest = joint_range(arm)
     for j, value in enumerate(joints):
         if not lowest[j] < value <= highest[j]:
             raise InputError(
-                f"pose.joint{j + 1}: wanted a free length within the beam, "
-                f"{lowest[j]:g} < joint{j + 1} <= {highest[j]:g} m, came {value:g}"
+                f"pose.joint{j + 1}: expected a free length within the beam, "
+                f"{lowest[j]:g} < joint{j + 1} <= {highest[j]:g} m, got {value:g}"
             )

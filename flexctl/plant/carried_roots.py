@@ -126,8 +126,8 @@ def carry_roots(arm: Arm, order: int) -> CarriedPlant:
     sliding = [j for j, body in enumerate(plant.bodies) if body.mixes]
     if len(sliding) != 1 or len({id(x) for x in plant.bodies[sliding[0]].mixes.values()}) != 1:
         raise InputError(
-            f"{arm.name}: wanted one sliding link with one tip load for its wave numbers to be "
-            f"carried, came {len(sliding)}"
+            f"{arm.name}: expected one sliding link with one tip load for its wave numbers to be "
+            f"carried, got {len(sliding)}"
         )
     j = sliding[0]
     beta, place = ca.SX.sym("beta", order), ca.SX.sym("place")
@@ -161,7 +161,7 @@ def carry_roots(arm: Arm, order: int) -> CarriedPlant:
 def _shapes(body: Body) -> RootShapes:
     own = next(iter(body.mixes.values()))
     if not isinstance(own, RootShapes):
-        raise InputError(f"{body.link.name}: wanted modes by root finding, came others")
+        raise InputError(f"{body.link.name}: expected modes by root finding, got others")
     return own
 
 

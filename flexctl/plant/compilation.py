@@ -78,7 +78,7 @@ class Evaluator:
         for values, argument in zip(self._inputs, arguments, strict=True):
             if np.size(argument) != len(values):
                 raise InputError(
-                    f"{self.function.name()}: wanted {len(values)} entries, came "
+                    f"{self.function.name()}: expected {len(values)} entries, got "
                     f"an array of shape {np.shape(argument)}"
                 )
             values[:] = np.ravel(argument)

@@ -136,8 +136,8 @@ class _Algebra:
                 case ca.OP_DIV:
                     return self._product(a, self._function("inv", b))
         raise ComputationError(
-            f"wanted sums, products, sines and cosines to multiply out, "
-            f"came {OPERATION_NAMES[code]}"
+            f"expected sums, products, sines and cosines to multiply out, "
+            f"got {OPERATION_NAMES[code]}"
         )
 
     def _function(self, kind: str, a: Polynomial) -> Polynomial:

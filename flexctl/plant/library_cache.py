@@ -44,7 +44,7 @@ def find_compiler() -> str | None:
     names, path = [wanted] if wanted else ["gcc", "clang", "cc"], os.environ.get("PATH")
     compiler = next((found for name in names if (found := _which(name, path))), None)
     if wanted and compiler is None:
-        raise InputError(f"FLEXCTL_CC: wanted a C compiler or none, came {wanted!r} (not found)")
+        raise InputError(f"FLEXCTL_CC: expected a C compiler or none, got {wanted!r} (not found)")
     return compiler
 
 

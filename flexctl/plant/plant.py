@@ -383,8 +383,8 @@ class Plant:
         for name, value in given.items():
             if name not in self.coordinates:
                 raise InputError(
-                    f"pose.{name}: wanted a coordinate of {self.arm.name} "
-                    f"({nearest(name, self.coordinates)}), came {name!r}"
+                    f"pose.{name}: expected a coordinate of {self.arm.name} "
+                    f"({nearest(name, self.coordinates)}), got {name!r}"
                 )
             checks.finite(f"pose.{name}", value)
         joints = zip(self.joints, default_joints(self.arm), strict=True)
@@ -451,7 +451,7 @@ def assemble_plant(
     """
     if engine not in get_args(EngineName):
         raise InputError(
-            f"engine: wanted one of {', '.join(get_args(EngineName))}, came {engine!r}"
+            f"engine: expected one of {', '.join(get_args(EngineName))}, got {engine!r}"
         )
     check_parameters(parameters)
     bodies = assemble_bodies(arm, basis)

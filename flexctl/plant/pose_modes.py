@@ -192,7 +192,7 @@ def assemble_pose_plant(arm: Arm, basis: BasisChoice, *, counted: bool = True) -
         When a load varies too much within the limits.  Source: [TG95], 2.1.1 and 4.2.
     """
     if basis.kind != "modes":
-        raise InputError(f'basis.kind: wanted "modes" to follow the pose, came {basis.kind!r}')
+        raise InputError(f'basis.kind: expected "modes" to follow the pose, got {basis.kind!r}')
     bodies, mixes = [], {}
     for j, body in enumerate(assemble_bodies(arm, basis)):
         planes = dict(body.planes)
@@ -223,12 +223,12 @@ def _follows(arm: Arm, j: int) -> bool:
 def _modes(arm: Arm, j: int, direction: str, order: int) -> RootModes:
     link = arm.links[j]
     if not link.plain:
-        raise InputError(f"{link.name}: wanted a uniform link, whose modes can follow the pose")
+        raise InputError(f"{link.name}: expected a uniform link, whose modes can follow the pose")
     beyond = range(j + 1, len(arm.links))
     if len(beyond) > _MOST_JOINTS:
         raise InputError(
-            f"{link.name}: wanted at most {_MOST_JOINTS} joints beyond modes that follow the "
-            f"pose, came {len(beyond)}"
+            f"{link.name}: expected at most {_MOST_JOINTS} joints beyond modes that follow the "
+            f"pose, got {len(beyond)}"
         )
     limits = [_limits(arm, i) for i in beyond]
     low, high = (np.array(ends) for ends in zip(*limits, strict=True))
@@ -239,8 +239,8 @@ def _limits(arm: Arm, i: int) -> tuple[float, float]:
     link = arm.links[i]
     if link.limits.position is None:
         raise InputError(
-            f"{link.name}.limits.position: wanted the range of the modes of the links before it, "
-            "came nothing"
+            f"{link.name}.limits.position: expected the range of the modes of the links before it, "
+            "got nothing"
         )
     return link.limits.position[0], link.limits.position[1]
 

@@ -73,14 +73,14 @@ def _allowed_lengths(link: Link, basis: BasisChoice) -> tuple[float, float]:
     """Return the least and the greatest free length [m] that the limits allow."""
     if link.limits.position is None:
         raise InputError(
-            f"{link.name}.limits.position: wanted the range of its modes, as the basis has "
-            f'sliding = "{basis.sliding}", came nothing'
+            f"{link.name}.limits.position: expected the range of its modes, as the basis has "
+            f'sliding = "{basis.sliding}", got nothing'
         )
     low, high = (position + link.dh.d for position in link.limits.position)
     if low <= 0:
         raise InputError(
-            f"{link.name}.limits.position: wanted a free length above 0, as the basis has "
-            f'sliding = "{basis.sliding}", came {low:g} m'
+            f"{link.name}.limits.position: expected a free length above 0, as the basis has "
+            f'sliding = "{basis.sliding}", got {low:g} m'
         )
     return low, high
 
@@ -150,12 +150,12 @@ def check_followed(bodies: Sequence[Body], joints: Sequence[float] | Array) -> N
     Raises
     ------
     InputError
-        Naming the joint, the range of its modes and what came.
+        Naming the joint, the range of its modes and what was given.
     """
     for j, (low, high) in enumerate(zip(*followed_range(bodies), strict=True)):
         if not low <= joints[j] <= high:
             raise InputError(
-                f"pose.joint{j + 1}: wanted {low:g} .. {high:g} m, for which its modes were made "
+                f"pose.joint{j + 1}: expected {low:g} .. {high:g} m, for which its modes were made "
                 f"(its limits and {_BEYOND:.0%} beyond, as its modes follow its length), "
-                f"came {joints[j]:g}"
+                f"got {joints[j]:g}"
             )

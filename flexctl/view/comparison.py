@@ -88,7 +88,7 @@ def comparison_looks(comparison: Comparison) -> dict[str, Look]:
 def _refuse_twins(names: list[str]) -> None:
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise InputError(f"designs: wanted every design once, came {name} twice")
+            raise InputError(f"designs: expected every design once, got {name} twice")
 
 
 def _write_report(
@@ -127,11 +127,8 @@ def _table(answer: dict[str, Any], arm: Arm) -> RenderableType:
         label = f"  {row.label}" + (f" [{row.unit}]" if row.unit else "")
         best = [literal(c.text, "bold green" if c.best else "") for c in row.cells]
         table.add_row(literal(label), *best)
-    failed = [
-        literal(f"{e['design']} failed: {e['failed']}", "red") for e in evaluations if e["failed"]
-    ]
     evaluated = literal(f"Evaluated by {answer['truth']['backend']}.", "dim")
-    return Group(table, evaluated, *failed, literal(answer["verdict"], "bold"))
+    return Group(table, evaluated, literal(answer["verdict"], "bold"))
 
 
 def heading(answer: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:

@@ -70,7 +70,7 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     if not 0 < time_limit < float("inf"):
         raise InputError(f"--time-limit: expected seconds above 0, got {time_limit:g}")
     if need is not None and not 0 < need < float("inf"):
-        raise InputError(f"--need: wanted an overestimate above 0, came {need:g}")
+        raise InputError(f"--need: expected an overestimate above 0, got {need:g}")
     ratios = load_ratios(stiffness) if stiffness else None
     case = _case(asked, model, word, path=path, unknown_damping=unknown_damping)
     joints = read_joints(pose, case.arm)
@@ -183,7 +183,7 @@ def read_joints(text: str, arm: Arm) -> dict[str, float]:
     for name in found:
         if name not in arm.joints:
             wanted = f"joint variables of {arm.name} ({', '.join(arm.joints)})"
-            raise InputError(f"--pose: wanted {wanted}, came {name!r}")
+            raise InputError(f"--pose: expected {wanted}, got {name!r}")
     return found
 
 
@@ -197,13 +197,13 @@ def read_errors(words: Sequence[str], *, structured: bool) -> dict[str, float]:
     """
     if not structured:
         if words:
-            raise InputError(f"--errors: wanted none with --no-structured, came {words[0]!r}")
+            raise InputError(f"--errors: expected none with --no-structured, got {words[0]!r}")
         return {}
     sizes: dict[str, float] = {}
     for word in words or ("modes",):
         kind, equals, size = (part.strip() for part in word.partition("="))
         if kind in sizes:
-            raise InputError(f"--errors: wanted every kind once, came {kind!r} again")
+            raise InputError(f"--errors: expected every kind once, got {kind!r} again")
         sizes[kind] = read_number("--errors", size) if equals else 1.0
     check_errors(sizes)
     return sizes

@@ -75,7 +75,7 @@ def _order(found: Margin) -> str:
 
 def grown(pose: PoseMargin) -> str:
     """Say what grows at a pose that is unstable without an error."""
-    return pose.why.rpartition("came one in which ")[2]
+    return pose.why.rpartition("got one in which ")[2]
 
 
 def verdict(found: Margin, where: str, advice: str = "") -> str:

@@ -138,10 +138,10 @@ class Asked:
     def __post_init__(self) -> None:
         """Refuse modes and elements together, and modes of sliding links without modes."""
         if self.sliding is not None and self.modes is None:
-            raise InputError(f"options: wanted --modes with --sliding, came {self.sliding} alone")
+            raise InputError(f"options: expected --modes with --sliding, got {self.sliding} alone")
         for kind in ("", "truth-"):
             prefix = kind.replace("-", "_")
             both = [getattr(self, f"{prefix}{name}") for name in ("modes", "elements")]
             if None not in both:
                 wanted = f"--{kind}modes or --{kind}elements, not both"
-                raise InputError(f"options: wanted {wanted}, came {both[0]} and {both[1]}")
+                raise InputError(f"options: expected {wanted}, got {both[0]} and {both[1]}")

@@ -93,11 +93,11 @@ def check_target(option: str, path: Path | None, suffixes: Sequence[str]) -> Non
     if path is None:
         return
     if path.suffix.lower() not in suffixes:
-        raise InputError(f"{option}: wanted a file ending in {' or '.join(suffixes)}, came {path}")
+        raise InputError(f"{option}: expected a file ending in {' or '.join(suffixes)}, got {path}")
     if path.exists() and not path.is_file():
-        raise InputError(f"{option}: wanted a file, came {path}, which is none")
+        raise InputError(f"{option}: expected a file, got {path}, which is none")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise InputError(f"{option}: wanted a folder to write to, came {path.parent}")
+        raise InputError(f"{option}: expected a folder to write to, got {path.parent}")
 
 
 @contextlib.contextmanager

@@ -80,7 +80,6 @@ def render_report(
         truth=basis_words(answer["truth"]),
         columns=[_column(answer, e, faces) for e in columns],
         rows=metric_rows(columns, arm),
-        failed=[e for e in columns if e["failed"]],
         pictures=list(_pictures(comparison, arm, faces, band)),
         assumptions=_assumptions(comparison.evaluations),
         version=__version__,
@@ -136,9 +135,9 @@ def _pictures(
     if any(e.stability is not None for e in evaluations):
         yield _picture(
             "Closed-loop eigenvalues",
-            "Closed-loop eigenvalues of the linearised truth loop at the final pose, upper half "
-            "plane. Further left decays faster; dotted rays are lines of equal damping ratio. "
-            "Eigenvalues in the red half are unstable.",
+            "Closed-loop eigenvalues of the truth loop, linearised about the equilibrium at the "
+            "final pose, upper half plane. Further left decays faster; dotted rays are lines of "
+            "equal damping ratio. Eigenvalues in the red half are unstable.",
             (10.0, 4.6),
             lambda canvas: figures.plot_poles(canvas, evaluations, faces),
         )
@@ -152,9 +151,9 @@ def _pictures(
         )
         yield _picture(
             "Along the motion, and on a finer truth",
-            "Left: largest real part of the eigenvalues frozen along the gross motion, where only "
-            "the joint loop acts. Right: the same at the final pose as the truth plant is "
-            "refined; a line that crosses into the red is spillover.",
+            "Left: largest real part of the eigenvalues with the reference held still at poses "
+            "of the gross motion, where only the joint loop acts. Right: the same at the final "
+            "pose as the truth plant is refined; a line that crosses into the red is spillover.",
             (10.0, 3.6),
             lambda canvas: _path_and_orders(canvas, evaluations, faces),
         )

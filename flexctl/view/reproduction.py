@@ -28,7 +28,7 @@ def reproduce_paper(asked: Asked, paper: str) -> Result:
         When the claims of the paper are not in this version.
     """
     if paper not in PAPERS:
-        raise InputError(f"PAPER: wanted a paper ({nearest(paper, PAPERS)}), came {paper!r}")
+        raise InputError(f"PAPER: expected a paper ({nearest(paper, PAPERS)}), got {paper!r}")
     check_targets(asked)
     answer = reproduction_json(paper, _computed(paper))
     return Result(answer=answer, table=lambda: _table(answer), provenance=provenance())

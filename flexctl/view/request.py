@@ -89,7 +89,7 @@ def read_pose(text: str) -> dict[str, float]:
 def _coordinate(part: str) -> tuple[str, float]:
     name, equals, value = (word.strip() for word in part.partition("="))
     if not (name and equals):
-        raise InputError(f"--pose: wanted NAME=VALUE, came {part!r}")
+        raise InputError(f"--pose: expected NAME=VALUE, got {part!r}")
     return name, read_number("--pose", value)
 
 
@@ -105,7 +105,7 @@ def read_number(option: str, word: str) -> float:
     except ValueError:
         value = float("nan")
     if abs(value) == float("inf") or value != value:  # noqa: PLR0124 (NaN)
-        raise InputError(f"{option}: wanted a finite number, came {word.strip()!r}")
+        raise InputError(f"{option}: expected a finite number, got {word.strip()!r}")
     return value
 
 

@@ -45,7 +45,7 @@ class Requirement:
         if isinstance(found, Mapping | list):
             inside = _children(found)
             raise InputError(
-                f"--require {self.text}: wanted a key of one value, came {self.key}, which holds "
+                f"--require {self.text}: expected a key of one value, got {self.key}, which holds "
                 f"{', '.join(inside) or 'nothing'}"
             )
         holds = _OPERATORS[self.sign](found, self.value) if self._comparable(found) else False
@@ -57,11 +57,11 @@ class Requirement:
             return True
         if not _is_number(self.value):
             raise InputError(
-                f"--require {self.text}: wanted a number after {self.sign}, came {self.value!r}"
+                f"--require {self.text}: expected a number after {self.sign}, got {self.value!r}"
             )
         if found is not None and not _is_number(found):
             raise InputError(
-                f"--require {self.text}: wanted a key of a number, came {_shown(found)}"
+                f"--require {self.text}: expected a key of a number, got {_shown(found)}"
             )
         return found is not None
 
@@ -84,7 +84,7 @@ def look_up(answer: Any, key: str) -> Any:
         known = _children(place)
         if part not in known:
             raise InputError(
-                f"--require: wanted a key of the result{_hint(part, known)}, came {key}"
+                f"--require: expected a key of the result{_hint(part, known)}, got {key}"
             )
         place = place[int(part)] if isinstance(place, list) else place[part]
     return place
@@ -94,10 +94,10 @@ def _read(text: str) -> Requirement:
     match = _PATTERN.fullmatch(text)
     if not match:
         wanted = "KEY<VALUE with one of < <= > >= == !="
-        raise InputError(f"--require: wanted {wanted}, came {text!r}")
+        raise InputError(f"--require: expected {wanted}, got {text!r}")
     value = _value(match["value"])
     if isinstance(value, float) and not math.isfinite(value):
-        raise InputError(f"--require {text}: wanted a finite number, came {match['value']}")
+        raise InputError(f"--require {text}: expected a finite number, got {match['value']}")
     return Requirement(text=text, key=match["key"], sign=match["sign"], value=value)
 
 

@@ -118,8 +118,8 @@ def _integration(asked: Asked) -> Tolerance | None:
         return None
     if not LEAST_TOLERANCE <= asked.tolerance <= MOST_TOLERANCE:
         raise InputError(
-            f"--tolerance: wanted a number in {LEAST_TOLERANCE:g} .. {MOST_TOLERANCE:g}, "
-            f"came {asked.tolerance:g}"
+            f"--tolerance: expected a number in {LEAST_TOLERANCE:g} .. {MOST_TOLERANCE:g}, "
+            f"got {asked.tolerance:g}"
         )
     return Tolerance.of(asked.tolerance)
 
@@ -138,8 +138,8 @@ def run_times(
     wanted = np.array(samples) if samples else np.linspace(0, end, N_SAMPLES)
     if wanted.min() < 0 or (duration is not None and wanted.max() > end):
         raise InputError(
-            f"--at: wanted times from 0 to the end of the run{_end_words(duration)}, "
-            f"came {wanted.min() if wanted.min() < 0 else wanted.max():g}"
+            f"--at: expected times from 0 to the end of the run{_end_words(duration)}, "
+            f"got {wanted.min() if wanted.min() < 0 else wanted.max():g}"
         )
     end = max(end, float(wanted.max()))
     return np.union1d(np.linspace(0, end, N_KEPT), wanted), wanted

@@ -88,11 +88,11 @@ def track_design(
     check_targets(asked, ".csv", ".nc")
     request = read_range(vary) if vary else None
     if request and motion:
-        raise InputError(f"--motion: wanted none with --over, came {motion}")
+        raise InputError(f"--motion: expected none with --over, got {motion}")
     others = [read_beside(text, asked) for text in beside]
     design = load_gains(word, load_arm(model, asked))
     if design.open_loop:
-        raise InputError(f"{design.label}: wanted a design with feedback, came {design.method}")
+        raise InputError(f"{design.label}: expected a design with feedback, got {design.method}")
     found: list[Followed] = []
     with progress() as say:
         for one, name in zip((asked, *others), ("", *beside), strict=True):
@@ -162,7 +162,7 @@ def _along(
     end = closed.controller.reference.duration
     if not end:
         wanted = "a reference that moves, or --over KEY=FROM:TO"
-        raise InputError(f"{design.label}: wanted {wanted}, came a set point")
+        raise InputError(f"{design.label}: expected {wanted}, got a set point")
     grid = np.linspace(0, end, points)
     say(f"{points} poses of the motion at rest")
     rest = track(at_rest(closed), grid, fields=fields)
@@ -227,10 +227,10 @@ def read_range(text: str) -> Request:
     key, equals, span = (part.strip() for part in text.partition("="))
     first, colon, last = (part.strip() for part in span.partition(":"))
     if not (key and equals and colon):
-        raise InputError(f"--over: wanted KEY=FROM:TO, came {text!r}")
+        raise InputError(f"--over: expected KEY=FROM:TO, got {text!r}")
     low, high = read_number("--over", first), read_number("--over", last)
     if not (np.isfinite([low, high]).all() and low < high):
-        raise InputError(f"--over: wanted FROM below TO, came {text!r}")
+        raise InputError(f"--over: expected FROM below TO, got {text!r}")
     return Request(key=key, first=low, last=high)
 
 

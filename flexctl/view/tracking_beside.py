@@ -29,7 +29,7 @@ def read_beside(text: str, asked: Asked) -> Asked:
     basis, _, truth = (part.strip() for part in text.partition(":"))
     words = [_WORD.fullmatch(word) for word in (basis, truth or basis)]
     if None in words or text.endswith(":"):
-        raise InputError(f"--beside: wanted such as e2 or m2:e8, came {text!r}")
+        raise InputError(f"--beside: expected such as e2 or m2:e8, got {text!r}")
     orders = [{bool(word[1]): int(word[2])} for word in words if word]
     own, around = orders
     return replace(

@@ -309,13 +309,13 @@ def test_with_fewer_elements_than_pieces_they_are_equal():
 
 
 def test_a_mean_other_than_one_is_refused():
-    with pytest.raises(InputError, match="mass: wanted a profile of mean 1, came 2"):
+    with pytest.raises(InputError, match="mass: expected a profile of mean 1, got 2"):
         Course(mass=Profile.uniform(2.0))
 
 
 @pytest.mark.parametrize("wrong", [{"x": 1.5, "mass": 1.0}, {"x": 0.5, "mass": -1.0}], ids=str)
 def test_an_impossible_lump_is_refused(wrong):
-    with pytest.raises(InputError, match="wanted"):
+    with pytest.raises(InputError, match="expected"):
         Lump(**wrong)
 
 

@@ -53,7 +53,7 @@ def test_beam_keeps_its_own_table_of_rigidities():
     ],
 )
 def test_tip_load_refuses_what_no_body_has(load):
-    with pytest.raises(InputError, match="wanted"):
+    with pytest.raises(InputError, match="expected"):
         TipLoad(**load)
 
 

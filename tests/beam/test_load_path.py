@@ -35,16 +35,16 @@ def test_a_point_of_any_path_keeps_its_load():
 
 @pytest.mark.parametrize("lengths", [0.0, -1.0, [1.0, np.nan], [np.inf], [], [[1.0]]])
 def test_impossible_lengths_are_refused(lengths):
-    with pytest.raises(InputError, match="length: wanted finite numbers above 0"):
+    with pytest.raises(InputError, match="length: expected finite numbers above 0"):
         LINE.loads(lengths)
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"mass_per_length": 0.0}, "mass_per_length: wanted"),
-        ({"mass": -1.0}, "tip mass: wanted"),
-        ({"mass": 1.0, "inertia": 1.0, "first_moment": 1.1}, "tip offset: wanted"),
+        ({"mass_per_length": 0.0}, "mass_per_length: expected"),
+        ({"mass": -1.0}, "tip mass: expected"),
+        ({"mass": 1.0, "inertia": 1.0, "first_moment": 1.1}, "tip offset: expected"),
     ],
 )
 def test_impossible_bodies_are_refused(wrong, message):
@@ -53,5 +53,5 @@ def test_impossible_bodies_are_refused(wrong, message):
 
 
 def test_a_length_that_makes_the_load_too_heavy_is_refused():
-    with pytest.raises(InputError, match="tip inertia: wanted"):
+    with pytest.raises(InputError, match="tip inertia: expected"):
         LINE.loads([1e-5, 1.0])

@@ -31,7 +31,7 @@ def element():
 def test_wrong_sign_in_either_triangle_is_caught(which, entry):
     matrices = element()
     matrices[which][entry] *= -1
-    with pytest.raises(InputError, match=f"{which}: wanted a symmetric matrix"):
+    with pytest.raises(InputError, match=f"{which}: expected a symmetric matrix"):
         BeamMatrices(**matrices)
 
 
@@ -60,7 +60,7 @@ def test_matrices_of_different_sizes_are_refused():
 @pytest.mark.parametrize("direction", [1.0, -1.0])
 def test_definiteness_within_round_off_is_refused(direction):
     nearly = np.ones((2, 2)) + direction * np.diag([1e-16, 1e-16])
-    with pytest.raises(InputError, match="mass: wanted positive definite"):
+    with pytest.raises(InputError, match="mass: expected positive definite"):
         BeamMatrices(mass=nearly, stiffness=np.eye(2))
 
 

@@ -128,30 +128,30 @@ def test_a_line_without_a_load_needs_no_degree():
 
 @pytest.mark.parametrize("length", [0.0999, 1.3001, [0.5, 2.0]])
 def test_lengths_out_of_range_are_refused(length):
-    with pytest.raises(InputError, match=r"length: wanted 0\.1 \.\. 1\.3 m, came"):
+    with pytest.raises(InputError, match=r"length: expected 0\.1 \.\. 1\.3 m, got"):
         table("rrp").evaluate("beta", length)
 
 
 def test_an_unknown_name_is_refused():
-    with pytest.raises(InputError, match=r"name: wanted one of .*, came 'bet'"):
+    with pytest.raises(InputError, match=r"name: expected one of .*, got 'bet'"):
         table("rrp").evaluate("bet", 0.5)
 
 
 @pytest.mark.parametrize("ends", [(0.0, 1.0), (1.0, 1.0), (1.0, 0.5), (0.1, np.inf)])
 def test_a_range_that_is_none_is_refused(ends):
-    with pytest.raises(InputError, match="lengths: wanted 0 < shortest < longest"):
+    with pytest.raises(InputError, match="lengths: expected 0 < shortest < longest"):
         tabulate_modes(2, CASES["rrp"][1], *ends)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 1e-15, 1.0, np.nan])
 def test_an_impossible_tolerance_is_refused(tolerance):
-    with pytest.raises(InputError, match="tolerance: wanted"):
+    with pytest.raises(InputError, match="tolerance: expected"):
         tabulate_modes(2, CASES["rrp"][1], 0.1, 1.0, tolerance=tolerance)
 
 
 @pytest.mark.parametrize(
     ("inertia", "message"),
-    [(0.025, "wanted at most 20000 lengths for the proof"), (0.02, "too small; a shorter range")],
+    [(0.025, "expected at most 20000 lengths for the proof"), (0.02, "too small; a shorter range")],
     ids=["close to a point", "a point"],
 )
 def test_a_proof_that_is_too_long_is_refused(inertia, message):

@@ -122,7 +122,7 @@ def test_many_elements_reduced_lose_their_fast_modes_and_keep_the_exact_ones():
 
 @pytest.mark.parametrize("kept", [-1, 19])
 def test_impossible_numbers_of_kept_modes_are_refused(kept):
-    with pytest.raises(InputError, match=r"wanted 0 \.\. 18"):
+    with pytest.raises(InputError, match=r"expected 0 \.\. 18"):
         CraigBampton(base=BASE["elements"], kept=kept)
 
 

@@ -107,5 +107,5 @@ def test_loads_that_vary_too_much_for_one_table_are_refused():
 
 
 def test_a_range_that_is_none_is_refused():
-    with pytest.raises(InputError, match="lengths: wanted"):
+    with pytest.raises(InputError, match="lengths: expected"):
         root_shapes(2, LINES["mass"], 1.0, 0.5)

@@ -132,5 +132,5 @@ def test_two_slow_roots_of_a_heavy_load_follow_from_static_stiffness(ratio):
 
 @pytest.mark.parametrize("n", [0, -1, 201, 2.0, True, "3"])
 def test_impossible_numbers_of_roots_are_refused(n):
-    with pytest.raises(InputError, match=r"wanted a whole number in 1 \.\. 200"):
+    with pytest.raises(InputError, match=r"expected a whole number in 1 \.\. 200"):
         clamped_mass_roots(n)

@@ -113,5 +113,5 @@ def test_no_frequency_lies_below_the_exact_one(kind, order, load):
 @pytest.mark.parametrize("order", [0, -1, 201, 1.0, True, None])
 @pytest.mark.parametrize("kind", BASES)
 def test_impossible_orders_are_refused(kind, order):
-    with pytest.raises(InputError, match=r"order: wanted a whole number in 1 \.\. 200"):
+    with pytest.raises(InputError, match=r"order: expected a whole number in 1 \.\. 200"):
         BASES[kind](order)

@@ -143,7 +143,7 @@ def test_a_polynomial_is_its_own_integral():
 
 @pytest.mark.parametrize("length", [0.0999, 1.3001])
 def test_lengths_out_of_range_are_refused(length):
-    with pytest.raises(InputError, match=r"length: wanted 0\.1 \.\. 1\.3 m, came"):
+    with pytest.raises(InputError, match=r"length: expected 0\.1 \.\. 1\.3 m, got"):
         fitted("rrp").at(length)
 
 
@@ -154,5 +154,5 @@ def test_more_digits_than_there_are_are_refused():
 
 def test_a_proof_that_is_too_long_is_refused():
     far = SlidingLine(mass_per_length=0.331, mass=0.5, inertia=0.025, first_moment=0.1)
-    with pytest.raises(ComputationError, match="wanted at most 20000 lengths for the proof"):
+    with pytest.raises(ComputationError, match="expected at most 20000 lengths for the proof"):
         fit_sliding_shapes(4, far, 0.1, 1.3)

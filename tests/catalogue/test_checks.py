@@ -16,31 +16,31 @@ def test_errors_are_ours_and_builtins(error):
 @pytest.mark.parametrize(
     ("check", "value", "message"),
     [
-        (checks.positive, 0, "x: wanted one number above 0, came 0"),
-        (checks.positive, -1.0, "x: wanted one number above 0, came -1.0"),
-        (checks.positive, [1.0], "x: wanted one number above 0"),
-        (checks.positive, np.nan, "x: wanted finite numbers, came nan"),
-        (checks.positive, "1", "x: wanted real numbers, came '1'"),
-        (checks.positive, True, "x: wanted real numbers, came True"),
-        (checks.finite, [1, np.inf], "x: wanted finite numbers"),
-        (checks.finite, [1, [2, 3]], "x: wanted numbers"),
-        (checks.finite, [1j], "x: wanted real numbers"),
-        (checks.square, [1.0, 2.0], r"x: wanted a square matrix, came shape \(2,\)"),
+        (checks.positive, 0, "x: expected one number above 0, got 0"),
+        (checks.positive, -1.0, "x: expected one number above 0, got -1.0"),
+        (checks.positive, [1.0], "x: expected one number above 0"),
+        (checks.positive, np.nan, "x: expected finite numbers, got nan"),
+        (checks.positive, "1", "x: expected real numbers, got '1'"),
+        (checks.positive, True, "x: expected real numbers, got True"),
+        (checks.finite, [1, np.inf], "x: expected finite numbers"),
+        (checks.finite, [1, [2, 3]], "x: expected numbers"),
+        (checks.finite, [1j], "x: expected real numbers"),
+        (checks.square, [1.0, 2.0], r"x: expected a square matrix, got shape \(2,\)"),
         (
             checks.symmetric,
             [[1, 2], [-2, 1]],
-            r"x: wanted a symmetric matrix, came \[0, 1\] = 2 but",
+            r"x: expected a symmetric matrix, got \[0, 1\] = 2 but",
         ),
         (
             checks.semidefinite,
             [[1, 0], [0, -1]],
-            "semidefinite matrix, came one with eigenvalue -1",
+            "semidefinite matrix, got one with eigenvalue -1",
         ),
-        (checks.semidefinite, [[0, 1], [1, 1]], "wanted a positive semidefinite matrix"),
-        (checks.semidefinite, [[0, 1], [1, 0]], "wanted a positive semidefinite matrix"),
-        (checks.definite, [[1, 0], [0, 0]], "definite matrix, came one with eigenvalue 0"),
-        (checks.definite, [[1, 2], [2, 1]], "wanted a positive definite matrix"),
-        (checks.definite, [[0, 0], [0, 0]], "wanted a positive definite matrix"),
+        (checks.semidefinite, [[0, 1], [1, 1]], "expected a positive semidefinite matrix"),
+        (checks.semidefinite, [[0, 1], [1, 0]], "expected a positive semidefinite matrix"),
+        (checks.definite, [[1, 0], [0, 0]], "definite matrix, got one with eigenvalue 0"),
+        (checks.definite, [[1, 2], [2, 1]], "expected a positive definite matrix"),
+        (checks.definite, [[0, 0], [0, 0]], "expected a positive definite matrix"),
     ],
 )
 def test_a_check_says_what_was_wanted_and_what_came(check, value, message):
@@ -49,9 +49,9 @@ def test_a_check_says_what_was_wanted_and_what_came(check, value, message):
 
 
 def test_sizes_and_shapes_are_checked():
-    with pytest.raises(InputError, match=r"A: wanted shape \(3, 3\), came \(2, 2\)"):
+    with pytest.raises(InputError, match=r"A: expected shape \(3, 3\), got \(2, 2\)"):
         checks.definite("A", M, size=3)
-    with pytest.raises(InputError, match=r"B: wanted shape \(2, 1\), came \(2,\)"):
+    with pytest.raises(InputError, match=r"B: expected shape \(2, 1\), got \(2,\)"):
         checks.shape("B", [1, 2], (2, 1))
 
 

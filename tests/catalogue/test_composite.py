@@ -28,50 +28,59 @@ def test_the_quasi_steady_part_is_subtracted_unless_refused():
 
 
 CASES = [
-    ({"slow_loop": {"angle": "joint"}}, "slow_loop.angle: wanted one of 'link' or 'rotor', came"),
-    ({"gains": {"Gp": 1.0, "Gv": 1.0, "Gi": 1.0}}, "gains.Gi: wanted no such key, as method is c"),
-    ({"fast_loop": {}}, "fast_loop.Kp: wanted a value, as there are no weights, came nothing"),
+    ({"slow_loop": {"angle": "joint"}}, "slow_loop.angle: expected one of 'link' or 'rotor', got"),
+    (
+        {"gains": {"Gp": 1.0, "Gv": 1.0, "Gi": 1.0}},
+        "gains.Gi: expected no such key, as method is c",
+    ),
+    ({"fast_loop": {}}, "fast_loop.Kp: expected a value, as there are no weights, got nothing"),
     (
         {"fast_loop": {"weights": {"effort": 0.1}}},
-        "fast_loop.weights.strain_energy: wanted this or kinetic_energy above 0, came 0",
+        "fast_loop.weights.strain_energy: expected this or kinetic_energy above 0, got 0",
     ),
     (
         {"fast_loop": {"weights": {"strain_energy": 1.0}}},
-        "fast_loop.weights.effort: wanted a value, came nothing",
+        "fast_loop.weights.effort: expected a value, got nothing",
     ),
-    ({"fast_loop": GIVEN | {"weights": WEIGHTS}}, "fast_loop.Kp: wanted no such key beside weigh"),
+    (
+        {"fast_loop": GIVEN | {"weights": WEIGHTS}},
+        "fast_loop.Kp: expected no such key beside weigh",
+    ),
     (
         {"fast_loop": {"weights": WEIGHTS, "scaled": True}},
-        "fast_loop.scaled: wanted no such key beside weights, came true",
+        "fast_loop.scaled: expected no such key beside weights, got true",
     ),
     (
         {"fast_loop": {"weights": WEIGHTS, "modes": "tip"}},
-        'fast_loop.modes: wanted no such key beside weights, came "tip"',
+        'fast_loop.modes: expected no such key beside weights, got "tip"',
     ),
     (
         {"fast_loop": {"weights": WEIGHTS, "schedule": 1}},
-        "fast_loop.schedule: wanted 0, or at least 2 poses, came 1",
+        "fast_loop.schedule: expected 0, or at least 2 poses, got 1",
     ),
     (
         {"fast_loop": GIVEN | {"columns": ["rotor1", "rotor1"]}},
-        'fast_loop.columns: wanted every fast position once, came ["rotor1", "rotor1"]',
+        'fast_loop.columns: expected every fast position once, got ["rotor1", "rotor1"]',
     ),
     (
         {"fast_loop": GIVEN | {"Kv": [[1.0, 2.0], [3.0]]}},
-        "fast_loop.Kv: wanted 2 numbers in every row, one per entry of columns, came rows of 2, 1",
+        "fast_loop.Kv: expected 2 numbers in every row, one per entry of columns, got rows of 2, 1",
     ),
     (
         {"fast_loop": GIVEN | {"schedule": 3}},
-        "fast_loop.schedule: wanted no such key, as gains are given and not designed, came 3",
+        "fast_loop.schedule: expected no such key, as gains are given and not designed, got 3",
     ),
-    ({"fast_loop": GIVEN | {"modes": "unit"}}, "fast_loop.modes: wanted one of 'tip' or 'mass', "),
+    (
+        {"fast_loop": GIVEN | {"modes": "unit"}},
+        "fast_loop.modes: expected one of 'tip' or 'mass', ",
+    ),
     (
         {"method": "joint-pd", "slow_loop": {"angle": "link"}},
-        "slow_loop: wanted no such table, as method is not composite, came",
+        "slow_loop: expected no such table, as method is not composite, got",
     ),
     (
         {"method": "joint-pd", "fast_loop": GIVEN},
-        "fast_loop: wanted no such table, as method is not composite, came",
+        "fast_loop: expected no such table, as method is not composite, got",
     ),
 ]
 NOT_STRAIGHT = [
@@ -96,7 +105,7 @@ def test_gains_are_scheduled_along_a_straight_way_only(reference):
     with pytest.raises(InputError) as caught:
         build(reference=reference, fast_loop={"weights": WEIGHTS, "schedule": 5})
     wanted = "no such key, as the reference is not one straight way in joint space"
-    assert str(caught.value) == f"trial: fast_loop.schedule: wanted {wanted}, came 5"
+    assert str(caught.value) == f"trial: fast_loop.schedule: expected {wanted}, got 5"
 
 
 @pytest.mark.parametrize("durations", [2.0, [2.0, 2.0]])

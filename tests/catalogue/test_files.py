@@ -126,7 +126,7 @@ def test_a_broken_file_does_not_break_the_list(tmp_path, monkeypatch):
     entries = {entry.name: entry for entry in list_models()}
 
     assert set(entries) == {*MODELS, "broken"}
-    assert "summary: wanted a text in quotes, came 3" in entries["broken"].error
+    assert "summary: expected a text in quotes, got 3" in entries["broken"].error
     assert entries["single-link-hub"].error is None
 
 
@@ -151,5 +151,5 @@ def test_the_working_folder_is_never_searched_by_name(tmp_path, monkeypatch, mod
     assert load_model("mine.toml").name == "mine"
     assert load_model("./mine.toml").name == "mine"
     assert load_model("single-link-hub").path.parent != tmp_path
-    with pytest.raises(InputError, match="came 'mine'"):
+    with pytest.raises(InputError, match="got 'mine'"):
         load_model("mine")

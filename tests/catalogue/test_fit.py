@@ -27,17 +27,17 @@ def test_a_design_that_fits_passes(arm, design_text, write):
         (
             "Gp = 100.0",
             "Gp = [1, 1]",
-            "gains.Gp: wanted one number, or 3, one per joint of arm, came [1.0, 1.0]",
+            "gains.Gp: expected one number, or 3, one per joint of arm, got [1.0, 1.0]",
         ),
         (
             "to = [3.1, 1.5, 1.0]",
             "to = [3.1, 3.3, 1.0]",
-            "reference.to[2]: wanted -3.1 to 3.2 (limits.position of upper of arm), came 3.3",
+            "reference.to[2]: expected -3.1 to 3.2 (limits.position of upper of arm), got 3.3",
         ),
         (
             "from = [0.0, 0.0, 0.3]",
             "from = [0.0, 0.0, 0.05]",
-            "reference.from[3]: wanted 0.1 to 1.3 (limits.position of link3 of arm), came 0.05",
+            "reference.from[3]: expected 0.1 to 1.3 (limits.position of link3 of arm), got 0.05",
         ),
     ],
 )
@@ -63,8 +63,10 @@ def test_a_spin_up_stays_within_limits_until_the_run_ends(
         check_design(arm, load_design(write(fast)))
     else:
         message = refusal(arm, write(fast))
-        assert message.startswith("reference.rate[2]: wanted -3.1 to 3.2 (limits.position of upper")
-        assert float(message.split("came ")[1]) == pytest.approx(reached)
+        assert message.startswith(
+            "reference.rate[2]: expected -3.1 to 3.2 (limits.position of upper"
+        )
+        assert float(message.split("got ")[1]) == pytest.approx(reached)
 
 
 @pytest.mark.parametrize("end", ["0.0", "-0.2", "1.31"])
@@ -76,9 +78,9 @@ def test_a_prismatic_joint_stays_within_its_beam(model_text, design_text, write,
     message = refusal(arm, path)
 
     assert message.startswith(
-        "reference.to[3]: wanted a free length (joint + dh.d) within (0, 1.3]"
+        "reference.to[3]: expected a free length (joint + dh.d) within (0, 1.3]"
     )
-    assert message.endswith(f"came {end}")
+    assert message.endswith(f"got {end}")
 
 
 def test_the_offset_of_a_prismatic_joint_counts(model_text, design_text, write):
@@ -89,7 +91,7 @@ def test_the_offset_of_a_prismatic_joint_counts(model_text, design_text, write):
 
     message = refusal(load_model(write(text, "arm.toml")), path)
 
-    assert message.endswith("came 1 + 0.4")
+    assert message.endswith("got 1 + 0.4")
 
 
 def test_a_beam_may_be_driven_to_its_very_end(arm, design_text, write):
@@ -102,7 +104,7 @@ def test_another_number_of_joints_is_refused(design_text, write):
     message = refusal(load_model("planar-two-link"), path)
 
     assert message == (
-        "reference.from: wanted 2 numbers, one per joint of planar-two-link, came 3 numbers"
+        "reference.from: expected 2 numbers, one per joint of planar-two-link, got 3 numbers"
     )
 
 
@@ -129,16 +131,19 @@ def test_a_csv_reference_is_found_beside_its_design(arm, csv_design, write):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("t,joint1,joint2,joint3\n0,0,0,0.3\n1,0,0,1.4\n", "reference.file[3]: wanted 0.1 to 1.3"),
-        ("t,joint1\n0,0\n1,0\n", "reference.file: wanted 3 numbers, one per joint of arm, came 1"),
-        ("t,joint2\n0,0\n", "motion.csv: header: wanted t, joint1, came t, joint2"),
-        ("", "motion.csv: header: wanted t, joint1, came"),
-        ("t,joint1\n0,0\n1,nan\n", "motion.csv: row[2]: wanted 2 finite numbers, came 1,nan"),
-        ("t,joint1\n0,0\n1\n", "motion.csv: row[2]: wanted 2 finite numbers, came 1"),
-        ("t,joint1\n0,0\n0,1\n", "motion.csv: t: wanted at least 2 rising times"),
-        ("t,joint1\n", "motion.csv: t: wanted at least 2 rising times"),
-        (b"\xff", "motion.csv: wanted text in UTF-8"),
-        (None, "motion.csv: wanted a file, came nothing (no such file)"),
+        (
+            "t,joint1,joint2,joint3\n0,0,0,0.3\n1,0,0,1.4\n",
+            "reference.file[3]: expected 0.1 to 1.3",
+        ),
+        ("t,joint1\n0,0\n1,0\n", "reference.file: expected 3 numbers, one per joint of arm, got 1"),
+        ("t,joint2\n0,0\n", "motion.csv: header: expected t, joint1, got t, joint2"),
+        ("", "motion.csv: header: expected t, joint1, got"),
+        ("t,joint1\n0,0\n1,nan\n", "motion.csv: row[2]: expected 2 finite numbers, got 1,nan"),
+        ("t,joint1\n0,0\n1\n", "motion.csv: row[2]: expected 2 finite numbers, got 1"),
+        ("t,joint1\n0,0\n0,1\n", "motion.csv: t: expected at least 2 rising times"),
+        ("t,joint1\n", "motion.csv: t: expected at least 2 rising times"),
+        (b"\xff", "motion.csv: expected text in UTF-8"),
+        (None, "motion.csv: expected a file, got nothing (no such file)"),
     ],
 )
 def test_a_faulty_csv_reference_is_refused(arm, csv_design, write, text, message):

@@ -112,7 +112,7 @@ def test_a_longer_link_keeps_its_profile(load):
     assert link.line_mass == pytest.approx(1.6 * 0.25 + 0.2, rel=1e-14)
 
 
-X = "link[1].mass_per_length.x: wanted points x/l from 0 to 1 that do not fall, none more than"
+X = "link[1].mass_per_length.x: expected points x/l from 0 to 1 that do not fall, none more than"
 CASES = [
     ("[0.0, 0.4, 0.4, 1.0]", "[0.0, 0.4, 0.4, 0.9]", X),
     ("[0.0, 0.4, 0.4, 1.0]", "[0.0, 0.4, 0.3, 1.0]", X),
@@ -121,71 +121,75 @@ CASES = [
     (
         "[0.5, 0.3, 0.2, 0.1]",
         "[0.5, 0.3, 0.2]",
-        "link[1].mass_per_length.value: wanted as many numbers as x has points, 4, came [0.5",
+        "link[1].mass_per_length.value: expected as many numbers as x has points, 4, got [0.5",
     ),
     (
         "[0.5, 0.3, 0.2, 0.1]",
         "[0.5, 0.3, 0.2, 0.0]",
-        "link[1].mass_per_length.value: wanted numbers above 0, came [0.5",
+        "link[1].mass_per_length.value: expected numbers above 0, got [0.5",
     ),
     (
         "[0.5, 0.3, 0.2, 0.1]",
         '[0.5, 0.3, 0.2, "a"]',
-        "link[1].mass_per_length.value: wanted an array of numbers, came [0.5",
+        "link[1].mass_per_length.value: expected an array of numbers, got [0.5",
     ),
-    ("[0.5, 0.3, 0.2, 0.1]", "0.5", "link[1].mass_per_length.value: wanted an array of numbers, "),
-    ("power = 3", "power = 5", "link[1].EI.y.power: wanted 1, 2, 3 or 4, came 5"),
-    ("power = 3", "powr = 3", "link[1].EI.y.powr: wanted a known key (nearest: power), came powr"),
-    (", value = [0.5, 0.3, 0.2, 0.1]", "", "link[1].mass_per_length.value: wanted an array of"),
-    ("x = 0.5,", "x = 1.5,", "link[1].masses[1].x: wanted at most 1, came 1.5"),
-    ("mass = 0.2", "mass = -0.2", "link[1].masses[1].mass: wanted at least 0, came -0.2"),
+    (
+        "[0.5, 0.3, 0.2, 0.1]",
+        "0.5",
+        "link[1].mass_per_length.value: expected an array of numbers, ",
+    ),
+    ("power = 3", "power = 5", "link[1].EI.y.power: expected 1, 2, 3 or 4, got 5"),
+    ("power = 3", "powr = 3", "link[1].EI.y.powr: expected a known key (nearest: power), got powr"),
+    (", value = [0.5, 0.3, 0.2, 0.1]", "", "link[1].mass_per_length.value: expected an array of"),
+    ("x = 0.5,", "x = 1.5,", "link[1].masses[1].x: expected at most 1, got 1.5"),
+    ("mass = 0.2", "mass = -0.2", "link[1].masses[1].mass: expected at least 0, got -0.2"),
     (
         "[0.0, 0.0, 1e-3]",
         "[1e-3, 1e-3, 1.0]",
-        "link[1].masses[1].inertia: wanted none larger than the other two together",
+        "link[1].masses[1].inertia: expected none larger than the other two together",
     ),
-    ("= { y = 1e-4 }", "= { y = 0.0 }", "link[1].rotary_inertia.y: wanted more than 0, came 0.0"),
-    ("= { y = 1e-4 }", "= { x = 1.0 }", "link[1].rotary_inertia.x: wanted a direction of a rev"),
+    ("= { y = 1e-4 }", "= { y = 0.0 }", "link[1].rotary_inertia.y: expected more than 0, got 0.0"),
+    ("= { y = 1e-4 }", "= { x = 1.0 }", "link[1].rotary_inertia.x: expected a direction of a rev"),
     (
         "EI = { y = { x = [0.0, 1.0], value = [8.0, 1.0], power = 3 }, z = 5.0 }",
         "EI = { z = 5.0 }",
-        "link[1].shear_stiffness.y: wanted a direction that bends (z), came y",
+        "link[1].shear_stiffness.y: expected a direction that bends (z), got y",
     ),
     (
         "mass_per_length = 0.3",
         "mass_per_length = { x = [0, 1], value = [0.3, 0.2] }",
-        "link[2].mass_per_length: wanted a number, as the link slides, came a profile",
+        "link[2].mass_per_length: expected a number, as the link slides, got a profile",
     ),
     (
         "EI = { x = 4.0 }",
         "EI = { x = { x = [0, 1], value = [4.0, 3.0] } }",
-        "link[2].EI.x: wanted a number, as the link slides, came a profile",
+        "link[2].EI.x: expected a number, as the link slides, got a profile",
     ),
     (
         "mass_per_length = 0.3",
         "mass_per_length = 0.3\nmasses = [{ x = 0.5, mass = 1.0 }]",
-        "link[2].masses: wanted no such key, as the link slides, came 1 entry",
+        "link[2].masses: expected no such key, as the link slides, got 1 entry",
     ),
     (
         "mass_per_length = 0.3",
         "mass_per_length = 0.3\nrotary_inertia = { x = 1e-4 }",
-        "link[2].rotary_inertia: wanted no such key, as the link slides, came 1 entry",
+        "link[2].rotary_inertia: expected no such key, as the link slides, got 1 entry",
     ),
     (
         "mass_per_length = 0.3",
         "mass_per_length = 0.3\nshear_stiffness = { x = 1e4 }",
-        "link[2].shear_stiffness: wanted no such key, as the link slides, came 1 entry",
+        "link[2].shear_stiffness: expected no such key, as the link slides, got 1 entry",
     ),
     (
         'joint = "prismatic"\ntotal_length = 1.0\nmass_per_length = 0.3\nEI = { x = 4.0 }',
         'joint = "revolute"\nlength = 1.0\ndh = { a = 1.0 }\nmasses = [{ x = 0.5, mass = 1.0 }]',
-        "link[2].mass_per_length: wanted more than 0, as the line carries masses, came 0",
+        "link[2].mass_per_length: expected more than 0, as the line carries masses, got 0",
     ),
     (
         'joint = "prismatic"\ntotal_length = 1.0\nmass_per_length = 0.3\nEI = { x = 4.0 }',
         'joint = "revolute"\ndh = { d = 1.0 }\nmass_per_length = 1.0\n'
         "masses = [{ x = 1, mass = 1 }]",
-        "link[2].masses: wanted no such key, as the line lies along the joint's axis (hub has",
+        "link[2].masses: expected no such key, as the line lies along the joint's axis (hub has",
     ),
 ]
 
@@ -217,13 +221,13 @@ def test_a_profile_is_linear_unless_it_says_otherwise(load):
 def test_the_last_value_is_no_less_than_zero_either(last):
     Profile(x=(0.0, 0.5, 1.0), value=(1.0, 1.0, 0.0))
     Profile(x=(0.0, 0.5, 1.0), value=(0.0, 1.0, 1.0))
-    with pytest.raises(RefusalError, match="value: wanted numbers above 0"):
+    with pytest.raises(RefusalError, match="value: expected numbers above 0"):
         Profile(x=(0.0, 0.5, 1.0), value=(1.0, 1.0, last))
-    with pytest.raises(RefusalError, match="value: wanted numbers above 0"):
+    with pytest.raises(RefusalError, match="value: expected numbers above 0"):
         Profile(x=(0.0, 0.5, 1.0), value=(1.0, 0.0, 1.0))
 
 
 @pytest.mark.parametrize("value", [(1.0, -1.0), (0.0, 0.0), (np.nan, 1.0)], ids=str)
 def test_values_are_above_zero(value):
-    with pytest.raises(RefusalError, match="value: wanted numbers above 0"):
+    with pytest.raises(RefusalError, match="value: expected numbers above 0"):
         Profile(value=value)

@@ -15,16 +15,20 @@ def test_ratios_by_part(write):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "header: wanted part, ratio, came "),
-        ("name,ratio\nlink1,2\n", "header: wanted part, ratio, came name, ratio"),
-        ("part,ratio\n", "rows: wanted one ratio K_hat/K at least, came none"),
-        ("part,ratio\nlink1\n", r"row\[1\]: wanted a name and a finite number above 0, came link1"),
-        ("part,ratio\nlink1,x\n", r"row\[1\]: .* came link1,x"),
-        ("part,ratio\nlink1,0\n", r"row\[1\]: .* came link1,0"),
-        ("part,ratio\nlink1,inf\n", r"row\[1\]: .* came link1,inf"),
-        ("part,ratio\nlink1,2,3\n", r"row\[1\]: .* came link1,2,3"),
-        ("part,ratio\n,2\n", r"row\[1\]: .* came ,2"),
-        ("part,ratio\nlink1,2\nlink1,3\n", r"row\[2\]: wanted every part once, came link1"),
+        ("", "header: expected part, ratio, got "),
+        ("name,ratio\nlink1,2\n", "header: expected part, ratio, got name, ratio"),
+        ("part,ratio\n", "rows: expected one ratio K_hat/K at least, got none"),
+        (
+            "part,ratio\nlink1\n",
+            r"row\[1\]: expected a name and a finite number "
+            r"above 0, got link1",
+        ),
+        ("part,ratio\nlink1,x\n", r"row\[1\]: .* got link1,x"),
+        ("part,ratio\nlink1,0\n", r"row\[1\]: .* got link1,0"),
+        ("part,ratio\nlink1,inf\n", r"row\[1\]: .* got link1,inf"),
+        ("part,ratio\nlink1,2,3\n", r"row\[1\]: .* got link1,2,3"),
+        ("part,ratio\n,2\n", r"row\[1\]: .* got ,2"),
+        ("part,ratio\nlink1,2\nlink1,3\n", r"row\[2\]: expected every part once, got link1"),
     ],
 )
 def test_files_that_are_no_ratios_are_refused(write, text, said):

@@ -10,7 +10,7 @@ def arm(model_text, write):
 
 
 @pytest.mark.parametrize(
-    ("setting", "found", "wanted"),
+    ("setting", "found", "expected"),
     [
         ("upper.EI=*0.6", lambda a: a.links[1].EI, {"y": 699.0, "z": 660.0}),
         ("link[2].EI.y = *2", lambda a: a.links[1].EI, {"y": 2330.0, "z": 1100.0}),
@@ -34,9 +34,9 @@ def arm(model_text, write):
         ("upper.dh.a=*1.2", lambda a: (a.links[1].length, a.links[1].dh.a), (1.2, 1.2)),
     ],
 )
-def test_a_setting_changes_what_it_names(arm, setting, found, wanted):
-    assert found(arm) != pytest.approx(wanted)
-    assert found(apply_settings(arm, [setting])) == pytest.approx(wanted)
+def test_a_setting_changes_what_it_names(arm, setting, found, expected):
+    assert found(arm) != pytest.approx(expected)
+    assert found(apply_settings(arm, [setting])) == pytest.approx(expected)
 
 
 def test_a_setting_leaves_everything_else_alone(arm):
@@ -59,34 +59,37 @@ def test_settings_apply_in_order_and_are_checked_together(arm):
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("upper.EIx=*0.6", "upper.EIx: wanted a known key (nearest: EI), came EIx"),
-        ("upper.EI.x=*0.6", "upper.EI.x: wanted a known key (one of: y, z), came x"),
-        ("upper.EIx=1", "with setting upper.EIx=1: link[2].EIx: wanted a known key (nearest: EI)"),
-        ("uper.EI=1", "uper.EI: wanted a known key (nearest: upper), came uper"),
-        ("paylod.mass=1", "paylod.mass: wanted a known key (nearest: payload), came paylod"),
-        ("link[4].EI=1", "link[4].EI: wanted a known key ("),
-        ("summary=1", "summary: wanted a known key ("),
-        ("upper=*2", "upper: wanted a key of the link (one of: name, joint, dh, "),
-        ("link1.EI=*0.6", "link1.EI: wanted numbers to scale, came nothing"),
-        ("link1.limits.rate=*2", "link1.limits.rate: wanted numbers to scale, came nothing"),
-        ("link1.name=*2", "link1.name: wanted numbers to scale, came nothing"),
-        ("gravity.x=1", "gravity.x: wanted no x, as gravity is not a table"),
+        ("upper.EIx=*0.6", "upper.EIx: expected a known key (nearest: EI), got EIx"),
+        ("upper.EI.x=*0.6", "upper.EI.x: expected a known key (one of: y, z), got x"),
+        (
+            "upper.EIx=1",
+            "with setting upper.EIx=1: link[2].EIx: expected a known key (nearest: EI)",
+        ),
+        ("uper.EI=1", "uper.EI: expected a known key (nearest: upper), got uper"),
+        ("paylod.mass=1", "paylod.mass: expected a known key (nearest: payload), got paylod"),
+        ("link[4].EI=1", "link[4].EI: expected a known key ("),
+        ("summary=1", "summary: expected a known key ("),
+        ("upper=*2", "upper: expected a key of the link (one of: name, joint, dh, "),
+        ("link1.EI=*0.6", "link1.EI: expected numbers to scale, got nothing"),
+        ("link1.limits.rate=*2", "link1.limits.rate: expected numbers to scale, got nothing"),
+        ("link1.name=*2", "link1.name: expected numbers to scale, got nothing"),
+        ("gravity.x=1", "gravity.x: expected no x, as gravity is not a table"),
         (
             "payload.mass=-140%",
-            "with setting payload.mass=-140%: payload.mass: wanted at least 0, came",
+            "with setting payload.mass=-140%: payload.mass: expected at least 0, got",
         ),
-        ("payload.mass=nan", "payload.mass: wanted a finite number, came NaN"),
-        ("payload.mass=*nan", "payload.mass=*nan: wanted a number to scale by, came '*nan'"),
-        ("payload.mass=+x%", "wanted a number to scale by, came '+x%'"),
-        ("payload.mass=*1e400", "wanted a number to scale by, came '*1e400'"),
-        ("payload.mass=heavy", "wanted a TOML value"),
-        ("payload.mass=1\nx = 2", "wanted a TOML value"),
-        ("payload.mass", "setting: wanted KEY=VALUE"),
-        ("=3", "setting: wanted KEY=VALUE"),
-        ("payload.mass=", "setting: wanted KEY=VALUE"),
-        ("link1.flexible_joint.stiffness=*2", "wanted numbers to scale, came nothing"),
-        ("link1.flexible_joint={}", "flexible_joint.rotor_inertia: wanted a value"),
-        ("link3.total_length=1", "link[3].limits.position: wanted a free length"),
+        ("payload.mass=nan", "payload.mass: expected a finite number, got NaN"),
+        ("payload.mass=*nan", "payload.mass=*nan: expected a number to scale by, got '*nan'"),
+        ("payload.mass=+x%", "expected a number to scale by, got '+x%'"),
+        ("payload.mass=*1e400", "expected a number to scale by, got '*1e400'"),
+        ("payload.mass=heavy", "expected a TOML value"),
+        ("payload.mass=1\nx = 2", "expected a TOML value"),
+        ("payload.mass", "setting: expected KEY=VALUE"),
+        ("=3", "setting: expected KEY=VALUE"),
+        ("payload.mass=", "setting: expected KEY=VALUE"),
+        ("link1.flexible_joint.stiffness=*2", "expected numbers to scale, got nothing"),
+        ("link1.flexible_joint={}", "flexible_joint.rotor_inertia: expected a value"),
+        ("link3.total_length=1", "link[3].limits.position: expected a free length"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused(arm, setting, message):
@@ -127,7 +130,7 @@ def test_options_reach_all_links(arm):
 
 
 def test_an_impossible_damping_is_refused(arm):
-    with pytest.raises(InputError, match=r"damping_ratio\[1\]: wanted less than 1, came 1.5"):
+    with pytest.raises(InputError, match=r"damping_ratio\[1\]: expected less than 1, got 1.5"):
         with_options(arm, foreshortening=None, damping=1.5)
 
 

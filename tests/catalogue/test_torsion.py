@@ -85,15 +85,15 @@ def test_an_arm_is_given_a_torsion_by_a_setting(load):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("GJ = {", "GI = {", r"torsion\.GI: wanted a known key .*GJ"),
-        (", polar_inertia = 2e-4", "", r"torsion\.polar_inertia: wanted .*came nothing"),
-        ("polar_inertia = 2e-4", "polar_inertia = 0", r"polar_inertia: wanted .*came 0"),
+        ("GJ = {", "GI = {", r"torsion\.GI: expected a known key .*GJ"),
+        (", polar_inertia = 2e-4", "", r"torsion\.polar_inertia: expected .*got nothing"),
+        ("polar_inertia = 2e-4", "polar_inertia = 0", r"polar_inertia: expected .*got 0"),
         ("EI = { x = 4.0 }", "torsion = { GJ = 2.0, polar_inertia = 1e-4 }",
-         r"link\[2\]\.torsion: wanted no such key, as the link slides, came 2 entries"),
+         r"link\[2\]\.torsion: expected no such key, as the link slides, got 2 entries"),
         ("dh = { d = 0.4 }", "dh = { d = 0.4 }\ntorsion = { polar_inertia = 1e-4 }",
-         r"link\[3\]\.torsion: wanted no such key, as the line lies along the joint's axis"),
-        ("mass_per_length = 0.3\nEI = { z", "EI = { z", r"link\[1\]\.mass_per_length: wanted"),
-        ("EI = { z = 5.0 }", "EI = { twist = 5.0 }", r"EI\.twist: wanted a direction of a"),
+         r"link\[3\]\.torsion: expected no such key, as the line lies along the joint's axis"),
+        ("mass_per_length = 0.3\nEI = { z", "EI = { z", r"link\[1\]\.mass_per_length: expected"),
+        ("EI = { z = 5.0 }", "EI = { twist = 5.0 }", r"EI\.twist: expected a direction of a"),
     ],
 )  # fmt: skip
 def test_a_torsion_that_does_not_fit_is_refused_in_one_line(load, old, new, message):

@@ -164,9 +164,15 @@ def test_given_gains_are_read_in_the_terms_they_are_given_in(modes, scaled):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"columns": [*COLUMNS[:5], "rotor3"]}, "fast_loop.columns: wanted each fast position of"),
-        ({"Kp": [[1.0] * 6] * 3}, "fast_loop.Kp: wanted 2 rows, one per joint of subudhi-morris"),
-        ({"Kv": [[1.0] * 6]}, "fast_loop.Kv: wanted 2 rows, one per joint of subudhi-morris-2r, "),
+        (
+            {"columns": [*COLUMNS[:5], "rotor3"]},
+            "fast_loop.columns: expected each fast position of",
+        ),
+        ({"Kp": [[1.0] * 6] * 3}, "fast_loop.Kp: expected 2 rows, one per joint of subudhi-morris"),
+        (
+            {"Kv": [[1.0] * 6]},
+            "fast_loop.Kv: expected 2 rows, one per joint of subudhi-morris-2r, ",
+        ),
     ],
 )
 def test_given_gains_that_do_not_fit_the_arm_are_refused(change, message):
@@ -212,7 +218,7 @@ def test_elements_have_no_modes_to_normalise():
     arm, names = arm_of("rigid-joints"), ["node2.deflection", "node2.slope"]
     fast = {"columns": [f"link{j}.y.{name}" for j in (1, 2) for name in names], "modes": "tip"}
     fast |= {"Kp": [[1.0] * 4] * 2, "Kv": [[1.0] * 4] * 2}
-    with pytest.raises(InputError, match=r'wanted no such key with basis\.kind "elements"'):
+    with pytest.raises(InputError, match=r'expected no such key with basis\.kind "elements"'):
         design_controller(arm, design_of(arm, fast=fast), BasisChoice(kind="elements", order=1))
 
 
@@ -220,7 +226,7 @@ def test_elements_have_no_modes_to_normalise():
 def test_a_rigid_arm_is_refused_in_words(make, fast):
     arm = make["rigid"]()
     with pytest.raises(
-        InputError, match=r"a flexible link \(EI\) or a flexible joint, came one in wh"
+        InputError, match=r"a flexible link \(EI\) or a flexible joint, got one in wh"
     ):
         design_controller(arm, design_of(arm, fast=fast))
 
@@ -229,7 +235,11 @@ def test_a_wide_path_needs_more_poses_than_two():
     arm = arm_of("sliding")
     reference = {"kind": "quintic", "from": [0.0, 0.5], "to": [1.0, 0.9], "duration": 2.0}
     design = design_of(arm, fast=weights(schedule=2), reference=reference)
-    with pytest.raises(DesignError, match=r"fast_loop\.schedule: wanted gains interpolated within"):
+    with pytest.raises(
+        DesignError,
+        match=r"fast_loop\.schedule: expected gains "
+        r"interpolated within",
+    ):
         design_controller(arm, design)
 
 

@@ -203,16 +203,16 @@ def test_collocated_control_says_what_it_measures(arm, make, spring):
 
 
 @pytest.mark.parametrize(
-    ("written", "wanted"),
+    ("written", "expected"),
     [
         (None, None), ((0.0,), None), ((0.0, 0.0), None), ((2.0,), [2.0, 2.0]),
         ((0.0, 3.0), [0.0, 3.0]),
     ],
 )  # fmt: skip
-def test_integral_gains_are_there_if_any_is(written, wanted):
+def test_integral_gains_are_there_if_any_is(written, expected):
     found = integral_gain(SimpleNamespace(Gi=written), 2)
-    assert (found is None) == (wanted is None)
-    assert wanted is None or found.tolist() == wanted
+    assert (found is None) == (expected is None)
+    assert expected is None or found.tolist() == expected
 
 
 def test_gains_are_one_for_all_joints_or_one_each():

@@ -198,14 +198,14 @@ def test_positions_alone_show_everything(make, measures):
 
 
 def test_gauges_on_rigid_links_are_refused(make):
-    with pytest.raises(InputError, match=r"loop\.measures: wanted no strain_gauge, as no link"):
+    with pytest.raises(InputError, match=r"loop\.measures: expected no strain_gauge, as no link"):
         observed(make, make["rigid"]())
 
 
 @pytest.mark.parametrize("key", ["encoder", "tachometer", "torque"])
 def test_noise_of_another_number_of_joints_is_refused(make, key):
     noise = {"noise": {key: [1e-3, 1e-3, 1e-3]}}
-    with pytest.raises(InputError, match=rf"observer\.noise\.{key}: wanted one number, or 2"):
+    with pytest.raises(InputError, match=rf"observer\.noise\.{key}: expected one number, or 2"):
         observed(make, make["two-link"]((0.0, 0.0, 0.0)), observer=noise)
 
 

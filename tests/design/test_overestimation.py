@@ -380,7 +380,7 @@ def test_a_rigid_arm_is_refused(make, plant_of):
 def test_an_error_that_is_not_symmetric_is_refused(linear_of):
     plant, linear = linear_of("planar", ("modes", 2), 0)
 
-    with pytest.raises(InputError, match="dK: wanted a symmetric matrix"):
+    with pytest.raises(InputError, match="dK: expected a symmetric matrix"):
         lemma_of(linear, plant.drives, np.triu(np.ones((plant.n, plant.n))))
 
 
@@ -420,5 +420,5 @@ def test_a_hundred_poses_of_the_spatial_arm_at_once_are_those_one_by_one(plant_o
 def test_poses_of_a_wrong_size_are_refused(linear_of):
     plant, _ = linear_of("planar", ("modes", 2), 0)
 
-    with pytest.raises(InputError, match="poses: wanted 6 coordinates or 2 joint variables"):
+    with pytest.raises(InputError, match="poses: expected 6 coordinates or 2 joint variables"):
         lemma_along(plant, np.zeros((3, 5)))

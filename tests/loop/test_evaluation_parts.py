@@ -269,10 +269,10 @@ def test_a_design_of_torques_is_refused_before_anything_else(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("exists", "other", "wanted"),
+    ("exists", "other", "expected"),
     [(True, None, "same"), (True, [0.3, 0.4], "elsewhere"), (False, [0.3, 0.4], "falls")],
 )
-def test_a_run_that_leads_elsewhere_is_seen(monkeypatch, exists, other, wanted):
+def test_a_run_that_leads_elsewhere_is_seen(monkeypatch, exists, other, expected):
     @dataclass(frozen=True)
     class Resting:
         exists: bool = True
@@ -287,9 +287,9 @@ def test_a_run_that_leads_elsewhere_is_seen(monkeypatch, exists, other, wanted):
     before = Resting(exists=exists)
     found = module._seen_in(loop, None, before, None)
 
-    assert found.falls == (wanted == "falls")
-    assert (found is before) == (wanted == "same")
-    if wanted == "elsewhere":
+    assert found.falls == (expected == "falls")
+    assert (found is before) == (expected == "same")
+    if expected == "elsewhere":
         assert found.elsewhere.tolist() == [0.3, 0.4]
 
 

@@ -111,9 +111,9 @@ def test_the_motion_is_judged_pose_by_pose():
 @pytest.mark.parametrize(
     ("ratios", "said"),
     [
-        ({"link9": 1.1}, r"stiffness: wanted some of link1.y.1, .*, came 'link9'"),
-        ({"link1": -1.0}, r"stiffness.link1: wanted K_hat/K above 0, came -1"),
-        ({"link1": 1.0}, r"stiffness: wanted one ratio other than 1 at least, came none"),
+        ({"link9": 1.1}, r"stiffness: expected some of link1.y.1, .*, got 'link9'"),
+        ({"link1": -1.0}, r"stiffness.link1: expected K_hat/K above 0, got -1"),
+        ({"link1": 1.0}, r"stiffness: expected one ratio other than 1 at least, got none"),
     ],
 )
 def test_ratios_that_are_none_are_refused(ratios, said):

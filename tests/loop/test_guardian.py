@@ -390,25 +390,25 @@ def test_a_map_that_vanishes_everywhere_is_refused(A, words):
 
 
 def test_bisection_starts_from_a_stable_loop():
-    with pytest.raises(DesignError, match="stable at 1, came eigenvalue"):
+    with pytest.raises(DesignError, match="stable at 1, got eigenvalue"):
         bisect_bound(through_lag(), 1.0, 2.0)
 
 
 @pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (2.0, 1.0), (0.0, 1.0), (-1.0, 1.0)])
 def test_a_range_that_is_none_is_refused(low, high):
-    with pytest.raises(InputError, match="wanted"):
+    with pytest.raises(InputError, match="expected"):
         bisect_bound(through_lag(), low, high)
 
 
 def test_a_crossing_that_is_missed_is_noticed(monkeypatch):
     monkeypatch.setattr(module, "candidates", lambda pencil: candidates(pencil)[[0, 2]])
-    with pytest.raises(ComputationError, match="wanted 4 unstable eigenvalues at sigma"):
+    with pytest.raises(ComputationError, match="expected 4 unstable eigenvalues at sigma"):
         find_crossings(regular(-6.0, 11.0, -6.0, 1.0))
 
 
 def test_a_loop_too_large_is_sent_to_bisection(monkeypatch):
     monkeypatch.setattr(module, "LARGEST", 1)
-    with pytest.raises(InputError, match="at most 1 unknowns, came 2; bisect_bound"):
+    with pytest.raises(InputError, match="at most 1 unknowns, got 2; bisect_bound"):
         find_crossings(through_lag())
 
 
@@ -419,13 +419,13 @@ EYE, NONE = np.eye(2), np.zeros((2, 2))
     ("E", "A", "slow", "words"),
     [
         ((EYE,), (), 2, "a coefficient of E and of A"),
-        ((EYE,), (EYE,), 0, "1 to 2 states, came 0"),
-        ((EYE,), (EYE,), 3, "1 to 2 states, came 3"),
+        ((EYE,), (EYE,), 0, "1 to 2 states, got 0"),
+        ((EYE,), (EYE,), 3, "1 to 2 states, got 3"),
         ((EYE,), (EYE,), 1, "zeros outside the slow block"),
         ((NONE,), (EYE,), 2, "a regular slow block"),
         ((np.diag([1.0, 0.0]),), (EYE,), 1, "a regular fast block"),
         ((np.diag([1.0, 0.0]), NONE), (EYE,), 1, "a regular fast block"),
-        ((EYE,), (EYE, np.eye(3)), 2, r"A\[1\]: wanted shape"),
+        ((EYE,), (EYE, np.eye(3)), 2, r"A\[1\]: expected shape"),
     ],
 )
 def test_a_pencil_of_another_form_is_refused(E, A, slow, words):

@@ -75,7 +75,7 @@ def test_without_a_crossing_counts_are_taken_about_the_reference():
 
 
 @pytest.mark.parametrize(
-    ("slow", "fast", "wanted"),
+    ("slow", "fast", "expected"),
     [
         ([-1.0, -4.0], [-10.0, -1000.0], 50.0),
         ([-2.0], [-3.0], 1.5),
@@ -84,8 +84,8 @@ def test_without_a_crossing_counts_are_taken_about_the_reference():
         ([-1.0], [], 1.0),
     ],
 )
-def test_the_reference_is_the_ratio_of_geometric_means(slow, fast, wanted):
-    assert reference(loop_of(slow, fast)) == pytest.approx(wanted)
+def test_the_reference_is_the_ratio_of_geometric_means(slow, fast, expected):
+    assert reference(loop_of(slow, fast)) == pytest.approx(expected)
 
 
 def test_a_loop_without_a_slow_subsystem_has_no_reference():
@@ -94,12 +94,12 @@ def test_a_loop_without_a_slow_subsystem_has_no_reference():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "wanted"),
+    ("low", "high", "expected"),
     [(0.0, 4.0, 2.0), (2.0, 8.0, 4.0), (3.0, np.inf, 6.0), (0.0, np.inf, 50.0)],
 )
-def test_one_value_stands_for_all_between_two_crossings(low, high, wanted):
+def test_one_value_stands_for_all_between_two_crossings(low, high, expected):
     pencil = loop_of([-1.0, -4.0], [-10.0, -1000.0])
-    assert module._inside(pencil, low, high) == pytest.approx(wanted)
+    assert module._inside(pencil, low, high) == pytest.approx(expected)
 
 
 # what is counted
@@ -140,7 +140,7 @@ def test_counts_that_change_as_crossings_say_are_silent(spectra, first):
 
 
 @pytest.mark.parametrize(
-    ("known", "at", "wanted", "came"),
+    ("known", "at", "expected", "got"),
     [
         ([crossing(1.0, 2)], 5.0, 2, 1),
         ([crossing(3.0, -1)], 2.0, 0, 2),
@@ -149,17 +149,17 @@ def test_counts_that_change_as_crossings_say_are_silent(spectra, first):
         ([crossing(1.0, 2), crossing(3.0, -1), crossing(7.0, 1)], 20.0, 2, 1),
     ],
 )
-def test_a_count_that_contradicts_is_an_error_with_its_numbers(spectra, known, at, wanted, came):
+def test_a_count_that_contradicts_is_an_error_with_its_numbers(spectra, known, at, expected, got):
     spectra(steps(0, (1.0, 2), (3.0, -1)))
     with pytest.raises(ComputationError) as error:
         module._count_unstable(None, known, PROBES)
     numbers = [w.strip(":,") for w in str(error.value).split() if any(c.isdigit() for c in w)]
-    assert [float(x) for x in numbers[:3]] == [wanted, at, came]
+    assert [float(x) for x in numbers[:3]] == [expected, at, got]
 
 
 def test_a_contradiction_before_the_first_probe_is_seen_from_the_limits(spectra):
     spectra(lambda sigma: 2 if sigma else 0)
-    with pytest.raises(ComputationError, match=r"= 0\.5, came 2"):
+    with pytest.raises(ComputationError, match=r"= 0\.5, got 2"):
         module._count_unstable(None, [], PROBES)
 
 
@@ -173,7 +173,7 @@ def test_a_spectrum_on_the_axis_is_not_counted(spectra):
     spectra(steps(0), at={5.0: [1e-12 + 1j, -1.0, -1.0, -1.0, 3.0]})
     module._count_unstable(None, [], PROBES)
     spectra(steps(0), at={5.0: [1e-6 + 1j, -1.0, -1.0, -1.0, 3.0]})
-    with pytest.raises(ComputationError, match=r"= 5, came 2"):
+    with pytest.raises(ComputationError, match=r"= 5, got 2"):
         module._count_unstable(None, [], PROBES)
 
 
@@ -318,7 +318,7 @@ def test_what_stands_on_the_axis_for_every_sigma_is_said(values, words, monkeypa
 
 
 @pytest.mark.parametrize(
-    ("values", "wanted"),
+    ("values", "expected"),
     [
         ([-0.9e-9 + 1j, -1.0], [True, False]),
         ([-2e-9 + 1j, -1.0], [False, False]),
@@ -328,12 +328,12 @@ def test_what_stands_on_the_axis_for_every_sigma_is_said(values, words, monkeypa
         ([-2 * ROUND_OFF * 1e6, -1e6], [False, False]),
     ],
 )
-def test_the_axis_is_as_wide_as_round_off(values, wanted):
-    assert module._on_axis(np.array(values, complex)).tolist() == wanted
+def test_the_axis_is_as_wide_as_round_off(values, expected):
+    assert module._on_axis(np.array(values, complex)).tolist() == expected
 
 
 @pytest.mark.parametrize(
-    ("values", "wanted"),
+    ("values", "expected"),
     [
         ([1.0, -1.0, 5.0], True), ([1.0, -1.0 - 0.9e-9], True), ([1.0, -1.0 - 3e-9], False),
         ([1j, -1j], True), ([1 + 1j, 1 - 1j], False), ([2 + 1j, -2 - 1j, 7.0], True),
@@ -341,8 +341,8 @@ def test_the_axis_is_as_wide_as_round_off(values, wanted):
         ([0.0, -3.0], False), ([1.0, -1.0 - 0.5e6 * ROUND_OFF, 1e6], True),
     ],
 )  # fmt: skip
-def test_eigenvalues_that_add_up_to_zero_are_seen(values, wanted):
-    assert module._opposite(np.array(values, complex)) is wanted
+def test_eigenvalues_that_add_up_to_zero_are_seen(values, expected):
+    assert module._opposite(np.array(values, complex)) is expected
 
 
 # the map
@@ -422,10 +422,10 @@ def test_roots_at_zero_and_a_singular_end_are_taken_by_another_way():
 
 
 @pytest.mark.parametrize(
-    ("values", "wanted"), [([1.0, -1.1, 3.0], 0.1 / 3), ([2j, -2j], 0.0), ([5.0], np.inf)]
+    ("values", "expected"), [([1.0, -1.1, 3.0], 0.1 / 3), ([2j, -2j], 0.0), ([5.0], np.inf)]
 )
-def test_the_smallest_sum_is_in_units_of_the_largest_eigenvalue(values, wanted):
-    assert guardian_map._smallest_sum(np.array(values, complex)) == pytest.approx(wanted)
+def test_the_smallest_sum_is_in_units_of_the_largest_eigenvalue(values, expected):
+    assert guardian_map._smallest_sum(np.array(values, complex)) == pytest.approx(expected)
 
 
 def polynomial_loop(degree_E, degree_A, n_s=2, n_f=2):

@@ -225,7 +225,7 @@ def test_integrators_agree_without_a_compiler(eventful, eventful_run, monkeypatc
 @pytest.mark.parametrize("name", ["rk4", "midpoint"])
 def test_integrators_in_c_need_a_compiler(free_run, monkeypatch, name):
     monkeypatch.setenv("FLEXCTL_CC", "none")
-    with pytest.raises(InputError, match="wanted a C compiler"):
+    with pytest.raises(InputError, match="expected a C compiler"):
         free_run(name, step=1e-4)
 
 
@@ -320,7 +320,11 @@ def test_what_grows_or_drifts_by_itself_sets_no_step(pole):
 
 def offered_step(loop, **how):
     """Step that rk4's refusal of an absurd one offers."""
-    with pytest.raises(InputError, match=r"step: wanted at most .* as rk4 is unstable") as refusal:
+    with pytest.raises(
+        InputError,
+        match=r"step: expected at most .* as rk4 "
+        r"is unstable",
+    ) as refusal:
         simulate(loop, integrator="rk4", step=10.0, **how)
     return float(str(refusal.value).split("at most ")[1].split(" s")[0])
 
@@ -411,15 +415,19 @@ def test_a_step_too_long_for_newton_is_a_clear_error(free_arm, moving):
 @pytest.mark.parametrize(
     ("given", "match"),
     [
-        ({"integrator": "rk5"}, r"integrator: wanted one of auto, .*rk4.*came 'rk5'"),
-        ({"integrator": "rk4"}, r"step: wanted the step \[s\] of rk4, came none"),
-        ({"step": 1e-3}, "step: wanted none, as auto finds its own steps"),
-        ({"integrator": "adams", "step": 1e-3}, "step: wanted none, as adams finds"),
-        ({"integrator": "midpoint", "step": 0.0}, "step: wanted .* above 0"),
-        ({"integrator": "midpoint", "step": 1e-9}, r"step: wanted at least 1e-07 s, .* came 1e-09"),
+        ({"integrator": "rk5"}, r"integrator: expected one of auto, .*rk4.*got 'rk5'"),
+        ({"integrator": "rk4"}, r"step: expected the step \[s\] of rk4, got none"),
+        ({"step": 1e-3}, "step: expected none, as auto finds its own steps"),
+        ({"integrator": "adams", "step": 1e-3}, "step: expected none, as adams finds"),
+        ({"integrator": "midpoint", "step": 0.0}, "step: expected .* above 0"),
+        (
+            {"integrator": "midpoint", "step": 1e-9},
+            r"step: expected at least 1e-07 s, "
+            r".* got 1e-09",
+        ),
         (
             {"integrator": "rk4", "step": 1e-3, "tolerance": Tolerance.of(1e-6)},
-            "tolerance: wanted none, as rk4 has a fixed step",
+            "tolerance: expected none, as rk4 has a fixed step",
         ),
     ],
 )

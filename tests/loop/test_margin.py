@@ -340,7 +340,7 @@ def test_a_run_does_not_show_laws_with_states(make):
     case = Case(arm=arm, design=design, truth_basis=basis, design_basis=basis)
     loop = close_wrong(case, {"alpha": 0.1}, pose, second_loop=False)
 
-    with pytest.raises(InputError, match="wanted a law without states"):
+    with pytest.raises(InputError, match="expected a law without states"):
         run_along_mode(loop, 10j)
 
 

@@ -228,17 +228,17 @@ def test_errors_of_the_arm_are_those_of_another_arm(given, kind, law, error):
 def test_errors_of_the_arm_are_refused_of_a_sampled_law(given):
     loop = unknown_loop(*given("planar", "sampled"))
 
-    with pytest.raises(InputError, match="came a sampled one"):
+    with pytest.raises(InputError, match="got a sampled one"):
         structured_loop(loop, *WITNESS["final"](loop), {"damping": 1.0})
 
 
 @pytest.mark.parametrize(
     ("errors", "words"),
     [
-        ({}, "came none"),
-        ({"mass": 1.0}, "came mass"),
+        ({}, "got none"),
+        ({"mass": 1.0}, "got mass"),
         ({"modes": 1.0, "links": 1.0}, "modes or links"),
-        ({"links": 0.0}, "wanted a size above 0, came 0"),
+        ({"links": 0.0}, "expected a size above 0, got 0"),
     ],
 )
 def test_errors_that_make_no_sense_are_refused(given, errors, words):
@@ -252,14 +252,14 @@ def test_a_controller_of_known_stiffness_has_no_errors_to_pull_out(given):
     arm, design, basis, truth = given("planar", "gains")
     known = rebuilt_loop(arm, design, basis, truth, 0.0)
 
-    with pytest.raises(InputError, match="wanted a controller of unknown stiffness"):
+    with pytest.raises(InputError, match="expected a controller of unknown stiffness"):
         pull_out(known, *WITNESS["final"](known), all_together(known.controller.plant))
 
 
 def test_errors_of_a_damping_that_is_not_there_are_refused(given):
     loop = unknown_loop(*given("planar", "gains", EARTH, 0.0))
 
-    with pytest.raises(InputError, match="wanted an arm with damping, came one without"):
+    with pytest.raises(InputError, match="expected an arm with damping, got one without"):
         structured_loop(loop, *WITNESS["final"](loop), {"damping": 1.0})
 
 

@@ -320,7 +320,7 @@ def test_an_integral_of_measured_positions_leaves_no_error(make):
 @pytest.mark.parametrize(("name", "step"), [("esdirk", None), ("midpoint", 1e-4)])
 def test_methods_that_iterate_the_law_along_are_refused(make, name, step):
     loop = close(make, "single", **observing())
-    with pytest.raises(InputError, match=rf"integrator: wanted one of auto, .* came {name}"):
+    with pytest.raises(InputError, match=rf"integrator: expected one of auto, .* got {name}"):
         simulate(loop, integrator=name, step=step)
 
 

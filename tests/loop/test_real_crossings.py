@@ -501,7 +501,7 @@ def test_a_missed_end_is_noticed_and_found_by_bisection(monkeypatch):
 def test_counts_that_contradict_are_refused(monkeypatch):
     for place in (module, real_problem):
         monkeypatch.setattr(place, "verified", lambda *_: [])
-    with pytest.raises(ComputationError, match="wanted unstable eigenvalues that change as"):
+    with pytest.raises(ComputationError, match="expected unstable eigenvalues that change as"):
         find_real_crossings(loop_of([[0, 3], [-3, -0.5]], [[0], [1]], [[0, 1]]), 0.0, 2.0)
 
 
@@ -519,7 +519,7 @@ def test_a_conservative_loop_is_refused():
 
 def test_an_undamped_mode_that_moves_along_the_axis_is_refused():
     loop = loop_of([[0, 1], [-4, 0]], [[0], [1]], [[1, 0]])
-    with pytest.raises(DesignError, match=r"wanted eigenvalue 0\+2j to leave the axis"):
+    with pytest.raises(DesignError, match=r"expected eigenvalue 0\+2j to leave the axis"):
         stable_interval(loop)
 
 
@@ -538,7 +538,7 @@ def test_several_errors_are_refused(ask):
 
 
 def test_an_empty_range_is_refused():
-    with pytest.raises(InputError, match="wanted low < high"):
+    with pytest.raises(InputError, match="expected low < high"):
         find_real_crossings(random_loop(4, 2, 0), 1.0, 1.0)
 
 

@@ -96,7 +96,7 @@ def test_an_endless_range_is_probed_on_both_sides():
 def test_the_counts_of_an_error_are_the_least(exact):
     exact.setattr(module, "verified", lambda _problem, _deltas: [])
     steps = spectrum([crossing(0.3, change=9)], doubt=1, at_start=1)
-    with pytest.raises(ComputationError, match=r"came 0 at .* and 9 at "):
+    with pytest.raises(ComputationError, match=r"got 0 at .* and 9 at "):
         module._proved(steps, [], -1.0, 1.0, {})
 
 
@@ -110,7 +110,7 @@ def test_crossings_that_cannot_be_told_apart_are_not_probed_between():
 
 
 @pytest.mark.parametrize(
-    ("counts", "wanted"),
+    ("counts", "expected"),
     [
         # (error, least, most); one eigenvalue becomes unstable at 1, two more at 3
         ([(0, 0, 0), (2, 1, 1), (4, 3, 3)], None),
@@ -127,11 +127,11 @@ def test_crossings_that_cannot_be_told_apart_are_not_probed_between():
         ([(0, 5, 4)], None),
     ],
 )
-def test_counts_contradict_crossings_where_no_start_explains_both(counts, wanted):
+def test_counts_contradict_crossings_where_no_start_explains_both(counts, expected):
     known = [crossing(1.0), crossing(3.0, change=2)]
     found = module._contradiction(known, {x: (least, most) for x, least, most in counts})
 
-    assert found == wanted
+    assert found == expected
 
 
 def test_a_crossing_on_a_probe_counts_from_there_on():
@@ -284,7 +284,7 @@ def test_the_interval_is_counted_beyond_its_ends():
 
 
 @pytest.mark.parametrize(
-    ("end", "following", "far", "wanted"),
+    ("end", "following", "far", "expected"),
     [
         (1.0, 5.0, 9.0, 1.02),
         (1.0, 1.01, 9.0, 1.005),
@@ -295,8 +295,8 @@ def test_the_interval_is_counted_beyond_its_ends():
         (1.0, INFINITE, INFINITE, 1.02),
     ],
 )
-def test_just_beyond_an_end_is_before_what_follows(end, following, far, wanted):
-    assert module._just_beyond(end, following, far) == pytest.approx(wanted)
+def test_just_beyond_an_end_is_before_what_follows(end, following, far, expected):
+    assert module._just_beyond(end, following, far) == pytest.approx(expected)
 
 
 def leaving(name, rate, below, above):

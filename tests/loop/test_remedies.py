@@ -66,5 +66,5 @@ def test_none_is_offered_where_the_loop_is_unstable_without_error(intervals):
 
 @pytest.mark.parametrize(("bias", "tolerates"), [(-1.0, 0.5), (0.0, -0.1), (0.0, 1.1)])
 def test_what_no_controller_can_have_is_refused(bias, tolerates):
-    with pytest.raises(InputError, match="wanted one"):
+    with pytest.raises(InputError, match="expected one"):
         Bias(bias=bias, tolerates=tolerates)

@@ -217,7 +217,7 @@ def test_other_errors_are_not_swallowed():
 
 
 def test_a_required_margin_of_zero_is_refused():
-    with pytest.raises(InputError, match="required margin: wanted one above 0"):
+    with pytest.raises(InputError, match="required margin: expected one above 0"):
         first_to_bear(lambda s: [scalar_loop(s)], [1.0], 0.0)
 
 
@@ -296,7 +296,7 @@ def test_the_least_effort_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of, m
 
 
 def test_a_design_without_a_second_loop_has_no_effort(case_of):
-    with pytest.raises(InputError, match="second_loop: wanted a table"):
+    with pytest.raises(InputError, match="second_loop: expected a table"):
         fastest_second_loop(case_of(), 0.1)
 
 
@@ -367,7 +367,7 @@ def test_inertia_is_added_at_all_joints_or_at_those_that_are_named(case_of, make
 
 
 def test_inertia_at_a_joint_that_is_not_there_is_refused(case_of):
-    with pytest.raises(InputError, match="joints: wanted some of joint1, came joint7"):
+    with pytest.raises(InputError, match="joints: expected some of joint1, got joint7"):
         least_inertia(case_of(), 0.05, ["joint7"])
 
 
@@ -409,7 +409,7 @@ def test_the_chart_of_damping_is_what_rebuilt_loops_bear(case_of):
 
 @pytest.mark.parametrize("ratios", [(), (0.1, 0.01), (-0.1, 0.1), (0.5, 1.0)])
 def test_damping_ratios_that_do_not_ascend_within_0_and_1_are_refused(case_of, ratios):
-    with pytest.raises(InputError, match="ratios: wanted some that ascend"):
+    with pytest.raises(InputError, match="ratios: expected some that ascend"):
         damping_chart(case_of(), ratios=ratios)
 
 

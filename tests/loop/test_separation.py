@@ -318,7 +318,7 @@ def test_a_loop_that_is_stable_at_every_stiffness_is_so_in_its_ranges(fixed):
 
 def test_a_design_without_two_time_scales_is_refused():
     arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-decoupling")
-    with pytest.raises(InputError, match=r"method: wanted composite.*came decoupling"):
+    with pytest.raises(InputError, match=r"method: expected composite.*got decoupling"):
         find_separation(arm, design)
 
 
@@ -334,16 +334,16 @@ FOUND |= {"epsilon": 0.01, "assumptions": ()}
 @pytest.mark.parametrize(
     ("record", "given", "words"),
     [
-        (Bound, BOUND | {"s_star": -1.0}, "s_star: wanted a factor of 0 or more, came -1"),
-        (Bound, BOUND | {"s_star": np.nan}, "s_star: wanted a factor of 0 or more, came nan"),
-        (Bound, BOUND | {"s_star": np.inf}, "why: wanted a reason exactly where no stiffness"),
-        (Bound, BOUND | {"why": "it shakes"}, "why: wanted a reason exactly where no stiffness"),
-        (Spectra, SPECTRA | {"s": np.array([1.0, 0.1])}, "s: wanted ascending stiffness factors"),
-        (Spectra, SPECTRA | {"poles": (NO_POLES,)}, "s: wanted shape"),
-        (Spectra, SPECTRA | {"ranges": ((1.0, 0.5),)}, "ranges: wanted ascending stiffness"),
-        (Separation, FOUND | {"epsilon": 0.0}, "epsilon: wanted one number above 0"),
-        (Separation, FOUND | {"path": ()}, "path: wanted one bound at least, came none"),
-        (Separation, FOUND | {"orders": ()}, "orders: wanted one bound at least, came none"),
+        (Bound, BOUND | {"s_star": -1.0}, "s_star: expected a factor of 0 or more, got -1"),
+        (Bound, BOUND | {"s_star": np.nan}, "s_star: expected a factor of 0 or more, got nan"),
+        (Bound, BOUND | {"s_star": np.inf}, "why: expected a reason exactly where no stiffness"),
+        (Bound, BOUND | {"why": "it shakes"}, "why: expected a reason exactly where no stiffness"),
+        (Spectra, SPECTRA | {"s": np.array([1.0, 0.1])}, "s: expected ascending stiffness factors"),
+        (Spectra, SPECTRA | {"poles": (NO_POLES,)}, "s: expected shape"),
+        (Spectra, SPECTRA | {"ranges": ((1.0, 0.5),)}, "ranges: expected ascending stiffness"),
+        (Separation, FOUND | {"epsilon": 0.0}, "epsilon: expected one number above 0"),
+        (Separation, FOUND | {"path": ()}, "path: expected one bound at least, got none"),
+        (Separation, FOUND | {"orders": ()}, "orders: expected one bound at least, got none"),
     ],
 )
 def test_a_record_that_contradicts_itself_is_refused(record, given, words):

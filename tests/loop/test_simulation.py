@@ -145,7 +145,7 @@ def test_an_arm_held_still_has_a_closed_account(make):
 
 def test_columns_that_do_not_fit_the_function_are_refused(loop_of):
     loop = loop_of("decoupling")
-    with pytest.raises(InputError, match=r"argument 2 of energies: wanted shape \(4, 3\), came"):
+    with pytest.raises(InputError, match=r"argument 2 of energies: expected shape \(4, 3\), got"):
         compiled.evaluate_columns(loop, "energies", np.zeros((4, 3)), np.zeros((3, 3)))
 
 
@@ -153,7 +153,7 @@ def test_columns_that_do_not_fit_the_function_are_refused(loop_of):
 def test_a_driver_of_other_structures_is_refused(monkeypatch):
     path = compiled.driver_library()
     monkeypatch.setattr(compiled, "_Result", ctypes.c_double)
-    with pytest.raises(ComputationError, match=r"wanted structures of \[\d+, 8\] bytes"):
+    with pytest.raises(ComputationError, match=r"expected structures of \[\d+, 8\] bytes"):
         compiled._load_driver.__wrapped__(path)
 
 

@@ -105,7 +105,7 @@ def test_rates_are_derivatives_of_what_is_seen_while_sliding():
 
 
 def test_too_few_gauges_for_the_modes_are_refused():
-    with pytest.raises(InputError, match="wanted at least 2 positions"):
+    with pytest.raises(InputError, match="expected at least 2 positions"):
         make_measurement(plant_of("exact"), plant_of("fixed", 3), (0.5,))
 
 
@@ -127,7 +127,7 @@ def test_units_of_modes_that_change_are_refused():
     table = {**load_design("rrp-composite").table(), "fast_loop": {**gains, "columns": columns}}
     design = Design.model_validate({**table, "name": "given"})
     with pytest.raises(
-        InputError, match=r"fast_loop\.modes: wanted no such key with basis\.sliding "
+        InputError, match=r"fast_loop\.modes: expected no such key with basis\.sliding "
     ):
         design_controller(RRP, design, ONE, interpreted=True)
 

@@ -389,7 +389,7 @@ def test_an_unstable_loop_is_refused():
 
 
 def test_unknown_kinds_are_refused():
-    with pytest.raises(InputError, match="kinds: wanted one of real, complex, full"):
+    with pytest.raises(InputError, match="kinds: expected one of real, complex, full"):
         structured(damped_only(0.1, 1.0), kinds=["imaginary"])
 
 

@@ -73,7 +73,7 @@ def test_the_run_says_that_it_tracks_nothing(loop):
 
 
 def test_torques_are_not_judged(loop):
-    with pytest.raises(InputError, match="wanted a motion, to judge by, came torques"):
+    with pytest.raises(InputError, match="expected a motion, to judge by, got torques"):
         evaluate(loop(1.0))
 
 
@@ -81,7 +81,7 @@ def test_torques_are_not_compared_with_motions(make):
     motion = make["design"]([0.0], [1.0])
     torques = make["design"]([0.0], [1.0], "torque")
 
-    with pytest.raises(InputError, match="trial: reference: wanted a motion, to judge by, came"):
+    with pytest.raises(InputError, match="trial: reference: expected a motion, to judge by, got"):
         compare(make["rigid-link"](), [motion, torques])
 
 

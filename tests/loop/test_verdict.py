@@ -241,7 +241,7 @@ def test_wide_margins_are_not_dwelt_on():
 
 
 @pytest.mark.parametrize(
-    ("here", "way", "wanted"),
+    ("here", "way", "expected"),
     [
         (0.0731, 0.0413, "path_alpha_upper"),
         (0.0413, 0.0731, "alpha_upper"),
@@ -255,7 +255,7 @@ def test_wide_margins_are_not_dwelt_on():
         (0.0413, np.nan, "alpha_upper"),
     ],
 )
-def test_a_small_stiffness_margin_is_said_where_it_is_smallest(here, way, wanted):
+def test_a_small_stiffness_margin_is_said_where_it_is_smallest(here, way, expected):
     alpha = evaluation("alpha", stiffness=stiffness(here, way))
     places = of(read([alpha])[1], "alpha")
     said = {p.rpartition(".")[2] for p in places if p.startswith("stiffness")} & {
@@ -263,7 +263,7 @@ def test_a_small_stiffness_margin_is_said_where_it_is_smallest(here, way, wanted
         "path_alpha_upper",
     }
 
-    assert said == ({wanted} if wanted else set())
+    assert said == ({expected} if expected else set())
 
 
 def test_no_stiffness_margin_no_words_of_it():

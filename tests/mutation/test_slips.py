@@ -37,7 +37,7 @@ def made(tools, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("x = a + b", ["x = a - b", "x = a", "x = b"]),
         ("x = a * b", ["x = a / b"]),
@@ -57,8 +57,8 @@ def made(tools, text):
         ("x = Number[Ge(0)]", ["x = Number[Gt(0)]"]),
     ],
 )
-def test_slips_of_a_line(tools, text, wanted):
-    assert set(wanted) <= set(made(tools, text))
+def test_slips_of_a_line(tools, text, expected):
+    assert set(expected) <= set(made(tools, text))
 
 
 @pytest.mark.parametrize(

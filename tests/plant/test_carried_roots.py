@@ -58,5 +58,5 @@ def test_errors_of_roots_are_relative():
 
 
 def test_an_arm_without_a_load_that_slides_is_refused():
-    with pytest.raises(InputError, match="wanted one sliding link with one tip load"):
+    with pytest.raises(InputError, match="expected one sliding link with one tip load"):
         carry_roots(load_model("planar-two-link"), 1)

@@ -128,5 +128,5 @@ def test_a_planar_mass_matrix_multiplied_out_is_the_same_matrix(kind):
 
 
 def test_an_operation_that_is_no_polynomial_is_refused():
-    with pytest.raises(ComputationError, match=r"wanted sums, products, sines .* came exp"):
+    with pytest.raises(ComputationError, match=r"expected sums, products, sines .* got exp"):
         multiply_out(function(ca.exp(a)))

@@ -132,7 +132,7 @@ def test_matrix_arguments_are_read_by_row_and_column():
 
 @pytest.mark.parametrize("arguments", [[[1.0, 2.0, 3.0]], [], [[1.0, 2.0], [1.0]]])
 def test_arguments_that_do_not_fit_are_refused(arguments):
-    with pytest.raises(InputError, match="wanted"):
+    with pytest.raises(InputError, match="expected"):
         evaluate_in(ca.Function("f", [X], [x + y]), arguments, float)
 
 

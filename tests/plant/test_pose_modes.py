@@ -228,12 +228,12 @@ def without_limits():
 @pytest.mark.parametrize(
     ("arm", "basis", "said"),
     [
-        (ARM, BasisChoice(kind="elements"), 'basis.kind: wanted "modes"'),
-        (without_limits(), BasisChoice(), r"link3\.limits\.position: wanted the range"),
+        (ARM, BasisChoice(kind="elements"), 'basis.kind: expected "modes"'),
+        (without_limits(), BasisChoice(), r"link3\.limits\.position: expected the range"),
         (
             apply_settings(ARM, ["link1.masses=[{ x = 0.5, mass = 0.2 }]"]),
             BasisChoice(),
-            "link1: wanted a uniform link",
+            "link1: expected a uniform link",
         ),
     ],
     ids=["elements", "limits", "masses"],

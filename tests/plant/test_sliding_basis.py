@@ -218,8 +218,11 @@ def test_the_damping_matrix_is_symmetric_and_takes_energy_only():
 
 
 BAD = {
-    "no limits": (("link3.limits={}",), "limits.position: wanted the range of its modes, as the"),
-    "no length": (("link3.limits.position=[0.0, 1.3]",), "wanted a free length above 0, as the ba"),
+    "no limits": (("link3.limits={}",), "limits.position: expected the range of its modes, as the"),
+    "no length": (
+        ("link3.limits.position=[0.0, 1.3]",),
+        "expected a free length above 0, as the ba",
+    ),
     "no body": (
         (*ECCENTRIC, 'link3.tip_load.include=["M", "D"]'),
         "link3, modes of every length: ",
@@ -242,9 +245,9 @@ def test_a_load_beyond_the_proof_is_refused_by_name():
 
 @pytest.mark.parametrize("length", [0.09, 1.299 * 1.06])
 def test_a_pose_beyond_the_modes_is_refused(length):
-    with pytest.raises(InputError, match=r"pose\.joint3: wanted"):
+    with pytest.raises(InputError, match=r"pose\.joint3: expected"):
         exact().pose({"joint3": length})
-    with pytest.raises(InputError, match=r"pose\.joint3: wanted"):
+    with pytest.raises(InputError, match=r"pose\.joint3: expected"):
         linearise(exact(), exact().straight(np.array([0.0, 0.0, length])))
 
 
@@ -258,8 +261,8 @@ def test_the_model_ends_where_its_modes_do():
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"kind": "elements"}, "sliding: wanted"),
-        ({"drop_above": 1e4}, "drop_above: wanted no such key"),
+        ({"kind": "elements"}, "sliding: expected"),
+        ({"drop_above": 1e4}, "drop_above: expected no such key"),
         ({"sliding": "exactly"}, "'fixed', 'exact' or 'roots'"),
     ],
 )

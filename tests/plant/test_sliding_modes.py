@@ -79,7 +79,7 @@ def test_the_valid_range_has_an_entry_for_every_coordinate():
 def test_a_mix_that_does_not_belong_to_its_plane_is_refused(link, direction):
     shapes = mixed().bodies[2].mixes["x"]
     body = ordinary("modes", N_MODES).bodies[link]
-    with pytest.raises(InputError, match="wanted a sliding link whose plane has the base"):
+    with pytest.raises(InputError, match="expected a sliding link whose plane has the base"):
         replace(body, mixes={direction: shapes})
 
 

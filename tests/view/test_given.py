@@ -113,5 +113,5 @@ def test_a_part_that_is_none_is_refused_with_the_file(flexctl, tmp_path):
     heard = flexctl(*ASKED, "--stiffness", path)
 
     assert (heard.status, heard.out) == (2, "")
-    assert heard.err.startswith(f"flexctl: {path}: stiffness: wanted some of ")
-    assert heard.err.endswith("came 'link9'\n")
+    assert heard.err.startswith(f"flexctl: {path}: stiffness: expected some of ")
+    assert heard.err.endswith("got 'link9'\n")

@@ -245,11 +245,11 @@ def test_a_pose_asked_for_is_judged(flexctl):
     [
         (
             ("--pose", "link2.y.1=0.1"),
-            "--pose: wanted joint variables of subudhi-morris-2r (joint1",
+            "--pose: expected joint variables of subudhi-morris-2r (joint1",
         ),
-        (("--pose", "joint1=up"), "--pose: wanted a finite number, came 'up'"),
+        (("--pose", "joint1=up"), "--pose: expected a finite number, got 'up'"),
         (("--path", "-1"), "'--path': -1 is not in the range"),
-        (("--errors", "modes"), "--errors: wanted none with --no-structured, came 'modes'"),
+        (("--errors", "modes"), "--errors: expected none with --no-structured, got 'modes'"),
     ],
 )
 def test_a_wrong_word_is_refused_in_one_line(flexctl, options, complaint):
@@ -263,11 +263,11 @@ def test_a_wrong_word_is_refused_in_one_line(flexctl, options, complaint):
 @pytest.mark.parametrize(
     ("errors", "complaint"),
     [
-        (("gravity",), "errors: wanted some of modes, links, damping, payload, came gravity"),
-        (("modes=0",), "errors.modes: wanted a size above 0, came 0"),
-        (("modes=much",), "--errors: wanted a finite number, came 'much'"),
-        (("modes", "modes=0.1"), "--errors: wanted every kind once, came 'modes' again"),
-        (("modes", "links"), "errors: wanted modes or links, came both"),
+        (("gravity",), "errors: expected some of modes, links, damping, payload, got gravity"),
+        (("modes=0",), "errors.modes: expected a size above 0, got 0"),
+        (("modes=much",), "--errors: expected a finite number, got 'much'"),
+        (("modes", "modes=0.1"), "--errors: expected every kind once, got 'modes' again"),
+        (("modes", "links"), "errors: expected modes or links, got both"),
     ],
 )
 def test_an_error_that_is_none_is_refused_in_one_line(flexctl, errors, complaint):
@@ -284,12 +284,12 @@ def test_a_loop_that_is_unstable_without_error_is_refused_by_its_mode(flexctl):
 
     assert heard.out == ""
     assert heard.status == 3
-    assert "came one in which" in heard.err
+    assert "got one in which" in heard.err
     assert heard.err.strip().count("\n") == 0
 
 
 UNSTABLE = PoseMargin(
-    t=0.5, alpha_star=0.3, interval=None, why="law: wanted x, came one in which joint1 grows"
+    t=0.5, alpha_star=0.3, interval=None, why="law: expected x, got one in which joint1 grows"
 )
 ZERO = replace(FLUTTER, alpha=0.0)
 

@@ -297,7 +297,7 @@ def test_a_list_may_have_gaps(trio, place):
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted"),
+    ("value", "expected"),
     [
         (0.0, "0"), (1.2345, "1.23"), (-1.2345, "-1.23"), (12.345, "12.3"), (123.45, "123"),
         (999.4, "999"), (999.6, "1000"), (1000.4, "1000"), (-12345.6, "-12346"),
@@ -305,11 +305,11 @@ def test_a_list_may_have_gaps(trio, place):
         (0.0012345, "0.00123"), (0.000999, "9.99e-04"), (-3.21e-7, "-3.21e-07"), (7, "7"),
     ],
 )  # fmt: skip
-def test_numbers_of_a_handy_size_have_no_exponent(trio, place, value, wanted):
+def test_numbers_of_a_handy_size_have_no_exponent(trio, place, value, expected):
     other = copy.deepcopy(trio)
     other[0]["effort"]["energy"] = value
 
-    assert metric_rows(other, ARM)[place["effort.energy"]].cells[0].text == wanted
+    assert metric_rows(other, ARM)[place["effort.energy"]].cells[0].text == expected
 
 
 def test_cells_that_print_alike_are_equally_good(trio, place):

@@ -83,7 +83,7 @@ def test_a_design_without_two_time_scales_is_refused_in_one_line(flexctl):
     said = flexctl(*of("decoupling"))
 
     assert (said.status, said.out) == (2, "")
-    assert "method: wanted composite, the one with two time scales, came decoup" in said.err
+    assert "method: expected composite, the one with two time scales, got decoup" in said.err
     assert said.err.strip().count("\n") == 0
 
 
@@ -162,15 +162,15 @@ def test_the_worst_is_the_largest_factor_of_all_poses_and_orders():
 
 
 @pytest.mark.parametrize(
-    ("several", "wanted"),
+    ("several", "expected"),
     [
         ([True, True], True), ([True, "marginal"], "marginal"), (["marginal", False], False),
         ([True, False, True], False),
     ],
 )  # fmt: skip
-def test_several_loops_are_as_stable_as_the_least_stable(several, wanted):
+def test_several_loops_are_as_stable_as_the_least_stable(several, expected):
     path = [bound_of(s_star=0.1, stable=stable) for stable in several]
-    assert found_of(*path).stable == wanted
+    assert found_of(*path).stable == expected
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_a_comparison_refuses_torques_in_one_line(flexctl, words):
 
     assert said.status == 2
     assert said.err.strip() == (
-        f"flexctl: {words[1]}: reference: wanted a motion, to judge by, came torques "
+        f"flexctl: {words[1]}: reference: expected a motion, to judge by, got torques "
         "(flexctl simulate runs them)"
     )
 

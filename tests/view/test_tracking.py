@@ -146,18 +146,18 @@ def test_a_number_that_nothing_depends_on_is_said_to_be_one(flexctl):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--over", "payload.mass=2"), "--over: wanted KEY=FROM:TO, came 'payload.mass=2'"),
-        (("--over", "payload.mass=2:1"), "--over: wanted FROM below TO, came 'payload.mass=2:1'"),
-        (("--over", "a=x:2"), "--over: wanted a finite number, came 'x'"),
-        (("--over", "a.b=1:2"), "wanted"),
+        (("--over", "payload.mass=2"), "--over: expected KEY=FROM:TO, got 'payload.mass=2'"),
+        (("--over", "payload.mass=2:1"), "--over: expected FROM below TO, got 'payload.mass=2:1'"),
+        (("--over", "a=x:2"), "--over: expected a finite number, got 'x'"),
+        (("--over", "a.b=1:2"), "expected"),
         (
             ("--motion", "rest", "--over", "payload.mass=1:2"),
-            "--motion: wanted none with --over, came rest",
+            "--motion: expected none with --over, got rest",
         ),
-        (("--beside", "4"), "--beside: wanted such as e2 or m2:e8, came '4'"),
-        (("--beside", "m2:"), "--beside: wanted such as e2 or m2:e8, came 'm2:'"),
-        (("--beside", "m0"), "--beside: wanted such as e2 or m2:e8, came 'm0'"),
-        (("--out", "x.txt"), "--out: wanted a file ending in .csv or .nc or .json, came x.txt"),
+        (("--beside", "4"), "--beside: expected such as e2 or m2:e8, got '4'"),
+        (("--beside", "m2:"), "--beside: expected such as e2 or m2:e8, got 'm2:'"),
+        (("--beside", "m0"), "--beside: expected such as e2 or m2:e8, got 'm0'"),
+        (("--out", "x.txt"), "--out: expected a file ending in .csv or .nc or .json, got x.txt"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_a_line(flexctl, words, said):
@@ -172,7 +172,7 @@ def test_an_open_loop_is_refused(flexctl):
     heard = flexctl("track", "mohan-saha-canadarm", "mohan-saha-forced")
 
     assert heard.status == 2
-    assert "wanted a design with feedback" in heard.err
+    assert "expected a design with feedback" in heard.err
 
 
 def test_a_set_point_is_refused(flexctl, tmp_path):
@@ -183,7 +183,7 @@ def test_a_set_point_is_refused(flexctl, tmp_path):
     heard = flexctl("track", "planar-two-link", path)
 
     assert (heard.status, heard.out) == (2, "")
-    assert "wanted a reference that moves, or --over KEY=FROM:TO, came a set point" in heard.err
+    assert "expected a reference that moves, or --over KEY=FROM:TO, got a set point" in heard.err
 
 
 @pytest.fixture(scope="module")

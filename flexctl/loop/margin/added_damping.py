@@ -69,9 +69,9 @@ def least_damping(
         When no link bends, or a range or the requirement is empty.
     """
     if not 0 < ratios[0] < ratios[1] < 1:
-        raise InputError(f"ratios: wanted a range in 0 to 1, came {ratios[0]:g} to {ratios[1]:g}")
+        raise InputError(f"ratios: expected a range in 0 to 1, got {ratios[0]:g} to {ratios[1]:g}")
     if not any(link.flexible for link in case.arm.links):
-        raise InputError(f"{case.arm.label}: damping: wanted a link that bends, came none")
+        raise InputError(f"{case.arm.label}: damping: expected a link that bends, got none")
     grid = [0.0, *log_grid(*ratios, _PER_DECADE)]
     found = first_to_bear(damped(case), grid, wanted)
     own = written_ratios(case.body)
@@ -140,10 +140,10 @@ def least_inertia(
     chosen = case.arm.joints if joints is None else tuple(joints)
     if not chosen or not set(chosen) <= set(case.arm.joints):
         came = ", ".join(chosen) or "none"
-        raise InputError(f"joints: wanted some of {', '.join(case.arm.joints)}, came {came}")
+        raise InputError(f"joints: expected some of {', '.join(case.arm.joints)}, got {came}")
     if not 0 < factors[0] < factors[1] < np.inf:
         came = f"{factors[0]:g} to {factors[1]:g}"
-        raise InputError(f"factors: wanted a range above 0, came {came}")
+        raise InputError(f"factors: expected a range above 0, got {came}")
     truth = case.truth
     M = truth.mass_matrix(truth.straight(make_reference(case.design).final))
     own = {

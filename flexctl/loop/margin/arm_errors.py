@@ -111,7 +111,7 @@ def add_arm_errors(
         When the law is sampled: within a sample such an error acts in another way.
     """
     if loop.sample_time:
-        raise InputError("errors of the arm: wanted a continuous law, came a sampled one")
+        raise InputError("errors of the arm: expected a continuous law, got a sampled one")
     alone = len(errors) == 1 and not len(loop.owner)
     factors = [_factors(plant, error, alone=alone) for error in errors]
     separable = [own for _, _, own in factors]

@@ -122,7 +122,7 @@ def fastest_second_loop(
         When there is no second loop, or the range or the requirement is empty.
     """
     if case.design.second_loop is None:
-        raise InputError(f"{case.design.label}: second_loop: wanted a table, came nothing")
+        raise InputError(f"{case.design.label}: second_loop: expected a table, got nothing")
     low, high = (10.0**power for power in powers)
     _check_range("powers", (low, high))
 
@@ -155,4 +155,4 @@ def with_effort(design: Design, factor: float) -> Design:
 
 def _check_range(name: str, span: tuple[float, float]) -> None:
     if not 0 < span[0] < span[1] < np.inf:
-        raise InputError(f"{name}: wanted a range above 0, came {span[0]:g} to {span[1]:g}")
+        raise InputError(f"{name}: expected a range above 0, got {span[0]:g} to {span[1]:g}")

@@ -45,9 +45,9 @@ class Case:
         """Refuse what has no margin."""
         if self.design.open_loop:
             came = self.design.method
-            raise InputError(f"{self.design.label}: wanted a design with feedback, came {came}")
+            raise InputError(f"{self.design.label}: expected a design with feedback, got {came}")
         if self.n_path < 0:
-            raise InputError(f"n_path: wanted no negative number of poses, came {self.n_path}")
+            raise InputError(f"n_path: expected no negative number of poses, got {self.n_path}")
 
     @property
     def believed(self) -> Arm:

@@ -87,7 +87,7 @@ def gain_chart(
     """
     if not 0 < span[0] < span[1] < np.inf or count < 2:
         came = f"{count} from {span[0]:g} to {span[1]:g}"
-        raise InputError(f"factors: wanted 2 or more in a range above 0, came {came}")
+        raise InputError(f"factors: expected 2 or more in a range above 0, got {came}")
     families, factors = gain_families(case), np.geomspace(*span, count)
 
     def at(Gp: float, Gv: float) -> Trial:
@@ -169,7 +169,7 @@ def damping_chart(
         When the ratios do not ascend within [0, 1).
     """
     if not len(ratios) or ratios[0] < 0 or ratios[-1] >= 1 or (np.diff(ratios) <= 0).any():
-        raise InputError(f"ratios: wanted some that ascend within 0 to 1, came {list(ratios)}")
+        raise InputError(f"ratios: expected some that ascend within 0 to 1, got {list(ratios)}")
     say = progress or (lambda _words: None)
     trials = []
     for told, unknown in (("known", False), ("unknown", True)):

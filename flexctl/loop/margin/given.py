@@ -41,12 +41,12 @@ def part_errors(plant: Plant, ratios: Mapping[str, float]) -> Array:
     known = {*parts, *(part.split(".")[0] for part in parts)}
     for name, ratio in ratios.items():
         if name not in known:
-            raise InputError(f"stiffness: wanted some of {', '.join(parts)}, came {name!r}")
+            raise InputError(f"stiffness: expected some of {', '.join(parts)}, got {name!r}")
         if not 0 < ratio < np.inf:
-            raise InputError(f"stiffness.{name}: wanted K_hat/K above 0, came {ratio:g}")
+            raise InputError(f"stiffness.{name}: expected K_hat/K above 0, got {ratio:g}")
     errors = np.array([_ratio(part, ratios) - 1 for part in parts])
     if not errors.any():
-        raise InputError("stiffness: wanted one ratio other than 1 at least, came none")
+        raise InputError("stiffness: expected one ratio other than 1 at least, got none")
     return errors
 
 

@@ -41,7 +41,7 @@ def close_wrong(
     """
     design = case.design
     if design.fast_loop and design.fast_loop.schedule:
-        raise InputError(f"{design.label}: wanted gains that do not follow the path, came others")
+        raise InputError(f"{design.label}: expected gains that do not follow the path, got others")
     held = Reference.model_validate(
         {"kind": "setpoint", "from": tuple(joints), "to": tuple(joints)}
     )
@@ -77,7 +77,7 @@ def run_along_mode(loop: ClosedLoop, value: complex) -> GrowthRun:
     """
     controller = loop.controller
     if controller.n_state:
-        raise InputError(f"{controller.design.label}: wanted a law without states, came one")
+        raise InputError(f"{controller.design.label}: expected a law without states, got one")
     joints = controller.reference.final
     linear = linearise_loop(loop, joints, float(controller.feedback is not None))
     values, W, V = eigenvectors(linear.A + linear.B @ linear.K)

@@ -71,7 +71,7 @@ class Interval:
         """Check that the ends enclose 0."""
         if not self.alpha_lower <= 0 <= self.alpha_upper:
             came = f"{self.alpha_lower:g} to {self.alpha_upper:g}"
-            raise InputError(f"interval: wanted one around 0, came {came}")
+            raise InputError(f"interval: expected one around 0, got {came}")
 
     @property
     def alpha_lower(self) -> float:

@@ -109,8 +109,9 @@ def factor_law(J: Law, groups: Sequence[ErrorGroup]) -> LawForm:
     off = _distance(J, J_0, groups, form)
     if not off <= _FORM:  # nor where it is no number
         raise ComputationError(
-            "errors: wanted a law whose derivatives hold no more than products of two compliances, "
-            f"came one that is off by {off:.1e} from that"
+            "errors: expected a law whose derivatives hold no more than "
+            "products of two compliances, "
+            f"got one that is off by {off:.1e} from that"
         )
     return form
 

@@ -69,7 +69,7 @@ def pull_out(
     """
     plant = loop.controller.plant
     if plant.stiffness_parts and not plant.unknown:
-        raise InputError("errors: wanted a controller of unknown stiffness, came a known one")
+        raise InputError("errors: expected a controller of unknown stiffness, got a known one")
     linear = linearise_loop(loop, joints, share)
     return pull_out_of(RestingLaw(loop, joints, share, linear), loop, linear, groups)
 

@@ -88,7 +88,7 @@ class PoseLoop:
         rate = "" if self.loop.sample_time else f" at {worst.real:.3g} 1/s"
         swing = f", swinging at {self.loop.frequency(worst):.4g} rad/s" if worst.imag else ""
         raise DesignError(
-            f"{self._asked}wanted a loop that is stable without an error of the stiffness, came "
+            f"{self._asked}expected a loop that is stable without an error of the stiffness, got "
             f"one in which {in_words(self.names.name(self.loop.A, worst))} grows{rate}{swing}"
         )
 

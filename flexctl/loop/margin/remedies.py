@@ -30,9 +30,9 @@ class Bias:
     def __post_init__(self) -> None:
         """Check that a positive stiffness is left, and what is borne."""
         if not self.bias > -1:
-            raise InputError(f"bias: wanted one above -1, came {self.bias:g}")
+            raise InputError(f"bias: expected one above -1, got {self.bias:g}")
         if not 0 <= self.tolerates <= 1:
-            raise InputError(f"tolerates: wanted one in 0 .. 1, came {self.tolerates:g}")
+            raise InputError(f"tolerates: expected one in 0 .. 1, got {self.tolerates:g}")
 
 
 def best_bias(intervals: Iterable[Interval | None]) -> Bias | None:

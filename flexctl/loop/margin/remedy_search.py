@@ -83,7 +83,7 @@ def find_remedies(
         When nothing is required.
     """
     if not 0 < wanted < float("inf"):
-        raise InputError(f"need: wanted an overestimate above 0, came {wanted:g}")
+        raise InputError(f"need: expected an overestimate above 0, got {wanted:g}")
     say = progress or (lambda _words: None)
     say("remedies: underestimating on purpose")
     bias = bias_for(margin_intervals(found), wanted)

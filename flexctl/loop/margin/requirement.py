@@ -161,7 +161,7 @@ def first_to_bear(
     """
     if not wanted > 0 or not len(grid):
         came = f"{wanted:g} and {len(grid)} values"
-        raise InputError(f"required margin: wanted one above 0 and values to try, came {came}")
+        raise InputError(f"required margin: expected one above 0 and values to try, got {came}")
     return _Search(variants=variants, wanted=wanted).through(tuple(map(float, grid)), own)
 
 

@@ -58,7 +58,7 @@ def structured_loop(
         if kind in errors:
             there = find(closed.truth, linear, errors[kind])
             if not there:
-                raise InputError(f"errors.{kind}: wanted an arm with {kind}, came one without")
+                raise InputError(f"errors.{kind}: expected an arm with {kind}, got one without")
             own += there
     return add_arm_errors(found, linear, own) if own else found
 
@@ -71,16 +71,16 @@ def _groups(closed: ClosedLoop, errors: Mapping[str, float]) -> tuple[ErrorGroup
 
 
 def check_errors(errors: Mapping[str, float]) -> None:
-    """Refuse errors that are unknown or contradict each other, with what was wanted."""
+    """Refuse errors that are unknown or contradict each other, with what was expected."""
     unknown = [name for name in errors if name not in ERRORS]
     if unknown or not errors:
         came = ", ".join(unknown) or "none"
-        raise InputError(f"errors: wanted some of {', '.join(ERRORS)}, came {came}")
+        raise InputError(f"errors: expected some of {', '.join(ERRORS)}, got {came}")
     if "modes" in errors and "links" in errors:
-        raise InputError("errors: wanted modes or links, came both, though links hold their modes")
+        raise InputError("errors: expected modes or links, got both, though links hold their modes")
     for name, size in errors.items():
         if not 0 < size < np.inf:
-            raise InputError(f"errors.{name}: wanted a size above 0, came {size:g}")
+            raise InputError(f"errors.{name}: expected a size above 0, got {size:g}")
 
 
 def bound_errors(
@@ -149,6 +149,6 @@ def worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, 
     size = errors.get("modes", errors.get("links"))
     if size is None or len(errors) > 1:
         wanted, came = "errors of modes or of links alone, to be run", ", ".join(errors)
-        raise InputError(f"run: wanted {wanted}, came {came}")
+        raise InputError(f"run: expected {wanted}, got {came}")
     deltas = zip(worst.names, worst.delta.tolist(), strict=True)
     return {name: max(_BEYOND * delta * size, _LEAST_LEFT) for name, delta in deltas}

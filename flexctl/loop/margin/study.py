@@ -250,7 +250,7 @@ class _Study:
         limit: float,
         run: bool,
     ) -> tuple[StructuredAt, ...]:
-        """Bound independent errors at the judged pose, and at the worst one of the motion.
+        """Bound independent errors at the judged pose, and where the motion tolerates least.
 
         Nowhere if there are none: where only the stiffness may be wrong, and the law computes with
         none. At two poses the first may take half of the `limit` [s], runs not counted.
@@ -269,7 +269,7 @@ class _Study:
         if worst:
             joints = closed.controller.reference.sample(np.array([worst.t]))[0][:, 0]
             lost = any(pose.interval is None for pose in path)
-            where = f"the worst {'stable ' * lost}pose of the motion"
+            where = f"the {'stable ' * lost}pose of the motion with the least stiffness margin"
             deadline = Deadline.within(left)
             found.append(
                 at(loop_at(closed, joints, 0.0), t=worst.t, where=where, deadline=deadline)

@@ -74,7 +74,7 @@ def smallest_bound(pencil: Pencil) -> Crossing | None:
     """
     why = everywhere(pencil) or obstacle(pencil)
     if why is not None:
-        raise DesignError(f"separation bound: wanted two stable subsystems, came {why}")
+        raise DesignError(f"separation bound: expected two stable subsystems, got {why}")
     crossings = _crossings(pencil)
     probes = _probes(pencil, crossings)
     _count_unstable(pencil, crossings, probes[:2] if crossings else probes)
@@ -85,11 +85,11 @@ def _crossings(pencil: Pencil) -> tuple[Crossing, ...]:
     """Verify the candidates of the exact problem."""
     always = everywhere(pencil)
     if always is not None:
-        raise DesignError(f"crossings: wanted a loop that sigma decides, came one {always}")
+        raise DesignError(f"crossings: expected a loop that sigma decides, got one {always}")
     size = problem_size(pencil)
     if size > LARGEST:
         wanted = f"at most {LARGEST} unknowns"
-        raise InputError(f"crossings: wanted {wanted}, came {size}; bisect_bound takes more")
+        raise InputError(f"crossings: expected {wanted}, got {size}; bisect_bound takes more")
     return verify(pencil, candidates(pencil).tolist())
 
 
@@ -114,11 +114,13 @@ def bisect_bound(
     """
     low, high = checks.positive("low", low), checks.positive("high", high)
     if not low < high or per_decade < 1:
-        raise InputError(f"range: wanted low < high, came {low:g} to {high:g}, {per_decade} points")
+        raise InputError(
+            f"range: expected low < high, got {low:g} to {high:g}, {per_decade} points"
+        )
     if stable(pencil, low) is not True:
         worst = poles(pencil, low)
         came = f"eigenvalue {_shown(worst[worst.real.argmax()])}"
-        raise DesignError(f"low: wanted a loop that is stable at {low:g}, came {came}")
+        raise DesignError(f"low: expected a loop that is stable at {low:g}, got {came}")
     grid = np.geomspace(low, high, 2 + int(per_decade * np.log10(high / low)))
     bracket = next((ab for ab in pairwise(grid.tolist()) if _abscissa(pencil, ab[1]) >= 0), None)
     return None if bracket is None else _narrow(pencil, *bracket)
@@ -135,7 +137,7 @@ def _narrow(pencil: Pencil, low: float, high: float) -> Crossing:
     found = verify(pencil, [sigma])
     if not found:
         what = f"an eigenvalue on the axis at sigma = {sigma:.6g}"
-        raise ComputationError(f"bound: wanted {what}, came none")
+        raise ComputationError(f"bound: expected {what}, got none")
     return min(found, key=lambda crossing: abs(crossing.sigma - sigma))
 
 
@@ -224,7 +226,7 @@ def _count_unstable(pencil: Pencil, crossings: Sequence[Crossing], probes: Seque
         wanted = counts[0][1] - counts[0][2] + change
         if count != wanted:
             raise ComputationError(
-                f"crossings: wanted {wanted} unstable eigenvalues at sigma = {sigma:.6g}, came "
+                f"crossings: expected {wanted} unstable eigenvalues at sigma = {sigma:.6g}, got "
                 f"{count}: the exact problem is too ill-conditioned; bisect_bound does without it"
             )
 

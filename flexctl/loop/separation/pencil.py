@@ -50,23 +50,23 @@ class Pencil:
     def __post_init__(self) -> None:
         """Check sizes, and that E has the form that makes the first states slow."""
         if not self.A or not self.E:
-            raise InputError("pencil: wanted a coefficient of E and of A at least, came none")
+            raise InputError("pencil: expected a coefficient of E and of A at least, got none")
         size = len(checks.square("A[0]", self.A[0]))
         for name in ("E", "A"):
             for k, part in enumerate(getattr(self, name)):
                 checks.square(f"{name}[{k}]", part, size)
         if not 1 <= self.slow <= size:
-            raise InputError(f"slow: wanted 1 to {size} states, came {self.slow}")
+            raise InputError(f"slow: expected 1 to {size} states, got {self.slow}")
         self._check_form()
 
     def _check_form(self) -> None:
         s, E_0 = self.slow, self.E[0]
         if E_0[s:].any() or E_0[:s, s:].any():
-            raise InputError("E[0]: wanted zeros outside the slow block, came other entries")
+            raise InputError("E[0]: expected zeros outside the slow block, got other entries")
         if not regular(E_0[:s, :s]):
-            raise InputError("E[0]: wanted a regular slow block, came a singular one")
+            raise InputError("E[0]: expected a regular slow block, got a singular one")
         if s < self.size and (len(self.E) < 2 or not regular(self.E[1][s:, s:])):
-            raise InputError("E[1]: wanted a regular fast block, came a singular one")
+            raise InputError("E[1]: expected a regular fast block, got a singular one")
 
     @property
     def size(self) -> int:

@@ -56,10 +56,10 @@ class Bound:
     def __post_init__(self) -> None:
         """Check that s_star is a bound, and that it says why where no stiffness helps."""
         if not self.s_star >= 0:  # NaN neither
-            raise InputError(f"s_star: wanted a factor of 0 or more, came {self.s_star}")
+            raise InputError(f"s_star: expected a factor of 0 or more, got {self.s_star}")
         if bool(self.why) != np.isinf(self.s_star):
             wanted = "a reason exactly where no stiffness helps"
-            raise InputError(f"why: wanted {wanted}, came {self.why!r} at s* = {self.s_star:g}")
+            raise InputError(f"why: expected {wanted}, got {self.why!r} at s* = {self.s_star:g}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class Spectra:
         edges = np.array(self.ranges or ()).ravel()
         for name, values in (("s", s), ("ranges", edges)):
             if len(values) and (values[0] < 0 or (np.diff(values) < 0).any()):
-                raise InputError(f"{name}: wanted ascending stiffness factors, came {values}")
+                raise InputError(f"{name}: expected ascending stiffness factors, got {values}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +133,7 @@ class Separation:
         checks.positive("epsilon", self.epsilon)
         for name, bounds in (("path", self.path), ("orders", self.orders)):
             if not bounds:
-                raise InputError(f"{name}: wanted one bound at least, came none")
+                raise InputError(f"{name}: expected one bound at least, got none")
 
     @property
     def worst(self) -> Bound:

@@ -61,7 +61,7 @@ def separate_loop(loop: ClosedLoop, joints: Array, fixed_damping: FixedDamping =
     require_composite(loop.controller.design)
     why = why_not_exact(loop)
     if why:
-        raise InputError(f"{loop.controller.design.label}: wanted a loop without {why}, came one")
+        raise InputError(f"{loop.controller.design.label}: expected a loop without {why}, got one")
     scales = separate_time_scales(loop.truth, joints, loop.controller.design.slow_angle)
     feedback, n = linearise_loop(loop, joints, 0.0).feedback, loop.truth.n
     law = (feedback[:, :n] @ scales.T, feedback[:, n:] @ scales.T)
@@ -110,7 +110,7 @@ def require_composite(design: Design) -> None:
     """Refuse a design that has no two time scales."""
     if design.method != "composite":
         raise InputError(
-            f"{design.label}: method: wanted composite, the one with two time scales, came "
+            f"{design.label}: method: expected composite, the one with two time scales, got "
             f"{design.method}"
         )
 

@@ -104,7 +104,7 @@ def follow(
 def _checked(grid: Array) -> Array:
     grid = checks.finite("grid", grid)
     if grid.ndim != 1 or len(grid) < 2 or not (np.diff(grid) > 0).all():
-        raise InputError(f"grid: wanted at least two ascending parameters, came {grid}")
+        raise InputError(f"grid: expected at least two ascending parameters, got {grid}")
     return grid
 
 
@@ -124,7 +124,7 @@ class _Family:
         raw = {float(s): checks.square(f"A({s:.6g})", function(float(s))) for s in grid}
         sizes = {A.shape for A in raw.values()}
         if len(sizes) > 1:
-            raise InputError(f"family: wanted matrices of one size, came {sorted(sizes)}")
+            raise InputError(f"family: expected matrices of one size, got {sorted(sizes)}")
         greatest = np.max(np.abs(list(raw.values())), axis=0)
         _, (scale, _) = scipy.linalg.matrix_balance(greatest, permute=False, separate=True)
         known = {s: A * scale / scale[:, None] for s, A in raw.items()}

@@ -120,7 +120,7 @@ def _moving(
 ) -> Source:
     if closed.controller.sample_time is not None:
         name = closed.controller.design.label
-        raise InputError(f"{name}: wanted a continuous law, which alone has a Jacobian in motion")
+        raise InputError(f"{name}: expected a continuous law, which alone has a Jacobian in motion")
     size = 2 * closed.truth.n + closed.controller.n_state
 
     def joints(t: float) -> Array:

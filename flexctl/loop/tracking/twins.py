@@ -57,9 +57,9 @@ def find_alike(first: Tracked, second: Tracked) -> tuple[Twin, ...]:
         When the grids differ, or fields were not kept.
     """
     if not np.array_equal(first.s, second.s):
-        raise InputError("find_alike: wanted the same values of the parameter, came others")
+        raise InputError("find_alike: expected the same values of the parameter, got others")
     if first.fields is None or second.fields is None:
-        raise InputError("find_alike: wanted branches with their fields, came some without")
+        raise InputError("find_alike: expected branches with their fields, got some without")
     index = np.full((len(first.s), len(first.branches)), -1)
     likeness = np.zeros(index.shape)
     for k in range(len(first.s)):

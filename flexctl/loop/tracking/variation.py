@@ -144,6 +144,6 @@ def with_value(design: Design, key: str, value: float) -> Design:
     for name in above:
         inner = inner.get(name) if isinstance(inner, dict) else None
     if not isinstance(inner, dict):
-        raise InputError(f"{design.label}: {key}: wanted a table {'.'.join(above)}, came nothing")
+        raise InputError(f"{design.label}: {key}: expected a table {'.'.join(above)}, got nothing")
     inner[last] = float(value)
     return build_file(Design, table, design.name, design.path)

@@ -27,7 +27,7 @@ def bilinear(loop: UncertainLoop, sample_time: float) -> UncertainLoop:
     A, U, V = loop.A * scale / scale[:, None], loop.U / scale[:, None], loop.V * scale
     plus = A + identity
     if 1 / np.linalg.cond(plus) < np.finfo(float).eps:
-        raise ComputationError("sampled loop: wanted no multiplier -1, came one: it alternates")
+        raise ComputationError("sampled loop: expected no multiplier -1, got one: it alternates")
     from_U = np.linalg.solve(plus, U)
     return replace(
         loop,

@@ -64,7 +64,7 @@ def balanced(loop: UncertainLoop) -> UncertainLoop:
     """
     if len(loop.parameters) != 1:
         wanted = "a loop of one error (UncertainLoop.along)"
-        raise InputError(f"parameters: wanted {wanted}, came {len(loop.parameters)}")
+        raise InputError(f"parameters: expected {wanted}, got {len(loop.parameters)}")
     size = np.abs(loop.A) + np.abs(loop.U) @ np.abs(loop.V)
     _, (scale, _) = scipy.linalg.matrix_balance(size, permute=False, separate=True)
     A = loop.A / scale[:, None] * scale
@@ -139,7 +139,7 @@ def _deflated(loop: UncertainLoop, fixed: ComplexArray) -> UncertainLoop:
     left, right = (_real_span(vectors[:, chosen]) for vectors in (W, R))
     if np.linalg.cond(left.T @ right) > 1 / _CLUSTER:
         came = f"one that grows with time for every error, near {np.abs(fixed).min():.4g}j"
-        raise DesignError(f"fixed eigenvalues: wanted a bounded motion, came {came}")
+        raise DesignError(f"fixed eigenvalues: expected a bounded motion, got {came}")
     gone, kept, basis = _complement(left)
     U = there.U - right @ np.linalg.solve(left.T @ right, left.T @ there.U)
     reduced = UncertainLoop(

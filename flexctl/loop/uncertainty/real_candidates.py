@@ -85,7 +85,7 @@ def _check_sums(values: Array) -> None:
     if close.any():
         worst = values[i[close][0]]
         came = f"two that add up to zero for every error, near +-({worst:.4g})"
-        raise DesignError(f"crossings: wanted eigenvalues that the error decides, came {came}")
+        raise DesignError(f"crossings: expected eigenvalues that the error decides, got {came}")
 
 
 def sum_problem(A: Array, U: Array, V: Array, D: Array) -> Array:

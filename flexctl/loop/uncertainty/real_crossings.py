@@ -120,7 +120,7 @@ def stable_interval(loop: UncertainLoop) -> StableInterval:
     if problem.unstable(0.0)[0]:
         values = problem.loop.poles(np.zeros(1))
         came = f"eigenvalue {values[values.real.argmax()]:.4g}"
-        raise DesignError(f"stable interval: wanted a loop that is stable without error, {came}")
+        raise DesignError(f"stable interval: expected a loop that is stable without error, {came}")
     at_lower, below = _end(problem, -1.0)
     at_upper, above = _end(problem, 1.0)
     return StableInterval(
@@ -211,7 +211,7 @@ def _proved(
         crossings = _distinct([*crossings, *_closer(problem, *bracket)])
     a, b = bracket or (low, high)
     raise ComputationError(
-        f"crossings: wanted unstable eigenvalues that change as they say, came {counts[a][0]} at "
+        f"crossings: expected unstable eigenvalues that change as they say, got {counts[a][0]} at "
         f"{a:.6g} and {counts[b][0]} at {b:.6g}: the exact problem is too ill-conditioned there"
     )
 

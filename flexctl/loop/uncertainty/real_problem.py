@@ -172,7 +172,7 @@ def prepare(loop: UncertainLoop, low: float, high: float) -> Problem:
     error = loop.parameters[0]
     low, high = float(max(low, error.lowest)), float(min(high, error.highest))
     if not low < high:
-        raise InputError(f"range: wanted low < high, came {low:g} to {high:g}")
+        raise InputError(f"range: expected low < high, got {low:g} to {high:g}")
     return Problem(loop=reduced, fixed=fixed, low=low, high=high)
 
 
@@ -251,7 +251,7 @@ def _beside_zero(loop: UncertainLoop, value: complex, rate: complex) -> Marginal
         if below and above:
             return Marginal(value=value, rate=rate, below=below > 0, above=above > 0)
     what = f"eigenvalue {value:.4g} to leave the axis with the error"
-    raise DesignError(f"marginal loop: wanted {what}, came none that round-off can tell")
+    raise DesignError(f"marginal loop: expected {what}, got none that round-off can tell")
 
 
 def _real_part_near(loop: UncertainLoop, value: complex, delta: float) -> float:

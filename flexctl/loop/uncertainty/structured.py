@@ -251,8 +251,8 @@ def _blocks(loop: UncertainLoop, kinds: Sequence[str] | None) -> tuple[Block, ..
     kinds = ("real",) * len(loop.parameters) if kinds is None else tuple(kinds)
     if len(kinds) != len(loop.parameters) or not set(kinds) <= set(KINDS):
         raise InputError(
-            f"kinds: wanted one of {', '.join(KINDS)} for each of {len(loop.parameters)} "
-            f"parameters, came {kinds}"
+            f"kinds: expected one of {', '.join(KINDS)} for each of {len(loop.parameters)} "
+            f"parameters, got {kinds}"
         )
     first = np.concatenate([[0], np.cumsum([p.size for p in loop.parameters])])
     return tuple(

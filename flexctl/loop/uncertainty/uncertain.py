@@ -124,7 +124,7 @@ class UncertainLoop:
         checks.shape("direction", direction, (len(self.parameters),))
         kept = direction[self.owner] != 0
         if not kept.any():
-            raise InputError("direction: wanted one error other than zero at least, came none")
+            raise InputError("direction: expected one error other than zero at least, got none")
         d = direction[self.owner][kept]
         lows, highs = zip(*map(Parameter.times, self.parameters, direction), strict=True)
         one = Parameter(name=name, size=len(d), lowest=max(lows), highest=min(highs))

@@ -141,7 +141,9 @@ def require_stable(loop: UncertainLoop) -> None:
     """
     growth = float(_growths(loop, np.zeros((1, len(loop.parameters))))[0])
     if growth >= 0:
-        raise InputError(f"loop: wanted stable without errors, came a pole of real part {growth:g}")
+        raise InputError(
+            f"loop: expected stable without errors, got a pole of real part {growth:g}"
+        )
 
 
 def _smallest(loop: UncertainLoop, known: Array) -> _Best:

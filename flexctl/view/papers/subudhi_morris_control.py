@@ -48,7 +48,7 @@ def run_of(design: str) -> Trajectory:
     """Return the run of a design that has one."""
     run = judged(design).trajectory
     if run is None:
-        raise FlexctlError(f"{design} on {FLEXIBLE}: wanted a run, came {judged(design).failed}")
+        raise FlexctlError(f"{design} on {FLEXIBLE}: expected a run, got {judged(design).failed}")
     return run
 
 
@@ -85,7 +85,7 @@ def stable_shares(scaled: bool, modes: Literal["tip", "mass"] | None) -> tuple[f
     """
     design = load_design(PRINTED)
     if design.fast_loop is None:
-        raise FlexctlError(f"{PRINTED}: wanted a fast loop, came none")
+        raise FlexctlError(f"{PRINTED}: expected a fast loop, got none")
     loop = design.fast_loop.model_copy(update={"scaled": scaled, "modes": modes})
     feedback = make_fast_loop(plant(), design, loop, make_reference(design))
     scales, size, gains = feedback.scales, np.abs(feedback.at(1.0)), design.joint_gains
