@@ -70,6 +70,11 @@ class CutLoop:
     def _response(self) -> Response:
         return frequency_response(self.gains)
 
+    @property
+    def decays(self) -> bool:
+        """Whether all poles of S, as they are computed for it, lie left of the axis."""
+        return bool((self._response.poles.real < 0).all())
+
     def sensitivity(self, w: Array) -> ComplexArray:
         """S (K, m, m) at frequencies w (K,) [rad/s], of a sampled loop at exp(j w T)."""
         T = self.sample_time

@@ -11,7 +11,7 @@ import numpy as np
 
 from flexctl.catalogue import Design
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, DesignError, InputError, RunError
+from flexctl.errors import ComputationError, FlexctlError, InputError, RunError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.margin.stiffness_tolerance import StiffnessTolerance, judge_stiffness
 from flexctl.loop.margins import Margins, find_margins
@@ -216,10 +216,10 @@ class _Found:
         """Find a metric; None where its computation fails, which is noted."""
         try:
             return find()
-        except (ComputationError, DesignError, ArithmeticError, np.linalg.LinAlgError) as error:
+        except FlexctlError as error:
             self.missing[metric] = str(error)
-        except ValueError as error:  # of a library: its words alone say too little
-            self.missing[metric] = f"the computation failed: {error}"
+        except (ArithmeticError, ValueError) as error:
+            self.missing[metric] = _why_it_failed(error)
         return None
 
     def evaluation(self, *, further: Sequence[str] = (), **found: Any) -> Evaluation:
@@ -241,6 +241,18 @@ def require_motion(design: Design) -> None:
             f"{design.label}: reference: expected a motion, to judge by, got torques "
             "(flexctl simulate runs them)"
         )
+
+
+def _why_it_failed(error: Exception) -> str:
+    """Say in a sentence what a library says in two words; those stay, in brackets."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, np.linalg.LinAlgError):
+        why = "its equations cannot be solved in double precision"
+    elif isinstance(error, ArithmeticError):
+        why = "a number leaves the range of double precision"
+    else:
+        why = "a method of a library refuses its numbers"
+    return f"the computation failed: {why} ({words})"
 
 
 def _sample_times(loop: ClosedLoop) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexctl.checks import Array
+from flexctl.errors import ComputationError
 from flexctl.loop.cut import CutLoop, cut_loop
 from flexctl.loop.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.loop.disk_margin import disk_margin
@@ -70,9 +71,15 @@ def find_margins(loop: LinearLoop) -> Margins:
     Raises
     ------
     ComputationError
-        Where a sampled loop has a multiplier -1, which is not stable.
+        Where an eigenvalue does not decay, or is too slow beside the others for double precision
+        to tell; where a sampled loop has a multiplier -1, which is not stable.
     """
     cut = cut_loop(loop)
+    if not cut.decays:
+        raise ComputationError(
+            "margins: expected eigenvalues that all decay, got one that does not, or so slowly "
+            "beside the fastest that double precision cannot tell"
+        )
     gains = np.array([_gain(cut, j) for j in range(cut.m)]).reshape(-1, 2)
     places = [unit_gain(cut, [j]) for j in range(cut.m)]
     disk, at = disk_margin(cut)

@@ -209,6 +209,31 @@ def test_a_part_that_cannot_be_computed_is_named(judged, part, metric, lost):
     assert found.failed is None
 
 
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (
+            np.linalg.LinAlgError("Singular matrix"),
+            "its equations cannot be solved in double precision (Singular matrix)",
+        ),
+        (
+            ZeroDivisionError("division\nby zero"),
+            "a number leaves the range of double precision (division by zero)",
+        ),
+        (OverflowError(), "a number leaves the range of double precision (OverflowError)"),
+        (
+            ValueError("array must not contain infs"),
+            "a method of a library refuses its numbers (array must not contain infs)",
+        ),
+        (DesignError("no gains"), None),
+    ],
+)
+def test_what_a_library_says_in_two_words_becomes_a_sentence(judged, error, why):
+    found = judged(find_margins=error)
+    expected = f"the computation failed: {why}" if why else "no gains"
+    assert found.not_computed == {"margins": expected}
+
+
 @pytest.mark.parametrize("stable", ["marginal", False])
 def test_only_a_stable_loop_has_margins(judged, stable):
     assert set(PARTS) - known(judged(stable=stable)) == {"margins", "min_sampling_rate"}

@@ -10,6 +10,7 @@ import pytest
 import scipy.linalg
 import scipy.optimize
 
+from flexctl.errors import ComputationError
 from flexctl.loop import (
     Margins,
     find_margins,
@@ -321,6 +322,26 @@ def test_an_undamped_mode_is_no_pole_to_fall_upon(make):
     margins = find_margins(loop)
     assert 0 < margins.disk < 2
     assert margins.common_delay_seconds > 0
+
+
+# held by no gain, and by one of 1e-12 beside a spring of 1e12 between rotor and link: its double
+# eigenvalue at zero is moved by more than that by the spring's last digit
+@pytest.mark.parametrize(
+    "loop",
+    [
+        (np.eye(1), [[0]], [[0]], [[0]], [[-1]]),
+        (
+            np.eye(2),
+            1e3 * np.array([[1, -1], [-1, 1]]),
+            1e12 * np.array([[1, -1], [-1, 1]]),
+            [[-1e-12, 0]],
+            [[-1e-12, 0]],
+        ),
+    ],
+)
+def test_a_loop_that_does_not_decay_has_no_margins(make, loop):
+    with pytest.raises(ComputationError, match="margins: expected eigenvalues that all decay, got"):
+        find_margins(make["linear"](*loop))
 
 
 def test_an_actuator_without_use_has_no_margin_of_round_off(make):

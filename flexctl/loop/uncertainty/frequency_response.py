@@ -32,14 +32,19 @@ class Response:
     right: ComplexArray
 
     @property
+    def poles(self) -> ComplexArray:
+        """Poles (N,)."""
+        return np.diag(self.T)
+
+    @property
     def fastest(self) -> float:
         """Largest size of a pole."""
-        return float(np.abs(np.diag(self.T)).max())
+        return float(np.abs(self.poles).max())
 
     @property
     def slowest(self) -> float:
         """Smallest size of a pole."""
-        return float(np.abs(np.diag(self.T)).min())
+        return float(np.abs(self.poles).min())
 
     def __call__(self, w: Array) -> ComplexArray:
         """M (K, r, r) at frequencies w (K,), in the units of A, infinity allowed."""
