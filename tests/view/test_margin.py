@@ -546,6 +546,44 @@ def test_the_table_says_what_is_found(changes, words):
     assert words in " ".join(tabled(margin(**changes)).split())
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {},
+            "Independent errors at the final pose: all of modes +-15 % together are tolerated; the "
+            "worst case found is link2's first mode in y -20 %, link1's first mode in y +10 %: "
+            "loses link2's first mode in y at 20 rad/s.",
+        ),
+        ({"worst_case": None}, "all of modes +-15 % together are tolerated."),
+        ({"proven": False}, "together are tolerated (not proven); the worst"),
+        (
+            {"guaranteed_fraction": 0.0, "stopped": "the 2 s were over", "worst_case": None},
+            "at the final pose: no bound was found, as the 2 s were over (--time-limit).",
+        ),
+    ],
+)
+def test_the_verdict_answers_for_independent_errors(changes, words):
+    assert words in said(margin(structured=(independent(**changes),)))
+    assert words in said(replace(margin(structured=(independent(**changes),)), exact=NO_STIFFNESS))
+
+
+@pytest.mark.parametrize(
+    ("ends", "words"),
+    [
+        ("fold", "-20 %: the equilibrium ends, by link2's first mode in y."),
+        ("torque", "-20 %: at the torque limit of link2's first mode in y, which no longer holds"),
+    ],
+)
+def test_the_verdict_says_what_ends_an_equilibrium(ends, words):
+    at = replace(independent({"payload": 1.0}), ends=ends, worst_errors={"payload": -0.2})
+    found = said(margin(structured=(at,)))
+    assert "payload +-15 % is tolerated; the worst case found is payload " + words in found
+
+
+NO_STIFFNESS = Interval(lower=None, upper=None)
+
+
 @pytest.mark.parametrize("proven", [True, False])
 def test_only_what_is_proven_is_called_so(proven):
     interval = Interval(lower=BELOW, upper=FLUTTER, unknowns=8, proven=proven)
