@@ -31,6 +31,7 @@ from flexctl.view.request import basis_words
 from flexctl.view.tables import literal, number, plain_table
 
 _N_RATES = 6  # rows
+_NO_ERROR = 1e-9  # round-off of a search
 _N_ERRORS = 8
 
 
@@ -181,10 +182,12 @@ def _independent(at: StructuredAt) -> Table:
         table.add_row(why if undamped else "none found that is physical", "-")
         return table
     errors = sorted(at.worst_errors.items(), key=_size, reverse=True)
-    for name, error in errors[:_N_ERRORS]:
+    shown = [error for error in errors[:_N_ERRORS] if _size(error) > _NO_ERROR]
+    for name, error in shown:
         table.add_row(literal(in_words(name)), f"{100 * error:+.3g} %")
-    if len(errors) > _N_ERRORS:
-        table.add_row(f"{len(errors) - _N_ERRORS} more, none larger", "")
+    if more := len(errors) - len(shown):
+        cut = len(shown) == _N_ERRORS
+        table.add_row(*((f"{more} more, none larger", "") if cut else ("all others", "0 %")))
     verified = "verified by eigenvalues" if worst.verified else "not verified"
     if at.run:
         rates = f"{at.run.rate:.4g} 1/s, linear {at.run.eigenvalue.real:.4g} 1/s"

@@ -15,7 +15,6 @@ from flexctl.view.request import basis_words
 
 ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may leave out all
 _LARGE = 1e6
-_FEW = 3  # errors of a worst case that a sentence names
 _LESS = 0.98  # of another margin: the difference is worth a word
 
 
@@ -136,25 +135,19 @@ def _said(found: Margin, where: str, advice: str) -> str:
 
 
 def _independent(found: Margin) -> str:
-    """Say what was found of independent errors, and the worst case of them."""
-    return "".join(f" {_briefly(at)}{_worst_case(at)}." for at in found.structured)
+    """Say what independent errors are tolerated; how that is known stands in the table."""
+    known = [at for at in found.structured if at.found.guaranteed_fraction or not at.found.stopped]
+    places = [f"{', '.join(map(range_words, at.guaranteed))} {_where(at)}" for at in known]
+    said = f" Independent errors tolerated: {'; '.join(places)}." if places else ""
+    lost = "".join(f" {bound_words(at)}." for at in found.structured if at not in known)
+    return said + lost
 
 
-def _briefly(at: StructuredAt) -> str:
-    """Say what independent errors may be; how that is known stands in the table."""
-    if at.found.stopped and not at.found.guaranteed_fraction:
-        return bound_words(at)
-    proof = "" if at.found.proven else " (not proven)"
-    return f"Independent errors at {at.where}: {tolerated(at)}{proof}"
-
-
-def _worst_case(at: StructuredAt) -> str:
-    if at.found.worst_case is None:
-        return ""
-    errors = sorted(at.worst_errors.items(), key=lambda error: -abs(error[1]))
-    named = [f"{in_words(name)} {100 * error:+.3g} %" for name, error in errors[:_FEW]]
-    more = ["others, none larger"] if len(errors) > _FEW else []
-    return f"; the worst case found is {', '.join([*named, *more])}: {lost_words(at)}"
+def _where(at: StructuredAt) -> str:
+    """Name the pose, and say what is special about the bound."""
+    ends = {"fold": "beyond, the equilibrium ends", "torque": "beyond, a torque limit is reached"}
+    about = [*([] if at.found.proven else ["not proven"]), *([ends[at.ends]] if at.ends else [])]
+    return f"at {at.where}" + (f" ({'; '.join(about)})" if about else "")
 
 
 def _no_stiffness(found: Margin) -> bool:
