@@ -336,8 +336,7 @@ def decay(s: Subject, at: Rest, mode: Mode, T: float, amplitude: float) -> float
     """Rate [1/s] at which the share of a mode changes in a run of T seconds, or why not."""
     n, period = s.held.n, s.loop.controller.sample_time
     N = 2 * n + s.held.n_z
-    shape = mode.right[:N] / mode.right[np.abs(mode.right[:N]).argmax()]
-    begun = small(s, at, shape.real, amplitude)
+    begun = small(s, at, mode.right[:N], amplitude)
     start = (at.q + begun[:n], begun[n : 2 * n], at.z + begun[2 * n :])
     times, acts = sampled_times(s, T) if period else (np.linspace(0, T, 61), np.zeros(0))
     every = np.union1d(times, acts)
@@ -381,16 +380,18 @@ def on_their_way(s: Subject, states: np.ndarray, torques: np.ndarray) -> np.ndar
 
 
 def small(s: Subject, at: Rest, x: np.ndarray, amplitude: float) -> np.ndarray:
-    """Scale a deviation so that the tip moves by a share of the reach, and nothing by much more."""
+    """Scale a complex deviation (N,) so that the tip moves by a share of the reach over a period.
+
+    Nothing else moves by much more. Its phase is that at which what moves most is farthest out:
+    where all pass through the rest a mode of 600 rad/s has its rates, and no amplitude is small.
+    """
     n = s.held.n
-    moved = [float(np.linalg.norm(s.truth.tip_jacobian(at.q) @ x[:n]))]
     estimate = x[2 * n + s.loop.controller.n_integral :]
-    moved += [
-        0.1 * np.abs(x[:n]).max(),
-        0.1 * np.abs(estimate[: len(estimate) // 2]).max(initial=0.0),
-    ]
-    size = max(moved)
-    return x * amplitude * reach(s.truth, at.q) / (size if size else np.abs(x).max())
+    tip = s.truth.tip_jacobian(at.q) @ x[:n]
+    along = tip[np.abs(tip).argmax()] * np.linalg.norm(tip) / max(np.abs(tip).max(), 1e-300)
+    moved = np.concatenate([[along], 0.1 * x[:n], 0.1 * estimate[: len(estimate) // 2]])
+    most = moved[np.abs(moved).argmax()] or x[np.abs(x).argmax()]
+    return np.real(x / most) * amplitude * reach(s.truth, at.q)
 
 
 # Stiffness margins
@@ -465,10 +466,10 @@ def check_links(s: Subject) -> None:
     index = np.array([owners.index(name.split(".")[0]) for name in names])
     found = margin.structured[0].found
 
-    def grows(by_owner: np.ndarray) -> float:
-        return growth(rebuilt(s, np.maximum(by_owner, LEAST_LEFT)[index]), s.rest)
+    def made(by_owner: np.ndarray) -> Held:
+        return rebuilt(s, np.maximum(by_owner, LEAST_LEFT)[index])
 
-    bounds(s, "links", found, len(owners), grows)
+    bounds(s, "links", found, len(owners), made)
 
 
 def check_payload(s: Subject) -> None:
@@ -480,10 +481,9 @@ def check_payload(s: Subject) -> None:
         bounds(s, "payload", margin.structured[0].found, 1, lambda x: loaded(s, float(x[0])))
 
 
-def loaded(s: Subject, error: float) -> float:
-    """Abscissa [1/s] where the arm carries (1 + error) times its payload."""
-    held = Held(close_around(s.loop.controller, with_payload(s.truth, error)))
-    return growth(held, s.rest)
+def loaded(s: Subject, error: float) -> Held:
+    """The loop where the arm carries (1 + error) times its payload."""
+    return Held(close_around(s.loop.controller, with_payload(s.truth, error)))
 
 
 def with_payload(truth, error: float):
@@ -494,13 +494,13 @@ def with_payload(truth, error: float):
     return replace(truth, arm=truth.arm.model_copy(update={"payload": changed}))
 
 
-def bounds(s: Subject, kind: str, found, count: int, grows: Callable) -> None:
+def bounds(s: Subject, kind: str, found, count: int, made: Callable) -> None:
     """Check a guaranteed fraction at corners of the box and the worst case beyond it."""
     fraction = INSIDE * found.guaranteed_fraction
     corners = np.array(
         list(itertools.islice(itertools.product((-1.0, 1.0), repeat=count), CORNERS))
     )
-    worst = max(grows(fraction * corner) for corner in corners)
+    worst = max(followed(s, made, fraction * corner, grows=False) for corner in corners)
     s.report.counts[f"bounds of {kind}"] += 1
     if not found.proven:
         s.report.counts[f"bounds of {kind} not proven"] += 1
@@ -509,10 +509,36 @@ def bounds(s: Subject, kind: str, found, count: int, grows: Callable) -> None:
     )
     if found.worst_case is None:
         return
-    beyond = grows(OUTSIDE * np.asarray(found.worst_case.delta))
+    beyond = followed(s, made, OUTSIDE * np.asarray(found.worst_case.delta), grows=True)
     s.report.expect(
         beyond > 0, f"{kind}: {beyond:.3g} 1/s beyond the worst case {found.worst_case.delta}"
     )
+
+
+def followed(s: Subject, made: Callable, error: np.ndarray, *, grows: bool) -> float:
+    """Abscissa [1/s] with an error, where the loop rests; infinite where it does not.
+
+    From the rest without error the one with a large error may not be found, or another one is:
+    where the answer is not the one expected, the rest is followed to the error in small steps.
+    """
+    found = growth(made(error), s.rest)
+    if (found > 0) is grows:
+        return found
+    near = s.rest
+    for share in shares(float(np.abs(error).max())):
+        held = made(share * error)
+        near = held.rest(np.concatenate([near.q, near.z]))
+        if near is None:
+            return np.inf
+    return growth(held, near)
+
+
+def shares(size: float) -> np.ndarray:
+    """Shares of an error on the way to it, ending at 1: tenths, or a fifth more load each."""
+    if size < 1:
+        return np.linspace(0.1, 1, 10)
+    steps = int(np.ceil(np.log1p(size) / np.log(1.2)))
+    return (np.geomspace(1, 1 + size, steps + 1)[1:] - 1) / size
 
 
 # The command line
