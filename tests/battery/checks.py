@@ -4,6 +4,7 @@ import contextlib
 import io
 import itertools
 import json
+import re
 import signal
 import time
 import traceback
@@ -34,11 +35,13 @@ SEEN = 3e-3  # of the logarithm of an amplitude: what squares of the deviation m
 AT_END = 1e-3  # relative distance from an exact end at which the loop must have changed sides
 INSIDE, OUTSIDE = 0.99, 1.01  # of a bound, and of a worst case
 CORNERS = 16
+FAR = 3.0  # relative error of the stiffness at which a loop without an end is looked at
 LEAST_LEFT = -0.999  # relative error of a stiffness or a payload that leaves something
 QUICK_TURNS, TURNS = 300.0, 5000.0  # rad that the fastest mode may turn in a run
 QUICK_SAMPLES, SAMPLES = 150, 2000
 FINE = Tolerance.of(1e-11)
 SECONDS = 120  # that one check may take
+NO_NUMBER = re.compile(r"\b(nan|inf)\b|(?<![\w.])-0(\.0*)?(?![\w.])")
 COMMANDS = (
     ("simulate", "--duration", "0.2"),
     ("margin", "--path", "0", "--no-structured"),
@@ -228,8 +231,10 @@ def check_verdict(s: Subject) -> None:
         s.report.expect(witness is None, f"verdict: {error}")
         return
     s.report.counts["verdicts"] += 1
-    for metric in found.not_computed:
+    for metric, why in found.not_computed.items():
         s.report.counts[f"not computed: {metric}"] += 1
+        library = "\n" in why or why.startswith("the computation failed")
+        s.report.expect(not library, f"verdict: {metric} is not computed: {why}")
     if witness is None:
         s.report.expect(bool(found.failed), "verdict: no rest, but not failed")
         return
@@ -426,26 +431,52 @@ def margin_of(s: Subject, errors: dict | None = None):
 
 
 def check_margin(s: Subject) -> None:
-    """At the ends of the exact interval the loop of a rebuilt controller changes sides."""
+    """At the ends of the exact interval the loop of a rebuilt controller changes sides.
+
+    Where there is no end it is stable far away.
+    """
     if not stable_by_witness(s):
         return
     margin = margin_of(s)
     if margin is None:
         return
+    for end, far in ((margin.exact.lower, LEAST_LEFT), (margin.exact.upper, FAR)):
+        if end is None:
+            check_no_end(s, far)
+        elif not end.alpha:
+            s.report.counts["margins: an undamped mode bears no error"] += 1
+        else:
+            check_end(s, end.alpha)
+
+
+def check_no_end(s: Subject, far: float) -> None:
+    """Nothing is lost up to an error: the loop is stable there, and half way."""
+    s.report.counts["margins: no end"] += 1
+    for error in (far / 2, far):
+        grows = followed(s, lambda x: biased(s, x), np.array([error]), grows=False)
+        s.report.expect(grows < 0, f"margin: no end, but {grows:.3g} 1/s at {error:.6g}")
+
+
+def check_end(s: Subject, alpha: float) -> None:
+    """Within an end the loop is stable, beyond it is not."""
+    origin = 0.0 if alpha > -0.5 else -1.0
+    near, far = (origin + (alpha - origin) * (1 + x) for x in (-AT_END, AT_END))
+    inside, outside = (far, near) if origin else (near, far)
+    grows = [
+        followed(s, lambda x: biased(s, x), np.array([error]), grows=side)
+        for error, side in ((inside, False), (outside, True))
+    ]
+    s.report.counts["exact ends"] += 1
+    s.report.expect(
+        grows[0] < 0 < grows[1],
+        f"margin: at {alpha:.6g} {grows[0]:.3g} 1/s within, {grows[1]:.3g} beyond",
+    )
+
+
+def biased(s: Subject, error: np.ndarray) -> Held:
+    """The loop of a controller with the same relative error (1,) of all its stiffness."""
     parts = len(s.loop.controller.plant.stiffness_parts)
-    for end in (margin.exact.lower, margin.exact.upper):
-        if end is None or not end.alpha:
-            s.report.counts["margins: no end"] += 1
-            continue
-        origin = 0.0 if end.alpha > -0.5 else -1.0
-        near, far = (origin + (end.alpha - origin) * (1 + x) for x in (-AT_END, AT_END))
-        inside, outside = (far, near) if origin else (near, far)
-        grows = [growth(rebuilt(s, np.full(parts, x)), s.rest) for x in (inside, outside)]
-        s.report.counts["exact ends"] += 1
-        s.report.expect(
-            grows[0] < 0 < grows[1],
-            f"margin: at {end.alpha:.6g} {grows[0]:.3g} 1/s within, {grows[1]:.3g} beyond",
-        )
+    return rebuilt(s, np.full(parts, max(float(error[0]), LEAST_LEFT)))
 
 
 def stable_by_witness(s: Subject) -> bool:
@@ -509,10 +540,15 @@ def bounds(s: Subject, kind: str, found, count: int, made: Callable) -> None:
     )
     if found.worst_case is None:
         return
-    beyond = followed(s, made, OUTSIDE * np.asarray(found.worst_case.delta), grows=True)
+    beyond = followed(s, made, outside(np.asarray(found.worst_case.delta)), grows=True)
     s.report.expect(
         beyond > 0, f"{kind}: {beyond:.3g} 1/s beyond the worst case {found.worst_case.delta}"
     )
+
+
+def outside(delta: np.ndarray) -> np.ndarray:
+    """Go beyond a worst case by a hundredth, of what is left where little is left."""
+    return np.where(delta < -0.5, (1 + delta) / OUTSIDE - 1, OUTSIDE * delta)
 
 
 def followed(s: Subject, made: Callable, error: np.ndarray, *, grows: bool) -> float:
@@ -545,16 +581,22 @@ def shares(size: float) -> np.ndarray:
 
 
 def check_command_line(s: Subject) -> None:
-    """Every command answers, or refuses in one line; its JSON holds finite numbers or null."""
+    """Every command answers, or refuses in one line.
+
+    Its JSON holds finite numbers or null; its text, of every second seed, no number that is none.
+    """
     first, count = s.report.seed % len(COMMANDS), 1 if s.quick else 2
     chosen = [COMMANDS[(first + k) % len(COMMANDS)] for k in range(count)]
-    call(s, "inspect", str(s.paths[0]), "--json")
+    form = ("--json",) if s.report.seed // len(COMMANDS) % 2 else ()
+    call(s, "inspect", str(s.paths[0]), *form)
+    if s.design.method == "composite" and not s.quick:
+        chosen.append(("separation",))
     for command, *options in chosen:
-        call(s, command, *map(str, s.paths), *options, "--json")
+        call(s, command, *map(str, s.paths), *options, *form)
 
 
 def call(s: Subject, *words: str) -> None:
-    """Run a command and check its status, its lines and its JSON."""
+    """Run a command and check its status, its lines and what it answers."""
     out, err = io.StringIO(), io.StringIO()
     with (
         warnings.catch_warnings(),
@@ -569,11 +611,15 @@ def call(s: Subject, *words: str) -> None:
         s.report.expect(status in (2, 3), f"{name}: status {status}")
         s.report.expect(len(lines) == 1, f"{name}: {len(lines)} lines of refusal: {lines[:2]}")
         s.report.expect("internal error" not in err.getvalue(), f"{name}: {err.getvalue().strip()}")
-        return
-    try:
-        json.loads(out.getvalue(), parse_constant=_refuse)
-    except ValueError as error:
-        s.report.expect(False, f"{name}: JSON: {error}")
+    elif "--json" in words:
+        try:
+            json.loads(out.getvalue(), parse_constant=_refuse)
+        except ValueError as error:
+            s.report.expect(False, f"{name}: JSON: {error}")
+    else:
+        none = [line for line in out.getvalue().splitlines() if NO_NUMBER.search(line)]
+        s.report.expect(bool(out.getvalue().strip()), f"{name}: says nothing")
+        s.report.expect(not none, f"{name}: text: {none[:2]}")
 
 
 def _refuse(word: str) -> None:

@@ -2,12 +2,28 @@
 
 import pytest
 
-from tests.battery.checks import check_case
-from tests.battery.random_case import random_case
+from tests.battery.checks import Subject, check_case, check_links, check_payload
+from tests.battery.random_case import METHODS, random_case
 
-# Sampled late, observed by gauges, sliding, sprung, undamped, with integrals, too weak to hold; the
-# ten of the first forty that take least
-QUICK = (2, 8, 9, 14, 18, 22, 26, 30, 35, 39)
+# Ten that together have all of FEATURES and take a few seconds each
+QUICK = (9, 14, 18, 22, 40, 46, 53, 89, 150, 164)
+FEATURES = {
+    "one joint": lambda arm, _: len(arm["link"]) == 1,
+    "two joints": lambda arm, _: len(arm["link"]) == 2,
+    "three joints": lambda arm, _: len(arm["link"]) == 3,
+    "gravity": lambda arm, _: any(arm["gravity"]),
+    "none": lambda arm, _: not any(arm["gravity"]),
+    "undamped": lambda arm, _: not any(link.get("damping_ratio") for link in arm["link"]),
+    "flexible joint": lambda arm, _: any("flexible_joint" in link for link in arm["link"]),
+    "prismatic": lambda arm, _: arm["link"][-1]["joint"] == "prismatic",
+    "torque limit": lambda arm, _: "torque" in arm["link"][0].get("limits", {}),
+    "sampled": lambda _, design: design["loop"].get("sample_time"),
+    "late": lambda _, design: design["loop"].get("delay"),
+    "observer": lambda _, design: "measures" in design["loop"],
+    "integral action": lambda _, design: "Gi" in design["gains"],
+    "second loop": lambda _, design: "second_loop" in design,
+    **{method: lambda _, design, own=method: design["method"] == own for method in METHODS},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -18,6 +34,23 @@ def _no_compiler(monkeypatch):
 @pytest.mark.parametrize("seed", QUICK)
 def test_a_random_arm_holds_what_is_said_of_it(seed, tmp_path):
     assert not check_case(random_case(seed), tmp_path, quick=True).findings
+
+
+@pytest.mark.parametrize("seed", [9, 53])
+def test_independent_errors_of_a_random_arm_are_bounded_as_said(seed, tmp_path):
+    subject = Subject(random_case(seed).write(tmp_path), seed=seed, quick=True)
+    check_links(subject)
+    check_payload(subject)
+
+    assert not subject.report.findings
+    assert subject.report.counts["bounds of links"] == 1
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_the_quick_ten_have_a_feature(feature):
+    cases = [random_case(seed) for seed in QUICK]
+
+    assert any(FEATURES[feature](case.arm, case.design) for case in cases)
 
 
 @pytest.mark.slow  # 40 arms, half a minute each: every check, bounds of independent errors too
