@@ -143,7 +143,7 @@ def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
     """Say that a loop does not stay at its reference, and where it goes instead; else nothing."""
     if resting.elsewhere is not None:
         found = _named(loop, resting, resting.elsewhere)
-        return f"the run comes to rest elsewhere than the equilibrium of its reference, at {found}"
+        return f"the run leads to another equilibrium than that of its reference, at {found}"
     if resting.exists and resting.falls:
         return (
             "the loop has no equilibrium at its reference: the arm leaves it and comes to rest at "

@@ -72,7 +72,7 @@ class LoadShares:
             return []
         does, load = "softens", "of the load that buckles the arm"
         if self.left_out < 0:
-            does, load = "stiffens", "of the load that would buckle the arm if it pressed"
+            does, load = "stiffens", "of the load that would buckle the arm if it were compressive"
         return [
             f"foreshortening is left out of {', '.join(self.straight_lines)}, and with it how the "
             f"weight along the links {does} them: here it is {percent(self.left_out)} {load}"
@@ -80,9 +80,9 @@ class LoadShares:
 
     def _missing_lateral(self) -> list[str]:
         return [
-            f"{name} bends and twists by terms of first order, without how a load in one plane "
-            f"softens the other: here the load is {percent(share)} of that at which the link, "
-            "clamped at its root, alone, buckles sideways"
+            f"lateral buckling of {name} is not modelled (how a load in one plane softens bending "
+            f"in the other through twist): here the load is {percent(share)} of the critical one "
+            "of the link alone, clamped at its root"
             for name, share in self.lateral.items()
             if share >= WORTH_SAYING
         ]

@@ -170,18 +170,18 @@ def test_nothing_settles_sooner_than_what_never_does(which):
 
 
 def turning(e):
-    return replace(e, residual=None, no_rest="the reference never rests")
+    return replace(e, residual=None, no_rest="the reference never comes to rest")
 
 
 def test_without_a_rest_designs_are_compared_by_their_tracking():
     alpha, beta = turning(evaluation("alpha")), turning(evaluation("beta", 1.37))
     words, places = read([alpha, beta])
 
-    assert "the reference never rests" in words
+    assert "the reference never comes to rest" in words
     assert of(places, "alpha") == of(places, "beta") == {"tracking.tip_error_rms"}
     thin = replace(alpha, margins=replace(alpha.margins, **THIN))
     words, places = read([thin, beta])
-    assert words.index("the reference never rests") < words.index("alpha")
+    assert words.index("the reference never comes to rest") < words.index("alpha")
     assert places.index("alpha.tracking.tip_error_rms") < places.index("alpha.margins.disk")
     assert places.index("alpha.margins.disk") < places.index("beta.tracking.tip_error_rms")
 
@@ -189,11 +189,11 @@ def test_without_a_rest_designs_are_compared_by_their_tracking():
 def test_what_is_not_judged_at_rest_beside_one_that_is_says_why():
     alpha, beta = evaluation("alpha"), turning(evaluation("beta", 1.37))
     words, places = read([alpha, beta])
-    assert "the reference never rests" in words[words.index("beta") :]
+    assert "the reference never comes to rest" in words[words.index("beta") :]
     assert not of(places, "beta")
 
     words, _ = read([beta], [beta, alpha])  # the best has none either: said once already
-    assert words.count("the reference never rests") == 1
+    assert words.count("the reference never comes to rest") == 1
 
 
 THIN = {"disk": 0.2813, "phase_deg": np.array([17.3, 16.1, 19.4])}
@@ -549,7 +549,7 @@ def test_a_small_stiffness_margin_of_poses_says_what_comes_of_it_in_time(factor,
 
 def test_a_margin_that_is_followed_is_not_called_proven():
     alpha = evaluation("alpha", stiffness=stiffness(0.0413, 0.3, proven=False))
-    assert "at the final pose (followed with the equilibrium, not proven)" in verdict(
+    assert "at the final pose (by continuation of the equilibrium, not proven)" in verdict(
         [alpha], [alpha]
     )
     beta = evaluation("beta", stiffness=stiffness(0.0413, 0.3))

@@ -157,18 +157,18 @@ def follow_errors(
 
 def _late(deadline: Deadline) -> str:
     return (
-        f"the {deadline.seconds:.3g} s it may take were over before the loop was followed along "
-        "every single error"
+        f"the time limit of {deadline.seconds:.3g} s was reached before the loop was followed "
+        "along each single error"
     )
 
 
 def _note(tried: int, *, stopped: bool) -> str:
     """Say what was done in place of a proof."""
     rays = f"{tried} directions" if tried > 1 else f"{tried} direction"
-    early = ", when the time was over" if stopped else ""
+    early = " until the time limit was reached" if stopped else ""
     return (
-        f"these errors move the equilibrium: the loop was followed with it along {rays}{early}; "
-        "between them nothing is proven"
+        f"these errors move the equilibrium: it was followed along {rays} of error{early}; between "
+        "these nothing is proven"
     )
 
 
