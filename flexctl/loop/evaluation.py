@@ -192,10 +192,8 @@ def _linear(
     found: _Found, poses: LinearPoses | None, stability: Stability | None
 ) -> dict[str, Any]:
     """Find the metrics of a linear loop, margins only of a stable one."""
-    get, final = (
-        found.get,
-        poses.final if poses and stability and stability.stable is True else None,
-    )
+    sound = stability is not None and stability.stable is True
+    get, final = found.get, poses.final if poses and sound else None
     return {
         "margins": final and get("margins", lambda: find_margins(final)),
         "min_sampling_rate": final

@@ -129,7 +129,7 @@ def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequen
 
 
 def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
-    """Name the joint whose holding torque (m,) is farthest above its limit, and both."""
+    """Name the joint whose holding torque (m,) exceeds its limit most, in proportion, and both."""
     limit = loop.torque_limit
     j = int(np.argmax(np.abs(torque) / limit))
     unit = "N" if loop.truth.bodies[j].sliding else "N m"
@@ -153,7 +153,7 @@ def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
 
 
 def _named(loop: ClosedLoop, resting: Resting, values: Array) -> str:
-    """Write joint variables (m,), and those of the reference."""
+    """Write joint variables (m,) and, in brackets, those of the reference."""
     reference = loop.controller.reference.final
     return f"{_joints(loop, resting, values)} (reference: {_joints(loop, resting, reference)})"
 

@@ -134,7 +134,7 @@ def _shortened(arm: Arm) -> Arm:
 
 
 def _stiffness(arm: Arm, joints: Array) -> tuple[Array, Array]:
-    """K and K_g of what moves when all motors are held, about the straight arm."""
+    """K and K_g (k, k) of the k coordinates that move with all motors held; straight arm."""
     from flexctl.plant.plant import assemble_plant  # which imports the linear models
 
     plant: Plant = assemble_plant(arm, _BASIS, interpreted=True)
@@ -145,6 +145,7 @@ def _stiffness(arm: Arm, joints: Array) -> tuple[Array, Array]:
 
 
 def _eigenvalues(K_g: Array, K: Array) -> Array:
+    """Return mu (k,), ascending, of K_g x = mu K x."""
     return scipy.linalg.eigh((K_g + K_g.T) / 2, (K + K.T) / 2, eigvals_only=True)
 
 

@@ -118,15 +118,7 @@ def follow_errors(
         The bounds, no longer proven, with the nearest loss found for a worst case; and that loss,
         None where nothing is lost.
     """
-    best, loss, at, tried = np.inf, None, np.zeros(0), 0
-    for direction in asked.directions(found):
-        if deadline.passed:
-            break
-        family = asked.along(direction)
-        end = replace(family, highest=min(family.highest, best)).end(1)
-        tried += 1
-        if end is not None and end.alpha < best:
-            best, loss, at = end.alpha, end, direction
+    best, loss, at, tried = _nearest(asked, found, deadline)
     late = tried < len(asked.single)
     whole = len(asked.loop.parameters) == 1
     fraction = min(best, LARGEST) if whole else min(found.guaranteed_fraction, best)
@@ -153,6 +145,25 @@ def follow_errors(
         tried=tried,
     )
     return replace(bounds, worst_case=worst, frequency=loss.frequency), loss
+
+
+def _nearest(
+    asked: IndependentErrors, found: Structured, deadline: Deadline
+) -> tuple[float, Loss | None, Array, int]:
+    """Return the nearest loss along all directions: how far [-], what, where (p,), how many tried.
+
+    Infinitely far and None where nothing is lost.
+    """
+    best, loss, at, tried = np.inf, None, np.zeros(0), 0
+    for direction in asked.directions(found):
+        if deadline.passed:
+            break
+        family = asked.along(direction)
+        end = replace(family, highest=min(family.highest, best)).end(1)
+        tried += 1
+        if end is not None and end.alpha < best:
+            best, loss, at = end.alpha, end, direction
+    return best, loss, at, tried
 
 
 def _late(deadline: Deadline) -> str:
