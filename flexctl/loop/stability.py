@@ -65,7 +65,7 @@ class Stability:
 
 @dataclass(frozen=True, kw_only=True)
 class LinearPoses:
-    """Linear loops where a loop rests: at the final pose and at `times` (N_PATH,) [s] of the motion.
+    """Linear loops where a loop rests: at the final pose and along the motion at `times` [s].
 
     `path` has None at poses of the motion where the loop has no equilibrium at its reference.
     """

@@ -538,7 +538,7 @@ def test_the_figure_says_in_words_what_is_found(changes, words):
         ),
         ({"structured": (independent(frequency=np.inf),)}, "mu peak 6.667 at no finite frequency"),
         ({"structured": (independent(),)}, "link2's first mode in y -20 %"),
-        ({"structured": (independent(worst_case=None),)}, "none found that is physical"),
+        ({"structured": (independent(worst_case=None),)}, "no physical one found"),
         ({"orders": (HOPELESS,)}, "2 modes unstable"),
         ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 poses none joint1 grows"),
     ],
@@ -595,7 +595,7 @@ def test_only_what_is_proven_is_called_so(proven):
     assert rows.count("exact") == (4 if proven else 0)  # above and below, here and on the way
     bounds = independent(proven=proven, not_proven=() if proven else ((18.0, 19.0),))
     shown = tabled(margin(exact=interval, path=(), structured=(bounds,)))
-    assert ("not proven" in shown) == (not proven)
+    assert ("not proven" in " ".join(shown.split())) == (not proven)
     assert "proven" in shown
 
 
