@@ -20,6 +20,9 @@ RIGID_JOINTS = [
     for basis in (("modes", 2), ("elements", 2))
     for seed in (0, 1)
 ]
+RIGID_JOINTS = [
+    pytest.param(*one, marks=[pytest.mark.slow] * (one[2] == 1)) for one in RIGID_JOINTS
+]
 HUB, LINE, PAYLOAD = 0.1, 0.54, 0.25  # of the single link: inertia, kg/m at 1 m, mass
 
 
@@ -320,7 +323,7 @@ def random_error(linear, seed):
 
 @pytest.mark.parametrize("kind", ["planar", "spatial", "sliding", "carried"])
 @pytest.mark.parametrize("basis", [("modes", 2), ("elements", 2)])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2, 3))])
 def test_any_error_is_harmless_up_to_the_limit_and_not_beyond(linear_of, kind, basis, seed):
     plant, linear = linear_of(kind, basis, seed)
     dK = random_error(linear, seed)

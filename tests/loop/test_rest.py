@@ -183,6 +183,28 @@ def test_payload_errors_are_guaranteed_only_as_far_as_the_equilibrium_was_follow
     assert cut.found.worst_case is None
 
 
+def test_a_payload_is_judged_at_the_pose_that_tolerates_least_of_it(make):
+    found = find_margin(
+        vertical_link(make), raised(make), truth_basis=TRUTH, n_path=3, errors={"payload": 1.0}
+    )
+    final, worst = found.structured
+    assert [final.t, worst.t] == [6.0, 6.0]  # at the start it tolerates 24 times as much
+    assert "least payload error" in worst.where
+    assert worst.guaranteed[0].upper == final.guaranteed[0].upper
+
+
+def test_a_plant_with_more_payload_is_the_one_assembled_with_it(make):
+    arm = vertical_link(make)
+    truth = assemble_plant(arm, TRUTH, interpreted=True)
+    heavy = truth.loaded(2.0)
+    twice = apply_settings(arm, ["payload.mass=*2", "payload.inertia=[0.0016, 0.0016, 0.0016]"])
+    other = assemble_plant(twice, TRUTH, interpreted=True)
+    q = truth.straight(np.array([0.4])) + 1e-3
+    for name in ("mass_matrix", "gravity", "tangent_stiffness"):
+        expected = getattr(other, name)(q)
+        np.testing.assert_allclose(getattr(heavy, name)(q), expected, rtol=1e-12, atol=1e-12)
+
+
 ENDS = (0.999, 1.001)
 
 

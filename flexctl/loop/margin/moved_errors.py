@@ -18,7 +18,6 @@ from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import LinearLoop
 from flexctl.loop.margin.arm_errors import damping_errors
-from flexctl.loop.margin.families import with_payload
 from flexctl.loop.margin.followed import FARTHEST, ErrorFamily
 from flexctl.loop.margin.interval import Loss
 from flexctl.loop.margin.law_form import ErrorGroup
@@ -61,10 +60,12 @@ class IndependentErrors:
         names = [one.name for one in self.loop.parameters[count:]]
         named = dict(zip(names, own[count:].tolist(), strict=True))
         load = named.pop("payload", 0.0)
-        loaded = with_payload(self.closed) if load else None
+        truth = self.closed.truth
 
         def made(t: float) -> tuple[ClosedLoop, Array]:
-            return loaded(1 + t * load) if loaded else self.closed, t * parts
+            if not load:
+                return self.closed, t * parts
+            return replace(self.closed, truth=truth.loaded(1 + t * load)), t * parts
 
         def damped(linear: LinearLoop, t: float) -> LinearLoop:
             errors = damping_errors(self.closed.truth, linear.plant)
