@@ -500,4 +500,4 @@ def test_nothing_is_guaranteed_where_errors_move_an_undamped_motion():
     assert (found.guaranteed_fraction, found.mu_peak) == (0.0, np.inf)
     assert found.frequency == pytest.approx(1.0)
     assert found.worst_case is None
-    assert any("nothing damps" in note for note in found.notes)
+    assert any("undamped mode lies" in note for note in found.notes)
