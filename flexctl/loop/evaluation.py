@@ -118,7 +118,7 @@ class Evaluation:
 
 
 def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
-    """Judge a closed loop: where it rests, its run, and its linear models there and on the way.
+    """Judge a closed loop: where it rests, its run, and its linear models there and along it.
 
     Parameters
     ----------
@@ -145,7 +145,12 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     unheld = why_not_held(loop, resting, *path_rests(poses)) if resting else ""
     if unheld:
         return found.evaluation(rest=resting, failed=unheld)
-    stability = poses and found.get("spillover", lambda: judge_stability(loop, poses, others))
+    leaves = resting is not None and resting.falls  # where it falls to is no place to judge
+    stability = (
+        found.get("spillover", lambda: judge_stability(loop, poses, others))
+        if poses and not leaves
+        else None
+    )
     try:
         trajectory = simulate(loop, times=_sample_times(loop), tolerance=TOLERANCE)
     except RunError as error:
@@ -172,7 +177,8 @@ def _judged(
     no_rest = find_no_rest(loop.controller)
     if resting and not no_rest:
         resting = _seen_in(loop, poses, resting, run)
-    linear, sound = _linear(found, poses, stability), stability and stability.stable is True
+    linear = {} if resting and resting.falls else _linear(found, poses, stability)
+    sound = stability and stability.stable is True
     saturated = run.saturated > 0
     return found.evaluation(
         rest=resting,
@@ -192,10 +198,8 @@ def _linear(
     found: _Found, poses: LinearPoses | None, stability: Stability | None
 ) -> dict[str, Any]:
     """Find the metrics of a linear loop, margins only of a stable one."""
-    get, final = (
-        found.get,
-        poses.final if poses and stability and stability.stable is True else None,
-    )
+    sound = stability is not None and stability.stable is True
+    get, final = found.get, poses.final if poses and sound else None
     return {
         "margins": final and get("margins", lambda: find_margins(final)),
         "min_sampling_rate": final
@@ -270,7 +274,10 @@ def _explain(error: RunError, stability: Stability | None) -> str:
     worst = int(stability.path_abscissa.argmax())
     rate, at = stability.path_abscissa[worst], stability.path_t[worst]
     if rate <= 0:
-        return f"{words}; held still at any pose of the motion it is stable: the motion causes it"
+        return (
+            f"{words}; held still at every judged pose of the motion the loop is stable, so that "
+            "the motion itself is the cause"
+        )
     return (
         f"{words}; held still at a pose of the motion (t = {at:.3g} s) it is unstable, a "
         f"disturbance grows at {rate:.3g} 1/s"

@@ -122,14 +122,17 @@ def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequen
     limit = resting.limit
     if not resting.holds:
         return too_weak(loop, resting.holding_torque, "at rest at the end of the motion")
-    for t, rest in zip(times, rests, strict=True):
-        if exceeding(rest.tau, limit).size:
-            return too_weak(loop, rest.tau, f"at its pose at t = {t:.3g} s of the motion")
-    return ""
+    pairs = zip(times.tolist(), rests, strict=True)
+    beyond = [(t, rest.tau) for t, rest in pairs if exceeding(rest.tau, limit).size]
+    if not beyond:
+        return ""
+    t, torque = max(beyond, key=lambda pair: float(np.max(np.abs(pair[1]) / limit)))
+    first = f"; it is exceeded from t = {beyond[0][0]:.3g} s on" if beyond[0][0] < t else ""
+    return too_weak(loop, torque, f"at its pose at t = {t:.3g} s of the motion") + first
 
 
 def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
-    """Name the joint whose holding torque (m,) is farthest above its limit, and both."""
+    """Name the joint whose holding torque (m,) exceeds its limit most, in proportion, and both."""
     limit = loop.torque_limit
     j = int(np.argmax(np.abs(torque) / limit))
     unit = "N" if loop.truth.bodies[j].sliding else "N m"
@@ -143,7 +146,7 @@ def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
     """Say that a loop does not stay at its reference, and where it goes instead; else nothing."""
     if resting.elsewhere is not None:
         found = _named(loop, resting, resting.elsewhere)
-        return f"the run comes to rest elsewhere than the equilibrium of its reference, at {found}"
+        return f"the run leads to another equilibrium than that of its reference, at {found}"
     if resting.exists and resting.falls:
         return (
             "the loop has no equilibrium at its reference: the arm leaves it and comes to rest at "
@@ -153,7 +156,7 @@ def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
 
 
 def _named(loop: ClosedLoop, resting: Resting, values: Array) -> str:
-    """Write joint variables (m,), and those of the reference."""
+    """Write joint variables (m,) and, in brackets, those of the reference."""
     reference = loop.controller.reference.final
     return f"{_joints(loop, resting, values)} (reference: {_joints(loop, resting, reference)})"
 

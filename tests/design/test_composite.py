@@ -226,7 +226,7 @@ def test_elements_have_no_modes_to_normalise():
 def test_a_rigid_arm_is_refused_in_words(make, fast):
     arm = make["rigid"]()
     with pytest.raises(
-        InputError, match=r"a flexible link \(EI\) or a flexible joint, got one in wh"
+        InputError, match=r"a flexible link \(EI\) or a flexible joint, got a rigid one"
     ):
         design_controller(arm, design_of(arm, fast=fast))
 
@@ -276,7 +276,7 @@ def test_the_schedule_is_worth_it(scheduled):
     ("name", "said"),
     [
         ("subudhi-morris-printed", "the fast subsystem is not stable under these gains (pole at"),
-        ("subudhi-morris-slow-only", "slow control alone: nothing damps what rings"),
+        ("subudhi-morris-slow-only", "slow control alone: no feedback damps the vibrations"),
         ("subudhi-morris-too-fast", "the slow law measures the link angles, which are not colloc"),
         ("subudhi-morris-lqr", "the slow law measures the rotor angles, collocated with the torq"),
     ],
