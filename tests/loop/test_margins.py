@@ -1,9 +1,5 @@
 """Margins against what they mean: the loop is stable inside and unstable outside."""
 
-from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any
-
 import control
 import numpy as np
 import pytest
@@ -11,7 +7,6 @@ import scipy.linalg
 import scipy.optimize
 
 from flexctl.loop import (
-    Margins,
     find_margins,
     linearise_loop,
     sampling_rate,
@@ -19,7 +14,6 @@ from flexctl.loop import (
 )
 from flexctl.loop.cut import cut_loop
 from flexctl.loop.linear import LinearLoop, sampled_loop
-from flexctl.loop.warnings_in_words import _thin_margins
 from flexctl.view import metrics
 
 
@@ -387,37 +381,6 @@ def test_a_period_without_a_sign_change_still_has_its_limit(make, monkeypatch):
 
     monkeypatch.setattr(sampling_rate, "sampled_loop", overflowing)
     assert smallest_sampling_rate(loop) == pytest.approx(exact, rel=1e-4)
-
-
-SOUND = Margins(
-    gain_up_db=np.array([12.0, np.inf]),
-    gain_down_db=np.array([np.inf, 9.0]),
-    phase_deg=np.array([45.0, 60.0]),
-    delay_seconds=np.array([5e-3, 4e-3]),
-    common_delay_seconds=3e-3,
-    disk=0.5,
-    disk_frequency=1.0,
-)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({}, None),
-        ({"gain_down_db": np.array([5.9, 9.0])}, "joint1: 5.9 dB"),
-        ({"gain_up_db": np.array([12.0, 6.0])}, None),
-        ({"phase_deg": np.array([45.0, 29.94])}, "joint2: 29.9 deg"),
-        ({"delay_seconds": np.array([5e-3, 1.7e-3])}, "joint2: 1.7 ms of delay"),
-        ({"common_delay_seconds": 1.25e-3}, "all joints together: 1.25 ms of delay"),
-        ({"sample_time": 4.5e-3}, "joint2: 4 ms of delay; all joints together: 3 ms of delay"),
-        ({"sample_time": 1e-4, "common_delay_seconds": 1e-3}, None),
-        ({"disk": 0.2994}, "disk 0.299"),
-    ],
-)
-def test_every_thin_margin_is_named_with_its_joint(change, words):
-    judged: Any = SimpleNamespace(margins=replace(SOUND, **change))
-    said = _thin_margins(judged)
-    assert said == ([f"its margins are thin ({words})"] if words else [])
 
 
 def test_a_stiff_mode_is_not_taken_for_a_multiplier_minus_one(make):
