@@ -287,6 +287,23 @@ def test_joints_that_nothing_limits_leave_the_others(trio, place, key):
     assert [cell.best for cell in row.cells] == [False, True, False]
 
 
+def test_a_common_delay_that_nothing_limits_is_best(trio, place):
+    free = copy.deepcopy(trio)
+    free[1]["margins"]["common_delay_seconds"] = None
+    cells = metric_rows(free, ARM)[place["margins.common_delay_seconds"]].cells
+
+    assert [cell.text == "no limit" for cell in cells] == [False, True, False]
+    assert [cell.best for cell in cells] == [False, True, False]
+
+
+@pytest.mark.parametrize(("gain", "text"), [(59.9, "59.9"), (60.0, "no limit"), (301, "no limit")])
+def test_a_gain_of_a_thousand_is_no_limit(trio, place, gain, text):
+    far = copy.deepcopy(trio)
+    far[0]["margins"]["gain_db"] = [gain, None, 350.0]
+
+    assert metric_rows(far, ARM)[place["margins.gain_db"]].cells[0].text == text
+
+
 def test_a_list_may_have_gaps(trio, place):
     gap = copy.deepcopy(trio)
     gap[0]["effort"]["peak"][1] = None
@@ -300,7 +317,7 @@ def test_a_list_may_have_gaps(trio, place):
     ("value", "expected"),
     [
         (0.0, "0"), (1.2345, "1.23"), (-1.2345, "-1.23"), (12.345, "12.3"), (123.45, "123"),
-        (999.4, "999"), (999.6, "1000"), (1000.4, "1000"), (-12345.6, "-12346"),
+        (999.4, "999"), (999.5, "1000"), (999.6, "1000"), (1000.4, "1000"), (-12345.6, "-12346"),
         (99999.0, "99999"), (1e5, "1.00e+05"), (-2.5e6, "-2.50e+06"), (0.001, "0.001"),
         (0.0012345, "0.00123"), (0.000999, "9.99e-04"), (-3.21e-7, "-3.21e-07"), (7, "7"),
     ],
