@@ -59,8 +59,11 @@ def test_a_rest_is_described_against_its_reference_and_limits():
 
 @pytest.mark.parametrize(
     ("torque", "weak"),
-    [([20.0, 9.0], []), ([-20.0, -9.0], []), ([20.001, 1.0], [0]), ([1.0, -9.001], [1])],
-)
+    [
+        ([20.0, 9.0], []), ([-20.0, -9.0], []), ([20.001, 1.0], [0]), ([1.0, -9.001], [1]),
+        ([20.0 * (1 + 5e-10), 9.0], []),  # round-off
+    ],
+)  # fmt: skip
 def test_what_actuators_can_give_holds(torque, weak):
     found = module.describe_rest(polar(), at(FINAL, torque))
 
@@ -113,12 +116,12 @@ def other(monkeypatch):
             return found
 
         monkeypatch.setattr(module, "find_rest", find)
-        q = np.array([[9.0, end[0]], [9.0, end[1]], [9.0, -0.03]])
-        run: Any = SimpleNamespace(q=q, z=np.array([[8.0, 0.25]]))
+        q = np.array([[9.0, 7.0, end[0]], [9.0, 7.0, end[1]], [9.0, 7.0, -0.03]])
+        run: Any = SimpleNamespace(q=q, z=np.array([[8.0, 6.0, 0.25]]))
         result = module.other_rest(polar(), rest, run, 0.75)
         assert asked["joints"] is FINAL
         assert asked["share"] == 0.75
-        assert [part.tolist() for part in asked["start"]] == [q[:, 1].tolist(), [0.25]]
+        assert [part.tolist() for part in asked["start"]] == [q[:, 2].tolist(), [0.25]]
         return result
 
     return ask
@@ -131,6 +134,7 @@ def test_a_run_leads_to_the_rest_next_to_its_end(other):
     assert other(None, there, [2.4, 0.7]) is there
     assert other(here, there, [2.4, 0.7]) is there
     assert other(here, there, [0.6, 0.7]) is None
+    assert other(there, here, [2.4, 0.7]) is None
     assert other(here, there, [1.5, 0.7]) is None  # as near to both
     assert other(here, at([0.5 + 1e-7, 0.7]), [0.5 + 1e-7, 0.7]) is None
     beside = at([0.5 + 1e-5, 0.7])
