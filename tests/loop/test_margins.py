@@ -171,6 +171,17 @@ def test_a_loop_that_needs_its_gain_has_a_margin_downwards(make):
     margins = find_margins(make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-2]], [[-2]]))
     assert margins.gain_down_db[0] == pytest.approx(20 * np.log10(4), rel=1e-6)
     assert margins.gain_up_db[0] == np.inf
+    assert margins.gain_db[0] == margins.gain_down_db[0]
+
+
+def test_a_loop_that_a_lead_destabilises_has_its_phase_margin_on_that_side(make):
+    # q'' + d q' + k q = u = g q: L = -g/D, as far from -1 as D is from the positive axis, leading
+    d, k, g = 0.4, 9.0, 5.0
+    margins = find_margins(make["linear"]([[1]], [[d]], [[k]], [[g]], [[0]]))
+    w = np.sqrt(np.roots([1, d**2 - 2 * k, k**2 - g**2]).real)  # where |D| = g
+    lead = np.angle(k - w**2 + 1j * d * w)
+    assert margins.phase_deg[0] == pytest.approx(np.degrees(lead.min()), rel=1e-9)
+    assert margins.delay_seconds[0] == pytest.approx(min((2 * np.pi - lead) / w), rel=1e-9)
 
 
 def test_a_loop_that_would_fall_over_has_a_margin_downwards(make):

@@ -12,6 +12,7 @@ from flexctl.design import design_controller
 from flexctl.errors import DesignError, NoRestError
 from flexctl.loop import close_around, compare, find_margin, find_rest
 from flexctl.loop.margin.families import payload_family
+from flexctl.loop.rest import follow_rest, keep_still
 from flexctl.loop.resting import describe_rest, why_not_held
 from flexctl.plant import assemble_plant
 
@@ -79,20 +80,81 @@ def test_nothing_moves_where_the_loop_rests(make, law):
     assert (abs(rest.offset[0]) < 1e-9) == (law == "integral")
 
 
-def test_a_rigid_link_rests_where_its_torques_balance(make):
-    # 5.6 (q - q_d) = m g l (cos q_d - 1.1 cos q), solved by SciPy
+def rigid_loop(make, load=1.0, gravity=DOWN, law=raised):
+    """A massless rigid link with a tip mass, which is `load` times what its law knows."""
     link = {"joint": "revolute", "dh": {"a": 0.9}, "length": 0.9, "mass_per_length": 0.0}
-    arm = make["arm"]([link | {"joint_inertia": 0.02}], DOWN, LOAD)
-    loop = loop_of(arm, raised(make), apply_settings(arm, ["payload.mass=*1.1"]))
+    arm = make["arm"]([link | {"joint_inertia": 0.02}], gravity, LOAD)
+    return loop_of(arm, law(make), apply_settings(arm, [f"payload.mass=*{load}"]))
+
+
+def balanced(load, low=-1.0):
+    """Joint angle at which 5.6 (q - q_d) = m g l (cos q_d - load cos q), and the torque there."""
     weight = 0.45 * 9.81 * 0.9
 
     def torque(q):
-        return 5.6 * (q - UP) - weight * (np.cos(UP) - 1.1 * np.cos(q))
+        return 5.6 * (q - UP) - weight * (np.cos(UP) - load * np.cos(q))
 
-    wanted = scipy.optimize.brentq(torque, -1.0, UP)
+    q = scipy.optimize.brentq(torque, low, UP)
+    return q, load * weight * np.cos(q)
+
+
+def test_a_rigid_link_rests_where_its_torques_balance(make):
+    q, tau = balanced(1.1)
+    found = find_rest(rigid_loop(make, 1.1), np.array([UP]), 0.0)
+    np.testing.assert_allclose(found.q, [q], rtol=1e-12)
+    np.testing.assert_allclose(found.tau, [tau], rtol=1e-10)
+
+
+# at the reference 5.6 - load m g l sin q_d is positive up to a load of 2.82
+@pytest.mark.parametrize(("load", "falls"), [(2.0, False), (2.8, False), (2.85, True), (6.0, True)])
+def test_a_load_far_from_the_known_one_is_released_to_where_it_rests(make, load, falls):
+    q, tau = balanced(load, -2.0)
+    found = find_rest(rigid_loop(make, load), np.array([UP]), 0.0)
+    np.testing.assert_allclose(found.q, [q], rtol=1e-10)
+    np.testing.assert_allclose(found.tau, [tau], rtol=1e-10)
+    assert found.falls == falls
+    np.testing.assert_allclose(found.offset, [q - UP], rtol=1e-10)
+    np.testing.assert_allclose(found.reference, [UP], rtol=1e-12)
+
+
+def test_a_rest_is_followed_to_that_of_a_loop_that_differs_a_little(make):
+    known = find_rest(rigid_loop(make), np.array([UP]), 0.0)
+    other, much = rigid_loop(make, 1.01), rigid_loop(make, 6.0)
+    found = follow_rest(other, known, 0.0, None, (known.q, known.z))
+    q, tau = balanced(1.01)
+    np.testing.assert_allclose([*found.q, *found.tau], [q, tau], rtol=1e-10)
+    assert found.desired is known.desired
+    assert follow_rest(much, known, 0.0, None, (known.q, known.z)) is None
+
+
+def test_an_open_loop_is_where_its_reference_is(make):
+    def law(make):
+        return make["design"]([0.0], [UP], "feedforward", loop={"duration": 30.0})
+
+    loop = rigid_loop(make, 1.1, law=law)
     found = find_rest(loop, np.array([UP]), 0.0)
-    np.testing.assert_allclose(found.q, [wanted], rtol=1e-12)
-    np.testing.assert_allclose(found.tau, [1.1 * weight * np.cos(wanted)], rtol=1e-10)
+    np.testing.assert_allclose(found.q, [UP], rtol=1e-12)
+    np.testing.assert_allclose(found.tau, [1.1 * 0.45 * 9.81 * 0.9 * np.cos(UP)], rtol=1e-12)
+    again = follow_rest(loop, found, 0.0, None, (np.array([0.1]), np.zeros(0)))
+    np.testing.assert_allclose(again.q, [UP], rtol=1e-12)
+
+
+def test_integrals_are_set_to_what_holds_the_arm(make):
+    loop = rigid_loop(make, 1.1, law=LAWS["integral"])
+    rest = find_rest(loop, np.array([UP]), 0.0)
+    np.testing.assert_allclose(rest.offset, 0.0, atol=1e-12)
+    # the weight that is known is fed forward, Gi z is the rest of it
+    missing = 0.1 * 0.45 * 9.81 * 0.9 * np.cos(UP)
+    np.testing.assert_allclose(np.abs(2.0 * rest.z), [missing], rtol=1e-9)
+    away = replace(rest, z=rest.z + 0.37)
+    np.testing.assert_allclose(keep_still(loop, away, 0.0, np.zeros(0)).z, rest.z, rtol=1e-9)
+
+    plain = rigid_loop(make, 1.1)
+    still = find_rest(plain, np.array([UP]), 0.0)
+    assert keep_still(plain, still, 0.0, np.zeros(0)) is still
+    level = rigid_loop(make, 1.1, (0.0, 0.0, 0.0), LAWS["integral"])
+    still = find_rest(level, np.array([UP]), 0.0)
+    assert keep_still(level, still, 0.0, np.zeros(0)) is still
 
 
 def free_joint(make, gravity):
