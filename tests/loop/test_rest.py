@@ -12,7 +12,7 @@ from flexctl.design import design_controller
 from flexctl.errors import DesignError, NoRestError
 from flexctl.loop import close_around, compare, find_margin, find_rest
 from flexctl.loop.margin.families import payload_family
-from flexctl.loop.rest import follow_rest, keep_still
+from flexctl.loop.rest import _shrinks, _Solver, follow_rest, keep_still
 from flexctl.loop.resting import describe_rest, why_not_held
 from flexctl.plant import assemble_plant
 
@@ -32,6 +32,30 @@ LOAD = {"mass": 0.45, "inertia": [0.0008] * 3}
 PD = {"Gp": [5.6], "Gv": [4.0]}
 UP = 0.5236
 TRUTH = BasisChoice(kind="elements", order=2)
+
+
+def test_slopes_in_any_units_are_solved():
+    rng = np.random.default_rng(3)
+    units, others = (np.diag(10.0 ** rng.uniform(-6, 6, 5)) for _ in range(2))
+    J, x = units @ rng.normal(size=(5, 5)) @ others, rng.normal(size=5) / np.diag(others)
+    np.testing.assert_allclose(_Solver(J)(J @ x), x, rtol=1e-9)
+
+
+@pytest.mark.parametrize("stiff", [1.0, 1e5])
+def test_a_neutral_direction_needs_no_force_and_gives_way_to_none(stiff):
+    # two joints of which only the sum has a spring, and a third one
+    J = np.array([[stiff, stiff, 0.0], [stiff, stiff, 0.0], [0.0, 0.0, 3.0]])
+    x = _Solver(J)(np.array([0.7, 0.7, 0.0]))
+    np.testing.assert_allclose(x, [0.35 / stiff, 0.35 / stiff, 0.0], atol=1e-12)
+    assert _Solver(J)(np.array([0.7, 0.6, 0.0])) is None
+    uneven = np.array([[1.0, 1e3], [2.0, 2e3]])
+    np.testing.assert_allclose(uneven @ _Solver(uneven)(np.array([5.0, 10.0])), [5.0, 10.0])
+
+
+def test_a_step_that_leaves_more_than_a_quarter_does_not_contract():
+    step = np.array([0.3, -0.4])
+    left = [None, 0.26 * step, -0.24 * step[::-1]]
+    assert [_shrinks(x, step) for x in left] == [False, False, True]
 
 
 def vertical_link(make, gravity=DOWN, **changes):
@@ -175,13 +199,15 @@ def test_a_neutral_loop_rests_at_its_reference(make, gravity):
     assert not rest.falls
 
 
-def test_an_arm_that_its_gains_do_not_hold_falls_to_where_it_rests(make):
-    arm = vertical_link(make)
-    loop = loop_of(arm, raised(make), apply_settings(arm, ["payload.mass=*0.95"]))
-    rest = find_rest(loop, np.array([UP]), 0.0)
+@pytest.mark.parametrize("side", [1, -1])  # the arm and its mirror image
+def test_an_arm_that_its_gains_do_not_hold_falls_to_where_it_rests(make, side):
+    arm = vertical_link(make, (0.0, -9.81 * side, 0.0))
+    design = make["design"]([0.0], [side * UP], "joint-pd", gains=PD, duration=6.0)
+    loop = loop_of(arm, design, apply_settings(arm, ["payload.mass=*0.95"]))
+    rest = find_rest(loop, np.array([side * UP]), 0.0)
     assert rest.falls
-    assert rest.q[0] == pytest.approx(3.606, abs=1e-3)
-    assert not find_rest(loop_of(arm, raised(make)), np.array([UP]), 0.0).falls
+    assert rest.q[0] == pytest.approx(side * 3.606, abs=1e-3)
+    assert not find_rest(loop_of(arm, design), np.array([side * UP]), 0.0).falls
 
 
 def test_from_a_place_with_no_equilibrium_near_none_is_found(make):
