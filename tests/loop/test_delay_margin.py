@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from flexctl.loop import delay_margin as module
-from flexctl.loop.delay_margin import may_miss_bands, sampled_delay
+from flexctl.loop.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.loop.linear import sampled_loop
+from flexctl.loop.unit_gain import UnitGain
 
 T = 0.1
 
@@ -83,6 +84,40 @@ def test_what_the_grid_of_fractions_misses_the_multipliers_tell(make, monkeypatc
     assert is_the_first(loop, [0], sampled_delay(loop, [0]))
 
 
+LOOPS = {
+    "rigid": (rigid, (0,)),
+    "late": (lambda make: rigid(make, delay=1.4 * T), (0,)),
+    "one": (coupled, (1,)),
+    "both": (coupled, (0, 1)),
+    "later": (lambda make: coupled(make, delay=1.2 * T), (0,)),
+    "slow mode": (lambda make: ringing(make, 12.0), (0,)),
+    "fast mode": (lambda make: ringing(make, 97.3), (0,)),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_places_of_size_one_tell_the_same_as_multipliers_on_the_way(make, monkeypatch, name):
+    build, channels = LOOPS[name]
+    loop = build(make)
+    found = sampled_delay(loop, channels)
+    monkeypatch.setattr(module, "_earlier", lambda _family, first, _points: first)
+    assert sampled_delay(loop, channels) == pytest.approx(found, rel=1e-8)
+
+
+def test_of_a_delay_of_many_samples_the_crossing_is_taken_for_granted(make, monkeypatch):
+    family = module._Family(loop=rigid(make), channels=(0,))
+    assert not family.unstable(0.1)
+    assert family.unstable(9.7)
+    monkeypatch.setattr(module._Family, "multiplier", lambda _self, _t: 0.5)
+    assert [family.unstable(t) for t in (598.0, 598.1)] == [False, True]  # of 600 states and more
+
+
+def test_a_continuous_delay_is_the_smallest_lag_over_its_frequency():
+    places = UnitGain(frequency=np.array([2.0, 5.0, 0.1]), lag=np.array([1.0, 2.0, 0.3]))
+    assert continuous_delay(places) == pytest.approx(0.4)
+    assert continuous_delay(UnitGain(frequency=np.zeros(0), lag=np.zeros(0))) == np.inf
+
+
 def test_where_multipliers_only_touch_the_circle_nothing_is_lost(make, monkeypatch):
     loop = rigid(make)
     real = module._crossings
@@ -105,5 +140,7 @@ def test_only_modes_that_a_sampled_loop_feels_hide_bands(make):
     assert may_miss_bands(ringing(make, fast, damping=1e-6))
     assert not may_miss_bands(ringing(make, fast, damping=1e-6, moved=1e-5))
     assert not may_miss_bands(ringing(make, fast, damping=0.05))
+    whole = ringing(make, 2 * np.pi * 30 / T, damping=1e-6)  # turns that a held torque cancels
+    assert not may_miss_bands(whole)
     continuous = make["linear"]([[1]], [[0]], [[1e8]], [[-4]], [[-3]])
     assert not may_miss_bands(continuous)
