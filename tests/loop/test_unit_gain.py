@@ -93,6 +93,13 @@ def test_a_place_that_is_nearly_right_is_brought_home(make, off):
     np.testing.assert_allclose(found, [GOLDEN], rtol=1e-9)
 
 
+def test_whatever_side_it_is_looked_for_from_a_place_is_the_same(make):
+    start = GOLDEN * np.linspace(0.7, 1.4, 141)
+    for reach in (1e-3, 0.03, 0.2):
+        found = _polished(double_integrator(make), [0], start, reach * start)
+        np.testing.assert_allclose(found, [GOLDEN], rtol=1e-9)
+
+
 def test_a_place_that_is_found_twice_is_one_and_one_that_is_none_is_left_out(make):
     start = GOLDEN * np.array([1 + 1e-4, 1 - 1e-4])
     assert len(_polished(double_integrator(make), [0], start, 1e-4 * start)) == 1
