@@ -21,15 +21,17 @@ from flexctl.view.margin_rates import MOST, decay, growth, lost_at
 from flexctl.view.margin_words import (
     borne_above,
     borne_below,
+    bound_words,
     grown,
     lemma_words,
+    lost_words,
     percent,
-    range_words,
 )
 from flexctl.view.request import basis_words
 from flexctl.view.tables import literal, number, plain_table
 
 _N_RATES = 6  # rows
+_NO_ERROR = 1e-9  # round-off of a search
 _N_ERRORS = 8
 
 
@@ -51,16 +53,19 @@ def margin_table(
 
 
 def _remedies(found: Remedies, margin: Margin) -> Table:
-    """Say of every remedy how much of it is needed, or that none serves."""
+    """Say of every remedy how much of it is needed, or that none is effective."""
     where = "at the final pose and along the motion" if margin.path else "at the final pose"
     table = plain_table(
-        f"What makes an overestimate of {percent(found.wanted)} tolerated {where}", "", "", ""
+        f"Remedies with which an overestimate of {percent(found.wanted)} is tolerated {where}",
+        "",
+        "",
+        "",
     )
     bias = (
-        "none does" if found.bias is None else percent(found.bias) if found.bias else "not needed"
+        "none found" if found.bias is None else percent(found.bias) if found.bias else "not needed"
     )
     ran = strays(found.bias_run) if found.bias_run else ""
-    table.add_row("underestimate of K_hat on purpose", literal(bias), literal(ran))
+    table.add_row("deliberate underestimate of K_hat", literal(bias), literal(ran))
     searched = {
         "bandwidth of the joint gains, times": found.bandwidth,
         "effort of the second loop (at the final pose alone), times": found.second_loop,
@@ -79,15 +84,15 @@ def _searched(searched: Requirement) -> tuple[str, str]:
     borne = ""
     if best is not None:
         borne = (
-            f"tolerates {borne_above(best.alpha_upper)} above, "
-            f"{borne_below(best.alpha_lower)} below"
+            f"tolerated overestimates: {borne_above(best.alpha_upper)}, "
+            f"underestimates: {borne_below(best.alpha_lower)}"
         )
     if searched.found is not None:
         edge = " (the first tried)" if searched.fails is None else ""
         return f"{searched.found.value:.4g}{edge}", borne
     span = f"{min(searched.grid):.3g} .. {max(searched.grid):.3g}"
     best_words = f"; the best, {best.value:.3g}, {borne}" if best is not None else ""
-    return "none does", f"of {span}{best_words}"
+    return "none found", f"in {span}{best_words}"
 
 
 def _ends(found: Margin, answer: dict[str, Any], where: str) -> Table:
@@ -134,8 +139,8 @@ def _worst(
 
 
 def _how(found: Interval) -> str:
-    """Tell an end that is proven from one that was followed with an equilibrium that moves."""
-    return "exact" if found.proven else "followed"
+    """Tell an end that is proven from one found by continuation of an equilibrium that moves."""
+    return "exact" if found.proven else "by continuation"
 
 
 def _lost(loss: Loss | None) -> tuple[str, str, str]:
@@ -150,8 +155,8 @@ def _rates(found: Margin, where: str) -> Table:
         "mode",
         "at rad/s",
         "decay 1/s",
-        "less of it per 1 %",
-        "no decay left at, to first order",
+        "loss of decay per 1 %",
+        "no decay left at (first order)",
     )
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4))
     for rate in found.rates[:_N_RATES]:
@@ -173,38 +178,30 @@ def _all_lost(rate: ModeRate) -> str:
 
 def _independent(at: StructuredAt) -> Table:
     found, worst = at.found, at.found.worst_case
-    proof = "proven" if found.proven else "not proven at all frequencies"
-    proof = f"proven so far: {found.stopped}" if found.stopped else proof
-    title = (
-        f"Independent errors at {at.where}: all of {', '.join(map(range_words, at.guaranteed))} "
-        f"together are tolerated ({proof}; mu peak {found.mu_peak:.4g} {_at(found.frequency)})"
-    )
-    table = plain_table(title, "worst case found, error of", "size", numeric=(1,))
+    table = plain_table(bound_words(at), "worst case found, error of", "size", numeric=(1,))
     if worst is None:
-        undamped = "none needed: a motion that nothing damps stands on the axis"
-        found_none = "none found that is physical"
-        table.add_row(found_none if found.guaranteed_fraction else undamped, "-")
+        undamped = found.guaranteed_fraction == 0 and not found.stopped
+        why = "none needed: an undamped mode lies on the imaginary axis"
+        table.add_row(why if undamped else "no physical one found", "-")
         return table
     errors = sorted(at.worst_errors.items(), key=_size, reverse=True)
-    for name, error in errors[:_N_ERRORS]:
+    shown = [error for error in errors[:_N_ERRORS] if _size(error) > _NO_ERROR]
+    for name, error in shown:
         table.add_row(literal(in_words(name)), f"{100 * error:+.3g} %")
-    if len(errors) > _N_ERRORS:
-        table.add_row(f"{len(errors) - _N_ERRORS} more, none larger", "")
+    if more := len(errors) - len(shown):
+        cut = len(shown) == _N_ERRORS
+        table.add_row(*((f"{more} more, none larger", "") if cut else ("all others", "0 %")))
     verified = "verified by eigenvalues" if worst.verified else "not verified"
     if at.run:
         rates = f"{at.run.rate:.4g} 1/s, linear {at.run.eigenvalue.real:.4g} 1/s"
         verified += f"; a nonlinear run 5 % beyond it grows at {rates}"
-    lost = f"loses {in_words(at.mode)} {_at(worst.frequency)}, {verified}"
+    lost = f"{lost_words(at)}, {verified}"
     table.add_row(literal(lost, "dim"), "")
     return table
 
 
 def _size(error: tuple[str, float]) -> float:
     return abs(error[1])
-
-
-def _at(frequency: float) -> str:
-    return f"at {frequency:.4g} rad/s" if np.isfinite(frequency) else "at no finite frequency"
 
 
 def _orders(found: Margin, where: str) -> Table:

@@ -401,3 +401,12 @@ def test_a_stiff_mode_is_not_taken_for_a_multiplier_minus_one(make):
     found, rigid = find_margins(loop), find_margins(alone)
     for key in ("gain_up_db", "phase_deg", "delay_seconds"):
         np.testing.assert_allclose(getattr(found, key), getattr(rigid, key), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("turns", "bound"), [(9.3, False), (15.3, True)])
+def test_delays_are_upper_bounds_beside_a_mode_that_is_too_fast_for_the_samples(make, turns, bound):
+    # the joint carries a mode that turns so often within a sample of 0.1 s
+    M, D = np.array([[1.0, 0.5], [0.5, 1.0]]), np.diag([0.0, 1e-4])
+    K = np.diag([0.0, 0.75 * (2 * np.pi * turns / 0.1) ** 2])
+    loop = make["linear"](M, D, K, [[-4.0, 0.0]], [[-3.0, 0.0]], None, 0.1)
+    assert find_margins(loop).delay_may_be_less == bound

@@ -18,8 +18,8 @@ from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import LinearLoop
 from flexctl.loop.margin.arm_errors import damping_errors
-from flexctl.loop.margin.families import with_payload
 from flexctl.loop.margin.followed import FARTHEST, ErrorFamily
+from flexctl.loop.margin.interval import Loss
 from flexctl.loop.margin.law_form import ErrorGroup
 from flexctl.loop.uncertainty.deadline import Deadline
 from flexctl.loop.uncertainty.structured import Structured
@@ -60,10 +60,12 @@ class IndependentErrors:
         names = [one.name for one in self.loop.parameters[count:]]
         named = dict(zip(names, own[count:].tolist(), strict=True))
         load = named.pop("payload", 0.0)
-        loaded = with_payload(self.closed) if load else None
+        truth = self.closed.truth
 
         def made(t: float) -> tuple[ClosedLoop, Array]:
-            return loaded(1 + t * load) if loaded else self.closed, t * parts
+            if not load:
+                return self.closed, t * parts
+            return replace(self.closed, truth=truth.loaded(1 + t * load)), t * parts
 
         def damped(linear: LinearLoop, t: float) -> LinearLoop:
             errors = damping_errors(self.closed.truth, linear.plant)
@@ -86,27 +88,72 @@ class IndependentErrors:
         """Whether these errors move the equilibrium."""
         return self.along(np.ones(len(self.loop.parameters))).moves()
 
+    @property
+    def single(self) -> list[Array]:
+        """Directions (p,) of one error alone, either way: without them nothing is known."""
+        each = np.eye(len(self.loop.parameters))
+        return [sign * one for one in each for sign in (1.0, -1.0)]
+
     def directions(self, found: Structured) -> Iterator[Array]:
-        """Errors (p,) to follow, the largest of each 1: the worst case first, then others."""
+        """Errors (p,) to follow, the largest of each 1: single ones, the worst case, corners."""
         p = len(self.loop.parameters)
+        yield from self.single
         if found.worst_case is not None and p > 1:
             worst = found.worst_case.delta / found.worst_case.gamma
             yield from (worst, -worst)
-        yield from (sign * one for one in np.eye(p) for sign in (1.0, -1.0))
         if p > 1:
             yield from _corners(p)
 
 
 def follow_errors(
     asked: IndependentErrors, found: Structured, deadline: Deadline
-) -> tuple[Structured, str]:
+) -> tuple[Structured, Loss | None]:
     """Correct bounds of independent errors by what is lost along rays that follow the equilibrium.
+
+    Where the time is over before every single error was followed either way, nothing is
+    guaranteed: the old bounds are those of an equilibrium that the loop does not keep.
 
     Returns
     -------
     tuple
-        The bounds, no longer proven, with the nearest loss found for a worst case; and what that
-        loses, empty where nothing is lost.
+        The bounds, no longer proven, with the nearest loss found for a worst case; and that loss,
+        None where nothing is lost.
+    """
+    best, loss, at, tried = _nearest(asked, found, deadline)
+    late = tried < len(asked.single)
+    whole = len(asked.loop.parameters) == 1
+    fraction = min(best, LARGEST) if whole else min(found.guaranteed_fraction, best)
+    fraction = 0.0 if late else fraction
+    bounds = replace(
+        found,
+        guaranteed_fraction=fraction,
+        mu_peak=1 / fraction if fraction else np.inf,
+        proven=False,
+        not_proven=(),
+        followed=True,
+        stopped=_late(deadline) if late else found.stopped,
+        notes=(*found.notes, _note(tried, stopped=deadline.passed)),
+    )
+    if loss is None:
+        return replace(bounds, worst_case=None), None
+    worst = WorstCase(
+        gamma=best,
+        names=tuple(one.name for one in asked.loop.parameters),
+        delta=best * at,
+        eigenvalue=complex(0, loss.frequency),
+        frequency=loss.frequency,
+        verified=True,
+        tried=tried,
+    )
+    return replace(bounds, worst_case=worst, frequency=loss.frequency), loss
+
+
+def _nearest(
+    asked: IndependentErrors, found: Structured, deadline: Deadline
+) -> tuple[float, Loss | None, Array, int]:
+    """Return the nearest loss along all directions: how far [-], what, where (p,), how many tried.
+
+    Infinitely far and None where nothing is lost.
     """
     best, loss, at, tried = np.inf, None, np.zeros(0), 0
     for direction in asked.directions(found):
@@ -117,37 +164,23 @@ def follow_errors(
         tried += 1
         if end is not None and end.alpha < best:
             best, loss, at = end.alpha, end, direction
-    whole = len(asked.loop.parameters) == 1
-    fraction = min(best, LARGEST) if whole else min(found.guaranteed_fraction, best)
-    bounds = replace(
-        found,
-        guaranteed_fraction=fraction,
-        mu_peak=1 / fraction if fraction else np.inf,
-        proven=False,
-        not_proven=(),
-        notes=(*found.notes, _note(tried, stopped=deadline.passed)),
+    return best, loss, at, tried
+
+
+def _late(deadline: Deadline) -> str:
+    return (
+        f"the time limit of {deadline.seconds:.3g} s was reached before the loop was followed "
+        "along each single error"
     )
-    if loss is None:
-        return replace(bounds, worst_case=None), ""
-    worst = WorstCase(
-        gamma=best,
-        names=tuple(one.name for one in asked.loop.parameters),
-        delta=best * at,
-        eigenvalue=complex(0, loss.frequency),
-        frequency=loss.frequency,
-        verified=True,
-        tried=tried,
-    )
-    return replace(bounds, worst_case=worst, frequency=loss.frequency), loss.mode
 
 
 def _note(tried: int, *, stopped: bool) -> str:
     """Say what was done in place of a proof."""
     rays = f"{tried} directions" if tried > 1 else f"{tried} direction"
-    early = ", when the time was over" if stopped else ""
+    early = " until the time limit was reached" if stopped else ""
     return (
-        f"these errors move the equilibrium: the loop was followed with it along {rays}{early}; "
-        "between them nothing is proven"
+        f"these errors move the equilibrium: it was followed along {rays} of error{early}; between "
+        "these nothing is proven"
     )
 
 

@@ -111,7 +111,7 @@ def find_margin(
         check_errors(errors)
     checks.positive("time_limit", time_limit)
     study = _Study(case=case, pose=pose, say=progress or (lambda _words: None))
-    study.say("the loop with its errors pulled out")
+    study.say("the linear fractional transformation of the loop")
     closed = case.close()
     if stiffness:
         part_errors(closed.controller.plant, stiffness)
@@ -158,8 +158,8 @@ def _assumed(case: Case) -> tuple[str, ...]:
 
 
 _SAG = (
-    ", each at the equilibrium that the closed loop takes under gravity; where the error moves "
-    "that, it is followed, and limits are not proven"
+    ", each at the equilibrium of the closed loop under gravity; where the error moves that, "
+    "limits are found by continuation and are not proven"
 )
 
 
@@ -186,7 +186,7 @@ def _given_lemma(judged: PoseLoop, body: Arm) -> Lemma | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Study:
-    """One search for a margin: of what, at which pose, and whom it tells what it does."""
+    """One search for a margin: of what, at which pose, and what is told of its progress."""
 
     case: Case
     pose: Mapping[str, float] | None
@@ -267,13 +267,14 @@ class _Study:
             found.append(at(judged, t=end, where=where, deadline=deadline))
             left = limit - min(deadline.used, limit / 2)
         if worst:
-            joints = closed.controller.reference.sample(np.array([worst.t]))[0][:, 0]
-            lost = any(pose.interval is None for pose in path)
-            where = f"the {'stable ' * lost}pose of the motion with the least stiffness margin"
-            deadline = Deadline.within(left)
-            found.append(
-                at(loop_at(closed, joints, 0.0), t=worst.t, where=where, deadline=deadline)
-            )
+            poses = _payload_poses(path) if set(errors) == {"payload"} else [worst]
+            where = _where(path, payload=set(errors) == {"payload"})
+            joints = closed.controller.reference.sample(np.array([pose.t for pose in poses]))[0].T
+            bounds = []
+            for pose, q in zip(poses, joints, strict=True):
+                deadline = Deadline.within(left / len(poses))
+                bounds.append(at(loop_at(closed, q, 0.0), t=pose.t, where=where, deadline=deadline))
+            found.append(min(bounds, key=lambda one: one.found.guaranteed_fraction))
         return tuple(found)
 
     def _bounded(
@@ -311,6 +312,20 @@ def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> 
         return here(interval=loop_at(closed, joints, 0.0).interval)
     except DesignError as error:
         return here(interval=None, why=str(error))
+
+
+def _payload_poses(path: Sequence[PoseMargin]) -> list[PoseMargin]:
+    """Poses at which a payload, a single number, is bounded: all that are stable without error."""
+    return [pose for pose in path if pose.interval and not pose.interval.marginal]
+
+
+def _where(path: Sequence[PoseMargin], *, payload: bool) -> str:
+    """Name the pose of a motion at which independent errors are judged."""
+    stable = "stable " * any(pose.interval is None for pose in path)
+    least = (
+        "that tolerates the least payload error" if payload else "with the least stiffness margin"
+    )
+    return f"the {stable}pose of the motion {least}"
 
 
 def _worst(path: Sequence[PoseMargin]) -> PoseMargin | None:
