@@ -10,7 +10,7 @@ import scipy.optimize
 from flexctl.catalogue import BasisChoice, apply_settings
 from flexctl.design import design_controller
 from flexctl.errors import DesignError, NoRestError
-from flexctl.loop import close_around, compare, find_margin, find_rest
+from flexctl.loop import close_around, compare, evaluate, find_margin, find_rest
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.families import payload_family
 from flexctl.loop.margin.structured_errors import bound_errors
@@ -267,7 +267,7 @@ def test_payload_errors_are_guaranteed_only_as_far_as_the_equilibrium_was_follow
     late = Deadline(begun=-20.0, ends=0.0)
     cut = bound_errors(loop, np.array([UP]), 0.0, {"payload": 1.0}, **asked, deadline=late)
     assert cut.found.guaranteed_fraction == 0.0
-    assert "every single error" in cut.found.stopped
+    assert "each single error" in cut.found.stopped
     assert cut.found.worst_case is None
 
 
@@ -348,3 +348,25 @@ def test_no_margin_is_given_of_an_arm_that_its_actuators_cannot_hold(make):
     words = "margin: the actuators cannot hold the arm at this pose: joint1 needs 8.89 N m"
     with pytest.raises(DesignError, match=words):
         find_margin(arm, raised(make), truth_basis=TRUTH, n_path=0)
+
+
+def test_the_torque_that_is_named_is_the_largest_of_the_motion(make):
+    # from hanging down through the horizontal, where 13.0 N m hold the arm, to upright
+    arm = vertical_link(make, limits={"torque": 9.0})
+    design = make["design"]([-1.5], [1.5], "decoupling", gains={"Gp": [60.0], "Gv": [15.0]})
+    loop = loop_of(arm, design)
+    judged = evaluate(loop)
+    level = loop.truth.gravity(loop.truth.straight(np.array([0.0])))[0]
+    assert f"joint1 needs {level:.3g} N m, its limit is 9 N m" in judged.failed
+    assert "exceeded from t = " in judged.failed
+
+
+def test_where_an_arm_falls_to_is_no_place_to_judge_it_at(make):
+    arm = vertical_link(make)
+    loop = loop_of(arm, raised(make), apply_settings(arm, ["payload.mass=*0.95"]))
+    judged = evaluate(loop)
+    assert judged.rest.falls
+    assert (
+        judged.stability is judged.margins is judged.stiffness is judged.min_sampling_rate is None
+    )
+    assert "3.61 rad" in judged.failed

@@ -42,7 +42,7 @@ def evaluation(name, k=1.0, **changes):
         path_t=np.array([0.0, 0.537, 1.079]),
         path_abscissa=np.array([-3.31, -1.83, -2.57]) * k,
         orders=(1, 2, 4, 6, 8),
-        abscissae=tuple(-x * k for x in (2.37, 2.17, 2.13, 2.11, 2.09)),
+        abscissae=tuple(-x * k for x in (2.37, 2.19, 2.13, 2.11, 2.09)),
         settles_at_order=4,
     )
     margins = Margins(
