@@ -122,6 +122,15 @@ def test_of_a_delay_of_many_samples_the_crossing_is_taken_for_granted(make, monk
     assert [family.unstable(t) for t in (598.0, 598.1)] == [False, True]  # of 600 states and more
 
 
+@pytest.mark.parametrize(("largest", "found"), [(80, 40.0), (100, 10.0)])
+def test_maps_that_are_too_large_are_not_looked_at_on_the_way(make, monkeypatch, largest, found):
+    # 6 states and, at 40 samples of delay, 2 times 40 torques on their way
+    family = module._Family(loop=coupled(make), channels=(0, 1))
+    monkeypatch.setattr(module, "_LARGEST", largest)
+    monkeypatch.setattr(module._Family, "multiplier", lambda _self, t: 0.5 if t < 10 else 2.0)
+    assert module._earlier(family, 40.0, 4.0) == pytest.approx(found, rel=1e-6)
+
+
 def test_a_continuous_delay_is_the_smallest_lag_over_its_frequency():
     places = UnitGain(frequency=np.array([2.0, 5.0, 0.1]), lag=np.array([1.0, 2.0, 0.3]))
     assert continuous_delay(places) == pytest.approx(0.4)

@@ -155,18 +155,25 @@ END = "at rest at the end of the motion"
 )
 def test_the_weakest_joint_is_named_with_its_torque_and_limit(torque, words):
     loop = polar()
-    assert module.why_not_held(loop, module.describe_rest(loop, at(FINAL, torque)), [], []) == words
+    end = module.describe_rest(loop, at(FINAL, torque))
+    assert module.why_not_held(loop, end, np.zeros(0), []) == words
 
 
-def test_the_first_pose_that_cannot_be_held_is_named_with_its_time():
-    loop, times = polar(), np.array([0.0, 0.537, 1.079])
-    rests = [at(FINAL, tau) for tau in ([20.0, 9.0], [3.0, -11.3], [25.0, 1.0])]
+def test_the_pose_that_asks_most_is_named_and_from_when_on_it_is_too_much():
+    loop, times = polar(), np.array([0.0, 0.537, 1.079, 1.618])
+    asked = ([20.0, 9.0], [3.0, -11.3], [29.6, 1.0], [25.0, 1.0])
+    rests = [at(FINAL, tau) for tau in asked]
     end = module.describe_rest(loop, at(FINAL, [1.0, 2.0]))
 
-    assert module.why_not_held(loop, end, times, rests) == (
-        f"{WEAK} at its pose at t = 0.537 s of the motion: joint2 needs 11.3 N, its limit is 9 N"
+    def said(poses):
+        return module.why_not_held(loop, end, times[poses], rests[poses])
+
+    weak = f"{WEAK} at its pose at t = %s s of the motion: joint%d needs %s, its limit is %s"
+    assert said(slice(4)) == (
+        weak % ("1.08", 1, "29.6 N m", "20 N m") + "; it is exceeded from t = 0.537 s on"
     )
-    assert module.why_not_held(loop, end, times[:1], rests[:1]) == ""
+    assert said(slice(2)) == weak % ("0.537", 2, "11.3 N", "9 N")
+    assert said(slice(1)) == ""
 
 
 def test_an_arm_that_leaves_its_reference_is_said_to_with_the_place_it_goes_to():
