@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from flexctl.catalogue import load_model
-from flexctl.view.metrics import metric_rows, ranked
+from flexctl.view.metrics import metric_rows, ranked, why_unranked
 
 SIZE = {"mm": 1e-3, "m": 1, "mrad": 1e-3, "mrad, mm": 1e-3, "s": 1, "ms": 1e-3, "%": 1e-2, "J": 1}
 SIZE |= {"N m": 1, "N m, N": 1, "1/s": 1, "dB": 1, "deg": 1, "Hz": 1, "": 1}
@@ -391,6 +391,39 @@ def test_a_group_is_named_on_its_first_row_only(trio, place):
     ]:
         assert rows[place[first]].group
         assert not rows[place[second]].group
+
+
+NO_MARGIN = dict.fromkeys(("alpha_upper", "alpha_lower", "path_alpha_upper", "path_t"))
+
+
+@pytest.mark.parametrize(
+    ("path", "changes"),
+    [
+        ("residual.settling_time", {"settling_time": None}),
+        ("stability.path_spectral_abscissa", {"path_spectral_abscissa": [None, -0.4, -0.9]}),
+        ("stability.settles_at_order", {"settles_at_order": None}),
+        ("stiffness.exact.alpha_upper", {"exact": NO_MARGIN}),
+        ("stiffness.exact.path_alpha_upper", {"exact": NO_MARGIN}),
+    ],
+)
+def test_what_a_design_has_not_is_said_in_words_where_it_was_looked_for(trio, place, path, changes):
+    gone, group = copy.deepcopy(trio), path.split(".")[0]
+    gone[0][group] |= changes
+    assert re.search("[a-z]", metric_rows(gone, ARM)[place[path]].cells[0].text)
+    gone[0][group] = None
+    assert metric_rows(gone, ARM)[place[path]].cells[0].text == "-"
+
+
+@pytest.mark.parametrize(
+    ("failed", "stability", "word"),
+    [
+        ("it falls", {"stable": True}, "failed"), ("it falls", {"stable": False}, "failed"),
+        (None, {"stable": False}, "unstable"), (None, {"stable": "marginal"}, "not ranked"),
+        (None, None, "not ranked"), ("it falls", None, "failed"),
+    ],
+)  # fmt: skip
+def test_why_a_design_has_no_rank_is_said_in_a_word(failed, stability, word):
+    assert why_unranked({"failed": failed, "stability": stability}) == word
 
 
 def test_the_best_ranked_stands_first_and_the_unranked_last(trio):
