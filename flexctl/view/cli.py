@@ -143,7 +143,7 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
     "--errors",
     multiple=True,
     metavar="KIND[=SIZE]",
-    help="Independent errors: modes (default), links, damping, payload (repeatable).",
+    help="Independent errors: modes (default), links, damping, payload; once for each kind.",
 )
 @click.option(
     "--stiffness",

@@ -11,11 +11,14 @@ from flexctl.catalogue import BasisChoice, apply_settings
 from flexctl.design import design_controller
 from flexctl.errors import DesignError, NoRestError
 from flexctl.loop import close_around, compare, evaluate, find_margin, find_rest
+from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.families import payload_family
 from flexctl.loop.margin.structured_errors import bound_errors
 from flexctl.loop.rest import _shrinks, _Solver, follow_rest, keep_still
 from flexctl.loop.resting import describe_rest, why_not_held
+from flexctl.loop.tracking import Variation, over, rests_until
+from flexctl.loop.tracking.sources import loop_matrix
 from flexctl.loop.uncertainty.deadline import Deadline
 from flexctl.plant import assemble_plant
 
@@ -370,3 +373,35 @@ def test_where_an_arm_falls_to_is_no_place_to_judge_it_at(make):
         judged.stability is judged.margins is judged.stiffness is judged.min_sampling_rate is None
     )
     assert "3.61 rad" in judged.failed
+
+
+def test_poses_are_followed_up_to_where_the_equilibrium_is_lost(make):
+    # by hand: where the fold of the statics is at the reference, the slowest eigenvalue is zero
+    arm = vertical_link(make)
+    loop = loop_of(arm, raised(make), apply_settings(arm, ["payload.mass=*0.95"]))
+    times = np.linspace(0, 6, 5)
+    last = rests_until(loop, times)
+    motion = loop.controller.reference
+    before, beyond = (motion.sample(np.array([last + dt]))[0][:, 0] for dt in (0.0, 1e-4))
+    assert 3.0 < last < 4.5
+    rates = np.linalg.eigvals(loop_matrix(linearise_loop(loop, before, 0.0)))
+    assert -0.01 < rates.real.max() < 0
+    assert find_rest(loop, beyond, 0.0).falls
+    assert rests_until(loop_of(arm, raised(make)), times) == 6.0
+    assert rests_until(loop_of(vertical_link(make, (0.0, 0.0, 0.0)), raised(make)), times) == 6.0
+
+
+def test_over_a_number_that_takes_the_equilibrium_away_nothing_is_followed(make):
+    arm = vertical_link(make)
+    variation = Variation(
+        key="payload.mass",
+        arm=arm,
+        design=raised(make),
+        truth_set=("payload.mass=0.45",),
+        basis=BasisChoice(kind="modes", order=1),
+        truth_basis=TRUTH,
+    )
+    source = over(variation)
+    assert np.linalg.eigvals(source.matrix(0.45)).real.max() < 0
+    with pytest.raises(NoRestError, match=r"payload\.mass: expected values at which .* got 0\.5,"):
+        source.matrix(0.5)  # with 10 % less than the law knows
