@@ -25,15 +25,15 @@ import casadi as ca
 import platformdirs
 
 from flexctl.errors import ComputationError, FlexctlWarning, InputError
-from flexctl.storage import write_whole
+from flexctl.storage import read_sealed, write_sealed
 
 # Bytes of C beyond which a level of optimisation costs more time than runs will ever gain: the
 # compiler's register allocation grows faster than one long function does.
 _LEVELS = ((100_000, "-O2"), (250_000, "-O1"))
 _FLAGS = ("-fPIC", "-shared")
-_SEAL = b"flexctl:sha256:"  # before the digest at the end of a library; loaders stop before it
-_BUILDING = "building-"
-_ABANDONED = 3600.0  # s after which a folder of a build belongs to nobody
+_BUILDING = "flexctl-building-"
+_DRAFT = f".{'[0-9a-f]' * 32}.*"  # of a file of the cache, which a kill left half written
+_ABANDONED = 3600.0  # s after which what a build left belongs to nobody
 
 
 def find_compiler() -> str | None:
@@ -170,11 +170,9 @@ def _is_loaded(library: Path) -> bool:
     if library in _loaded:
         return True
     try:
-        code, seal, digest = library.read_bytes().rpartition(_SEAL)
-        if not seal or hashlib.sha256(code).digest() != digest:
-            return False
+        read_sealed(library)
         ct.CDLL(str(library))
-    except OSError:  # there is none, or none for this machine
+    except OSError:  # there is none, no whole one, or none for this machine
         return False
     _loaded.add(library)
     return True
@@ -194,7 +192,7 @@ def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Pa
     _sweep(library.parent)
     with tempfile.TemporaryDirectory(dir=library.parent, prefix=_BUILDING) as folder:
         code = compile_source(generate(Path(folder)), compiler).read_bytes()
-    write_whole(library, code + _SEAL + hashlib.sha256(code).digest())
+    write_sealed(library, code)
     if not _is_loaded(library):
         raise OSError("what was compiled there cannot be loaded")
     return library
@@ -202,10 +200,10 @@ def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Pa
 
 def _sweep(folder: Path) -> None:
     """Remove what killed builds left."""
-    for left in folder.glob(f"{_BUILDING}*"):
+    for left in [*folder.glob(f"{_BUILDING}*"), *folder.glob(_DRAFT)]:
         try:
             if time.time() - left.stat().st_mtime > _ABANDONED:
-                shutil.rmtree(left, ignore_errors=True)
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
         except OSError:  # its build has just ended
             continue
 
