@@ -61,8 +61,8 @@ def cache_folder() -> Path:
     OSError
         When the user has no home to keep it in.
     """
-    wanted = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
     try:
+        wanted = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
         return Path(wanted).expanduser().absolute()  # a loader does not look for bare names here
     except RuntimeError as error:
         raise FileNotFoundError(f"no home folder: {error}") from error

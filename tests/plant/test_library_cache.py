@@ -185,12 +185,17 @@ def test_a_cache_that_cannot_be_written_is_said_once_and_the_run_goes_on(tmp_pat
     assert "compiled C" in backend()
 
 
-def test_a_home_that_is_unknown_is_a_cache_that_cannot_be_written(monkeypatch):
-    def no_home(_self):
+@pytest.mark.parametrize(
+    ("owner", "asked"),
+    [(Path, "expanduser"), (library_cache.platformdirs, "user_cache_dir")],
+    ids=["pathlib", "platformdirs"],
+)
+def test_a_home_that_is_unknown_is_a_cache_that_cannot_be_written(owner, asked, monkeypatch):
+    def no_home(*_):
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.delenv("FLEXCTL_CACHE")
-    monkeypatch.setattr(Path, "expanduser", no_home)
+    monkeypatch.setattr(owner, asked, no_home)
     with pytest.warns(FlexctlWarning, match="no home folder"):
         assert library_of("homeless", answer).is_file()
 
