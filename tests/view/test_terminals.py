@@ -111,10 +111,8 @@ NOT_THERE = ["simulate", "no-such-arm", "no-such-design"]
 @pytest.mark.parametrize(
     ("words", "streams", "status"),
     [
-        (["list"], ">&-", 0),
         (["list", "--json"], "<&- >&- 2>&-", 0),
         (["list", "--json", "--require", "models.0.name==1"], ">&- 2>&-", 1),
-        (NOT_THERE, "2>&-", 2),
         (NOT_THERE, "2>/dev/full", 2),
         (["list"], ">/dev/full 2>/dev/full", 3),
     ],
