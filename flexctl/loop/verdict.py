@@ -58,7 +58,8 @@ def _best(ranked: Sequence[Evaluation]) -> list[str]:
             f"{length(best.residual.tip_error_end)} in the last tenth of it{_but(best)}."
         )
     else:
-        settles = f"settles within {best.residual.settling_time:.3g} s"
+        after = best.residual.settling_time
+        settles = f"settles within {after:.3g} s" if after else "has settled when the motion ends"
         first = f"Recommended: {best.name}. {_capital(_error(best))} and {settles}{_but(best)}."
     warnings = warnings_of(best)
     return [first, f"Warning: {'; '.join(warnings)}."] if warnings else [first]

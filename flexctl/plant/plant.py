@@ -185,6 +185,19 @@ class Plant:
         """Return the model without errors of its stiffness: what gains are made of."""
         return replace(self, stiffness_error=None) if self.stiffness_error else self
 
+    def loaded(self, times: float) -> Plant:
+        """Return this plant with so many times its payload, mass and inertia alike.
+
+        It keeps its shapes, which may know the payload of the arm's file; nothing is built anew.
+        """
+        load = self.arm.payload
+        inertia = times * np.array(load.inertia)
+        return self._any_payload.at({"payload.mass": times * load.mass, "payload.inertia": inertia})
+
+    @cached_property
+    def _any_payload(self) -> Plant:
+        return replace(self, parameters=("payload.mass", "payload.inertia"), interpreted=True)
+
     @cached_property
     def equations(self) -> Equations:
         """The terms of the equations of motion as CasADi SX expressions."""

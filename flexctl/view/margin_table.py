@@ -21,15 +21,17 @@ from flexctl.view.margin_rates import MOST, decay, growth, lost_at
 from flexctl.view.margin_words import (
     borne_above,
     borne_below,
+    bound_words,
     grown,
     lemma_words,
+    lost_words,
     percent,
-    range_words,
 )
 from flexctl.view.request import basis_words
 from flexctl.view.tables import literal, number, plain_table
 
 _N_RATES = 6  # rows
+_NO_ERROR = 1e-9  # round-off of a search
 _N_ERRORS = 8
 
 
@@ -173,38 +175,30 @@ def _all_lost(rate: ModeRate) -> str:
 
 def _independent(at: StructuredAt) -> Table:
     found, worst = at.found, at.found.worst_case
-    proof = "proven" if found.proven else "not proven at all frequencies"
-    proof = f"proven so far: {found.stopped}" if found.stopped else proof
-    title = (
-        f"Independent errors at {at.where}: all of {', '.join(map(range_words, at.guaranteed))} "
-        f"together are tolerated ({proof}; mu peak {found.mu_peak:.4g} {_at(found.frequency)})"
-    )
-    table = plain_table(title, "worst case found, error of", "size", numeric=(1,))
+    table = plain_table(bound_words(at), "worst case found, error of", "size", numeric=(1,))
     if worst is None:
-        undamped = "none needed: a motion that nothing damps stands on the axis"
-        found_none = "none found that is physical"
-        table.add_row(found_none if found.guaranteed_fraction else undamped, "-")
+        undamped = found.guaranteed_fraction == 0 and not found.stopped
+        why = "none needed: a motion that nothing damps stands on the axis"
+        table.add_row(why if undamped else "none found that is physical", "-")
         return table
     errors = sorted(at.worst_errors.items(), key=_size, reverse=True)
-    for name, error in errors[:_N_ERRORS]:
+    shown = [error for error in errors[:_N_ERRORS] if _size(error) > _NO_ERROR]
+    for name, error in shown:
         table.add_row(literal(in_words(name)), f"{100 * error:+.3g} %")
-    if len(errors) > _N_ERRORS:
-        table.add_row(f"{len(errors) - _N_ERRORS} more, none larger", "")
+    if more := len(errors) - len(shown):
+        cut = len(shown) == _N_ERRORS
+        table.add_row(*((f"{more} more, none larger", "") if cut else ("all others", "0 %")))
     verified = "verified by eigenvalues" if worst.verified else "not verified"
     if at.run:
         rates = f"{at.run.rate:.4g} 1/s, linear {at.run.eigenvalue.real:.4g} 1/s"
         verified += f"; a nonlinear run 5 % beyond it grows at {rates}"
-    lost = f"loses {in_words(at.mode)} {_at(worst.frequency)}, {verified}"
+    lost = f"{lost_words(at)}, {verified}"
     table.add_row(literal(lost, "dim"), "")
     return table
 
 
 def _size(error: tuple[str, float]) -> float:
     return abs(error[1])
-
-
-def _at(frequency: float) -> str:
-    return f"at {frequency:.4g} rad/s" if np.isfinite(frequency) else "at no finite frequency"
 
 
 def _orders(found: Margin, where: str) -> Table:

@@ -8,7 +8,7 @@ from flexctl.loop.margin.guaranteed import Guaranteed
 from flexctl.loop.margin.interval import Loss
 from flexctl.loop.margin.mode_names import in_words
 from flexctl.loop.margin.path_growth import NO_GROWTH
-from flexctl.loop.margin.record import Margin, PoseMargin
+from flexctl.loop.margin.record import Margin, PoseMargin, StructuredAt
 from flexctl.loop.verdict_json import basis_json
 from flexctl.loop.wording import times
 from flexctl.view.request import basis_words
@@ -43,6 +43,41 @@ def borne_below(alpha: float) -> str:
     if not alpha:
         return "none"
     return f"up to {percent(-alpha)}" if -alpha < ALMOST_ALL else "any"
+
+
+def tolerated(at: StructuredAt) -> str:
+    """Say what independent errors are tolerated together: ``payload +-4.5 % is tolerated``."""
+    ranges = [range_words(one) for one in at.guaranteed]
+    if [one.kind for one in at.guaranteed] == ["payload"]:  # a single number
+        return f"{ranges[0]} is tolerated"
+    return f"all of {', '.join(ranges)} together are tolerated"
+
+
+def bound_words(at: StructuredAt) -> str:
+    """Say what independent errors may be, and how that is known."""
+    found, about = at.found, f"Independent errors at {at.where}"
+    if found.stopped and not found.guaranteed_fraction:
+        return f"{about}: no bound was found, as {found.stopped} (--time-limit)"
+    proof = "proven" if found.proven else "not proven at all frequencies"
+    proof = f"proven so far: {found.stopped}" if found.stopped else proof
+    peak = f"; mu peak {found.mu_peak:.4g} {_at(found.frequency)}"
+    if found.followed:
+        proof, peak = "followed with the equilibrium, not proven", ""
+    return f"{about}: {tolerated(at)} ({proof}{peak})"
+
+
+def lost_words(at: StructuredAt) -> str:
+    """Say what a worst case of independent errors loses."""
+    worst = at.found.worst_case
+    if at.ends == "torque":
+        return f"at the torque limit of {in_words(at.mode)}, which no longer holds the arm"
+    if at.ends == "fold":
+        return f"the equilibrium ends, by {in_words(at.mode)}"
+    return f"loses {in_words(at.mode)} {_at(worst.frequency if worst else np.nan)}"
+
+
+def _at(frequency: float) -> str:
+    return f"at {frequency:.4g} rad/s" if np.isfinite(frequency) else "at no finite frequency"
 
 
 def range_words(borne: Guaranteed) -> str:
@@ -83,7 +118,7 @@ def verdict(found: Margin, where: str, advice: str = "") -> str:
 
     What is unstable without any error comes first; `advice` is what is said of a bias on purpose.
     """
-    return f"{_unstable(found)}{_said(found, where, advice)}"
+    return f"{_unstable(found)}{_said(found, where, advice)}{_independent(found)}"
 
 
 def _said(found: Margin, where: str, advice: str) -> str:
@@ -97,6 +132,22 @@ def _said(found: Margin, where: str, advice: str) -> str:
     known = "the damping unknown to it" if found.unknown_damping else "the stated damping"
     first = f"With {known} {name} tolerates {_above(found, where)}{_above_moving(found)}"
     return f"{first}. " + "".join(_rest(found, where, advice))
+
+
+def _independent(found: Margin) -> str:
+    """Say what independent errors are tolerated; how that is known stands in the table."""
+    known = [at for at in found.structured if at.found.guaranteed_fraction or not at.found.stopped]
+    places = [f"{', '.join(map(range_words, at.guaranteed))} {_where(at)}" for at in known]
+    said = f" Independent errors tolerated: {'; '.join(places)}." if places else ""
+    lost = "".join(f" {bound_words(at)}." for at in found.structured if at not in known)
+    return said + lost
+
+
+def _where(at: StructuredAt) -> str:
+    """Name the pose, and say what is special about the bound."""
+    ends = {"fold": "beyond, the equilibrium ends", "torque": "beyond, a torque limit is reached"}
+    about = [*([] if at.found.proven else ["not proven"]), *([ends[at.ends]] if at.ends else [])]
+    return f"at {at.where}" + (f" ({'; '.join(about)})" if about else "")
 
 
 def _no_stiffness(found: Margin) -> bool:

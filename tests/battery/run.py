@@ -12,7 +12,6 @@ import os
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
@@ -70,9 +69,10 @@ def main() -> int:
     ledger, sources = FOLDER / "ledger.jsonl", digest()
     entries = done(ledger, sources)
     wanted = range(options.start, options.start + options.seeds)
-    fresh = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.jobs, fresh, max_tasks_per_child=PER_PROCESS) as pool:
-        for entry in pool.map(run_seed, [seed for seed in wanted if seed not in entries]):
+    left = [seed for seed in wanted if seed not in entries]
+    # not concurrent.futures, whose workers hang when they are replaced (python/cpython#115634)
+    with multiprocessing.get_context("spawn").Pool(options.jobs, None, (), PER_PROCESS) as pool:
+        for entry in pool.imap(run_seed, left):
             entries[entry["seed"]] = entry | {"sources": sources}
             with ledger.open("a") as file:
                 file.write(json.dumps(entries[entry["seed"]]) + "\n")

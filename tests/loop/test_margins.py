@@ -19,7 +19,7 @@ from flexctl.loop import (
 )
 from flexctl.loop.cut import cut_loop
 from flexctl.loop.linear import LinearLoop, sampled_loop
-from flexctl.loop.warnings_in_words import _thin_margins
+from flexctl.loop.warnings_in_words import _coarse_delay, _thin_margins
 from flexctl.view import metrics
 
 
@@ -428,6 +428,18 @@ def test_a_stiff_mode_is_not_taken_for_a_multiplier_minus_one(make):
     found, rigid = find_margins(loop), find_margins(alone)
     for key in ("gain_up_db", "phase_deg", "delay_seconds"):
         np.testing.assert_allclose(getattr(found, key), getattr(rigid, key), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("turns", "bound"), [(9.3, False), (15.3, True)])
+def test_delays_are_upper_bounds_beside_a_mode_that_is_too_fast_for_the_samples(make, turns, bound):
+    # the joint carries a mode that turns so often within a sample of 0.1 s
+    M, D = np.array([[1.0, 0.5], [0.5, 1.0]]), np.diag([0.0, 1e-4])
+    K = np.diag([0.0, 0.75 * (2 * np.pi * turns / 0.1) ** 2])
+    loop = make["linear"](M, D, K, [[-4.0, 0.0]], [[-3.0, 0.0]], None, 0.1)
+    margins = find_margins(loop)
+    assert margins.delay_may_be_less == bound
+    judged: Any = SimpleNamespace(margins=margins)
+    assert [("upper bounds" in words) for words in _coarse_delay(judged)] == [True] * bound
 
 
 def test_a_gain_of_a_thousand_is_no_limit_in_a_table_and_a_number_in_json():

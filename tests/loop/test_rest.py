@@ -11,8 +11,11 @@ from flexctl.catalogue import BasisChoice, apply_settings
 from flexctl.design import design_controller
 from flexctl.errors import DesignError, NoRestError
 from flexctl.loop import close_around, compare, find_margin, find_rest
+from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.families import payload_family
+from flexctl.loop.margin.structured_errors import bound_errors
 from flexctl.loop.resting import describe_rest, why_not_held
+from flexctl.loop.uncertainty.deadline import Deadline
 from flexctl.plant import assemble_plant
 
 DOWN = (0.0, -9.81, 0.0)
@@ -162,6 +165,44 @@ def test_beyond_the_end_that_was_followed_the_rebuilt_loop_falls(make):
     assert end == pytest.approx(-0.0224915, abs=2e-7)
     falls = [find_rest(with_load(loop, 1 + x * end), np.array([UP]), 0.0).falls for x in ENDS]
     assert falls == [False, True]
+
+
+def test_payload_errors_are_guaranteed_only_as_far_as_the_equilibrium_was_followed(make):
+    loop = Case(arm=vertical_link(make), design=raised(make), truth_basis=TRUTH).close()
+    asked = {"t": 6.0, "where": "the final pose"}
+    whole = bound_errors(loop, np.array([UP]), 0.0, {"payload": 1.0}, **asked)
+    assert whole.guaranteed[0].upper == pytest.approx(0.0224915, abs=2e-7)
+    assert (whole.ends, whole.mode, whole.found.proven) == ("fold", "joint1", False)
+    assert (whole.found.followed, whole.found.stopped) == (True, "")
+
+    # the bounds of the equilibrium without errors are none of a loop that does not keep it
+    late = Deadline(begun=-20.0, ends=0.0)
+    cut = bound_errors(loop, np.array([UP]), 0.0, {"payload": 1.0}, **asked, deadline=late)
+    assert cut.found.guaranteed_fraction == 0.0
+    assert "every single error" in cut.found.stopped
+    assert cut.found.worst_case is None
+
+
+def test_a_payload_is_judged_at_the_pose_that_tolerates_least_of_it(make):
+    found = find_margin(
+        vertical_link(make), raised(make), truth_basis=TRUTH, n_path=3, errors={"payload": 1.0}
+    )
+    final, worst = found.structured
+    assert [final.t, worst.t] == [6.0, 6.0]  # at the start it tolerates 24 times as much
+    assert "least payload error" in worst.where
+    assert worst.guaranteed[0].upper == final.guaranteed[0].upper
+
+
+def test_a_plant_with_more_payload_is_the_one_assembled_with_it(make):
+    arm = vertical_link(make)
+    truth = assemble_plant(arm, TRUTH, interpreted=True)
+    heavy = truth.loaded(2.0)
+    twice = apply_settings(arm, ["payload.mass=*2", "payload.inertia=[0.0016, 0.0016, 0.0016]"])
+    other = assemble_plant(twice, TRUTH, interpreted=True)
+    q = truth.straight(np.array([0.4])) + 1e-3
+    for name in ("mass_matrix", "gravity", "tangent_stiffness"):
+        expected = getattr(other, name)(q)
+        np.testing.assert_allclose(getattr(heavy, name)(q), expected, rtol=1e-12, atol=1e-12)
 
 
 ENDS = (0.999, 1.001)

@@ -546,6 +546,46 @@ def test_the_table_says_what_is_found(changes, words):
     assert words in " ".join(tabled(margin(**changes)).split())
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "Independent errors tolerated: modes +-15 % at the final pose."),
+        ({"worst_case": None}, "tolerated: modes +-15 % at the final pose."),
+        ({"proven": False}, "tolerated: modes +-15 % at the final pose (not proven)."),
+        (
+            {"guaranteed_fraction": 0.0, "stopped": "the 2 s were over", "worst_case": None},
+            "at the final pose: no bound was found, as the 2 s were over (--time-limit).",
+        ),
+    ],
+)
+def test_the_verdict_answers_for_independent_errors(changes, words):
+    assert words in said(margin(structured=(independent(**changes),)))
+    assert words in said(margin(structured=(independent(**changes),), exact=NO_STIFFNESS))
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict", "table"),
+    [
+        ("fold", "the equilibrium ends", "the equilibrium ends, by joint1"),
+        (
+            "torque",
+            "a torque limit is reached",
+            "the torque limit of joint1, which no longer holds",
+        ),
+    ],
+)
+def test_what_ends_an_equilibrium_is_said(ends, verdict, table):
+    at = replace(independent({"payload": 1.0}, followed=True), ends=ends, mode="joint1")
+    found = margin(structured=(at,))
+    assert f"payload +-15 % at the final pose (beyond, {verdict})." in said(found)
+    shown = " ".join(tabled(found).split())
+    assert "payload +-15 % is tolerated (followed with the equilibrium, not proven)" in shown
+    assert table in shown
+
+
+NO_STIFFNESS = Interval(lower=None, upper=None)
+
+
 @pytest.mark.parametrize("proven", [True, False])
 def test_only_what_is_proven_is_called_so(proven):
     interval = Interval(lower=BELOW, upper=FLUTTER, unknowns=8, proven=proven)

@@ -45,12 +45,7 @@ def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[
     The arm stays in the equilibrium that it has with the payload of its file, `plant.q0`; an error
     of 1 stands for `size` [-].
     """
-    load = truth.arm.payload
-    inertia = tuple(2 * value for value in load.inertia)
-    twice = load.model_copy(update={"mass": 2 * load.mass, "inertia": inertia})
-    arm = truth.arm.model_copy(update={"payload": twice})
-    heavier = replace(truth, arm=arm)  # in the shapes of the truth, which may know its payload
-    q = plant.q0
+    heavier, q = truth.loaded(2.0), plant.q0
     M = heavier.mass_matrix(q) - truth.mass_matrix(q)
     K = heavier.tangent_stiffness(q) - truth.tangent_stiffness(q)
     if not M.any():

@@ -177,6 +177,7 @@ def _structured(at: StructuredAt) -> dict[str, Any]:
         "proven": found.proven,
         "not_proven": found.not_proven,
         "stopped": found.stopped or None,
+        "followed": found.followed,
         "worst_case": worst
         and {
             "fraction": worst.gamma,
@@ -184,6 +185,7 @@ def _structured(at: StructuredAt) -> dict[str, Any]:
             "relative": dict(at.worst_errors),
             "frequency": worst.frequency,
             "mode": at.mode,
+            "ends": at.ends or None,
             "verified": worst.verified,
             "tried": worst.tried,
             "run": at.run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +9,6 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.margin.followed import FARTHEST, LEAST, ErrorFamily
-
-_PAYLOAD = ("payload.mass", "payload.inertia")
 
 
 def stiffness_family(
@@ -39,29 +36,12 @@ def payload_family(closed: ClosedLoop, joints: Array, share: float) -> ErrorFami
 
     Mass and inertia err alike.
     """
-    loaded = with_payload(closed)
     nothing = np.zeros(len(closed.controller.plant.stiffness_parts))
     errors = nothing if closed.controller.plant.unknown else None
     return ErrorFamily(
         closed=closed,
         joints=joints,
         share=share,
-        made=lambda error: (loaded(1 + error), errors),
+        made=lambda error: (replace(closed, truth=closed.truth.loaded(1 + error)), errors),
         lowest=-1.0,
     )
-
-
-def with_payload(closed: ClosedLoop) -> Callable[[float], ClosedLoop]:
-    """Give the loop of an arm with so many times its payload, mass and inertia alike.
-
-    The arm keeps the shapes that it is assembled with, which may know the payload of its file.
-    """
-    load = closed.truth.arm.payload
-    free = replace(closed.truth, parameters=_PAYLOAD, interpreted=True)
-
-    def loaded(times: float) -> ClosedLoop:
-        inertia = times * np.array(load.inertia)
-        values = {"payload.mass": times * load.mass, "payload.inertia": inertia}
-        return replace(closed, truth=free.at(values))
-
-    return loaded

@@ -18,8 +18,8 @@ from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import LinearLoop
 from flexctl.loop.margin.arm_errors import damping_errors
-from flexctl.loop.margin.families import with_payload
 from flexctl.loop.margin.followed import FARTHEST, ErrorFamily
+from flexctl.loop.margin.interval import Loss
 from flexctl.loop.margin.law_form import ErrorGroup
 from flexctl.loop.uncertainty.deadline import Deadline
 from flexctl.loop.uncertainty.structured import Structured
@@ -60,10 +60,12 @@ class IndependentErrors:
         names = [one.name for one in self.loop.parameters[count:]]
         named = dict(zip(names, own[count:].tolist(), strict=True))
         load = named.pop("payload", 0.0)
-        loaded = with_payload(self.closed) if load else None
+        truth = self.closed.truth
 
         def made(t: float) -> tuple[ClosedLoop, Array]:
-            return loaded(1 + t * load) if loaded else self.closed, t * parts
+            if not load:
+                return self.closed, t * parts
+            return replace(self.closed, truth=truth.loaded(1 + t * load)), t * parts
 
         def damped(linear: LinearLoop, t: float) -> LinearLoop:
             errors = damping_errors(self.closed.truth, linear.plant)
@@ -86,27 +88,36 @@ class IndependentErrors:
         """Whether these errors move the equilibrium."""
         return self.along(np.ones(len(self.loop.parameters))).moves()
 
+    @property
+    def single(self) -> list[Array]:
+        """Directions (p,) of one error alone, either way: without them nothing is known."""
+        each = np.eye(len(self.loop.parameters))
+        return [sign * one for one in each for sign in (1.0, -1.0)]
+
     def directions(self, found: Structured) -> Iterator[Array]:
-        """Errors (p,) to follow, the largest of each 1: the worst case first, then others."""
+        """Errors (p,) to follow, the largest of each 1: single ones, the worst case, corners."""
         p = len(self.loop.parameters)
+        yield from self.single
         if found.worst_case is not None and p > 1:
             worst = found.worst_case.delta / found.worst_case.gamma
             yield from (worst, -worst)
-        yield from (sign * one for one in np.eye(p) for sign in (1.0, -1.0))
         if p > 1:
             yield from _corners(p)
 
 
 def follow_errors(
     asked: IndependentErrors, found: Structured, deadline: Deadline
-) -> tuple[Structured, str]:
+) -> tuple[Structured, Loss | None]:
     """Correct bounds of independent errors by what is lost along rays that follow the equilibrium.
+
+    Where the time is over before every single error was followed either way, nothing is
+    guaranteed: the old bounds are those of an equilibrium that the loop does not keep.
 
     Returns
     -------
     tuple
-        The bounds, no longer proven, with the nearest loss found for a worst case; and what that
-        loses, empty where nothing is lost.
+        The bounds, no longer proven, with the nearest loss found for a worst case; and that loss,
+        None where nothing is lost.
     """
     best, loss, at, tried = np.inf, None, np.zeros(0), 0
     for direction in asked.directions(found):
@@ -117,18 +128,22 @@ def follow_errors(
         tried += 1
         if end is not None and end.alpha < best:
             best, loss, at = end.alpha, end, direction
+    late = tried < len(asked.single)
     whole = len(asked.loop.parameters) == 1
     fraction = min(best, LARGEST) if whole else min(found.guaranteed_fraction, best)
+    fraction = 0.0 if late else fraction
     bounds = replace(
         found,
         guaranteed_fraction=fraction,
         mu_peak=1 / fraction if fraction else np.inf,
         proven=False,
         not_proven=(),
+        followed=True,
+        stopped=_late(deadline) if late else found.stopped,
         notes=(*found.notes, _note(tried, stopped=deadline.passed)),
     )
     if loss is None:
-        return replace(bounds, worst_case=None), ""
+        return replace(bounds, worst_case=None), None
     worst = WorstCase(
         gamma=best,
         names=tuple(one.name for one in asked.loop.parameters),
@@ -138,7 +153,14 @@ def follow_errors(
         verified=True,
         tried=tried,
     )
-    return replace(bounds, worst_case=worst, frequency=loss.frequency), loss.mode
+    return replace(bounds, worst_case=worst, frequency=loss.frequency), loss
+
+
+def _late(deadline: Deadline) -> str:
+    return (
+        f"the {deadline.seconds:.3g} s it may take were over before the loop was followed along "
+        "every single error"
+    )
 
 
 def _note(tried: int, *, stopped: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
@@ -107,6 +108,8 @@ class StructuredAt:
         Bounds from both sides.
     mode
         What the worst case loses; empty where none was found.
+    ends
+        What ends the equilibrium itself in the worst case: see `Loss`; empty where it stays.
     guaranteed
         What the bounds say of every kind of error, in its own quantity.
     worst_errors
@@ -123,6 +126,7 @@ class StructuredAt:
     guaranteed: tuple[Guaranteed, ...] = ()
     worst_errors: Mapping[str, float] = field(default_factory=dict)
     run: GrowthRun | None = None
+    ends: Literal["", "fold", "torque"] = ""
 
 
 @dataclass(frozen=True, kw_only=True)

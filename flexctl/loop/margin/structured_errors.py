@@ -23,6 +23,7 @@ from flexctl.loop.uncertainty.uncertain import UncertainLoop
 from flexctl.loop.uncertainty.worst_case import WorstCase
 
 _BEYOND = 1.05  # of the worst case: there it grows visibly
+_BEFORE = 0.5  # of the time: for bounds at one equilibrium, where it is followed after them
 _LEAST_LEFT = -0.999  # a stiffness is positive
 _OF_THE_ARM = {"payload": payload_error, "damping": damping_errors}
 ERRORS = ("modes", "links", "damping", "payload")
@@ -96,11 +97,6 @@ def bound_errors(
 ) -> StructuredAt:
     """Bound independent errors of a stable loop from both sides: see `structured`."""
     loop = structured_loop(closed, joints, share, errors)
-    found = structured(
-        loop,
-        deadline=deadline,
-        say=lambda words: say(f"independent errors at {where}: {words}"),
-    )
     asked = IndependentErrors(
         closed=closed,
         joints=joints,
@@ -108,17 +104,23 @@ def bound_errors(
         loop=loop,
         groups=_groups(closed, errors),
     )
-    if asked.moves():
-        found, mode = follow_errors(asked, found, deadline)
-    else:
-        mode = _mode(closed, joints, loop, found.worst_case)
+    moves, loss = asked.moves(), None
+    found = structured(
+        loop,
+        deadline=deadline.share(_BEFORE) if moves else deadline,
+        say=lambda words: say(f"independent errors at {where}: {words}"),
+    )
+    if moves:
+        say(f"independent errors at {where}: the equilibrium that they move")
+        found, loss = follow_errors(asked, found, deadline)
     worst = found.worst_case
     return StructuredAt(
         t=t,
         where=where,
         second_loop=bool(share),
         found=found,
-        mode=mode,
+        mode=loss.mode if loss else _mode(closed, joints, loop, worst),
+        ends=loss.ends if loss else "",
         guaranteed=guaranteed_errors(found.guaranteed_fraction, errors),
         worst_errors=_own_errors(loop, worst) if worst else {},
     )

@@ -267,13 +267,14 @@ class _Study:
             found.append(at(judged, t=end, where=where, deadline=deadline))
             left = limit - min(deadline.used, limit / 2)
         if worst:
-            joints = closed.controller.reference.sample(np.array([worst.t]))[0][:, 0]
-            lost = any(pose.interval is None for pose in path)
-            where = f"the {'stable ' * lost}pose of the motion with the least stiffness margin"
-            deadline = Deadline.within(left)
-            found.append(
-                at(loop_at(closed, joints, 0.0), t=worst.t, where=where, deadline=deadline)
-            )
+            poses = _payload_poses(path) if set(errors) == {"payload"} else [worst]
+            where = _where(path, payload=set(errors) == {"payload"})
+            joints = closed.controller.reference.sample(np.array([pose.t for pose in poses]))[0].T
+            bounds = []
+            for pose, q in zip(poses, joints, strict=True):
+                deadline = Deadline.within(left / len(poses))
+                bounds.append(at(loop_at(closed, q, 0.0), t=pose.t, where=where, deadline=deadline))
+            found.append(min(bounds, key=lambda one: one.found.guaranteed_fraction))
         return tuple(found)
 
     def _bounded(
@@ -311,6 +312,20 @@ def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> 
         return here(interval=loop_at(closed, joints, 0.0).interval)
     except DesignError as error:
         return here(interval=None, why=str(error))
+
+
+def _payload_poses(path: Sequence[PoseMargin]) -> list[PoseMargin]:
+    """Poses at which a payload, a single number, is bounded: all that are stable without error."""
+    return [pose for pose in path if pose.interval and not pose.interval.marginal]
+
+
+def _where(path: Sequence[PoseMargin], *, payload: bool) -> str:
+    """Name the pose of a motion at which independent errors are judged."""
+    stable = "stable " * any(pose.interval is None for pose in path)
+    least = (
+        "that tolerates the least payload error" if payload else "with the least stiffness margin"
+    )
+    return f"the {stable}pose of the motion {least}"
 
 
 def _worst(path: Sequence[PoseMargin]) -> PoseMargin | None:

@@ -65,6 +65,9 @@ class Structured:
         error, whose margin is exact without.
     notes
         What is conservative, capped or not proven, in words.
+    followed
+        Whether the errors move the equilibrium and the loop was followed with it, which is no
+        proof.
     """
 
     guaranteed_fraction: float
@@ -78,6 +81,7 @@ class Structured:
     cover: Cover | None
     notes: tuple[str, ...]
     stopped: str = ""
+    followed: bool = False
 
     @property
     def gap(self) -> float:
