@@ -146,7 +146,7 @@ def _warn(message: str) -> None:
 def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return str(error)
+    return str(error).partition("; ")[0]  # without a way out, which is given here
 
 
 @functools.cache
