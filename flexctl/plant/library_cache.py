@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes as ct
+import errno
 import functools
 import hashlib
 import os
@@ -24,13 +25,14 @@ from pathlib import Path
 import casadi as ca
 import platformdirs
 
-from flexctl.errors import ComputationError, FlexctlWarning, InputError
+from flexctl.errors import FlexctlWarning, InputError
 from flexctl.storage import read_sealed, write_sealed
 
 # Bytes of C beyond which a level of optimisation costs more time than runs will ever gain: the
 # compiler's register allocation grows faster than one long function does.
 _LEVELS = ((100_000, "-O2"), (250_000, "-O1"))
 _FLAGS = ("-fPIC", "-shared")
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BUILDING = "flexctl-building-"
 _DRAFT = f".{'[0-9a-f]' * 32}.*"  # of a file of the cache, which a kill left half written
 _ABANDONED = 3600.0  # s after which what a build left belongs to nobody
@@ -68,6 +70,10 @@ def cache_folder() -> Path:
         raise FileNotFoundError(f"no home folder: {error}") from error
 
 
+class _CompilerError(Exception):
+    """The compiler fails, whatever folder it is given."""
+
+
 class _Trouble:
     """Why this process cannot compile into the cache, and why nowhere; empty while it can."""
 
@@ -79,14 +85,15 @@ def why_not_compiled() -> str:
     """Why functions are not compiled here although they should be; empty where they are."""
     if find_compiler() is None:
         return "FLEXCTL_CC=none" if os.environ.get("FLEXCTL_CC") else "no C compiler found"
-    return "no folder to compile into" if _Trouble.everywhere else ""
+    return _Trouble.everywhere
 
 
 def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | None:
     """Find a shared library in the cache, or compile it there; None where nothing is compiled.
 
     Where the cache cannot be used, libraries go to a temporary folder that ends with the process,
-    and where there is none either, nothing is compiled; the first of them warns.
+    and where there is none either, or the compiler fails, nothing is compiled any more; the first
+    of them warns.
 
     Parameters
     ----------
@@ -96,11 +103,6 @@ def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | Non
     generate
         Writes the C source into a folder and returns its path; called only when there is no such
         library.
-
-    Raises
-    ------
-    ComputationError
-        When the compiler fails; says how to go on without it.
     """
     if why_not_compiled():
         return None
@@ -115,7 +117,7 @@ def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | Non
         if not _Trouble.cache:
             return _build(kept, generate, compiler)
         reason = _Trouble.cache
-    except (OSError, ComputationError) as error:
+    except (OSError, _CompilerError) as error:
         reason = _words(error)
     return _build_aside(name, generate, compiler, reason)
 
@@ -130,8 +132,12 @@ def _build_aside(
         aside = _own_folder() / name
         built = aside if _is_loaded(aside) else _build(aside, generate, compiler)
     except OSError as error:
-        _Trouble.everywhere = _words(error)
+        _Trouble.everywhere = "no folder to compile into"
         _warn(f"{trouble}, nor a temporary folder ({_words(error)}): not compiled, slower")
+        return None
+    except _CompilerError as error:
+        _Trouble.everywhere = "the C compiler fails"
+        _warn(f"{error}: not compiled, slower; FLEXCTL_CC names another compiler, or none")
         return None
     if not _Trouble.cache:
         _Trouble.cache = reason
@@ -146,7 +152,7 @@ def _warn(message: str) -> None:
 def _words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return str(error).partition("; ")[0]  # without a way out, which is given here
+    return str(error)
 
 
 @functools.cache
@@ -185,7 +191,7 @@ def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Pa
     ------
     OSError
         When it cannot be written, or not be loaded from where it is.
-    ComputationError
+    _CompilerError
         When the compiler fails.
     """
     library.parent.mkdir(parents=True, exist_ok=True)
@@ -213,18 +219,22 @@ def compile_source(source: Path, compiler: str) -> Path:
 
     Raises
     ------
-    ComputationError
-        When the compiler fails; says how to go on without it.
+    OSError
+        When the disk is full.
+    _CompilerError
+        When the compiler fails otherwise.
     """
     size = source.stat().st_size
     level = next((level for most, level in _LEVELS if size <= most), "-O0")
     built = source.with_suffix(".so")
     command = [compiler, level, *_FLAGS, "-o", str(built), str(source), "-lm"]
-    place = os.environ | {"TMPDIR": str(source.parent)}  # of the compiler's own files
+    # its own files beside the source, its messages in English
+    place = os.environ | {"TMPDIR": str(source.parent), "LC_ALL": "C"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=place)
     if done.returncode:
-        first = (done.stderr.strip().splitlines() or ["no message"])[0]
-        raise ComputationError(
-            f"the C compiler {compiler} failed: {first}; FLEXCTL_CC=none goes on without it"
-        )
+        for code in _FULL:
+            if os.strerror(code) in done.stderr:
+                raise OSError(code, os.strerror(code))
+        first = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[0]
+        raise _CompilerError(f"the C compiler {compiler} failed: {first}")
     return built

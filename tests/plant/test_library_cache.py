@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flexctl.catalogue import BasisChoice, load_model
-from flexctl.errors import FlexctlWarning
+from flexctl.errors import ComputationError, FlexctlWarning
 from flexctl.plant import (
     assemble_plant,
     backend,
@@ -222,3 +222,48 @@ def test_without_any_folder_plants_are_interpreted(tmp_path, monkeypatch, arm, p
         found = assemble_plant(arm, BasisChoice(order=1)).mass_matrix(STARTS)
 
     assert found == pytest.approx(replace(plant, interpreted=True).mass_matrix(STARTS))
+
+
+FULL_DISK = (
+    'case "$*" in *%s*) echo "ld: final link failed: No space left on device" >&2; exit 1;; esac'
+)
+
+
+def compiler_of(folder, script):
+    """Make a C compiler of a line of shell before the real one."""
+    path = folder / "cc"
+    path.write_text(f'#!/bin/sh\n{script}\nexec {find_compiler()} "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (FULL_DISK % "cache", "cannot be used (No space left on device): compiled for this run"),
+        (FULL_DISK % "", "nor a temporary folder (No space left on device): not compiled, slower"),
+        ("echo broken >&2; exit 1", "/cc failed: broken: not compiled, slower"),
+        ("kill -9 $$", "/cc failed: status -9: not compiled, slower"),
+    ],
+    ids=["full cache", "full disk", "broken", "killed"],
+)
+def test_a_compiler_that_fails_is_a_line_and_no_verdict(script, told, tmp_path, monkeypatch, plant):
+    """A full disk met by the compiler made every design fail: "No design is stable"."""
+    compiler = compiler_of(tmp_path, script)
+    monkeypatch.setenv("FLEXCTL_CC", compiler)
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path / "cache"))
+    with pytest.warns(FlexctlWarning) as said:
+        found = [replace(plant, engine=e).mass_matrix(STARTS) for e in ("recursion", "lagrange")]
+
+    assert [told in str(warning.message) for warning in said] == [True]
+    for mass in found:
+        assert mass == pytest.approx(replace(plant, interpreted=True).mass_matrix(STARTS))
+
+
+def test_what_a_function_refuses_is_not_blamed_on_the_compiler():
+    def refuse(_folder):
+        raise ComputationError("no such motion")
+
+    with pytest.raises(ComputationError, match="no such motion"):
+        cached_library("refuses", refuse)
+    assert "compiled C" in backend()
