@@ -10,6 +10,8 @@ from flexctl.catalogue import list_designs, list_models, load_design, load_model
 from flexctl.view import cli
 
 SLOW = ("rrp-observer", "rrp-composite", "rrp-stiff-decoupling", "subudhi-morris-observer")
+SLOW += ("rrp-gentle", "subudhi-morris-decoupling", "subudhi-morris-slow-only", "wu-haug-2")
+SLOW += ("two-link-decoupling", "kane-spin-up")
 SLOW += ("vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling")
 MOVED = [e.name for e in list_designs() if load_design(e.name).reference.torque]
 

@@ -18,14 +18,19 @@ def natural_modes(K: Array, M: Array) -> tuple[Array, Array]:
     the largest w^-2: slow modes of stiff arms drown in the one, fast ones in the other. With
     Cholesky's K = C C' and M = L L' the singular values of C^-1 L are 1/w, and neither matrix is
     squared: slow ones are good to the digits that K and M have. The fastest are taken from the
-    first. Motions that K does not hold are
-    split off first, orthogonal to the others in M, and have w^2 = 0. Where K has negative
+    first. Motions that K does not hold are split off before, orthogonal to the others in M, and
+    have w^2 = 0. Where K has negative
     eigenvalues, as in an arm that falls, K + s M is taken instead, with s such that it is definite.
 
     Parameters
     ----------
     K, M
         Stiffness, symmetric, and mass, symmetric and positive definite, (n, n).
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        When M is not positive definite.
     """
     if not len(M):
         return np.zeros(0), np.zeros((0, 0))

@@ -109,14 +109,14 @@ def _assumptions(plant: Plant, design: Design, fast: FastFeedback | None) -> lis
     known = "the controller knows mass, gravity and stiffness of its design plant"
     angle = _ANGLES[design.slow_angle] if plant.rotors else "the slow law measures the joints"
     if design.fast_loop is None or fast is None:
-        return [known, angle, "slow control alone: nothing damps what rings"]
+        return [known, angle, "slow control alone: no feedback damps the vibrations"]
     return [known, angle, *_of_fast_loop(design.fast_loop, fast)]
 
 
 def _of_fast_loop(loop: FastLoop, fast: FastFeedback) -> list[str]:
     found = []
     if not loop.quasi_steady:
-        found.append("the fast loop works against the deflection that the slow motion causes")
+        found.append("the fast loop also opposes the deflection that the slow motion causes")
     if loop.schedule:
         found.append(
             f"fast gains are interpolated between {loop.schedule} poses along the path, within "

@@ -18,8 +18,8 @@ from flexctl.plant import LinearPlant, Plant, linearise
 
 _KNOWN = "the controller knows mass, gravity, stiffness and damping of its design plant"
 _ROTORS = (
-    "of flexible joints it decouples the rotors, on which the torques act: the links follow "
-    "through the springs, which the gross motion leaves undamped"
+    "with flexible joints it decouples the rotors, on which the torques act: the links follow "
+    "through the springs, to which the joint loop adds no damping"
 )
 
 

@@ -98,7 +98,7 @@ def split_mass(M: Array, drives: Sequence[int]) -> DrivenMass:
     """
     r, f = tuple(drives), passive_rows(len(M), drives)
     if not f:
-        raise InputError("lemma: expected an arm in which something gives way, got a rigid one")
+        raise InputError("lemma: expected an arm with a flexible link or joint, got a rigid one")
     diagonal = np.diag(M)
     try:
         if not (diagonal > 0).all():

@@ -136,8 +136,8 @@ def gauge_matrix(shapes: Shapes, positions: tuple[float, ...] | None, line: str)
         )
     if np.linalg.cond(C) > _WORST_CONDITION:
         raise InputError(
-            f"loop.strain_gauges: {xi.tolist()} cannot tell the shapes of {line} apart; "
-            "spread them, and none where a shape has no curvature"
+            f"loop.strain_gauges: {xi.tolist()} cannot distinguish the shapes of {line}; "
+            "spread the gauges, and put none where a shape has no curvature"
         )
     return C
 

@@ -85,13 +85,13 @@ def design_lqr(
     if residual > _LARGEST_RESIDUAL:
         raise DesignError(
             f"{loop}: the Riccati equation is solved by {solver} to a relative residual of "
-            f"{residual:.1e} only; try the other solver, or weights of more even size"
+            f"{residual:.1e} only; try the other solver, or weights closer in size"
         )
     if poles.real.max() >= 0:  # an undamped mode that Q does not see stays where it was
         worst = poles[poles.real.argmax()]
         raise DesignError(
             f"{loop}: the closed loop keeps a pole at {worst:.4g} rad/s, which the weights "
-            "do not see; give every kind of motion a weight above zero"
+            "do not penalise; give every kind of motion a weight above zero"
         )
     return StateFeedback(gain=gain, cost=P, poles=poles, residual=residual, solver=solver)
 

@@ -72,9 +72,10 @@ class Observer:
         kinds = ", ".join(kind.replace("_", " ") + "s" for kind in self.kinds)
         slowest = -self.poles.real.max()
         return (
-            f"the controller measures by {kinds} and estimates the rest: a Kalman filter of "
-            "constant gain, made at the final pose, with the design plant's nonlinear dynamics and "
-            f"torque limits (its poles decay at {slowest:.3g} 1/s at least); runs are without noise"
+            f"the controller measures by {kinds} and estimates the rest by a Kalman filter of "
+            "constant gain, designed at the final pose, with the design plant's nonlinear dynamics "
+            f"and torque limits (its slowest pole decays at {slowest:.3g} 1/s); runs are without "
+            "noise"
         )
 
 
@@ -149,7 +150,8 @@ def require_detectable(A: Array, C: Array, linear: LinearPlant, T: Array) -> Non
     if found is not None:
         raise DesignError(
             f"observer: the motion at {abs(found[0]):.4g} rad/s of {_most(found[1], linear, T)} "
-            "does not decay and the instruments of loop.measures do not show it; add one that does"
+            "does not decay and is unobservable with loop.measures; add an instrument that "
+            "shows it"
         )
 
 
@@ -167,7 +169,7 @@ def require_reached(A: Array, B: Array, linear: LinearPlant, T: Array) -> None:
     if found is not None:
         raise DesignError(
             f"observer: the motion at {abs(found[0]):.4g} rad/s of {_most(found[1], linear, T)} "
-            "does not decay and nothing that disturbs the arm moves it; add damping or tip noise"
+            "does not decay and none of the disturbances excites it; add damping or tip noise"
         )
 
 

@@ -172,7 +172,7 @@ def _stable_block(linear: LinearPlant, mass: DrivenMass) -> Array:
     if not (scale > 0).all() or np.linalg.eigvalsh(K_ff / np.outer(scale, scale))[0] <= 0:
         raise ComputationError(
             "lemma: the arm buckles or falls at this pose with its drives held: there is no "
-            "stable block that an error could undo; check EI and gravity"
+            "stable block that an error could destabilise; check EI and gravity"
         )
     return K_ff
 
@@ -215,13 +215,13 @@ def _assumptions(
     found = [
         ("the error is proportional to the stiffness, dK = alpha K", _same(dK, a * K)),
         ("no stiffness is underestimated, dK >= 0", _semidefinite(dK)),
-        ("the error of the joints stays zero: the block is looked at by itself", not held.any()),
+        ("joint errors stay zero: the flexible block is considered alone", not held.any()),
         ("gravity adds no stiffness", _same(linear.K, K)),
-        ("nothing is damped; damping is not counted", not np.any(linear.D)),
-        ("the stiffness K of what follows is positive definite", True),
+        ("the arm is undamped; damping is neglected", not np.any(linear.D)),
+        ("the stiffness K of the coordinates that follow is positive definite", True),
     ]
     if searched is not None:
-        found.append((f"no flutter beyond t = {searched:g}, up to where it was looked for", True))
+        found.append((f"no flutter beyond t = {searched:g}, where the search ended", True))
     return tuple(LemmaAssumption(text=text, holds=bool(holds)) for text, holds in found)
 
 

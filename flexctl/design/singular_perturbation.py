@@ -193,7 +193,7 @@ def separate_time_scales(plant: Plant, joints: Array, angle: SlowAngle = "rotor"
     if plant.n == plant.m:
         raise InputError(
             f"{plant.arm.name}: expected an arm with a flexible link (EI) or a flexible joint, "
-            "got one in which nothing gives way: it has one time scale"
+            "got a rigid one, which has only one time scale"
         )
     m, q, T = plant.m, plant.straight(joints), slow_fast_map(plant, angle)
     K = plant.elastic_stiffness(q)

@@ -1,4 +1,4 @@
-"""A loop that can be cut at its actuators: what one channel, some or all of them see."""
+"""A loop that can be cut at its actuators: loop gain and sensitivity of its channels."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 class CutLoop:
     """x' = A x + B w, u = C x, torques u + w: closed, with a place to enter at every actuator.
 
-    The loop gain L of the cut loop and the sensitivity are S = (I + L)^-1 = I + C (s - A)^-1 B. All
-    that is asked here is asked of S: its poles are those of the closed loop, so that no frequency
-    is one, where L may have poles anywhere.
+    The sensitivity is S = (I + L)^-1 = I + C (s - A)^-1 B, L the loop gain of the cut loop. Only S
+    is evaluated: its poles are those of the closed loop, none on the imaginary axis if that is
+    stable, where L may have poles anywhere.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class CutLoop:
 
     @property
     def fastest(self) -> float:
-        """Frequency [rad/s] at which a sampled loop ends; infinite of a continuous one."""
+        """Nyquist frequency [rad/s] of a sampled loop; infinite of a continuous one."""
         return np.inf if self.sample_time is None else np.pi / self.sample_time
 
     def rates(self, A: Array) -> ComplexArray:

@@ -10,8 +10,8 @@ for fractions on a grid, each predicts the delay kappa = lag/(w T) in samples th
 the angle theta and the delay. Stability need not be lost for good there, and between two fractions
 narrow bands could be missed: the grid has eight points per revolution of the fastest mode whose
 resonance the loop can feel, a hundredth of loop gain at least, and the loop's multipliers are
-looked at as often on the way to the margin found. Both end at a number of points (_FRACTIONS,
-_ON_THE_WAY): of modes that turn more than 12 times within a sample bands can be missed, which
+computed as often below the margin found. Both numbers of points are limited (_FRACTIONS,
+_CHECKED): of modes that turn more than 12 times within a sample bands can be missed, which
 `may_miss_bands` tells.
 """
 
@@ -36,8 +36,8 @@ _NEAR = 1.5  # steps of the grid of fractions from which Newton's method is star
 _STEP = 1e-6  # of its differences, in samples and rad
 _STEPS = 12
 _TINY = 1e-9  # what is left of det(I + L) at a crossing, and samples that are no delay
-_ASIDE = 1e-3  # relative distance at which both sides of a crossing are looked at
-_ON_THE_WAY = (12, 400)  # least and most delays at which multipliers are looked at on the way
+_ASIDE = 1e-3  # relative distance from a crossing at which stability is checked
+_CHECKED = (12, 400)  # least and most delays below the margin at which multipliers are checked
 _LARGEST = 600  # states of the one-sample map up to which they are
 
 
@@ -47,7 +47,10 @@ def continuous_delay(places: UnitGain) -> float:
 
 
 def sampled_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
-    """Delay [s] beyond its own that some channels of a stable sampled loop bear, all alike."""
+    """Delay [s] beyond its own that a stable sampled loop tolerates, the same in some channels.
+
+    Infinite where nothing ends it, and where the channels have no feedback.
+    """
     family = _Family(loop=loop, channels=tuple(channels))
     if not loop.K[family.own].any():
         return np.inf
@@ -95,7 +98,7 @@ class _Family:
         return found
 
     def cut(self, fraction: float) -> tuple[CutLoop, Array]:
-        """Loop whose channels are late by a fraction of a sample, and its open matrix."""
+        """Loop whose channels are delayed by a fraction of a sample, and its open matrix (N, N)."""
         if fraction not in self._cuts:
             cut = cut_loop(self.loop, self.delays(fraction))
             self._cuts[fraction] = cut, cut.opened(self.own)
@@ -125,9 +128,9 @@ class _Family:
 
 
 def _crossings(family: _Family, count: int) -> list[float]:
-    """Delays [samples] at which multipliers stand on the unit circle, up to the first ones.
+    """Delays [samples] at which multipliers lie on the unit circle, up to the first ones.
 
-    `count` fractions of a sample are looked at.
+    `count` fractions of a sample are searched.
     """
     starts = [start for f in np.arange(count) / count for start in _starts(family, float(f), count)]
     found: list[float] = []
@@ -193,14 +196,14 @@ def _newton(family: _Family, theta: float, t: float) -> float | None:
 
 
 def _earlier(family: _Family, first: float, points: float) -> float:
-    """Where the multipliers tell of an earlier crossing on the way to the first one, that."""
+    """Return the first crossing, or an earlier one that the multipliers below it show."""
     last = min(first * (1 - _ASIDE), family.least + 50.0)
-    count = int(np.clip(np.ceil(points * (last - family.least)), *_ON_THE_WAY))
-    way = np.linspace(family.least, last, count + 1)[1:].tolist()
+    count = int(np.clip(np.ceil(points * (last - family.least)), *_CHECKED))
+    checked = np.linspace(family.least, last, count + 1)[1:].tolist()
     if len(family.loop.A) + len(family.channels) * np.ceil(last) > _LARGEST:
         return first
     before = family.least
-    for t in way:
+    for t in checked:
         if family.multiplier(t) > 1:
             root: Any = scipy.optimize.brentq(
                 lambda x: family.multiplier(x) - 1, before, t, xtol=1e-9 * t

@@ -118,7 +118,7 @@ class Evaluation:
 
 
 def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
-    """Judge a closed loop: where it rests, its run, and its linear models there and on the way.
+    """Judge a closed loop: where it rests, its run, and its linear models there and along it.
 
     Parameters
     ----------
@@ -192,10 +192,8 @@ def _linear(
     found: _Found, poses: LinearPoses | None, stability: Stability | None
 ) -> dict[str, Any]:
     """Find the metrics of a linear loop, margins only of a stable one."""
-    get, final = (
-        found.get,
-        poses.final if poses and stability and stability.stable is True else None,
-    )
+    sound = stability is not None and stability.stable is True
+    get, final = found.get, poses.final if poses and sound else None
     return {
         "margins": final and get("margins", lambda: find_margins(final)),
         "min_sampling_rate": final
@@ -258,7 +256,10 @@ def _explain(error: RunError, stability: Stability | None) -> str:
     worst = int(stability.path_abscissa.argmax())
     rate, at = stability.path_abscissa[worst], stability.path_t[worst]
     if rate <= 0:
-        return f"{words}; held still at any pose of the motion it is stable: the motion causes it"
+        return (
+            f"{words}; held still at every judged pose of the motion the loop is stable, so that "
+            "the motion itself is the cause"
+        )
     return (
         f"{words}; held still at a pose of the motion (t = {at:.3g} s) it is unstable, a "
         f"disturbance grows at {rate:.3g} 1/s"

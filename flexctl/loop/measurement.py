@@ -50,7 +50,7 @@ class Measurement:
         if not self.gauges:
             return "the controller measures the truth plant's full state (same discretisation)"
         return (
-            "the controller sees joints exactly, and of the links the least-squares fit of its "
+            "the controller measures joints exactly, and links by a least-squares fit of its "
             f"shapes to ideal strain gauges and their rates ({self._places})"
         )
 

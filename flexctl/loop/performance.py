@@ -51,10 +51,10 @@ def find_no_rest(controller: Controller) -> str | None:
     """Say why there is no rest after the motion to judge; None where there is one."""
     reference = controller.reference
     if not reference.rests:
-        return "the reference never rests"
+        return "the reference never comes to rest"
     if controller.duration <= reference.duration:
         return (
-            f"the run ends at {controller.duration:g} s, not after the reference's end at "
+            f"the run of {controller.duration:g} s does not last longer than its reference of "
             f"{reference.duration:g} s"
         )
     return None

@@ -327,7 +327,7 @@ def _fall(balance: _Balance, X: Array) -> Array | None:
         slopes, left = turn[:, None] * balance.slopes(X), turn * balance.left(X)
         step = np.linalg.solve(inertia / h + slopes, -left)
         moved = np.abs(step[:n]).max()
-        # an implicit step that is longer than the time in which the arm leaves a maximum goes back
+        # beyond a potential maximum too long an implicit step goes uphill, back to the maximum
         if not np.isfinite(moved) or moved > _LEAP or step @ left > 0:
             h /= 4
             continue

@@ -129,7 +129,7 @@ def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequen
 
 
 def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
-    """Name the joint whose holding torque (m,) is farthest above its limit, and both."""
+    """Name the joint whose holding torque (m,) exceeds its limit most, in proportion, and both."""
     limit = loop.torque_limit
     j = int(np.argmax(np.abs(torque) / limit))
     unit = "N" if loop.truth.bodies[j].sliding else "N m"
@@ -143,7 +143,7 @@ def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
     """Say that a loop does not stay at its reference, and where it goes instead; else nothing."""
     if resting.elsewhere is not None:
         found = _named(loop, resting, resting.elsewhere)
-        return f"the run comes to rest elsewhere than the equilibrium of its reference, at {found}"
+        return f"the run leads to another equilibrium than that of its reference, at {found}"
     if resting.exists and resting.falls:
         return (
             "the loop has no equilibrium at its reference: the arm leaves it and comes to rest at "
@@ -153,7 +153,7 @@ def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
 
 
 def _named(loop: ClosedLoop, resting: Resting, values: Array) -> str:
-    """Write joint variables (m,), and those of the reference."""
+    """Write joint variables (m,) and, in brackets, those of the reference."""
     reference = loop.controller.reference.final
     return f"{_joints(loop, resting, values)} (reference: {_joints(loop, resting, reference)})"
 

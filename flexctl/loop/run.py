@@ -16,9 +16,11 @@ def why_out_of_range(plant: Plant, index: int, *, follows: bool) -> str:
     """
     name = plant.coordinates[index]
     if follows:
-        return f"{name} leaves its beam, or its limits by more than its modes were made for"
+        return f"{name} leaves the range of free lengths that its modes cover"
     if index < plant.rigid:
-        return f"{name} leaves its beam: the free length must lie within it"
+        return (
+            f"{name} leaves its beam: the free length must lie between 0 and the length of the beam"
+        )
     if name.endswith(".slope") or f".{TWIST}." in name:
         return f"{name} grows beyond {plant.valid_range[1][index]:.3g} rad"
     return f"the deflection of {name.split('.')[0]} grows beyond its own length"
@@ -29,18 +31,18 @@ def why_too_steep(plant: Plant, line: int) -> str:
     link, plane = plant.lines[line].rsplit(".", 1)
     if plane == TWIST:
         return (
-            f"{link} twists beyond the theory: the angle of its tip exceeds {STEEPEST:g} rad (too "
-            "soft or too fast)"
+            f"{link} twists beyond the range of the beam theory: the angle of its tip exceeds "
+            f"{STEEPEST:g} rad (too soft or too fast)"
         )
     return (
-        f"{link} bends beyond the theory: the slope of its tip exceeds {STEEPEST:g} rad (too soft, "
-        "too fast, or foreshortening left out)"
+        f"{link} bends beyond the range of the beam theory: the slope of its tip exceeds "
+        f"{STEEPEST:g} rad (too soft, too fast, or foreshortening left out)"
     )
 
 
 def out_of_steps(max_steps: int) -> str:
     """Say that a run took as many steps as it may, which is no statement about the loop."""
-    return f"the {max_steps} steps that it may take are used up"
+    return f"the limit of {max_steps} steps was reached"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -170,9 +170,9 @@ def _integrate_well(
     """
     poles = [local_poles(loop, at.q, at.t, at.phase) for at in moments(loop, start[:2], events)]
     turned, stretches = count_turns(np.concatenate(poles), events), count_stretches(events)
-    why = f"chosen as the loop is not stiff: its fastest mode asks for {turned} steps only"
+    why = f"chosen as the loop is not stiff: its fastest mode requires only {turned} steps"
     if turned > EASY_STEPS:
-        why = f"chosen as its fastest mode asks for {turned} steps, its events for {stretches}"
+        why = f"chosen as its fastest mode requires {turned} steps, its events {stretches}"
     failed: dict[str, str] = {}
     runs: dict[str, Run | RunFailure] = {}
     for name, most in _attempts(loop, turned, stretches, tolerance.max_steps):
@@ -194,7 +194,9 @@ def _integrate_well(
 def _why_not(loop: ClosedLoop, run: Run | RunFailure, most: int) -> str:
     """Say why another integrator should be tried; empty where a run is trusted."""
     if isinstance(run, RunFailure):
-        return f"for more than {most}" if run.exhausted else f"stops at t = {run.time:.3g} s"
+        return (
+            f"needs more than {most} steps" if run.exhausted else f"stops at t = {run.time:.3g} s"
+        )
     off = _energy(loop, run).imbalance
     return f"is off by {off:.1g} of the energy" if off > BALANCE else ""
 
@@ -220,7 +222,7 @@ def _attempts(
 
 def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
     """Say why an integrator was chosen, and what the others that were tried ended in."""
-    asked = f"chosen as its fastest mode asks the explicit method for {turned} steps"
+    asked = f"chosen as the explicit method would require {turned} steps for its fastest mode"
     if failed:
         return f"{asked}, and {', '.join(failed.values())}"
     return asked if name == "esdirk" else why

@@ -65,9 +65,9 @@ class Stability:
 
 @dataclass(frozen=True, kw_only=True)
 class LinearPoses:
-    """Linear loops where a loop rests: at the final pose, and at `times` (N_PATH,) of the motion.
+    """Linear loops where a loop rests: at the final pose and along the motion at `times` [s].
 
-    None where there is no rest, with the reason.
+    `path` has None at poses of the motion where the loop has no equilibrium at its reference.
     """
 
     final: LinearLoop
@@ -76,7 +76,13 @@ class LinearPoses:
 
 
 def linear_poses(loop: ClosedLoop) -> LinearPoses:
-    """Linearise a loop at the final pose, under the second loop if there is one, and on its way."""
+    """Linearise a loop at the final pose, under its second loop if it has one, and along its path.
+
+    Raises
+    ------
+    ComputationError
+        When it has no equilibrium at the final pose.
+    """
     reference = loop.controller.reference
     times = np.linspace(0, reference.duration, N_PATH)
     poses = reference.sample(times)[0].T
@@ -101,7 +107,7 @@ def share_at_end(controller: Controller) -> float:
 
 
 def path_rests(poses: LinearPoses | None) -> tuple[Array, list[Rest]]:
-    """Give times [s] and rests of the poses of the motion that have one."""
+    """Return times (k,) [s] and equilibria of the poses of the motion that have one."""
     if poses is None:
         return np.zeros(0), []
     pairs = zip(poses.times, poses.path, strict=True)
@@ -110,7 +116,13 @@ def path_rests(poses: LinearPoses | None) -> tuple[Array, list[Rest]]:
 
 
 def judge_stability(loop: ClosedLoop, poses: LinearPoses, others: Sequence[Plant]) -> Stability:
-    """Judge the linear loops of `linear_poses`, and those on the other truth plants."""
+    """Judge the linear loops of `linear_poses`, and those on the other truth plants.
+
+    Raises
+    ------
+    ComputationError
+        When the loop has no equilibrium on one of the other truth plants.
+    """
     final, rates = poses.final, [p and spectral_abscissa(p.poles) for p in poses.path]
     steps = [_at_order(loop.controller, plant) for plant in others]
     own = (loop.truth.basis.order, spectral_abscissa(final.poles), judge_poles(final.poles))

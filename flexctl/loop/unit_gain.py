@@ -7,8 +7,8 @@ factor (N k,) and xi of the second (k N,) that is, with k channels and unit matr
     s eta = (A (x) I) eta + (B (x) C) xi,    -s xi = (I (x) A) xi + (C (x) B) eta,
 
 an eigenvalue problem of size 2 k N whose eigenvalues on the axis are all such places; of one
-sample, z for s and 1/z for -s. For k = 1 it is the Hamiltonian matrix of |L| = 1. The sums need no
-L(jw), so that no pole of L can be fallen upon. Source: [ChenGuNett95] for the delay.
+sample, z for s and 1/z for -s. For k = 1 it is the Hamiltonian matrix of |L| = 1. No L(jw) is
+evaluated, so that poles of L on the axis do no harm. Source: [ChenGuNett95] for the delay.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop.cut import CutLoop
 
-_NEAR_AXIS = 0.02  # |Re| over |s| of an eigenvalue from which a place on the axis is looked for
-_SHIFT = -0.6137  # around which the problem of one sample is inverted: no place in particular
+_NEAR_AXIS = 0.02  # |Re| over |s| of an eigenvalue up to which the axis is searched near it
+_SHIFT = -0.6137  # about which the problem of one sample is inverted; arbitrary, hit by no z
 _STEPS = 12  # of the secant method
 _SAME = 1e-9  # relative distance of one place found twice, and |log size| of size one
 

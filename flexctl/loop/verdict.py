@@ -31,7 +31,8 @@ def verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) -> 
 def _none(evaluations: Sequence[Evaluation]) -> str:
     """Say that no design ranks: each is unstable or fails, or of some it is not known."""
     unknown = any(not e.failed and e.not_computed for e in evaluations)
-    return "No design could be ranked." if unknown else "No design is stable and reaches its end."
+    said = "could be ranked" if unknown else "can be recommended: each one is unstable or fails"
+    return f"No design {said}."
 
 
 def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
@@ -44,7 +45,7 @@ def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
     if not e.ranks:
         return [f"{e.name} was not ranked; {listed(not_computed(e))}."]
     if e.no_rest and ranked and ranked[0].residual is not None:
-        return [f"{e.name} is not judged at rest: {e.no_rest}."]
+        return [f"The residual error of {e.name} was not judged: {e.no_rest}."]
     return []
 
 
@@ -55,7 +56,8 @@ def _best(ranked: Sequence[Evaluation]) -> list[str]:
     elif best.residual.settling_time is None:
         first = (
             f"No design settles in its run. The best is {best.name}: {_error(best)} and still "
-            f"{length(best.residual.tip_error_end)} in the last tenth of it{_but(best)}."
+            f"{length(best.residual.tip_error_end)} in the last tenth of its run after it"
+            f"{_but(best)}."
         )
     else:
         after = best.residual.settling_time
@@ -78,13 +80,13 @@ def _best_without_rest(best: Evaluation) -> str:
     """Say who follows best where no design comes to rest."""
     error = length(best.tracking.tip_error_rms) if best.tracking else "-"
     return (
-        f"No design is judged after its motion: {best.no_rest}. While moving {best.name} has the "
-        f"smallest tip error, {error} rms{_but(best)}."
+        f"Residual errors were not judged: {best.no_rest}. Best during the motion: {best.name} "
+        f"with a tip error of {error} rms{_but(best)}."
     )
 
 
 def _but(e: Evaluation) -> str:
-    """Say in the same breath where a design rests off its reference and reaches torque limits."""
+    """Say in the same sentence where a design rests off its reference and reaches torque limits."""
     said = [*_off_reference(e), *_at_limits(e)]
     return f", but {listed(said)}" if said else ""
 
@@ -98,7 +100,7 @@ def _off_reference(e: Evaluation) -> list[str]:
         f"joint{k + 1} {length(x) if k in rest.sliding else angle(x)}"
         for k, x in enumerate(rest.offset)
     ]
-    return [f"its tip comes to rest {length(rest.tip_offset)} off its reference ({listed(sizes)})"]
+    return [f"its tip comes to rest {length(rest.tip_offset)} from its reference ({listed(sizes)})"]
 
 
 def _at_limits(e: Evaluation) -> list[str]:

@@ -14,7 +14,7 @@ _THIN_DISK = 0.3  # about 2.6 dB of gain or 17 degrees of phase, in all joints a
 _THIN_GAIN = 6.0  # dB: a factor of two, as inertias of payloads and gears may be off
 _THIN_PHASE = 30.0  # deg
 _THIN_DELAY = 2e-3  # s; a law held at 1 kHz brings 0.5 ms, its computation up to 1 ms more
-_NOTHING = 1e-6  # of the stiffness: the tolerance of a loop in which something is not damped
+_NOTHING = 1e-6  # of the stiffness: the tolerance of a loop with an undamped mode
 
 
 def warnings_of(e: Evaluation) -> list[str]:
@@ -63,8 +63,8 @@ def _unstable_along(e: Evaluation) -> list[str]:
     words, lost = [], int(np.isnan(rates).sum())
     if lost:
         words.append(
-            f"held still at {lost} of {len(rates)} poses of the motion it does not stay at its "
-            "reference"
+            f"held still at {lost} of {len(rates)} poses of the motion it has no equilibrium at "
+            "its reference"
         )
     if e.stability and lost < len(rates) and np.nanmax(rates) > 0:
         worst = int(np.nanargmax(rates))
@@ -81,7 +81,7 @@ def _spills_over(e: Evaluation) -> list[str]:
         return []
     ladder = zip(e.stability.orders, e.stability.abscissae, strict=True)
     finer = [str(order) for order, rate in ladder if rate > 0 and order > e.truth["order"]]
-    return [f"unstable on a finer truth of {listed(finer)} {e.truth['kind']}"] if finer else []
+    return [f"spillover: unstable on a truth of {listed(finer)} {e.truth['kind']}"] if finer else []
 
 
 def _thin_margins(e: Evaluation) -> list[str]:
@@ -113,13 +113,13 @@ def _coarse_delay(e: Evaluation) -> list[str]:
     if e.margins is None or not e.margins.delay_may_be_less:
         return []
     return [
-        "its delay margins are upper bounds: a mode is so fast for the sampling period that narrow "
-        "ranges of unstable delay below them may be missed"
+        "its delay margins are upper bounds: a mode is so fast compared with the sampling period "
+        "that narrow ranges of smaller unstable delays may have been missed"
     ]
 
 
 def _stiff_only(e: Evaluation) -> list[str]:
-    """Say it where finite elements that err a little in stiffness would lose the loop."""
+    """Warn where a small overestimate of the stiffness would destabilise the loop."""
     s = e.stiffness
     if s is None or s.exact is None:
         return []
@@ -130,7 +130,7 @@ def _stiff_only(e: Evaluation) -> list[str]:
         return []
     size = f"only {share(tolerated)}" if tolerated > _NOTHING else "no"
     where = "at the worst pose of the motion, held still" if moving else "at the final pose"
-    how = "" if proven else " (followed with the equilibrium, not proven)"
+    how = "" if proven else " (by continuation of the equilibrium, not proven)"
     return [f"{size} stiffness overestimate is tolerated {where}{how}{_over_the_motion(s)}"]
 
 
@@ -141,7 +141,8 @@ def _over_the_motion(s: StiffnessTolerance) -> str:
         return ""
     asked, time = share(found.error), f"the motion of {found.duration:.3g} s"
     if found.factor < NO_GROWTH:
-        return f", and at {asked} poses are unstable, but during {time} no small disturbance grows"
+        poses = f"at {asked} some poses are unstable"
+        return f", and {poses}, but no small disturbance grows during {time}"
     return (
         f", and at {asked} a small disturbance grows by up to {times(found.factor)} during {time}"
     )

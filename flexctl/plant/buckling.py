@@ -72,7 +72,7 @@ class LoadShares:
             return []
         does, load = "softens", "of the load that buckles the arm"
         if self.left_out < 0:
-            does, load = "stiffens", "of the load that would buckle the arm if it pressed"
+            does, load = "stiffens", "of the load that would buckle the arm if it were compressive"
         return [
             f"foreshortening is left out of {', '.join(self.straight_lines)}, and with it how the "
             f"weight along the links {does} them: here it is {percent(self.left_out)} {load}"
@@ -80,9 +80,9 @@ class LoadShares:
 
     def _missing_lateral(self) -> list[str]:
         return [
-            f"{name} bends and twists by terms of first order, without how a load in one plane "
-            f"softens the other: here the load is {percent(share)} of that at which the link, "
-            "clamped at its root, alone, buckles sideways"
+            f"lateral buckling of {name} is not modelled (how a load in one plane softens bending "
+            f"in the other through twist): here the load is {percent(share)} of the critical one "
+            "of the link alone, clamped at its root"
             for name, share in self.lateral.items()
             if share >= WORTH_SAYING
         ]
@@ -134,7 +134,7 @@ def _shortened(arm: Arm) -> Arm:
 
 
 def _stiffness(arm: Arm, joints: Array) -> tuple[Array, Array]:
-    """K and K_g of what moves when all motors are held, about the straight arm."""
+    """K and K_g (k, k) of the k coordinates that move with all motors held; straight arm."""
     from flexctl.plant.plant import assemble_plant  # which imports the linear models
 
     plant: Plant = assemble_plant(arm, _BASIS, interpreted=True)
@@ -145,6 +145,7 @@ def _stiffness(arm: Arm, joints: Array) -> tuple[Array, Array]:
 
 
 def _eigenvalues(K_g: Array, K: Array) -> Array:
+    """Return mu (k,), ascending, of K_g x = mu K x."""
     return scipy.linalg.eigh((K_g + K_g.T) / 2, (K + K.T) / 2, eigvals_only=True)
 
 

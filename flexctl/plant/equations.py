@@ -117,7 +117,7 @@ class Equations:
             return ca.SX(self.q.numel(), 1)
         return ca.gradient(ca.dot(self.errors, self.parts), self.q)
 
-    @property
+    @cached_property
     def unknown(self) -> list[ca.SX]:
         """Errors that are symbols and free numbers, as last inputs of functions: a column each."""
         return [symbols for symbols in (self.errors, self.free) if ca.symvar(symbols)]

@@ -35,7 +35,7 @@ def record_digest(*values: Any) -> str:
     """Digest of numbers, text, arrays and records of them, field by field.
 
     What is of no such kind, or of a class whose source is no part of `source_digest`, makes the
-    digest one of its own: it is never found again, so nothing wrong is.
+    digest random: it is never found again, so that nothing stale is.
     """
     digest = hashlib.sha256()
     for value in values:

@@ -56,7 +56,7 @@ def list_catalogue(**given: Any) -> int:
     "--pose",
     default="",
     metavar="NAME=VALUE,...",
-    help="Coordinates, such as joint1=0.5,link2.y.1=0.01; those not named rest.",
+    help="Coordinates, such as joint1=0.5,link2.y.1=0.01; others keep their default.",
 )
 @options(BASIS, ARM, OUTPUT, PLOT)
 def inspect(model: str, pose: str, **given: Any) -> int:
@@ -71,7 +71,9 @@ def inspect(model: str, pose: str, **given: Any) -> int:
 @click.argument("design")
 @click.option("--at", default="", metavar="T1,T2,...", help="Sample times [s]; default 11.")
 @click.option("--duration", type=float, help="Length of the run [s]; default the design's.")
-@click.option("--animate", type=click.Path(path_type=Path), help="Film of the run: .gif or .mp4.")
+@click.option(
+    "--animate", type=click.Path(path_type=Path), help="Animation of the run: .gif or .mp4."
+)
 @options(INTEGRATION, BASIS, TRUTH, ARM, OUTPUT, PLOT)
 def simulate(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     model: str,
@@ -97,7 +99,7 @@ def simulate(  # noqa: PLR0913, RUF100 (one argument per word of the command)
 def compare(
     model: str, designs: tuple[str, ...], report: Path | None, no_baseline: bool, **given: Any
 ) -> int:
-    """Rank gain sets: which DESIGN to take on MODEL, and why."""
+    """Rank gain sets: which DESIGN to use on MODEL, and why."""
     from flexctl.view.comparison import compare_designs
 
     return _deliver(compare_designs, Asked(**given), model, designs, report, not no_baseline)
@@ -115,7 +117,7 @@ def compare(
 )
 @options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
 def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int:
-    """Find how soft MODEL may be before the composite DESIGN loses it."""
+    """Find how soft MODEL may be before the composite DESIGN destabilises it."""
     from flexctl.view.separation import separate
 
     return _deliver(separate, Asked(**given), model, design, fixed_damping)
@@ -156,17 +158,23 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
     default=20.0,
     show_default=True,
     metavar="SECONDS",
-    help="What bounds of independent errors may take: then they stop with what is proven so far.",
+    help="Time for bounds of independent errors; after it they stop with what is proven so far.",
 )
 @click.option("--no-structured", is_flag=True, help="Leave independent errors out.")
-@click.option("--orders", is_flag=True, help="Judge the gain set made on coarser and finer plants.")
+@click.option(
+    "--orders", is_flag=True, help="Judge the gain set designed on coarser and finer plants."
+)
 @click.option("--unknown-damping", is_flag=True, help="The controller does not know the damping.")
-@click.option("--run", is_flag=True, help="Run the loop beyond each worst case, and with biases.")
+@click.option(
+    "--run",
+    is_flag=True,
+    help="Simulate beyond each worst case, and with deliberate underestimates.",
+)
 @click.option(
     "--need",
     type=float,
     metavar="X",
-    help="Offer remedies that bear an overestimate of X, such as 0.3.",
+    help="Find remedies with which an overestimate of X, such as 0.3, is tolerated.",
 )
 @click.option(
     "--chart",
@@ -216,7 +224,7 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
 @click.option(
     "--motion",
     type=click.Choice(["run", "reference", "rest"]),
-    help="Along the nonlinear run, the moving reference, or at rest; default: what can be.",
+    help="Along the nonlinear run, the moving reference, or at rest; default run, if sampled rest.",
 )
 @click.option(
     "--points",
@@ -224,21 +232,21 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     default=101,
     show_default=True,
     metavar="N",
-    help="Values of the parameter that are answered.",
+    help="Number of parameter values.",
 )
 @click.option(
     "--over",
     "vary",
     default="",
     metavar="KEY=FROM:TO",
-    help="A number of the arm or the design instead of time, such as payload.mass=0.5:2.",
+    help="Vary a number of the arm or the design instead of time, such as payload.mass=0.5:2.",
 )
 @click.option(
     "--beside",
     multiple=True,
     metavar="BASIS[:TRUTH]",
-    help="Another discretisation beside it: e2 for law and arm on 2 elements, m2:e8 for a law "
-    "made on 2 modes around 8 elements (repeatable).",
+    help="Another discretisation to compare with: e2 for law and arm on 2 elements, m2:e8 for a "
+    "law designed on 2 modes around an arm of 8 elements (repeatable).",
 )
 @options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
 def track(
@@ -264,7 +272,7 @@ def track(
     type=click.Choice(["recursion", "lagrange"]),
     default="recursion",
     show_default=True,
-    help="How the equations of motion are written.",
+    help="How the equations of motion are derived.",
 )
 @options(BASIS, ARM, OUTPUT)
 def count(model: str, design: str | None, engine: Any, **given: Any) -> int:
@@ -278,7 +286,7 @@ def count(model: str, design: str | None, engine: Any, **given: Any) -> int:
 @click.argument("paper")
 @options(OUTPUT)
 def reproduce(paper: str, **given: Any) -> int:
-    """Put the claims of PAPER beside what comes out here."""
+    """Compare the claims of PAPER with results computed here."""
     from flexctl.view.reproduction import reproduce_paper
 
     return _deliver(reproduce_paper, Asked(**given), paper)

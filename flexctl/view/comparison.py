@@ -11,7 +11,7 @@ from flexctl.errors import InputError
 from flexctl.loop import Comparison, compare
 from flexctl.loop.comparison import BASELINE
 from flexctl.loop.evaluation import TOLERANCE as COMPARED
-from flexctl.view.metrics import metric_rows, ranked
+from flexctl.view.metrics import metric_rows, ranked, why_unranked
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.provenance import as_text, integration, provenance
@@ -136,4 +136,4 @@ def heading(answer: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:
     name = evaluation["design"]
     if name in answer["ranking"]:
         return f"{answer['ranking'].index(name) + 1}. {name}"
-    return f"{name}\n({'failed' if evaluation['failed'] else 'unstable'})"
+    return f"{name}\n({why_unranked(evaluation)})"

@@ -53,10 +53,10 @@ def _share(at: GivenAt) -> str:
     if at.share is None:
         return "the loop without it is unstable" if at.stable else "none of that error"
     if at.share.upper is None:
-        return "any multiple of that error that leaves a stiffness"
+        return "any multiple of that error that leaves the stiffness positive"
     share = at.share.alpha_upper
     if at.stable and share < 1:
-        return f"a smaller error only up to {percent(share)} of it"
+        return f"of smaller ones only those up to {percent(share)} of it"
     return f"{figure(share)} times that error" if share >= 1 else f"{percent(share)} of that error"
 
 

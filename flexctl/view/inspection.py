@@ -267,7 +267,7 @@ def _assumptions(plant: Plant) -> list[str]:
     loaded = (
         "link_frequencies: every link clamped at its root, alone, with a free tip"
         if plant.basis.kind == "elements"
-        else "link_frequencies: every link clamped at its root, alone, with the load of its shapes"
+        else "link_frequencies: every link clamped at its root, alone, with its shapes' tip load"
     )
     sentences = [
         *_line_sentences(links),
@@ -296,10 +296,10 @@ def _line_sentences(links: Sequence[Link]) -> list[str]:
     carrying = [link.name for link in links if link.masses]
     twisting = [link.name for link in links if TWIST in link.rigidities]
     return [
-        f"lines of Euler and Bernoulli, but with {' and '.join(own)}"
+        f"Euler-Bernoulli beams with {' and '.join(own)}"
         if own
-        else "lines of Euler and Bernoulli: no shear, no rotary inertia of the sections",
+        else "Euler-Bernoulli beams: no shear, no rotary inertia of the sections",
         f"torsion in {', '.join(twisting)}" if twisting else "no torsion",
-        *([f"{', '.join(curved)}: modes and elements of the line as it varies"] if curved else []),
-        *([f"{', '.join(carrying)}: masses fixed to the line are part of it"] if carrying else []),
+        *([f"{', '.join(curved)}: modes and elements of the non-uniform beam"] if curved else []),
+        *([f"{', '.join(carrying)}: point masses on the beam are part of it"] if carrying else []),
     ]

@@ -92,14 +92,14 @@ def _sentence(
     beyond = _written(here)
     if pose is None:
         there = f"; what lies beyond it in this pose has {beyond}" if beyond else ""
-        return f"{name}: shapes of a clamped line with a free tip, no tip_load{there}"
+        return f"{name}: clamped-free shapes, no tip_load{there}"
     include = next(b.link.tip_load for b in plant.bodies if b.link.name == name)
     left = [term for term in _TERMS if include and term not in include.include]
     at = ", ".join(f"{joint} = {value:.4g}" for joint, value in pose.items())
-    words = f"{name}: clamped shapes that carry {_written(assumed) or 'nothing'}"
-    words += f", the load at {at}" if at else ""
+    words = f"{name}: clamped shapes with the tip load {_written(assumed) or '0'}"
+    words += f", taken at {at}" if at else ""
     words += f"; {', '.join(left)} left out" if left else ""
-    return words if _same(assumed, here) else f"{words}; in this pose it is {beyond or 'nothing'}"
+    return words if _same(assumed, here) else f"{words}; in this pose it is {beyond or '0'}"
 
 
 def _written(planes: Mapping[str, Mapping[str, float]]) -> str:

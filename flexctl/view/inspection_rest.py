@@ -1,4 +1,4 @@
-"""``flexctl inspect``: how an arm rests under gravity, and what it rings at there."""
+"""``flexctl inspect``: how an arm rests under gravity, and its frequencies there."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def _free(plant: Plant, linear: LinearPlant) -> tuple[Array | None, str | None]:
     squares = linear.modes((rows < plant.m) | (rows >= plant.rigid))[0]
     if len(squares) and squares[0] < 0:
         return None, (
-            "with its joints free the arm falls from there, at first by "
-            f"exp({np.sqrt(-squares[0]):.3g} t): no frequencies"
+            "with its joints free the arm falls from there (growth rate "
+            f"{np.sqrt(-squares[0]):.3g} 1/s): no frequencies"
         )
     return np.sqrt(squares[squares > 0]), None
 
 
 def rest_sentences(answer: Mapping[str, Any], shares: LoadShares) -> list[str]:
-    """Say what the figures about the equilibrium rest on, and what they leave out."""
+    """Say what the figures about the equilibrium assume, and what they neglect."""
     if not any(answer["at_rest"]["gravity"]):
         return []
     about = "under gravity: undamped, about the sagged arm with the joints of the pose held"

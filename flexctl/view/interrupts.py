@@ -1,9 +1,9 @@
 """Interrupts that are heard: Ctrl-C ends a command, wherever in it the signal meets it.
 
 Python raises KeyboardInterrupt between two of its own instructions. In libraries that call Python
-back (CasADi's conversions of arguments) an exception may be cleared on the way, and in machine code
-that runs for long nothing is raised at all. So a thread watches beside: what is not over a second
-after the signal is interrupted once more, and what is not over then is ended.
+back (CasADi's conversions of arguments) an exception may be cleared before it arrives, and in
+machine code that runs for long nothing is raised at all. So a thread watches: what is not over a
+second after the signal is interrupted once more, and what is not over then is ended.
 """
 
 from __future__ import annotations

@@ -53,16 +53,19 @@ def margin_table(
 
 
 def _remedies(found: Remedies, margin: Margin) -> Table:
-    """Say of every remedy how much of it is needed, or that none serves."""
+    """Say of every remedy how much of it is needed, or that none is effective."""
     where = "at the final pose and along the motion" if margin.path else "at the final pose"
     table = plain_table(
-        f"What makes an overestimate of {percent(found.wanted)} tolerated {where}", "", "", ""
+        f"Remedies with which an overestimate of {percent(found.wanted)} is tolerated {where}",
+        "",
+        "",
+        "",
     )
     bias = (
-        "none does" if found.bias is None else percent(found.bias) if found.bias else "not needed"
+        "none found" if found.bias is None else percent(found.bias) if found.bias else "not needed"
     )
     ran = strays(found.bias_run) if found.bias_run else ""
-    table.add_row("underestimate of K_hat on purpose", literal(bias), literal(ran))
+    table.add_row("deliberate underestimate of K_hat", literal(bias), literal(ran))
     searched = {
         "bandwidth of the joint gains, times": found.bandwidth,
         "effort of the second loop (at the final pose alone), times": found.second_loop,
@@ -81,15 +84,15 @@ def _searched(searched: Requirement) -> tuple[str, str]:
     borne = ""
     if best is not None:
         borne = (
-            f"tolerates {borne_above(best.alpha_upper)} above, "
-            f"{borne_below(best.alpha_lower)} below"
+            f"tolerated overestimates: {borne_above(best.alpha_upper)}, "
+            f"underestimates: {borne_below(best.alpha_lower)}"
         )
     if searched.found is not None:
         edge = " (the first tried)" if searched.fails is None else ""
         return f"{searched.found.value:.4g}{edge}", borne
     span = f"{min(searched.grid):.3g} .. {max(searched.grid):.3g}"
     best_words = f"; the best, {best.value:.3g}, {borne}" if best is not None else ""
-    return "none does", f"of {span}{best_words}"
+    return "none found", f"in {span}{best_words}"
 
 
 def _ends(found: Margin, answer: dict[str, Any], where: str) -> Table:
@@ -136,8 +139,8 @@ def _worst(
 
 
 def _how(found: Interval) -> str:
-    """Tell an end that is proven from one that was followed with an equilibrium that moves."""
-    return "exact" if found.proven else "followed"
+    """Tell an end that is proven from one found by continuation of an equilibrium that moves."""
+    return "exact" if found.proven else "by continuation"
 
 
 def _lost(loss: Loss | None) -> tuple[str, str, str]:
@@ -152,8 +155,8 @@ def _rates(found: Margin, where: str) -> Table:
         "mode",
         "at rad/s",
         "decay 1/s",
-        "less of it per 1 %",
-        "no decay left at, to first order",
+        "loss of decay per 1 %",
+        "no decay left at (first order)",
     )
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4))
     for rate in found.rates[:_N_RATES]:
@@ -178,8 +181,8 @@ def _independent(at: StructuredAt) -> Table:
     table = plain_table(bound_words(at), "worst case found, error of", "size", numeric=(1,))
     if worst is None:
         undamped = found.guaranteed_fraction == 0 and not found.stopped
-        why = "none needed: a motion that nothing damps stands on the axis"
-        table.add_row(why if undamped else "none found that is physical", "-")
+        why = "none needed: an undamped mode lies on the imaginary axis"
+        table.add_row(why if undamped else "no physical one found", "-")
         return table
     errors = sorted(at.worst_errors.items(), key=_size, reverse=True)
     shown = [error for error in errors[:_N_ERRORS] if _size(error) > _NO_ERROR]

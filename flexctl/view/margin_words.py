@@ -58,22 +58,22 @@ def bound_words(at: StructuredAt) -> str:
     found, about = at.found, f"Independent errors at {at.where}"
     if found.stopped and not found.guaranteed_fraction:
         return f"{about}: no bound was found, as {found.stopped} (--time-limit)"
-    proof = "proven" if found.proven else "not proven at all frequencies"
-    proof = f"proven so far: {found.stopped}" if found.stopped else proof
+    proof = "proven" if found.proven else "not proven at every frequency"
+    proof = f"proven so far; {found.stopped}" if found.stopped else proof
     peak = f"; mu peak {found.mu_peak:.4g} {_at(found.frequency)}"
     if found.followed:
-        proof, peak = "followed with the equilibrium, not proven", ""
+        proof, peak = "by continuation of the equilibrium, not proven", ""
     return f"{about}: {tolerated(at)} ({proof}{peak})"
 
 
 def lost_words(at: StructuredAt) -> str:
-    """Say what a worst case of independent errors loses."""
+    """Say what a worst case of independent errors does."""
     worst = at.found.worst_case
     if at.ends == "torque":
-        return f"at the torque limit of {in_words(at.mode)}, which no longer holds the arm"
+        return f"exceeds the torque limit of {in_words(at.mode)}"
     if at.ends == "fold":
-        return f"the equilibrium ends, by {in_words(at.mode)}"
-    return f"loses {in_words(at.mode)} {_at(worst.frequency if worst else np.nan)}"
+        return f"ends the equilibrium in a fold, critical mode {in_words(at.mode)}"
+    return f"destabilises {in_words(at.mode)} {_at(worst.frequency if worst else np.nan)}"
 
 
 def _at(frequency: float) -> str:
@@ -88,11 +88,11 @@ def range_words(borne: Guaranteed) -> str:
 
 
 def loss_words(loss: Loss) -> str:
-    """Say what is lost: ``flutter of link3's first mode in x at 127 rad/s``."""
+    """Name the limit: ``flutter of link3's first mode in x at 127 rad/s``."""
     if loss.ends == "torque":
-        return f"the torque limit of {in_words(loss.mode)}, which no longer holds the arm"
+        return f"torque limit of {in_words(loss.mode)}"
     if loss.ends == "fold":
-        return f"the equilibrium ends, by {in_words(loss.mode)}"
+        return f"fold of the equilibrium, critical mode {in_words(loss.mode)}"
     swing = f" at {loss.frequency:.3g} rad/s" if loss.frequency else ""
     return f"{loss.kind} of {in_words(loss.mode)}{swing}"
 
@@ -124,13 +124,13 @@ def verdict(found: Margin, where: str, advice: str = "") -> str:
 def _said(found: Margin, where: str, advice: str) -> str:
     name = f"{found.design} on {found.model}"
     if _no_stiffness(found):
-        said = f"{name}: the law computes with no stiffness, so that no error of it matters"
+        said = f"{name}: the control law uses no stiffness, so that an error of it has no effect"
         return f"{said}; the lemma does not apply to such a law.{_unmoved(found)}"
     if not found.exact.alpha_upper:
         first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
         return first + _zero(found) + "".join(_rest(found, where, advice))
-    known = "the damping unknown to it" if found.unknown_damping else "the stated damping"
-    first = f"With {known} {name} tolerates {_above(found, where)}{_above_moving(found)}"
+    known = "damping unknown to the controller" if found.unknown_damping else "the stated damping"
+    first = f"With {known}, {name} tolerates {_above(found, where)}{_above_moving(found)}"
     return f"{first}. " + "".join(_rest(found, where, advice))
 
 
@@ -145,7 +145,10 @@ def _independent(found: Margin) -> str:
 
 def _where(at: StructuredAt) -> str:
     """Name the pose, and say what is special about the bound."""
-    ends = {"fold": "beyond, the equilibrium ends", "torque": "beyond, a torque limit is reached"}
+    ends = {
+        "fold": "limit: fold of the equilibrium",
+        "torque": "limit: torque limit of an actuator",
+    }
     about = [*([] if at.found.proven else ["not proven"]), *([ends[at.ends]] if at.ends else [])]
     return f"at {at.where}" + (f" ({'; '.join(about)})" if about else "")
 
@@ -157,8 +160,8 @@ def _no_stiffness(found: Margin) -> bool:
 
 
 def _zero(found: Margin) -> str:
-    """Say what nothing damps at the judged pose."""
-    lost = f" ({loss_words(found.exact.upper)}, which nothing damps)" if found.exact.upper else ""
+    """Name the undamped mode at the judged pose."""
+    lost = f" ({loss_words(found.exact.upper)}, an undamped mode)" if found.exact.upper else ""
     return f"{lost}. "
 
 
@@ -188,18 +191,18 @@ def _above_moving(found: Margin) -> str:
         return ""
     there, here = worst.interval, found.exact.alpha_upper
     if there.upper is None or there.alpha_upper >= here:
-        return ", and no less at any pose of the motion"
+        return ", and at least as much at every pose of the motion"
     if there.alpha_upper >= _LESS * here:
         return ", and about the same at all poses of the motion"
     size = f"only {percent(there.upper.alpha)}" if there.upper.alpha else "none"
-    place = f"held still at t = {worst.t:.3g} s of the motion"
+    place = f"when held still at t = {worst.t:.3g} s of the motion"
     return f", but {size} {place} ({loss_words(there.upper)})"
 
 
 def _below(found: Margin, where: str) -> str:
     ends = [(found.exact.alpha_lower, found.exact.lower, where)]
     if (pose := found.worst_below) and pose.interval:
-        here = f"held still at t = {pose.t:.3g} s of the motion"
+        here = f"when held still at t = {pose.t:.3g} s of the motion"
         ends.append((pose.interval.alpha_lower, pose.interval.lower, here))
     alpha, loss, place = max(ends, key=lambda end: end[0])
     if loss is None or -alpha >= ALMOST_ALL:
@@ -217,18 +220,18 @@ def _growth(found: Margin) -> str:
         return ""
     asked, time = percent(growth.error), f"the motion of {growth.duration:.3g} s"
     if growth.factor < NO_GROWTH:
-        return f"At {asked} poses are unstable, but during {time} no small disturbance grows. "
+        return f"At {asked} some poses are unstable, but no small disturbance grows during {time}. "
     return f"At {asked} a small disturbance grows by up to {times(growth.factor)} during {time}. "
 
 
 def _followed(found: Margin) -> str:
-    """Say it where limits are no theorem."""
+    """Say where limits are not proven."""
     known = [found.exact, *(pose.interval for pose in found.path if pose.interval)]
     if all(interval.proven for interval in known):
         return ""
     return (
-        "The equilibrium moves with the error under gravity: limits were followed with it in "
-        "steps, not proven. "
+        "Under gravity the equilibrium moves with the error: the limits were found by "
+        "continuation and are not proven. "
     )
 
 
@@ -238,16 +241,16 @@ def _lemma(found: Margin) -> str:
     star, order = found.lemma.alpha_star, _order(found)
     if np.isinf(star):
         if np.isinf(least):
-            return f"The lemma has no limit either (alpha* infinite, {order})"
-        return f"The lemma has no limit (alpha* infinite, {order}), as it leaves out joint error"
+            return f"The lemma gives no limit either (alpha* infinite, {order})"
+        return f"The lemma gives no limit (alpha* infinite, {order}), as it neglects joint error"
     lemma = f"the lemma's {percent(star)} ({order})"
     if least > star:
         what = "concerns the flexible block alone and does not limit this loop"
         return f"{lemma[0].upper()}{lemma[1:]} {what}"
     if not least:
-        return f"{lemma[0].upper()}{lemma[1:]} is not a margin: it leaves out the joint error"
-    why = "which leaves out joint error and damping"
-    return f"Use this margin, which has all terms, not {lemma}, {why}"
+        return f"{lemma[0].upper()}{lemma[1:]} is not a margin: it neglects the joint error"
+    why = "which neglects joint error and damping"
+    return f"Use this margin, which includes all terms, not {lemma}, {why}"
 
 
 def least_upper(found: Margin) -> float:
@@ -261,7 +264,7 @@ def _unmoved(found: Margin) -> str:
     if not found.exact.unmoved:
         return ""
     names = ", ".join(dict.fromkeys(in_words(name) for name in found.exact.unmoved))
-    return f" Undamped whatever the error is, and not judged: {names}."
+    return f" Undamped for every error, and therefore not judged: {names}."
 
 
 def _unstable(found: Margin) -> str:

@@ -35,7 +35,10 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class _Metric:
-    """Where a figure is found, how it is scaled, in which unit ({joint}, {torque}: the arm's)."""
+    """Where a figure is found, how it is scaled, in which unit ({joint}, {torque}: the arm's).
+
+    `missing` stands for a figure that a design has not, although it has the part `of` the verdict.
+    """
 
     label: str
     unit: str
@@ -44,6 +47,7 @@ class _Metric:
     factor: float = 1.0
     better: Callable[[Sequence[float]], float] | None = None
     missing: str = "-"
+    of: str = ""
     endless: float = float("inf")  # the value from which on nothing limits it
 
 
@@ -131,6 +135,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             read=_at("residual", "settling_time"),
             better=min,
             missing="not in this run",
+            of="residual",
         ),
     ),
     "Where it rests": (
@@ -222,7 +227,8 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             meaning="the same at rest at the worst pose of the motion, without the second loop",
             read=_largest("stability", "path_spectral_abscissa"),
             better=min,
-            missing="no rest at a pose",
+            missing="no equilibrium at a pose",
+            of="stability",
         ),
         _Metric(
             label="spectral abscissa, finest truth",
@@ -245,6 +251,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             meaning="order from which on a finer truth changes the eigenvalue by less than 1 %",
             read=_at("stability", "settles_at_order"),
             missing="not by the finest",
+            of="stability",
         ),
     ),
     "Margins at the actuators (worst joint)": (
@@ -298,11 +305,13 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
         _Metric(
             label="at the final pose",
             unit="%",
-            meaning="K_hat/K - 1 at which the loop becomes unstable, see flexctl margin",
+            meaning="K_hat/K - 1 at which the loop becomes unstable, see flexctl margin; no "
+            "margin: it is unstable without that error, or no reliable margin could be computed",
             read=_borne("alpha_upper", "alpha_lower"),
             factor=100.0,
             better=max,
-            missing="unstable",
+            missing="no margin",
+            of="stiffness",
         ),
         _Metric(
             label="at the worst pose of the motion",
@@ -312,7 +321,8 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             read=_borne("path_alpha_upper", "path_t"),
             factor=100.0,
             better=max,
-            missing="unstable",
+            missing="no margin",
+            of="stiffness",
         ),
         _Metric(
             label="growth over the motion at 10 %",
@@ -338,6 +348,14 @@ def ranked(answer: Mapping[str, Any]) -> list[Evaluation]:
     """Sort the evaluations of a comparison's JSON, best first, those without a rank last."""
     place = {name: i for i, name in enumerate(answer["ranking"])}
     return sorted(answer["evaluations"], key=lambda e: place.get(e["design"], len(place)))
+
+
+def why_unranked(evaluation: Evaluation) -> str:
+    """Say in a word or two why a design has no rank: a verdict may lack what ranks it."""
+    if evaluation["failed"]:
+        return "failed"
+    stability = evaluation["stability"]
+    return "unstable" if stability and stability["stable"] is False else "not ranked"
 
 
 def metric_rows(evaluations: Sequence[Evaluation], arm: Arm) -> list[Row]:
@@ -388,7 +406,8 @@ def _text(value: Any, metric: _Metric, evaluation: Evaluation) -> str:
     if isinstance(value, list):
         return " / ".join("-" if v is None else _number(metric.factor * v) for v in value)
     if value is None:
-        return "-" if evaluation["failed"] else metric.missing
+        known = not evaluation["failed"] and evaluation.get(metric.of) is not None
+        return metric.missing if known else "-"
     return "no limit" if value >= metric.endless else _number(metric.factor * value)
 
 

@@ -15,12 +15,12 @@ _FILE = click.Path(path_type=Path)
 
 OUTPUT = (
     click.option("--json", is_flag=True, help="Print one JSON object and nothing else."),
-    click.option("--out", type=_FILE, metavar="FILE", help="Keep the result in a file."),
+    click.option("--out", type=_FILE, metavar="FILE", help="Write the result to a file."),
     click.option(
         "--require",
         multiple=True,
         metavar="'KEY<VALUE'",
-        help="Exit with 1 unless it holds; KEY is a dotted path into the JSON (repeatable).",
+        help="Exit with 1 unless this holds; KEY is a dotted path into the JSON (repeatable).",
     ),
     click.option("--debug", is_flag=True, help="Show the traceback of an error."),
 )
@@ -35,7 +35,7 @@ BASIS = (
     click.option(
         "--sliding",
         metavar="NAME",
-        help="With -m, modes of sliding links: fixed, or at every length exact or roots.",
+        help="With -m, modes of sliding links: fixed, or following the length: exact, roots.",
     ),
 )
 TRUTH = (
@@ -65,7 +65,7 @@ ARM = (
     click.option(
         "--foreshortening/--no-foreshortening",
         default=None,
-        help="Whether bending shortens the links; default as the file says.",
+        help="Whether bending shortens the links; default: as in the file.",
     ),
     click.option("--damping", type=float, metavar="Z", help="Damping ratio of all links."),
 )

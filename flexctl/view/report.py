@@ -14,7 +14,7 @@ from flexctl.catalogue import Arm, BasisChoice
 from flexctl.loop import Comparison, Evaluation
 from flexctl.plant import assemble_plant
 from flexctl.view import figures
-from flexctl.view.metrics import metric_rows, ranked
+from flexctl.view.metrics import metric_rows, ranked, why_unranked
 from flexctl.view.output import said
 from flexctl.view.request import basis_words
 from flexctl.view.signals import motion_end
@@ -93,13 +93,12 @@ def _column(
 ) -> Column:
     name = evaluation["design"]
     ranking = answer["ranking"]
-    remark = "failed" if evaluation["failed"] else "unstable"
     return Column(
         name=name,
         method=f"{evaluation['method']}, design plant: {basis_words(evaluation['basis'])}",
         rank=ranking.index(name) + 1 if name in ranking else None,
         colour=faces[name].colour,
-        remark="" if name in ranking else remark,
+        remark="" if name in ranking else why_unranked(evaluation),
     )
 
 
@@ -127,8 +126,8 @@ def _pictures(
             f"Distance of the tip from where it should be: during the motion from the tip of the "
             f"rigid arm, after it (dotted line) from the tip at rest with its static sag. A "
             f"design has settled where its thick line, the largest error still to come, falls "
-            f"below the green band's edge at {1e3 * band:g} mm; a line that stays above it keeps "
-            f"oscillating. The last tenth of the rest is too short to tell and has no thick line.",
+            f"below the green band's edge at {1e3 * band:g} mm; one that stays above it has not "
+            f"settled. The last tenth of the rest is too short to tell and has no thick line.",
             (10.0, 4.0),
             lambda canvas: figures.plot_tip_error(canvas, curves),
         )
@@ -143,7 +142,7 @@ def _pictures(
         )
         yield _picture(
             "Stability margins at the actuators",
-            "Worst joint's gain, phase and delay margin with the other joints closed, and the "
+            "Worst joint's gain, phase and delay margin with the other loops closed, and the "
             "disk margin for all joints at once. Longer bars are safer; with short ones a "
             "small modelling error or delay destabilises.",
             (10.0, 0.9 + 0.38 * len(evaluations)),
@@ -176,7 +175,7 @@ def _run_pictures(
     yield _picture(
         f"The arm in motion ({best.name})",
         "The truth plant at even steps along the reference, light to dark. Dashed is the rigid "
-        "arm at the same joints: the gap between both is what the links bend.",
+        "arm at the same joints: the gap between both is the deflection of the links.",
         (7.6, 5.2),
         lambda canvas: figures.plot_stills(canvas, plant, best.run, motion_end(best.run)),
     )
@@ -190,8 +189,8 @@ def _run_pictures(
     if best.run.rotors:
         yield _picture(
             "Wind-up of the joints",
-            "Rotor minus joint. What a joint's spring is wound up by is what the motor's encoder "
-            "does not see of the joint's position.",
+            "Rotor minus joint: the deflection of a joint's spring, which the motor's encoder does "
+            "not measure.",
             (10.0, 3.0),
             lambda canvas: figures.plot_wind_up(canvas, curves, arm),
         )
@@ -206,8 +205,8 @@ def _run_pictures(
         )
     yield _picture(
         "Torques and forces",
-        "What the actuators do. Fast ripple after the end of the motion is the second loop "
-        "working on the links; a flat top is a limit.",
+        "Actuator torques and forces. Fast ripple after the end of the motion is the second loop "
+        "damping the links; a flat top is a torque limit.",
         (10.0, 3.0),
         lambda canvas: figures.plot_torques(canvas, curves, arm),
     )

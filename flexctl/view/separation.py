@@ -76,7 +76,7 @@ def verdict(found: Separation) -> str:
     own = (
         "unstable"
         if found.stable is False
-        else "stable as it is, but not at every higher stiffness,"
+        else "stable as it is, but unstable at some higher stiffness,"
     )
     return (
         f"{name}: {own} although both subsystems are stable: the time scales separate only above "
@@ -89,8 +89,8 @@ def _crossing(bound: Bound) -> str:
 
 
 def _swing(bound: Bound) -> str:
-    """Say how fast what crosses swings, or that it does not."""
-    return f"at {bound.frequency:.3g} rad/s" if bound.frequency else "without oscillating"
+    """Name the frequency of what crosses, or say that it is a real eigenvalue."""
+    return f"at {bound.frequency:.3g} rad/s" if bound.frequency else "(real eigenvalue)"
 
 
 def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
@@ -134,7 +134,7 @@ def _rows(found: Separation) -> list[tuple[str, str, str]]:
     stable = "marginally" if found.stable == "marginal" else "yes" if found.stable else "no"
     return [
         *rows,
-        ("stable with the stiffness it has", stable, "at all poses and orders"),
+        ("stable at its own stiffness", stable, "at all poses and orders"),
         ("found by", "the guardian map" if worst.exact else "bracketing", ""),
     ]
 

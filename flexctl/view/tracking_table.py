@@ -45,9 +45,9 @@ def tracking_table(
 
 
 def _beside(name: str, twins: Sequence[Twin]) -> Table:
-    """Differences of the imaginary parts of another discretisation; a dash where none is alike."""
-    columns = ("branch", "% at the start", "at the end", "lowest", "highest", "least alike")
-    title = f"Imaginary parts on {name}, beside these"
+    """Differences of the imaginary parts of another discretisation; a dash where none matches."""
+    columns = ("branch", "% at the start", "at the end", "lowest", "highest", "lowest MAC")
+    title = f"Imaginary parts on {name}, compared with these"
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4, 5))
     for twin in twins[:_N_ROWS]:
         off = 100 * (twin.ratio - 1)

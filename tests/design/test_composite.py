@@ -276,7 +276,7 @@ def test_the_schedule_is_worth_it(scheduled):
     ("name", "said"),
     [
         ("subudhi-morris-printed", "the fast subsystem is not stable under these gains (pole at"),
-        ("subudhi-morris-slow-only", "slow control alone: nothing damps what rings"),
+        ("subudhi-morris-slow-only", "slow control alone: no feedback damps the vibrations"),
         ("subudhi-morris-too-fast", "the slow law measures the link angles, which are not colloc"),
         ("subudhi-morris-lqr", "the slow law measures the rotor angles, collocated with the torq"),
     ],

@@ -76,7 +76,7 @@ def undamped(arm):
     return type(arm).model_validate({"name": arm.name} | table)
 
 
-@pytest.mark.parametrize("angle", ANGLES)
+@pytest.mark.parametrize("angle", ["rotor", pytest.param("link", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", EVERY)
 def test_slow_and_fast_poles_tend_to_the_subsystems_at_order_one(name, angle):
     found = errors(arm_of(name), weights, angle)
@@ -244,6 +244,7 @@ def test_two_stable_subsystems_make_an_unstable_arm(order):
     assert whole.real.max() > 1
 
 
+@pytest.mark.slow  # compiles four loops
 def test_compare_catches_it():
     designs = [load_design(f"subudhi-morris-{name}") for name in ("too-fast", "lqr")]
     found = compare(arm_of("subudhi-morris"), designs, baseline=False)

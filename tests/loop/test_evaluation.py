@@ -205,7 +205,7 @@ def test_a_run_out_of_steps_costs_its_metrics_and_condemns_no_design(loop, verdi
 
     assert found.failed is None
     assert found.not_computed.keys() == {"tracking", "residual", "effort"}
-    assert "20 steps that it may take are used up" in found.not_computed["tracking"]
+    assert "the limit of 20 steps was reached" in found.not_computed["tracking"]
     np.testing.assert_array_equal(found.margins.gain_db, verdict.margins.gain_db)
     assert not found.ranks
     said = say_verdict([], [found])

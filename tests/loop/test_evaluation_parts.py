@@ -242,9 +242,11 @@ def test_an_open_loop_rests_nowhere_that_it_could_be_held_to(judged):
 
 
 def test_without_a_rest_there_is_no_residual(judged):
-    found = judged(no_rest="the reference never rests", other_rest=AssertionError("was looked for"))
+    found = judged(
+        no_rest="the reference never comes to rest", other_rest=AssertionError("was looked for")
+    )
     assert found.residual is None
-    assert found.no_rest == "the reference never rests"
+    assert found.no_rest == "the reference never comes to rest"
 
 
 def test_an_arm_that_leaves_its_reference_has_failed(judged):

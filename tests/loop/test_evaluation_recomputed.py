@@ -63,7 +63,11 @@ CASES = {
 END, LAST, BAND = 0.4, 0.7, 0.008
 
 
-@pytest.fixture(scope="module", params=CASES)
+# the vertical arm takes as long as both others
+PARAMS = [pytest.param("vertical", marks=pytest.mark.slow), "sliding", "three"]
+
+
+@pytest.fixture(scope="module", params=PARAMS)
 def case(request, make, tmp_path_factory):
     """An evaluation, its exported run, the arm at rest as `control` has it, and the gains."""
     with pytest.MonkeyPatch.context() as patch:

@@ -64,7 +64,10 @@ INTEGRATORS = {
 @needs_compiler
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.slow if n == "bdf" else ()) for n in INTEGRATORS],
+    [
+        pytest.param(n, marks=pytest.mark.slow if n in ("bdf", "esdirk") else ())
+        for n in INTEGRATORS
+    ],
 )
 def test_all_integrators_give_the_same_run(loop, exact, name):
     error, how = INTEGRATORS[name]

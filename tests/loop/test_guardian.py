@@ -232,7 +232,10 @@ def test_twins_cross_together():
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(("n_s", "n_f"), [(1, 2), (2, 2), (2, 4), (4, 6), (6, 12)])
+@pytest.mark.parametrize(
+    ("n_s", "n_f"),
+    [(1, 2), (2, 2), (2, 4), (4, 6), pytest.param(6, 12, marks=pytest.mark.slow)],
+)
 def test_random_loops_cross_where_a_fine_grid_sees_it(n_s, n_f, seed):
     pencil = random_loop(n_s, n_f, seed)
     wanted = grid_crossings(pencil)

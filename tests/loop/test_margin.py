@@ -83,7 +83,10 @@ def crosses(made, alpha):
     return growth(rebuilt_loop(*given, inside)) < 0 < growth(rebuilt_loop(*given, outside))
 
 
-@pytest.mark.parametrize("name", DESIGNS[:-1])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n == "rrp-gentle")) for n in DESIGNS[:-1]],
+)
 def test_rebuilt_controllers_lose_the_loop_where_the_margin_ends(catalogue, name):
     made = catalogue(name)
 
@@ -179,6 +182,8 @@ LIGHT = (0.5, 1.0, -4.905)  # in which the links of every arm sag within the the
 TRIALS = [
     ("planar", "integral", 0, EARTH),
     ("planar", "late", 1, (0.0, 0.0, 0.0)),
+]
+LONG = [
     ("planar", "observer and second loop", 1, EARTH),
     ("rotors", "gains", 0, LIGHT),
 ]
@@ -187,6 +192,7 @@ MORE += [(kind, law, 0, EARTH) for kind in ("planar", "sliding") for law in LAWS
 MORE += [("carried", "integral", 1, (0.0, 0.0, 0.0))]
 MORE += [("rotors", "observer and second loop", 1, EARTH), ("carried", "second loop", 1, EARTH)]
 MORE += [("spatial", law, 0, (0.0, 0.0, 0.0)) for law in ("gains", "late", "sampled", "gauges")]
+MORE += [more for more in LONG if more not in MORE]
 MORE = [pytest.param(*more, marks=pytest.mark.slow) for more in MORE if more not in TRIALS]
 
 

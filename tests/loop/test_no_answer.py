@@ -89,6 +89,7 @@ def test_named_gauges_are_used_or_refused_also_on_the_same_basis(hub):
         close_loop(controller, hub, BasisChoice(order=2))
 
 
+@pytest.mark.slow  # a fine scan beside it
 def test_narrow_unstable_bands_of_the_sampling_rate_are_found():
     # a scan in steps of 1 Hz finds this loop unstable at 62-65, 688-696 and 1460-1475 Hz
     arm = load_model("theodore-ghosal-rrp")

@@ -378,7 +378,7 @@ def test_the_verdict_says_what_is_measured(make):
     assert verdict.failed is None
     assert "encoders, tachometers, strain gauges" in words
     assert "strain gauges give the least-squares fit" in words
-    assert "sees joints exactly" not in words
+    assert "measures joints exactly" not in words
     assert verdict.min_sampling_rate is None
     assert schedule(loop.controller, 1.0)[-1].time == 1.0
 

@@ -90,7 +90,7 @@ def test_a_run_that_ends_in_motion_has_no_rest_and_says_so(cut_short):
 
 def test_the_verdict_without_a_rest_goes_by_tracking(cut_short):
     assert cut_short.ranking == ("mohan-saha-forced",)
-    assert cut_short.verdict.startswith("No design is judged after its motion: the run ends")
+    assert cut_short.verdict.startswith("Residual errors were not judged: the run of")
     assert "smallest tip error, 5.84 mm rms" in cut_short.verdict
     assert "it is an open loop" in cut_short.verdict
 
@@ -118,14 +118,14 @@ def test_open_and_closed_loops_stand_side_by_side(make):
 
     assert [e.method for e in result.evaluations] == ["feedforward", "decoupling", "joint-pd"]
     assert result.ranking[-1] == "trial"
-    assert "trial is not judged at rest: the run ends at 0.5 s, not after" in result.verdict
+    assert "error of trial was not judged: the run of 0.5 s does not last" in result.verdict
 
 
 def test_a_reference_that_never_rests_is_judged_on_the_way(make):
     design = make["design"]([0.0], [2.0], kind="spin-up", duration=1.0, loop={"duration": 1.5})
     verdict = evaluate(make["close"](make["single"](), design, order=1))
 
-    assert verdict.no_rest == "the reference never rests"
+    assert verdict.no_rest == "the reference never comes to rest"
     assert verdict.residual is None
     late = verdict.trajectory.tip_error[verdict.trajectory.t > 1.0].max()
     assert verdict.tracking.tip_error_max >= late > 0

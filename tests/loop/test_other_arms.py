@@ -31,7 +31,10 @@ def abscissa(case, bias, error):
     return spectral_abscissa(linearise_loop(loop, controller.reference.final, 0.0).poles)
 
 
-@pytest.mark.parametrize(("bias", "error"), [(0.0, 0.0), (0.0, 0.3), (-0.3, 0.3), (-0.3, -0.5)])
+@pytest.mark.parametrize(
+    ("bias", "error"),
+    [pytest.param(0.0, 0.0, marks=pytest.mark.slow), (0.0, 0.3), (-0.3, 0.3), (-0.3, -0.5)],
+)
 def test_it_is_stable_where_the_loop_made_of_numbers_is(case, bias, error):
     assert OtherArms(case=case).stable(bias, error) == (abscissa(case, bias, error) < 0)
 

@@ -218,4 +218,4 @@ def test_there_is_a_rest_to_judge_where_the_run_goes_on_after_the_reference(cont
 
 
 def test_a_reference_that_never_rests_leaves_none():
-    assert "never rests" in find_no_rest(designed(rests=False))
+    assert "never comes to rest" in find_no_rest(designed(rests=False))

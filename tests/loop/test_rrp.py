@@ -33,7 +33,9 @@ def error_from(run, seconds):
 
 
 @pytest.mark.parametrize("truth", NAMES)
-@pytest.mark.parametrize("design", ["rrp-gentle", "rrp-stiff"])
+@pytest.mark.parametrize(
+    "design", [pytest.param("rrp-gentle", marks=pytest.mark.slow), "rrp-stiff"]
+)
 def test_with_a_second_loop_the_tip_settles_in_a_fifth_of_a_second(rrp_run, design, truth):
     assert error_from(rrp_run(design, *TRUTHS[truth]), 0.2) < LIMIT
 

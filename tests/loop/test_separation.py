@@ -124,7 +124,7 @@ REMADE = [
 ]
 
 
-@pytest.mark.parametrize("s", [0.2, 30.0])
+@pytest.mark.parametrize("s", [0.2, pytest.param(30.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("gains", "fixed"), REMADE)
 @pytest.mark.parametrize("name", ARMS)
 def test_the_pencil_has_the_eigenvalues_of_the_loop_made_anew(make, name, gains, fixed, s):
@@ -176,7 +176,7 @@ def test_these_cases_have_bounds_on_both_sides_of_the_arm_as_it_is(make):
 
 
 @pytest.mark.parametrize("side", [0.9, 1.1])
-@pytest.mark.parametrize("name", ["two-link", "mixed"])
+@pytest.mark.parametrize("name", ["two-link", pytest.param("mixed", marks=pytest.mark.slow)])
 def test_nonlinear_runs_grow_below_the_bound_and_die_out_above_it(make, name, side):
     # started in the motion that crosses, a thousandth of a radian or less: its share in the state,
     # read by the left eigenvector, must change as exp(Re lambda t)

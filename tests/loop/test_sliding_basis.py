@@ -115,9 +115,7 @@ def test_the_loop_ends_where_the_modes_of_its_law_do():
     assert low[2] == pytest.approx(0.095)
     assert high[2] == pytest.approx(1.313)
     np.testing.assert_array_equal(low[3:], loop.truth.valid_range[0][3:])
-    assert "joint3 leaves its beam, or its limits by more than its modes" in loop.why_out_of_range(
-        2
-    )
+    assert "joint3 leaves the range of free lengths that its modes" in loop.why_out_of_range(2)
     assert "joint1 leaves its beam" in loop.why_out_of_range(0)
 
 

@@ -471,7 +471,7 @@ def test_what_stops_at_its_deadline_is_proven_so_far():
     assert (growth(loop, stopped.guaranteed_fraction * samples) < 0).all()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 def test_the_level_of_one_scaling_holds_at_every_frequency(seed):
     loop = random_loop(seed, sizes=(2, 1))
     response = frequency_response(loop)
@@ -502,4 +502,4 @@ def test_nothing_is_guaranteed_where_errors_move_an_undamped_motion():
     assert (found.guaranteed_fraction, found.mu_peak) == (0.0, np.inf)
     assert found.frequency == pytest.approx(1.0)
     assert found.worst_case is None
-    assert any("nothing damps" in note for note in found.notes)
+    assert any("undamped mode lies" in note for note in found.notes)

@@ -273,6 +273,7 @@ def test_at_rest_modes_of_an_arm_stay_in_their_plane(rrp_branches, plane):
     np.testing.assert_allclose(labels.shares[:, inside][:, :, own].sum(axis=1), 1, atol=1e-6)
 
 
+@pytest.mark.slow  # a run of the RRP arm
 def test_in_motion_what_passed_through_each_other_at_rest_veers(rrp_branches, rrp_loop):
     labels = rrp_branches[1]
     source = on_reference(rrp_loop("rrp-stiff-decoupling", kind="modes", order=2))
@@ -328,7 +329,7 @@ def test_with_an_observer_a_loop_starts_its_reference_as_if_at_rest(rrp_loop):
 
 
 @pytest.mark.parametrize("key", ["gains.Gp", "payload.mass"])
-@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("order", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_loop_over_a_number_is_the_one_made_anew(key, order):
     arm, design = load_model("planar-two-link"), load_design("two-link-decoupling")
     design = design.model_copy(update={"basis": BASIS})

@@ -45,10 +45,13 @@ ARMS = {
     "rigid": [UPRIGHT, RIGID],
 }
 CASES = [(name, kind) for name in ARMS for kind in ("modes", "elements")]
-CASES += [("second", "pinned-modes"), ("space", "free-modes")]
+CASES += [("second", "pinned-modes")]
+LONG = [("space", "modes"), ("space", "free-modes")]
+PARAMS = [case for case in CASES if case not in LONG]
+PARAMS += [pytest.param(case, marks=pytest.mark.slow) for case in LONG]
 
 
-@pytest.fixture(params=CASES, ids="-".join)
+@pytest.fixture(params=PARAMS, ids="-".join)
 def pair(request, build):
     name, kind = request.param
     arm = build["arm"](ARMS[name], (2.0, -9.0, 3.0), PAYLOAD)

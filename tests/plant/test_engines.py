@@ -7,7 +7,7 @@ import pytest
 from flexctl.catalogue import BasisChoice, load_model
 from flexctl.plant import assemble_plant
 
-N_STATES = 1000
+N_STATES = 200
 HUB = {"mass": 7.0, "com": [0.3, -0.2, 0.1], "inertia": [1.1, 1.2, 1.5]}
 PAYLOAD = {"mass": 30.0, "com": [0.2, 0.1, -0.3], "inertia": [2.0, 3.0, 4.0]}
 

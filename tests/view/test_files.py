@@ -3,6 +3,7 @@
 import io
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +20,15 @@ resource = pytest.importorskip("resource")  # a limit of the size of files stand
 BYTES = 4000
 
 
-@pytest.fixture
+@contextmanager
 def full_disk():
-    """Let no file grow beyond 4000 bytes, for root neither."""
+    """Let no file grow beyond 4000 bytes, for root neither: what the tests print to neither."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (BYTES, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def draw():
@@ -34,13 +37,15 @@ def draw():
     return figure
 
 
-@pytest.mark.usefixtures("full_disk")
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 def test_a_figure_that_does_not_fit_is_one_line_and_leaves_the_old_one(kind, tmp_path):
     path = tmp_path / f"figure.{kind}"
     path.write_text("old")
 
-    with pytest.raises(InputError, match="cannot be written: File too large") as caught:
+    with (
+        pytest.raises(InputError, match="cannot be written: File too large") as caught,
+        full_disk(),
+    ):
         save_figure(draw(), path)
 
     assert str(path) in str(caught.value)

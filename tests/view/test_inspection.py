@@ -167,8 +167,10 @@ def test_a_link_with_all_terms_says_what_its_shapes_carry_and_where(inspect):
 
     assert found["tip_load_pose"]["link2"] == {"joint3": 1.0}
     assert found["tip_load"]["link2"]["z"]["J"] == pytest.approx(J)
-    carried = f"link2: clamped shapes that carry M = 0.5131 kg, J = 0 in y and {J:.4g} in z kg m^2"
-    assert said_of(found, "link2") == f"{carried}, the load at joint3 = 1"
+    carried = (
+        f"link2: clamped shapes with the tip load M = 0.5131 kg, J = 0 in y and {J:.4g} in z kg m^2"
+    )
+    assert said_of(found, "link2") == f"{carried}, taken at joint3 = 1"
 
 
 def test_another_pose_than_that_of_the_load_is_said_with_the_load_there(inspect):
@@ -177,14 +179,14 @@ def test_another_pose_than_that_of_the_load_is_said_with_the_load_there(inspect)
 
     assert found["tip_load_here"]["link2"]["z"]["J"] == pytest.approx(J)
     here = f"in this pose it is M = 0.5131 kg, J = 0 in y and {J:.4g} in z kg m^2"
-    assert said_of(found, "link2").endswith(f"the load at joint3 = 1; {here}")
+    assert said_of(found, "link2").endswith(f"taken at joint3 = 1; {here}")
 
 
 def test_terms_that_a_file_leaves_out_are_named(inspect):
     found = inspect("theodore-ghosal-rrp", "--set", LOAD, "--pose", "joint3=1.0")
     words = said_of(found, "link2")
 
-    assert "that carry M = 0.5131 kg, the load at joint3 = 1; J, D left out; in this pose" in words
+    assert "tip load M = 0.5131 kg, taken at joint3 = 1; J, D left out; in this pose" in words
     assert found["tip_load"]["link2"]["z"]["J"] == 0
     assert found["tip_load_here"]["link2"]["z"]["J"] > 0.1
 
@@ -198,7 +200,7 @@ def test_a_link_without_tip_load_says_so_and_what_lies_beyond(inspect, tmp_path)
     found = inspect(path)
 
     assert found["tip_load_pose"] == {"link2": None, "link3": None}
-    bare = "link3: shapes of a clamped line with a free tip, no tip_load"
+    bare = "link3: clamped-free shapes, no tip_load"
     assert said_of(found, "link3") == f"{bare}; what lies beyond it in this pose has M = 0.0828 kg"
 
 
@@ -206,7 +208,9 @@ def test_a_sliding_link_says_at_which_length_its_shapes_are_taken(inspect):
     found = inspect("theodore-ghosal-rrp", "--pose", "joint3=0.5")
 
     assert found["tip_load_pose"]["link3"] == {"joint3": 1.0}
-    assert said_of(found, "link3").startswith("link3: clamped shapes that carry M = 0.0828 kg")
+    assert said_of(found, "link3").startswith(
+        "link3: clamped shapes with the tip load M = 0.0828 kg"
+    )
 
 
 def test_elements_assume_no_load(inspect):

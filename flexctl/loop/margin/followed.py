@@ -35,7 +35,7 @@ _LOCATED = 1e-7  # where an end is known to, in units of the error, of a hundred
 _TURNED = 0.15  # relative change of an eigenvalue in a step
 _SLOW = 1e-2  # of the median size of eigenvalues: the smallest change of interest is that of these
 _DAMPED = 0.02  # change of a damping ratio in a step
-_NOTHING = 1e-5  # error at which an undamped mode already grows: it bears none
+_NOTHING = 1e-5  # error at which an undamped mode already grows: it tolerates none
 _SMALL = 1e-4  # error of the difference that gives rates at none
 _STILL = 1e-10  # rad or m: round-off of an equilibrium
 _VANISHED = 1e-12  # multipliers of a sampled loop below this are delays running empty
@@ -69,7 +69,7 @@ class Followed:
 
     @property
     def marginal(self) -> bool:
-        """Whether one stands on it."""
+        """Whether one lies on it."""
         return bool((np.abs(self.rates.real) <= axis_tolerance(self.rates)).any())
 
     @property
@@ -132,7 +132,7 @@ class ErrorFamily:
         return name_modes(self.closed, self.joints, len(self.start.matrix))
 
     def at(self, error: float, near: Followed, before: Followed | None = None) -> Followed | None:
-        """Go on to an error from its neighbours; None where the equilibrium is lost on the way."""
+        """Go on to an error from its neighbours; None where the equilibrium is lost before."""
         loop, errors = self.made(error)
         q, z = near.rest.q, near.rest.z
         if before is not None and before.error != near.error:
@@ -193,7 +193,7 @@ class ErrorFamily:
                 yield here
 
     def rates(self) -> tuple[ModeRate, ...]:
-        """Growth of every swinging mode with the error, the fastest growing first.
+        """Growth of every oscillatory mode with the error, the fastest growing first.
 
         d lambda/d error = w' (dA/d error) v / w' v, the matrix taken where the loop rests.
         """
@@ -207,14 +207,14 @@ class ErrorFamily:
             kept = np.abs(values) > _VANISHED
             values, rates = values[kept], rates[kept]
             values, rates = np.log(values) / period, rates / (period * values)
-        swinging = np.flatnonzero(values.imag > 0)
+        oscillatory = np.flatnonzero(values.imag > 0)
         return tuple(
             ModeRate(
                 mode=self.start.name(self.names, complex(values[k])),
                 value=complex(values[k]),
                 rate=complex(rates[k]),
             )
-            for k in swinging[np.argsort(-rates.real[swinging])]
+            for k in oscillatory[np.argsort(-rates.real[oscillatory])]
         )
 
     def end(self, sign: int) -> Loss | None:

@@ -1,4 +1,4 @@
-"""The stiffness errors that a loop bears at a pose, and what ends them."""
+"""The stiffness errors that a loop tolerates at a pose, and what ends them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Loss:
 
     @property
     def kind(self) -> str:
-        """Return "flutter", or "divergence" of an eigenvalue that does not swing, or "overload"."""
+        """Return "flutter", "divergence" (a real eigenvalue), or "overload"."""
         if self.ends == "torque":
             return "overload"
         return "flutter" if self.frequency else "divergence"
@@ -51,7 +51,7 @@ class Interval:
     lower, upper
         What ends it below and above; None where nothing does, down to K_hat = 0 and for any K_hat.
     unmoved
-        Motions that stand on the imaginary axis whatever the error is; they are not judged.
+        Modes that lie on the imaginary axis for every error; they are not judged.
     unknowns, counted
         Size of the eigenvalue problem that the ends come from, and at how many errors the unstable
         eigenvalues were counted to confirm them.
@@ -90,5 +90,5 @@ class Interval:
 
     @property
     def marginal(self) -> bool:
-        """Whether a mode that nothing damps makes one end 0."""
+        """Whether an undamped mode makes one end 0."""
         return not self.alpha_lower < 0 < self.alpha_upper

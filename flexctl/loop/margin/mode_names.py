@@ -71,7 +71,7 @@ def name_modes(loop: ClosedLoop, joints: Array, size: int) -> ModeNames:
     names = [*own, *own]
     names += [f"integral of {joint}" for joint in truth.joints[: loop.controller.n_integral]]
     names += [f"observer of {name}" for name in _estimated(loop)]
-    names += ["torque on its way"] * (size - len(names))
+    names += ["delayed torque"] * (size - len(names))
     rest = np.eye(size - 2 * truth.n)
     return ModeNames(T=np.asarray(scipy.linalg.block_diag(T_q, T_q, rest)), names=tuple(names))
 

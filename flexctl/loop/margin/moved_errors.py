@@ -119,15 +119,7 @@ def follow_errors(
         The bounds, no longer proven, with the nearest loss found for a worst case; and that loss,
         None where nothing is lost.
     """
-    best, loss, at, tried = np.inf, None, np.zeros(0), 0
-    for direction in asked.directions(found):
-        if deadline.passed:
-            break
-        family = asked.along(direction)
-        end = replace(family, highest=min(family.highest, best)).end(1)
-        tried += 1
-        if end is not None and end.alpha < best:
-            best, loss, at = end.alpha, end, direction
+    best, loss, at, tried = _nearest(asked, found, deadline)
     late = tried < len(asked.single)
     whole = len(asked.loop.parameters) == 1
     fraction = min(best, LARGEST) if whole else min(found.guaranteed_fraction, best)
@@ -156,20 +148,39 @@ def follow_errors(
     return replace(bounds, worst_case=worst, frequency=loss.frequency), loss
 
 
+def _nearest(
+    asked: IndependentErrors, found: Structured, deadline: Deadline
+) -> tuple[float, Loss | None, Array, int]:
+    """Return the nearest loss along all directions: how far [-], what, where (p,), how many tried.
+
+    Infinitely far and None where nothing is lost.
+    """
+    best, loss, at, tried = np.inf, None, np.zeros(0), 0
+    for direction in asked.directions(found):
+        if deadline.passed:
+            break
+        family = asked.along(direction)
+        end = replace(family, highest=min(family.highest, best)).end(1)
+        tried += 1
+        if end is not None and end.alpha < best:
+            best, loss, at = end.alpha, end, direction
+    return best, loss, at, tried
+
+
 def _late(deadline: Deadline) -> str:
     return (
-        f"the {deadline.seconds:.3g} s it may take were over before the loop was followed along "
-        "every single error"
+        f"the time limit of {deadline.seconds:.3g} s was reached before the loop was followed "
+        "along each single error"
     )
 
 
 def _note(tried: int, *, stopped: bool) -> str:
     """Say what was done in place of a proof."""
     rays = f"{tried} directions" if tried > 1 else f"{tried} direction"
-    early = ", when the time was over" if stopped else ""
+    early = " until the time limit was reached" if stopped else ""
     return (
-        f"these errors move the equilibrium: the loop was followed with it along {rays}{early}; "
-        "between them nothing is proven"
+        f"these errors move the equilibrium: it was followed along {rays} of error{early}; between "
+        "these nothing is proven"
     )
 
 

@@ -36,7 +36,7 @@ from flexctl.loop.margin.poses import motion_poses
 
 ERROR = 0.1  # measured rigs are softer than their models by more
 N_POSES = 11
-NO_GROWTH = 1.05  # below it a disturbance does not grow, for an engineer
+NO_GROWTH = 1.05  # factor below which growth is not reported: within what the norm allows
 _PARTS = (2, 4, 8, 16, 32)
 _CONVERGED = 0.01  # relative change of the growth with twice the steps
 _LEAST = 1e-10  # of a norm squared: round-off, and directions that move nothing
@@ -81,8 +81,8 @@ def find_path_growth(closed: ClosedLoop, error: float, n_poses: int = N_POSES) -
     Raises
     ------
     ComputationError
-        When a pose has no rest, the loop with the right stiffness grows by itself, or steps do not
-        converge.
+        When a pose has no equilibrium, the loop with the right stiffness is unstable, or steps do
+        not converge.
     """
     times, poses = motion_poses(closed.controller.reference, n_poses)
     errors = np.full(len(closed.controller.plant.stiffness_parts), error)
@@ -102,7 +102,7 @@ def find_path_growth(closed: ClosedLoop, error: float, n_poses: int = N_POSES) -
 
 
 def growth_or_none(closed: ClosedLoop, error: float = ERROR) -> PathGrowth | None:
-    """Find it as `find_path_growth`; None where there is no motion, or it cannot be found."""
+    """Return the result of `find_path_growth`; None where there is no motion, or it fails."""
     try:
         return find_path_growth(closed, error) if closed.controller.reference.duration else None
     except (ComputationError, DesignError):

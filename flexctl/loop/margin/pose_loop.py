@@ -86,7 +86,7 @@ class PoseLoop:
             return
         worst = complex(values[grows][values[grows].real.argmax()])
         rate = "" if self.loop.sample_time else f" at {worst.real:.3g} 1/s"
-        swing = f", swinging at {self.loop.frequency(worst):.4g} rad/s" if worst.imag else ""
+        swing = f", oscillating at {self.loop.frequency(worst):.4g} rad/s" if worst.imag else ""
         raise DesignError(
             f"{self._asked}expected a loop that is stable without an error of the stiffness, got "
             f"one in which {in_words(self.names.name(self.loop.A, worst))} grows{rate}{swing}"
@@ -103,7 +103,7 @@ class PoseLoop:
             return None
         value = crossing.eigenvalue
         matrix = self.loop.matrix(np.array([crossing.delta]))
-        mode = self.names.name(matrix, value) if np.isfinite(value) else "torque on its way"
+        mode = self.names.name(matrix, value) if np.isfinite(value) else "delayed torque"
         return Loss(alpha=crossing.delta, frequency=crossing.frequency, mode=mode)
 
     @property

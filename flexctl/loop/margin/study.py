@@ -111,7 +111,7 @@ def find_margin(
         check_errors(errors)
     checks.positive("time_limit", time_limit)
     study = _Study(case=case, pose=pose, say=progress or (lambda _words: None))
-    study.say("the loop with its errors pulled out")
+    study.say("the linear fractional transformation of the loop")
     closed = case.close()
     if stiffness:
         part_errors(closed.controller.plant, stiffness)
@@ -158,8 +158,8 @@ def _assumed(case: Case) -> tuple[str, ...]:
 
 
 _SAG = (
-    ", each at the equilibrium that the closed loop takes under gravity; where the error moves "
-    "that, it is followed, and limits are not proven"
+    ", each at the equilibrium of the closed loop under gravity; where the error moves that, "
+    "limits are found by continuation and are not proven"
 )
 
 
@@ -186,7 +186,7 @@ def _given_lemma(judged: PoseLoop, body: Arm) -> Lemma | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Study:
-    """One search for a margin: of what, at which pose, and whom it tells what it does."""
+    """One search for a margin: of what, at which pose, and what is told of its progress."""
 
     case: Case
     pose: Mapping[str, float] | None

@@ -115,9 +115,9 @@ _LARGE = (
     "band of instability may be missed"
 )
 _REMADE = (
-    "because of {why} the loop is made anew at five s per decade from 1000 down to 0.001 and the "
-    "first bound among these refined to a millionth of it, for the worst pose and on the truth "
-    "plant only: a narrow band of instability may be missed"
+    "because of {why} the loop is rebuilt at five values of s per decade from 1000 down to 0.001 "
+    "and the first bound between these refined to one part in a million, for the worst pose and on "
+    "the truth plant only: a narrow band of instability may be missed"
 )
 
 

@@ -69,7 +69,7 @@ def _doubt(step: Step, joint: Joint, branch: Array) -> Place:
         end=second.s,
         branches=tuple(sorted(int(branch[c]) for c in columns)),
         value=complex(first.values[columns[0]]),
-        why="" if touches else "no step is small enough to tell which is which",
+        why="" if touches else "even the smallest step does not distinguish them",
     )
 
 
@@ -87,7 +87,7 @@ def _place(meeting: Meeting, branch: Array) -> Place:
         end=meeting.end,
         branches=tuple(sorted(int(branch[c]) for c in meeting.columns)),
         value=meeting.value,
-        why="they turn away from each other so near that they might as well cross"
+        why="they veer so closely that they cannot be distinguished from a crossing"
         if narrow
         else "",
     )

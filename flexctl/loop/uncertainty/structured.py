@@ -169,7 +169,7 @@ def structured(
     )
     stopped = ""
     if cover.late:
-        stopped = f"the {deadline.seconds:.3g} s it may take were over"
+        stopped = f"the time limit of {deadline.seconds:.3g} s was reached"
         cover = replace(cover, level=level_of_one_scaling(response, blocks, axis))
     fraction = 1 / cover.level
     return Structured(
@@ -214,7 +214,7 @@ def _marginal(loop: UncertainLoop, undamped: complex) -> Structured:
         grid=nothing,
         mu=nothing,
         cover=None,
-        notes=("A motion that nothing damps stands on the axis: no error at all is guaranteed.",),
+        notes=("An undamped mode lies on the imaginary axis: no error at all can be guaranteed.",),
     )
 
 
@@ -363,10 +363,12 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = ["The worst case is the smallest one found: a search proves no margin."]
     if _alone(blocks):
-        notes = ["One real error: its exact margin is what is guaranteed, and its worst case."]
+        notes = ["One real error: its exact margin is the guaranteed fraction and the worst case."]
     for parameter, block in zip(loop.parameters, blocks, strict=True):
         if block.full:
-            notes.append(f"{parameter.name}: a full complex block, more than one repeated error.")
+            notes.append(
+                f"{parameter.name}: bounded as a full complex block, which is conservative."
+            )
         if len(blocks) > 1 and _many(parameter, block):
             notes.append(
                 f"{parameter.name}: {parameter.separable} of its channels are bounded as "
@@ -381,12 +383,12 @@ def _notes(
                 f"{100 * parameter.range * fraction:+.4g} %."
             )
     if fraction > 0.9 / _LEAST:
-        notes.append(f"Errors beyond {1 / _LEAST:g} are not asked for: the fraction is capped.")
+        notes.append(f"Fractions above {1 / _LEAST:g} were not looked for: the fraction is capped.")
     if stopped:
         notes.append(
             f"Stopped, as {stopped}: the fraction is what one scaling proves at all frequencies, "
             "and the worst case the smallest found so far; more time may find a larger fraction."
         )
     elif missing:
-        notes.append("The fraction rests on a grid in the ranges that are not proven.")
+        notes.append("In the frequency ranges that are not proven the fraction rests on a grid.")
     return tuple(notes)

@@ -55,7 +55,7 @@ def plot_path(canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[
                 label=e.name,
             )
     judged = [e.stability.path_abscissa for e in evaluations if e.stability]
-    _scale_rates(axes, np.concatenate(judged))
+    _scale_rates(axes, judged)
     _shade_unstable(axes, "y")
     axes.margins(x=0)
     axes.set_title("Slowest eigenvalue along the motion")
@@ -74,7 +74,7 @@ def plot_orders(
             style = {"color": look.colour, "linestyle": look.dashes, "marker": look.marker}
             axes.plot(e.stability.orders, e.stability.abscissae, markersize=5, **style)
             axes.set_xticks(e.stability.orders)
-    _scale_rates(axes, np.concatenate([e.stability.abscissae for e in evaluations if e.stability]))
+    _scale_rates(axes, [np.array(e.stability.abscissae) for e in evaluations if e.stability])
     _shade_unstable(axes, "y")
     axes.set_title("Spillover: does a finer truth change the answer?")
     axes.set_xlabel(f"{_kind(evaluations)} per link and plane of the truth plant")
@@ -173,8 +173,17 @@ def _shade_unstable(axes: Axes, direction: str) -> None:
     )
 
 
-def _scale_rates(axes: Axes, rates: Array) -> None:
-    """Leave room above zero on an axis of growth rates [1/s], logarithmic where far apart."""
+def _scale_rates(axes: Axes, found: Sequence[Array]) -> None:
+    """Leave room above zero on an axis of growth rates [1/s], logarithmic where far apart.
+
+    NaN where a pose has no equilibrium; where there is no rate at all the axis says so.
+    """
+    rates = np.concatenate([np.zeros(0), *found])
+    rates = rates[~np.isnan(rates)]
+    if not len(rates):
+        axes.text(0.5, 0.5, "no equilibrium to judge", ha="center", transform=axes.transAxes)
+        axes.set_ylim(-1.0, 0.2)
+        return
     sizes = np.abs(rates[rates != 0])
     low, high = min(float(rates.min()), 0.0), max(float(rates.max()), 0.0)
     if len(sizes) and sizes.max() > 20 * sizes.min():

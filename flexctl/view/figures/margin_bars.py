@@ -23,7 +23,7 @@ _N_BARS = 8
 _FEW = 3  # bars; of fewer none is made thicker
 _SMALL = 8.5  # points
 _LETTERS = 64  # of that size in a line as wide as the axes
-_NO_STIFFNESS = "the law computes with no stiffness: no error of it moves a mode"
+_NO_STIFFNESS = "the control law uses no stiffness: its error moves no mode"
 _LEAST = 1e-4  # percent
 
 
@@ -40,10 +40,10 @@ def plot_errors(axes: Axes, at: StructuredAt) -> None:
     if worst is None:
         axes.set_title(title, fontsize=_SMALL)
         none = "no errors were found that destabilise: no worst case to show"
-        lost = "a motion that nothing damps: no error at all is guaranteed"
+        lost = "an undamped mode: no error at all can be guaranteed"
         say_instead(axes, *((none, GOOD) if found.guaranteed_fraction else (lost, BAD)))
         return
-    lost = f"worst found: loses {at.mode} at {worst.frequency:.3g} rad/s"
+    lost = f"worst found: destabilises {at.mode} at {worst.frequency:.3g} rad/s"
     axes.set_title(f"{title}\n{lost}", fontsize=_SMALL)
     band = 100 * found.guaranteed_fraction
     axes.axvspan(-band, band, color=GOOD, alpha=0.18, linewidth=0)

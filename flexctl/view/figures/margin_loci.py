@@ -81,7 +81,7 @@ def _name(branch: ComplexArray, found: Margin) -> str:
     value = branch[found.locus.alpha == 0][0]
     gaps = [abs(rate.value - value) for rate in found.rates]
     if not gaps or min(gaps) > 1e-3 * abs(value) or abs(value.imag) <= _STILL * abs(value):
-        return f"no swing, {figure(abs(value))} 1/s"
+        return f"real, {figure(abs(value))} 1/s"
     rate = found.rates[int(np.argmin(gaps))]
     return f"{rate.mode}, {figure(abs(value))} rad/s"
 

@@ -142,7 +142,7 @@ def _name_marks(axes: Axes, pose: Bound) -> None:
     if bounded:
         _name(axes, pose.s_star, 0.09, _words(pose), BAD, before=pose.s_star <= 1)
     else:
-        words = "stable at every s shown" if pose.s_star == 0 else "no stiffness helps"
+        words = "stable at every s shown" if pose.s_star == 0 else "unstable at every s"
         style = {"ha": "right", "va": "bottom", "bbox": _PAPER, "zorder": 5}
         colour = BAD if pose.s_star else GOOD
         axes.text(0.99, 0.015, words, transform=axes.transAxes, color=colour, **style)
@@ -207,7 +207,7 @@ def _bounds(
     bottom, top = axes.get_ylim()
     for mask, height, shape, colour, words in (
         (s_star == 0, 1.2 * bottom, "v", GOOD, "stable at every stiffness"),
-        (np.isinf(s_star), top / 1.2, "^", BAD, "no stiffness helps"),
+        (np.isinf(s_star), top / 1.2, "^", BAD, "unstable at every stiffness"),
     ):
         if mask.any():
             at = np.array(places)[mask]
@@ -223,11 +223,11 @@ def _say(axes: Axes, worst: Bound, found: Separation) -> None:
     """Say in an empty panel that no bound is drawn because there is none."""
     if worst.why:
         reason = textwrap.shorten(worst.why, 5 * _WIDTH, placeholder=" ...")
-        words, colour = f"no stiffness helps:\n{textwrap.fill(reason, _WIDTH)}", BAD
+        words, colour = f"unstable at every stiffness:\n{textwrap.fill(reason, _WIDTH)}", BAD
     elif worst.exact:
         words, colour = "stable at every stiffness", GOOD
     else:
-        words = f"stable at every stiffness\nlooked at, down to s = {found.spectra.s[0]:.3g}"
+        words = f"stable at every stiffness\nsearched, down to s = {found.spectra.s[0]:.3g}"
         colour = GOOD
     axes.set_yticks([])
     style = {"ha": "center", "va": "center", "bbox": _PAPER}
