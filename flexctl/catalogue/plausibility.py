@@ -6,6 +6,7 @@ from math import hypot, pi, radians, sqrt
 from flexctl.catalogue.arm import Arm
 from flexctl.catalogue.design import Design
 from flexctl.catalogue.link import Link
+from flexctl.catalogue.samples import load_samples
 
 _TURN = 2 * pi
 _FASTEST = 5e3  # m/s, of w_1 l: a beam as thick as a third of its length, of steel
@@ -23,12 +24,21 @@ def odd_numbers(arm: Arm) -> list[str]:
 
 
 def odd_motion(design: Design, arm: Arm) -> list[str]:
-    """Say which ends of a design's motion look like degrees, a line each."""
+    """Say which angles of a design's motion look like degrees, a line each.
+
+    Raises
+    ------
+    InputError
+        When the motion is a file that cannot be read.
+    """
     turning = [link.joint == "revolute" for link in arm.links]
-    ends = (("from", design.reference.from_), ("to", design.reference.to))
+    angles = [("from", design.reference.from_), ("to", design.reference.to)]
+    if design.reference_file:
+        joint = load_samples(design.reference_file).joint
+        angles = [("file", [max(row.tolist(), key=abs) for row in joint])]
     return [
         f"{design.label}: reference.{key}: {_angle(value, 'rad')} at joint{j + 1}"
-        for key, values in ends
+        for key, values in angles
         for j, value in enumerate(values or ())
         if j < len(turning) and turning[j] and abs(value) > _TURN
     ]

@@ -23,8 +23,13 @@ class Samples:
         """Check shapes and that time rises."""
         checks.shape("t", self.t, (len(self.t),))
         checks.shape("joint", self.joint, (len(self.joint), len(self.t)))
-        if len(self.t) < 2 or not (np.diff(self.t) > 0).all():
-            raise InputError("t: expected at least 2 rising times, got others")
+        if len(self.t) < 2:
+            raise InputError(f"t: expected at least 2 rising times, got {len(self.t)}")
+        if (back := np.flatnonzero(np.diff(self.t) <= 0)).size:
+            after, t = self.t[back[0] : back[0] + 2]
+            raise InputError(
+                f"t[{back[0] + 2}]: expected at least 2 rising times, got {t:g} s after {after:g} s"
+            )
 
 
 def load_samples(path: Path) -> Samples:

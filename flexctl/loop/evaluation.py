@@ -145,7 +145,12 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     unheld = why_not_held(loop, resting, *path_rests(poses)) if resting else ""
     if unheld:
         return found.evaluation(rest=resting, failed=unheld)
-    stability = poses and found.get("spillover", lambda: judge_stability(loop, poses, others))
+    leaves = resting is not None and resting.falls  # where it falls to is no place to judge
+    stability = (
+        found.get("spillover", lambda: judge_stability(loop, poses, others))
+        if poses and not leaves
+        else None
+    )
     try:
         trajectory = simulate(loop, times=_sample_times(loop), tolerance=TOLERANCE)
     except RunError as error:
@@ -172,7 +177,8 @@ def _judged(
     no_rest = find_no_rest(loop.controller)
     if resting and not no_rest:
         resting = _seen_in(loop, poses, resting, run)
-    linear, sound = _linear(found, poses, stability), stability and stability.stable is True
+    linear = {} if resting and resting.falls else _linear(found, poses, stability)
+    sound = stability and stability.stable is True
     saturated = run.saturated > 0
     return found.evaluation(
         rest=resting,

@@ -122,10 +122,13 @@ def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequen
     limit = resting.limit
     if not resting.holds:
         return too_weak(loop, resting.holding_torque, "at rest at the end of the motion")
-    for t, rest in zip(times, rests, strict=True):
-        if exceeding(rest.tau, limit).size:
-            return too_weak(loop, rest.tau, f"at its pose at t = {t:.3g} s of the motion")
-    return ""
+    pairs = zip(times.tolist(), rests, strict=True)
+    beyond = [(t, rest.tau) for t, rest in pairs if exceeding(rest.tau, limit).size]
+    if not beyond:
+        return ""
+    t, torque = max(beyond, key=lambda pair: float(np.max(np.abs(pair[1]) / limit)))
+    first = f"; it is exceeded from t = {beyond[0][0]:.3g} s on" if beyond[0][0] < t else ""
+    return too_weak(loop, torque, f"at its pose at t = {t:.3g} s of the motion") + first
 
 
 def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flexctl.loop.evaluation import Evaluation
-from flexctl.loop.warnings_in_words import not_computed, warnings_of
+from flexctl.loop.warnings_in_words import not_computed, unstable_orders, warnings_of
 from flexctl.loop.wording import angle, length, listed
 
 _SOONER = 0.9  # share of the first one's settling time
@@ -57,19 +57,32 @@ def _best(ranked: Sequence[Evaluation]) -> list[str]:
         first = (
             f"No design settles in its run. The best is {best.name}: {_error(best)} and still "
             f"{length(best.residual.tip_error_end)} in the last tenth of its run after it"
-            f"{_but(best)}."
+            f"{_creeps(best)}{_but(best)}."
         )
     else:
         after = best.residual.settling_time
         settles = f"settles within {after:.3g} s" if after else "has settled when the motion ends"
-        first = f"Recommended: {best.name}. {_capital(_error(best))} and {settles}{_but(best)}."
+        first = f"{_lead(best)} {_capital(_error(best))} and {settles}{_but(best)}."
     warnings = warnings_of(best)
     return [first, f"Warning: {'; '.join(warnings)}."] if warnings else [first]
+
+
+def _lead(best: Evaluation) -> str:
+    """Name the first of the ranking: no recommendation where a finer truth is unstable."""
+    if unstable_orders(best):
+        return f"First of the ranking, but not recommended: {best.name}."
+    return f"Recommended: {best.name}."
 
 
 def _error(e: Evaluation) -> str:
     error = length(e.residual.tip_error_max) if e.residual else "-"
     return f"after the motion its tip error is at most {error}"
+
+
+def _creeps(e: Evaluation) -> str:
+    """Name the time constant of the slowest eigenvalue where a run is too short for it."""
+    rate = -e.stability.spectral_abscissa if e.stability else 0.0
+    return f" (its slowest eigenvalue decays at {rate:.3g} 1/s)" if rate > 0 else ""
 
 
 def _capital(text: str) -> str:

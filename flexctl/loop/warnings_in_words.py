@@ -14,12 +14,19 @@ _THIN_DISK = 0.3  # about 2.6 dB of gain or 17 degrees of phase, in all joints a
 _THIN_GAIN = 6.0  # dB: a factor of two, as inertias of payloads and gears may be off
 _THIN_PHASE = 30.0  # deg
 _THIN_DELAY = 2e-3  # s; a law held at 1 kHz brings 0.5 ms, its computation up to 1 ms more
+_NO_DAMPING = 1e-4  # damping ratio: structures have ten times as much at least
 _NOTHING = 1e-6  # of the stiffness: the tolerance of a loop with an undamped mode
 
 
 def warnings_of(e: Evaluation) -> list[str]:
     """List what speaks against a design although it ranks."""
-    found = [*_only_marginal(e), *_unstable_elsewhere(e), *_thin_margins(e), *_coarse_delay(e)]
+    found = [
+        *_only_marginal(e),
+        *_undamped(e),
+        *_unstable_elsewhere(e),
+        *_thin_margins(e),
+        *_coarse_delay(e),
+    ]
     return [*found, *_stiff_only(e), *not_computed(e)]
 
 
@@ -51,6 +58,13 @@ def _only_marginal(e: Evaluation) -> list[str]:
     return ["at the final pose it is only marginally stable: a disturbance does not decay"]
 
 
+def _undamped(e: Evaluation) -> list[str]:
+    ratio = e.stability.min_damping_ratio if e.stability else 1.0
+    if not 0 < ratio < _NO_DAMPING:
+        return []
+    return [f"nearly undamped: the smallest damping ratio is {share(ratio)}"]
+
+
 _OPEN_LOOPS = ("feedforward", "torque")
 
 
@@ -76,11 +90,16 @@ def _unstable_along(e: Evaluation) -> list[str]:
     return words
 
 
-def _spills_over(e: Evaluation) -> list[str]:
+def unstable_orders(e: Evaluation) -> list[int]:
+    """Finer orders of the truth plant on which a design is unstable at the final pose."""
     if e.stability is None:
         return []
     ladder = zip(e.stability.orders, e.stability.abscissae, strict=True)
-    finer = [str(order) for order, rate in ladder if rate > 0 and order > e.truth["order"]]
+    return [order for order, rate in ladder if rate > 0 and order > e.truth["order"]]
+
+
+def _spills_over(e: Evaluation) -> list[str]:
+    finer = [str(order) for order in unstable_orders(e)]
     return [f"spillover: unstable on a truth of {listed(finer)} {e.truth['kind']}"] if finer else []
 
 

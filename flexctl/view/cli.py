@@ -144,7 +144,7 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
     "--errors",
     multiple=True,
     metavar="KIND[=SIZE]",
-    help="Independent errors: modes (default), links, damping, payload (repeatable).",
+    help="Independent errors: modes (default), links, damping, payload; repeat the option for several.",
 )
 @click.option(
     "--stiffness",

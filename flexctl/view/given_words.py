@@ -56,7 +56,7 @@ def _share(at: GivenAt) -> str:
         return "any multiple of that error that leaves the stiffness positive"
     share = at.share.alpha_upper
     if at.stable and share < 1:
-        return f"of smaller ones only those up to {percent(share)} of it"
+        return f"of smaller errors only those up to {percent(share)} of it"
     return f"{figure(share)} times that error" if share >= 1 else f"{percent(share)} of that error"
 
 

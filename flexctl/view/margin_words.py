@@ -15,6 +15,8 @@ from flexctl.view.request import basis_words
 
 ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may leave out all
 _LARGE = 1e6
+_AT_THE_END = 1.02  # of a guaranteed range: a worst case there is what ends it
+_FEW = 3  # errors of a worst case that a sentence names
 _LESS = 0.98  # of another margin: the difference is worth a word
 
 
@@ -139,18 +141,29 @@ def _independent(found: Margin) -> str:
     known = [at for at in found.structured if at.found.guaranteed_fraction or not at.found.stopped]
     places = [f"{', '.join(map(range_words, at.guaranteed))} {_where(at)}" for at in known]
     said = f" Independent errors tolerated: {'; '.join(places)}." if places else ""
-    lost = "".join(f" {bound_words(at)}." for at in found.structured if at not in known)
-    return said + lost
+    unknown = [at for at in found.structured if at not in known]
+    return said + "".join(f" {bound_words(at)}{_nearest(at)}." for at in unknown)
 
 
 def _where(at: StructuredAt) -> str:
-    """Name the pose, and say what is special about the bound."""
-    ends = {
-        "fold": "limit: fold of the equilibrium",
-        "torque": "limit: torque limit of an actuator",
-    }
-    about = [*([] if at.found.proven else ["not proven"]), *([ends[at.ends]] if at.ends else [])]
+    """Name the pose, what ends the range, or why it may be larger."""
+    if at.found.stopped:
+        return f"at {at.where} (at least: {at.found.stopped}{_nearest(at)})"
+    about = [] if at.found.proven else ["not proven"]
+    if at.ends and at.found.gap <= _AT_THE_END:
+        limits = {"fold": "fold of the equilibrium", "torque": "torque limit of an actuator"}
+        about.append(f"limit: {limits[at.ends]}")
     return f"at {at.where}" + (f" ({'; '.join(about)})" if about else "")
+
+
+def _nearest(at: StructuredAt) -> str:
+    """Name the nearest errors that were found to be too large."""
+    if at.found.worst_case is None:
+        return ""
+    errors = sorted(at.worst_errors.items(), key=lambda error: -abs(error[1]))
+    shown = [f"{in_words(name)} {100 * error:+.3g} %" for name, error in errors[:_FEW] if error]
+    more = ["and others"] if len(errors) > _FEW else []
+    return f"; too large is {', '.join([*shown, *more])}"
 
 
 def _no_stiffness(found: Margin) -> bool:

@@ -23,6 +23,7 @@ from flexctl.loop.tracking import (
     on_reference,
     on_run,
     over,
+    rests_until,
     track,
 )
 from flexctl.loop.verdict_json import basis_json
@@ -67,12 +68,16 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Followed:
-    """Branches of one discretisation, along the motion and at rest; `how` the motion is taken."""
+    """Branches of one discretisation, along the motion and at rest; `how` the motion is taken.
+
+    From t = `lost` [s] on the loop has no equilibrium at its reference, and nothing is followed.
+    """
 
     asked: Asked
     moving: Tracked
     rest: Tracked | None
     how: str | None
+    lost: float | None = None
 
 
 def track_design(
@@ -163,15 +168,18 @@ def _along(
     if not end:
         wanted = "a reference that moves, or --over KEY=FROM:TO"
         raise InputError(f"{design.label}: expected {wanted}, got a set point")
-    grid = np.linspace(0, end, points)
     say(f"{points} poses of the motion at rest")
+    last = rests_until(closed, np.linspace(0, end, points))
+    lost = last if last < end else None
+    grid = np.linspace(0, last, points)
     rest = track(at_rest(closed), grid, fields=fields)
     how = motion or default_motion(closed)
     if how == "rest":
-        return Followed(asked=asked, moving=rest, rest=rest, how=how)
+        return Followed(asked=asked, moving=rest, rest=rest, how=how, lost=lost)
     say("the motion")
     source = on_reference(closed) if how == "reference" else _run(closed, end)
-    return Followed(asked=asked, moving=track(source, grid, fields=fields), rest=rest, how=how)
+    moving = track(source, grid, fields=fields)
+    return Followed(asked=asked, moving=moving, rest=rest, how=how, lost=lost)
 
 
 def default_motion(closed: ClosedLoop) -> str:
@@ -254,6 +262,7 @@ def _answer(found: Followed, model: str, design: Design) -> dict[str, Any]:
             "places": [_place(one) for one in moving.places],
             "frozen_places": [_place(one) for one in rest.places] if rest else [],
             "n_matrices": moving.n_matrices,
+            "no_rest_from": found.lost,
             "assumptions": [_assumed(how, moving)],
         }
     )

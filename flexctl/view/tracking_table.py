@@ -40,8 +40,19 @@ def tracking_table(
     parts += [_beside(name, own) for name, own in zip(names, twins, strict=True)]
     notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
     said = [side_by_side(name, own) for name, own in zip(names, twins, strict=True)]
-    verdicts = [literal(words, "bold") for words in (_verdict(moving, rest), *said)]
+    words = (_verdict(moving, rest), *_lost(answer["no_rest_from"]), *said)
+    verdicts = [literal(sentence, "bold") for sentence in words]
     return Group(*parts, *notes, *verdicts)
+
+
+def _lost(t: float | None) -> list[str]:
+    """Say from where on there is no equilibrium to follow."""
+    if t is None:
+        return []
+    return [
+        f"Warning: from t = {t:.4g} s of the motion on the loop has no equilibrium at its "
+        "reference: the arm leaves it, and eigenvalues are followed only up to there."
+    ]
 
 
 def _beside(name: str, twins: Sequence[Twin]) -> Table:

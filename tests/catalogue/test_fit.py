@@ -140,7 +140,10 @@ def test_a_csv_reference_is_found_beside_its_design(arm, csv_design, write):
         ("", "motion.csv: header: expected t, joint1, got"),
         ("t,joint1\n0,0\n1,nan\n", "motion.csv: row[2]: expected 2 finite numbers, got 1,nan"),
         ("t,joint1\n0,0\n1\n", "motion.csv: row[2]: expected 2 finite numbers, got 1"),
-        ("t,joint1\n0,0\n0,1\n", "motion.csv: t: expected at least 2 rising times"),
+        (
+            "t,joint1\n0,0\n0,1\n",
+            "motion.csv: t[2]: expected at least 2 rising times, got 0 s after 0 s",
+        ),
         ("t,joint1\n", "motion.csv: t: expected at least 2 rising times"),
         (b"\xff", "motion.csv: expected text in UTF-8"),
         (None, "motion.csv: expected a file, got nothing (no such file)"),

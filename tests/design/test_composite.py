@@ -226,7 +226,7 @@ def test_elements_have_no_modes_to_normalise():
 def test_a_rigid_arm_is_refused_in_words(make, fast):
     arm = make["rigid"]()
     with pytest.raises(
-        InputError, match=r"a flexible link \(EI\) or a flexible joint, got one in wh"
+        InputError, match=r"a flexible link \(EI\) or a flexible joint, got a rigid one"
     ):
         design_controller(arm, design_of(arm, fast=fast))
 

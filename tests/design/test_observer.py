@@ -170,7 +170,7 @@ def test_an_undamped_mode_that_no_torque_moves_is_named(make):
     link |= {"EI": {"y": 18.4, "z": 30.0}, "foreshortening": False}
     arm = make["arm"]([link], (0.0, 0.0, 0.0), {"mass": 0.25})
     with pytest.raises(
-        DesignError, match=r"of link1\.z\.\d does not decay and nothing that disturbs"
+        DesignError, match=r"of link1\.z\.\d does not decay and none of the disturbances"
     ):
         observed(make, arm, observer={"noise": {"tip": 0.0}})
 

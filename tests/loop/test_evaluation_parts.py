@@ -31,6 +31,15 @@ def test_a_run_is_sampled_evenly_and_where_its_reference_ends(duration, end, mor
     assert (np.abs(t - end).min() < 1e-12) == (end <= duration)
 
 
+class _Rested(str):
+    """Stands for where a loop rests, at its reference."""
+
+    falls = False
+
+
+RESTED = _Rested("resting")
+
+
 def frozen(*rates):
     rates = np.array(rates)
     return SimpleNamespace(path_abscissa=rates, path_t=np.linspace(0, 0.6, len(rates)))
@@ -39,11 +48,11 @@ def frozen(*rates):
 @pytest.mark.parametrize(
     ("stability", "said", "unsaid"),
     [
-        (frozen(-3.0, 1.25, 0.75), ("1.25 1/s", "t = 0.3 s"), ("it is stable",)),
-        (frozen(-3.0, 0.25, -0.75), ("0.25 1/s", "t = 0.3 s"), ("it is stable",)),
-        (frozen(2.5, 1.25, 0.75), ("2.5 1/s", "t = 0 s"), ("it is stable",)),
-        (frozen(-3.0, -1.25, -2.0), ("it is stable",), ("1/s",)),
-        (frozen(-3.0, 0.0, -2.0), ("it is stable",), ("1/s",)),
+        (frozen(-3.0, 1.25, 0.75), ("1.25 1/s", "t = 0.3 s"), ("the loop is stable",)),
+        (frozen(-3.0, 0.25, -0.75), ("0.25 1/s", "t = 0.3 s"), ("the loop is stable",)),
+        (frozen(2.5, 1.25, 0.75), ("2.5 1/s", "t = 0 s"), ("the loop is stable",)),
+        (frozen(-3.0, -1.25, -2.0), ("the loop is stable",), ("1/s",)),
+        (frozen(-3.0, 0.0, -2.0), ("the loop is stable",), ("1/s",)),
         (frozen(-3.0, np.nan, 2.0), (), ("held still",)),
         (None, (), ("held still",)),
     ],
@@ -143,7 +152,7 @@ def judged(monkeypatch):
             "_facts": FACTS | {"assumptions": ("one",)},
             "linear_poses": poses,
             "path_rests": ("times", "rests"),
-            "describe_rest": "resting",
+            "describe_rest": RESTED,
             "why_not_held": "",
             "why_it_leaves": "",
             "judge_stability": SimpleNamespace(stable=stable, **vars(frozen(-1.0))),

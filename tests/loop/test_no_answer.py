@@ -60,7 +60,7 @@ def test_a_csv_reference_that_outlasts_the_run_leaves_no_rest_to_judge(hub, tmp_
     result = compare(hub, [design], truth_basis=BasisChoice(order=1), baseline=False)
 
     assert result.evaluations[0].residual is None
-    assert "the run ends at 1.5 s, not after the reference's end at 2 s" in result.verdict
+    assert "the run of 1.5 s does not last longer than its reference of 2 s" in result.verdict
 
 
 def test_integral_action_of_some_joints_only_is_refused():

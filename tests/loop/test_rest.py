@@ -10,11 +10,14 @@ import scipy.optimize
 from flexctl.catalogue import BasisChoice, apply_settings
 from flexctl.design import design_controller
 from flexctl.errors import DesignError, NoRestError
-from flexctl.loop import close_around, compare, find_margin, find_rest
+from flexctl.loop import close_around, compare, evaluate, find_margin, find_rest
+from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.families import payload_family
 from flexctl.loop.margin.structured_errors import bound_errors
 from flexctl.loop.resting import describe_rest, why_not_held
+from flexctl.loop.tracking import Variation, over, rests_until
+from flexctl.loop.tracking.sources import loop_matrix
 from flexctl.loop.uncertainty.deadline import Deadline
 from flexctl.plant import assemble_plant
 
@@ -179,7 +182,7 @@ def test_payload_errors_are_guaranteed_only_as_far_as_the_equilibrium_was_follow
     late = Deadline(begun=-20.0, ends=0.0)
     cut = bound_errors(loop, np.array([UP]), 0.0, {"payload": 1.0}, **asked, deadline=late)
     assert cut.found.guaranteed_fraction == 0.0
-    assert "every single error" in cut.found.stopped
+    assert "each single error" in cut.found.stopped
     assert cut.found.worst_case is None
 
 
@@ -260,3 +263,57 @@ def test_no_margin_is_given_of_an_arm_that_its_actuators_cannot_hold(make):
     words = "margin: the actuators cannot hold the arm at this pose: joint1 needs 8.89 N m"
     with pytest.raises(DesignError, match=words):
         find_margin(arm, raised(make), truth_basis=TRUTH, n_path=0)
+
+
+def test_the_torque_that_is_named_is_the_largest_of_the_motion(make):
+    # from hanging down through the horizontal, where 13.0 N m hold the arm, to upright
+    arm = vertical_link(make, limits={"torque": 9.0})
+    design = make["design"]([-1.5], [1.5], "decoupling", gains={"Gp": [60.0], "Gv": [15.0]})
+    loop = loop_of(arm, design)
+    judged = evaluate(loop)
+    level = loop.truth.gravity(loop.truth.straight(np.array([0.0])))[0]
+    assert f"joint1 needs {level:.3g} N m, its limit is 9 N m" in judged.failed
+    assert "exceeded from t = " in judged.failed
+
+
+def test_where_an_arm_falls_to_is_no_place_to_judge_it_at(make):
+    arm = vertical_link(make)
+    loop = loop_of(arm, raised(make), apply_settings(arm, ["payload.mass=*0.95"]))
+    judged = evaluate(loop)
+    assert judged.rest.falls
+    assert (
+        judged.stability is judged.margins is judged.stiffness is judged.min_sampling_rate is None
+    )
+    assert "3.61 rad" in judged.failed
+
+
+def test_poses_are_followed_up_to_where_the_equilibrium_is_lost(make):
+    # by hand: where the fold of the statics is at the reference, the slowest eigenvalue is zero
+    arm = vertical_link(make)
+    loop = loop_of(arm, raised(make), apply_settings(arm, ["payload.mass=*0.95"]))
+    times = np.linspace(0, 6, 5)
+    last = rests_until(loop, times)
+    motion = loop.controller.reference
+    before, beyond = (motion.sample(np.array([last + dt]))[0][:, 0] for dt in (0.0, 1e-4))
+    assert 3.0 < last < 4.5
+    rates = np.linalg.eigvals(loop_matrix(linearise_loop(loop, before, 0.0)))
+    assert -0.01 < rates.real.max() < 0
+    assert find_rest(loop, beyond, 0.0).falls
+    assert rests_until(loop_of(arm, raised(make)), times) == 6.0
+    assert rests_until(loop_of(vertical_link(make, (0.0, 0.0, 0.0)), raised(make)), times) == 6.0
+
+
+def test_over_a_number_that_takes_the_equilibrium_away_nothing_is_followed(make):
+    arm = vertical_link(make)
+    variation = Variation(
+        key="payload.mass",
+        arm=arm,
+        design=raised(make),
+        truth_set=("payload.mass=0.45",),
+        basis=BasisChoice(kind="modes", order=1),
+        truth_basis=TRUTH,
+    )
+    source = over(variation)
+    assert np.linalg.eigvals(source.matrix(0.45)).real.max() < 0
+    with pytest.raises(NoRestError, match=r"payload\.mass: expected values at which .* got 0\.5,"):
+        source.matrix(0.5)  # with 10 % less than the law knows

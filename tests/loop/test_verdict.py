@@ -43,7 +43,7 @@ def evaluation(name, k=1.0, **changes):
         path_t=np.array([0.0, 0.537, 1.079]),
         path_abscissa=np.array([-3.31, -1.83, -2.57]) * k,
         orders=(1, 2, 4, 6, 8),
-        abscissae=tuple(-x * k for x in (2.37, 2.17, 2.13, 2.11, 2.09)),
+        abscissae=tuple(-x * k for x in (2.37, 2.19, 2.13, 2.11, 2.09)),
         settles_at_order=4,
     )
     margins = Margins(
@@ -147,7 +147,8 @@ def test_of_designs_that_do_not_settle_the_error_that_is_left_is_said():
     alpha, beta = unsettled(evaluation("alpha")), unsettled(evaluation("beta", 1.37))
     words, places = read([alpha, beta])
 
-    assert of(places, "alpha") == {"residual.tip_error_max", "residual.tip_error_end"}
+    slow = {"residual.tip_error_max", "residual.tip_error_end", "stability.spectral_abscissa"}
+    assert of(places, "alpha") == slow
     assert of(places, "beta") == {"residual.tip_error_max"}
     assert words.index("alpha") < words.index("beta")
 
@@ -428,7 +429,7 @@ def test_the_json_holds_every_figure_under_its_own_key():
     assert answer["stability"]["poles"] == {"re": [-2.17, -2.17, -8.4], "im": [-31.9, 31.9, 0.0]}
     assert answer["stability"]["settles_at_order"] == 4
     assert answer["spillover"]["order"] == [1, 2, 4, 6, 8]
-    assert answer["spillover"]["spectral_abscissa"] == [-2.37, -2.17, -2.13, -2.11, -2.09]
+    assert answer["spillover"]["spectral_abscissa"] == [-2.37, -2.19, -2.13, -2.11, -2.09]
     exact = answer["stiffness"]["exact"]
     assert (exact["alpha_upper"], exact["alpha_lower"]) == (0.271, -0.613)
     assert (exact["path_alpha_upper"], exact["path_t"]) == (0.183, 0.811)
@@ -568,3 +569,21 @@ def test_lengths_have_a_handy_unit():
     none = replace(far, residual=replace(far.residual, tip_error_max=1e-12))
     assert "tip error is at most 2.18 m and" in verdict([far], [far])
     assert "at most less than" not in verdict([none], [none])
+
+
+def test_a_design_unstable_on_a_finer_truth_is_not_recommended():
+    alpha = evaluation("alpha")
+    rates = (-2.37, -2.19, -2.13, 0.61, -2.09)
+    doubtful = replace(alpha, stability=replace(alpha.stability, abscissae=rates))
+    words, _ = read([doubtful])
+    assert "not recommended: alpha" in words
+    assert "Recommended" not in words
+    assert "Recommended: alpha" in read([alpha])[0]
+
+
+@pytest.mark.parametrize(("ratio", "said"), [(0.9e-4, True), (1.1e-4, False)])
+def test_a_loop_that_is_hardly_damped_is_said_to_be(ratio, said):
+    alpha = evaluation("alpha")
+    pole = 100.0 * np.array([-ratio + 1j, -ratio - 1j])
+    nearly = replace(alpha, stability=replace(alpha.stability, poles=pole))
+    assert ("nearly undamped" in verdict([nearly], [nearly])) == said

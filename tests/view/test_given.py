@@ -56,7 +56,8 @@ def given(*poses, alpha_star=3.0):
             "The stiffness given (link2.y.1 -20 %, the largest of 2 errors) "
             "is tolerated at the final "
             "pose, and any multiple of "
-            "that error that leaves a stiffness there; the lemma alone allows 50 % of it. ",
+            "that error that leaves the stiffness positive there; the lemma "
+            "alone allows 50 % of it. ",
         ),
         (
             given(GivenAt(t=None, stable=False, abscissa=1.0, mode="joint1", share=None)),
@@ -69,7 +70,8 @@ def given(*poses, alpha_star=3.0):
             given(at(None, None, True), at(0.5, FLUTTER, True)),
             "The stiffness given (link2.y.1 -20 %, the largest of 2 errors) "
             "is tolerated at all 2 poses, "
-            "and a smaller error only up to 25 % of it at t = 0.5 s; the lemma alone allows it. ",
+            "and of smaller errors only those up to 25 % of it at t = 0.5 s; the "
+            "lemma alone allows it. ",
         ),
         (
             given(at(None, None, True), UNSTABLE_WITHOUT),

@@ -129,11 +129,14 @@ def test_a_tapered_link_with_a_motor_is_reported_with_all_its_mass(inspect):
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("damping_ratio=0", "Bernoulli: no shear, no rotary inertia of the sections"),
-        ("rotary_inertia.y=1e-4", "Bernoulli, but with rotary inertia of the sections in link1"),
-        ("shear_stiffness.y=1e4", "Bernoulli, but with shear in link1"),
-        ("masses=*1", "link1: modes and elements of the line as it varies"),
-        ("masses=*1", "link1: masses fixed to the line are part of it"),
+        ("damping_ratio=0", "Euler-Bernoulli beams: no shear, no rotary inertia of the sections"),
+        (
+            "rotary_inertia.y=1e-4",
+            "Euler-Bernoulli beams with rotary inertia of the sections in link1",
+        ),
+        ("shear_stiffness.y=1e4", "Euler-Bernoulli beams with shear in link1"),
+        ("masses=*1", "link1: modes and elements of the non-uniform beam"),
+        ("masses=*1", "link1: point masses on the beam are part of it"),
     ],
 )
 def test_what_is_assumed_of_a_line_is_said(inspect, setting, sentence):

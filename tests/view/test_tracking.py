@@ -242,5 +242,5 @@ def test_a_person_reads_how_far_discretisations_are_apart(flexctl):
     heard = flexctl(*MOVING, "--motion", "rest", "--beside", "e1")
 
     assert (heard.status, heard.err) == (0, "")
-    assert "Imaginary parts on 1 element, beside these" in heard.out
+    assert "Imaginary parts on 1 element, compared with these" in heard.out
     assert "1 element: " in heard.out

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.interpolate
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.errors import InputError
+from flexctl.errors import InputError, NoRestError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
 from flexctl.loop.margin.mode_names import ModeNames, name_modes
@@ -82,6 +82,42 @@ def at_rest(closed: ClosedLoop, share: float = 0.0) -> Source:
         fields=lambda t: motion_fields(closed.truth, joints(t), size),
         sample_time=lambda _: closed.controller.sample_time,
     )
+
+
+def rests_until(closed: ClosedLoop, times: Array) -> float:
+    """Last time [s] to which the loop, held still, keeps an equilibrium at its reference.
+
+    The loss is bracketed by `times` (k,), ascending, and located to a millionth of their end.
+
+    Raises
+    ------
+    NoRestError
+        When there is none at the first of them.
+    """
+    motion = closed.controller.reference
+    if not any(closed.truth.arm.gravity):
+        return float(times[-1])
+
+    def held(t: float) -> bool:
+        try:
+            linear = linearise_loop(closed, motion.sample(np.array([t]))[0][:, 0], 0.0)
+        except NoRestError:
+            return False
+        return not (linear.rest and linear.rest.falls)
+
+    lost = next((k for k, t in enumerate(times.tolist()) if not held(t)), None)
+    if lost == 0:
+        raise NoRestError(
+            f"{closed.controller.design.label}: the loop has no equilibrium at its reference, at "
+            f"t = {times[0]:.3g} s of the motion: there is nothing to follow"
+        )
+    if lost is None:
+        return float(times[-1])
+    low, high = times[lost - 1], times[lost]
+    while high - low > 1e-6 * times[-1]:
+        middle = (low + high) / 2
+        low, high = (middle, high) if held(middle) else (low, middle)
+    return float(low)
 
 
 def on_reference(closed: ClosedLoop) -> Source:

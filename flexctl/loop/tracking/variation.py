@@ -11,7 +11,7 @@ from flexctl.catalogue import Arm, BasisChoice, Design, apply_settings
 from flexctl.catalogue.refusals import build_file
 from flexctl.checks import Array
 from flexctl.design import Controller, design_on
-from flexctl.errors import InputError
+from flexctl.errors import InputError, NoRestError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.comparison import default_truth
 from flexctl.loop.linear import linearise_loop
@@ -113,7 +113,13 @@ def over(variation: Variation) -> Source:
         closed = variation.close(value)
         pose = _pose(closed, variation)
         share = float(closed.controller.feedback is not None)
-        A = loop_matrix(linearise_loop(closed, pose, share))
+        linear = linearise_loop(closed, pose, share)
+        if linear.rest and linear.rest.falls:
+            raise NoRestError(
+                f"{variation.key}: expected values at which the loop has an equilibrium at its "
+                f"reference, got {value:.6g}, at which the arm leaves it"
+            )
+        A = loop_matrix(linear)
         return A, name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
 
     varied, fixed = variation.key == "loop.sample_time", variation.design.loop.sample_time

@@ -36,6 +36,10 @@ def plot_margins(
     for axes, (key, title, unit, factor) in zip(grid, _MARGINS, strict=True):
         values = [_worst(e, key, factor) for e in evaluations]
         _bars(axes, values, [looks[e.name].colour for e in evaluations])
+        for k, e in enumerate(evaluations):
+            if e.margins is None:
+                why = "failed" if e.failed else "not stable"
+                _label(axes, 0.0, k, f"none: {why}", "#5F6368")
         axes.set_title(title)
         axes.set_xlabel(unit)
     grid[0].set_yticks(range(len(evaluations)), [e.name for e in evaluations])
@@ -108,7 +112,6 @@ def _bars(axes: Axes, values: Sequence[float | None], colours: Sequence[str]) ->
     longest = max(finite, default=1.0) or 1.0
     for k, (value, colour) in enumerate(zip(values, colours, strict=True)):
         if value is None:
-            _label(axes, 0.0, k, "none: not stable", "#5F6368")
             continue
         limited = bool(np.isfinite(value))
         shown = value if limited else 1.05 * longest
