@@ -144,7 +144,7 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
     "--errors",
     multiple=True,
     metavar="KIND[=SIZE]",
-    help="Independent errors: modes (default), links, damping, payload; repeat the option for several.",
+    help="Independent errors: modes (default), links, damping, payload; once for each kind.",
 )
 @click.option(
     "--stiffness",

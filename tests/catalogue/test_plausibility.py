@@ -58,7 +58,8 @@ def test_a_file_in_degrees_is_told(tmp_path, largest, odd):
     (tmp_path / "motion.csv").write_text(f"t,joint1\n0,0\n1,{largest}\n2,1\n")
     path = tmp_path / "law.toml"
     path.write_text(
-        'summary = "x"\nsource = "own"\nmodel = "arm"\nmethod = "joint-pd"\ngains = { Gp = 1.0, Gv = 1.0 }\n'
+        'summary = "x"\nsource = "own"\nmodel = "arm"\nmethod = "joint-pd"\n'
+        "gains = { Gp = 1.0, Gv = 1.0 }\n"
         'reference = { kind = "csv", file = "motion.csv" }\n'
     )
     told = odd_motion(load_design(str(path)), arm_with())

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
 from flexctl.loop import compare
@@ -219,3 +220,19 @@ def test_the_legend_names_designs_whose_run_failed(sagging):
 
     (legend,) = figure.subfigs[0].legends
     assert [text.get_text() for text in legend.get_texts()] == [e.name for e in evaluations]
+
+
+def test_designs_without_an_equilibrium_are_drawn_too(sagging):
+    first, second = sagging.evaluations
+    nowhere = np.full_like(first.stability.path_abscissa, np.nan)
+    falls = replace(first, stability=replace(first.stability, path_abscissa=nowhere), margins=None)
+    falls = replace(falls, failed="it falls")
+    unheld = replace(second, stability=None, margins=None, trajectory=None, failed="too weak")
+    arm = load_model("single-link-hub")
+    for evaluations in ([falls, unheld], [unheld]):
+        faces = looks([e.name for e in evaluations])
+        figure = figures.plot_comparison(evaluations, arm, faces, 1e-4)
+        figure.draw_without_rendering()
+        words = [text.get_text() for text in figure.findobj(Text)]
+        assert words.count("no equilibrium to judge") == 1
+        assert words.count("none: failed") == 4 * len(evaluations)
