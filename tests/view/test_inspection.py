@@ -286,7 +286,9 @@ def test_a_standing_arm_with_free_joints_falls_and_says_so(inspect, column):
 
     assert rest["frequencies_free"] is None
     assert rest["frequencies_locked"][0] > 0
-    assert float(rest["reason"].split("growth rate ")[1].split()[0]) == pytest.approx(rigid, rel=0.01)
+    assert float(rest["reason"].split("growth rate ")[1].split()[0]) == pytest.approx(
+        rigid, rel=0.01
+    )
 
 
 def test_a_hanging_arm_swings_as_a_pendulum(inspect, column):
