@@ -11,6 +11,7 @@ def main() -> int:
     Linear algebra runs in one thread unless the environment says otherwise: the matrices are
     small, and threads that wait for each other take twice the time.
     """
+    _replace_closed_streams()
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     try:
@@ -22,6 +23,13 @@ def main() -> int:
         return 130
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left but to leave
+
+
+def _replace_closed_streams() -> None:
+    """Let a stream that is closed go nowhere: no file that is opened later may take its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 if __name__ == "__main__":

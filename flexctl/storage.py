@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
+_SEAL = b"flexctl:sha256:"  # before the digest at the end of a file; loaders stop before it
 drafts: set[Path] = set()  # what is being written: an end that unwinds nothing removes them
 
 
@@ -44,6 +46,25 @@ def write_whole(path: Path, content: bytes | str) -> None:
     """Write a file as a whole; text as UTF-8. Raises as `replacing`."""
     with replacing(path) as draft:
         draft.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def write_sealed(path: Path, content: bytes) -> None:
+    """Write a file as a whole that ends in a digest of itself. Raises as `replacing`."""
+    write_whole(path, content + _SEAL + hashlib.sha256(content).digest())
+
+
+def read_sealed(path: Path) -> bytes:
+    """Read what `write_sealed` wrote.
+
+    Raises
+    ------
+    OSError
+        When there is no such file, or not a byte for byte whole one.
+    """
+    content, seal, digest = path.read_bytes().rpartition(_SEAL)
+    if not seal or hashlib.sha256(content).digest() != digest:
+        raise OSError(f"{path}: it is not as it was written")
+    return content
 
 
 def _sync(path: Path) -> None:

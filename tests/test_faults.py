@@ -7,6 +7,7 @@ fixed; machines differ in what a moment meets.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,6 +48,7 @@ class Ground:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=os.environ | {"FLEXCTL_CACHE": str(cache or self.cache)},
+            start_new_session=True,
         )
 
     def run(self, words, **how):
@@ -55,10 +57,15 @@ class Ground:
             out, err = process.communicate(timeout=300)
             return process.returncode, out.decode(), err.decode()
 
-    def strike(self, words, sign, moment):
-        """Run a command and send it a signal after `moment` [s]; return status and errors."""
+    def strike(self, words, sign, moment, *, group=False):
+        """Run a command and send it a signal after `moment` [s]; return status and errors.
+
+        A terminal sends Ctrl-C to the whole `group`, compilers of the command among it.
+        """
         with self.start(words) as process:
             time.sleep(moment)
+            if group and process.poll() is None:
+                os.killpg(process.pid, sign)
             process.send_signal(sign)
             begun = time.monotonic()
             _, err = process.communicate(timeout=300)
@@ -122,17 +129,23 @@ def test_kills_leave_no_half_file_and_no_wrong_cache(ground, truth):
 
 
 @pytest.mark.slow
-def test_interrupts_end_commands_in_one_line_with_130(ground, truth):
+@pytest.mark.parametrize("cold", [False, True], ids=["warm cache", "compiling"])
+def test_interrupts_end_commands_in_one_line_with_130(cold, ground, truth):
+    """By a terminal or by `kill`, with all files that a comparison writes."""
     wanted, seconds = truth
     ground.run(COMPARE)  # warm: most of the time is then in CasADi and LAPACK
     begun = time.monotonic()
     ground.run(COMPARE)
-    warm = time.monotonic() - begun
-    moments = np.random.default_rng(15).uniform(0.15, 0.9 * warm, INTERRUPTS)
-    out = ground.folder / "all.json"
-    for moment in moments:
+    latest = seconds if cold else time.monotonic() - begun
+    moments = np.random.default_rng(15).uniform(0.15, 0.9 * latest, INTERRUPTS // 2)
+    out, page = ground.folder / "all.json", ground.folder / "all.html"
+    words = [*COMPARE, "--out", out, "--report", page, "--json"]
+    for k, moment in enumerate(moments):
         out.unlink(missing_ok=True)
-        status, err = ground.strike([*COMPARE, "--out", out], signal.SIGINT, moment)
+        page.unlink(missing_ok=True)
+        if cold:
+            shutil.rmtree(ground.cache, ignore_errors=True)
+        status, err = ground.strike(words, signal.SIGINT, moment, group=k % 2 == 0)
         if status == 0:  # it was done before the signal came
             assert err == ""
         else:
@@ -140,7 +153,10 @@ def test_interrupts_end_commands_in_one_line_with_130(ground, truth):
             assert err.startswith("flexctl: interrupted, ")
             assert err.count("\n") == 1
             assert ground.seconds < max(5.0, seconds)
+            for path in (out, page):
+                assert (str(path) in err) == path.exists()
         require_whole(out)
+        assert not page.exists() or page.read_text().rstrip().endswith("</html>")
         assert not list(ground.folder.glob(".*"))
     assert numbers(ground.run([*COMPARE, "--json"])[1]) == wanted
 
@@ -196,4 +212,32 @@ def test_a_cache_that_cannot_be_written_is_one_line(kind, ground, truth):
     assert status == 0
     assert err.startswith(f"flexctl: warning: compile cache {place}: cannot be used (")
     assert err.count("\n") == 1
+    assert numbers(out) == truth[0]
+
+
+@pytest.mark.slow
+def test_commands_that_compile_the_same_at_once_say_the_same(ground, truth):
+    processes = [ground.start([*COMPARE, "--json"]) for _ in range(3)]
+    answers = [process.communicate(timeout=600) for process in processes]
+
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    assert [err for _, err in answers] == [b"", b"", b""]
+    for out, _ in answers:
+        assert numbers(out) == truth[0]
+    assert not [path for path in ground.cache.iterdir() if path.suffix != ".so"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["cut", "flipped", "empty"])
+def test_a_cache_that_a_disk_has_damaged_changes_no_number(fault, ground, truth):
+    ground.run(COMPARE)
+    libraries = sorted(ground.cache.glob("*.so"))
+    whole = {path: path.read_bytes() for path in libraries}
+    for path, code in whole.items():
+        middle = len(code) // 2
+        flipped = code[:middle] + bytes([code[middle] ^ 16]) + code[middle + 1 :]
+        path.write_bytes({"cut": code[:middle], "flipped": flipped}.get(fault, b""))
+    status, out, err = ground.run([*COMPARE, "--json"])
+
+    assert (status, err) == (0, "")
     assert numbers(out) == truth[0]

@@ -94,8 +94,9 @@ def compare(
     Returns
     -------
     Comparison
-        Ranked by residual tip error, then tracking error, then energy; designs that never settle
-        into their band come after those that do.
+        Ranked by residual tip error, then tracking error, then energy; designs that reach torque
+        limits come after those that do not, and those that never settle into their band after all
+        that do.
 
     Raises
     ------

@@ -82,6 +82,7 @@ def find_margins(loop: LinearLoop) -> Margins:
         )
     gains = np.array([_gain(cut, j) for j in range(cut.m)]).reshape(-1, 2)
     places = [unit_gain(cut, [j]) for j in range(cut.m)]
+    delays = np.array([_delay(loop, cut, [j], places[j]) for j in range(cut.m)])
     disk, at = disk_margin(cut)
     with np.errstate(divide="ignore"):
         up, down = 20 * np.log10(gains[:, 1]), -20 * np.log10(gains[:, 0])
@@ -89,8 +90,10 @@ def find_margins(loop: LinearLoop) -> Margins:
         gain_up_db=up,
         gain_down_db=down,
         phase_deg=np.array([_phase(found) for found in places]),
-        delay_seconds=np.array([_delay(loop, cut, [j], places[j]) for j in range(cut.m)]),
-        common_delay_seconds=_common_delay(loop, cut, places),
+        delay_seconds=delays,
+        common_delay_seconds=(
+            float(delays[0]) if cut.m == 1 else _delay(loop, cut, list(range(cut.m)))
+        ),
         disk=disk,
         disk_frequency=at,
         sample_time=loop.sample_time,
@@ -110,15 +113,10 @@ def _phase(places: UnitGain) -> float:
     return float(np.degrees(np.minimum(places.lag, 2 * np.pi - places.lag).min(initial=np.inf)))
 
 
-def _delay(loop: LinearLoop, cut: CutLoop, channels: list[int], places: UnitGain) -> float:
-    sampled = cut.sample_time is not None
-    return sampled_delay(loop, channels) if sampled else continuous_delay(places)
-
-
-def _common_delay(loop: LinearLoop, cut: CutLoop, places: list[UnitGain]) -> float:
-    every = list(range(cut.m))
-    if cut.m == 1:
-        return _delay(loop, cut, every, places[0])
-    return _delay(
-        loop, cut, every, unit_gain(cut, every) if loop.sample_time is None else places[0]
-    )
+def _delay(
+    loop: LinearLoop, cut: CutLoop, channels: list[int], places: UnitGain | None = None
+) -> float:
+    """Delay [s] that some channels bear, all alike; `places` of size one, where they are known."""
+    if loop.sample_time is not None:
+        return sampled_delay(loop, channels)
+    return continuous_delay(places or unit_gain(cut, channels))

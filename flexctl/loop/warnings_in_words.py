@@ -7,6 +7,7 @@ import numpy as np
 from flexctl.loop.evaluation import Evaluation
 from flexctl.loop.margin.path_growth import NO_GROWTH
 from flexctl.loop.margin.stiffness_tolerance import StiffnessTolerance
+from flexctl.loop.stability import Stability
 from flexctl.loop.wording import listed, share, times
 
 _THIN_STIFFNESS = 0.1  # measured rigs are softer than their models by more
@@ -38,11 +39,7 @@ def not_computed(e: Evaluation) -> list[str]:
     return [f"not computed: {listed(names)} ({why})" for why, names in reasons.items()]
 
 
-_METRICS = {
-    "tracking": "tracking",
-    "residual": "residual",
-    "effort": "effort",
-    "stability": "stability",
+_METRICS = {  # others are called as they are
     "spillover": "stability on other truth orders",
     "margins": "gain, phase, delay and disk margins",
     "margins.min_sampling_rate": "the smallest sampling rate",
@@ -69,23 +66,23 @@ _OPEN_LOOPS = ("feedforward", "torque")
 
 
 def _unstable_elsewhere(e: Evaluation) -> list[str]:
-    return [*_unstable_along(e), *_spills_over(e)] if e.stability else []
+    s = e.stability
+    return [*_unstable_along(s), *_spills_over(e)] if s else []
 
 
-def _unstable_along(e: Evaluation) -> list[str]:
-    rates = e.stability.path_abscissa if e.stability else np.zeros(0)
-    words, lost = [], int(np.isnan(rates).sum())
+def _unstable_along(s: Stability) -> list[str]:
+    rates, words = s.path_abscissa, []
+    lost = int(np.isnan(rates).sum())
     if lost:
         words.append(
             f"held still at {lost} of {len(rates)} poses of the motion it has no equilibrium at "
             "its reference"
         )
-    if e.stability and lost < len(rates) and np.nanmax(rates) > 0:
+    if lost < len(rates) and np.nanmax(rates) > 0:
         worst = int(np.nanargmax(rates))
-        rate, t = rates[worst], e.stability.path_t[worst]
         words.append(
-            f"held still at a pose of the motion (t = {t:.3g} s) it is unstable, a disturbance "
-            f"grows at {rate:.3g} 1/s"
+            f"held still at a pose of the motion (t = {s.path_t[worst]:.3g} s) it is unstable, a "
+            f"disturbance grows at {rates[worst]:.3g} 1/s"
         )
     return words
 

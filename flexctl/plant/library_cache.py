@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes as ct
+import errno
 import functools
 import hashlib
 import os
@@ -24,16 +25,17 @@ from pathlib import Path
 import casadi as ca
 import platformdirs
 
-from flexctl.errors import ComputationError, FlexctlWarning, InputError
-from flexctl.storage import write_whole
+from flexctl.errors import FlexctlWarning, InputError
+from flexctl.storage import read_sealed, write_sealed
 
 # Bytes of C beyond which a level of optimisation costs more time than runs will ever gain: the
 # compiler's register allocation grows faster than one long function does.
 _LEVELS = ((100_000, "-O2"), (250_000, "-O1"))
 _FLAGS = ("-fPIC", "-shared")
-_SEAL = b"flexctl:sha256:"  # before the digest at the end of a library; loaders stop before it
-_BUILDING = "building-"
-_ABANDONED = 3600.0  # s after which a folder of a build belongs to nobody
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_BUILDING = "flexctl-building-"
+_DRAFT = f".{'[0-9a-f]' * 32}.*"  # of a file of the cache, which a kill left half written
+_ABANDONED = 3600.0  # s after which what a build left belongs to nobody
 
 
 def find_compiler() -> str | None:
@@ -61,11 +63,15 @@ def cache_folder() -> Path:
     OSError
         When the user has no home to keep it in.
     """
-    wanted = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
     try:
+        wanted = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
         return Path(wanted).expanduser().absolute()  # a loader does not look for bare names here
     except RuntimeError as error:
         raise FileNotFoundError(f"no home folder: {error}") from error
+
+
+class _CompilerError(Exception):
+    """The compiler fails, whatever folder it is given."""
 
 
 class _Trouble:
@@ -79,14 +85,15 @@ def why_not_compiled() -> str:
     """Why functions are not compiled here although they should be; empty where they are."""
     if find_compiler() is None:
         return "FLEXCTL_CC=none" if os.environ.get("FLEXCTL_CC") else "no C compiler found"
-    return "no folder to compile into" if _Trouble.everywhere else ""
+    return _Trouble.everywhere
 
 
 def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | None:
     """Find a shared library in the cache, or compile it there; None where nothing is compiled.
 
     Where the cache cannot be used, libraries go to a temporary folder that ends with the process,
-    and where there is none either, nothing is compiled; the first of them warns.
+    and where there is none either, or the compiler fails, nothing is compiled any more; the first
+    of them warns.
 
     Parameters
     ----------
@@ -96,11 +103,6 @@ def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | Non
     generate
         Writes the C source into a folder and returns its path; called only when there is no such
         library.
-
-    Raises
-    ------
-    ComputationError
-        When the compiler fails; says how to go on without it.
     """
     if why_not_compiled():
         return None
@@ -115,7 +117,7 @@ def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | Non
         if not _Trouble.cache:
             return _build(kept, generate, compiler)
         reason = _Trouble.cache
-    except (OSError, ComputationError) as error:
+    except (OSError, _CompilerError) as error:
         reason = _words(error)
     return _build_aside(name, generate, compiler, reason)
 
@@ -130,8 +132,12 @@ def _build_aside(
         aside = _own_folder() / name
         built = aside if _is_loaded(aside) else _build(aside, generate, compiler)
     except OSError as error:
-        _Trouble.everywhere = _words(error)
+        _Trouble.everywhere = "no folder to compile into"
         _warn(f"{trouble}, nor a temporary folder ({_words(error)}): not compiled, slower")
+        return None
+    except _CompilerError as error:
+        _Trouble.everywhere = "the C compiler fails"
+        _warn(f"{error}: not compiled, slower; FLEXCTL_CC names another compiler, or none")
         return None
     if not _Trouble.cache:
         _Trouble.cache = reason
@@ -170,11 +176,9 @@ def _is_loaded(library: Path) -> bool:
     if library in _loaded:
         return True
     try:
-        code, seal, digest = library.read_bytes().rpartition(_SEAL)
-        if not seal or hashlib.sha256(code).digest() != digest:
-            return False
+        read_sealed(library)
         ct.CDLL(str(library))
-    except OSError:  # there is none, or none for this machine
+    except OSError:  # there is none, no whole one, or none for this machine
         return False
     _loaded.add(library)
     return True
@@ -187,14 +191,14 @@ def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Pa
     ------
     OSError
         When it cannot be written, or not be loaded from where it is.
-    ComputationError
+    _CompilerError
         When the compiler fails.
     """
     library.parent.mkdir(parents=True, exist_ok=True)
     _sweep(library.parent)
     with tempfile.TemporaryDirectory(dir=library.parent, prefix=_BUILDING) as folder:
         code = compile_source(generate(Path(folder)), compiler).read_bytes()
-    write_whole(library, code + _SEAL + hashlib.sha256(code).digest())
+    write_sealed(library, code)
     if not _is_loaded(library):
         raise OSError("what was compiled there cannot be loaded")
     return library
@@ -202,10 +206,10 @@ def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Pa
 
 def _sweep(folder: Path) -> None:
     """Remove what killed builds left."""
-    for left in folder.glob(f"{_BUILDING}*"):
+    for left in [*folder.glob(f"{_BUILDING}*"), *folder.glob(_DRAFT)]:
         try:
             if time.time() - left.stat().st_mtime > _ABANDONED:
-                shutil.rmtree(left, ignore_errors=True)
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
         except OSError:  # its build has just ended
             continue
 
@@ -215,18 +219,22 @@ def compile_source(source: Path, compiler: str) -> Path:
 
     Raises
     ------
-    ComputationError
-        When the compiler fails; says how to go on without it.
+    OSError
+        When the disk is full.
+    _CompilerError
+        When the compiler fails otherwise.
     """
     size = source.stat().st_size
     level = next((level for most, level in _LEVELS if size <= most), "-O0")
     built = source.with_suffix(".so")
     command = [compiler, level, *_FLAGS, "-o", str(built), str(source), "-lm"]
-    place = os.environ | {"TMPDIR": str(source.parent)}  # of the compiler's own files
+    # its own files beside the source, its messages in English
+    place = os.environ | {"TMPDIR": str(source.parent), "LC_ALL": "C"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=place)
     if done.returncode:
-        first = (done.stderr.strip().splitlines() or ["no message"])[0]
-        raise ComputationError(
-            f"the C compiler {compiler} failed: {first}; FLEXCTL_CC=none goes on without it"
-        )
+        for code in _FULL:
+            if os.strerror(code) in done.stderr:
+                raise OSError(code, os.strerror(code))
+        first = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[0]
+        raise _CompilerError(f"the C compiler {compiler} failed: {first}")
     return built

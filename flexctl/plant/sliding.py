@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from io import BytesIO
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.plant.identity import source_digest
 from flexctl.plant.library_cache import cache_folder
-from flexctl.storage import write_whole
+from flexctl.storage import read_sealed, write_sealed
 
 _BEYOND = 0.05  # of the lengths that the limits allow: a run may swing beyond them
 _TOLERANCE = 1e-9  # of shapes: their frequencies err by its square
@@ -106,16 +105,17 @@ def _fitted(n: int, line: SlidingLine, shortest: float, longest: float) -> Slidi
 def _kept(name: str) -> SlidingShapes | None:
     """Return the modes that an earlier fit left in the cache; None where it left none."""
     try:
-        with np.load(cache_folder() / name) as file:
-            return SlidingShapes(
-                shortest=float(file["range"][0]),
-                longest=float(file["range"][1]),
-                base=LegendreShapes(curvatures=file["curvatures"]),
-                mix=file["mix"],
-                error=file["error"],
-            )
-    except (OSError, KeyError, ValueError, EOFError, BadZipFile):
+        content = read_sealed(cache_folder() / name)
+    except OSError:  # there are none, or a disk has lost a part
         return None
+    with np.load(BytesIO(content)) as file:
+        return SlidingShapes(
+            shortest=float(file["range"][0]),
+            longest=float(file["range"][1]),
+            base=LegendreShapes(curvatures=file["curvatures"]),
+            mix=file["mix"],
+            error=file["error"],
+        )
 
 
 def _keep(name: str, shapes: SlidingShapes) -> None:
@@ -131,7 +131,7 @@ def _keep(name: str, shapes: SlidingShapes) -> None:
     with suppress(OSError):
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / name, made.getvalue())
+        write_sealed(folder / name, made.getvalue())
 
 
 def followed_range(bodies: Sequence[Body]) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ Only click and the standard library are imported here; each command imports what
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 import traceback
@@ -312,7 +313,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         Words after ``flexctl``; those of the process by default.
     """
     from flexctl.view.interrupts import heard
-    from flexctl.view.output import said, written
+    from flexctl.view.output import said, silence, written
 
     words = list(sys.argv[1:] if argv is None else argv)
     if COMPLETION in os.environ:
@@ -325,7 +326,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         except (KeyboardInterrupt, click.Abort):
             return _interrupted(written)
         except BrokenPipeError:
-            _silence_output()
+            silence("stdout")
             return PIPE_CLOSED
 
 
@@ -334,6 +335,7 @@ def _run_quietly(words: list[str]) -> int:
     with warnings.catch_warnings():
         if "--debug" not in words:  # what libraries warn of is no message to a user
             warnings.simplefilter("ignore")
+            logging.getLogger("matplotlib").setLevel(logging.ERROR)
         warnings.simplefilter("always", FlexctlWarning)
         warnings.showwarning = _show
         return _guarded(words, debug="--debug" in words)
@@ -341,6 +343,8 @@ def _run_quietly(words: list[str]) -> int:
 
 def _guarded(words: list[str], *, debug: bool) -> int:
     """Run the command; every error becomes one line on standard error and a status."""
+    from flexctl.view.output import silence
+
     try:
         with cli.make_context("flexctl", [*words], obj=tuple(words)) as context:
             status = cli.invoke(context) or DONE
@@ -363,7 +367,7 @@ def _guarded(words: list[str], *, debug: bool) -> int:
     except OSError as error:
         if error.filename or error.errno not in _FULL:
             return _internal(error, debug=debug)
-        _silence_output()  # all other files say their names
+        silence("stdout")  # all other files say their names
         line = f"standard output: cannot be written: {error.strerror}"
         return _complain(line, FAILED, debug=debug)
     except Exception as error:  # noqa: BLE001 (the last stop: a user never sees a traceback)
@@ -386,13 +390,13 @@ def _show(message: Warning | str, category: type[Warning], *_place: object) -> N
         said.append(line)
     else:
         line = f"{category.__name__}: {line}"
-    click.echo(f"flexctl: warning: {line}", err=True)
+    _tell(f"warning: {line}")
 
 
 def _interrupted(written: Sequence[Path]) -> int:
     """Say that nothing was written, or what was before the interrupt came."""
     files = f"{', '.join(map(str, written))} written" if written else "nothing written"
-    click.echo(f"flexctl: interrupted, {files}", err=True)
+    _tell(f"interrupted, {files}")
     return INTERRUPTED
 
 
@@ -412,13 +416,11 @@ def _end_at_once() -> None:
 def _complain(message: str, status: int, *, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    click.echo(f"flexctl: {' '.join(message.split())}", err=True)
+    _tell(" ".join(message.split()))
     return status
 
 
-def _silence_output() -> None:
-    """Send what is left to nowhere, so that Python does not complain when it flushes at exit."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # standard output is no file, as in tests
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (closed at exit)
+def _tell(line: str) -> None:
+    from flexctl.view.output import tell
+
+    tell(line)

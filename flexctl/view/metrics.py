@@ -413,7 +413,7 @@ def _text(value: Any, metric: _Metric, evaluation: Evaluation) -> str:
 
 def _number(value: float) -> str:
     """Write three digits, without an exponent where numbers are of a handy size."""
-    if value == 0 or not 1e-3 <= abs(value) < 1e5:
+    if not 1e-3 <= abs(value) < 1e5:
         return f"{value:.2e}" if value else "0"
     return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"  # else 1e+03
 

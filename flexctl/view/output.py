@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from flexctl import storage
 from flexctl.errors import InputError
@@ -72,8 +72,27 @@ def deliver(result: Result, asked: Asked, requirements: Sequence[Requirement]) -
     else:
         console().print(result.table())
     for failure in filter(None, failures):
-        sys.stderr.write(f"flexctl: {failure}\n")
+        tell(str(failure))
     return sum(failure is not None for failure in failures)
+
+
+def tell(line: str) -> None:
+    """Write a line to standard error; where that takes nothing, the exit status says enough."""
+    try:
+        sys.stderr.write(f"flexctl: {line}\n")
+        sys.stderr.flush()
+    except OSError:
+        silence("stderr")
+
+
+def silence(name: Literal["stdout", "stderr"]) -> None:
+    """Send what is left of a stream to nowhere, which Python then can flush at exit."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, getattr(sys, name).fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):  # it is no file, as in tests
+        setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (closed at exit)
 
 
 def check_targets(asked: Asked, *out_suffixes: str) -> None:

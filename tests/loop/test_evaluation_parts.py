@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Any
 
+import casadi as ca
 import numpy as np
 import pytest
 
+from flexctl.catalogue import BasisChoice
 from flexctl.errors import ComputationError, DesignError, InputError, RunError
 from flexctl.loop import evaluation as module
 from flexctl.loop.simulation import DEFAULT_SAMPLES
@@ -20,6 +23,7 @@ def timed(duration, end):
     ("duration", "end", "more"),
     [
         (1.3, 0.5, 1), (1.0, 1.0, 0), (2.0, 0.0, 0), (1.0, 1.5, 0), (1.0, 0.123456789, 1),
+        (DEFAULT_SAMPLES - 1.0, 7.0000000000001, 0),  # a sample but for round-off
     ],
 )  # fmt: skip
 def test_a_run_is_sampled_evenly_and_where_its_reference_ends(duration, end, more):
@@ -109,6 +113,29 @@ def test_what_is_known_is_put_together():
     assert made.not_computed == {"margins": "no root"}
     found.missing["more"] = "later"
     assert "more" not in made.not_computed
+
+
+def test_what_is_known_beforehand_is_that_of_the_design_the_truth_and_the_law():
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    design = SimpleNamespace(
+        name="alpha", method="joint-pd", loop=SimpleNamespace(settle_within=0.0123)
+    )
+    own, true = BasisChoice(kind="modes", order=2), BasisChoice(kind="elements", order=5)
+    controller = SimpleNamespace(
+        design=design,
+        plant=SimpleNamespace(basis=own),
+        law=ca.Function("law", [x, y], [x * y * (x + 1), ca.sin(x) * y - 3 + x]),
+    )
+    loop: Any = SimpleNamespace(
+        controller=controller, truth=SimpleNamespace(basis=true), assumptions=("one",)
+    )
+    found = module.Evaluation(**module._facts(loop))
+
+    assert (found.name, found.method, found.settle_within) == ("alpha", "joint-pd", 0.0123)
+    assert (found.basis["kind"], found.basis["order"]) == ("modes", 2)
+    assert (found.truth["kind"], found.truth["order"]) == ("elements", 5)
+    assert found.assumptions == ("one",)
+    assert found.cost == {"law_mul": 3, "law_add": 3, "law_other": 1}
 
 
 def test_torques_are_no_motion_to_judge_by():

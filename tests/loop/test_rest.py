@@ -15,6 +15,7 @@ from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.families import payload_family
 from flexctl.loop.margin.structured_errors import bound_errors
+from flexctl.loop.rest import _shrinks, _Solver, follow_rest, keep_still
 from flexctl.loop.resting import describe_rest, why_not_held
 from flexctl.loop.tracking import Variation, over, rests_until
 from flexctl.loop.tracking.sources import loop_matrix
@@ -37,6 +38,30 @@ LOAD = {"mass": 0.45, "inertia": [0.0008] * 3}
 PD = {"Gp": [5.6], "Gv": [4.0]}
 UP = 0.5236
 TRUTH = BasisChoice(kind="elements", order=2)
+
+
+def test_slopes_in_any_units_are_solved():
+    rng = np.random.default_rng(3)
+    units, others = (np.diag(10.0 ** rng.uniform(-6, 6, 5)) for _ in range(2))
+    J, x = units @ rng.normal(size=(5, 5)) @ others, rng.normal(size=5) / np.diag(others)
+    np.testing.assert_allclose(_Solver(J)(J @ x), x, rtol=1e-9)
+
+
+@pytest.mark.parametrize("stiff", [1.0, 1e5])
+def test_a_neutral_direction_needs_no_force_and_gives_way_to_none(stiff):
+    # two joints of which only the sum has a spring, and a third one
+    J = np.array([[stiff, stiff, 0.0], [stiff, stiff, 0.0], [0.0, 0.0, 3.0]])
+    x = _Solver(J)(np.array([0.7, 0.7, 0.0]))
+    np.testing.assert_allclose(x, [0.35 / stiff, 0.35 / stiff, 0.0], atol=1e-12)
+    assert _Solver(J)(np.array([0.7, 0.6, 0.0])) is None
+    uneven = np.array([[1.0, 1e3], [2.0, 2e3]])
+    np.testing.assert_allclose(uneven @ _Solver(uneven)(np.array([5.0, 10.0])), [5.0, 10.0])
+
+
+def test_a_step_that_leaves_more_than_a_quarter_does_not_contract():
+    step = np.array([0.3, -0.4])
+    left = [None, 0.26 * step, -0.24 * step[::-1]]
+    assert [_shrinks(x, step) for x in left] == [False, False, True]
 
 
 def vertical_link(make, gravity=DOWN, **changes):
@@ -85,20 +110,81 @@ def test_nothing_moves_where_the_loop_rests(make, law):
     assert (abs(rest.offset[0]) < 1e-9) == (law == "integral")
 
 
-def test_a_rigid_link_rests_where_its_torques_balance(make):
-    # 5.6 (q - q_d) = m g l (cos q_d - 1.1 cos q), solved by SciPy
+def rigid_loop(make, load=1.0, gravity=DOWN, law=raised):
+    """A massless rigid link with a tip mass, which is `load` times what its law knows."""
     link = {"joint": "revolute", "dh": {"a": 0.9}, "length": 0.9, "mass_per_length": 0.0}
-    arm = make["arm"]([link | {"joint_inertia": 0.02}], DOWN, LOAD)
-    loop = loop_of(arm, raised(make), apply_settings(arm, ["payload.mass=*1.1"]))
+    arm = make["arm"]([link | {"joint_inertia": 0.02}], gravity, LOAD)
+    return loop_of(arm, law(make), apply_settings(arm, [f"payload.mass=*{load}"]))
+
+
+def balanced(load, low=-1.0):
+    """Joint angle at which 5.6 (q - q_d) = m g l (cos q_d - load cos q), and the torque there."""
     weight = 0.45 * 9.81 * 0.9
 
     def torque(q):
-        return 5.6 * (q - UP) - weight * (np.cos(UP) - 1.1 * np.cos(q))
+        return 5.6 * (q - UP) - weight * (np.cos(UP) - load * np.cos(q))
 
-    wanted = scipy.optimize.brentq(torque, -1.0, UP)
+    q = scipy.optimize.brentq(torque, low, UP)
+    return q, load * weight * np.cos(q)
+
+
+def test_a_rigid_link_rests_where_its_torques_balance(make):
+    q, tau = balanced(1.1)
+    found = find_rest(rigid_loop(make, 1.1), np.array([UP]), 0.0)
+    np.testing.assert_allclose(found.q, [q], rtol=1e-12)
+    np.testing.assert_allclose(found.tau, [tau], rtol=1e-10)
+
+
+# at the reference 5.6 - load m g l sin q_d is positive up to a load of 2.82
+@pytest.mark.parametrize(("load", "falls"), [(2.0, False), (2.8, False), (2.85, True), (6.0, True)])
+def test_a_load_far_from_the_known_one_is_released_to_where_it_rests(make, load, falls):
+    q, tau = balanced(load, -2.0)
+    found = find_rest(rigid_loop(make, load), np.array([UP]), 0.0)
+    np.testing.assert_allclose(found.q, [q], rtol=1e-10)
+    np.testing.assert_allclose(found.tau, [tau], rtol=1e-10)
+    assert found.falls == falls
+    np.testing.assert_allclose(found.offset, [q - UP], rtol=1e-10)
+    np.testing.assert_allclose(found.reference, [UP], rtol=1e-12)
+
+
+def test_a_rest_is_followed_to_that_of_a_loop_that_differs_a_little(make):
+    known = find_rest(rigid_loop(make), np.array([UP]), 0.0)
+    other, much = rigid_loop(make, 1.01), rigid_loop(make, 6.0)
+    found = follow_rest(other, known, 0.0, None, (known.q, known.z))
+    q, tau = balanced(1.01)
+    np.testing.assert_allclose([*found.q, *found.tau], [q, tau], rtol=1e-10)
+    assert found.desired is known.desired
+    assert follow_rest(much, known, 0.0, None, (known.q, known.z)) is None
+
+
+def test_an_open_loop_is_where_its_reference_is(make):
+    def law(make):
+        return make["design"]([0.0], [UP], "feedforward", loop={"duration": 30.0})
+
+    loop = rigid_loop(make, 1.1, law=law)
     found = find_rest(loop, np.array([UP]), 0.0)
-    np.testing.assert_allclose(found.q, [wanted], rtol=1e-12)
-    np.testing.assert_allclose(found.tau, [1.1 * weight * np.cos(wanted)], rtol=1e-10)
+    np.testing.assert_allclose(found.q, [UP], rtol=1e-12)
+    np.testing.assert_allclose(found.tau, [1.1 * 0.45 * 9.81 * 0.9 * np.cos(UP)], rtol=1e-12)
+    again = follow_rest(loop, found, 0.0, None, (np.array([0.1]), np.zeros(0)))
+    np.testing.assert_allclose(again.q, [UP], rtol=1e-12)
+
+
+def test_integrals_are_set_to_what_holds_the_arm(make):
+    loop = rigid_loop(make, 1.1, law=LAWS["integral"])
+    rest = find_rest(loop, np.array([UP]), 0.0)
+    np.testing.assert_allclose(rest.offset, 0.0, atol=1e-12)
+    # the weight that is known is fed forward, Gi z is the rest of it
+    missing = 0.1 * 0.45 * 9.81 * 0.9 * np.cos(UP)
+    np.testing.assert_allclose(np.abs(2.0 * rest.z), [missing], rtol=1e-9)
+    away = replace(rest, z=rest.z + 0.37)
+    np.testing.assert_allclose(keep_still(loop, away, 0.0, np.zeros(0)).z, rest.z, rtol=1e-9)
+
+    plain = rigid_loop(make, 1.1)
+    still = find_rest(plain, np.array([UP]), 0.0)
+    assert keep_still(plain, still, 0.0, np.zeros(0)) is still
+    level = rigid_loop(make, 1.1, (0.0, 0.0, 0.0), LAWS["integral"])
+    still = find_rest(level, np.array([UP]), 0.0)
+    assert keep_still(level, still, 0.0, np.zeros(0)) is still
 
 
 def free_joint(make, gravity):
@@ -119,13 +205,15 @@ def test_a_neutral_loop_rests_at_its_reference(make, gravity):
     assert not rest.falls
 
 
-def test_an_arm_that_its_gains_do_not_hold_falls_to_where_it_rests(make):
-    arm = vertical_link(make)
-    loop = loop_of(arm, raised(make), apply_settings(arm, ["payload.mass=*0.95"]))
-    rest = find_rest(loop, np.array([UP]), 0.0)
+@pytest.mark.parametrize("side", [1, -1])  # the arm and its mirror image
+def test_an_arm_that_its_gains_do_not_hold_falls_to_where_it_rests(make, side):
+    arm = vertical_link(make, (0.0, -9.81 * side, 0.0))
+    design = make["design"]([0.0], [side * UP], "joint-pd", gains=PD, duration=6.0)
+    loop = loop_of(arm, design, apply_settings(arm, ["payload.mass=*0.95"]))
+    rest = find_rest(loop, np.array([side * UP]), 0.0)
     assert rest.falls
-    assert rest.q[0] == pytest.approx(3.606, abs=1e-3)
-    assert not find_rest(loop_of(arm, raised(make)), np.array([UP]), 0.0).falls
+    assert rest.q[0] == pytest.approx(side * 3.606, abs=1e-3)
+    assert not find_rest(loop_of(arm, design), np.array([side * UP]), 0.0).falls
 
 
 def test_from_a_place_with_no_equilibrium_near_none_is_found(make):

@@ -117,7 +117,9 @@ def test_separable_channels_beyond_four_are_bounded_as_independent_ones(seed):
     assert found.proven
     assert found.guaranteed_fraction == pytest.approx(independent, rel=0.03)
     assert found.guaranteed_fraction < 1.02 * structured(together).guaranteed_fraction
-    assert any("its 5 channels are bounded as independent errors" in note for note in found.notes)
+    assert any(
+        "5 of its channels are bounded as independent errors" in note for note in found.notes
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,6 +1,5 @@
 """Libraries are cached by what is compiled, are whole or not there, and a cache may fail."""
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -11,15 +10,15 @@ import numpy as np
 import pytest
 
 from flexctl.catalogue import BasisChoice, load_model
-from flexctl.errors import FlexctlWarning
+from flexctl.errors import ComputationError, FlexctlWarning
 from flexctl.plant import (
     assemble_plant,
     backend,
-    cache_folder,
     cached_library,
     find_compiler,
     library_cache,
 )
+from flexctl.storage import write_sealed
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler here")
 STARTS = np.array([0.3, 0.01])
@@ -102,13 +101,23 @@ def test_the_key_of_a_plant_is_the_same_in_another_process(plant):
 # --- half a library is none
 
 
-@pytest.mark.parametrize("keep", [0, 100, -1], ids=["empty", "first 100 bytes", "last byte lost"])
-def test_a_library_that_was_cut_short_is_built_again(keep, monkeypatch):
+FAULTS = {
+    "empty": lambda whole: whole[:0],
+    "first 100 bytes": lambda whole: whole[:100],
+    "last byte lost": lambda whole: whole[:-1],
+    "a bit of the code flipped": lambda whole: whole[:400] + bytes([whole[400] ^ 1]) + whole[401:],
+    "a bit of the digest flipped": lambda whole: whole[:-1] + bytes([whole[-1] ^ 1]),
+    "zeros, as after a loss of power": lambda whole: bytes(len(whole)),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_library_that_is_not_whole_is_built_again(fault, monkeypatch):
     generate, asked = count_builds()
-    path = library_of(f"cut {keep}", generate)
-    path.write_bytes(path.read_bytes()[:keep])
+    path = library_of(fault, generate)
+    path.write_bytes(FAULTS[fault](path.read_bytes()))
     monkeypatch.setattr(library_cache, "_loaded", set())
-    again = library_of(f"cut {keep}", generate)
+    again = library_of(fault, generate)
 
     assert again == path
     assert len(asked) == 2
@@ -119,9 +128,8 @@ def test_a_library_of_another_machine_is_built_again(tmp_path, monkeypatch):
     """It is whole, but the loader does not take it."""
     generate, asked = count_builds()
     name = library_of("foreign", generate).name
-    code = b"\x7fELF, but not ours"
-    foreign = code + library_cache._SEAL + hashlib.sha256(code).digest()
-    (tmp_path / name).write_bytes(foreign)
+    write_sealed(tmp_path / name, b"\x7fELF, but not ours")
+    foreign = (tmp_path / name).read_bytes()
     monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
     library_of("foreign", generate)
 
@@ -136,19 +144,21 @@ def test_a_whole_library_is_found_by_the_next_process(monkeypatch):
 
     assert library_of("found", generate) == path
     assert len(asked) == 1
-    assert not list(cache_folder().glob("building-*"))
+    assert [left.name for left in path.parent.glob("*building-*")] == []
 
 
-def test_what_a_killed_build_left_is_removed_an_hour_later():
-    old, new = (cache_folder() / f"building-{name}" for name in ("old", "new"))
-    for folder in (old, new):
-        folder.mkdir(parents=True)
-    os.utime(old, (0, 0))
+def test_what_a_killed_build_left_is_removed_an_hour_later(tmp_path, monkeypatch):
+    """What others keep there is theirs: the folder may be a user's home."""
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
+    left = [tmp_path / "flexctl-building-x1", tmp_path / f".{'3f' * 16}.4711.so"]
+    kept = [tmp_path / "building-plans", tmp_path / ".profile", tmp_path / "flexctl-building-new"]
+    for path in (*left, *kept):
+        path.mkdir() if "building" in path.name else path.write_text("text")
+        os.utime(path, (0, 0))
+    os.utime(kept[2])
     library_of("sweeps", answer)
 
-    assert not old.exists()
-    assert new.exists()
-    new.rmdir()
+    assert [path for path in (*left, *kept) if path.exists()] == kept
 
 
 # --- a cache that fails
@@ -175,12 +185,17 @@ def test_a_cache_that_cannot_be_written_is_said_once_and_the_run_goes_on(tmp_pat
     assert "compiled C" in backend()
 
 
-def test_a_home_that_is_unknown_is_a_cache_that_cannot_be_written(monkeypatch):
-    def no_home(_self):
+@pytest.mark.parametrize(
+    ("owner", "asked"),
+    [(Path, "expanduser"), (library_cache.platformdirs, "user_cache_dir")],
+    ids=["pathlib", "platformdirs"],
+)
+def test_a_home_that_is_unknown_is_a_cache_that_cannot_be_written(owner, asked, monkeypatch):
+    def no_home(*_):
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.delenv("FLEXCTL_CACHE")
-    monkeypatch.setattr(Path, "expanduser", no_home)
+    monkeypatch.setattr(owner, asked, no_home)
     with pytest.warns(FlexctlWarning, match="no home folder"):
         assert library_of("homeless", answer).is_file()
 
@@ -192,7 +207,7 @@ def test_a_disk_that_fills_up_while_a_library_is_written_leaves_no_half_of_it(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(library_cache, "write_whole", full)
+    monkeypatch.setattr(library_cache, "write_sealed", full)
     with pytest.warns(FlexctlWarning, match="No space left on device"):
         assert cached_library("full", answer) is None  # the temporary folder is full too
 
@@ -207,3 +222,48 @@ def test_without_any_folder_plants_are_interpreted(tmp_path, monkeypatch, arm, p
         found = assemble_plant(arm, BasisChoice(order=1)).mass_matrix(STARTS)
 
     assert found == pytest.approx(replace(plant, interpreted=True).mass_matrix(STARTS))
+
+
+FULL_DISK = (
+    'case "$*" in *%s*) echo "ld: final link failed: No space left on device" >&2; exit 1;; esac'
+)
+
+
+def compiler_of(folder, script):
+    """Make a C compiler of a line of shell before the real one."""
+    path = folder / "cc"
+    path.write_text(f'#!/bin/sh\n{script}\nexec {find_compiler()} "$@"\n')
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (FULL_DISK % "cache", "cannot be used (No space left on device): compiled for this run"),
+        (FULL_DISK % "", "nor a temporary folder (No space left on device): not compiled, slower"),
+        ("echo broken >&2; exit 1", "/cc failed: broken: not compiled, slower"),
+        ("kill -9 $$", "/cc failed: status -9: not compiled, slower"),
+    ],
+    ids=["full cache", "full disk", "broken", "killed"],
+)
+def test_a_compiler_that_fails_is_a_line_and_no_verdict(script, told, tmp_path, monkeypatch, plant):
+    """A full disk met by the compiler made every design fail: "No design is stable"."""
+    compiler = compiler_of(tmp_path, script)
+    monkeypatch.setenv("FLEXCTL_CC", compiler)
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path / "cache"))
+    with pytest.warns(FlexctlWarning) as said:
+        found = [replace(plant, engine=e).mass_matrix(STARTS) for e in ("recursion", "lagrange")]
+
+    assert [told in str(warning.message) for warning in said] == [True]
+    for mass in found:
+        assert mass == pytest.approx(replace(plant, interpreted=True).mass_matrix(STARTS))
+
+
+def test_what_a_function_refuses_is_not_blamed_on_the_compiler():
+    def refuse(_folder):
+        raise ComputationError("no such motion")
+
+    with pytest.raises(ComputationError, match="no such motion"):
+        cached_library("refuses", refuse)
+    assert "compiled C" in backend()

@@ -127,18 +127,43 @@ def test_the_next_command_finds_the_modes_that_this_one_made(tmp_path, monkeypat
     np.testing.assert_array_equal(again.error, first.error)
 
 
-@pytest.mark.parametrize("left", [None, b"", b"PK no archive"], ids=["closed", "empty", "broken"])
-def test_a_cache_that_holds_nothing_good_does_not_matter(tmp_path, monkeypatch, left):
+def test_a_cache_that_is_no_folder_does_not_matter(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
+    folder.write_text("a file where the folder should be")
     monkeypatch.setenv("FLEXCTL_CACHE", str(folder))
+    assert sliding._fitted.__wrapped__(1, LOADS[()], 0.5, 0.7).longest == 0.7
+
+
+def flip(whole, place):
+    return whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+
+
+BROKEN = {
+    "empty": lambda whole: whole[:0],
+    "not sealed": lambda whole: whole.partition(b"flexctl:")[0],
+    "cut": lambda whole: whole[:-1],
+    "a number": lambda whole: flip(whole, whole.index(b"mix.npy") + 200),
+    "the way it is packed": lambda whole: flip(whole, whole.index(b"PK\x01\x02") + 10),
+    "a word that it needs": lambda whole: flip(whole, whole.index(b"PK\x01\x02") + 8),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_modes_in_the_cache_that_are_not_as_they_were_written_are_made_again(
+    fault, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("FLEXCTL_CACHE", str(tmp_path))
     arguments = 1, LOADS[()], 0.5, 0.7
-    if left is None:
-        folder.write_text("a file where the folder should be")
-    else:
-        sliding._fitted.__wrapped__(*arguments)
-        for path in folder.iterdir():
-            path.write_bytes(left)
-    assert sliding._fitted.__wrapped__(*arguments).longest == 0.7
+    made = sliding._fitted(*arguments)
+    monkeypatch.setattr(sliding, "fit_sliding_shapes", lambda *_: made)
+    sliding._fitted.__wrapped__(*arguments)
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    path.write_bytes(BROKEN[fault](whole))
+    again = sliding._fitted.__wrapped__(*arguments)
+
+    np.testing.assert_array_equal(again.mix, made.mix)
+    assert path.read_bytes() == whole
 
 
 @pytest.mark.parametrize("length", LENGTHS)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from flexctl.catalogue import load_model
-from flexctl.view.metrics import metric_rows, ranked
+from flexctl.view.metrics import metric_rows, ranked, why_unranked
 
 SIZE = {"mm": 1e-3, "m": 1, "mrad": 1e-3, "mrad, mm": 1e-3, "s": 1, "ms": 1e-3, "%": 1e-2, "J": 1}
 SIZE |= {"N m": 1, "N m, N": 1, "1/s": 1, "dB": 1, "deg": 1, "Hz": 1, "": 1}
@@ -283,6 +283,23 @@ def test_joints_that_nothing_limits_leave_the_others(trio, place, key):
     assert [cell.best for cell in row.cells] == [False, True, False]
 
 
+def test_a_common_delay_that_nothing_limits_is_best(trio, place):
+    free = copy.deepcopy(trio)
+    free[1]["margins"]["common_delay_seconds"] = None
+    cells = metric_rows(free, ARM)[place["margins.common_delay_seconds"]].cells
+
+    assert [cell.text == "no limit" for cell in cells] == [False, True, False]
+    assert [cell.best for cell in cells] == [False, True, False]
+
+
+@pytest.mark.parametrize(("gain", "text"), [(59.9, "59.9"), (60.0, "no limit"), (301, "no limit")])
+def test_a_gain_of_a_thousand_is_no_limit(trio, place, gain, text):
+    far = copy.deepcopy(trio)
+    far[0]["margins"]["gain_db"] = [gain, None, 350.0]
+
+    assert metric_rows(far, ARM)[place["margins.gain_db"]].cells[0].text == text
+
+
 def test_a_list_may_have_gaps(trio, place):
     gap = copy.deepcopy(trio)
     gap[0]["effort"]["peak"][1] = None
@@ -296,7 +313,7 @@ def test_a_list_may_have_gaps(trio, place):
     ("value", "expected"),
     [
         (0.0, "0"), (1.2345, "1.23"), (-1.2345, "-1.23"), (12.345, "12.3"), (123.45, "123"),
-        (999.4, "999"), (999.6, "1000"), (1000.4, "1000"), (-12345.6, "-12346"),
+        (999.4, "999"), (999.5, "1000"), (999.6, "1000"), (1000.4, "1000"), (-12345.6, "-12346"),
         (99999.0, "99999"), (1e5, "1.00e+05"), (-2.5e6, "-2.50e+06"), (0.001, "0.001"),
         (0.0012345, "0.00123"), (0.000999, "9.99e-04"), (-3.21e-7, "-3.21e-07"), (7, "7"),
     ],
@@ -374,6 +391,39 @@ def test_a_group_is_named_on_its_first_row_only(trio, place):
     ]:
         assert rows[place[first]].group
         assert not rows[place[second]].group
+
+
+NO_MARGIN = dict.fromkeys(("alpha_upper", "alpha_lower", "path_alpha_upper", "path_t"))
+
+
+@pytest.mark.parametrize(
+    ("path", "changes"),
+    [
+        ("residual.settling_time", {"settling_time": None}),
+        ("stability.path_spectral_abscissa", {"path_spectral_abscissa": [None, -0.4, -0.9]}),
+        ("stability.settles_at_order", {"settles_at_order": None}),
+        ("stiffness.exact.alpha_upper", {"exact": NO_MARGIN}),
+        ("stiffness.exact.path_alpha_upper", {"exact": NO_MARGIN}),
+    ],
+)
+def test_what_a_design_has_not_is_said_in_words_where_it_was_looked_for(trio, place, path, changes):
+    gone, group = copy.deepcopy(trio), path.split(".")[0]
+    gone[0][group] |= changes
+    assert re.search("[a-z]", metric_rows(gone, ARM)[place[path]].cells[0].text)
+    gone[0][group] = None
+    assert metric_rows(gone, ARM)[place[path]].cells[0].text == "-"
+
+
+@pytest.mark.parametrize(
+    ("failed", "stability", "word"),
+    [
+        ("it falls", {"stable": True}, "failed"), ("it falls", {"stable": False}, "failed"),
+        (None, {"stable": False}, "unstable"), (None, {"stable": "marginal"}, "not ranked"),
+        (None, None, "not ranked"), ("it falls", None, "failed"),
+    ],
+)  # fmt: skip
+def test_why_a_design_has_no_rank_is_said_in_a_word(failed, stability, word):
+    assert why_unranked({"failed": failed, "stability": stability}) == word
 
 
 def test_the_best_ranked_stands_first_and_the_unranked_last(trio):

@@ -1,6 +1,8 @@
 """Pipes, shells and files of other programs: what is said there, and how wide."""
 
 import json
+import logging
+import shlex
 import subprocess
 import sys
 
@@ -100,6 +102,33 @@ def test_a_motion_in_degrees_is_a_warning(arm, flexctl, tmp_path):
 
     told = "reference.to: 90 rad, 14.3 turns (90 deg are 1.571 rad) at joint1"
     assert said.err == f"flexctl: warning: {design}: {told}\n"
+
+
+NOT_THERE = ["simulate", "no-such-arm", "no-such-design"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="redirections of a Unix shell")
+@pytest.mark.parametrize(
+    ("words", "streams", "status"),
+    [
+        (["list", "--json"], "<&- >&- 2>&-", 0),
+        (["list", "--json", "--require", "models.0.name==1"], ">&- 2>&-", 1),
+        (NOT_THERE, "2>/dev/full", 2),
+        (["list"], ">/dev/full 2>/dev/full", 3),
+    ],
+)
+def test_streams_that_are_closed_or_full_change_no_status(words, streams, status):
+    command = shlex.join([sys.executable, "-m", "flexctl", *words])
+    done = subprocess.run(f"{command} {streams}", shell=True, capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
+
+
+def test_libraries_that_log_are_not_heard(flexctl):
+    """Matplotlib, where a user has no home, in three lines."""
+    flexctl("list")
+
+    assert not logging.getLogger("matplotlib.font_manager").isEnabledFor(logging.WARNING)
 
 
 def test_help_takes_less_than_its_libraries_would():

@@ -1,0 +1,119 @@
+"""Places where a loop gain has an eigenvalue of size one, against a scan of the loop gain."""
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from flexctl.loop.cut import CutLoop, cut_loop
+from flexctl.loop.linear import one_sample
+from flexctl.loop.unit_gain import _polished, eigenvalue_loci, unit_gain, unit_gain_candidates
+
+T = 0.1
+GOLDEN = np.sqrt((1 + np.sqrt(5)) / 2)  # of (s + 1)/s^2
+
+
+def double_integrator(make):
+    return cut_loop(make["linear"]([[1]], [[0]], [[0]], [[-1]], [[-1]]))
+
+
+def coupled(make, sample_time=None, delay=0.0):
+    """Two masses of unlike gains that move each other, lightly damped: sizes pass one often."""
+    M, D, K = [[2.0, 0.7], [0.7, 1.0]], np.diag([0.05, 0.1]), [[9.0, -2.0], [-2.0, 6.0]]
+    by_q, by_v = np.array([[-9.0, 4.0], [-3.0, -4.0]]), -np.array([[3.0, 0.4], [0.2, 1.1]])
+    return make["linear"](M, D, K, by_q, by_v, None, sample_time, delay)
+
+
+def loop_gain(loop, channels):
+    """L(w) (k, k) of these channels, the others closed, from the matrices of the loop."""
+    own = list(channels)
+    A, B, C = loop.A, loop.B, loop.K
+    if loop.sample_time is not None:
+        A, B = one_sample(loop, T, loop.delay)
+        C = np.hstack([C, np.zeros((2, len(A) - C.shape[1]))])
+    others = [j for j in range(2) if j not in own]
+    A = A + B[:, others] @ C[others]
+
+    def at(w):
+        s = 1j * w if loop.sample_time is None else np.exp(1j * w * T)
+        return -C[own] @ np.linalg.solve(s * np.eye(len(A)) - A, B[:, own])
+
+    return at
+
+
+def scanned(L, grid):
+    """(w, lag) wherever the size of an eigenvalue of L, sorted by size, passes one."""
+
+    def size(w, i):
+        return np.sort(np.abs(np.linalg.eigvals(L(w))))[i] - 1
+
+    found = []
+    for i in range(len(L(grid[0]))):
+        values = np.array([size(w, i) for w in grid])
+        for k in np.flatnonzero(values[:-1] * values[1:] < 0):
+            w = brentq(size, grid[k], grid[k + 1], args=(i,), xtol=1e-13)
+            mu = np.linalg.eigvals(L(w))
+            mu = mu[np.abs(np.abs(mu) - 1).argmin()]
+            found.append((w, np.mod(np.angle(-mu), 2 * np.pi)))
+    return np.array(sorted(found))
+
+
+@pytest.mark.parametrize("channels", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("sampled", [{}, {"sample_time": T}, {"sample_time": T, "delay": 0.04}])
+def test_all_places_of_size_one_are_found_with_their_lags(make, channels, sampled):
+    loop = coupled(make, **sampled)
+    top = np.pi / T if sampled else 100.0
+    wanted = scanned(loop_gain(loop, channels), np.geomspace(1e-2, top * (1 - 1e-9), 500))
+    found = unit_gain(cut_loop(loop), channels)
+
+    assert len(wanted) >= 1
+    np.testing.assert_allclose(found.frequency, wanted[:, 0], rtol=1e-8)
+    np.testing.assert_allclose(found.lag, wanted[:, 1], rtol=1e-7)
+
+
+def test_loci_are_eigenvalues_of_the_loop_gain(make):
+    loop, w = coupled(make), np.array([0.3, 1.7, 8.0])
+    wanted = [np.sort_complex(np.linalg.eigvals(loop_gain(loop, (0, 1))(x))) for x in w]
+    found = np.sort_complex(eigenvalue_loci(cut_loop(loop), (0, 1), w))
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+def test_a_double_integrator_has_one_place_in_closed_form(make):
+    found = unit_gain(double_integrator(make), [0])
+    np.testing.assert_allclose(found.frequency, [GOLDEN], rtol=1e-12)
+    np.testing.assert_allclose(found.lag, [np.arctan(GOLDEN)], rtol=1e-12)
+    w, reach = unit_gain_candidates(double_integrator(make), [0])
+    np.testing.assert_allclose(w, [GOLDEN], rtol=1e-8)
+    assert ((reach > 0) & (reach < 1e-6 * w)).all()
+
+
+@pytest.mark.parametrize("off", [-0.05, -1e-3, -1e-6, 1e-6, 1e-3, 0.05])
+def test_a_place_that_is_nearly_right_is_brought_home(make, off):
+    start = np.array([GOLDEN * (1 + off)])
+    found = _polished(double_integrator(make), [0], start, np.abs(off) * start)
+    np.testing.assert_allclose(found, [GOLDEN], rtol=1e-9)
+
+
+def test_whatever_side_it_is_looked_for_from_a_place_is_the_same(make):
+    start = GOLDEN * np.linspace(0.7, 1.4, 141)
+    for reach in (1e-3, 0.03, 0.2):
+        found = _polished(double_integrator(make), [0], start, reach * start)
+        np.testing.assert_allclose(found, [GOLDEN], rtol=1e-9)
+
+
+def test_a_place_that_is_found_twice_is_one_and_one_that_is_none_is_left_out(make):
+    start = GOLDEN * np.array([1 + 1e-4, 1 - 1e-4])
+    assert len(_polished(double_integrator(make), [0], start, 1e-4 * start)) == 1
+    weak = cut_loop(make["linear"]([[1]], [[0.5]], [[4]], [[-0.1]], [[-0.1]]))  # |L| < 0.3
+    assert len(_polished(weak, [0], np.array([1.0, 2.0, 3.0]), np.full(3, 1e-3))) == 0
+    found = unit_gain(weak, [0])
+    assert len(found.frequency) == len(found.lag) == 0
+
+
+def test_places_of_a_sampled_loop_end_at_half_the_rate():
+    # L = 0.45/(z (z + 0.5)), largest at z = -1: 0.9, never one
+    cut = CutLoop(
+        A=np.array([[-0.5, 1.0], [-0.45, 0.0]]), B=np.array([[0.0], [1.0]]),
+        C=np.array([[-0.45, 0.0]]), sample_time=T,
+    )  # fmt: skip
+    start = np.array([0.999 * cut.fastest])
+    assert len(_polished(cut, [0], start, 1e-3 * start)) == 0

@@ -1,0 +1,52 @@
+"""Numbers in sentences: three digits in a unit of a handy size, and nothing of round-off."""
+
+import pytest
+
+from flexctl.loop.wording import angle, length, listed, share, times
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (2.1834, "2.18 m"), (-2.1834, "-2.18 m"), (0.9995, "1 m"), (0.99949, "999 mm"),
+        (0.006614, "6.61 mm"), (-0.006614, "-6.61 mm"), (5e-7, "0.0005 mm"), (4.9e-7, "0 mm"),
+        (-4.9e-7, "0 mm"), (0.0, "0 mm"),
+    ],
+)  # fmt: skip
+def test_lengths(value, words):
+    assert length(value) == words
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (3.1416, "3.14 rad"), (-0.1714, "-0.171 rad"), (0.1, "0.1 rad"), (0.0999, "99.9 mrad"),
+        (-0.00517, "-5.17 mrad"), (5e-7, "0.0005 mrad"), (-4.9e-7, "0 mrad"), (0.0, "0 mrad"),
+    ],
+)  # fmt: skip
+def test_angles(value, words):
+    assert angle(value) == words
+
+
+@pytest.mark.parametrize(("value", "words"), [(0.00291, "0.291 %"), (0.349, "34.9 %")])
+def test_shares(value, words):
+    assert share(value) == words
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c", "d"], "a, b, c and d")],
+)
+def test_lists(parts, words):
+    assert listed(parts) == words
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (1.274, "of 1.3"), (43.2, "of 43"), (434.0, "of 430"), (999.0, "of 1000"),
+        (1000.0, "above 1000"), (1500.0, "above 1000"), (5.1e7, "above 1000"),
+    ],
+)  # fmt: skip
+def test_factors(factor, words):
+    assert times(factor) == f"a factor {words}"
