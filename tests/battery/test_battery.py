@@ -6,7 +6,7 @@ from tests.battery.checks import Subject, check_case, check_links, check_payload
 from tests.battery.random_case import METHODS, random_case
 
 # Ten that together have all of FEATURES and take a few seconds each
-QUICK = (9, 14, 18, 22, 40, 46, 53, 89, 150, 164)
+QUICK = (9, 14, 18, 22, 40, 42, 46, 89, 150, 164)
 FEATURES = {
     "one joint": lambda arm, _: len(arm["link"]) == 1,
     "two joints": lambda arm, _: len(arm["link"]) == 2,
@@ -36,14 +36,22 @@ def test_a_random_arm_holds_what_is_said_of_it(seed, tmp_path):
     assert not check_case(random_case(seed), tmp_path, quick=True).findings
 
 
-@pytest.mark.parametrize("seed", [9, 53])
-def test_independent_errors_of_a_random_arm_are_bounded_as_said(seed, tmp_path):
-    subject = Subject(random_case(seed).write(tmp_path), seed=seed, quick=True)
+def test_independent_errors_of_a_random_arm_are_bounded_as_said(tmp_path):
+    subject = Subject(random_case(9).write(tmp_path), quick=True)
     check_links(subject)
     check_payload(subject)
 
     assert not subject.report.findings
     assert subject.report.counts["bounds of links"] == 1
+
+
+@pytest.mark.slow  # ten seconds: a mode that no joint feels at one payload stands on the axis there
+def test_a_mode_that_touches_the_axis_is_a_worst_case(tmp_path):
+    subject = Subject(random_case(117).write(tmp_path))
+    check_payload(subject)
+
+    assert not subject.report.findings
+    assert subject.report.counts["worst cases of payload that touch the axis only"] == 1
 
 
 @pytest.mark.parametrize("feature", FEATURES)
