@@ -115,7 +115,10 @@ def test_margins_of_catalogue_designs_follow_from_three_gain_sets(name):
     found = family_at(nodes, final, 0.0).under(by.weights[: len(nodes)])
 
     rebuilt = loop_at(case.close(with_gains(design, by)), final, 0.0)
-    assert found.interval.alpha_upper == pytest.approx(rebuilt.interval.alpha_upper, rel=1e-8)
+    # |A| of the observer's loop is 2e10 where the crossing is at 54 rad/s: equal matrices that are
+    # factored otherwise differ by 5e-8 in what round-off leaves of it
+    digits = 1e-6 if name == "rrp-observer" else 1e-8
+    assert found.interval.alpha_upper == pytest.approx(rebuilt.interval.alpha_upper, rel=digits)
 
 
 @pytest.mark.slow  # takes long
