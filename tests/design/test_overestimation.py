@@ -216,6 +216,7 @@ def test_of_modes_what_cannot_follow_is_the_rest_of_a_series(lambda_of, order):
     assert lambda_of(HUB, "modes", order, 0.0) == pytest.approx(wanted, rel=1e-9)
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize(
     ("second_hub", "J"), [(0.0, (0.3, 0.1)), (0.2, (0.3, 0.1)), (0.2, (0.05, 0.4))]
 )

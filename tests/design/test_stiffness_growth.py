@@ -131,6 +131,7 @@ def test_modes_of_the_printed_equations_grow_at_the_rate(linear_of, kind, basis,
     assert grown == pytest.approx(alpha * found.rate, rel=0.01, abs=round_off)
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize(("kind", "basis", "seed"), ARMS)
 @pytest.mark.parametrize("alpha", [-ALPHA, ALPHA])
 def test_modes_under_the_controller_of_a_stiffer_arm_grow_at_the_rate(

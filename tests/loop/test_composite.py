@@ -83,6 +83,7 @@ def test_slow_and_fast_poles_tend_to_the_subsystems_at_order_one(name, angle):
     assert orders(found)[-1] == pytest.approx([1, 1], abs=0.1)
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("angle", ANGLES)
 def test_over_four_decades_of_stiffness_the_orders_settle(angle):
     found = errors(arm_of("subudhi-morris"), weights, angle, factors=(1.0, 10.0, 1e2, 1e3, 1e4))
@@ -112,6 +113,7 @@ def test_what_is_conservative_tends_at_order_two_altogether(name, angle):
     assert orders(found)[-1] == pytest.approx([2, 2], abs=0.1)
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("name", LIGHT)
 def test_a_rate_in_the_fast_loop_brings_order_one_back(name):
     arm = undamped(arm_of(name))
@@ -141,6 +143,7 @@ def test_slow_control_alone_tends_at_order_two_even_with_damping(name, angle):
     assert orders(slow_errors(arm_of(name), lambda _: None, angle))[-1] == pytest.approx(2, abs=0.1)
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("name", EVERY)
 def test_without_the_quasi_steady_part_the_slow_error_stays(name):
     found = slow_errors(arm_of(name), lambda f: weights(f, quasi_steady=False))
@@ -168,18 +171,21 @@ def rotor_error(run):
     return np.abs(trajectory.q[2:4] - wanted).max()
 
 
+@pytest.mark.slow  # takes long
 def test_with_the_quasi_steady_part_a_run_follows_as_the_arm_stiffens(stiff_runs):
     # order one in mu, as the rates of the fast loop count the manifold's own motion
     ratio = rotor_error(stiff_runs[1e2, True]) / rotor_error(stiff_runs[1e3, True])
     assert ratio == pytest.approx(np.sqrt(10), rel=0.1)
 
 
+@pytest.mark.slow  # takes long
 def test_without_it_a_run_stays_off_the_reference(stiff_runs):
     soft, hard = (rotor_error(stiff_runs[f, False]) for f in (1e2, 1e3))
     assert soft / hard == pytest.approx(1, abs=0.2)
     assert hard > 3 * rotor_error(stiff_runs[1e3, True])
 
 
+@pytest.mark.slow  # takes long
 def test_a_stiff_arm_bends_as_the_manifold_says(stiff_runs):
     # z / mu^2 of the run beside K_z^-1 (B_z tau - T_z' f(S y, S y', S y'')) at its own y
     loop, run = stiff_runs[1e3, True]

@@ -124,6 +124,7 @@ def test_the_torques_power_is_that_of_the_rotors(exact):
     assert np.abs(fine - power)[1:-1].max() < 0.2 * np.abs(power).max()
 
 
+@pytest.mark.slow  # takes long
 # decoupling under slow: its law compiles long
 @pytest.mark.parametrize("method", [pytest.param("decoupling", marks=pytest.mark.slow), "joint-pd"])
 def test_the_integrators_poles_are_those_of_the_linear_loop(make, method):

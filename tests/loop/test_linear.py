@@ -71,6 +71,7 @@ def test_poles_are_those_of_the_differentiated_loop(two_link_loop, name):
     assert nearest_match(wanted, linear.poles).max() < 1e-5
 
 
+@pytest.mark.slow  # takes long
 def test_poles_of_the_sliding_arm_too(make):
     design = make["design"]([0.0, 0.3], [0.5, 0.8])
     loop = make["close"](make["sliding"]((0.0, -9.81, 0.0)), design, kind="elements", order=1)

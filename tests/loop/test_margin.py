@@ -83,10 +83,7 @@ def crosses(made, alpha):
     return growth(rebuilt_loop(*given, inside)) < 0 < growth(rebuilt_loop(*given, outside))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.slow] * (n == "rrp-gentle")) for n in DESIGNS[:-1]],
-)
+@pytest.mark.parametrize("name", DESIGNS[:-1])
 def test_rebuilt_controllers_lose_the_loop_where_the_margin_ends(catalogue, name):
     made = catalogue(name)
 

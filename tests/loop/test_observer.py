@@ -214,6 +214,7 @@ def test_a_run_is_that_of_scipy(make, stepper, integral):
     np.testing.assert_allclose(run.v, wanted[n : 2 * n], atol=2e-7)
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("integrator", ["explicit", "adams", "bdf"])
 def test_integrators_agree(make, integrator):
     loop = close(make, "two-link", truth=other_truth(make, "two-link"), **observing())

@@ -40,6 +40,7 @@ def test_with_a_second_loop_the_tip_settles_in_a_fifth_of_a_second(rrp_run, desi
     assert error_from(rrp_run(design, *TRUTHS[truth]), 0.2) < LIMIT
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("truth", NAMES)
 def test_without_a_second_loop_it_does_not(rrp_run, truth):
     run = rrp_run("rrp-stiff-decoupling", *TRUTHS[truth])

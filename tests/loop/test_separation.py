@@ -269,6 +269,7 @@ def test_a_bracketed_bound_is_the_exact_one_where_there_is_one(make):
     assert any("gravity" in words for words in found.assumptions)
 
 
+@pytest.mark.slow  # takes long
 def test_two_stable_subsystems_of_the_catalogue_make_an_unstable_arm():
     arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-too-fast")
     found = find_separation(arm, design, truth_basis=BasisChoice(order=3))

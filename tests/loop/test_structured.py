@@ -471,6 +471,7 @@ def test_what_stops_at_its_deadline_is_proven_so_far():
     assert (growth(loop, stopped.guaranteed_fraction * samples) < 0).all()
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 def test_the_level_of_one_scaling_holds_at_every_frequency(seed):
     loop = random_loop(seed, sizes=(2, 1))

@@ -102,6 +102,7 @@ def test_a_given_stiffness_is_answered_with_its_parts_and_poses(flexctl, ratios)
     assert found["stable"] == all(pose["abscissa"] < 0 for pose in found["poses"])
 
 
+@pytest.mark.slow  # takes long
 def test_a_given_stiffness_stands_in_the_table_and_the_verdict(flexctl, ratios):
     heard = flexctl(*ASKED, "--stiffness", ratios)
 

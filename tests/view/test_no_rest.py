@@ -8,6 +8,7 @@ from flexctl.view.figures.eigenvalues import _slow_radius
 WORDS = ("mohan-saha-canadarm", "mohan-saha-forced")
 
 
+@pytest.mark.slow  # takes long
 @pytest.mark.parametrize("command", ["simulate", "compare"])
 def test_an_open_loop_that_is_cut_short_is_drawn(flexctl, tmp_path, command):
     target = tmp_path / "figure.png"

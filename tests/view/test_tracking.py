@@ -124,6 +124,7 @@ def test_a_number_of_the_arm_is_varied(flexctl):
     assert any(one["frequency"][0] > 1.001 * one["frequency"][-1] for one in swings)
 
 
+@pytest.mark.slow  # takes long
 def test_what_only_the_truth_has_is_unknown_to_the_law_over_a_number(flexctl):
     words = ("--over", "payload.mass=1:1.2", "--points", "2", "--truth-set", "payload.mass=*1.5")
     found = json.loads(flexctl("track", *LOOP[:4], *words, "--json").out)
