@@ -48,6 +48,7 @@ class _Metric:
     better: Callable[[Sequence[float]], float] | None = None
     missing: str = "-"
     of: str = ""
+    optional: bool = False  # a row that is left out where no design has the figure
     endless: float = float("inf")  # the value from which on nothing limits it
 
 
@@ -165,11 +166,12 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             unit="{torque}",
             meaning="joint by joint",
             read=_limits,
+            optional=True,
         ),
     ),
     "During the motion": (
         _Metric(
-            label="tip error with sag, largest",
+            label="tip error from rigid arm, largest",
             unit="mm",
             meaning="distance from the tip of the rigid arm at the desired joints",
             read=_at("tracking", "tip_error_max"),
@@ -177,7 +179,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             better=min,
         ),
         _Metric(
-            label="tip error with sag, rms",
+            label="tip error from rigid arm, rms",
             unit="mm",
             meaning="root mean square of the same",
             read=_at("tracking", "tip_error_rms"),
@@ -367,6 +369,8 @@ def metric_rows(evaluations: Sequence[Evaluation], arm: Arm) -> list[Row]:
     rows = []
     for group, metrics in _METRICS.items():
         for k, metric in enumerate(metrics):
+            if metric.optional and all(metric.read(e) is None for e in evaluations):
+                continue
             rows.append(
                 Row(
                     label=metric.label,

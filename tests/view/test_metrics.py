@@ -443,3 +443,11 @@ def test_units_are_those_of_the_joints(trio, place, model, units):
     paths = "tracking.joint_error_max", "effort.peak"
 
     assert tuple(rows[place[path]].unit for path in paths) == units
+
+
+def test_arms_without_torque_limits_have_no_row_of_them(trio):
+    free = copy.deepcopy(trio)
+    for e in free:
+        e["rest"]["limit"] = [None] * len(e["rest"]["limit"])
+    labels = [[row.label for row in metric_rows(some, ARM)] for some in (trio, free)]
+    assert set(labels[0]) - set(labels[1]) == {"torque limits"}
