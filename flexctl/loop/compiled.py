@@ -168,61 +168,73 @@ def run_compiled(
     out = {name: np.zeros(shape, order="F") for name, shape in shapes.items()}
     out |= {"supplied": np.zeros(N), "dissipated": np.zeros(N), "saturated": np.zeros(m)}
     result = _Result(**{name: values.ctypes.data_as(_doubles) for name, values in out.items()})
-    table = (_Event * len(events))(*((e.time, e.kind, e.index, e.phase) for e in events))
-    arrays = _contiguous(times, loop.torque_limit, *loop.valid_range)
-    sample_times, limit, lowest, highest = (values.ctypes.data_as(_doubles) for values in arrays)
+    q0, v0, tau0, z0 = start
+    arrays = _contiguous(times, loop.torque_limit, *loop.valid_range, q0, v0, z0, tau0)
+    sample_times, limit, lowest, highest, *initial = (
+        values.ctypes.data_as(_doubles) for values in arrays
+    )
     problem = _Problem(
         method=method.number,
-        n=n,
-        m=m,
-        n_z=n_z,
-        n_hat=loop.controller.n_estimated,
-        n_lines=len(loop.truth.lines),
-        held=int(loop.controller.sample_time is not None),
+        **_sizes(loop),
         **_functions(loop, (*RUN, *method.functions)),
-        rtol=tolerance.relative,
-        atol_q=tolerance.position,
-        atol_v=tolerance.rate,
-        fixed_step=step or 0.0,
+        **_settings(method, step, tolerance),
+        held=int(loop.controller.sample_time is not None),
         sample_time=loop.controller.sample_time or 0.0,
-        steepest=STEEPEST,
-        max_steps=np.iinfo(np.int64).max if method.fixed else tolerance.max_steps,
         n_events=len(events),
+        events=(_Event * len(events))(*((e.time, e.kind, e.index, e.phase) for e in events)),
         n_samples=N,
-        events=table,
         sample_times=sample_times,
         limit=limit,
         drives=(_int * m)(*loop.truth.drives),
         lowest=lowest,
         highest=highest,
     )
-    q0, v0, tau0, z0 = start
-    initial = _contiguous(q0, v0, z0, tau0)
     status = _load_driver(driver).flexctl_simulate(
-        ct.byref(problem),
-        *(values.ctypes.data_as(_doubles) for values in initial),
-        _double(tolerance.first_step),
-        ct.byref(result),
+        ct.byref(problem), *initial, _double(tolerance.first_step), ct.byref(result)
     )
     if status:
-        why = _why(loop, status, result.index)
-        remedy = "take a smaller one or another integrator" if status == _NO_CONVERGENCE else ""
-        exhausted = status == _TOO_MANY_STEPS
-        if exhausted:
-            why = out_of_steps(tolerance.max_steps)
-        return RunFailure(
-            time=result.time,
-            why=why,
-            numerical=status in _NUMERICAL,
-            exhausted=exhausted,
-            remedy=remedy,
-        )
+        return _failure(loop, status, result, tolerance)
     return Run(
         steps=result.steps,
         rejected=result.rejected,
         evaluations=result.evaluations,
         integrator=f"{method.words}, compiled C",
         **out,
+    )
+
+
+def _sizes(loop: ClosedLoop) -> dict[str, int]:
+    """Sizes of a loop's vectors: coordinates, torques, states of the law, estimates, lines."""
+    return {
+        "n": loop.truth.n,
+        "m": loop.truth.m,
+        "n_z": loop.controller.n_state,
+        "n_hat": loop.controller.n_estimated,
+        "n_lines": len(loop.truth.lines),
+    }
+
+
+def _settings(method: Integrator, step: float | None, tolerance: Tolerance) -> dict[str, float]:
+    """Tolerances of an integration and where it gives up."""
+    return {
+        "rtol": tolerance.relative,
+        "atol_q": tolerance.position,
+        "atol_v": tolerance.rate,
+        "fixed_step": step or 0.0,
+        "max_steps": np.iinfo(np.int64).max if method.fixed else tolerance.max_steps,
+        "steepest": STEEPEST,
+    }
+
+
+def _failure(loop: ClosedLoop, status: int, result: _Result, tolerance: Tolerance) -> RunFailure:
+    """Say when a run ended early and why."""
+    exhausted = status == _TOO_MANY_STEPS
+    return RunFailure(
+        time=result.time,
+        why=out_of_steps(tolerance.max_steps) if exhausted else _why(loop, status, result.index),
+        numerical=status in _NUMERICAL,
+        exhausted=exhausted,
+        remedy="take a smaller one or another integrator" if status == _NO_CONVERGENCE else "",
     )
 
 

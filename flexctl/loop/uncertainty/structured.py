@@ -140,17 +140,11 @@ def structured(
     if _alone(stated):
         return _one(loop, crossings)
     say("a search for a worst case")
-    alike = list(exact_crossings(loop, deadline.share(_ALIKE)))
-    worst = find_worst_case(
-        loop,
-        first_crossing=first_crossing,
-        known=np.array([delta for delta, _ in alike]) if alike else None,
-        deadline=deadline.share(_SEARCH),
-    )
+    worst, alike = _search(loop, deadline)
     blocks = _expanded(loop, stated)
     least = max(_LEAST, 1 / worst.gamma if worst else 0.0)  # mu is no smaller at its frequency
     response = frequency_response(loop)
-    frequencies = [*crossings, *(w for _, w in alike), *([worst.frequency] if worst else [])]
+    frequencies = [*crossings, *alike, *([worst.frequency] if worst else [])]
     axis_known = [_on_axis(loop, w) for w in frequencies if np.isfinite(w)]
     axis = _grid(response, axis_known)
     say(f"bounds at {len(axis)} frequencies")
@@ -187,6 +181,18 @@ def structured(
         notes=_notes(loop, stated, fraction, stopped=stopped, missing=bool(cover.missing)),
         stopped=stopped,
     )
+
+
+def _search(loop: UncertainLoop, deadline: Deadline) -> tuple[WorstCase | None, list[float]]:
+    """Worst case found, and the frequencies [rad/s] of errors that destabilise when all alike."""
+    alike = list(exact_crossings(loop, deadline.share(_ALIKE)))
+    worst = find_worst_case(
+        loop,
+        first_crossing=first_crossing,
+        known=np.array([delta for delta, _ in alike]) if alike else None,
+        deadline=deadline.share(_SEARCH),
+    )
+    return worst, [w for _, w in alike]
 
 
 def _on_the_axis(loop: UncertainLoop) -> complex | None:
