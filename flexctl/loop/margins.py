@@ -1,4 +1,4 @@
-"""Stability margins at the actuators: how much gain, phase or delay a loop bears."""
+"""Stability margins at the actuators: how much gain, phase or delay a loop tolerates."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Margins:
     Attributes
     ----------
     gain_up_db, gain_down_db
-        Gain that one channel bears above and below 1, the others closed, (m,) [dB], both >= 0.
+        Gain that one channel tolerates above and below 1, the others closed, (m,) [dB], both >= 0.
     phase_deg
-        Phase that one channel bears, (m,) [deg].
+        Phase that one channel tolerates, (m,) [deg].
     delay_seconds
-        Delay that one channel bears, (m,) [s], beyond the design's own.
+        Delay that one channel tolerates, (m,) [s], beyond the design's own.
     common_delay_seconds
-        Delay that all channels bear together, as that of a controller that computes for longer [s].
+        Delay that all channels tolerate together, as of a controller that computes for longer [s].
     disk
         Balanced disk margin of all channels at once [-] (for more than three channels a lower
         bound): gains in
@@ -116,7 +116,7 @@ def _phase(places: UnitGain) -> float:
 def _delay(
     loop: LinearLoop, cut: CutLoop, channels: list[int], places: UnitGain | None = None
 ) -> float:
-    """Delay [s] that some channels bear, all alike; `places` of size one, where they are known."""
+    """Delay [s] that channels tolerate together; `places` of size one, where they are known."""
     if loop.sample_time is not None:
         return sampled_delay(loop, channels)
     return continuous_delay(places or unit_gain(cut, channels))

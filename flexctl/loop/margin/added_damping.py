@@ -1,4 +1,4 @@
-"""Damping or inertia that a loop lacks to bear a required overestimate of the stiffness.
+"""Damping or inertia that a loop lacks to tolerate a required overestimate of the stiffness.
 
 To first order a mode is lost at alpha = 2 zeta w/(2 Re ds/dt) (`design.stiffness_growth`): damping
 helps in proportion, and inertia at the joints lets torques of the same error move them less. Both
@@ -28,7 +28,7 @@ _STEPS = 3  # per decade of inertia
 
 @dataclass(frozen=True, kw_only=True)
 class AddedDamping:
-    """The least damping ratio of all links with which a loop bears a required overestimate.
+    """The least damping ratio of all links with which a loop tolerates a required overestimate.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ def least_damping(
 
 @dataclass(frozen=True, kw_only=True)
 class AddedInertia:
-    """The least inertia added at joints with which a loop bears a required overestimate.
+    """The least inertia added at joints with which a loop tolerates a required overestimate.
 
     Attributes
     ----------

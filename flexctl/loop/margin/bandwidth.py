@@ -1,8 +1,8 @@
-"""Gains that meet a required margin: the largest bandwidth whose loop bears so much overestimate.
+"""Gains that meet a required margin: the largest bandwidth that tolerates so much overestimate.
 
 Feedback through a wrong stiffness takes energy from or gives it to every mode that its torques
 feel; the more of it the larger the gains are (`design.stiffness_growth`). Lower ones therefore
-bear more, but not monotonically: see `loop.margin.requirement`.
+tolerate more, but not monotonically: see `loop.margin.requirement`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PER_POWER = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Bandwidth:
-    """The largest bandwidth s of the joint loop whose gross motion bears a required overestimate.
+    """The largest bandwidth s of the joint loop that tolerates a required overestimate.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ def largest_bandwidth(
 
 @dataclass(frozen=True, kw_only=True)
 class SecondBandwidth:
-    """The least effort weight of a second loop that bears a required overestimate.
+    """The least effort weight of a second loop that tolerates a required overestimate.
 
     Attributes
     ----------

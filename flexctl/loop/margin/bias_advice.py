@@ -30,14 +30,14 @@ from flexctl.loop.stability import share_at_end
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedBias:
-    """A bias and what a loop bears with it.
+    """A bias and what a loop tolerates with it.
 
     Attributes
     ----------
     bias, tolerates
         As in `Bias`.
     lower, upper
-        K_file/K - 1 that are borne by the arm of the file lie between; infinite above: any.
+        K_file/K - 1 that are tolerated by the arm of the file lie between; infinite above: any.
     other_arms
         Error up to which it serves on softer and stiffer arms: `borne_by_other_arms`; None where
         none were tried, as no underestimate is offered.

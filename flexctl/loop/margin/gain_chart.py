@@ -1,4 +1,4 @@
-"""Charts of what overestimate a loop bears: over its joint gains, and over the arm's damping."""
+"""Charts of the overestimate that a loop tolerates: over joint gains, and over damping."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def damping_chart(
     ratios: Sequence[float] = RATIOS,
     progress: Callable[[str], None] | None = None,
 ) -> DampingChart:
-    """Find what a loop bears over the damping ratio of all links, known and unknown to it.
+    """Find what a loop tolerates over the damping ratio of all links, known and unknown to it.
 
     At the final pose, under the law that acts there, and at the poses of the case on its way; its
     n_path may be 0. Dampers of springs stay as they are; where it is unknown they are too. Gains of

@@ -1,4 +1,4 @@
-"""A given wrong stiffness, part by part: whether a loop bears it, and how much of it."""
+"""A given wrong stiffness, part by part: whether a loop tolerates it, and how much of it."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ class GivenAt:
     mode
         What grows fastest; empty where the loop is stable.
     share
-        Interval of t within which K + t dK is borne; None where the loop is unstable without error,
-        or its margin cannot be told, as `why` says.
+        Interval of t within which K + t dK is tolerated; None where the loop is unstable without
+        error, or its margin cannot be told, as `why` says.
     """
 
     t: float | None
@@ -57,7 +57,7 @@ class GivenError:
 
     @property
     def worst(self) -> GivenAt:
-        """Pose that is lost: the one that grows fastest; else the one that bears least of dK."""
+        """Pose that is lost: the one that grows fastest; else that which tolerates least of dK."""
         lost = [at for at in self.at if not at.stable]
         if lost:
             return max(lost, key=lambda at: at.abscissa)

@@ -10,7 +10,7 @@ PHYSICAL_END = -1.0  # relative error: no stiffness, payload or damper is left
 
 @dataclass(frozen=True, kw_only=True)
 class Guaranteed:
-    """Range of the relative errors of a kind [-] that is borne, together with that of all others.
+    """Range of relative errors of a kind [-] tolerated together with those of all others.
 
     `lower` is not below -1: what is beyond has no meaning, whatever the bounds say of it.
     """
@@ -21,7 +21,7 @@ class Guaranteed:
 
     @property
     def any_below(self) -> bool:
-        """Whether every physical underestimate is borne."""
+        """Whether every physical underestimate is tolerated."""
         return self.lower == PHYSICAL_END
 
 

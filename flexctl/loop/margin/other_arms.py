@@ -70,7 +70,7 @@ def borne_by_other_arms(case: Case, bias: Bias) -> float:
     """Largest error e [-] such that a bias serves on arms both softer and stiffer by up to e.
 
     Tried at quarters of what the bias tolerates on the arm of the file, at most 90 %; 0 where the
-    first is not borne.
+    first is not tolerated.
     """
     arms, borne = OtherArms(case=case), 0.0
     for error in min(bias.tolerates, _LARGEST) * np.array(_STEPS):
@@ -81,7 +81,7 @@ def borne_by_other_arms(case: Case, bias: Bias) -> float:
 
 
 def bias_on_softer_arms(case: Case, start: float, wanted: float) -> float | None:
-    """Smallest underestimate on purpose with which arms softer by up to `wanted` are borne.
+    """Smallest underestimate on purpose with which arms softer by up to `wanted` are tolerated.
 
     From `start` <= 0, what the interval of the file's own arm asks for and so the smallest, on in
     steps of 5 %, the last of which is then narrowed down; tried without error and at quarters of

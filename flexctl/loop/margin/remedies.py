@@ -1,4 +1,4 @@
-"""What helps a loop that bears too little error of its stiffness: to underestimate on purpose."""
+"""What helps a loop that tolerates too little stiffness error: to underestimate on purpose."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flexctl.loop.margin.record import Margin
 
 @dataclass(frozen=True, kw_only=True)
 class Bias:
-    """The error that a controller is given on purpose, and what it then bears.
+    """The error that a controller is given on purpose, and what it then tolerates.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Bias:
     tolerates: float
 
     def __post_init__(self) -> None:
-        """Check that a positive stiffness is left, and what is borne."""
+        """Check that a positive stiffness is left, and what is tolerated."""
         if not self.bias > -1:
             raise InputError(f"bias: expected one above -1, got {self.bias:g}")
         if not 0 <= self.tolerates <= 1:
@@ -38,7 +38,7 @@ class Bias:
 def best_bias(intervals: Iterable[Interval | None]) -> Bias | None:
     """Choose the bias that makes the two-sided margin largest at several poses at once.
 
-    A loop that is stable for l < K_hat/K - 1 < u bears with K_hat = (1 + b) K_file
+    A loop that is stable for l < K_hat/K - 1 < u tolerates with K_hat = (1 + b) K_file
 
         (1 + l)/(1 + b) - 1 < K_file/K - 1 < (1 + u)/(1 + b) - 1.
 
@@ -66,7 +66,7 @@ def best_bias(intervals: Iterable[Interval | None]) -> Bias | None:
 
 
 def borne_with(intervals: Iterable[Interval], bias: float) -> tuple[float, float]:
-    """Return the ends of K_file/K - 1 that all poses bear with K_hat = (1 + b) K_file.
+    """Return the ends of K_file/K - 1 that all poses tolerate with K_hat = (1 + b) K_file.
 
     As in `best_bias`; infinite above where nothing ends it.
     """
@@ -77,7 +77,7 @@ def borne_with(intervals: Iterable[Interval], bias: float) -> tuple[float, float
 
 
 def bias_for(intervals: Iterable[Interval | None], wanted: float) -> float | None:
-    """Smallest underestimate b <= 0 with which all poses bear an overestimate of `wanted`.
+    """Smallest underestimate b <= 0 with which all poses tolerate an overestimate of `wanted`.
 
     1 + b = (1 + u)/(1 + wanted), as in `best_bias`; None where the loop then is not stable with the
     right K_file either, b < l, or is unstable without an error.

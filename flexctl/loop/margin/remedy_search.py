@@ -1,4 +1,4 @@
-"""All remedies of a loop that bears less than is required, side by side."""
+"""All remedies of a loop that tolerates less than is required, side by side."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from flexctl.loop.margin.remedies import bias_for, margin_intervals
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """What makes a loop bear an overestimate `wanted` [-]; None of what does not apply.
+    """What makes a loop tolerate an overestimate `wanted` [-]; None of what does not apply.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def find_remedies(
     progress: Callable[[str], None] | None = None,
     runs: BiasRuns | None = None,
 ) -> Remedies:
-    """Find all remedies by which a loop bears an overestimate of its stiffness.
+    """Find all remedies by which a loop tolerates an overestimate of its stiffness.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The first of many variants of a loop that bears a required overestimate of the stiffness.
+"""The first of many variants of a loop that tolerates a required overestimate of the stiffness.
 
-alpha_upper is not monotone in a gain, a damping or an inertia: bands of values that bear what is
-required may have others between them, as one mode after the other passes the bandwidth. A grid is
-gone through in the order of preference, and the first bracket in which the answer changes is
+alpha_upper is not monotone in a gain, a damping or an inertia: bands of values that tolerate what
+is required may have others between them, as one mode after the other passes the bandwidth. A grid
+is gone through in the order of preference, and the first bracket in which the answer changes is
 refined. A band that lies between two values of the grid is missed; what is found is always true.
 """
 
@@ -24,8 +24,8 @@ Variants = Callable[[float], Iterable[PoseLoop]]
 """Loops of one variant, at all poses it is judged at, made one after the other as they are asked
 for; DesignError where there is no such variant."""
 
-_NO_EDGE = 0.01  # underestimate that a loop bears which is well inside what is stable
-_LEAST = 1e-3  # of the requirement: what bears less is as good as unstable
+_NO_EDGE = 0.01  # underestimate that a loop tolerates which is well inside what is stable
+_LEAST = 1e-3  # of the requirement: what tolerates less is as good as unstable
 _NEXT = 0.05  # of the requirement: a best value is not bettered by less
 _NARROW = 1e-7  # width of the last bracket, in the logarithm or of the larger end
 _HALVINGS = 20
@@ -33,7 +33,7 @@ _HALVINGS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What one variant bears, exactly: the worst of all poses that it is judged at.
+    """What one variant tolerates, exactly: the worst of all poses that it is judged at.
 
     Attributes
     ----------
@@ -62,29 +62,29 @@ class Trial:
     why: str = ""
 
     def bears(self, wanted: float) -> bool:
-        """Whether it bears an overestimate of `wanted`, and is no edge of stability itself.
+        """Whether it tolerates an overestimate of `wanted`, and is no edge of stability itself.
 
-        As much of an underestimate, up to 1 %, is asked of it too: no unstable loop bears either.
+        As much of an underestimate, up to 1 %, is asked of it too: an unstable loop has neither.
         """
         return self.alpha_upper >= wanted and -self.alpha_lower >= min(wanted, _NO_EDGE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requirement:
-    """The most preferable value that bears what is required, with its evidence.
+    """The most preferable value that tolerates what is required, with its evidence.
 
     Attributes
     ----------
     wanted
         Required alpha_upper [-].
     found
-        The answer; None where no value of the grid bears it.
+        The answer; None where no value of the grid tolerates it.
     fails
-        The next more preferable value that was found not to bear it, mostly within 1e-6 of the
+        The next more preferable value that was found not to tolerate it, mostly within 1e-6 of the
         answer; None where the most preferable value of the grid does.
     best
-        The answer, or else the value tried that bears most; None where none bears 0.1 % of what is
-        required. No other value of the grid bears more by over 5 % of what is required.
+        The answer, or else the value tried that tolerates most; None where none tolerates 0.1 % of
+        what is required. No other value of the grid tolerates more by over 5 % of what is required.
     own
         The variant as it is; None where that was not asked for.
     grid
@@ -103,7 +103,7 @@ class Requirement:
 
 
 def judge(value: float, loops: Callable[[], Iterable[PoseLoop]]) -> Trial:
-    """Find what a variant bears at the worst of its poses, exactly."""
+    """Find what a variant tolerates at the worst of its poses, exactly."""
     worst, lower = Trial(value=value, alpha_upper=np.inf), -1.0
     try:
         for pose in loops():
@@ -152,7 +152,7 @@ def first_to_bear(
     wanted
         Required alpha_upper [-], above 0.
     own
-        Value to be judged before, whatever it bears.
+        Value to be judged before, whatever it tolerates.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def first_to_bear(
 
 @dataclass(frozen=True, kw_only=True)
 class _Tried:
-    """The variant that bears most so far, None for none, and how many were judged."""
+    """The variant that tolerates most so far, None for none, and how many were judged."""
 
     best: Trial | None = None
     count: int = 0
@@ -177,7 +177,7 @@ class _Tried:
         return replace(self, count=self.count + count)
 
     def after(self, trial: Trial) -> _Tried:
-        """Count a variant, and keep it if it bears more."""
+        """Count a variant, and keep it if it tolerates more."""
         least = self.best.alpha_upper if self.best else -np.inf
         best = trial if trial.alpha_upper > least else self.best  # NaN is not
         return _Tried(best=best, count=self.count + 1)
@@ -219,7 +219,7 @@ class _Search:
         return judge(value, lambda: self.variants(value))
 
     def _quickly_lost(self, value: float, best: Trial | None) -> bool:
-        """Whether eigenvalues show that it bears neither what is required nor more than best."""
+        """Whether eigenvalues show that it tolerates less than required, and less than best."""
         least, x = best.alpha_upper if best else 0.0, self.wanted
         until = min(least + _NEXT * x if least else _LEAST * x, x)
         return self._excess(value, (until, 0.0), first=True) > 0
@@ -239,7 +239,7 @@ class _Search:
     def _refined(
         self, good: Trial, bad: float | None, tried: _Tried
     ) -> tuple[Trial, float | None, _Tried]:
-        """Narrow the bracket between a value that bears what is required and one that does not."""
+        """Narrow the bracket between a value that tolerates enough and one that does not."""
         if bad is None:
             return good, None, tried
         axis = _Axis(start=good.value, end=bad)

@@ -1,4 +1,4 @@
-"""Independent errors of a closed loop at a pose: which there are, and what they bear."""
+"""Independent errors of a closed loop at a pose: which there are, and what they tolerate."""
 
 from __future__ import annotations
 

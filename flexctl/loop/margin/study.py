@@ -329,6 +329,6 @@ def _where(path: Sequence[PoseMargin], *, payload: bool) -> str:
 
 
 def _worst(path: Sequence[PoseMargin]) -> PoseMargin | None:
-    """Pose that bears the least error in either direction; none if it bears none at all."""
+    """Pose that tolerates the least error in either direction; none if it tolerates none at all."""
     found = [(p.interval.width, p) for p in path if p.interval and not p.interval.marginal]
     return min(found, key=lambda pair: pair[0])[1] if found else None

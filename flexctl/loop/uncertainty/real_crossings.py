@@ -135,7 +135,7 @@ def stable_interval(loop: UncertainLoop) -> StableInterval:
 
 
 def first_unstable(loop: UncertainLoop) -> float:
-    """Smallest t > 0 at which a loop of one error t is unstable; infinite where it bears all.
+    """Smallest t > 0 at which a loop of one error t is unstable; infinite where it tolerates all.
 
     Raises
     ------

@@ -99,7 +99,7 @@ def structured(
     deadline: Deadline = ENDLESS,
     say: Callable[[str], None] = lambda _words: None,
 ) -> Structured:
-    """Bound the errors that a stable loop bears, from below by mu and from above by a search.
+    """Bound the errors that a stable loop tolerates, from below by mu and from above by a search.
 
     With M(s) = D + V (s - A)^-1 U the loop stays stable for |delta_i| < 1/max mu(M(jw)). Bounds of
     mu come from a grid, and from scalings that hold over whole bands of frequencies; the latter

@@ -176,7 +176,7 @@ class _Search:
     deadline: Deadline
 
     def cut(self, delta: Array) -> Array:
-        """Errors (..., p) brought above what their parameters bear."""
+        """Errors (..., p) brought above what their parameters tolerate."""
         return _cut(self.loop, delta)
 
     def improved(self, best: _Best, direction: Array) -> _Best:

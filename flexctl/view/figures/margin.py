@@ -57,7 +57,7 @@ def _drawn(found: Margin, where: str) -> Figure:
 
 
 def _answer(found: Margin, where: str) -> str:
-    """Say which overestimates are borne, and what the lemma says."""
+    """Say which overestimates are tolerated, and what the lemma says."""
     said = [f"{borne_above(found.exact.alpha_upper)} {where}"]
     lost = [pose for pose in found.path if not pose.interval]
     if lost:
@@ -73,7 +73,7 @@ def _answer(found: Margin, where: str) -> str:
 
 
 def plot_along(axes: Axes, found: Margin, where: str) -> None:
-    """Draw what is borne along the motion: between the exact ends, beside the lemma's."""
+    """Draw what is tolerated along the motion: between the exact ends, beside the lemma's."""
     end = found.path[-1].t if found.path else 0.0
     poses = [pose for pose in found.path if pose.interval]
     axes.set_title("Tolerated error of the stiffness along the motion")

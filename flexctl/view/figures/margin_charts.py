@@ -1,4 +1,4 @@
-"""What stiffness error a loop bears over its joint gains, and the pages of both charts."""
+"""What stiffness error a loop tolerates over its joint gains, and the pages of both charts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLOURS = "YlGnBu"
 _LIGHT = 0.72  # of the colours: the darkest leave labels unread
 _HATCH = "////"
 _HATCHED: dict[str, Any] = {"facecolor": "#F7EDEC", "edgecolor": "#D9A9A3", "linewidth": 0.0}
-_ANY, _NONE = "#BFE5D5", "#EFC4BD"  # colours of what bears any error, and of what bears none
+_ANY, _NONE = "#BFE5D5", "#EFC4BD"  # colours where any error is tolerated, and where none is
 _INK = "#1F2933"
 _EDGE, _APART = 0.04, 0.09  # of the axes: where a level is not named, and how near to another name
 _LEAST = 0.15  # of the axes: shorter lines are left to the colour bar
@@ -46,8 +46,9 @@ def plot_gain_chart(canvas: Canvas, chart: GainChart) -> None:
     """Draw alpha_upper [%] over the factors of Gp and Gv; where no loop is stable, hatched.
 
     Dots are the loops computed, crosses those of them that are unstable. Between them it is
-    interpolated; a cell with an unstable corner is hatched as a whole. What bears any error, and
-    what bears none, are regions of one colour that reach half-way to those that bear some.
+    interpolated; a cell with an unstable corner is hatched as a whole. Where
+    any error is tolerated, and where none is, are regions of one colour that reach half-way to
+    those where some is.
     """
     axes = canvas.subplots()
     axes.set_xscale("log")

@@ -1,4 +1,4 @@
-"""What stiffness error a loop bears over the arm's damping, known to the controller and not."""
+"""What stiffness error a loop tolerates over the arm's damping, known to the controller and not."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ def plot_damping_chart(canvas: Canvas, chart: DampingChart) -> None:
     """Draw alpha_upper [%] over the damping ratio [%] of all links, known to the law and unknown.
 
     Ratios at which a loop is unstable without any error of the stiffness are shaded, in one colour
-    of its own where both are. What bears any error is a triangle at the top, what bears none one at
-    the bottom. No damping has no place on the logarithmic axis: the title says what is borne there.
+    of its own where both are. A ratio that tolerates any error is a triangle at the top, one that
+    tolerates none at the bottom. No damping has no place on the logarithmic axis: the title says
+    what is tolerated there.
     """
     axes = canvas.subplots()
     axes.set_xscale("log")
@@ -62,7 +63,7 @@ def plot_damping_chart(canvas: Canvas, chart: DampingChart) -> None:
 def _frame(
     axes: Axes, ratios: Array, curves: list[Array], chart: DampingChart
 ) -> tuple[float, float]:
-    """Set the limits; return the heights [%] of what bears none and of what bears any error."""
+    """Set the limits; return the heights [%] that stand for no error and for any error."""
     values = np.concatenate([*curves, [chart.alpha_star]])
     values = 100 * values[np.isfinite(values) & (values > 0)]
     low, high = (values.min(), values.max()) if len(values) else (1.0, 1.0)

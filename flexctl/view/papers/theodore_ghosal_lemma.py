@@ -175,7 +175,7 @@ def discretisation() -> Claim:
 
 
 def proper_care() -> Claim:
-    """Compare what is borne by gain sets, in modes and elements."""
+    """Compare what is tolerated by gain sets, in modes and elements."""
     star = alpha_star()
     borne = {gains: upper(DAMPING, gains) for gains in (STIFF, GENTLE, None)}
     return Claim(
