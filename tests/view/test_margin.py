@@ -177,8 +177,10 @@ def test_biases_are_run_where_runs_are_asked_for(flexctl):
     found = json.loads(flexctl(*words, "--json").out)
     bias, need = found["remedies"]["bias"], found["remedies"]["bias_for_need_run"]
     served = [run["bias"] for run in bias["run"][1:] if run["serves"]]
+    worst = min(found["exact"]["alpha_upper"], *found["path"]["exact"])
 
-    assert bias["run"][1]["bias"] == bias["bias"]
+    assert bias["smallest"]["bias"] == pytest.approx((1 + worst) / 1.1 - 1, rel=1e-9)
+    assert bias["run"][1]["bias"] == bias["smallest"]["bias"]  # it is tried first
     assert bias["advised"]["bias"] == min(served)
     assert need["bias"] == found["remedies"]["bias_for_need"] < 0
     assert need["serves"] == (need["times"] <= 2) is True
