@@ -15,10 +15,11 @@ from flexctl.loop.linear import (
     LinearLoop,
     damping_ratios,
     judge_poles,
+    linearise_at,
     linearise_loop,
     spectral_abscissa,
 )
-from flexctl.loop.rest import Rest
+from flexctl.loop.rest import Rest, find_rest
 from flexctl.plant import Plant
 
 N_PATH = 21
@@ -78,6 +79,8 @@ class LinearPoses:
 def linear_poses(loop: ClosedLoop) -> LinearPoses:
     """Linearise a loop at the final pose, under its second loop if it has one, and along its path.
 
+    Where the arm falls from the final pose, the loop is linearised where it comes to rest.
+
     Raises
     ------
     ComputationError
@@ -85,9 +88,9 @@ def linear_poses(loop: ClosedLoop) -> LinearPoses:
     """
     reference = loop.controller.reference
     times = np.linspace(0, reference.duration, N_PATH)
-    poses = reference.sample(times)[0].T
+    poses, share = reference.sample(times)[0].T, share_at_end(loop.controller)
     return LinearPoses(
-        final=linearise_loop(loop, reference.final, share_at_end(loop.controller)),
+        final=linearise_at(loop, find_rest(loop, reference.final, share), share),
         times=times,
         path=tuple(_linear_or_none(loop, pose) for pose in poses),
     )
@@ -95,10 +98,9 @@ def linear_poses(loop: ClosedLoop) -> LinearPoses:
 
 def _linear_or_none(loop: ClosedLoop, joints: Array) -> LinearLoop | None:
     try:
-        linear = linearise_loop(loop, joints, 0.0)
+        return linearise_loop(loop, joints, 0.0)
     except ComputationError:
         return None
-    return None if linear.rest and linear.rest.falls else linear
 
 
 def share_at_end(controller: Controller) -> float:

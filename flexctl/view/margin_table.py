@@ -19,6 +19,7 @@ from flexctl.view.bias_words import strays
 from flexctl.view.given_words import given_row
 from flexctl.view.margin_rates import MOST, decay, growth, lost_at
 from flexctl.view.margin_words import (
+    all_grow,
     borne_above,
     borne_below,
     bound_words,
@@ -122,7 +123,8 @@ def _rows(found: Margin, where: str) -> Iterator[tuple[str, str, tuple[str, str,
     if found.given_error:
         yield given_row(found.given_error, where)
     if lost:
-        label = f"unstable without error at {len(lost)} of {len(found.path)} poses"
+        what = "unstable without error" if all_grow(lost) else "no margin"
+        label = f"{what} at {len(lost)} of {len(found.path)} poses"
         yield label, "none", ("", grown(lost[0]), "")
 
 

@@ -1,6 +1,7 @@
 """Where a closed loop rests: against the nonlinear equations, by hand, and at its edges."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
@@ -284,6 +285,37 @@ def test_a_payload_is_judged_at_the_pose_that_tolerates_least_of_it(make):
     assert worst.guaranteed[0].upper == final.guaranteed[0].upper
 
 
+@pytest.mark.parametrize(("load", "rests"), [(0.98, True), (0.95, False)])
+def test_no_margin_is_given_of_where_an_arm_falls_to(make, load, rests):
+    # with 2.25 % less payload than the law knows the equilibrium at UP ends
+    arm = vertical_link(make)
+    case = {"truth_basis": TRUTH, "truth_arm": apply_settings(arm, [f"payload.mass=*{load}"])}
+    if rests:
+        assert find_margin(arm, raised(make), n_path=0, **case).exact.alpha_upper == np.inf
+        return
+    with pytest.raises(NoRestError, match=r"no equilibrium at its reference joint1 = 0\.5236"):
+        find_margin(arm, raised(make), n_path=0, **case)
+    lowered = make["design"]([UP], [-UP], "joint-pd", gains=PD, duration=6.0)
+    path = find_margin(arm, lowered, n_path=2, **case).path
+    assert [(at.interval is None, at.why) for at in path] == [
+        (True, "the loop has no equilibrium at its reference"),
+        (False, ""),
+    ]
+
+
+def test_time_that_poses_leave_unused_is_passed_on(make, monkeypatch):
+    given = []
+
+    def bounded(_study, _pose, *, deadline, **_asked):
+        given.append(deadline.seconds)
+        return SimpleNamespace(found=SimpleNamespace(guaranteed_fraction=1.0))
+
+    monkeypatch.setattr("flexctl.loop.margin.study._Study._bounded", bounded)
+    asked = {"errors": {"payload": 1.0}, "time_limit": 1e4}
+    find_margin(vertical_link(make), raised(make), truth_basis=TRUTH, n_path=3, **asked)
+    np.testing.assert_allclose(given, [5e3, 1e4 / 3, 5e3, 1e4], rtol=0.01)
+
+
 def test_a_plant_with_more_payload_is_the_one_assembled_with_it(make):
     arm = vertical_link(make)
     truth = assemble_plant(arm, TRUTH, interpreted=True)
@@ -361,7 +393,7 @@ def test_the_torque_that_is_named_is_the_largest_of_the_motion(make):
     judged = evaluate(loop)
     level = loop.truth.gravity(loop.truth.straight(np.array([0.0])))[0]
     assert f"joint1 needs {level:.3g} N m, its limit is 9 N m" in judged.failed
-    assert "exceeded from t = " in judged.failed
+    assert "first exceeded at t = " in judged.failed
 
 
 def test_where_an_arm_falls_to_is_no_place_to_judge_it_at(make):

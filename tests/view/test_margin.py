@@ -291,6 +291,8 @@ def test_a_loop_that_is_unstable_without_error_is_refused_by_its_mode(flexctl):
 UNSTABLE = PoseMargin(
     t=0.5, alpha_star=0.3, interval=None, why="law: expected x, got one in which joint1 grows"
 )
+NO_REST = replace(UNSTABLE, why="the loop has no equilibrium at its reference")
+WEAK = replace(UNSTABLE, why="law on 2 modes: margin: the actuators cannot hold the arm")
 ZERO = replace(FLUTTER, alpha=0.0)
 
 
@@ -345,6 +347,16 @@ ZERO = replace(FLUTTER, alpha=0.0)
         (
             {"path": (UNSTABLE,)},
             "Unstable without any error at every pose of the motion, held still",
+        ),
+        (
+            {"path": (pose(0.0, FLUTTER), NO_REST)},
+            "No margin at 1 of 2 poses of the motion, held still: at t = 0.5 s the loop has no "
+            "equilibrium at its reference.",
+        ),
+        (
+            {"path": (WEAK, UNSTABLE)},
+            "No margin at every pose of the motion, held still: at t = 0.5 s the actuators cannot "
+            "hold the arm.",
         ),
     ],
 )
@@ -541,6 +553,7 @@ def test_the_figure_says_in_words_what_is_found(changes, words):
         ({"structured": (independent(worst_case=None),)}, "no physical one found"),
         ({"orders": (HOPELESS,)}, "2 modes unstable"),
         ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 poses none joint1 grows"),
+        ({"path": (NO_REST,)}, "no margin at 1 of 1 poses none the loop has no equilibrium"),
     ],
 )
 def test_the_table_says_what_is_found(changes, words):

@@ -23,7 +23,7 @@ from flexctl.design import (
     lemma_given,
     stiffness_lemma,
 )
-from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.given import judge_given, part_errors
@@ -267,12 +267,13 @@ class _Study:
             found.append(at(judged, t=end, where=where, deadline=deadline))
             left = limit - min(deadline.used, limit / 2)
         if worst:
-            poses = _payload_poses(path) if set(errors) == {"payload"} else [worst]
-            where = _where(path, payload=set(errors) == {"payload"})
+            payload = set(errors) == {"payload"}
+            poses = _payload_poses(path) if payload else [worst]
+            where = _where(path, payload=payload)
             joints = closed.controller.reference.sample(np.array([pose.t for pose in poses]))[0].T
-            bounds = []
-            for pose, q in zip(poses, joints, strict=True):
-                deadline = Deadline.within(left / len(poses))
+            bounds, whole = [], Deadline.within(left)
+            for k, (pose, q) in enumerate(zip(poses, joints, strict=True)):
+                deadline = whole.share(1 / (len(poses) - k))  # what others left unused is passed on
                 bounds.append(at(loop_at(closed, q, 0.0), t=pose.t, where=where, deadline=deadline))
             found.append(min(bounds, key=lambda one: one.found.guaranteed_fraction))
         return tuple(found)
@@ -310,6 +311,8 @@ def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> 
     here = partial(PoseMargin, t=t, alpha_star=alpha_star)
     try:
         return here(interval=loop_at(closed, joints, 0.0).interval)
+    except NoRestError:
+        return here(interval=None, why="the loop has no equilibrium at its reference")
     except DesignError as error:
         return here(interval=None, why=str(error))
 
