@@ -1,6 +1,7 @@
 """The lemma on overestimated stiffness, against eigenvalues, closed forms and limits of meshes."""
 
 import runpy
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,9 @@ HUB, LINE, PAYLOAD = 0.1, 0.54, 0.25  # of the single link: inertia, kg/m at 1 m
 
 @pytest.fixture(scope="module")
 def linear_of(make, plant_of):
-    """linear_of(kind, (basis, order), seed): plant and its linear model."""
+    """linear_of(kind, (basis, order), seed): plant and its linear model, made once."""
 
+    @cache
     def build(kind, basis, seed):
         arm = RANDOM["random_arm"](make["arm"], kind, seed)
         plant = plant_of(arm, *basis)
@@ -42,6 +44,7 @@ def linear_of(make, plant_of):
 def lambda_of(make, plant_of):
     """lambda_of(hub, basis, order): lambda_max of one link with a payload, hub inertia `hub`."""
 
+    @cache
     def build(hub, basis, order, payload=PAYLOAD):
         arm = make["single"](hub=hub).model_copy(update={"payload": RigidBody(mass=payload)})
         return stiffness_lemma(plant_of(arm, basis, order)).lambda_max

@@ -236,6 +236,7 @@ def test_twins_cross_together():
     ("n_s", "n_f"),
     [(1, 2), (2, 2), (2, 4), (4, 6), pytest.param(6, 12, marks=pytest.mark.slow)],
 )
+@pytest.mark.slow_but("*-0", "*-1", "*-2")
 def test_random_loops_cross_where_a_fine_grid_sees_it(n_s, n_f, seed):
     pencil = random_loop(n_s, n_f, seed)
     wanted = grid_crossings(pencil)

@@ -352,6 +352,7 @@ def test_a_step_that_this_run_does_not_reach_the_speed_for_is_accepted(fast_turn
 
 
 @needs_compiler
+@pytest.mark.slow  # takes long
 def test_a_fast_second_loop_limits_the_step(two_link_loop):
     weights = {"joint_error": 300.0, "joint_rate": 0.3, "strain_energy": 1.0, "kinetic_energy": 1.0}
     second = {"weights": weights | {"effort": 1e-8}}

@@ -200,6 +200,7 @@ def test_biases_are_run_where_runs_are_asked_for(flexctl):
         (undamped(), "(3 modes) is not a margin"),
     ],
 )
+@pytest.mark.slow_but("words1-*", "words2-*")
 def test_a_person_reads_how_wrong_the_stiffness_may_be(flexctl, words, said_there):
     heard = flexctl(*words)
 
@@ -208,6 +209,7 @@ def test_a_person_reads_how_wrong_the_stiffness_may_be(flexctl, words, said_ther
 
 
 @pytest.mark.parametrize("words", [of("decoupling"), of("slow-only"), undamped()])
+@pytest.mark.slow_but("words1")
 def test_the_figure_is_drawn(flexctl, tmp_path, words):
     assert flexctl(*words, "--plot", tmp_path / "margin.svg").status == 0
     drawn = (tmp_path / "margin.svg").read_text(encoding="utf-8")
@@ -217,6 +219,7 @@ def test_the_figure_is_drawn(flexctl, tmp_path, words):
 
 
 @pytest.mark.parametrize(("least", "status"), [(0.1, 0), (0.9, 1)])
+@pytest.mark.slow_but("0.9-1")
 def test_a_margin_may_be_required(flexctl, least, status):
     asked = ("--json", "--require", f"exact.alpha_upper>{least}")
     assert flexctl(*of("decoupling"), *asked).status == status
@@ -232,6 +235,7 @@ def test_orders_of_the_design_are_judged_on_the_same_truth(flexctl):
     assert same["alpha_upper"] == pytest.approx(found["exact"]["alpha_upper"], rel=1e-6)
 
 
+@pytest.mark.slow  # takes long
 def test_a_pose_asked_for_is_judged(flexctl):
     found = json.loads(flexctl(*of("decoupling"), "--pose", "joint2=0.5", "--json").out)
 
