@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, NoRestError
+from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.rest import Rest, find_rest
 from flexctl.loop.trajectory import Trajectory
@@ -105,7 +105,7 @@ def other_rest(loop: ClosedLoop, rest: Rest | None, run: Trajectory, share: floa
     end = run.q[:, -1], run.z[:, -1]
     try:
         found = find_rest(loop, loop.controller.reference.final, share, start=end)
-    except NoRestError:
+    except ComputationError:  # or the arm cannot be held at the reference to begin with
         return None
     if rest is None:
         return found

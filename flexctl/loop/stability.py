@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.design import Controller
-from flexctl.errors import ComputationError
+from flexctl.errors import ComputationError, NoRestError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.linear import (
     LinearLoop,
@@ -40,7 +40,8 @@ class Stability:
         Times of the frozen poses [s] and spectral abscissa there [1/s], (N_PATH,); NaN where the
         loop does not rest.
     orders, abscissae
-        Spectral abscissa at the final pose over truth orders.
+        Spectral abscissa at the final pose over truth orders [1/s]; NaN where the loop has no
+        equilibrium at its reference on that truth.
     settles_at_order
         First of `orders` from which on the verdict stays and the abscissa moves less than 1 %.
     """
@@ -118,13 +119,7 @@ def path_rests(poses: LinearPoses | None) -> tuple[Array, list[Rest]]:
 
 
 def judge_stability(loop: ClosedLoop, poses: LinearPoses, others: Sequence[Plant]) -> Stability:
-    """Judge the linear loops of `linear_poses`, and those on the other truth plants.
-
-    Raises
-    ------
-    ComputationError
-        When the loop has no equilibrium on one of the other truth plants.
-    """
+    """Judge the linear loops of `linear_poses`, and those on the other truth plants."""
     final, rates = poses.final, [p and spectral_abscissa(p.poles) for p in poses.path]
     steps = [_at_order(loop.controller, plant) for plant in others]
     own = (loop.truth.basis.order, spectral_abscissa(final.poles), judge_poles(final.poles))
@@ -140,13 +135,19 @@ def judge_stability(loop: ClosedLoop, poses: LinearPoses, others: Sequence[Plant
     )
 
 
-def _at_order(controller: Controller, plant: Plant) -> tuple[int, float, bool | str]:
-    loop = close_around(controller, plant)
-    poles = linearise_loop(loop, controller.reference.final, share_at_end(controller)).poles
-    return plant.basis.order, spectral_abscissa(poles), judge_poles(poles)
+_Step = tuple[int, float, bool | str]  # order, spectral abscissa, whether it is stable there
 
 
-def _settles(ladder: Sequence[tuple[int, float, bool | str]]) -> int | None:
+def _at_order(controller: Controller, plant: Plant) -> _Step:
+    loop, order = close_around(controller, plant), plant.basis.order
+    try:
+        poles = linearise_loop(loop, controller.reference.final, share_at_end(controller)).poles
+    except NoRestError:
+        return order, np.nan, "no equilibrium"
+    return order, spectral_abscissa(poles), judge_poles(poles)
+
+
+def _settles(ladder: Sequence[_Step]) -> int | None:
     """First order from which on nothing changes; None when even the last two differ."""
     last = ladder[-1]
     settled = None

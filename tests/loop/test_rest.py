@@ -21,6 +21,7 @@ from flexctl.loop.resting import describe_rest, why_not_held
 from flexctl.loop.tracking import Variation, over, rests_until
 from flexctl.loop.tracking.sources import loop_matrix
 from flexctl.loop.uncertainty.deadline import Deadline
+from flexctl.loop.warnings_in_words import unstable_orders, warnings_of
 from flexctl.plant import assemble_plant
 
 DOWN = (0.0, -9.81, 0.0)
@@ -301,6 +302,27 @@ def test_no_margin_is_given_of_where_an_arm_falls_to(make, load, rests):
         (True, "the loop has no equilibrium at its reference"),
         (False, ""),
     ]
+
+
+def test_a_finer_truth_without_an_equilibrium_costs_no_verdict_and_no_recommendation(make):
+    # as if the finer meshes were of an arm with 5 % less payload, of which the loop falls
+    arm = vertical_link(make)
+    loop, light = loop_of(arm, raised(make)), apply_settings(arm, ["payload.mass=*0.95"])
+    finer = [
+        assemble_plant(light, BasisChoice(kind="elements", order=n), interpreted=True)
+        for n in (3, 4)
+    ]
+    found = evaluate(loop, finer)
+
+    assert (found.not_computed, found.failed) == ({}, None)
+    assert found.stability.stable is True
+    assert found.stability.orders == (2, 3, 4)
+    np.testing.assert_array_equal(np.isnan(found.stability.abscissae), [False, True, True])
+    assert found.stability.settles_at_order == 3
+    assert found.to_json()["spillover"]["spectral_abscissa"][1:] == [None, None]
+    assert unstable_orders(found) == [3, 4]
+    warning = "no equilibrium at its reference on a truth of 3 and 4 elements"
+    assert warning in warnings_of(found)
 
 
 def test_time_that_poses_leave_unused_is_passed_on(make, monkeypatch):

@@ -495,6 +495,14 @@ def test_a_deadline_shares_what_is_left(left):
     assert not Deadline().share(0.1).passed
 
 
+def test_a_limit_that_was_reached_is_the_one_that_was_given_beside_its_part():
+    whole = Deadline.within(20.0)
+    assert whole.reached == "the time limit of 20 s was reached"
+    part = Deadline(begun=1.0, ends=1.5, whole=20.0)
+    assert part.reached == "the time limit of 20 s was reached (0.5 s of it for this part)"
+    assert part.share(0.1).whole == 20.0
+
+
 def test_nothing_is_guaranteed_where_errors_move_an_undamped_motion():
     # x'' + (1 + d1) x = 0 stays on the axis, and d2 drives it off; round-off lifts it a little
     loop = uncertain([[0, 1], [-1, 1e-13]], [[0, 0], [-1, -1]], [[1, 0], [0, 1]], (1, 1))

@@ -168,10 +168,7 @@ def _nearest(
 
 
 def _late(deadline: Deadline) -> str:
-    return (
-        f"the time limit of {deadline.seconds:.3g} s was reached before the loop was followed "
-        "along each single error"
-    )
+    return f"{deadline.reached} before the loop was followed along each single error"
 
 
 def _note(tried: int, *, stopped: bool) -> str:
