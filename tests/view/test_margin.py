@@ -151,6 +151,7 @@ def tabled(found):
 
 def words_drawn(found):
     figure = plot_margin(found, "at the final pose")
+    figure.set_layout_engine("none")  # words only, wherever they stand
     figure.draw_without_rendering()
     return " ".join(text.get_text() for text in figure.findobj(Text))
 
