@@ -19,6 +19,7 @@ ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may lea
 _LARGE = 1e6
 _AT_THE_END = 1.02  # of a guaranteed range: a worst case there is what ends it
 _FEW = 3  # errors of a worst case that a sentence names
+_NO_ERROR = 1e-9  # round-off of a search
 _GROWS = "got one in which "  # of a refusal, before what grows
 _LESS = 0.98  # of another margin: the difference is worth a word
 
@@ -168,10 +169,16 @@ def _nearest(at: StructuredAt) -> str:
     """Name the nearest errors that were found to be too large."""
     if at.found.worst_case is None:
         return ""
-    errors = sorted(at.worst_errors.items(), key=lambda error: -abs(error[1]))
-    shown = [f"{in_words(name)} {100 * error:+.3g} %" for name, error in errors[:_FEW] if error]
+    errors = largest_errors(at)
+    shown = [f"{in_words(name)} {100 * error:+.3g} %" for name, error in errors[:_FEW]]
     more = ["and others"] if len(errors) > _FEW else []
     return f"; too large is {', '.join([*shown, *more])}"
+
+
+def largest_errors(at: StructuredAt) -> list[tuple[str, float]]:
+    """Errors of a worst case by name, the largest first, without those that are zero."""
+    errors = sorted(at.worst_errors.items(), key=lambda error: -abs(error[1]))
+    return [(name, error) for name, error in errors if abs(error) > _NO_ERROR]
 
 
 def _no_stiffness(found: Margin) -> bool:
