@@ -72,6 +72,7 @@ def test_tips_deflect_more_with_flexible_joints_only_below_five_newton_metres(ba
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.01])
+@pytest.mark.slow  # takes long
 def test_at_the_stiffness_of_the_paper_both_tips_deflect_less(bang_bang, damping):
     (point,) = bang_bang.sweep(damping, [bang_bang.PAPER])
 
@@ -202,6 +203,7 @@ def test_the_step_decides_and_not_the_solver(stability, verdict):
 
 
 @pytest.mark.parametrize(("precision", "factor"), [("double", 30), ("single", 100)])
+@pytest.mark.slow  # takes long
 def test_recursion_errs_orders_less_over_eight_links(verdict, precision, factor):
     error = verdict["error"]
 

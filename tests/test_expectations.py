@@ -62,7 +62,7 @@ def test_a_model_gives_the_figures_that_its_file_expects(model, figure):
 
 
 @pytest.mark.parametrize(("design", "figure"), design_figures())
-@pytest.mark.slow_but("subudhi-morris-too-fast-*", "mohan-saha-*")
+@pytest.mark.slow_but("mohan-saha-*")
 def test_a_design_gives_the_figures_that_its_file_expects(design, figure):
     expected = load_design(design).expect[figure]
 

@@ -177,6 +177,7 @@ def inertia_of_the_link(payload=PAYLOAD):
 @pytest.mark.parametrize("payload", [0.0, PAYLOAD])
 @pytest.mark.parametrize("hub", [0.0, 1e-3, HUB, 10.0])
 @pytest.mark.parametrize("order", [4, 7, 12])
+@pytest.mark.slow_but("4-*")
 def test_of_elements_lambda_is_that_of_a_hub_heavier_by_what_the_first_cannot_follow(
     lambda_of, hub, order, payload
 ):

@@ -91,6 +91,7 @@ def nearest(poles, frequencies):
 
 
 @pytest.mark.parametrize(("kind", "basis", "seed"), ARMS)
+@pytest.mark.slow_but("planar-*", "sliding-basis8-*", "rotors-basis12-*")
 def test_h_is_that_of_the_lemma_or_the_torques_that_hold_the_drives(linear_of, kind, basis, seed):
     plant, linear = linear_of(kind, basis, seed)
     found, mass = (

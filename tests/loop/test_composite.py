@@ -281,6 +281,7 @@ def test_slow_control_on_link_angles_needs_damping(angle, damping, stable, order
 
 
 @pytest.mark.parametrize("kind", ["modes", "elements"])
+@pytest.mark.slow_but("modes")
 def test_a_scheduled_law_runs_in_compiled_code(kind):
     arm = arm_of("subudhi-morris")
     controller = design_controller(arm, design_of(arm, fast=weights(schedule=5)))

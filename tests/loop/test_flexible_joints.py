@@ -69,7 +69,7 @@ INTEGRATORS = {
         for n in INTEGRATORS
     ],
 )
-@pytest.mark.slow_but("midpoint", "adams")
+@pytest.mark.slow  # takes long
 def test_all_integrators_give_the_same_run(loop, exact, name):
     error, how = INTEGRATORS[name]
     run = simulate(loop, times=exact.t, integrator=name, **how)

@@ -279,6 +279,7 @@ def arm_by_its_tips(damping, n, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("damping", [1e-2, 1e-5])
+@pytest.mark.slow_but("*-0")
 def test_lightly_damped_arms_lose_and_regain_stability_where_a_grid_sees_it(damping, seed):
     pencil = arm_by_its_tips(damping, n=5, seed=seed)
     wanted = grid_crossings(pencil, 1e-6, 1e6, 4001)

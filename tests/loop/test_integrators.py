@@ -338,6 +338,7 @@ def fast_turn():
 
 
 @needs_compiler
+@pytest.mark.slow  # takes long
 def test_the_offered_step_is_stable_where_the_arm_turns_fast(fast_turn):
     step = offered_step(fast_turn)
     assert simulate(fast_turn, integrator="rk4", step=step).energy.imbalance < 1e-6

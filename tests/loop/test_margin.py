@@ -269,6 +269,7 @@ def undamped(make, kind, seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow_but("planar", "rotors")
 def test_without_damping_the_margin_is_zero(make, kind):
     arm, design, basis, _pose = undamped(make, kind, 0)
     found = find_margin(arm, design, truth_basis=basis, n_path=0).exact

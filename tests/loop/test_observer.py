@@ -306,6 +306,7 @@ def test_nor_where_torques_are_limited(make):
     np.testing.assert_allclose(runs[0].q, runs[1].q, atol=1e-7)
 
 
+@pytest.mark.slow  # takes long
 def test_an_integral_of_measured_positions_leaves_no_error(make):
     gains = {"Gp": [120.0], "Gv": [26.0], "Gi": [200.0]}
     tables = observing(gains=gains, loop={"measures": ALL, "duration": 7.0})

@@ -139,6 +139,7 @@ def test_bounds_enclose_the_margin_over_a_grid_of_directions(seed):
 
 
 @pytest.mark.parametrize(("seed", "sizes"), [(11, (1, 1, 1)), (12, (2, 1)), (13, (1, 1, 2))])
+@pytest.mark.slow_but("11-*")
 def test_no_sample_lies_between_the_fraction_and_zero_nor_below_the_worst_case(seed, sizes):
     loop = random_loop(seed, sizes=sizes)
     found = structured(loop)

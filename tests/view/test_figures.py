@@ -103,6 +103,7 @@ def thick_lines(comparison):
     return {line.get_label(): line for line in axes.lines if line.get_label() in names}
 
 
+@pytest.mark.slow  # takes long
 def test_the_thick_tip_error_begins_at_the_residual_of_the_table(sagging):
     lines = thick_lines(sagging)
 
