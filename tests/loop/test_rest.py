@@ -276,6 +276,17 @@ def test_payload_errors_are_guaranteed_only_as_far_as_the_equilibrium_was_follow
     assert cut.found.worst_case is None
 
 
+def test_errors_are_followed_no_farther_than_they_are_asked_for(make):
+    loop = Case(arm=vertical_link(make), design=raised(make), truth_basis=TRUTH).close()
+    asked = {"t": 6.0, "where": "the final pose"}
+    near, far = (
+        bound_errors(loop, np.array([UP]), 0.0, {"payload": 1.0}, **asked, reach=reach)
+        for reach in (0.02, 0.03)
+    )
+    assert (near.guaranteed[0].upper, near.ends, near.found.worst_case) == (0.02, "", None)
+    assert (far.guaranteed[0].upper, far.ends) == (pytest.approx(0.0224915, abs=2e-7), "fold")
+
+
 def test_a_payload_is_judged_at_the_pose_that_tolerates_least_of_it(make):
     found = find_margin(
         vertical_link(make), raised(make), truth_basis=TRUTH, n_path=3, errors={"payload": 1.0}
@@ -326,16 +337,21 @@ def test_a_finer_truth_without_an_equilibrium_costs_no_verdict_and_no_recommenda
 
 
 def test_time_that_poses_leave_unused_is_passed_on(make, monkeypatch):
-    given = []
+    given, whole, reaches = [], [], []
 
-    def bounded(_study, _pose, *, deadline, **_asked):
+    def bounded(_study, _pose, *, deadline, reach=np.inf, **_asked):
         given.append(deadline.seconds)
-        return SimpleNamespace(found=SimpleNamespace(guaranteed_fraction=1.0))
+        whole.append(deadline.whole)
+        reaches.append(reach)
+        fraction = {0: 5.0, 1: 0.4, 2: 0.3, 3: 0.3}[len(reaches) - 1]
+        return SimpleNamespace(found=SimpleNamespace(guaranteed_fraction=fraction))
 
     monkeypatch.setattr("flexctl.loop.margin.study._Study._bounded", bounded)
     asked = {"errors": {"payload": 1.0}, "time_limit": 1e4}
     find_margin(vertical_link(make), raised(make), truth_basis=TRUTH, n_path=3, **asked)
     np.testing.assert_allclose(given, [5e3, 1e4 / 3, 5e3, 1e4], rtol=0.01)
+    assert whole == [1e4] * 4
+    assert reaches == [np.inf, np.inf, 0.4, 0.3]  # none is followed beyond the least one so far
 
 
 def test_a_plant_with_more_payload_is_the_one_assembled_with_it(make):
