@@ -16,7 +16,7 @@ from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.families import payload_family
 from flexctl.loop.margin.structured_errors import bound_errors
-from flexctl.loop.rest import _shrinks, _Solver, follow_rest, keep_still
+from flexctl.loop.rest import _contract, _fall, _shrinks, _Solver, follow_rest, keep_still
 from flexctl.loop.resting import describe_rest, why_not_held
 from flexctl.loop.tracking import Variation, over, rests_until
 from flexctl.loop.tracking.sources import loop_matrix
@@ -44,7 +44,7 @@ TRUTH = BasisChoice(kind="elements", order=2)
 
 def test_slopes_in_any_units_are_solved():
     rng = np.random.default_rng(3)
-    units, others = (np.diag(10.0 ** rng.uniform(-6, 6, 5)) for _ in range(2))
+    units, others = (np.diag(10.0 ** rng.uniform(-9, 9, 5)) for _ in range(2))
     J, x = units @ rng.normal(size=(5, 5)) @ others, rng.normal(size=5) / np.diag(others)
     np.testing.assert_allclose(_Solver(J)(J @ x), x, rtol=1e-9)
 
@@ -57,7 +57,43 @@ def test_a_neutral_direction_needs_no_force_and_gives_way_to_none(stiff):
     np.testing.assert_allclose(x, [0.35 / stiff, 0.35 / stiff, 0.0], atol=1e-12)
     assert _Solver(J)(np.array([0.7, 0.6, 0.0])) is None
     uneven = np.array([[1.0, 1e3], [2.0, 2e3]])
-    np.testing.assert_allclose(uneven @ _Solver(uneven)(np.array([5.0, 10.0])), [5.0, 10.0])
+    for force in (np.array([5.0, 10.0]), np.array([-5.0, -10.0])):
+        np.testing.assert_allclose(uneven @ _Solver(uneven)(force), force)
+
+
+class Forces:
+    """A balance of n coordinates without a law, of given forces and slopes."""
+
+    def __init__(self, left, slopes, n=1):
+        self.loop = SimpleNamespace(truth=SimpleNamespace(n=n, mass_matrix=lambda _q: np.eye(n)))
+        self.left, self.slopes = left, slopes
+
+    def unstable(self, X):
+        return np.linalg.eigvalsh(self.slopes(X)).min() < 0
+
+
+@pytest.mark.parametrize(("noise", "arrives"), [(1e-10, True), (1e-5, False)])
+def test_a_step_that_no_longer_shrinks_has_arrived_if_it_is_round_off(noise, arrives):
+    sign = iter([1.0, -1.0] * 50)
+    balance = Forces(lambda X: X - 1 + noise * next(sign), lambda _X: np.eye(1))
+    found = _contract(balance, np.array([0.9]), np.zeros(1))
+    assert (found is not None) == arrives
+    assert found is None or found[0] == pytest.approx(1.0, abs=3 * noise)
+
+
+@pytest.mark.parametrize("begin", [1e-3, -1e-3])
+def test_a_fall_from_a_maximum_goes_down_its_own_side_in_short_steps(begin):
+    # potential cos(q) of a pendulum upside down beside a stiff spring: the nearest valley is at pi
+    visited = []
+
+    def left(X):
+        visited.append(X[0])
+        return np.array([-np.sin(X[0]), 1e3 * X[1]])
+
+    balance = Forces(left, lambda X: np.diag([-np.cos(X[0]), 1e3]), n=2)
+    found = _fall(balance, np.array([begin, 0.1]))
+    np.testing.assert_allclose(found, [np.copysign(np.pi, begin), 0.0], atol=1e-9)
+    assert np.abs(np.diff(visited)).max() <= 0.2
 
 
 def test_a_step_that_leaves_more_than_a_quarter_does_not_contract():
