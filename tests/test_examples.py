@@ -59,6 +59,7 @@ def bang_bang():
 
 @pytest.mark.parametrize("damping", [0.0, 0.01])
 @pytest.mark.parametrize("joints", ["flexible", "rigid"])
+@pytest.mark.slow  # takes long
 def test_the_energy_account_of_the_bang_bang_runs_closes(bang_bang, joints, damping):
     flexible, rigid = bang_bang.figures(damping)
 
@@ -71,6 +72,7 @@ def test_tips_deflect_more_with_flexible_joints_only_below_five_newton_metres(ba
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.01])
+@pytest.mark.slow  # takes long
 def test_at_the_stiffness_of_the_paper_both_tips_deflect_less(bang_bang, damping):
     (point,) = bang_bang.sweep(damping, [bang_bang.PAPER])
 
@@ -153,6 +155,7 @@ def test_the_rows_of_jain_and_rodriguez_meet_between_seven_and_eight_modes(compl
 
 @pytest.mark.parametrize("part", ["recursion", "terms"])
 @pytest.mark.parametrize("spatial", [False, True], ids=["planar", "spatial"])
+@pytest.mark.slow  # takes long
 def test_operations_grow_as_the_polynomial_that_the_example_takes(complexity, part, spatial):
     n = 6 if spatial else 9
 
@@ -190,6 +193,7 @@ def test_in_double_precision_both_solvers_give_the_same_motion(verdict):
     )
 
 
+@pytest.mark.slow  # takes long
 def test_the_step_decides_and_not_the_solver(stability, verdict):
     stable, unstable = stability.STEPS[:2]
     assert stable < stability.stability_limit() < unstable
@@ -199,6 +203,7 @@ def test_the_step_decides_and_not_the_solver(stability, verdict):
 
 
 @pytest.mark.parametrize(("precision", "factor"), [("double", 30), ("single", 100)])
+@pytest.mark.slow  # takes long
 def test_recursion_errs_orders_less_over_eight_links(verdict, precision, factor):
     error = verdict["error"]
 
@@ -235,18 +240,23 @@ def test_both_solvers_solve_the_same_equations_up_to_the_rounding_of_constants(v
     assert verdict["error"]["constants", "double"] < 1e-12
 
 
-def test_the_lines_of_the_readme_are_those_of_the_example_which_prints_its_verdict(capsys):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    lines = re.search(r"```python\n(.*?)```", readme, re.DOTALL).group(1)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_lines_of_the_readme_are_those_of_an_example():
+    lines = re.search(r"```python\n(.*?)```", README, re.DOTALL).group(1)
     code = [line.partition("#")[0].strip() for line in lines.splitlines()]
     script = (ROOT / "examples" / "compare_gains.py").read_text(encoding="utf-8")
+    assert [line for line in code if line not in script] == []
 
+
+@pytest.mark.slow  # three designs on the RRP arm, compiled anew
+def test_the_example_of_the_readme_prints_the_verdict_that_it_quotes(capsys):
     settled = example("compare_gains").main()
 
     printed = capsys.readouterr().out.split()
-    quoted = re.search(r"    (Recommended: rrp-stiff.*?)\n\n", readme, re.DOTALL).group(1).split()
+    quoted = re.search(r"    (Recommended: rrp-stiff.*?)\n\n", README, re.DOTALL).group(1).split()
     assert 0.1 < settled < 0.2
-    assert [line for line in code if line not in script] == []
     assert printed == quoted
 
 

@@ -1,7 +1,9 @@
 """Every [expect] figure of the catalogue comes out of the command that a user would type."""
 
 import json
+from contextlib import redirect_stdout
 from functools import cache
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -37,6 +39,14 @@ def judged(name):
     return comparison.to_json()["evaluations"][0]
 
 
+@cache
+def inspected(model, *args):
+    """What `flexctl inspect` answers of a model."""
+    with redirect_stdout(StringIO()) as said:
+        assert cli.run(["inspect", model, "--json", *args]) == 0
+    return json.loads(said.getvalue())
+
+
 def at(table, path):
     for key in path.split("."):
         table = table[int(key)] if isinstance(table, list) else table[key]
@@ -44,15 +54,15 @@ def at(table, path):
 
 
 @pytest.mark.parametrize(("model", "figure"), model_figures())
-def test_a_model_gives_the_figures_that_its_file_expects(model, figure, capsys):
+def test_a_model_gives_the_figures_that_its_file_expects(model, figure):
     expected = load_model(model).expect[figure]
-    assert cli.run(["inspect", model, "--json", *expected.args]) == 0
-    found = at(json.loads(capsys.readouterr().out), expected.key)
+    found = at(inspected(model, *expected.args), expected.key)
 
     assert found[: len(expected.value)] == pytest.approx(expected.value, rel=expected.rtol)
 
 
 @pytest.mark.parametrize(("design", "figure"), design_figures())
+@pytest.mark.slow_but("mohan-saha-*")
 def test_a_design_gives_the_figures_that_its_file_expects(design, figure):
     expected = load_design(design).expect[figure]
 

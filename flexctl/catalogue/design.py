@@ -267,7 +267,7 @@ class Design(FileRecord):
             expected = "no such key, as method is composite"
             raise RefusalError("gains.Gi", expected=expected, got=self.gains.Gi)
         elif self.fast_loop and self.fast_loop.schedule and not self.reference.straight:
-            expected = "no such key, as the reference is not one straight way in joint space"
+            expected = "no such key, as the reference is no straight line in joint space"
             raise RefusalError("fast_loop.schedule", expected=expected, got=self.fast_loop.schedule)
 
     def _check_second_loop(self, second: SecondLoop) -> None:

@@ -146,11 +146,10 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     if unheld:
         return found.evaluation(rest=resting, failed=unheld)
     leaves = resting is not None and resting.falls  # where it falls to is no place to judge
-    stability = (
-        found.get("spillover", lambda: judge_stability(loop, poses, others))
-        if poses and not leaves
-        else None
-    )
+    stability = None
+    if poses and not leaves:
+        ladder = found.get("spillover", lambda: judge_stability(loop, poses, others))
+        stability = ladder or (judge_stability(loop, poses, ()) if others else None)
     try:
         trajectory = simulate(loop, times=_sample_times(loop), tolerance=TOLERANCE)
     except RunError as error:

@@ -11,7 +11,7 @@ import scipy.linalg
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.rest import Rest, find_rest, law_slopes, measured_slopes
+from flexctl.loop.rest import Rest, law_slopes, measured_slopes, rest_at_reference
 from flexctl.plant import LinearPlant, linear_model
 
 _VANISHED = 1e-12  # multipliers of a sampled loop below this are delays running empty
@@ -195,12 +195,10 @@ def linearise_loop(
 
     Raises
     ------
-    NoRestError
-        When the loop does not rest anywhere near its reference.
-    ComputationError
-        When the arm has no equilibrium with its joints held at the reference.
+    NoRestError, ComputationError
+        As `rest_at_reference`.
     """
-    return linearise_at(loop, find_rest(loop, joints, share, errors), share, errors)
+    return linearise_at(loop, rest_at_reference(loop, joints, share, errors), share, errors)
 
 
 def linearise_at(

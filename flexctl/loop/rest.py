@@ -209,6 +209,27 @@ def find_rest(
     return Rest(desired=joints, q=X[:n], z=X[n:], tau=tau, reference=q0, falls=falls)
 
 
+def rest_at_reference(
+    loop: ClosedLoop, joints: Array, share: float, errors: Array | None = None
+) -> Rest:
+    """Find where a closed loop rests at its reference: see `find_rest`.
+
+    Raises
+    ------
+    NoRestError
+        When no equilibrium belongs to the reference, though the arm may come to rest elsewhere.
+    ComputationError
+        When the arm has no equilibrium with its joints held at the reference.
+    """
+    rest = find_rest(loop, joints, share, errors)
+    if rest.falls:
+        raise NoRestError(
+            f"{loop.controller.design.name}: the loop has no equilibrium at its reference "
+            f"{_words(loop, joints)}: the arm leaves it"
+        )
+    return rest
+
+
 def follow_rest(
     loop: ClosedLoop, rest: Rest, share: float, errors: Array | None, start: tuple[Array, Array]
 ) -> Rest | None:

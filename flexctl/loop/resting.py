@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, NoRestError
+from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.rest import Rest, find_rest
 from flexctl.loop.trajectory import Trajectory
@@ -105,7 +105,7 @@ def other_rest(loop: ClosedLoop, rest: Rest | None, run: Trajectory, share: floa
     end = run.q[:, -1], run.z[:, -1]
     try:
         found = find_rest(loop, loop.controller.reference.final, share, start=end)
-    except NoRestError:
+    except ComputationError:  # or the arm cannot be held at the reference to begin with
         return None
     if rest is None:
         return found
@@ -127,7 +127,7 @@ def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequen
     if not beyond:
         return ""
     t, torque = max(beyond, key=lambda pair: float(np.max(np.abs(pair[1]) / limit)))
-    first = f"; it is exceeded from t = {beyond[0][0]:.3g} s on" if beyond[0][0] < t else ""
+    first = f"; a limit is first exceeded at t = {beyond[0][0]:.3g} s" if beyond[0][0] < t else ""
     return too_weak(loop, torque, f"at its pose at t = {t:.3g} s of the motion") + first
 
 

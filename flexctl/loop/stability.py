@@ -9,16 +9,17 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.design import Controller
-from flexctl.errors import ComputationError
+from flexctl.errors import ComputationError, NoRestError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.linear import (
     LinearLoop,
     damping_ratios,
     judge_poles,
+    linearise_at,
     linearise_loop,
     spectral_abscissa,
 )
-from flexctl.loop.rest import Rest
+from flexctl.loop.rest import Rest, find_rest
 from flexctl.plant import Plant
 
 N_PATH = 21
@@ -39,7 +40,8 @@ class Stability:
         Times of the frozen poses [s] and spectral abscissa there [1/s], (N_PATH,); NaN where the
         loop does not rest.
     orders, abscissae
-        Spectral abscissa at the final pose over truth orders.
+        Spectral abscissa at the final pose over truth orders [1/s]; NaN where the loop has no
+        equilibrium at its reference on that truth.
     settles_at_order
         First of `orders` from which on the verdict stays and the abscissa moves less than 1 %.
     """
@@ -78,6 +80,8 @@ class LinearPoses:
 def linear_poses(loop: ClosedLoop) -> LinearPoses:
     """Linearise a loop at the final pose, under its second loop if it has one, and along its path.
 
+    Where the arm falls from the final pose, the loop is linearised where it comes to rest.
+
     Raises
     ------
     ComputationError
@@ -85,9 +89,9 @@ def linear_poses(loop: ClosedLoop) -> LinearPoses:
     """
     reference = loop.controller.reference
     times = np.linspace(0, reference.duration, N_PATH)
-    poses = reference.sample(times)[0].T
+    poses, share = reference.sample(times)[0].T, share_at_end(loop.controller)
     return LinearPoses(
-        final=linearise_loop(loop, reference.final, share_at_end(loop.controller)),
+        final=linearise_at(loop, find_rest(loop, reference.final, share), share),
         times=times,
         path=tuple(_linear_or_none(loop, pose) for pose in poses),
     )
@@ -95,10 +99,9 @@ def linear_poses(loop: ClosedLoop) -> LinearPoses:
 
 def _linear_or_none(loop: ClosedLoop, joints: Array) -> LinearLoop | None:
     try:
-        linear = linearise_loop(loop, joints, 0.0)
+        return linearise_loop(loop, joints, 0.0)
     except ComputationError:
         return None
-    return None if linear.rest and linear.rest.falls else linear
 
 
 def share_at_end(controller: Controller) -> float:
@@ -116,13 +119,7 @@ def path_rests(poses: LinearPoses | None) -> tuple[Array, list[Rest]]:
 
 
 def judge_stability(loop: ClosedLoop, poses: LinearPoses, others: Sequence[Plant]) -> Stability:
-    """Judge the linear loops of `linear_poses`, and those on the other truth plants.
-
-    Raises
-    ------
-    ComputationError
-        When the loop has no equilibrium on one of the other truth plants.
-    """
+    """Judge the linear loops of `linear_poses`, and those on the other truth plants."""
     final, rates = poses.final, [p and spectral_abscissa(p.poles) for p in poses.path]
     steps = [_at_order(loop.controller, plant) for plant in others]
     own = (loop.truth.basis.order, spectral_abscissa(final.poles), judge_poles(final.poles))
@@ -138,13 +135,19 @@ def judge_stability(loop: ClosedLoop, poses: LinearPoses, others: Sequence[Plant
     )
 
 
-def _at_order(controller: Controller, plant: Plant) -> tuple[int, float, bool | str]:
-    loop = close_around(controller, plant)
-    poles = linearise_loop(loop, controller.reference.final, share_at_end(controller)).poles
-    return plant.basis.order, spectral_abscissa(poles), judge_poles(poles)
+_Step = tuple[int, float, bool | str]  # order, spectral abscissa, whether it is stable there
 
 
-def _settles(ladder: Sequence[tuple[int, float, bool | str]]) -> int | None:
+def _at_order(controller: Controller, plant: Plant) -> _Step:
+    loop, order = close_around(controller, plant), plant.basis.order
+    try:
+        poles = linearise_loop(loop, controller.reference.final, share_at_end(controller)).poles
+    except NoRestError:
+        return order, np.nan, "no equilibrium"
+    return order, spectral_abscissa(poles), judge_poles(poles)
+
+
+def _settles(ladder: Sequence[_Step]) -> int | None:
     """First order from which on nothing changes; None when even the last two differ."""
     last = ladder[-1]
     settled = None

@@ -56,7 +56,7 @@ def _best(ranked: Sequence[Evaluation]) -> list[str]:
     elif best.residual.settling_time is None:
         first = (
             f"No design settles in its run. The best is {best.name}: {_error(best)} and still "
-            f"{length(best.residual.tip_error_end)} in the last tenth of its run after it"
+            f"{length(best.residual.tip_error_end)} in the last tenth of the time after it"
             f"{_creeps(best)}{_but(best)}."
         )
     else:
@@ -80,7 +80,7 @@ def _error(e: Evaluation) -> str:
 
 
 def _creeps(e: Evaluation) -> str:
-    """Name the time constant of the slowest eigenvalue where a run is too short for it."""
+    """Name the decay rate of the slowest eigenvalue, as the run may be too short for it."""
     rate = -e.stability.spectral_abscissa if e.stability else 0.0
     return f" (its slowest eigenvalue decays at {rate:.3g} 1/s)" if rate > 0 else ""
 

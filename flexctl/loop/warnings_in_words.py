@@ -88,16 +88,27 @@ def _unstable_along(s: Stability) -> list[str]:
 
 
 def unstable_orders(e: Evaluation) -> list[int]:
-    """Finer orders of the truth plant on which a design is unstable at the final pose."""
+    """Finer orders of the truth plant on which a design is unstable or has no equilibrium."""
+    return [order for order, rate in _finer(e) if not rate <= 0]  # NaN: it has none
+
+
+def _finer(e: Evaluation) -> list[tuple[int, float]]:
+    """Orders of the truth plant above the one it is judged on, and spectral abscissae there."""
     if e.stability is None:
         return []
     ladder = zip(e.stability.orders, e.stability.abscissae, strict=True)
-    return [order for order, rate in ladder if rate > 0 and order > e.truth["order"]]
+    return [(order, rate) for order, rate in ladder if order > e.truth["order"]]
 
 
 def _spills_over(e: Evaluation) -> list[str]:
-    finer = [str(order) for order in unstable_orders(e)]
-    return [f"spillover: unstable on a truth of {listed(finer)} {e.truth['kind']}"] if finer else []
+    unstable = [str(order) for order, rate in _finer(e) if rate > 0]
+    lost = [str(order) for order, rate in _finer(e) if np.isnan(rate)]
+    kind, words = e.truth["kind"], []
+    if unstable:
+        words.append(f"spillover: unstable on a truth of {listed(unstable)} {kind}")
+    if lost:
+        words.append(f"no equilibrium at its reference on a truth of {listed(lost)} {kind}")
+    return words
 
 
 def _thin_margins(e: Evaluation) -> list[str]:

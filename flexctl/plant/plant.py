@@ -198,9 +198,24 @@ class Plant:
     def _any_payload(self) -> Plant:
         return replace(self, parameters=("payload.mass", "payload.inertia"), interpreted=True)
 
-    @cached_property
+    @property
     def equations(self) -> Equations:
-        """The terms of the equations of motion as CasADi SX expressions."""
+        """The terms of the equations of motion as CasADi SX expressions.
+
+        Plants of the same content share them, as designs that are compared on one arm do.
+        """
+        return self._shared.equations
+
+    @cached_property
+    def _shared(self) -> _Shared:
+        key = self.content
+        shared = _KEPT.pop(key, None) or _Shared(plant=self)
+        _KEPT[key] = shared  # the last one used is the last one forgotten
+        while len(_KEPT) > _N_KEPT:
+            _KEPT.pop(next(iter(_KEPT)))
+        return shared
+
+    def _make_equations(self) -> Equations:
         q, v = ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)
         B = ca.SX(ca.sparsify(ca.DM(self.B)))
         free = make_symbols(self.parameters)
@@ -242,7 +257,7 @@ class Plant:
         "dissipation" (q, v) -> v'Dv [W], which an implicit integrator asks for, and "momentum"
         (q, v) -> dT/dv, d(T - V)/dq - D v, which the midpoint rule does.
         """
-        return PlantFunctions(lambda: self.equations)
+        return self._shared.functions
 
     @cached_property
     def functions(self) -> Mapping[str, Evaluator]:
@@ -428,6 +443,25 @@ class Plant:
         from flexctl.plant.interchange import nonlinear_system  # slow to import
 
         return nonlinear_system(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shared:
+    """Equations and functions of all plants of one content, made from the first of them."""
+
+    plant: Plant
+
+    @cached_property
+    def equations(self) -> Equations:
+        return self.plant._make_equations()
+
+    @cached_property
+    def functions(self) -> PlantFunctions:
+        return PlantFunctions(lambda: self.equations)
+
+
+_N_KEPT = 12  # contents that stay in memory: those of a comparison on several meshes
+_KEPT: dict[str, _Shared] = {}
 
 
 def assemble_plant(

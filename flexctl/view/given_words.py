@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from flexctl.loop.margin.given_record import GivenAt, GivenError
 from flexctl.loop.margin.mode_names import in_words
 from flexctl.view.margin_words import figure, loss_words, percent
@@ -37,6 +39,8 @@ def _borne(found: GivenError, where: str) -> str:
             return f"is tolerated at {_place(at, where)}, and {_share(at)} there"
         return f"is tolerated at all {len(found.at)} poses, and {_share(at)} at {_place(at, where)}"
     grows = f"there {in_words(at.mode)} grows at {figure(at.abscissa)} 1/s"
+    if math.isinf(at.abscissa):  # no equilibrium is left about which something could grow
+        grows = at.why
     loss = f" (limit: {loss_words(at.share.upper)})" if at.share and at.share.upper else ""
     count = f"{len(lost)} of {len(found.at)} poses, " if len(found.at) > 1 else ""
     worst = "worst at" if count else ""

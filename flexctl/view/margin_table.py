@@ -19,10 +19,12 @@ from flexctl.view.bias_words import strays
 from flexctl.view.given_words import given_row
 from flexctl.view.margin_rates import MOST, decay, growth, lost_at
 from flexctl.view.margin_words import (
+    all_grow,
     borne_above,
     borne_below,
     bound_words,
     grown,
+    largest_errors,
     lemma_words,
     lost_words,
     percent,
@@ -31,7 +33,6 @@ from flexctl.view.request import basis_words
 from flexctl.view.tables import literal, number, plain_table
 
 _N_RATES = 6  # rows
-_NO_ERROR = 1e-9  # round-off of a search
 _N_ERRORS = 8
 
 
@@ -122,7 +123,8 @@ def _rows(found: Margin, where: str) -> Iterator[tuple[str, str, tuple[str, str,
     if found.given_error:
         yield given_row(found.given_error, where)
     if lost:
-        label = f"unstable without error at {len(lost)} of {len(found.path)} poses"
+        what = "unstable without error" if all_grow(lost) else "no margin"
+        label = f"{what} at {len(lost)} of {len(found.path)} poses"
         yield label, "none", ("", grown(lost[0]), "")
 
 
@@ -184,12 +186,11 @@ def _independent(at: StructuredAt) -> Table:
         why = "none needed: an undamped mode lies on the imaginary axis"
         table.add_row(why if undamped else "no physical one found", "-")
         return table
-    errors = sorted(at.worst_errors.items(), key=_size, reverse=True)
-    shown = [error for error in errors[:_N_ERRORS] if _size(error) > _NO_ERROR]
-    for name, error in shown:
+    errors = largest_errors(at)
+    for name, error in errors[:_N_ERRORS]:
         table.add_row(literal(in_words(name)), f"{100 * error:+.3g} %")
-    if more := len(errors) - len(shown):
-        cut = len(shown) == _N_ERRORS
+    if more := len(at.worst_errors) - len(errors[:_N_ERRORS]):
+        cut = len(errors) >= _N_ERRORS
         table.add_row(*((f"{more} more, none larger", "") if cut else ("all others", "0 %")))
     verified = "verified by eigenvalues" if worst.verified else "not verified"
     if at.run:
@@ -198,10 +199,6 @@ def _independent(at: StructuredAt) -> Table:
     lost = f"{lost_words(at)}, {verified}"
     table.add_row(literal(lost, "dim"), "")
     return table
-
-
-def _size(error: tuple[str, float]) -> float:
-    return abs(error[1])
 
 
 def _orders(found: Margin, where: str) -> Table:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from flexctl.loop.margin.guaranteed import Guaranteed
@@ -17,6 +19,8 @@ ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may lea
 _LARGE = 1e6
 _AT_THE_END = 1.02  # of a guaranteed range: a worst case there is what ends it
 _FEW = 3  # errors of a worst case that a sentence names
+_NO_ERROR = 1e-9  # round-off of a search
+_GROWS = "got one in which "  # of a refusal, before what grows
 _LESS = 0.98  # of another margin: the difference is worth a word
 
 
@@ -111,8 +115,13 @@ def _order(found: Margin) -> str:
 
 
 def grown(pose: PoseMargin) -> str:
-    """Say what grows at a pose that is unstable without an error."""
-    return pose.why.rpartition("got one in which ")[2]
+    """Say what grows at a pose that is unstable without an error, or why it has no margin."""
+    return pose.why.rpartition(": margin: ")[2].rpartition(_GROWS)[2]
+
+
+def all_grow(lost: Sequence[PoseMargin]) -> bool:
+    """Whether poses without a margin are all unstable, and none of them is without a rest."""
+    return all(_GROWS in pose.why for pose in lost)
 
 
 def verdict(found: Margin, where: str, advice: str = "") -> str:
@@ -160,10 +169,16 @@ def _nearest(at: StructuredAt) -> str:
     """Name the nearest errors that were found to be too large."""
     if at.found.worst_case is None:
         return ""
-    errors = sorted(at.worst_errors.items(), key=lambda error: -abs(error[1]))
-    shown = [f"{in_words(name)} {100 * error:+.3g} %" for name, error in errors[:_FEW] if error]
+    errors = largest_errors(at)
+    shown = [f"{in_words(name)} {100 * error:+.3g} %" for name, error in errors[:_FEW]]
     more = ["and others"] if len(errors) > _FEW else []
     return f"; too large is {', '.join([*shown, *more])}"
+
+
+def largest_errors(at: StructuredAt) -> list[tuple[str, float]]:
+    """Errors of a worst case by name, the largest first, without those that are zero."""
+    errors = sorted(at.worst_errors.items(), key=lambda error: -abs(error[1]))
+    return [(name, error) for name, error in errors if abs(error) > _NO_ERROR]
 
 
 def _no_stiffness(found: Margin) -> bool:
@@ -286,5 +301,6 @@ def _unstable(found: Margin) -> str:
         return ""
     count = "every" if len(lost) == len(found.path) else f"{len(lost)} of {len(found.path)}"
     poses = "pose" if count == "every" else "poses"
+    what = "Unstable without any error" if all_grow(lost) else "No margin"
     first = f"at t = {lost[0].t:.3g} s {grown(lost[0])}"
-    return f"Unstable without any error at {count} {poses} of the motion, held still: {first}. "
+    return f"{what} at {count} {poses} of the motion, held still: {first}. "

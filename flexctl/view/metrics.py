@@ -238,6 +238,8 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             meaning="the same at the final pose, the largest over truth orders up to 8 at least",
             read=_largest("spillover", "spectral_abscissa"),
             better=min,
+            missing="no equilibrium on one",
+            of="stability",
         ),
         _Metric(
             label="smallest damping ratio",

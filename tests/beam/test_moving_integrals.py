@@ -79,6 +79,7 @@ WEIGHTS = {
 
 
 @pytest.mark.parametrize("name", INTEGRALS)
+@pytest.mark.slow_but("mean", "carried_carried", "shortening")
 def test_integrals_agree_with_fifty_digits(name):
     line = LINES["behind"]
     row, column, weight = INTEGRALS[name]

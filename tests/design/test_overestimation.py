@@ -1,6 +1,7 @@
 """The lemma on overestimated stiffness, against eigenvalues, closed forms and limits of meshes."""
 
 import runpy
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,9 @@ HUB, LINE, PAYLOAD = 0.1, 0.54, 0.25  # of the single link: inertia, kg/m at 1 m
 
 @pytest.fixture(scope="module")
 def linear_of(make, plant_of):
-    """linear_of(kind, (basis, order), seed): plant and its linear model."""
+    """linear_of(kind, (basis, order), seed): plant and its linear model, made once."""
 
+    @cache
     def build(kind, basis, seed):
         arm = RANDOM["random_arm"](make["arm"], kind, seed)
         plant = plant_of(arm, *basis)
@@ -42,6 +44,7 @@ def linear_of(make, plant_of):
 def lambda_of(make, plant_of):
     """lambda_of(hub, basis, order): lambda_max of one link with a payload, hub inertia `hub`."""
 
+    @cache
     def build(hub, basis, order, payload=PAYLOAD):
         arm = make["single"](hub=hub).model_copy(update={"payload": RigidBody(mass=payload)})
         return stiffness_lemma(plant_of(arm, basis, order)).lambda_max
@@ -174,6 +177,7 @@ def inertia_of_the_link(payload=PAYLOAD):
 @pytest.mark.parametrize("payload", [0.0, PAYLOAD])
 @pytest.mark.parametrize("hub", [0.0, 1e-3, HUB, 10.0])
 @pytest.mark.parametrize("order", [4, 7, 12])
+@pytest.mark.slow_but("4-*")
 def test_of_elements_lambda_is_that_of_a_hub_heavier_by_what_the_first_cannot_follow(
     lambda_of, hub, order, payload
 ):

@@ -2,6 +2,7 @@
 
 import runpy
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,14 @@ EVERY = [*TWO["ARMS"], *TWO["HEAVY"]]
 ANGLES = ["link", "rotor"]
 
 
+@cache
+def plant_named(name, **more):
+    return plant_of(arm_of(name), **more)
+
+
+@cache
 def scales_of(name, angle="rotor", **more):
-    plant = plant_of(arm_of(name), **more)
+    plant = plant_named(name, **more)
     return plant, separate_time_scales(plant, pose_of(plant.arm), angle)
 
 

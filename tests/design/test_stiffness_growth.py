@@ -91,6 +91,7 @@ def nearest(poles, frequencies):
 
 
 @pytest.mark.parametrize(("kind", "basis", "seed"), ARMS)
+@pytest.mark.slow_but("planar-*", "sliding-basis8-*", "rotors-basis12-*")
 def test_h_is_that_of_the_lemma_or_the_torques_that_hold_the_drives(linear_of, kind, basis, seed):
     plant, linear = linear_of(kind, basis, seed)
     found, mass = (
@@ -148,6 +149,7 @@ def test_modes_under_the_controller_of_a_stiffer_arm_grow_at_the_rate(
 
 @pytest.mark.parametrize(("kind", "basis", "seed"), ARMS)
 @pytest.mark.parametrize("alpha", [-ALPHA, ALPHA])
+@pytest.mark.slow_but("*-planar-*", "*-sliding-basis8-*", "*-rotors-basis12-*")
 def test_any_overestimate_is_unstable_and_any_underestimate_stable(
     designed_poles, kind, basis, seed, alpha
 ):

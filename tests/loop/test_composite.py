@@ -78,6 +78,7 @@ def undamped(arm):
 
 @pytest.mark.parametrize("angle", ["rotor", pytest.param("link", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", EVERY)
+@pytest.mark.slow_but("rigid-joints-*", "rigid-links-*", "heavy-sliding-*")
 def test_slow_and_fast_poles_tend_to_the_subsystems_at_order_one(name, angle):
     found = errors(arm_of(name), weights, angle)
     assert orders(found)[-1] == pytest.approx([1, 1], abs=0.1)
@@ -271,6 +272,7 @@ def test_the_baseline_has_the_bandwidth_of_a_composite_design():
     ("angle", "damping", "stable"),
     [("link", 0.0, False), ("link", 0.01, True), ("rotor", 0.0, True), ("rotor", 0.01, True)],
 )
+@pytest.mark.slow_but("*-2")
 def test_slow_control_on_link_angles_needs_damping(angle, damping, stable, order):
     # the link's rate is not collocated with the motor: its feedback feeds modes above
     arm = apply_settings(load_model("subudhi-morris-2r"), [f"links.damping_ratio={damping}"])
@@ -279,6 +281,7 @@ def test_slow_control_on_link_angles_needs_damping(angle, damping, stable, order
 
 
 @pytest.mark.parametrize("kind", ["modes", "elements"])
+@pytest.mark.slow_but("modes")
 def test_a_scheduled_law_runs_in_compiled_code(kind):
     arm = arm_of("subudhi-morris")
     controller = design_controller(arm, design_of(arm, fast=weights(schedule=5)))

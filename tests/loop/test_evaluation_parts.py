@@ -167,7 +167,7 @@ def judged(monkeypatch):
     def word(name):
         return lambda *_args, **_more: name
 
-    def run(open_loop=False, stable=True, saturated=(0.0, 0.0), no_rest=None, **parts):
+    def run(open_loop=False, stable=True, saturated=(0.0, 0.0), no_rest=None, others=(), **parts):
         def fail(error):
             def part(*_args, **_more):
                 raise error
@@ -194,12 +194,13 @@ def judged(monkeypatch):
         made |= {name: name for name in names}
         for name, value in (made | parts).items():
             fails = isinstance(value, Exception)
-            monkeypatch.setattr(module, name, fail(value) if fails else word(value))
+            does = value if callable(value) else fail(value) if fails else word(value)
+            monkeypatch.setattr(module, name, does)
         reference = SimpleNamespace(torque=None)
         design = SimpleNamespace(open_loop=open_loop, reference=reference, label="design")
         truth = SimpleNamespace(joints=("joint1", "joint2"), m=2)
         loop = SimpleNamespace(controller=SimpleNamespace(design=design), truth=truth)
-        return module.evaluate(loop)
+        return module.evaluate(loop, others)
 
     return run
 
@@ -243,6 +244,18 @@ def test_a_part_that_cannot_be_computed_is_named(judged, part, metric, lost):
     assert found.not_computed == {metric: "no root"}
     assert set(PARTS) - known(found) == lost
     assert found.failed is None
+
+
+def test_another_truth_that_cannot_be_judged_leaves_the_own_one(judged):
+    def judge(_loop, _poses, others):
+        if others:
+            raise ComputationError("no root")
+        return SimpleNamespace(stable=True, **vars(frozen(-1.0)))
+
+    found = judged(judge_stability=judge, others=("finer",))
+    assert found.not_computed == {"spillover": "no root"}
+    assert found.stability.stable is True
+    assert known(found) == set(PARTS)
 
 
 @pytest.mark.parametrize(

@@ -62,13 +62,8 @@ INTEGRATORS = {
 
 
 @needs_compiler
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=pytest.mark.slow if n in ("bdf", "esdirk") else ())
-        for n in INTEGRATORS
-    ],
-)
+@pytest.mark.parametrize("name", INTEGRATORS)
+@pytest.mark.slow  # takes long
 def test_all_integrators_give_the_same_run(loop, exact, name):
     error, how = INTEGRATORS[name]
     run = simulate(loop, times=exact.t, integrator=name, **how)

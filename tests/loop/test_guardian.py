@@ -236,6 +236,7 @@ def test_twins_cross_together():
     ("n_s", "n_f"),
     [(1, 2), (2, 2), (2, 4), (4, 6), pytest.param(6, 12, marks=pytest.mark.slow)],
 )
+@pytest.mark.slow_but("*-0", "*-1", "*-2")
 def test_random_loops_cross_where_a_fine_grid_sees_it(n_s, n_f, seed):
     pencil = random_loop(n_s, n_f, seed)
     wanted = grid_crossings(pencil)
@@ -278,6 +279,7 @@ def arm_by_its_tips(damping, n, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("damping", [1e-2, 1e-5])
+@pytest.mark.slow_but("*-0")
 def test_lightly_damped_arms_lose_and_regain_stability_where_a_grid_sees_it(damping, seed):
     pencil = arm_by_its_tips(damping, n=5, seed=seed)
     wanted = grid_crossings(pencil, 1e-6, 1e6, 4001)

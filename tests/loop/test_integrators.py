@@ -338,6 +338,7 @@ def fast_turn():
 
 
 @needs_compiler
+@pytest.mark.slow  # takes long
 def test_the_offered_step_is_stable_where_the_arm_turns_fast(fast_turn):
     step = offered_step(fast_turn)
     assert simulate(fast_turn, integrator="rk4", step=step).energy.imbalance < 1e-6
@@ -352,6 +353,7 @@ def test_a_step_that_this_run_does_not_reach_the_speed_for_is_accepted(fast_turn
 
 
 @needs_compiler
+@pytest.mark.slow  # takes long
 def test_a_fast_second_loop_limits_the_step(two_link_loop):
     weights = {"joint_error": 300.0, "joint_rate": 0.3, "strain_energy": 1.0, "kinetic_energy": 1.0}
     second = {"weights": weights | {"effort": 1e-8}}

@@ -136,6 +136,7 @@ def test_a_run_that_explodes_fails_and_says_when(make):
         simulate(loop, duration=400.0)
 
 
+@pytest.mark.slow  # takes long
 def test_an_integral_removes_what_a_wrong_payload_leaves(make):
     gravity = (0.0, -9.81, 0.0)
     arm = make["two-link"](gravity, EI=40.0)

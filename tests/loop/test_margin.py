@@ -84,6 +84,13 @@ def crosses(made, alpha):
 
 
 @pytest.mark.parametrize("name", DESIGNS[:-1])
+@pytest.mark.slow_but(
+    "hub-pd",
+    "kane-spin-up",
+    "subudhi-morris-decoupling",
+    "subudhi-morris-lqr",
+    "two-link-decoupling",
+)
 def test_rebuilt_controllers_lose_the_loop_where_the_margin_ends(catalogue, name):
     made = catalogue(name)
 
@@ -262,6 +269,7 @@ def undamped(make, kind, seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow_but("planar", "rotors")
 def test_without_damping_the_margin_is_zero(make, kind):
     arm, design, basis, _pose = undamped(make, kind, 0)
     found = find_margin(arm, design, truth_basis=basis, n_path=0).exact
@@ -272,6 +280,7 @@ def test_without_damping_the_margin_is_zero(make, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow_but("planar", "rotors")
 def test_the_rates_of_a_margin_are_those_of_the_formula(make, kind):
     arm, design, basis, pose = undamped(make, kind, 0)
     margin = find_margin(arm, design, truth_basis=basis, n_path=0)
@@ -289,6 +298,7 @@ def test_the_rates_of_a_margin_are_those_of_the_formula(make, kind):
 
 @pytest.mark.parametrize("alpha", [1e-4, -1e-4])
 @pytest.mark.parametrize("kind", KINDS[:3])
+@pytest.mark.slow_but("planar-*")
 def test_one_part_in_ten_thousand_decides_at_the_rate(make, kind, alpha):
     arm, design, basis, pose = undamped(make, kind, 0)
     plant = assemble_plant(arm, basis, interpreted=True)
@@ -303,6 +313,7 @@ def test_one_part_in_ten_thousand_decides_at_the_rate(make, kind, alpha):
 
 
 @pytest.mark.parametrize("alpha", [0.01, -0.01])
+@pytest.mark.slow  # takes long
 def test_nonlinear_runs_grow_and_decay_at_the_linear_rates(make, alpha):
     arm = make["two-link"]((0.0, 0.0, 0.0), EI=40.0)
     design = make["design"]([0.0, 0.4], [0.3, 0.9], gains={"Gp": [GP], "Gv": [GV]})

@@ -123,6 +123,7 @@ def as_control(loop):
 
 
 @pytest.mark.parametrize(("seed", "m", "integral"), LOOPS)
+@pytest.mark.slow_but("1-*", "2-*", "3-*")
 def test_the_disk_margin_is_that_of_python_control(make, seed, m, integral):
     loop = random_loop(make, seed, m, integral)
     margins = find_margins(loop)

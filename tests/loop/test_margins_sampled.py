@@ -41,6 +41,7 @@ def lost(loop, j, values):
 @pytest.mark.parametrize("delay", [0.0, 0.013, T, 1.4 * T])
 @pytest.mark.parametrize("integral", [False, True])
 @pytest.mark.parametrize("j", [0, 1])
+@pytest.mark.slow_but("0-False-0.013", "0-True-0.02*", "1-False-0.02*", "1-True-0.0")
 def test_gains_are_lost_where_a_multiplier_leaves_the_circle(make, delay, integral, j):
     by_z = -np.diag([25.0, 18.0]) if integral else None
     D = np.diag([0.1, 0.2])

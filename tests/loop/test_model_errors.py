@@ -108,6 +108,9 @@ def compare_form(given, groups):
 
 
 @pytest.mark.parametrize(("kind", "law", "groups"), CASES)
+@pytest.mark.slow_but(
+    "planar-integral-*", "planar-composite observer-*", "sliding-sampled-*", "rotors-composite-all"
+)
 def test_the_form_is_the_loop_of_a_controller_with_these_errors(given, kind, law, groups):
     form, found, wanted = compare_form(given(kind, law), groups)
 

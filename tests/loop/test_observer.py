@@ -89,6 +89,7 @@ def test_fine_meshes_have_an_observer_too(make, order):
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
 @pytest.mark.parametrize("name", ARMS)
+@pytest.mark.slow_but("single-*", "sliding-*")
 def test_on_its_own_plant_the_loop_has_the_poles_of_both_parts(make, name, share):
     second = {"second_loop": SECOND}
     loop = close(make, name, **observing(**second))
@@ -236,6 +237,7 @@ def test_without_a_compiler_too(make, monkeypatch):
     np.testing.assert_allclose(found.q, wanted.q, atol=1e-7)
 
 
+@pytest.mark.slow  # takes long
 def test_the_energy_account_closes(make):
     loop = close(make, "two-link", truth=other_truth(make, "two-link"), **observing())
     run = simulate(loop, tolerance=TIGHT)
@@ -276,6 +278,7 @@ def stepped(step, z, times):
     return np.array(found).T
 
 
+@pytest.mark.slow  # takes long
 def test_on_its_own_plant_a_right_estimate_changes_nothing(make):
     times = np.linspace(0, 1.0, 11)
     runs = [
@@ -303,6 +306,7 @@ def test_nor_where_torques_are_limited(make):
     np.testing.assert_allclose(runs[0].q, runs[1].q, atol=1e-7)
 
 
+@pytest.mark.slow  # takes long
 def test_an_integral_of_measured_positions_leaves_no_error(make):
     gains = {"Gp": [120.0], "Gv": [26.0], "Gi": [200.0]}
     tables = observing(gains=gains, loop={"measures": ALL, "duration": 7.0})

@@ -35,6 +35,7 @@ def abscissa(case, bias, error):
     ("bias", "error"),
     [pytest.param(0.0, 0.0, marks=pytest.mark.slow), (0.0, 0.3), (-0.3, 0.3), (-0.3, -0.5)],
 )
+@pytest.mark.slow_but("-0.3-0.3")
 def test_it_is_stable_where_the_loop_made_of_numbers_is(case, bias, error):
     assert OtherArms(case=case).stable(bias, error) == (abscissa(case, bias, error) < 0)
 

@@ -1,6 +1,7 @@
 """Where a closed loop rests: against the nonlinear equations, by hand, and at its edges."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import casadi as ca
 import numpy as np
@@ -15,11 +16,12 @@ from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.families import payload_family
 from flexctl.loop.margin.structured_errors import bound_errors
-from flexctl.loop.rest import _shrinks, _Solver, follow_rest, keep_still
+from flexctl.loop.rest import _contract, _fall, _shrinks, _Solver, follow_rest, keep_still
 from flexctl.loop.resting import describe_rest, why_not_held
 from flexctl.loop.tracking import Variation, over, rests_until
 from flexctl.loop.tracking.sources import loop_matrix
 from flexctl.loop.uncertainty.deadline import Deadline
+from flexctl.loop.warnings_in_words import unstable_orders, warnings_of
 from flexctl.plant import assemble_plant
 
 DOWN = (0.0, -9.81, 0.0)
@@ -42,7 +44,7 @@ TRUTH = BasisChoice(kind="elements", order=2)
 
 def test_slopes_in_any_units_are_solved():
     rng = np.random.default_rng(3)
-    units, others = (np.diag(10.0 ** rng.uniform(-6, 6, 5)) for _ in range(2))
+    units, others = (np.diag(10.0 ** rng.uniform(-9, 9, 5)) for _ in range(2))
     J, x = units @ rng.normal(size=(5, 5)) @ others, rng.normal(size=5) / np.diag(others)
     np.testing.assert_allclose(_Solver(J)(J @ x), x, rtol=1e-9)
 
@@ -55,7 +57,43 @@ def test_a_neutral_direction_needs_no_force_and_gives_way_to_none(stiff):
     np.testing.assert_allclose(x, [0.35 / stiff, 0.35 / stiff, 0.0], atol=1e-12)
     assert _Solver(J)(np.array([0.7, 0.6, 0.0])) is None
     uneven = np.array([[1.0, 1e3], [2.0, 2e3]])
-    np.testing.assert_allclose(uneven @ _Solver(uneven)(np.array([5.0, 10.0])), [5.0, 10.0])
+    for force in (np.array([5.0, 10.0]), np.array([-5.0, -10.0])):
+        np.testing.assert_allclose(uneven @ _Solver(uneven)(force), force)
+
+
+class Forces:
+    """A balance of n coordinates without a law, of given forces and slopes."""
+
+    def __init__(self, left, slopes, n=1):
+        self.loop = SimpleNamespace(truth=SimpleNamespace(n=n, mass_matrix=lambda _q: np.eye(n)))
+        self.left, self.slopes = left, slopes
+
+    def unstable(self, X):
+        return np.linalg.eigvalsh(self.slopes(X)).min() < 0
+
+
+@pytest.mark.parametrize(("noise", "arrives"), [(1e-10, True), (1e-5, False)])
+def test_a_step_that_no_longer_shrinks_has_arrived_if_it_is_round_off(noise, arrives):
+    sign = iter([1.0, -1.0] * 50)
+    balance = Forces(lambda X: X - 1 + noise * next(sign), lambda _X: np.eye(1))
+    found = _contract(balance, np.array([0.9]), np.zeros(1))
+    assert (found is not None) == arrives
+    assert found is None or found[0] == pytest.approx(1.0, abs=3 * noise)
+
+
+@pytest.mark.parametrize("begin", [1e-3, -1e-3])
+def test_a_fall_from_a_maximum_goes_down_its_own_side_in_short_steps(begin):
+    # potential cos(q) of a pendulum upside down beside a stiff spring: the nearest valley is at pi
+    visited = []
+
+    def left(X):
+        visited.append(X[0])
+        return np.array([-np.sin(X[0]), 1e3 * X[1]])
+
+    balance = Forces(left, lambda X: np.diag([-np.cos(X[0]), 1e3]), n=2)
+    found = _fall(balance, np.array([begin, 0.1]))
+    np.testing.assert_allclose(found, [np.copysign(np.pi, begin), 0.0], atol=1e-9)
+    assert np.abs(np.diff(visited)).max() <= 0.2
 
 
 def test_a_step_that_leaves_more_than_a_quarter_does_not_contract():
@@ -274,6 +312,17 @@ def test_payload_errors_are_guaranteed_only_as_far_as_the_equilibrium_was_follow
     assert cut.found.worst_case is None
 
 
+def test_errors_are_followed_no_farther_than_they_are_asked_for(make):
+    loop = Case(arm=vertical_link(make), design=raised(make), truth_basis=TRUTH).close()
+    asked = {"t": 6.0, "where": "the final pose"}
+    near, far = (
+        bound_errors(loop, np.array([UP]), 0.0, {"payload": 1.0}, **asked, reach=reach)
+        for reach in (0.02, 0.03)
+    )
+    assert (near.guaranteed[0].upper, near.ends, near.found.worst_case) == (0.02, "", None)
+    assert (far.guaranteed[0].upper, far.ends) == (pytest.approx(0.0224915, abs=2e-7), "fold")
+
+
 def test_a_payload_is_judged_at_the_pose_that_tolerates_least_of_it(make):
     found = find_margin(
         vertical_link(make), raised(make), truth_basis=TRUTH, n_path=3, errors={"payload": 1.0}
@@ -282,6 +331,63 @@ def test_a_payload_is_judged_at_the_pose_that_tolerates_least_of_it(make):
     assert [final.t, worst.t] == [6.0, 6.0]  # at the start it tolerates 24 times as much
     assert "least payload error" in worst.where
     assert worst.guaranteed[0].upper == final.guaranteed[0].upper
+
+
+@pytest.mark.parametrize(("load", "rests"), [(0.98, True), (0.95, False)])
+def test_no_margin_is_given_of_where_an_arm_falls_to(make, load, rests):
+    # with 2.25 % less payload than the law knows the equilibrium at UP ends
+    arm = vertical_link(make)
+    case = {"truth_basis": TRUTH, "truth_arm": apply_settings(arm, [f"payload.mass=*{load}"])}
+    if rests:
+        assert find_margin(arm, raised(make), n_path=0, **case).exact.alpha_upper == np.inf
+        return
+    with pytest.raises(NoRestError, match=r"no equilibrium at its reference joint1 = 0\.5236"):
+        find_margin(arm, raised(make), n_path=0, **case)
+    lowered = make["design"]([UP], [-UP], "joint-pd", gains=PD, duration=6.0)
+    path = find_margin(arm, lowered, n_path=2, **case).path
+    assert [(at.interval is None, at.why) for at in path] == [
+        (True, "the loop has no equilibrium at its reference"),
+        (False, ""),
+    ]
+
+
+def test_a_finer_truth_without_an_equilibrium_costs_no_verdict_and_no_recommendation(make):
+    # as if the finer meshes were of an arm with 5 % less payload, of which the loop falls
+    arm = vertical_link(make)
+    loop, light = loop_of(arm, raised(make)), apply_settings(arm, ["payload.mass=*0.95"])
+    finer = [
+        assemble_plant(light, BasisChoice(kind="elements", order=n), interpreted=True)
+        for n in (3, 4)
+    ]
+    found = evaluate(loop, finer)
+
+    assert (found.not_computed, found.failed) == ({}, None)
+    assert found.stability.stable is True
+    assert found.stability.orders == (2, 3, 4)
+    np.testing.assert_array_equal(np.isnan(found.stability.abscissae), [False, True, True])
+    assert found.stability.settles_at_order == 3
+    assert found.to_json()["spillover"]["spectral_abscissa"][1:] == [None, None]
+    assert unstable_orders(found) == [3, 4]
+    warning = "no equilibrium at its reference on a truth of 3 and 4 elements"
+    assert warning in warnings_of(found)
+
+
+def test_time_that_poses_leave_unused_is_passed_on(make, monkeypatch):
+    given, whole, reaches = [], [], []
+
+    def bounded(_study, _pose, *, deadline, reach=np.inf, **_asked):
+        given.append(deadline.seconds)
+        whole.append(deadline.whole)
+        reaches.append(reach)
+        fraction = {0: 5.0, 1: 0.4, 2: 0.3, 3: 0.3}[len(reaches) - 1]
+        return SimpleNamespace(found=SimpleNamespace(guaranteed_fraction=fraction))
+
+    monkeypatch.setattr("flexctl.loop.margin.study._Study._bounded", bounded)
+    asked = {"errors": {"payload": 1.0}, "time_limit": 1e4}
+    find_margin(vertical_link(make), raised(make), truth_basis=TRUTH, n_path=3, **asked)
+    np.testing.assert_allclose(given, [5e3, 1e4 / 3, 5e3, 1e4], rtol=0.01)
+    assert whole == [1e4] * 4
+    assert reaches == [np.inf, np.inf, 0.4, 0.3]  # none is followed beyond the least one so far
 
 
 def test_a_plant_with_more_payload_is_the_one_assembled_with_it(make):
@@ -361,7 +467,7 @@ def test_the_torque_that_is_named_is_the_largest_of_the_motion(make):
     judged = evaluate(loop)
     level = loop.truth.gravity(loop.truth.straight(np.array([0.0])))[0]
     assert f"joint1 needs {level:.3g} N m, its limit is 9 N m" in judged.failed
-    assert "exceeded from t = " in judged.failed
+    assert "first exceeded at t = " in judged.failed
 
 
 def test_where_an_arm_falls_to_is_no_place_to_judge_it_at(make):

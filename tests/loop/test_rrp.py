@@ -36,6 +36,7 @@ def error_from(run, seconds):
 @pytest.mark.parametrize(
     "design", [pytest.param("rrp-gentle", marks=pytest.mark.slow), "rrp-stiff"]
 )
+@pytest.mark.slow_but("rrp-stiff-modes on themselves")
 def test_with_a_second_loop_the_tip_settles_in_a_fifth_of_a_second(rrp_run, design, truth):
     assert error_from(rrp_run(design, *TRUTHS[truth]), 0.2) < LIMIT
 

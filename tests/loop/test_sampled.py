@@ -75,6 +75,7 @@ def test_a_sampled_run_is_the_exact_discrete_motion(make, delay, integral):
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.008, 0.04], ids=["none", "part", "two periods"])
+@pytest.mark.slow_but("part")
 def test_a_nonlinear_sampled_run_agrees_with_stepping(two_link_loop, stepper, delay):
     sampling = {"sample_time": 0.02, "delay": delay, "duration": 0.4}
     gains = {"Gp": [60.0], "Gv": [15.0], "Gi": [40.0]}

@@ -127,6 +127,11 @@ REMADE = [
 @pytest.mark.parametrize("s", [0.2, pytest.param(30.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("gains", "fixed"), REMADE)
 @pytest.mark.parametrize("name", ARMS)
+@pytest.mark.slow_but(
+    "two-link-lqr on the links-*",
+    "mixed-lqr on the rotors-*",
+    "sliding-fast alone on the links-all-*",
+)
 def test_the_pencil_has_the_eigenvalues_of_the_loop_made_anew(make, name, gains, fixed, s):
     pencil = separate_loop(loop_of(make, name, GAINS[gains]), final(name), fixed)
     anew = linearise_loop(loop_of(make, name, GAINS[gains], s, fixed), final(name), 0.0).poles

@@ -71,6 +71,7 @@ def test_a_run_starts_at_the_sag_of_the_truth(loop_of, name):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.slow_but("second loop", "blended")
 def test_a_run_agrees_with_scipy(loop_of, witness, name):
     run = simulate(loop_of(name), times=TIMES, tolerance=FINE)
     assert off_by(run, witness(name)) < 2e-7

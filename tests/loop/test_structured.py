@@ -139,6 +139,7 @@ def test_bounds_enclose_the_margin_over_a_grid_of_directions(seed):
 
 
 @pytest.mark.parametrize(("seed", "sizes"), [(11, (1, 1, 1)), (12, (2, 1)), (13, (1, 1, 2))])
+@pytest.mark.slow_but("11-*")
 def test_no_sample_lies_between_the_fraction_and_zero_nor_below_the_worst_case(seed, sizes):
     loop = random_loop(seed, sizes=sizes)
     found = structured(loop)
@@ -493,6 +494,14 @@ def test_a_deadline_shares_what_is_left(left):
     assert deadline.passed == (left == 0)
     assert deadline.share(0.5).left == pytest.approx(left / 2, abs=0.1)
     assert not Deadline().share(0.1).passed
+
+
+def test_a_limit_that_was_reached_is_the_one_that_was_given_beside_its_part():
+    whole = Deadline.within(20.0)
+    assert whole.reached == "the time limit of 20 s was reached"
+    part = Deadline(begun=1.0, ends=1.5, whole=20.0)
+    assert part.reached == "the time limit of 20 s was reached (0.5 s of it for this part)"
+    assert part.share(0.1).whole == 20.0
 
 
 def test_nothing_is_guaranteed_where_errors_move_an_undamped_motion():

@@ -399,6 +399,7 @@ SEEDS = [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in ra
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.slow_but("?")
 def test_a_coarse_grid_gives_the_branches_of_one_a_hundred_times_finer(seed):
     family, grid = random_family(seed), np.linspace(0, 1, 5)
     coarse, fine = follow(family, grid), follow(family, np.linspace(0, 1, 401))

@@ -246,6 +246,7 @@ def rrp_branches(rrp_loop):
     return found, label_branches(found[5], source.names)
 
 
+@pytest.mark.slow  # takes long
 def test_an_arm_has_the_branches_of_a_fine_grid_on_a_coarse_one(rrp_branches):
     coarse, fine = rrp_branches[0][5], rrp_branches[0][101]
     grid, swings = np.linspace(0, 0.5, 5), np.abs(coarse.values[0]) > 30

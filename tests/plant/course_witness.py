@@ -18,13 +18,27 @@ Witness, series_rotation = _WITNESS["Witness"], _WITNESS["series_rotation"]
 
 
 class Given:
-    """Shapes of the package in the witness's terms: rows at points of one panel, complex xi."""
+    """Shapes of the package in the witness's terms: rows at points of one panel, complex xi.
+
+    Every state is summed over the same points: values there are kept.
+    """
 
     def __init__(self, shapes):
         self.shapes, self.power, self.breaks = shapes, shapes.power, shapes.breaks
+        self.kept = {}
 
     def __call__(self, _panel, xi, derivative):
-        return self.shapes.evaluate(np.real(xi), derivative)
+        xi = np.ascontiguousarray(np.real(xi))
+        return self._keep((derivative, xi.tobytes()), lambda: self.shapes.evaluate(xi, derivative))
+
+    def rotation(self, xi):
+        xi = np.ascontiguousarray(xi)
+        return self._keep(("rotation", xi.tobytes()), lambda: self.shapes.rotation(xi))
+
+    def _keep(self, key, evaluate):
+        if key not in self.kept:
+            self.kept[key] = evaluate()
+        return self.kept[key]
 
 
 def along(entry, xi):
@@ -89,7 +103,7 @@ class CourseWitness(Witness):
         phi, length = np.zeros((len(xi), 3), dtype=complex), self.arm.links[j].length
         for direction, shapes in self.planes[j].items():
             delta = d[direction] * length**shapes.power
-            turn = delta @ shapes.shapes.rotation(xi) / length
+            turn = delta @ shapes.rotation(xi) / length
             axis = [1, 0, 0]
             if direction != "twist":
                 axis = np.cross([1, 0, 0], np.eye(3)["xyz".index(direction)])

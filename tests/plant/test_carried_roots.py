@@ -27,6 +27,7 @@ def state(length):
 
 
 @pytest.mark.parametrize("length", [0.1, 0.4, 1.2])
+@pytest.mark.slow  # takes long
 def test_on_the_root_the_arm_moves_as_by_root_finding(length):
     q, v = state(length)
     a = np.array(carried().motion(q, v, TORQUES, carried().roots(length))[0]).ravel()

@@ -106,3 +106,23 @@ def test_every_call_returns_an_array_of_its_own(pair, state):
     pair[1].mass_matrix(state["q"] + 0.1)
 
     assert (first == kept).all()
+
+
+def test_plants_of_one_content_share_their_functions_and_others_do_not(build, interpreted):
+    one, again = (interpreted(build["rrp"]((0.0, 0.0, -9.81)), order=1) for _ in range(2))
+    other = interpreted(build["rrp"]((0.0, 0.0, -9.80665)), order=1)
+
+    assert one is not again
+    assert one.casadi_functions["gravity"] is again.casadi_functions["gravity"]
+    assert other.casadi_functions["gravity"] is not one.casadi_functions["gravity"]
+
+
+def test_only_the_last_contents_stay_in_memory(build, interpreted):
+    plants = [interpreted(build["rrp"]((0.0, 0.0, -g)), order=1) for g in range(1, 40)]
+    first = plants[0].casadi_functions
+    for plant in plants:
+        _ = plant.casadi_functions
+
+    again = interpreted(build["rrp"]((0.0, 0.0, -1.0)), order=1)
+    assert again.casadi_functions is not first
+    assert plants[-1].casadi_functions is interpreted(plants[-1].arm, order=1).casadi_functions

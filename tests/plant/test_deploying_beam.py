@@ -200,6 +200,7 @@ def error(witness, build, interpreted):
 
 @pytest.mark.parametrize("slide", SLIDES)
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow_but("foreshortening-deploying", "turning-out-of-plane-retracting")
 def test_the_tip_moves_as_the_partial_differential_equation_says(case, slide, error):
     # clamped-free modes do not know the load at the tip: their errors fall with the cube of their
     # number, 2e-2 with one, 1e-3 with four; the polynomials' own is below 5e-5

@@ -114,6 +114,13 @@ def _of(plant):
 @pytest.mark.parametrize(
     "function", ["forward_dynamics", "inverse_dynamics", "mass_matrix", "bias"]
 )
+@pytest.mark.slow_but(
+    "*-planar-canadarm-*",
+    "*-spatial-canadarm-bare-True",
+    "*-rrp-modes-laden-True",
+    "*-rrp-elements-sprung-False",
+    "*-mixed-sprung-True",
+)
 def test_recursion_and_lagrange_agree_at_random_states(
     found, name, change, foreshortening, function
 ):

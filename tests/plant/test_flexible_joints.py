@@ -62,6 +62,7 @@ def test_the_springs_damper_takes_what_its_rates_differ_by(plant_of):
 # A carried rotor with gear 1 is a link of its own: carrier - rotor joint - joint between rotor and
 # link. That chain has beta = theta - alpha in the place of theta, and no spring.
 @pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.slow_but("1")
 def test_a_carried_rotor_is_a_link_between_its_neighbours(plant_of, place):
     links = [TWISTED, TWISTED | {"hub": HUB}, TWISTED]
     sprung = [*links]

@@ -30,6 +30,7 @@ def rates(plant, tau):
 
 @pytest.mark.parametrize("gravity", [0.0, 1.0])
 @pytest.mark.parametrize("name", FREE)
+@pytest.mark.slow_but("rrp-1.0", "two-link-0.0")
 def test_energy_of_a_free_motion_is_kept(name, gravity, build, interpreted):
     plant = interpreted(FREE[name](build, gravity), "modes", 1)
     q, v = start(plant, name)
@@ -87,6 +88,7 @@ def test_frequencies_of_the_locked_arm_go_as_the_root_of_the_stiffness(name, bui
 
 
 @pytest.mark.parametrize("name", RIGID)
+@pytest.mark.slow_but("two-link")
 def test_accelerations_reach_those_of_the_rigid_arm_as_one_over_the_stiffness(
     name, build, interpreted
 ):

@@ -53,6 +53,7 @@ def stiffness(line, length, n=2):
 
 @pytest.mark.parametrize("settings", LOADS, ids=["mass", "body"])
 @pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.slow_but("*-mass")
 def test_the_clamped_link_has_its_exact_frequencies_at_every_length(settings, length):
     plant = exact(settings)
     q, own = plant.straight(np.array([0.0, 0.0, length])), rows(plant, "link3.x")
@@ -65,6 +66,7 @@ def test_the_clamped_link_has_its_exact_frequencies_at_every_length(settings, le
     np.testing.assert_allclose(np.sort(omega), np.sqrt(wanted / (0.331 * length)), rtol=1e-11)
 
 
+@pytest.mark.slow  # takes long
 def test_the_engines_agree():
     rng = np.random.default_rng(1)
     first, second = (
@@ -78,6 +80,7 @@ def test_the_engines_agree():
 
 @pytest.mark.parametrize("name", ["mass_matrix", "inverse_dynamics"])
 @pytest.mark.parametrize("settings", LOADS, ids=["mass", "body"])
+@pytest.mark.slow_but("mass-*")
 def test_roots_in_the_graph_move_the_arm_as_the_table_does(settings, name):
     rng = np.random.default_rng(7)
     roots, table = (plant_of(modes, 1, settings) for modes in ("roots", "exact"))

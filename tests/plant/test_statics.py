@@ -53,6 +53,7 @@ def test_a_sliding_arm_sags_with_its_free_length_and_is_held_by_its_weight(build
 
 
 @pytest.mark.parametrize("name", ["rrp", "two-link", "spatial", "sliding-first"])
+@pytest.mark.slow_but("two-link", "sliding-first")
 def test_holding_torques_do_the_work_of_the_weights_as_the_joints_turn(name, plant_of, witness_of):
     # dV/dq_j at rest, the elastic coordinates being in equilibrium: no strain, no work of theirs
     plant, points = plant_of(name), witness_of(name)

@@ -73,6 +73,7 @@ def test_one_error_of_all_parts_is_another_stiffness_of_the_arm(arm_of, name, ki
 
 @pytest.mark.parametrize(("kind", "order"), BASES)
 @pytest.mark.parametrize("name", ARMS)
+@pytest.mark.slow_but("two-link-*", "sliding-first-*", "sprung-modes-2")
 def test_the_parts_make_up_the_whole_stiffness(arm_of, name, kind, order):
     arm = arm_of(name)
     exact = wrong_plant(arm, kind, order, None)

@@ -82,6 +82,7 @@ def test_gravity_acts_on_every_point(pair, random_state):
 
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", ["rod", "space", pytest.param("two", marks=pytest.mark.slow)])
+@pytest.mark.slow_but("rod-*", "space-elements")
 def test_the_recursion_agrees_with_lagrange(build, random_state, name, kind):
     arm = build["arm"](ARMS[name], (2.0, -9.0, 3.0), PAYLOAD)
     one, other = (

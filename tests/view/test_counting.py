@@ -154,6 +154,7 @@ def test_the_planar_canadarm_takes_half_of_five_hundred_multiplications(operatio
 
 
 @pytest.mark.parametrize("n", [3, 6, 12])
+@pytest.mark.slow_but("3", "6")
 def test_every_further_link_costs_the_same_in_forward_dynamics(operations, n):
     growth = [operations(k + 3)[0] for k in (n, n + 3)]
     before = [operations(k)[0] for k in (n, n + 3)]

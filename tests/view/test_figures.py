@@ -103,6 +103,7 @@ def thick_lines(comparison):
     return {line.get_label(): line for line in axes.lines if line.get_label() in names}
 
 
+@pytest.mark.slow  # takes long
 def test_the_thick_tip_error_begins_at_the_residual_of_the_table(sagging):
     lines = thick_lines(sagging)
 
@@ -145,6 +146,7 @@ def test_planar_arms_are_seen_from_above(model, planar):
 
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
 @pytest.mark.parametrize("command", ["inspect", "simulate"])
+@pytest.mark.slow_but("inspect-*", "simulate-png")
 def test_a_figure_is_written_in_every_format(flexctl, tmp_path, command, kind):
     words = {
         "inspect": ["single-link-hub"],

@@ -13,6 +13,7 @@ from flexctl.view.given_words import given_words
 ASKED = ("margin", "subudhi-morris-2r", "subudhi-morris-decoupling", "--no-structured")
 ASKED += ("--truth-modes", "2", "--path", "2")
 UNSTABLE_WITHOUT = GivenAt(t=0.5, stable=True, abscissa=-1.0, mode="", share=None)
+GONE = "with it the loop has no equilibrium at its reference"
 FLUTTER = Loss(alpha=0.25, frequency=20.0, mode="link2.y.1")
 
 
@@ -65,6 +66,12 @@ def given(*poses, alpha_star=3.0):
             "destabilises the loop at the "
             "final pose: there joint1 grows at 1 1/s; none of that error is tolerated there; the "
             "lemma alone allows it. ",
+        ),
+        (
+            given(GivenAt(t=None, stable=False, abscissa=np.inf, mode="", share=None, why=GONE)),
+            "The stiffness given (link2.y.1 -20 %, the largest of 2 errors) "
+            "destabilises the loop at the final pose: with it the loop has no equilibrium at its "
+            "reference; none of that error is tolerated there; the lemma alone allows it. ",
         ),
         (
             given(at(None, None, True), at(0.5, FLUTTER, True)),

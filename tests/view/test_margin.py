@@ -151,6 +151,7 @@ def tabled(found):
 
 def words_drawn(found):
     figure = plot_margin(found, "at the final pose")
+    figure.set_layout_engine("none")  # words only, wherever they stand
     figure.draw_without_rendering()
     return " ".join(text.get_text() for text in figure.findobj(Text))
 
@@ -202,6 +203,7 @@ def test_biases_are_run_where_runs_are_asked_for(flexctl):
         (undamped(), "(3 modes) is not a margin"),
     ],
 )
+@pytest.mark.slow_but("words1-*", "words2-*")
 def test_a_person_reads_how_wrong_the_stiffness_may_be(flexctl, words, said_there):
     heard = flexctl(*words)
 
@@ -210,6 +212,7 @@ def test_a_person_reads_how_wrong_the_stiffness_may_be(flexctl, words, said_ther
 
 
 @pytest.mark.parametrize("words", [of("decoupling"), of("slow-only"), undamped()])
+@pytest.mark.slow_but("words1")
 def test_the_figure_is_drawn(flexctl, tmp_path, words):
     assert flexctl(*words, "--plot", tmp_path / "margin.svg").status == 0
     drawn = (tmp_path / "margin.svg").read_text(encoding="utf-8")
@@ -219,6 +222,7 @@ def test_the_figure_is_drawn(flexctl, tmp_path, words):
 
 
 @pytest.mark.parametrize(("least", "status"), [(0.1, 0), (0.9, 1)])
+@pytest.mark.slow_but("0.9-1")
 def test_a_margin_may_be_required(flexctl, least, status):
     asked = ("--json", "--require", f"exact.alpha_upper>{least}")
     assert flexctl(*of("decoupling"), *asked).status == status
@@ -234,6 +238,7 @@ def test_orders_of_the_design_are_judged_on_the_same_truth(flexctl):
     assert same["alpha_upper"] == pytest.approx(found["exact"]["alpha_upper"], rel=1e-6)
 
 
+@pytest.mark.slow  # takes long
 def test_a_pose_asked_for_is_judged(flexctl):
     found = json.loads(flexctl(*of("decoupling"), "--pose", "joint2=0.5", "--json").out)
 
@@ -293,6 +298,8 @@ def test_a_loop_that_is_unstable_without_error_is_refused_by_its_mode(flexctl):
 UNSTABLE = PoseMargin(
     t=0.5, alpha_star=0.3, interval=None, why="law: expected x, got one in which joint1 grows"
 )
+NO_REST = replace(UNSTABLE, why="the loop has no equilibrium at its reference")
+WEAK = replace(UNSTABLE, why="law on 2 modes: margin: the actuators cannot hold the arm")
 ZERO = replace(FLUTTER, alpha=0.0)
 
 
@@ -347,6 +354,16 @@ ZERO = replace(FLUTTER, alpha=0.0)
         (
             {"path": (UNSTABLE,)},
             "Unstable without any error at every pose of the motion, held still",
+        ),
+        (
+            {"path": (pose(0.0, FLUTTER), NO_REST)},
+            "No margin at 1 of 2 poses of the motion, held still: at t = 0.5 s the loop has no "
+            "equilibrium at its reference.",
+        ),
+        (
+            {"path": (WEAK, UNSTABLE)},
+            "No margin at every pose of the motion, held still: at t = 0.5 s the actuators cannot "
+            "hold the arm.",
         ),
     ],
 )
@@ -543,6 +560,7 @@ def test_the_figure_says_in_words_what_is_found(changes, words):
         ({"structured": (independent(worst_case=None),)}, "no physical one found"),
         ({"orders": (HOPELESS,)}, "2 modes unstable"),
         ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 poses none joint1 grows"),
+        ({"path": (NO_REST,)}, "no margin at 1 of 1 poses none the loop has no equilibrium"),
     ],
 )
 def test_the_table_says_what_is_found(changes, words):

@@ -20,7 +20,7 @@ def drawn(plot, chart):
     with styled():
         figure = new_figure(7.0, 5.0)
         plot(figure, chart)
-        figure.canvas.draw()
+        figure.draw_without_rendering()
     return figure.axes[0]  # a second one is the colour bar
 
 

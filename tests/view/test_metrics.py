@@ -373,10 +373,13 @@ def test_words_are_never_best(trio, place):
 
 def test_other_truth_orders_may_be_unknown(trio, place):
     none = copy.deepcopy(trio)
-    none[0]["spillover"]["spectral_abscissa"] = []
+    none[0] |= {"stability": None, "spillover": {"order": [], "spectral_abscissa": []}}
+    none[1]["spillover"]["spectral_abscissa"] = [-2.0, None, -1.0]
     cells = metric_rows(none, ARM)[place["spillover.spectral_abscissa"]].cells
 
     assert cells[0].text == "-"
+    assert cells[1].text == "no equilibrium on one"
+    assert not cells[1].best
 
 
 def test_a_group_is_named_on_its_first_row_only(trio, place):

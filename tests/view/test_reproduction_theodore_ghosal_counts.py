@@ -56,6 +56,7 @@ def joints(name, kind):
 
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", ["rr", "rrr", "rp", "rrp"])
+@pytest.mark.slow_but("rr-*", "rp-modes")
 def test_algorithm_1_of_a_straight_arm_is_the_mass_matrix_of_the_recursion(name, kind):
     exact, small = mass_matrix(name, kind, joints(name, kind), PAYLOAD)
 

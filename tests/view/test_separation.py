@@ -49,6 +49,7 @@ def test_the_answers_numbers_belong_together(flexctl):
         ("printed", "the loop is stable at no stiffness on 2 modes"),
     ],
 )
+@pytest.mark.slow_but("too-fast-*")
 def test_a_person_reads_how_far_the_arm_is_from_its_bound(flexctl, name, words):
     said = flexctl(*of(name))
 
@@ -67,10 +68,12 @@ def test_the_figure_is_drawn(flexctl, tmp_path, name):
 
 
 @pytest.mark.parametrize(("largest", "status"), [(0.01, 0), (0.001, 1)])
+@pytest.mark.slow_but("0.001-1")
 def test_a_bound_may_be_required(flexctl, largest, status):
     assert flexctl(*of("lqr"), "--json", "--require", f"s_star<{largest}").status == status
 
 
+@pytest.mark.slow  # takes long
 def test_where_no_stiffness_helps_the_answer_says_so_and_why(flexctl):
     found = json.loads(flexctl(*of("printed"), "--json").out)
 

@@ -201,6 +201,7 @@ def side(tmp_path_factory):
     return json.loads(paths["json"].read_text()), paths
 
 
+@pytest.mark.slow  # takes long
 def test_every_discretisation_beside_has_its_branches(side):
     found, _ = side
     bases = [(one["basis"]["kind"], one["truth"]["kind"]) for one in found["beside"]]

@@ -112,7 +112,7 @@ def advise_bias(
     offers = _Offers(case=case, known=known)
     if best.bias >= 0:
         return BiasAdvice(at_rest=offers.offer(best))
-    say("underestimating on purpose, on arms of other stiffness")
+    say("deliberate underestimates, on arms of other stiffness")
     least = bias_for(known, ERROR)
     smallest = offers.tried(least) if least and least > best.bias else None
     advice = BiasAdvice(
@@ -124,7 +124,7 @@ def advise_bias(
     aim = smallest or advice.at_rest
     if runs is None or not aim.other_arms:
         return advice
-    say("underestimating on purpose, in motion")
+    say("deliberate underestimates, in motion")
     tried = try_biases(runs, aim.bias)
     served = largest_served(tried)
     advised = aim if served == aim.bias else served and offers.tried(served)

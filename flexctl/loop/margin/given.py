@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.design import lemma_of_errors
-from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.margin.families import stiffness_family
@@ -23,6 +23,7 @@ from flexctl.loop.uncertainty.growth import axis_tolerance
 from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
 from flexctl.plant import Plant
 
+_NEVER = "the loop has no equilibrium at its reference, even without that error"
 _ENDS = "with it the loop has no equilibrium at its reference"
 _ASKED = 0.3  # size of the errors along which a law is asked: three times that leaves a stiffness
 
@@ -93,7 +94,10 @@ def judge_given(
 def _given_at(
     closed: ClosedLoop, joints: Array, share: float, errors: Array, t: float | None
 ) -> GivenAt:
-    loop = _along(closed, joints, share, errors)
+    try:
+        loop = _along(closed, joints, share, errors)
+    except NoRestError:
+        return GivenAt(t=t, stable=False, abscissa=np.inf, mode="", share=None, why=_NEVER)
     names = name_modes(closed, joints, loop.size)
     family = stiffness_family(closed, joints, share, errors)
     pose = PoseLoop(

@@ -106,12 +106,13 @@ class IndependentErrors:
 
 
 def follow_errors(
-    asked: IndependentErrors, found: Structured, deadline: Deadline
+    asked: IndependentErrors, found: Structured, deadline: Deadline, reach: float = np.inf
 ) -> tuple[Structured, Loss | None]:
     """Correct bounds of independent errors by what is lost along rays that follow the equilibrium.
 
     Where the time is over before every single error was followed either way, nothing is
-    guaranteed: the old bounds are those of an equilibrium that the loop does not keep.
+    guaranteed: the old bounds are those of an equilibrium that the loop does not keep. What lies
+    beyond `reach` [-] is not looked for.
 
     Returns
     -------
@@ -119,7 +120,7 @@ def follow_errors(
         The bounds, no longer proven, with the nearest loss found for a worst case; and that loss,
         None where nothing is lost.
     """
-    best, loss, at, tried = _nearest(asked, found, deadline)
+    best, loss, at, tried = _nearest(asked, found, deadline, reach)
     late = tried < len(asked.single)
     whole = len(asked.loop.parameters) == 1
     fraction = min(best, LARGEST) if whole else min(found.guaranteed_fraction, best)
@@ -149,13 +150,13 @@ def follow_errors(
 
 
 def _nearest(
-    asked: IndependentErrors, found: Structured, deadline: Deadline
+    asked: IndependentErrors, found: Structured, deadline: Deadline, reach: float
 ) -> tuple[float, Loss | None, Array, int]:
     """Return the nearest loss along all directions: how far [-], what, where (p,), how many tried.
 
-    Infinitely far and None where nothing is lost.
+    `reach` and None where nothing is lost up to there.
     """
-    best, loss, at, tried = np.inf, None, np.zeros(0), 0
+    best, loss, at, tried = reach, None, np.zeros(0), 0
     for direction in asked.directions(found):
         if deadline.passed:
             break
@@ -168,10 +169,7 @@ def _nearest(
 
 
 def _late(deadline: Deadline) -> str:
-    return (
-        f"the time limit of {deadline.seconds:.3g} s was reached before the loop was followed "
-        "along each single error"
-    )
+    return f"{deadline.reached} before the loop was followed along each single error"
 
 
 def _note(tried: int, *, stopped: bool) -> str:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from flexctl.checks import Array
+from flexctl.errors import NoRestError
 from flexctl.loop.closed_loop import ClosedLoop, close_around
 from flexctl.loop.linear import judge_poles, linearise_loop
 from flexctl.loop.margin.case import Case
@@ -48,10 +49,13 @@ class OtherArms:
         basis = self.closed.truth.basis
         loop = close_around(self.closed.controller, assemble_plant(arm, basis, interpreted=True))
         errors = np.full(len(self.closed.controller.plant.stiffness_parts), bias)
-        return all(
-            judge_poles(linearise_loop(loop, joints, share, errors).poles) is True
-            for joints, share in self._poses
-        )
+        try:
+            return all(
+                judge_poles(linearise_loop(loop, joints, share, errors).poles) is True
+                for joints, share in self._poses
+            )
+        except NoRestError:  # it leaves its reference
+            return False
 
     @cached_property
     def _poses(self) -> list[tuple[Array, float]]:

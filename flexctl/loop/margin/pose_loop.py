@@ -108,21 +108,21 @@ class PoseLoop:
 
     @property
     def rates(self) -> tuple[ModeRate, ...]:
-        """Growth of every swinging mode to first order, the fastest growing first."""
+        """Growth of every oscillatory mode to first order, the fastest growing first."""
         if self.family and self.moves:
             return self.family.rates()
         values, rates = growth_rates(self.loop)
         own = self.loop.in_time(values)
         if self.loop.sample_time:
             rates = 2 * rates / (self.loop.sample_time * (1 - values**2))
-        swinging = np.flatnonzero(values.imag > 0)
+        oscillatory = np.flatnonzero(values.imag > 0)
         return tuple(
             ModeRate(
                 mode=self.names.name(self.loop.A, complex(values[k])),
                 value=complex(own[k]),
                 rate=complex(rates[k]),
             )
-            for k in swinging[np.argsort(-rates.real[swinging])]
+            for k in oscillatory[np.argsort(-rates.real[oscillatory])]
         )
 
     @property

@@ -23,7 +23,7 @@ class PoseMargin:
     """Margins at one pose of the motion, under the law of the gross motion.
 
     `alpha_star` is the lemma's, `interval` the exact one; None where the loop is unstable without
-    any error, and `why` names the mode.
+    any error, its actuators cannot hold the arm, or it has no equilibrium there, as `why` says.
     """
 
     t: float
@@ -155,7 +155,7 @@ class Margin:
     exact
         Interval of the complete loop at that pose.
     rates
-        Growth of every swinging mode to first order there, the fastest growing first.
+        Growth of every oscillatory mode to first order there, the fastest growing first.
     locus
         Eigenvalues over the error.
     path

@@ -85,7 +85,7 @@ def find_remedies(
     if not 0 < wanted < float("inf"):
         raise InputError(f"need: expected an overestimate above 0, got {wanted:g}")
     say = progress or (lambda _words: None)
-    say("remedies: underestimating on purpose")
+    say("remedies: a deliberate underestimate")
     bias = bias_for(margin_intervals(found), wanted)
     if bias is not None and found.exact.unknowns:
         bias = bias_on_softer_arms(case, bias, wanted)

@@ -93,9 +93,13 @@ def bound_errors(
     t: float,
     where: str,
     deadline: Deadline = ENDLESS,
+    reach: float = np.inf,
     say: Callable[[str], None] = lambda _words: None,
 ) -> StructuredAt:
-    """Bound independent errors of a stable loop from both sides: see `structured`."""
+    """Bound independent errors of a stable loop from both sides: see `structured`.
+
+    Errors that move the equilibrium are followed up to `reach` times their sizes [-].
+    """
     loop = structured_loop(closed, joints, share, errors)
     asked = IndependentErrors(
         closed=closed,
@@ -112,7 +116,7 @@ def bound_errors(
     )
     if moves:
         say(f"independent errors at {where}: the equilibrium that they move")
-        found, loss = follow_errors(asked, found, deadline)
+        found, loss = follow_errors(asked, found, deadline, reach)
     worst = found.worst_case
     return StructuredAt(
         t=t,

@@ -23,7 +23,7 @@ from flexctl.design import (
     lemma_given,
     stiffness_lemma,
 )
-from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.given import judge_given, part_errors
@@ -263,18 +263,23 @@ class _Study:
         if not judged.interval.marginal:
             where = "the pose asked for" if self.pose is not None else "the final pose"
             end = closed.controller.reference.duration
-            deadline = Deadline.within(limit / 2 if worst else limit)
+            deadline = Deadline.within(limit).share(0.5 if worst else 1.0)
             found.append(at(judged, t=end, where=where, deadline=deadline))
             left = limit - min(deadline.used, limit / 2)
         if worst:
-            poses = _payload_poses(path) if set(errors) == {"payload"} else [worst]
-            where = _where(path, payload=set(errors) == {"payload"})
+            payload = set(errors) == {"payload"}
+            poses = _payload_poses(path) if payload else [worst]
+            at = partial(at, where=_where(path, payload=payload))
             joints = closed.controller.reference.sample(np.array([pose.t for pose in poses]))[0].T
-            bounds = []
-            for pose, q in zip(poses, joints, strict=True):
-                deadline = Deadline.within(left / len(poses))
-                bounds.append(at(loop_at(closed, q, 0.0), t=pose.t, where=where, deadline=deadline))
-            found.append(min(bounds, key=lambda one: one.found.guaranteed_fraction))
+            least, whole = None, replace(Deadline.within(left), whole=limit)
+            # from the end, where an arm that sags is often nearest to its fold
+            for k, (pose, q) in reversed([*enumerate(zip(poses, joints, strict=True))]):
+                deadline = whole.share(1 / (k + 1))  # what others left unused is passed on
+                reach = least.found.guaranteed_fraction if least else np.inf
+                one = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline, reach=reach)
+                if least is None or one.found.guaranteed_fraction < reach:
+                    least = one
+            found += [least] if least else []
         return tuple(found)
 
     def _bounded(
@@ -286,6 +291,7 @@ class _Study:
         t: float,
         where: str,
         deadline: Deadline,
+        reach: float = np.inf,
     ) -> StructuredAt:
         self.say(f"independent errors at {where}")
         found = bound_errors(
@@ -296,6 +302,7 @@ class _Study:
             t=t,
             where=where,
             deadline=deadline,
+            reach=reach,
             say=self.say,
         )
         if not run or found.found.worst_case is None:
@@ -310,6 +317,8 @@ def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> 
     here = partial(PoseMargin, t=t, alpha_star=alpha_star)
     try:
         return here(interval=loop_at(closed, joints, 0.0).interval)
+    except NoRestError:
+        return here(interval=None, why="the loop has no equilibrium at its reference")
     except DesignError as error:
         return here(interval=None, why=str(error))
 

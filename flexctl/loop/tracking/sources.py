@@ -13,6 +13,7 @@ from flexctl.errors import InputError, NoRestError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
 from flexctl.loop.margin.mode_names import ModeNames, name_modes
+from flexctl.loop.rest import rest_at_reference
 from flexctl.loop.schedule import JUMP
 from flexctl.loop.tracking.alike import motion_fields
 from flexctl.loop.trajectory import Trajectory
@@ -70,10 +71,12 @@ def at_rest(closed: ClosedLoop, share: float = 0.0) -> Source:
     `share` is that of the second loop, 0 or 1.
     """
     motion = closed.controller.reference
-    size = len(loop_matrix(linearise_loop(closed, motion.final, share)))
 
     def joints(t: float) -> Array:
         return motion.sample(np.array([t]))[0][:, 0]
+
+    # at the start, as the loop may have lost its equilibrium by the end
+    size = len(loop_matrix(linearise_loop(closed, joints(0.0), share)))
 
     return Source(
         parameter="t",
@@ -100,10 +103,10 @@ def rests_until(closed: ClosedLoop, times: Array) -> float:
 
     def held(t: float) -> bool:
         try:
-            linear = linearise_loop(closed, motion.sample(np.array([t]))[0][:, 0], 0.0)
+            rest_at_reference(closed, motion.sample(np.array([t]))[0][:, 0], 0.0)
         except NoRestError:
             return False
-        return not (linear.rest and linear.rest.falls)
+        return True
 
     lost = next((k for k, t in enumerate(times.tolist()) if not held(t)), None)
     if lost == 0:

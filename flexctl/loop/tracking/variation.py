@@ -113,13 +113,13 @@ def over(variation: Variation) -> Source:
         closed = variation.close(value)
         pose = _pose(closed, variation)
         share = float(closed.controller.feedback is not None)
-        linear = linearise_loop(closed, pose, share)
-        if linear.rest and linear.rest.falls:
+        try:
+            A = loop_matrix(linearise_loop(closed, pose, share))
+        except NoRestError as error:
             raise NoRestError(
                 f"{variation.key}: expected values at which the loop has an equilibrium at its "
-                f"reference, got {value:.6g}, at which the arm leaves it"
-            )
-        A = loop_matrix(linear)
+                f"reference, got {value:.6g}, at which it has none"
+            ) from error
         return A, name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
 
     varied, fixed = variation.key == "loop.sample_time", variation.design.loop.sample_time

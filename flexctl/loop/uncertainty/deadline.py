@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deadline:
-    """Work begun at `begun` stops at `ends`, both on the clock of `time.perf_counter` [s]."""
+    """Work begun at `begun` stops at `ends`, both on the clock of `time.perf_counter` [s].
+
+    `whole` is the time [s] that was given to all of the work of which this is a part.
+    """
 
     begun: float = 0.0
     ends: float = float("inf")
+    whole: float = float("inf")
 
     @staticmethod
     def within(seconds: float) -> Deadline:
         """Return the deadline `seconds` from now."""
         now = time.perf_counter()
-        return Deadline(begun=now, ends=now + seconds)
+        return Deadline(begun=now, ends=now + seconds, whole=seconds)
 
     @property
     def left(self) -> float:
@@ -41,7 +45,15 @@ class Deadline:
 
     def share(self, part: float) -> Deadline:
         """Return the deadline of a part [-] of the time that is left."""
-        return self if self.ends == float("inf") else Deadline.within(part * self.left)
+        if self.ends == float("inf"):
+            return self
+        return replace(Deadline.within(part * self.left), whole=self.whole)
+
+    @property
+    def reached(self) -> str:
+        """Say that it was reached: the whole time limit, and what of it was left for this part."""
+        part = "" if self.seconds == self.whole else f" ({self.seconds:.3g} s of it for this part)"
+        return f"the time limit of {self.whole:.3g} s was reached{part}"
 
 
 ENDLESS = Deadline()

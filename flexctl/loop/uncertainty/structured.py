@@ -163,7 +163,7 @@ def structured(
     )
     stopped = ""
     if cover.late:
-        stopped = f"the time limit of {deadline.seconds:.3g} s was reached"
+        stopped = deadline.reached
         cover = replace(cover, level=level_of_one_scaling(response, blocks, axis))
     fraction = 1 / cover.level
     return Structured(
