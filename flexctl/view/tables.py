@@ -34,7 +34,7 @@ def number(value: float | None, digits: int = 4) -> str:
     """Write a number with so many digits; a dash where there is none."""
     if value is None or math.isnan(value):
         return "-"
-    return f"{value:.{digits}g}"
+    return f"{value + 0.0:.{digits}g}"  # no minus sign before zero
 
 
 def shortened(words: Sequence[str], most: int = 10) -> str:

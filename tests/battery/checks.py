@@ -35,6 +35,7 @@ AMPLITUDES = (1e-4, 1e-5, 1e-6)  # of the reach, by which the tip is moved
 SEEN = 3e-3  # of the logarithm of an amplitude: what squares of the deviation may do to it
 AT_END = 1e-3  # relative distance from an exact end at which the loop must have changed sides
 INSIDE, OUTSIDE = 0.99, 1.01  # of a bound, and of a worst case
+FINEST = 64  # parts of a step to the next share of an error
 CORNERS = 16
 FAR = 3.0  # relative error of the stiffness at which a loop without an end is looked at
 LEAST_LEFT = -0.999  # and the same downwards
@@ -571,13 +572,26 @@ def followed(s: Subject, made: Callable, error: np.ndarray, *, grows: bool) -> f
     found = growth(made(error), s.rest)
     if (found > 0) is grows:
         return found
-    near = s.rest
+    near, reached = s.rest, 0.0
     for share in shares(float(np.abs(error).max())):
-        held = made(share * error)
-        near = held.rest(np.concatenate([near.q, near.z]))
+        near = reached_from(made, error, near, reached, share)
         if near is None:
             return np.inf
-    return growth(held, near)
+        reached = share
+    return growth(made(error), near)
+
+
+def reached_from(made: Callable, error: np.ndarray, near: Rest, begin: float, end: float):
+    """Follow a rest from one share of an error to the next, in halves where that is too far."""
+    size = end - begin
+    while begin < end and size > (end - begin) / FINEST:
+        ahead = min(begin + size, end)
+        found = made(ahead * error).rest(np.concatenate([near.q, near.z]))
+        if found is None:
+            size /= 2
+        else:
+            near, begin = found, ahead
+    return near if begin >= end else None
 
 
 def shares(size: float) -> np.ndarray:

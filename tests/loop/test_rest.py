@@ -72,6 +72,21 @@ class Forces:
         return np.linalg.eigvalsh(self.slopes(X)).min() < 0
 
 
+def test_a_coordinate_without_any_force_stays_where_it_is():
+    np.testing.assert_allclose(_Solver(np.diag([3.0, 0.0]))(np.array([6.0, 0.0])), [2.0, 0.0])
+
+
+def test_a_state_of_the_law_moves_by_its_own_rate_in_a_fall():
+    # beside a pendulum that falls a state with z' = q - z, whose left is z' itself
+    balance = Forces(
+        lambda X: np.array([-np.sin(X[0]), X[0] - X[1]]),
+        lambda X: np.array([[-np.cos(X[0]), 0.0], [1.0, -1.0]]),
+    )
+    balance.unstable = lambda X: np.cos(X[0]) > 0
+    found = _fall(balance, np.array([1e-3, 0.0]))
+    np.testing.assert_allclose(found, [np.pi, np.pi], atol=1e-9)
+
+
 @pytest.mark.parametrize(("noise", "arrives"), [(1e-10, True), (1e-5, False)])
 def test_a_step_that_no_longer_shrinks_has_arrived_if_it_is_round_off(noise, arrives):
     sign = iter([1.0, -1.0] * 50)

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from flexctl.view.output import console
+from flexctl.view.tables import number, numbers
 
 
 @pytest.mark.parametrize(("columns", "width"), [("60", 60), ("", 140), ("wide", 140)])
@@ -140,3 +141,8 @@ def test_help_takes_less_than_its_libraries_would():
     done = subprocess.run([sys.executable, "-c", code], check=False)
 
     assert done.returncode == 0
+
+
+def test_zero_has_no_minus_sign():
+    assert numbers([-0.0, 0.0, -1e-30, None]) == "0  0  -1e-30  -"
+    assert number(-0.05, 1) == "-0.05"
