@@ -35,7 +35,7 @@ AMPLITUDES = (1e-4, 1e-5, 1e-6)  # of the reach, by which the tip is moved
 SEEN = 3e-3  # of the logarithm of an amplitude: what squares of the deviation may do to it
 AT_END = 1e-3  # relative distance from an exact end at which the loop must have changed sides
 INSIDE, OUTSIDE = 0.99, 1.01  # of a bound, and of a worst case
-FINEST = 64  # parts of a step to the next share of an error
+FINEST = 512  # parts of a step to the next share of an error
 CORNERS = 16
 FAR = 3.0  # relative error of the stiffness at which a loop without an end is looked at
 LEAST_LEFT = -0.999  # and the same downwards
@@ -147,8 +147,10 @@ def check_rest(s: Subject) -> None:
     s.report.counts["rests"] += theirs is not None
     if theirs is not None and overloaded(s, theirs.tau):
         return  # that is for the verdict to say
+    if theirs is s.rest is None:
+        return
     if theirs is None or s.rest is None:
-        s.report.expect(theirs is None and s.rest is None, one_only(theirs, s))
+        s.report.expect(False, one_only(theirs, s))
         return
     away = np.abs(theirs.q - s.rest.q).max()
     if away > 1e-6:
@@ -499,9 +501,10 @@ def check_links(s: Subject) -> None:
     owners = list(dict.fromkeys(name.split(".")[0] for name in names))
     index = np.array([owners.index(name.split(".")[0]) for name in names])
     found = margin.structured[0].found
+    least = LEAST_LEFT if found.followed else NOTHING_LEFT  # followed so far only
 
     def made(by_owner: np.ndarray) -> Held:
-        return rebuilt(s, np.maximum(by_owner, NOTHING_LEFT)[index])
+        return rebuilt(s, np.maximum(by_owner, least)[index])
 
     bounds(s, "links", found, len(owners), made)
 
@@ -583,14 +586,14 @@ def followed(s: Subject, made: Callable, error: np.ndarray, *, grows: bool) -> f
 
 def reached_from(made: Callable, error: np.ndarray, near: Rest, begin: float, end: float):
     """Follow a rest from one share of an error to the next, in halves where that is too far."""
-    size = end - begin
-    while begin < end and size > (end - begin) / FINEST:
+    size, least = end - begin, (end - begin) / FINEST
+    while begin < end and size > least:
         ahead = min(begin + size, end)
         found = made(ahead * error).rest(np.concatenate([near.q, near.z]))
         if found is None:
             size /= 2
         else:
-            near, begin = found, ahead
+            near, begin, size = found, ahead, 1.5 * size
     return near if begin >= end else None
 
 
