@@ -75,6 +75,11 @@ class CutLoop:
         """Whether all poles of S, as they are computed for it, lie left of the axis."""
         return bool((self._response.poles.real < 0).all())
 
+    @cached_property
+    def speed(self) -> float:
+        """Largest size of a rate [rad/s], which rounding errors are in proportion to."""
+        return float(np.abs(self.rates(self.A)).max(initial=0.0))
+
     def sensitivity(self, w: Array) -> ComplexArray:
         """S (K, m, m) at frequencies w (K,) [rad/s], of a sampled loop at exp(j w T)."""
         T = self.sample_time

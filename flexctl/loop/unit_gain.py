@@ -25,6 +25,8 @@ _NEAR_AXIS = 0.02  # |Re| over |s| of an eigenvalue up to which the axis is sear
 _SHIFT = -0.6137  # about which the problem of one sample is inverted; arbitrary, hit by no z
 _STEPS = 12  # of the secant method
 _SAME = 1e-9  # relative distance of one place found twice, and |log size| of size one
+_RESOLVED = 1e-13  # of the fastest rate: to what poles and places are known
+_BLURRED = 1e-3  # |log size| of size one at most, where that is what limits it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,11 +79,20 @@ def unit_gain_candidates(cut: CutLoop, channels: Sequence[int]) -> tuple[Array, 
     size, real, imaginary = np.abs(s), np.abs(np.real(s)), np.imag(s)
     near = np.isfinite(size) & (imaginary > 0) & (real <= _NEAR_AXIS * size)
     w = np.asarray(imaginary[near], dtype=float)
-    return w, np.maximum(real[near], 1e-7 * w)
+    return w, np.maximum(real[near], _resolution(cut, w))
+
+
+def _resolution(cut: CutLoop, w: Array) -> Array:
+    """How exactly [rad/s] poles and places at frequencies w (K,) are known, (K,)."""
+    return np.asarray(_RESOLVED * np.maximum(w, cut.speed))
 
 
 def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array) -> Array:
-    """Frequencies at which the eigenvalue nearest to size one has it, by the secant method."""
+    """Frequencies at which the eigenvalue nearest to size one has it, by the secant method.
+
+    Next to a pole of L on the axis, whose relative distance may be 1e-8 and less, the logarithm of
+    the size is known to its slope times what frequencies are resolved to only, and no better.
+    """
     if not len(start):
         return start
 
@@ -93,20 +104,32 @@ def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array)
 
     w, before = start, start + reach
     f, f_before = size(w), size(before)
-    best, least = w, np.abs(f)
+    best, least, slope = w, np.abs(f), np.zeros_like(w)
     for _ in range(_STEPS):
         with np.errstate(divide="ignore", invalid="ignore"):
-            step = f * (w - before) / (f - f_before)
-        step = np.clip(np.nan_to_num(step), -0.1 * w, 0.1 * w)
+            secant = (f - f_before) / (w - before)
+            step = np.clip(np.nan_to_num(f / secant), -0.1 * w, 0.1 * w)
+        slope = np.where(np.isfinite(secant) & (np.abs(f) <= least), secant, slope)
         w, before, f_before = np.minimum(w - step, cut.fastest), w, f
         f = size(w)
         better = np.abs(f) < least
         best, least = np.where(better, w, best), np.where(better, np.abs(f), least)
-    best = np.sort(best[least <= _SAME])
-    return best[np.ediff1d(best, to_begin=np.inf)[: len(best)] > _SAME * best]
+    blur = np.abs(slope) * _resolution(cut, best)
+    found = least <= np.clip(blur, _SAME, _BLURRED)
+    return _once(best[found], slope[found])
+
+
+def _once(w: Array, slope: Array) -> Array:
+    """Each place once: one found twice is passed in one direction, those beside a pole in two."""
+    order = np.lexsort((w, slope > 0))
+    w, rises = w[order], (slope > 0)[order]
+    new = np.ones(len(w), dtype=bool)
+    new[1:] = (np.diff(w) > _SAME * w[1:]) | (rises[1:] != rises[:-1])
+    return np.sort(w[new])
 
 
 def _lags(cut: CutLoop, channels: Sequence[int], w: float) -> list[float]:
     mu = eigenvalue_loci(cut, channels, np.array([w]))[0]
-    mu = mu[np.abs(np.abs(mu) - 1) < 1e-6]
+    off = np.abs(np.abs(mu) - 1)
+    mu = mu[off <= max(1e-6, off.min())]
     return np.mod(np.angle(mu) + np.pi, 2 * np.pi).tolist()

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import brentq
 
 from flexctl.loop.cut import CutLoop, cut_loop
+from flexctl.loop.delay_margin import continuous_delay
 from flexctl.loop.linear import one_sample
 from flexctl.loop.unit_gain import _polished, eigenvalue_loci, unit_gain, unit_gain_candidates
 
@@ -117,3 +118,78 @@ def test_places_of_a_sampled_loop_end_at_half_the_rate():
     )  # fmt: skip
     start = np.array([0.999 * cut.fastest])
     assert len(_polished(cut, [0], start, 1e-3 * start)) == 0
+
+
+RATES, GP, GV = np.array([0.0, 30.0, 400.0, 1e4]), 12.0, 4.0  # of undamped modes; of a PD
+
+
+def undamped(share):
+    """Undamped modes under a PD, L = (GP + GV s) sum b^2/(s^2 + w^2), share b^2 of the last one."""
+    b, none = np.sqrt([1.0, 0.7, 0.2, share]), np.zeros((4, 4))
+    A = np.block([[none, np.diag(RATES)], [-np.diag(RATES), none]])
+    A[0, 4] = 1.0  # the first one drifts
+    B = np.hstack([np.zeros(4), b])[:, None]
+    C = -np.hstack([GP * b / np.where(RATES > 0, RATES, 1.0), GV * b])[None]
+    return CutLoop(A=A + B @ C, B=B, C=C)
+
+
+def beside_the_last(share, d):
+    """(s^2 + w^2) L of `undamped` at s = jw + d, w of the last mode, and s^2 + w^2."""
+    s, by_last = 1j * RATES[-1] + d, d * (2j * RATES[-1] + d)
+    others = sum(c / (s**2 + w**2) for c, w in zip([1.0, 0.7, 0.2], RATES[:-1], strict=True))
+    return (GP + GV * s) * (share + by_last * others), by_last
+
+
+def place_above_the_last(share):
+    """Distance in frequency from the last mode of the place of size one above it, and the delay."""
+
+    def off(d):
+        numerator, by_last = beside_the_last(share, 1j * d)
+        return abs(numerator) / abs(by_last) - 1
+
+    d = brentq(off, 0.1 * GV * share, 10 * GV * share, xtol=1e-30, rtol=1e-12)
+    numerator, by_last = beside_the_last(share, 1j * d)
+    return d, np.mod(np.angle(-numerator / by_last), 2 * np.pi) / (RATES[-1] + d)
+
+
+def damping_of_the_last(share, delay):
+    """Real part of the last mode's pole with a delay, by Newton's method on 1 + L e^(-sT) = 0."""
+
+    def characteristic(d):
+        numerator, by_last = beside_the_last(share, d)
+        return by_last + numerator * np.exp(-(1j * RATES[-1] + d) * delay)
+
+    d = -GV * share / 2 * np.exp(-1j * RATES[-1] * delay)
+    for _ in range(20):
+        h = 1e-3 * abs(d)
+        slope = (characteristic(d + h) - characteristic(d - h)) / (2 * h)
+        d -= characteristic(d) / slope
+    return d.real
+
+
+@pytest.mark.parametrize(
+    ("share", "rtol"), [(1e-2, 1e-9), (1e-4, 1e-7), (5e-5, 1e-7), (1e-6, 1e-5), (1e-7, 1e-4)]
+)
+def test_a_place_next_to_an_undamped_pole_is_found_and_limits_the_delay(share, rtol):
+    d, delay = place_above_the_last(share)
+    assert damping_of_the_last(share, 0.999 * delay) < 0 < damping_of_the_last(share, 1.001 * delay)
+
+    found = unit_gain(undamped(share), [0])
+    above, below = found.frequency > RATES[-1], found.frequency > RATES[-1] - 10 * GV * share
+    assert len(found.frequency) == 7  # a drift and two beside each mode
+    assert above.sum() == 1
+    assert below.sum() == 2
+    np.testing.assert_allclose(found.frequency[above] - RATES[-1], d, rtol=0.01)
+    np.testing.assert_allclose(continuous_delay(found), delay, rtol=rtol)
+
+
+def test_places_next_to_a_pole_are_found_beside_those_of_another_channel():
+    one, other, none = undamped(1e-5), undamped(1e-2), np.zeros((8, 8))
+    both = CutLoop(
+        A=np.block([[one.A, none], [none, other.A / 2]]),  # at half of all frequencies
+        B=np.block([[one.B, none[:, :1]], [none[:, :1], other.B / 2]]),
+        C=np.block([[one.C, none[:1]], [none[:1], other.C]]),
+    )
+    found = unit_gain(both, [0, 1])
+    assert len(found.frequency) == 14
+    np.testing.assert_allclose(continuous_delay(found), place_above_the_last(1e-5)[1], rtol=1e-6)
