@@ -1,5 +1,7 @@
 """Places where a loop gain has an eigenvalue of size one, against a scan of the loop gain."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -147,7 +149,8 @@ def place_above_the_last(share):
         numerator, by_last = beside_the_last(share, 1j * d)
         return abs(numerator) / abs(by_last) - 1
 
-    d = brentq(off, 0.1 * GV * share, 10 * GV * share, xtol=1e-30, rtol=1e-12)
+    root: Any = brentq(off, 0.1 * GV * share, 10 * GV * share, xtol=1e-30)
+    d = float(root)
     numerator, by_last = beside_the_last(share, 1j * d)
     return d, np.mod(np.angle(-numerator / by_last), 2 * np.pi) / (RATES[-1] + d)
 
