@@ -192,7 +192,8 @@ def _independent(at: StructuredAt) -> Table:
     if more := len(at.worst_errors) - len(errors[:_N_ERRORS]):
         cut = len(errors) >= _N_ERRORS
         table.add_row(*((f"{more} more, none larger", "") if cut else ("all others", "0 %")))
-    verified = "verified by eigenvalues" if worst.verified else "not verified"
+    by = "the holding torque" if at.ends == "torque" else "eigenvalues"
+    verified = f"verified by {by}" if worst.verified else "not verified"
     if at.run:
         rates = f"{at.run.rate:.4g} 1/s, linear {at.run.eigenvalue.real:.4g} 1/s"
         verified += f"; a nonlinear run 5 % beyond it grows at {rates}"

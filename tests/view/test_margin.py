@@ -587,11 +587,15 @@ def test_the_verdict_answers_for_independent_errors(changes, words):
 @pytest.mark.parametrize(
     ("ends", "verdict", "table"),
     [
-        ("fold", "fold of the equilibrium", "ends the equilibrium in a fold, critical mode joint1"),
+        (
+            "fold",
+            "fold of the equilibrium",
+            "ends the equilibrium in a fold, critical mode joint1, verified by eigenvalues",
+        ),
         (
             "torque",
             "torque limit of an actuator",
-            "exceeds the torque limit of joint1",
+            "exceeds the torque limit of joint1, verified by the holding torque",
         ),
     ],
 )
