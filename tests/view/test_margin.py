@@ -621,6 +621,19 @@ def test_where_the_time_was_over_nothing_is_said_to_end_the_range():
 NO_STIFFNESS = Interval(lower=None, upper=None)
 
 
+def test_the_lemma_gives_no_number_for_a_law_that_uses_no_stiffness():
+    found = margin(
+        exact=NO_STIFFNESS, path=(PoseMargin(t=0.0, alpha_star=0.3, interval=NO_STIFFNESS),)
+    )
+    shown, drawn = " ".join(tabled(found).split()), words_drawn(found)
+
+    assert "lemma alpha* does not apply - overestimate" in shown
+    assert "divergence" not in shown
+    assert "lemma: does not apply" in drawn
+    assert "lemma (2 modes): does not apply" in drawn
+    assert "30 %" not in shown + drawn
+
+
 @pytest.mark.parametrize("proven", [True, False])
 def test_only_what_is_proven_is_called_so(proven):
     interval = Interval(lower=BELOW, upper=FLUTTER, unknowns=8, proven=proven)
