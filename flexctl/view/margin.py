@@ -35,6 +35,7 @@ from flexctl.view.request import (
     read_pose,
     truth_arm,
     truth_basis,
+    warn_of_pose,
 )
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ def read_joints(text: str, arm: Arm) -> dict[str, float]:
         if name not in arm.joints:
             wanted = f"joint variables of {arm.name} ({', '.join(arm.joints)})"
             raise InputError(f"--pose: expected {wanted}, got {name!r}")
+    warn_of_pose(arm, found)
     return found
 
 
