@@ -63,6 +63,11 @@ def _of_link(link: Link) -> Iterator[str]:
         yield f"limits.position: {_angle(max(map(abs, link.limits.position or ())), 'rad')}"
     if (largest := max(link.damping_ratio)) > _DAMPED:
         yield f"damping_ratio: {largest:g}, {100 * largest:g} % of critical (a share, not per cent)"
+    if link.joint == "revolute" and link.length and not link.EI and not (link.dh.a or link.dh.d):
+        yield (
+            f"dh: a and d are 0, so that what follows the link of {link.length:g} m, or the "
+            "payload, sits at its joint"
+        )
     if link.length > _LONG:
         yield f"length: {link.length:g} m (mm?)"
     if link.mass_per_length > _HEAVY:

@@ -24,8 +24,9 @@ class Tracking:
 class Residual:
     """After the reference has ended, against the static sag: largest tip error [m], settling.
 
-    The time [s] until the tip stays within the design's band; None where it does not in this run.
-    `tip_error_end` [m] is the largest error in the last tenth of the time after the reference.
+    The time [s] until the tip stays within the design's band; None where it does not in this run:
+    what leaves the band in the last tenth of the time after the reference has not settled, as a
+    run may end in a trough of its ringing. `tip_error_end` [m] is the largest error in that tenth.
     """
 
     tip_error_max: float
@@ -76,19 +77,16 @@ def judge_residual(run: Trajectory, controller: Controller) -> Residual:
     """Judge a run that goes on after its reference rests; see `find_no_rest`."""
     end = controller.reference.duration
     after = run.t >= end
-    error, t = run.rest_error[after], run.t[after]
-    outside = np.flatnonzero(error > controller.design.loop.settle_within)
+    error, t, band = run.rest_error[after], run.t[after], controller.design.loop.settle_within
+    last = float(error[t >= t[-1] - (t[-1] - t[0]) / 10].max())
+    outside = np.flatnonzero(error > band)
     if len(outside) == 0:
         settling = 0.0
-    elif outside[-1] == len(t) - 1:
+    elif last > band:
         settling = None
     else:
-        settling = _crossing(t, error, int(outside[-1]), controller.design.loop.settle_within) - end
-    return Residual(
-        tip_error_max=float(error.max()),
-        settling_time=settling,
-        tip_error_end=float(error[t >= t[-1] - (t[-1] - t[0]) / 10].max()),
-    )
+        settling = _crossing(t, error, int(outside[-1]), band) - end
+    return Residual(tip_error_max=float(error.max()), settling_time=settling, tip_error_end=last)
 
 
 def _crossing(t: Array, error: Array, k: int, band: float) -> float:

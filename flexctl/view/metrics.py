@@ -98,6 +98,21 @@ def _largest(*keys: str) -> Reader:
     return read
 
 
+def _offset(key: str) -> Reader:
+    """Read where a loop rests off its reference; None of one that does not rest there.
+
+    What is smaller than a picometre or picoradian is round-off.
+    """
+
+    def read(evaluation: Evaluation) -> Any:
+        value = None if evaluation["failed"] else _at("rest", key)(evaluation)
+        if isinstance(value, list):
+            return [x if x is None or abs(x) > _ROUND_OFF else 0.0 for x in value]
+        return value if value is None or abs(value) > _ROUND_OFF else 0.0
+
+    return read
+
+
 def _limits(evaluation: Evaluation) -> Any:
     """Read the torque limits; None, and so no row, where no joint has one."""
     limits = _at("rest", "limit")(evaluation) or []
@@ -118,6 +133,8 @@ def _borne(key: str, witness: str) -> Reader:
 
     return read
 
+
+_ROUND_OFF = 1e-12  # m or rad
 
 _METRICS: dict[str, tuple[_Metric, ...]] = {
     "After the motion": (
@@ -144,7 +161,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             label="tip offset from its reference",
             unit="mm",
             meaning="distance of the tip at rest from where it is with the joints at the reference",
-            read=_at("rest", "tip_offset"),
+            read=_offset("tip_offset"),
             factor=1e3,
             better=min,
         ),
@@ -152,7 +169,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             label="joint offsets",
             unit="{joint}",
             meaning="joint by joint, at rest minus reference",
-            read=_at("rest", "offset"),
+            read=_offset("offset"),
             factor=1e3,
         ),
         _Metric(

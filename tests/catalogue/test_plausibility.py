@@ -38,6 +38,7 @@ EDGES = {
     "damping": ({"damping_ratio": [0.2]}, {"damping_ratio": [0.01, 0.21]}),
     "gravity": ({"gravity": (60.0, 0.0, 80.0)}, {"gravity": (60.0, 0.0, 80.1)}),
     "length": ({"length": 100.0, "EI": {"y": 1e6}}, {"length": 101.0, "EI": {"y": 1e6}}),
+    "dh": ({"EI": {}, "dh": {"a": 0.8}}, {"EI": {}, "dh": {"alpha": 0.5}}),
     "limits": (
         {"limits": {"position": [-20.0, 20.0]}},
         {"limits": {"position": [-20.1, 20.0]}},

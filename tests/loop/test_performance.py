@@ -182,6 +182,15 @@ def test_a_tip_has_settled_when_it_stays_within_the_band(after, settling):
     assert found == (settling if settling is None else pytest.approx(settling, rel=1e-6, abs=1e-9))
 
 
+@pytest.mark.parametrize(("peak", "settling"), [(17, 1.775), (18, None), (19, None)])
+def test_a_run_that_ends_in_a_trough_of_its_ringing_has_not_settled(peak, settling):
+    after = np.full(21, 0.01)  # every 0.1 s; the last tenth of 2 s are the last three samples
+    after[peak] = 0.05
+    found = judge_residual(resting(after), designed()).settling_time
+
+    assert found == (settling if settling is None else pytest.approx(settling))
+
+
 def test_an_error_on_the_band_itself_is_within_it():
     found = judge_residual(resting([0.25, 0.125, 0.125], (0, 0, 0)), designed(band=0.125))
 

@@ -1,6 +1,6 @@
 """Where a closed loop rests: against the nonlinear equations, by hand, and at its edges."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import casadi as ca
@@ -387,22 +387,59 @@ def test_a_finer_truth_without_an_equilibrium_costs_no_verdict_and_no_recommenda
     assert warning in warnings_of(found)
 
 
-def test_time_that_poses_leave_unused_is_passed_on(make, monkeypatch):
-    given, whole, reaches = [], [], []
+def bounded_with(monkeypatch, *answers):
+    """Let poses have these (fraction, why it stopped, worst case); return what each was asked."""
+    asked, left = [], iter(answers)
 
-    def bounded(_study, _pose, *, deadline, reach=np.inf, **_asked):
-        given.append(deadline.seconds)
-        whole.append(deadline.whole)
-        reaches.append(reach)
-        fraction = {0: 5.0, 1: 0.4, 2: 0.3, 3: 0.3}[len(reaches) - 1]
-        return SimpleNamespace(found=SimpleNamespace(guaranteed_fraction=fraction))
+    def bounded(_study, _pose, *, t, where, deadline, reach=np.inf, **_more):
+        fraction, stopped, worst = next(left)
+        asked.append((t, reach, deadline.whole))
+        found = Fraction(guaranteed_fraction=fraction, stopped=stopped, worst_case=worst)
+        return Bound(t=t, where=where, found=found, guaranteed=fraction)
 
     monkeypatch.setattr("flexctl.loop.margin.study._Study._bounded", bounded)
-    asked = {"errors": {"payload": 1.0}, "time_limit": 1e4}
-    find_margin(vertical_link(make), raised(make), truth_basis=TRUTH, n_path=3, **asked)
-    np.testing.assert_allclose(given, [5e3, 1e4 / 3, 5e3, 1e4], rtol=0.01)
-    assert whole == [1e4] * 4
-    assert reaches == [np.inf, np.inf, 0.4, 0.3]  # none is followed beyond the least one so far
+    return asked
+
+
+@dataclass(frozen=True)
+class Fraction:
+    guaranteed_fraction: float
+    stopped: str
+    worst_case: str | None
+
+
+@dataclass(frozen=True)
+class Bound:
+    t: float
+    where: str
+    found: Fraction
+    guaranteed: float
+
+
+def margin_along(make):
+    asked = {"errors": {"payload": 1.0}, "time_limit": 1e4, "n_path": 3}
+    return find_margin(vertical_link(make), raised(make), truth_basis=TRUTH, **asked).structured
+
+
+def test_poses_of_a_motion_are_followed_no_farther_than_the_least_bound(make, monkeypatch):
+    asked = bounded_with(monkeypatch, (0.5, "", None), (0.4, "", None), (0.4, "", None))
+    final, least = margin_along(make)
+    # the final pose is the last one of the motion, and is not followed twice
+    assert asked == [(6.0, np.inf, 1e4), (3.0, 0.5, 1e4), (0.0, 0.4, 1e4)]
+    assert (final.t, final.found.guaranteed_fraction) == (6.0, 0.5)
+    assert (least.t, least.found.guaranteed_fraction) == (3.0, 0.4)
+    assert "tolerates the least payload error" in least.where
+
+
+@pytest.mark.parametrize(("second", "worst"), [(None, "final"), ("second", "second")])
+def test_of_poses_that_the_time_did_not_suffice_for_nothing_is_said(
+    make, monkeypatch, second, worst
+):
+    bounded_with(monkeypatch, (0.5, "", "final"), (0.0, "late", second))
+    _, least = margin_along(make)
+    assert least.where == "the poses of the motion"
+    assert (least.guaranteed, least.found.guaranteed_fraction) == (0.0, 0.0)
+    assert (least.found.stopped, least.found.worst_case) == ("late", worst)
 
 
 def test_a_plant_with_more_payload_is_the_one_assembled_with_it(make):

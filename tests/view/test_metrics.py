@@ -454,3 +454,17 @@ def test_arms_without_torque_limits_have_no_row_of_them(trio):
         e["rest"]["limit"] = [None] * len(e["rest"]["limit"])
     labels = [[row.label for row in metric_rows(some, ARM)] for some in (trio, free)]
     assert set(labels[0]) - set(labels[1]) == {"torque limits"}
+
+
+def test_of_a_design_that_does_not_rest_no_offset_is_shown_but_its_torques(trio, place):
+    some = copy.deepcopy(trio)
+    some[0]["failed"] = "the actuators cannot hold the arm"
+    some[1]["rest"] |= {"tip_offset": 5.6e-17, "offset": [-3e-15, 0.02, None]}
+    rows = metric_rows(some, ARM)
+
+    assert [rows[place[f"rest.{key}"]].cells[0].text for key in ("tip_offset", "offset")] == [
+        "-"
+    ] * 2
+    assert rows[place["rest.holding_torque"]].cells[0].text != "-"
+    assert rows[place["rest.tip_offset"]].cells[1].text == "0"
+    assert rows[place["rest.offset"]].cells[1].text == "0 / 20 / -"

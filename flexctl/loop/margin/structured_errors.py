@@ -18,11 +18,23 @@ from flexctl.loop.margin.model_errors import by_link, by_mode, pull_out
 from flexctl.loop.margin.moved_errors import IndependentErrors, follow_errors
 from flexctl.loop.margin.record import StructuredAt
 from flexctl.loop.uncertainty.deadline import ENDLESS, Deadline
-from flexctl.loop.uncertainty.structured import structured
+from flexctl.loop.uncertainty.structured import Structured, structured
 from flexctl.loop.uncertainty.uncertain import UncertainLoop
-from flexctl.loop.uncertainty.worst_case import WorstCase
+from flexctl.loop.uncertainty.worst_case import LARGEST, WorstCase
 
 _BEYOND = 1.05  # of the worst case: there it grows visibly
+_NOT_BOUNDED = Structured(
+    guaranteed_fraction=LARGEST,
+    mu_peak=1 / LARGEST,
+    frequency=np.inf,
+    proven=False,
+    not_proven=(),
+    worst_case=None,
+    grid=np.zeros(0),
+    mu=np.zeros(0),
+    cover=None,
+    notes=("One real error: the guaranteed fraction is where the loop is lost.",),
+)
 _BEFORE = 0.5  # of the time: for bounds at one equilibrium, where it is followed after them
 _LEAST_LEFT = -0.999  # a stiffness is positive
 _OF_THE_ARM = {"payload": payload_error, "damping": damping_errors}
@@ -110,10 +122,14 @@ def bound_errors(
         groups=_groups(closed, errors),
     )
     moves, loss = asked.moves(), None
-    found = structured(
-        loop,
-        deadline=deadline.share(_BEFORE) if moves else deadline,
-        say=lambda words: say(f"independent errors at {where}: {words}"),
+    found = (
+        _NOT_BOUNDED  # one error is followed all the way: bounds at the old equilibrium add nothing
+        if moves and len(loop.parameters) == 1
+        else structured(
+            loop,
+            deadline=deadline.share(_BEFORE) if moves else deadline,
+            say=lambda words: say(f"independent errors at {where}: {words}"),
+        )
     )
     if moves:
         say(f"independent errors at {where}: the equilibrium that they move")

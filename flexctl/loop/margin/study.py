@@ -267,20 +267,45 @@ class _Study:
             found.append(at(judged, t=end, where=where, deadline=deadline))
             left = limit - min(deadline.used, limit / 2)
         if worst:
-            payload = set(errors) == {"payload"}
-            poses = _payload_poses(path) if payload else [worst]
-            at = partial(at, where=_where(path, payload=payload))
-            joints = closed.controller.reference.sample(np.array([pose.t for pose in poses]))[0].T
-            least, whole = None, replace(Deadline.within(left), whole=limit)
-            # from the end, where an arm that sags is often nearest to its fold
-            for k, (pose, q) in reversed([*enumerate(zip(poses, joints, strict=True))]):
-                deadline = whole.share(1 / (k + 1))  # what others left unused is passed on
-                reach = least.found.guaranteed_fraction if least else np.inf
-                one = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline, reach=reach)
-                if least is None or one.found.guaranteed_fraction < reach:
-                    least = one
-            found += [least] if least else []
+            alone = set(errors) == {"payload"}
+            poses = _payload_poses(path) if alone else [worst]
+            where = _where(path, payload=alone)
+            within = replace(Deadline.within(left), whole=limit)
+            same = alone and found and not judged.share and self.pose is None
+            known = found[0] if same and poses[-1].t == found[0].t else None
+            least = self._least(closed, poses, partial(at, where=where), known, within)
+            cut = least.found.stopped and len(poses) > 1
+            found.append(replace(least, where="the poses of the motion" if cut else where))
         return tuple(found)
+
+    def _least(
+        self,
+        closed: ClosedLoop,
+        poses: Sequence[PoseMargin],
+        at: Callable[..., StructuredAt],
+        known: StructuredAt | None,
+        deadline: Deadline,
+    ) -> StructuredAt:
+        """Bound errors at poses of the motion, each up to the least bound so far; return the least.
+
+        `known` is what is known of the last pose already. Begun from the end, where an arm that
+        sags is often nearest to its fold. Of poses not all followed nothing is guaranteed.
+        """
+        joints = closed.controller.reference.sample(np.array([pose.t for pose in poses]))[0].T
+        left, least = [*zip(poses, joints, strict=True)], known
+        if least is None:
+            pose, q = left[-1]
+            least = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline)
+        for pose, q in reversed(left[:-1]):
+            if least.found.stopped:
+                break
+            reach = least.found.guaranteed_fraction
+            one = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline, reach=reach)
+            if one.found.stopped:
+                least = _cut_short(least, one)
+            elif one.found.guaranteed_fraction < reach:
+                least = one
+        return least
 
     def _bounded(
         self,
@@ -326,6 +351,14 @@ def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> 
 def _payload_poses(path: Sequence[PoseMargin]) -> list[PoseMargin]:
     """Poses at which a payload, a single number, is bounded: all that are stable without error."""
     return [pose for pose in path if pose.interval and not pose.interval.marginal]
+
+
+def _cut_short(known: StructuredAt, late: StructuredAt) -> StructuredAt:
+    """Say of the pose known so far that others were not followed: it is an upper limit only."""
+    if late.found.worst_case is not None:
+        return late
+    found = replace(late.found, worst_case=known.found.worst_case)
+    return replace(known, found=found, guaranteed=late.guaranteed)
 
 
 def _where(path: Sequence[PoseMargin], *, payload: bool) -> str:
