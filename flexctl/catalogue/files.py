@@ -50,8 +50,9 @@ def read_toml(path: Path) -> dict[str, Any]:
 def read_csv(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows of a CSV file that are not empty, header first, entries as text.
 
-    Each with the line of the file that it stands on, counted from 1. Where the header has semicolons they separate, and commas are decimal ones, as spreadsheets
-    write them in many countries. Raises as `read_text`.
+    Each with the line of the file that it stands on, counted from 1. Where the header has
+    semicolons they separate, and commas are decimal ones, as spreadsheets write them in many
+    countries. Raises as `read_text`.
     """
     lines = read_text(path).splitlines()
     header = next((line for line in lines if line.strip()), "")

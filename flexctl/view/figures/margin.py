@@ -126,7 +126,14 @@ def _lemma(axes: Axes, found: Margin, top: float) -> None:
         t = [pose.t for pose in found.path]
         axes.plot(t, np.where(finite, stars, np.nan), ":", color=_LEMMA, lw=2, label=order)
     elif found.path:
-        axes.plot([], [], ":", color=_LEMMA, lw=2, label=f"{order}: {'no limit' if applies else 'does not apply'}")
+        axes.plot(
+            [],
+            [],
+            ":",
+            color=_LEMMA,
+            lw=2,
+            label=f"{order}: {'no limit' if applies else 'does not apply'}",
+        )
 
 
 def _judged(axes: Axes, found: Margin, end: float, top: float, where: str) -> None:
