@@ -582,7 +582,19 @@ HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3,
         ({"structured": (independent(worst_case=None),)}, "no errors were found"),
         (
             {"structured": (independent(), independent())},
-            "worst found: destabilises link2.y.1 at 20 rad/s",
+            "worst found: destabilises link2's first mode in y at 20 rad/s",
+        ),
+        (
+            {"structured": (replace(independent(), ends="torque", mode="joint1"),)},
+            "worst found: exceeds the torque limit of joint1",
+        ),
+        (
+            {
+                "structured": (
+                    independent(worst_case=None, guaranteed_fraction=0.0, stopped="late"),
+                )
+            },
+            "no bound was found within the time limit",
         ),
         ({"orders": (HOPELESS,)}, "unstable"),
     ],

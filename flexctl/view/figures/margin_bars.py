@@ -15,7 +15,7 @@ from flexctl.loop.verdict_json import basis_json
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.margin_rates import MOST, growth, lost_at
-from flexctl.view.margin_words import borne_above, figure, percent, range_words
+from flexctl.view.margin_words import borne_above, figure, lost_words, percent, range_words
 from flexctl.view.request import basis_words
 from flexctl.view.style import BAD, GOOD, PALETTE, few_ticks, plain_log
 
@@ -41,9 +41,11 @@ def plot_errors(axes: Axes, at: StructuredAt) -> None:
         axes.set_title(title, fontsize=_SMALL)
         none = "no errors were found that destabilise: no worst case to show"
         lost = "an undamped mode: no error at all can be guaranteed"
+        if found.stopped:
+            lost = "no bound was found within the time limit"
         say_instead(axes, *((none, GOOD) if found.guaranteed_fraction else (lost, BAD)))
         return
-    lost = f"worst found: destabilises {at.mode} at {worst.frequency:.3g} rad/s"
+    lost = f"worst found: {lost_words(at)}"
     axes.set_title(f"{title}\n{lost}", fontsize=_SMALL)
     band = 100 * found.guaranteed_fraction
     axes.axvspan(-band, band, color=GOOD, alpha=0.18, linewidth=0)
