@@ -47,15 +47,17 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: expected TOML, got: {reason}") from error
 
 
-def read_csv(path: Path) -> list[list[str]]:
+def read_csv(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows of a CSV file that are not empty, header first, entries as text.
 
-    Where the header has semicolons they separate, and commas are decimal ones, as spreadsheets
-    write them in many countries. Raises as `read_text`.
+    Each with the line of the file that it stands on, counted from 1. Where the header has
+    semicolons they separate, and commas are decimal ones, as spreadsheets write them in many
+    countries. Raises as `read_text`.
     """
     lines = read_text(path).splitlines()
     header = next((line for line in lines if line.strip()), "")
     if ";" not in header:
-        return [row for row in csv.reader(lines) if row]
+        rows = csv.reader(lines)
+        return [(rows.line_num, row) for row in rows if row]
     rows = csv.reader(lines, delimiter=";")
-    return [[entry.replace(",", ".") for entry in row] for row in rows if row]
+    return [(rows.line_num, [entry.replace(",", ".") for entry in row]) for row in rows if row]

@@ -21,14 +21,14 @@ def load_ratios(path: Path) -> dict[str, float]:
         a finite number above 0, or a name comes twice or none comes.
     """
     lines = read_csv(path)
-    header = tuple(word.strip() for word in lines[0]) if lines else ()
+    header = tuple(word.strip() for word in lines[0][1]) if lines else ()
     if header != _HEADER:
         raise refuse(path, "header", expected=", ".join(_HEADER), got=Said(", ".join(header)))
     found: dict[str, float] = {}
-    for number, row in enumerate(lines[1:], start=1):
+    for number, row in lines[1:]:
         name, ratio = _entry(path, number, row)
         if name in found:
-            raise refuse(path, f"row[{number}]", expected="every part once", got=Said(name))
+            raise refuse(path, f"line {number}", expected="every part once", got=Said(name))
         found[name] = ratio
     if not found:
         raise refuse(path, "rows", expected="one ratio K_hat/K at least", got=Said("none"))
@@ -42,5 +42,5 @@ def _entry(path: Path, number: int, row: list[str]) -> tuple[str, float]:
         name, ratio = "", np.nan
     if len(row) != len(_HEADER) or not name or not 0 < ratio < np.inf:
         expected = "a name and a finite number above 0"
-        raise refuse(path, f"row[{number}]", expected=expected, got=Said(",".join(row)))
+        raise refuse(path, f"line {number}", expected=expected, got=Said(",".join(row)))
     return name, ratio

@@ -127,8 +127,9 @@ def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequen
     if not beyond:
         return ""
     t, torque = max(beyond, key=lambda pair: float(np.max(np.abs(pair[1]) / limit)))
-    first = f"; a limit is first exceeded at t = {beyond[0][0]:.3g} s" if beyond[0][0] < t else ""
-    return too_weak(loop, torque, f"at its pose at t = {t:.3g} s of the motion") + first
+    first = f"; of the poses judged, a limit is first exceeded at t = {beyond[0][0]:.3g} s"
+    said = too_weak(loop, torque, f"at its pose at t = {t:.3g} s of the motion")
+    return said + first if beyond[0][0] < t else said
 
 
 def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:

@@ -10,6 +10,7 @@ from flexctl.loop.wording import angle, length, listed
 
 _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
+_ALIKE = 0.1  # of the error that remains: a rest that is off by that error, so nearly, explains it
 
 
 def verdict(ranked: Sequence[Evaluation], evaluations: Sequence[Evaluation]) -> str:
@@ -80,9 +81,22 @@ def _error(e: Evaluation) -> str:
 
 
 def _creeps(e: Evaluation) -> str:
-    """Name the decay rate of the slowest eigenvalue, as the run may be too short for it."""
+    """Name the decay rate of the slowest eigenvalue, as the run may be too short for it.
+
+    Not where the tip rests off its reference by as much as remains: that error does not decay.
+    """
+    if _stays_off(e):
+        return ""
     rate = -e.stability.spectral_abscissa if e.stability else 0.0
     return f" (its slowest eigenvalue decays at {rate:.3g} 1/s)" if rate > 0 else ""
+
+
+def _stays_off(e: Evaluation) -> bool:
+    """Whether the tip rests off its reference by as much as remains at the end of the run."""
+    if e.residual is None or e.rest is None or not _off_reference(e):
+        return False
+    left = e.residual.tip_error_end
+    return abs(e.rest.tip_offset - left) <= _ALIKE * left
 
 
 def _capital(text: str) -> str:

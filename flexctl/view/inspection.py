@@ -27,7 +27,7 @@ from flexctl.view.inspection_table import inspection_table
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets
 from flexctl.view.provenance import provenance
-from flexctl.view.request import design_basis, load_arm, read_pose
+from flexctl.view.request import design_basis, load_arm, read_pose, warn_of_pose
 
 Array = NDArray[np.float64]
 ByPlane = dict[str, dict[str, Any]]
@@ -88,7 +88,9 @@ def inspect_model(asked: Asked, model: str, pose: str) -> Result:
     """Find what `flexctl inspect` prints."""
     check_targets(asked)
     arm = load_arm(model, asked)
-    found = inspect_arm(arm, design_basis(asked) or BasisChoice(), read_pose(pose))
+    coordinates = read_pose(pose)
+    found = inspect_arm(arm, design_basis(asked) or BasisChoice(), coordinates)
+    warn_of_pose(arm, coordinates)
     answer = inspection_json(found)
 
     def figure() -> Any:

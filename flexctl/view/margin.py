@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -35,6 +35,7 @@ from flexctl.view.request import (
     read_pose,
     truth_arm,
     truth_basis,
+    warn_of_pose,
 )
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
         raise InputError(f"--need: expected an overestimate above 0, got {need:g}")
     ratios = load_ratios(stiffness) if stiffness else None
     case = _case(asked, model, word, path=path, unknown_damping=unknown_damping)
+    _check_case(case, sizes)
     joints = read_joints(pose, case.arm)
     with progress() as say, named(stiffness):
         found = find_margin(
@@ -164,6 +166,19 @@ def _case(asked: Asked, model: str, word: str, *, path: int, unknown_damping: bo
     )
 
 
+def _check_case(case: Case, errors: Mapping[str, float]) -> None:
+    """Refuse what has no margin, by its file: rigid arms, sampled laws with errors of the arm."""
+    arm, sampled = case.arm, case.design.loop.sample_time
+    if not arm.rotors and not any(link.flexible for link in arm.links):
+        wanted = "an arm with a flexible link or joint, whose stiffness may be wrong"
+        raise InputError(f"{arm.label}: margin: expected {wanted}, got a rigid one")
+    of_the_arm = [kind for kind in errors if kind in ("damping", "payload")]
+    if sampled and of_the_arm:
+        wanted = f"a continuous law with --errors {of_the_arm[0]}"
+        came = f"one sampled every {sampled:g} s"
+        raise InputError(f"{case.design.label}: loop.sample_time: expected {wanted}, got {came}")
+
+
 def _answer(asked: Asked, found: Margin, remedies: Remedies | None) -> dict[str, Any]:
     answer = margin_json(found)
     answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
@@ -184,6 +199,7 @@ def read_joints(text: str, arm: Arm) -> dict[str, float]:
         if name not in arm.joints:
             wanted = f"joint variables of {arm.name} ({', '.join(arm.joints)})"
             raise InputError(f"--pose: expected {wanted}, got {name!r}")
+    warn_of_pose(arm, found)
     return found
 
 

@@ -27,6 +27,7 @@ from flexctl.view.margin_words import (
     largest_errors,
     lemma_words,
     lost_words,
+    no_stiffness,
     percent,
 )
 from flexctl.view.request import basis_words
@@ -110,8 +111,9 @@ def _ends(found: Margin, answer: dict[str, Any], where: str) -> Table:
 def _rows(found: Margin, where: str) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
     """Both margins above, then the exact one below, each at the judged and at the worst pose."""
     lemma, exact = found.lemma, found.exact
-    seen = "-" if lemma.loss == "none" else lemma.loss
-    block = "" if lemma.loss == "none" else f"lambda_max(H) = {lemma.lambda_max:.4g}"
+    none = lemma.loss == "none" or no_stiffness(found)
+    seen = "-" if none else lemma.loss
+    block = "" if none else f"lambda_max(H) = {lemma.lambda_max:.4g}"
     yield "overestimate, lemma alpha*", lemma_words(found), (seen, block, "")
     how = _how(exact)
     yield f"overestimate, {how} {where}", borne_above(exact.alpha_upper), _lost(exact.upper)
@@ -192,7 +194,8 @@ def _independent(at: StructuredAt) -> Table:
     if more := len(at.worst_errors) - len(errors[:_N_ERRORS]):
         cut = len(errors) >= _N_ERRORS
         table.add_row(*((f"{more} more, none larger", "") if cut else ("all others", "0 %")))
-    verified = "verified by eigenvalues" if worst.verified else "not verified"
+    by = "the holding torque" if at.ends == "torque" else "eigenvalues"
+    verified = f"verified by {by}" if worst.verified else "not verified"
     if at.run:
         rates = f"{at.run.rate:.4g} 1/s, linear {at.run.eigenvalue.real:.4g} 1/s"
         verified += f"; a nonlinear run 5 % beyond it grows at {rates}"
@@ -221,6 +224,8 @@ def _order(order: OrderMargin) -> tuple[str, ...]:
 
 
 def _lemma_notes(found: Margin) -> list[str]:
+    if no_stiffness(found):
+        return []
     return [
         f"lemma: {one.text}{'' if one.holds else ' (does not hold here)'}"
         for one in found.lemma.assumptions

@@ -104,7 +104,12 @@ def loss_words(loss: Loss) -> str:
 
 
 def lemma_words(found: Margin) -> str:
-    """Write alpha* with the order of its basis, without which it means nothing."""
+    """Write alpha* with the order of its basis, without which it means nothing.
+
+    A law that uses no stiffness has none.
+    """
+    if no_stiffness(found):
+        return "does not apply"
     alpha = found.lemma.alpha_star
     size = percent(alpha) if np.isfinite(alpha) else "infinity"
     return f"{size} ({_order(found)})"
@@ -134,7 +139,7 @@ def verdict(found: Margin, where: str, advice: str = "") -> str:
 
 def _said(found: Margin, where: str, advice: str) -> str:
     name = f"{found.design} on {found.model}"
-    if _no_stiffness(found):
+    if no_stiffness(found):
         said = f"{name}: the control law uses no stiffness, so that an error of it has no effect"
         return f"{said}; the lemma does not apply to such a law.{_unmoved(found)}"
     if not found.exact.alpha_upper:
@@ -181,7 +186,7 @@ def largest_errors(at: StructuredAt) -> list[tuple[str, float]]:
     return [(name, error) for name, error in errors if abs(error) > _NO_ERROR]
 
 
-def _no_stiffness(found: Margin) -> bool:
+def no_stiffness(found: Margin) -> bool:
     """Whether the exact margin has nothing to depend on; a followed one has no unknowns either."""
     exact = found.exact
     return exact.proven and not exact.unknowns and exact.upper is exact.lower is None

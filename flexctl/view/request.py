@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from flexctl.catalogue import (
@@ -84,6 +85,19 @@ def read_pose(text: str) -> dict[str, float]:
     """Read ``joint1=0.5,joint3=0.7``; InputError where a part is not NAME=NUMBER."""
     parts = [part for part in text.split(",") if part.strip()]
     return dict(_coordinate(part) for part in parts)
+
+
+def warn_of_pose(arm: Arm, pose: Mapping[str, float]) -> None:
+    """Warn of joint variables of `--pose` that lie beyond the limits of their joints."""
+    for name, link in zip(arm.joints, arm.links, strict=True):
+        low, high = link.limits.position or (-inf, inf)
+        if name in pose and not low <= pose[name] <= high:
+            unit = "m" if link.joint == "prismatic" else "rad"
+            line = (
+                f"--pose: {name} = {pose[name]:g} {unit} lies beyond the limits of {name}, "
+                f"{low:g} to {high:g} {unit} ({arm.label}: {link.name}.limits.position)"
+            )
+            warnings.warn(line, FlexctlWarning, stacklevel=2)
 
 
 def _coordinate(part: str) -> tuple[str, float]:

@@ -20,7 +20,8 @@ _OPERATORS = {
     "<": operator.lt,
     ">": operator.gt,
 }
-_PATTERN = re.compile(r"\s*(?P<key>[^<>=!\s]+)\s*(?P<sign><=|>=|==|!=|<|>)\s*(?P<value>\S.*?)\s*")
+_PATTERN = re.compile(r"\s*(?P<key>[^<>=!\s]+)\s*(?P<sign>[<>=!]+)\s*(?P<value>\S.*?)\s*")
+_SIGNS = "< <= > >= == !="
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -93,8 +94,11 @@ def look_up(answer: Any, key: str) -> Any:
 def _read(text: str) -> Requirement:
     match = _PATTERN.fullmatch(text)
     if not match:
-        wanted = "KEY<VALUE with one of < <= > >= == !="
+        wanted = f"KEY<VALUE with one of {_SIGNS}"
         raise InputError(f"--require: expected {wanted}, got {text!r}")
+    if match["sign"] not in _OPERATORS:
+        wanted, came = f"one of the operators {_SIGNS}", f"{match['sign']}, which is none of them"
+        raise InputError(f"--require {text}: expected {wanted}, got {came}")
     value = _value(match["value"])
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"--require {text}: expected a finite number, got {match['value']}")

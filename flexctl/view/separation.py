@@ -110,7 +110,7 @@ def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
     )
     for bound in found.orders:
         lost = np.isfinite(bound.frequency)
-        what, at = (_crossing(bound), _swing(bound)) if lost else ("", bound.why)
+        what, at = (_crossing(bound), _swing(bound)) if lost else ("-", bound.why)
         orders.add_row(str(bound.order), _number(bound.s_star), literal(what), literal(at))
     notes = [literal(f"- {assumption}", "dim") for assumption in found.assumptions]
     return Group(table, orders, *notes, literal(answer["verdict"], "bold"))
@@ -134,9 +134,19 @@ def _rows(found: Separation) -> list[tuple[str, str, str]]:
     stable = "marginally" if found.stable == "marginal" else "yes" if found.stable else "no"
     return [
         *rows,
-        ("stable at its own stiffness", stable, "at all poses and orders"),
+        ("stable at its own stiffness", stable, _judged(found)),
         ("found by", "the guardian map" if worst.exact else "bracketing", ""),
     ]
+
+
+def _judged(found: Separation) -> str:
+    """Name what was judged: poses of the motion and truth orders, as far as there are several."""
+    several = {
+        "poses": len({bound.t for bound in (*found.path, *found.orders)}) > 1,
+        "orders": len({bound.order for bound in (*found.path, *found.orders)}) > 1,
+    }
+    kinds = [kind for kind, many in several.items() if many]
+    return f"at all {' and '.join(kinds)}" if kinds else "at the only pose and order"
 
 
 def _number(value: float) -> str:

@@ -20,15 +20,16 @@ def test_ratios_by_part(write):
         ("part,ratio\n", "rows: expected one ratio K_hat/K at least, got none"),
         (
             "part,ratio\nlink1\n",
-            r"row\[1\]: expected a name and a finite number "
+            r"line 2: expected a name and a finite number "
             r"above 0, got link1",
         ),
-        ("part,ratio\nlink1,x\n", r"row\[1\]: .* got link1,x"),
-        ("part,ratio\nlink1,0\n", r"row\[1\]: .* got link1,0"),
-        ("part,ratio\nlink1,inf\n", r"row\[1\]: .* got link1,inf"),
-        ("part,ratio\nlink1,2,3\n", r"row\[1\]: .* got link1,2,3"),
-        ("part,ratio\n,2\n", r"row\[1\]: .* got ,2"),
-        ("part,ratio\nlink1,2\nlink1,3\n", r"row\[2\]: expected every part once, got link1"),
+        ("part,ratio\nlink1,x\n", r"line 2: .* got link1,x"),
+        ("part,ratio\nlink1,0\n", r"line 2: .* got link1,0"),
+        ("part,ratio\nlink1,inf\n", r"line 2: .* got link1,inf"),
+        ("part,ratio\nlink1,2,3\n", r"line 2: .* got link1,2,3"),
+        ("part,ratio\n\nlink1,x\n", r"line 3: .* got link1,x"),
+        ("part,ratio\n,2\n", r"line 2: .* got ,2"),
+        ("part,ratio\nlink1,2\nlink1,3\n", r"line 3: expected every part once, got link1"),
     ],
 )
 def test_files_that_are_no_ratios_are_refused(write, text, said):

@@ -262,7 +262,8 @@ def test_a_controller_of_known_stiffness_has_no_errors_to_pull_out(given):
 def test_errors_of_a_damping_that_is_not_there_are_refused(given):
     loop = unknown_loop(*given("planar", "gains", EARTH, 0.0))
 
-    with pytest.raises(InputError, match="expected an arm with damping, got one without"):
+    said = f"{loop.truth.arm.label}: errors.damping: expected an arm with damping, got one without"
+    with pytest.raises(InputError, match=said):
         structured_loop(loop, *WITNESS["final"](loop), {"damping": 1.0})
 
 

@@ -170,7 +170,8 @@ def test_the_pose_that_asks_most_is_named_and_from_when_on_it_is_too_much():
 
     weak = f"{WEAK} at its pose at t = %s s of the motion: joint%d needs %s, its limit is %s"
     assert said(slice(4)) == (
-        weak % ("1.08", 1, "29.6 N m", "20 N m") + "; a limit is first exceeded at t = 0.537 s"
+        weak % ("1.08", 1, "29.6 N m", "20 N m")
+        + "; of the poses judged, a limit is first exceeded at t = 0.537 s"
     )
     assert said(slice(2)) == weak % ("0.537", 2, "11.3 N", "9 N")
     assert said(slice(1)) == ""

@@ -60,6 +60,18 @@ def test_of_designs_that_do_not_settle_the_error_that_is_left_is_said():
     assert "not settled" not in words
 
 
+@pytest.mark.parametrize(
+    ("share", "blamed"), [(0.5, True), (0.95, False), (1.05, False), (1.5, True)]
+)
+def test_an_error_that_is_where_the_tip_rests_is_not_blamed_on_a_slow_eigenvalue(share, blamed):
+    alpha = unsettled(evaluation("alpha"))
+    off = replace(resting(), tip_offset=share * alpha.residual.tip_error_end)
+    words = verdict([alpha := replace(alpha, rest=off)], [alpha])
+
+    assert ("slowest eigenvalue" in words) == blamed
+    assert "its tip comes to rest" in words
+
+
 def test_a_next_that_does_not_settle_where_the_best_does_is_said_to():
     alpha, beta = evaluation("alpha"), evaluation("beta", 1.37)
 

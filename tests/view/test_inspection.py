@@ -81,6 +81,17 @@ def test_a_pose_may_name_elastic_coordinates(inspect):
     assert found["tip"][1] > 0.01
 
 
+@pytest.mark.parametrize(("angle", "warned"), [(3.0, False), (-3.1, True), (99, True)])
+def test_a_pose_beyond_the_limits_of_a_joint_is_warned_of(flexctl, angle, warned):
+    limits = ("--set", "link1.limits.position=[-3.0, 3.0]")
+    said = flexctl("inspect", "single-link-hub", "--json", *limits, "--pose", f"joint1={angle}")
+
+    assert said.status == 0
+    words = f"warning: --pose: joint1 = {angle:g} rad lies beyond the limits of joint1, -3 to 3 rad"
+    assert (words in said.err) == warned
+    assert any("lies beyond" in line for line in json.loads(said.out)["warnings"]) == warned
+
+
 def test_a_sliding_link_is_taken_at_its_free_length(inspect):
     short = inspect("theodore-ghosal-rrp", "-e", "2", "--pose", "joint3=0.5")
     long = inspect("theodore-ghosal-rrp", "-e", "2", "--pose", "joint3=1.0")

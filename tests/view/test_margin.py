@@ -286,6 +286,58 @@ def test_an_error_that_is_none_is_refused_in_one_line(flexctl, errors, complaint
     assert heard.err.strip().count("\n") == 0
 
 
+SPRING = "flexible_joint = { rotor_inertia = 0.05, gear = 2.0, stiffness = 60.0 }\n"
+ROD = """
+summary = "A rigid rod"
+source = "flexctl"
+gravity = [0.0, 0.0, 0.0]
+[[link]]
+joint = "revolute"
+dh = { a = 1.0 }
+mass_per_length = 0.3
+"""
+ROD_PD = """
+summary = "Joint PD"
+source = "flexctl"
+model = "rigid"
+method = "joint-pd"
+[reference]
+kind = "quintic"
+from = [0.0]
+to = [0.5]
+duration = 0.5
+[gains]
+Gp = [8.0]
+Gv = [3.0]
+"""
+
+
+def test_a_rigid_arm_has_no_margin_and_is_named_by_its_file(flexctl, tmp_path):
+    model, design = tmp_path / "rigid.toml", tmp_path / "rigid-pd.toml"
+    model.write_text(ROD)
+    design.write_text(ROD_PD)
+    heard = flexctl("margin", model, design, "--errors", "payload")
+
+    assert (heard.status, heard.out) == (2, "")
+    assert heard.err.strip().endswith(
+        f"{model}: margin: expected an arm with a flexible link or joint, whose stiffness may be "
+        "wrong, got a rigid one"
+    )
+
+
+def test_errors_of_the_arm_with_a_sampled_law_are_refused_by_file_and_option(flexctl, tmp_path):
+    model, design = tmp_path / "rigid.toml", tmp_path / "sampled.toml"
+    design.write_text(ROD_PD + "[loop]\nsample_time = 0.001\n")
+    model.write_text(ROD + SPRING)
+    heard = flexctl("margin", model, design, "--errors", "payload=1")
+
+    assert (heard.status, heard.out) == (2, "")
+    assert heard.err.strip().endswith(
+        f"{design}: loop.sample_time: expected a continuous law with --errors payload, got one "
+        "sampled every 0.001 s"
+    )
+
+
 def test_a_loop_that_is_unstable_without_error_is_refused_by_its_mode(flexctl):
     heard = flexctl(*of("printed"))
 
@@ -599,11 +651,15 @@ def test_the_verdict_answers_for_independent_errors(changes, words):
 @pytest.mark.parametrize(
     ("ends", "verdict", "table"),
     [
-        ("fold", "fold of the equilibrium", "ends the equilibrium in a fold, critical mode joint1"),
+        (
+            "fold",
+            "fold of the equilibrium",
+            "ends the equilibrium in a fold, critical mode joint1, verified by eigenvalues",
+        ),
         (
             "torque",
             "torque limit of an actuator",
-            "exceeds the torque limit of joint1",
+            "exceeds the torque limit of joint1, verified by the holding torque",
         ),
     ],
 )
@@ -627,6 +683,19 @@ def test_where_the_time_was_over_nothing_is_said_to_end_the_range():
 
 
 NO_STIFFNESS = Interval(lower=None, upper=None)
+
+
+def test_the_lemma_gives_no_number_for_a_law_that_uses_no_stiffness():
+    found = margin(
+        exact=NO_STIFFNESS, path=(PoseMargin(t=0.0, alpha_star=0.3, interval=NO_STIFFNESS),)
+    )
+    shown, drawn = " ".join(tabled(found).split()), words_drawn(found)
+
+    assert "lemma alpha* does not apply - overestimate" in shown
+    assert "divergence" not in shown
+    assert "lemma: does not apply" in drawn
+    assert "lemma (2 modes): does not apply" in drawn
+    assert "30 %" not in shown + drawn
 
 
 @pytest.mark.parametrize("proven", [True, False])

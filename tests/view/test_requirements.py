@@ -56,6 +56,13 @@ def test_an_unknown_key_names_the_nearest(key, nearest):
         look_up(ANSWER, key)
 
 
+@pytest.mark.parametrize("sign", ["<<", "=", "=<", "<>", "!", "==="])
+def test_an_operator_that_is_none_is_named(sign):
+    said = f"expected one of the operators < <= > >= == !=, got {sign}, which is none of them"
+    with pytest.raises(InputError, match=said):
+        read_requirements([f"peak.0{sign}1"])
+
+
 @pytest.mark.parametrize("text", ["", "peak", "<1", "peak.0<", "peak.0=1", "peak.0<inf"])
 def test_what_cannot_be_read_is_refused(text):
     with pytest.raises(InputError, match="--require"):

@@ -12,7 +12,8 @@ from flexctl.catalogue import BasisChoice
 from flexctl.loop import Separation
 from flexctl.loop.separation.record import Bound, Spectra
 from flexctl.view.figures import plot_separation
-from flexctl.view.separation import verdict
+from flexctl.view.output import console
+from flexctl.view.separation import _table, verdict
 
 # tests are no package, so a module of another folder is read by its path
 NUMBERS = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))["sources"]
@@ -162,6 +163,34 @@ def test_the_worst_is_the_largest_factor_of_all_poses_and_orders():
     answer = found.to_json()
     assert answer["path"] == {"t": [0.5] * 3, "s_star": [0.11, 0.35, 0.27]}
     assert (answer["s_star"], answer["worst"]["modes"]) == (0.35, 2)
+
+
+def tabled(found):
+    """Give what the terminal shows of it."""
+    basis = {"kind": "modes", "order": 2}
+    with (printer := console()).capture() as heard:
+        printer.print(_table(found, {"truth": basis, "basis": basis, "verdict": "so"}))
+    return " ".join(heard.get().split())
+
+
+@pytest.mark.parametrize(
+    ("path", "others", "words"),
+    [
+        ([{"t": 0.1}, {"t": 0.5}], [{"order": 3}], "at all poses and orders"),
+        ([{"t": 0.1}, {"t": 0.5}], [], "at all poses found by"),
+        ([{}], [{"order": 3}], "at all orders"),
+        ([{}], [], "at the only pose and order"),
+    ],
+)
+def test_the_table_says_at_what_it_was_judged(path, others, words):
+    path, others = ([bound_of(**changes) for changes in these] for these in (path, others))
+
+    assert f"stable at its own stiffness yes {words}" in tabled(found_of(*path, others=others))
+
+
+def test_an_order_at_which_nothing_crosses_has_a_dash():
+    assert "what crosses" in (shown := tabled(found_of(bound_of(s_star=0.0))))
+    assert " 2 0 - " in shown
 
 
 @pytest.mark.parametrize(

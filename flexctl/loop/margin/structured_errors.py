@@ -71,7 +71,8 @@ def structured_loop(
         if kind in errors:
             there = find(closed.truth, linear, errors[kind])
             if not there:
-                raise InputError(f"errors.{kind}: expected an arm with {kind}, got one without")
+                wanted = f"errors.{kind}: expected an arm with {kind}, got one without"
+                raise InputError(f"{closed.truth.arm.label}: {wanted}")
             own += there
     return add_arm_errors(found, linear, own) if own else found
 

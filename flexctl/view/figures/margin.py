@@ -15,7 +15,7 @@ from flexctl.view.figures.margin_bars import plot_errors, plot_order_bars, plot_
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.margin_loci import plot_loci
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
-from flexctl.view.margin_words import ALMOST_ALL, borne_above, lemma_words, percent
+from flexctl.view.margin_words import ALMOST_ALL, borne_above, lemma_words, no_stiffness, percent
 from flexctl.view.request import basis_words
 from flexctl.view.style import BAD, GOOD, PALETTE, new_figure, styled
 
@@ -119,13 +119,21 @@ def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
 
 def _lemma(axes: Axes, found: Margin, top: float) -> None:
     order = f"lemma ({basis_words(basis_json(found.basis))})"
-    stars = 100 * np.array([pose.alpha_star for pose in found.path])
+    applies = not no_stiffness(found)
+    stars = 100 * np.array([pose.alpha_star if applies else np.inf for pose in found.path])
     finite = stars < top
     if finite.any():
         t = [pose.t for pose in found.path]
         axes.plot(t, np.where(finite, stars, np.nan), ":", color=_LEMMA, lw=2, label=order)
     elif found.path:
-        axes.plot([], [], ":", color=_LEMMA, lw=2, label=f"{order}: no limit")
+        axes.plot(
+            [],
+            [],
+            ":",
+            color=_LEMMA,
+            lw=2,
+            label=f"{order}: {'no limit' if applies else 'does not apply'}",
+        )
 
 
 def _judged(axes: Axes, found: Margin, end: float, top: float, where: str) -> None:

@@ -10,7 +10,7 @@ from flexctl.loop.margin.loci import follow
 from flexctl.loop.margin.record import Margin
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
-from flexctl.view.margin_words import ALMOST_ALL, figure, lemma_words, percent
+from flexctl.view.margin_words import ALMOST_ALL, figure, lemma_words, no_stiffness, percent
 from flexctl.view.style import BAD, GOOD, MUTED, PALETTE, few_ticks, plain_log
 
 _N_CRITICAL = 4
@@ -43,7 +43,7 @@ def plot_loci(damping: Axes, frequency: Axes, found: Margin, where: str) -> None
     label = "others" if critical else "all modes: none loses damping"
     frequency.plot([], [], color=MUTED, linewidth=0.6, label=label)
     _frequency_axis(frequency, upper[:, critical] if critical else upper)
-    known = (100 * found.lemma.alpha_star, *_ends(found))
+    known = (_star(found), *_ends(found))
     percent_scale(damping, "x", known, floor=float(alpha[0]))
     damping.set_xlim(alpha[0], alpha[-1])
     for axes in (damping, frequency):
@@ -67,6 +67,11 @@ def _critical(alpha: Array, poles: ComplexArray, found: Margin) -> list[int]:
 
 def _ends(found: Margin) -> tuple[float, float]:
     return 100 * found.exact.alpha_lower, 100 * found.exact.alpha_upper
+
+
+def _star(found: Margin) -> float:
+    """Overestimate that the lemma tolerates [%], where it applies."""
+    return np.inf if no_stiffness(found) else 100 * found.lemma.alpha_star
 
 
 def _ratios(poles: ComplexArray) -> Array:
@@ -117,7 +122,7 @@ def _mark(axes: Axes, found: Margin) -> None:
         if left < edge < right and (edge or found.exact.marginal):
             axes.axvline(edge, color=BAD, linewidth=1.6, zorder=4)
             axes.axvspan(edge, other, color=BAD, alpha=0.08, linewidth=0)
-    star = 100 * found.lemma.alpha_star
+    star = _star(found)
     if star < right:
         axes.axvline(star, color=PALETTE[0], linewidth=1.6, linestyle=":", zorder=4)
 
@@ -130,7 +135,7 @@ def _name_marks(axes: Axes, found: Margin) -> None:
     if low > left:
         _write(axes, low, 0.30, f"exact: {low:.3g} %", BAD)
     _write_end(axes, high, 0.30, f"exact: {_exact_words(high)}", BAD)
-    star = 100 * found.lemma.alpha_star
+    star = _star(found)
     _write_end(axes, star, 0.20, f"lemma: {lemma_words(found)}", PALETTE[0])
 
 
