@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 _METRE = 0.9995  # m: from here on lengths are in m
+GROWN = 1e3  # factor of a growth beyond which its size says nothing
 _TINY = 5e-7  # m: below it, and its like in rad, nothing is told apart from round-off
 
 
@@ -34,6 +35,6 @@ def listed(parts: Sequence[str]) -> str:
 
 def times(factor: float) -> str:
     """Write a factor with the two digits that an estimate has: ``a factor of 43``."""
-    if factor >= 1e3:
-        return "a factor above 1000"
+    if factor >= GROWN:
+        return f"a factor above {GROWN:g}"
     return f"a factor of {float(f'{factor:.2g}'):g}"

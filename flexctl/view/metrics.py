@@ -8,6 +8,7 @@ from typing import Any
 
 from flexctl.catalogue import Arm
 from flexctl.loop.margins import NO_LIMIT_DB
+from flexctl.loop.wording import GROWN
 from flexctl.view.signals import joint_units, torque_units
 
 Evaluation = Mapping[str, Any]
@@ -50,6 +51,7 @@ class _Metric:
     of: str = ""
     optional: bool = False  # a row that is left out where no design has the figure
     endless: float = float("inf")  # the value from which on nothing limits it
+    beyond: str = "no limit"  # what is written of such a value
 
 
 def _at(*keys: str) -> Reader:
@@ -352,6 +354,8 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             "overestimate of 10 %; asked only where a pose does not tolerate that",
             read=_at("stiffness", "exact", "path_growth"),
             better=min,
+            endless=GROWN,
+            beyond=f"above {GROWN:g}",
         ),
     ),
     "Cost of the law": (
@@ -431,7 +435,7 @@ def _text(value: Any, metric: _Metric, evaluation: Evaluation) -> str:
     if value is None:
         known = not evaluation["failed"] and evaluation.get(metric.of) is not None
         return metric.missing if known else "-"
-    return "no limit" if value >= metric.endless else _number(metric.factor * value)
+    return metric.beyond if value >= metric.endless else _number(metric.factor * value)
 
 
 def _number(value: float) -> str:

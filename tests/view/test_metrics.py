@@ -468,3 +468,13 @@ def test_of_a_design_that_does_not_rest_no_offset_is_shown_but_its_torques(trio,
     assert rows[place["rest.holding_torque"]].cells[0].text != "-"
     assert rows[place["rest.tip_offset"]].cells[1].text == "0"
     assert rows[place["rest.offset"]].cells[1].text == "0 / 20 / -"
+
+
+def test_a_growth_that_is_beyond_counting_is_written_as_in_the_sentence(trio, place):
+    some = copy.deepcopy(trio)
+    for e, growth in zip(some, (999.0, 1e3, 1.03e13), strict=True):
+        e["stiffness"]["exact"]["path_growth"] = growth
+    cells = metric_rows(some, ARM)[place["stiffness.exact.path_growth"]].cells
+
+    assert [cell.text for cell in cells] == ["999", "above 1000", "above 1000"]
+    assert [cell.best for cell in cells] == [True, False, False]
