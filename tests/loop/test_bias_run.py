@@ -170,15 +170,15 @@ def test_every_kind_of_law_is_run(make, method, tables, ends):
 
 
 @pytest.mark.slow
-def test_a_smaller_bias_is_advised_where_the_best_at_rest_drives_a_joint_out_of_its_beam():
+def test_a_smaller_bias_is_advised_where_the_one_that_suffices_at_rest_spoils_the_motion():
     design = load_design("rrp-stiff")
     case = Case(arm=load_model(design.model), design=design, n_path=3)
     found = find_margin(case.arm, design, n_path=3)
     advice = advise_bias(case, found, BiasRuns(case=case))
-    served, best = advice.advised, advice.at_rest
+    served, best = advice.advised, advice.smallest
 
-    assert "joint3 leaves its beam" in advice.runs[1].failed
     assert advice.runs[1].bias == best.bias < served.bias < 0
+    assert (advice.runs[1].failed, advice.runs[1].times > 2) == ("", True)
     assert served.upper == pytest.approx((1 + best.upper) * (1 + best.bias) / (1 + served.bias) - 1)
     assert 0 < served.other_arms <= served.tolerates == served.upper
     far = [

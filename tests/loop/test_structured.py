@@ -101,6 +101,20 @@ def test_stiffness_and_damping_of_an_oscillator(damping, by_stiffness, by_dampin
     assert found.worst_case.gamma == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_without_a_proof_the_bound_is_that_of_the_grid(seed):
+    loop = random_loop(seed, sizes=(2, 1))
+    proven, found = structured(loop), structured(loop, prove=False)
+
+    assert (found.proven, found.cover, found.stopped) == (False, None, "")
+    assert found.not_proven == ((0.0, np.inf),)
+    assert found.mu_peak == found.mu.max() == pytest.approx(1 / found.guaranteed_fraction)
+    assert found.frequency == found.grid[found.mu.argmax()]
+    assert found.guaranteed_fraction == pytest.approx(proven.guaranteed_fraction, rel=0.02)
+    assert found.worst_case.gamma == proven.worst_case.gamma
+    assert "rests on a grid" in found.notes[-1]
+
+
 def test_a_repeated_error_is_proven_as_one_where_independent_ones_destabilise():
     assert structured(turned((2,))).guaranteed_fraction > 50
     assert structured(turned((1, 1))).guaranteed_fraction == pytest.approx(1.0, rel=0.015)

@@ -127,6 +127,7 @@ def bound_errors(
         if moves and len(loop.parameters) == 1
         else structured(
             loop,
+            prove=not moves,  # of the equilibrium that they move nothing needs a proof
             deadline=deadline.share(_BEFORE) if moves else deadline,
             say=lambda words: say(f"independent errors at {where}: {words}"),
         )

@@ -96,6 +96,7 @@ def structured(
     kinds: Sequence[str] | None = None,
     excess: float = 0.01,
     budget: int = _BUDGET,
+    prove: bool = True,
     deadline: Deadline = ENDLESS,
     say: Callable[[str], None] = lambda _words: None,
 ) -> Structured:
@@ -121,6 +122,8 @@ def structured(
         What the level of the proof lies above the largest mu found [-].
     budget
         Number of bands that may be tried; what is then left is said in `not_proven`.
+    prove
+        Whether to cover the axis; else the bound is that of the grid, which is no proof.
     deadline
         When to stop: the answer is then what one scaling proves over the whole axis.
     say
@@ -149,6 +152,8 @@ def structured(
     axis = _grid(response, axis_known)
     say(f"bounds at {len(axis)} frequencies")
     bounds, start = _bounds_on(response, axis, blocks, axis_known, least, deadline.share(_GRID))
+    if not prove:
+        return _on_grid(loop, stated, worst, axis, np.array([bound.value for bound in bounds]))
     until = deadline.share(_RESERVE)
     cover = cover_axis(
         response,
@@ -180,6 +185,29 @@ def structured(
         cover=cover,
         notes=_notes(loop, stated, fraction, stopped=stopped, missing=bool(cover.missing)),
         stopped=stopped,
+    )
+
+
+def _on_grid(
+    loop: UncertainLoop,
+    blocks: tuple[Block, ...],
+    worst: WorstCase | None,
+    axis: Array,
+    mu: Array,
+) -> Structured:
+    """Answer with the largest bound on a grid of frequencies (K,), without a proof between them."""
+    peak = max(float(mu.max()), _LEAST)
+    return Structured(
+        guaranteed_fraction=1 / peak,
+        mu_peak=peak,
+        frequency=loop.frequency(1j * axis[mu.argmax()]),
+        proven=False,
+        not_proven=((0.0, np.inf),),
+        worst_case=worst,
+        grid=np.array([loop.frequency(1j * w) for w in axis]),
+        mu=mu,
+        cover=None,
+        notes=_notes(loop, blocks, 1 / peak, stopped="", missing=True),
     )
 
 
