@@ -20,19 +20,14 @@ from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
 from flexctl.plant.energies import chain_energies
 from flexctl.plant.equations import Equations
-from flexctl.plant.functions import (
-    DERIVATIVES,
-    DYNAMICS,
-    LINEARISATION,
-    MATRICES,
-    PlantFunctions,
-)
+from flexctl.plant.functions import DERIVATIVES, DYNAMICS, LINEARISATION, MATRICES
 from flexctl.plant.identity import record_digest, source_digest
 from flexctl.plant.inertia import require_balance
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.plant.parameters import check_parameters, make_symbols, pack_numbers
 from flexctl.plant.recursion import Recursion
+from flexctl.plant.shared import SharedEquations, share_equations
 from flexctl.plant.sliding import check_followed, followed_range
 from flexctl.plant.slopes import STEEPEST_NODE, check_slopes
 from flexctl.plant.stiffness_error import StiffnessError, part_energies, stiffness_parts
@@ -207,13 +202,8 @@ class Plant:
         return self._shared.equations
 
     @cached_property
-    def _shared(self) -> _Shared:
-        key = self.content
-        shared = _KEPT.pop(key, None) or _Shared(plant=self)
-        _KEPT[key] = shared  # the last one used is the last one forgotten
-        while len(_KEPT) > _N_KEPT:
-            _KEPT.pop(next(iter(_KEPT)))
-        return shared
+    def _shared(self) -> SharedEquations:
+        return share_equations(self.content, self._make_equations)
 
     def _make_equations(self) -> Equations:
         q, v = ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)
@@ -443,25 +433,6 @@ class Plant:
         from flexctl.plant.interchange import nonlinear_system  # slow to import
 
         return nonlinear_system(self)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Shared:
-    """Equations and functions of all plants of one content, made from the first of them."""
-
-    plant: Plant
-
-    @cached_property
-    def equations(self) -> Equations:
-        return self.plant._make_equations()
-
-    @cached_property
-    def functions(self) -> PlantFunctions:
-        return PlantFunctions(lambda: self.equations)
-
-
-_N_KEPT = 12  # contents that stay in memory: those of a comparison on several meshes
-_KEPT: dict[str, _Shared] = {}
 
 
 def assemble_plant(

@@ -170,13 +170,14 @@ def _check_case(case: Case, errors: Mapping[str, float]) -> None:
     """Refuse what has no margin, by its file: rigid arms, sampled laws with errors of the arm."""
     arm, sampled = case.arm, case.design.loop.sample_time
     if not arm.rotors and not any(link.flexible for link in arm.links):
-        wanted = "an arm with a flexible link or joint, whose stiffness may be wrong"
-        raise InputError(f"{arm.label}: margin: expected {wanted}, got a rigid one")
+        with_stiffness = "an arm with a flexible link or joint, whose stiffness may be wrong"
+        raise InputError(f"{arm.label}: margin: expected {with_stiffness}, got a rigid one")
     of_the_arm = [kind for kind in errors if kind in ("damping", "payload")]
     if sampled and of_the_arm:
-        wanted = f"a continuous law with --errors {of_the_arm[0]}"
-        came = f"one sampled every {sampled:g} s"
-        raise InputError(f"{case.design.label}: loop.sample_time: expected {wanted}, got {came}")
+        raise InputError(
+            f"{case.design.label}: loop.sample_time: expected a continuous law with "
+            f"--errors {of_the_arm[0]}, got one sampled every {sampled:g} s"
+        )
 
 
 def _answer(asked: Asked, found: Margin, remedies: Remedies | None) -> dict[str, Any]:

@@ -97,8 +97,10 @@ def _read(text: str) -> Requirement:
         wanted = f"KEY<VALUE with one of {_SIGNS}"
         raise InputError(f"--require: expected {wanted}, got {text!r}")
     if match["sign"] not in _OPERATORS:
-        wanted, came = f"one of the operators {_SIGNS}", f"{match['sign']}, which is none of them"
-        raise InputError(f"--require {text}: expected {wanted}, got {came}")
+        raise InputError(
+            f"--require {text}: expected one of the operators {_SIGNS}, got {match['sign']}, "
+            "which is none of them"
+        )
     value = _value(match["value"])
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"--require {text}: expected a finite number, got {match['value']}")

@@ -406,6 +406,8 @@ class Fraction:
     guaranteed_fraction: float
     stopped: str
     worst_case: str | None
+    mu_peak: float = 1.0
+    proven: bool = True
 
 
 @dataclass(frozen=True)
@@ -413,11 +415,11 @@ class Bound:
     t: float
     where: str
     found: Fraction
-    guaranteed: float
+    guaranteed: object
 
 
-def margin_along(make):
-    asked = {"errors": {"payload": 1.0}, "time_limit": 1e4, "n_path": 3}
+def margin_along(make, time_limit=1e4):
+    asked = {"errors": {"payload": 1.0}, "time_limit": time_limit, "n_path": 3}
     return find_margin(vertical_link(make), raised(make), truth_basis=TRUTH, **asked).structured
 
 
@@ -438,8 +440,19 @@ def test_of_poses_that_the_time_did_not_suffice_for_nothing_is_said(
     bounded_with(monkeypatch, (0.5, "", "final"), (0.0, "late", second))
     _, least = margin_along(make)
     assert least.where == "the poses of the motion"
-    assert (least.guaranteed, least.found.guaranteed_fraction) == (0.0, 0.0)
+    assert least.found.guaranteed_fraction == 0.0
     assert (least.found.stopped, least.found.worst_case) == ("late", worst)
+
+
+def test_no_pose_is_begun_after_the_time_limit(make, monkeypatch):
+    asked = bounded_with(monkeypatch, (0.5, "", "final"))
+    _, least = margin_along(make, time_limit=1e-9)
+    assert len(asked) == 1
+    assert least.where == "the poses of the motion"
+    assert "was reached before all poses were judged" in least.found.stopped
+    assert (least.found.guaranteed_fraction, least.found.proven) == (0.0, False)
+    assert [(one.kind, one.upper) for one in least.guaranteed] == [("payload", 0.0)]
+    assert least.found.worst_case == "final"
 
 
 def test_a_plant_with_more_payload_is_the_one_assembled_with_it(make):

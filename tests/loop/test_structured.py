@@ -514,7 +514,7 @@ def test_a_limit_that_was_reached_is_the_one_that_was_given_beside_its_part():
     whole = Deadline.within(20.0)
     assert whole.reached == "the time limit of 20 s was reached"
     part = Deadline(begun=1.0, ends=1.5, whole=20.0)
-    assert part.reached == "the time limit of 20 s was reached (0.5 s of it for this part)"
+    assert part.reached == "the time limit of 20 s (0.5 s of it for this part) was reached"
     assert part.share(0.1).whole == 20.0
 
 

@@ -286,16 +286,6 @@ def test_an_error_that_is_none_is_refused_in_one_line(flexctl, errors, complaint
     assert heard.err.strip().count("\n") == 0
 
 
-SPRING = "flexible_joint = { rotor_inertia = 0.05, gear = 2.0, stiffness = 60.0 }\n"
-ROD = """
-summary = "A rigid rod"
-source = "flexctl"
-gravity = [0.0, 0.0, 0.0]
-[[link]]
-joint = "revolute"
-dh = { a = 1.0 }
-mass_per_length = 0.3
-"""
 ROD_PD = """
 summary = "Joint PD"
 source = "flexctl"
@@ -312,9 +302,10 @@ Gv = [3.0]
 """
 
 
-def test_a_rigid_arm_has_no_margin_and_is_named_by_its_file(flexctl, tmp_path):
+def test_a_rigid_arm_has_no_margin_and_is_named_by_its_file(flexctl, sprung, tmp_path):
     model, design = tmp_path / "rigid.toml", tmp_path / "rigid-pd.toml"
-    model.write_text(ROD)
+    lines = sprung["rod-on-spring"].read_text().splitlines(keepends=True)
+    model.write_text("".join(line for line in lines if "flexible_joint" not in line))
     design.write_text(ROD_PD)
     heard = flexctl("margin", model, design, "--errors", "payload")
 
@@ -325,11 +316,12 @@ def test_a_rigid_arm_has_no_margin_and_is_named_by_its_file(flexctl, tmp_path):
     )
 
 
-def test_errors_of_the_arm_with_a_sampled_law_are_refused_by_file_and_option(flexctl, tmp_path):
-    model, design = tmp_path / "rigid.toml", tmp_path / "sampled.toml"
+def test_errors_of_the_arm_with_a_sampled_law_are_refused_by_file_and_option(
+    flexctl, sprung, tmp_path
+):
+    design = tmp_path / "sampled.toml"
     design.write_text(ROD_PD + "[loop]\nsample_time = 0.001\n")
-    model.write_text(ROD + SPRING)
-    heard = flexctl("margin", model, design, "--errors", "payload=1")
+    heard = flexctl("margin", sprung["rod-on-spring"], design, "--errors", "payload=1")
 
     assert (heard.status, heard.out) == (2, "")
     assert heard.err.strip().endswith(

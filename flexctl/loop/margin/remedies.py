@@ -1,4 +1,4 @@
-"""What helps a loop that tolerates too little stiffness error: to underestimate on purpose."""
+"""What helps a loop that tolerates too little stiffness error: a deliberate underestimate."""
 
 from __future__ import annotations
 

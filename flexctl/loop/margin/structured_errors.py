@@ -71,8 +71,10 @@ def structured_loop(
         if kind in errors:
             there = find(closed.truth, linear, errors[kind])
             if not there:
-                wanted = f"errors.{kind}: expected an arm with {kind}, got one without"
-                raise InputError(f"{closed.truth.arm.label}: {wanted}")
+                raise InputError(
+                    f"{closed.truth.arm.label}: errors.{kind}: expected an arm with {kind}, got "
+                    "one without"
+                )
             own += there
     return add_arm_errors(found, linear, own) if own else found
 

@@ -29,6 +29,7 @@ from flexctl.loop.margin.case import Case
 from flexctl.loop.margin.given import judge_given, part_errors
 from flexctl.loop.margin.given_record import GivenError
 from flexctl.loop.margin.growth_run import close_wrong, run_along_mode
+from flexctl.loop.margin.guaranteed import guaranteed_errors
 from flexctl.loop.margin.model_errors import by_link, by_mode
 from flexctl.loop.margin.path_growth import ERROR, PathGrowth, growth_or_none
 from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
@@ -273,39 +274,10 @@ class _Study:
             within = replace(Deadline.within(left), whole=limit)
             same = alone and found and not judged.share and self.pose is None
             known = found[0] if same and poses[-1].t == found[0].t else None
-            least = self._least(closed, poses, partial(at, where=where), known, within)
+            least = _least(closed, poses, partial(at, where=where), known, within, errors)
             cut = least.found.stopped and len(poses) > 1
             found.append(replace(least, where="the poses of the motion" if cut else where))
         return tuple(found)
-
-    def _least(
-        self,
-        closed: ClosedLoop,
-        poses: Sequence[PoseMargin],
-        at: Callable[..., StructuredAt],
-        known: StructuredAt | None,
-        deadline: Deadline,
-    ) -> StructuredAt:
-        """Bound errors at poses of the motion, each up to the least bound so far; return the least.
-
-        `known` is what is known of the last pose already. Begun from the end, where an arm that
-        sags is often nearest to its fold. Of poses not all followed nothing is guaranteed.
-        """
-        joints = closed.controller.reference.sample(np.array([pose.t for pose in poses]))[0].T
-        left, least = [*zip(poses, joints, strict=True)], known
-        if least is None:
-            pose, q = left[-1]
-            least = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline)
-        for pose, q in reversed(left[:-1]):
-            if least.found.stopped:
-                break
-            reach = least.found.guaranteed_fraction
-            one = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline, reach=reach)
-            if one.found.stopped:
-                least = _cut_short(least, one)
-            elif one.found.guaranteed_fraction < reach:
-                least = one
-        return least
 
     def _bounded(
         self,
@@ -353,12 +325,42 @@ def _payload_poses(path: Sequence[PoseMargin]) -> list[PoseMargin]:
     return [pose for pose in path if pose.interval and not pose.interval.marginal]
 
 
-def _cut_short(known: StructuredAt, late: StructuredAt) -> StructuredAt:
-    """Say of the pose known so far that others were not followed: it is an upper limit only."""
-    if late.found.worst_case is not None:
-        return late
-    found = replace(late.found, worst_case=known.found.worst_case)
-    return replace(known, found=found, guaranteed=late.guaranteed)
+def _least(
+    closed: ClosedLoop,
+    poses: Sequence[PoseMargin],
+    at: Callable[..., StructuredAt],
+    known: StructuredAt | None,
+    deadline: Deadline,
+    errors: Mapping[str, float],
+) -> StructuredAt:
+    """Bound errors at poses of the motion, each up to the least bound so far; return the least.
+
+    `known` is what is known of the last pose already. Begun from the end, where an arm that sags
+    is often nearest to its fold. Of poses that were not all judged nothing is guaranteed.
+    """
+    joints = closed.controller.reference.sample(np.array([pose.t for pose in poses]))[0].T
+    left, least = [*zip(poses, joints, strict=True)], known
+    if least is None:
+        pose, q = left[-1]
+        least = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline)
+    for pose, q in reversed(left[:-1]):
+        if least.found.stopped:
+            break
+        if deadline.passed:
+            return _unfinished(least, f"{deadline.reached} before all poses were judged", errors)
+        reach = least.found.guaranteed_fraction
+        one = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline, reach=reach)
+        if one.found.stopped and one.found.worst_case is None:
+            least = _unfinished(least, one.found.stopped, errors)
+        elif one.found.stopped or one.found.guaranteed_fraction < reach:
+            least = one
+    return least
+
+
+def _unfinished(known: StructuredAt, why: str, errors: Mapping[str, float]) -> StructuredAt:
+    """Guarantee nothing, as not all poses were judged: what is too large at one stays so."""
+    found = replace(known.found, guaranteed_fraction=0.0, mu_peak=np.inf, proven=False, stopped=why)
+    return replace(known, found=found, guaranteed=guaranteed_errors(0.0, errors))
 
 
 def _where(path: Sequence[PoseMargin], *, payload: bool) -> str:

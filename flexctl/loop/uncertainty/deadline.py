@@ -53,7 +53,7 @@ class Deadline:
     def reached(self) -> str:
         """Say that it was reached: the whole time limit, and what of it was left for this part."""
         part = "" if self.seconds == self.whole else f" ({self.seconds:.3g} s of it for this part)"
-        return f"the time limit of {self.whole:.3g} s was reached{part}"
+        return f"the time limit of {self.whole:.3g} s{part} was reached"
 
 
 ENDLESS = Deadline()
