@@ -10,7 +10,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 
-from flexctl.plant.compilation import find_compiler
+from flexctl.plant import find_compiler
 
 LOOP = Path(__file__).with_name("loop.c")
 

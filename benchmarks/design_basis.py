@@ -10,9 +10,9 @@ import itertools
 
 import numpy as np
 
-from flexctl.catalogue import Arm, BasisChoice, Design, load_design, load_model
-from flexctl.design import design_controller
+from flexctl.control import design_controller
 from flexctl.loop import close_around, linearise_loop
+from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
 from flexctl.plant import assemble_plant
 
 TIP_LOADS = {"none": (), "M": ("M",), "M, J, D": ("M", "J", "D")}

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from flexctl.catalogue import BasisChoice, load_design, load_model
-from flexctl.design import design_controller
-from flexctl.loop import ClosedLoop, Trajectory, close_loop, simulate
+from flexctl.control import design_controller
+from flexctl.loop import ClosedLoop, close_loop
+from flexctl.model import BasisChoice, load_design, load_model
 from flexctl.plant import Plant, count_operations
+from flexctl.simulation import Trajectory, simulate
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 from c_loop import seconds_per_call
 
-from flexctl.catalogue import Arm, BasisChoice, load_model
+from flexctl.model import Arm, BasisChoice, load_model
 from flexctl.plant import assemble_plant, count_operations
 
 LINKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)

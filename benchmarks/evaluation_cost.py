@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from flexctl.catalogue import BasisChoice, load_model
+from flexctl.model import BasisChoice, load_model
 from flexctl.plant import Evaluator, assemble_plant
 
 

@@ -13,12 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from flexctl.catalogue import load_design, load_model
-from flexctl.design import design_controller
-from flexctl.loop import close_around
-from flexctl.loop.linear import linearise_loop
-from flexctl.loop.margin.pose_loop import loop_at
+from flexctl.control import design_controller
+from flexctl.loop import close_around, linearise_loop
+from flexctl.model import load_design, load_model
 from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.robustness import loop_at
 
 DESIGNS = ("rrp-stiff-decoupling", "rrp-gentle", "rrp-composite", "rrp-observer")
 _POSES, _SCAN = 100, 200

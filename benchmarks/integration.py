@@ -16,12 +16,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexctl.catalogue import Arm, BasisChoice, Design, load_design, load_model
-from flexctl.design import design_controller
+from flexctl.control import design_controller
 from flexctl.errors import FlexctlError
-from flexctl.loop import INTEGRATORS, ClosedLoop, Tolerance, Trajectory, close_loop, simulate
-from flexctl.loop.simulation import initial_state
-from flexctl.loop.stiffness import local_poles
+from flexctl.loop import ClosedLoop, close_loop
+from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
+from flexctl.simulation import (
+    INTEGRATORS,
+    Tolerance,
+    Trajectory,
+    initial_state,
+    local_poles,
+    simulate,
+)
 
 REPEATS = 3
 MOST_SECONDS = 6.0  # a run that took this long is not refined further

@@ -24,11 +24,12 @@ from libraries.canadarm import TIME, canadarm, torques  # noqa: E402
 from libraries.evaluation import time_flexctl, time_mujoco, time_pinocchio  # noqa: E402
 from libraries.pinocchio_arm import SegmentedArm, pinocchio_arm  # noqa: E402
 
-from flexctl.catalogue import Arm, BasisChoice, load_design, load_model  # noqa: E402
-from flexctl.design import design_controller  # noqa: E402
+from flexctl.control import design_controller  # noqa: E402
 from flexctl.errors import FlexctlError  # noqa: E402
-from flexctl.loop import Tolerance, close_loop, simulate  # noqa: E402
+from flexctl.loop import close_loop  # noqa: E402
+from flexctl.model import Arm, BasisChoice, load_design, load_model  # noqa: E402
 from flexctl.plant import assemble_plant  # noqa: E402
+from flexctl.simulation import Tolerance, simulate  # noqa: E402
 
 Array = np.ndarray
 State = tuple[np.ndarray, np.ndarray, np.ndarray]  # q, v, a

@@ -24,21 +24,16 @@ from scipy.integrate import solve_ivp
 from flexctl.beam import (
     LengthShapes,
     SlidingLine,
+    fit_root_shapes,
     fit_sliding_shapes,
     root_rate,
-    root_shapes,
     roots_along,
 )
-from flexctl.catalogue import Arm, BasisChoice, Design, load_design, load_model
-from flexctl.design import design_controller
-from flexctl.loop import ClosedLoop, close_loop, simulate
-from flexctl.plant import (
-    CarriedPlant,
-    assemble_plant,
-    carry_roots,
-    count_operations,
-    root_errors,
-)
+from flexctl.control import design_controller
+from flexctl.loop import ClosedLoop, close_loop
+from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
+from flexctl.plant import CarriedPlant, assemble_plant, carry_roots, count_operations, root_errors
+from flexctl.simulation import simulate
 
 Array = NDArray[np.float64]
 
@@ -216,7 +211,7 @@ def carried_run(carried: CarriedPlant, tolerance: float) -> tuple[float, float]:
 def three_ways() -> None:
     """Print what a table, root finding and the differential form cost, and the last one's drift."""
     table = fit_sliding_shapes(2, LINE, *RANGE, 1e-9)
-    roots = root_shapes(2, LINE, *RANGE)
+    roots = fit_root_shapes(2, LINE, *RANGE)
     carried = carry_roots(load_model("theodore-ghosal-rrp"), 2)
     motion = count_operations(carried.motion).mul
     print("two exact modes of link 3       numbers kept   mult. of mix   of forward dynamics")

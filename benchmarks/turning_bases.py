@@ -21,7 +21,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from flexctl.catalogue import Arm, BasisChoice, load_model, with_options
+from flexctl.model import Arm, BasisChoice, load_model, with_options
 from flexctl.plant import Plant, PosePlant, assemble_plant, assemble_pose_plant
 
 Array = NDArray[np.float64]

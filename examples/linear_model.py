@@ -3,7 +3,8 @@
 import numpy as np
 
 import flexctl
-from flexctl.catalogue import BasisChoice, apply_settings
+from flexctl.model import BasisChoice, apply_settings
+from flexctl.plant import linearise
 
 
 def main() -> float:
@@ -11,7 +12,7 @@ def main() -> float:
     arm = flexctl.load_model("single-link-hub")
     arm = apply_settings(arm, ["gravity=[0.0, -9.81, 0.0]"])
     plant = flexctl.assemble_plant(arm, BasisChoice(kind="modes", order=3))
-    linear = plant.linearise({"joint1": 0.0})
+    linear = linearise(plant, {"joint1": 0.0})
     system = linear.to_control()
     print("inputs", system.input_labels, "outputs", system.output_labels)
     print("poles [rad/s]", np.sort_complex(system.poles())[-6:])

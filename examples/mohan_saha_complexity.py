@@ -15,7 +15,7 @@ from typing import NamedTuple
 import casadi as ca
 import numpy as np
 
-from flexctl.catalogue import Arm, BasisChoice
+from flexctl.model import Arm, BasisChoice
 from flexctl.plant import Plant, assemble_plant, count_operations
 
 LENGTH, MASS, RIGIDITY = 7.0, 85.0, 1e5  # m, kg, N m^2: link 2 of Table 2

@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 
 import flexctl
-from flexctl.design import design_controller
-from flexctl.loop import Trajectory, close_around
+from flexctl.control import design_controller
+from flexctl.loop import close_around
+from flexctl.simulation import Trajectory
 
 
 def run() -> Trajectory:

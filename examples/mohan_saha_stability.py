@@ -19,7 +19,7 @@ import mpmath
 import numpy as np
 import scipy.linalg
 
-from flexctl.catalogue import Arm, BasisChoice
+from flexctl.model import Arm, BasisChoice
 from flexctl.plant import Instructions, Plant, assemble_plant, cached_library
 
 Array = np.ndarray

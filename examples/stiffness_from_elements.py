@@ -13,7 +13,7 @@ import scipy.linalg
 
 import flexctl
 from flexctl.beam import HermiteElements, clamped_mass_roots, unit_matrices
-from flexctl.loop import Margin
+from flexctl.robustness import Margin
 
 LINES = ("link2.y", "link2.z", "link3.x", "link3.y")
 DESIGNS = ("rrp-stiff-decoupling", "rrp-gentle")

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import flexctl
-from flexctl.catalogue import Arm, BasisChoice, apply_settings
-from flexctl.design import LemmaPath, StiffnessGrowth, lemma_along, stiffness_growth
-from flexctl.plant import assemble_plant
+from flexctl.model import Arm, BasisChoice, apply_settings
+from flexctl.plant import assemble_plant, linearise
+from flexctl.robustness import LemmaPath, StiffnessGrowth, lemma_along, stiffness_growth
 
 HUBS = (0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0)  # kg m^2; the catalogue's has 0.1
 ELEMENTS = (1, 2, 3, 4, 6, 8, 12)
@@ -46,7 +46,7 @@ def growth(hub: float, elements: int) -> StiffnessGrowth:
     """Return how fast its modes grow per unit of the overestimate."""
     basis = BasisChoice(kind="elements", order=elements)
     plant = assemble_plant(single_link(hub), basis, interpreted=True)
-    return stiffness_growth(plant.linearise(), plant.drives, Gp=GP, Gv=GV)
+    return stiffness_growth(linearise(plant), plant.drives, Gp=GP, Gv=GV)
 
 
 def limit(hub: float) -> float:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import flexctl
-from flexctl.catalogue import Arm, BasisChoice, Design, with_options
 from flexctl.errors import DesignError
-from flexctl.loop.margin.record import Margin
-from flexctl.loop.margin.study import ORDERS, find_margin
+from flexctl.model import Arm, BasisChoice, Design, with_options
+from flexctl.robustness import ORDERS, Margin, find_margin
 
 DAMPING = (0.0, 0.005, 0.01, 0.02)
 MODES, ELEMENTS = BasisChoice(order=2), BasisChoice(kind="elements", order=4)

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import flexctl
-from flexctl.catalogue import BasisChoice
-from flexctl.design import design_controller
-from flexctl.loop import Trajectory, close_loop, simulate
+from flexctl.control import design_controller
+from flexctl.loop import close_loop
+from flexctl.model import BasisChoice
+from flexctl.simulation import Trajectory, simulate
 from flexctl.view.signals import wind_up
 
 ARM = "subudhi-morris-2r"

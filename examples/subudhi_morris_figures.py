@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flexctl.loop import Trajectory
+from flexctl.simulation import Trajectory
 from flexctl.view.papers.subudhi_morris_arm import bang_bang, decay_rate, modal, peaks, tips
 from flexctl.view.signals import wind_up
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 
 import flexctl
-from flexctl.catalogue import BasisChoice
-from flexctl.design import design_controller
-from flexctl.loop import Trajectory, close_around
+from flexctl.control import design_controller
+from flexctl.loop import close_around
+from flexctl.model import BasisChoice
+from flexctl.simulation import Trajectory
 
 KINDS = {"modes": "assumed modes, 2", "elements": "finite elements, 2"}
 

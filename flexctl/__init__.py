@@ -9,10 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flexctl.catalogue import load_design, load_model
-    from flexctl.design import design_controller
-    from flexctl.loop import compare, evaluate, find_margin, simulate
+    from flexctl.control import design_controller
+    from flexctl.model import load_design, load_model
     from flexctl.plant import Plant, assemble_plant
+    from flexctl.robustness import find_margin
+    from flexctl.simulation import simulate
+    from flexctl.verdict import compare, evaluate
 
 __version__ = "0.1.0"
 
@@ -31,13 +33,13 @@ __all__ = [
 _ROOMS = {
     "Plant": "flexctl.plant",
     "assemble_plant": "flexctl.plant",
-    "compare": "flexctl.loop",
-    "design_controller": "flexctl.design",
-    "evaluate": "flexctl.loop",
-    "find_margin": "flexctl.loop",
-    "load_design": "flexctl.catalogue",
-    "load_model": "flexctl.catalogue",
-    "simulate": "flexctl.loop",
+    "compare": "flexctl.verdict",
+    "design_controller": "flexctl.control",
+    "evaluate": "flexctl.verdict",
+    "find_margin": "flexctl.robustness",
+    "load_design": "flexctl.model",
+    "load_model": "flexctl.model",
+    "simulate": "flexctl.simulation",
 }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from flexctl.catalogue import load_design, load_model
+from flexctl.model.lookup import load_design, load_model
 
 BLOCKS = re.findall(
     r"```toml\n(.*?)```",

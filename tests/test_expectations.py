@@ -8,8 +8,9 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from flexctl.catalogue import list_designs, list_models, load_design, load_model
+from flexctl.model.lookup import list_designs, list_models, load_design, load_model
 from flexctl.view import cli
+from flexctl.view.to_json import to_json
 
 SLOW = ("rrp-observer", "rrp-composite", "rrp-stiff-decoupling", "subudhi-morris-observer")
 SLOW += ("rrp-gentle", "subudhi-morris-decoupling", "subudhi-morris-slow-only", "wu-haug-2")
@@ -32,11 +33,11 @@ def design_figures():
 @cache
 def judged(name):
     """The evaluation of a catalogue design on the truth that its model names."""
-    from flexctl.loop import compare
+    from flexctl.verdict.comparison import compare
 
     design = load_design(name)
     comparison = compare(load_model(design.model), [design], baseline=False)
-    return comparison.to_json()["evaluations"][0]
+    return to_json(comparison)["evaluations"][0]
 
 
 @cache

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.plant import assemble_plant
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 TIME, STEPS = 10.0, 20_000  # of ours: RK4 at 0.5 ms, converged to 1e-7

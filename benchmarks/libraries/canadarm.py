@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from flexctl.catalogue import Arm
+from flexctl.model import Arm
 
 from .pinocchio_arm import pinocchio_arm
 

@@ -18,7 +18,7 @@ from exudyn import itemInterface as items  # noqa: N813
 from exudyn.FEM import FEMinterface, ObjectFFRFreducedOrderInterface
 from numpy.polynomial import Legendre, Polynomial
 
-from flexctl.catalogue import Arm, Link
+from flexctl.model import Arm, Link
 
 Array = np.ndarray
 ROOTS = (1.875104068711961, 4.694091132974175, 7.854757438237613, 10.995540734875467)

@@ -10,7 +10,7 @@ import mujoco
 import numpy as np
 from mujoco import rollout
 
-from flexctl.catalogue import Arm, Link
+from flexctl.model import Arm, Link
 
 Array = np.ndarray
 THIN = 1e-7  # share of a rod's inertia about its own axis, which MuJoCo wants to be positive

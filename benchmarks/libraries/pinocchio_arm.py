@@ -14,8 +14,7 @@ from itertools import pairwise
 import numpy as np
 import pinocchio as pin
 
-from flexctl.catalogue import Arm, Link
-from flexctl.catalogue.arm import RigidBody
+from flexctl.model import Arm, Link, RigidBody
 
 Array = np.ndarray
 

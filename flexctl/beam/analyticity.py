@@ -31,7 +31,7 @@ import numpy as np
 
 from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.roots import roots_along
-from flexctl.beam.shapes import Array
+from flexctl.checks import Array
 from flexctl.errors import ComputationError
 
 _TAU, _EPSILON = 0.3, 0.124  # 2 tau + tau^2 + 1.3^2 epsilon (1 + kappa) < 0.9

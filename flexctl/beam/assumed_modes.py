@@ -6,14 +6,15 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from flexctl.beam.course import Course
 from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.ritz import ritz_modes
 from flexctl.beam.roots import clamped_mass_roots
-from flexctl.beam.shapes import Array, Shapes, check_order, mode_names
+from flexctl.beam.section_profile import Course
+from flexctl.beam.shapes import Shapes, check_order, mode_names
 from flexctl.beam.tip_conditions import null_direction
 from flexctl.beam.waves import clamped_waves
+from flexctl.checks import Array
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.fft
 
-from flexctl.beam.shapes import Array
+from flexctl.checks import Array
 from flexctl.errors import ComputationError
 
 _MOST_NODES = 20_000  # about half a minute of work

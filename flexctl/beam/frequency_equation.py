@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from flexctl.beam.load_path import LoadPath
-from flexctl.beam.shapes import Array
+from flexctl.checks import Array
 
 AnyLoad = tuple[Any, Any, Any, Any]
 """M, J, D and M J - D^2 [-] in any arithmetic."""

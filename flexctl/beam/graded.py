@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexctl.beam.course import Course
 from flexctl.beam.piecewise import piece_of
-from flexctl.beam.shapes import Array, Shapes, points
+from flexctl.beam.quadrature import points
+from flexctl.beam.section_profile import Course
+from flexctl.beam.shapes import Shapes
+from flexctl.checks import Array
 from flexctl.errors import InputError
 
 _SHORTEST = 5e-4  # element over line: round-off in frequencies goes as its cube, here 1e-7

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from flexctl.beam.course import Course
 from flexctl.beam.graded import graded_elements
 from flexctl.beam.line import TipLoad
-from flexctl.beam.shapes import Array, Shapes, check_order
+from flexctl.beam.section_profile import Course
+from flexctl.beam.shapes import Shapes, check_order
+from flexctl.checks import Array
 
 # Rows: deflection and slope at the left node, deflection and slope at the right node;
 # columns: coefficients of 1, s, s^2, s^3 on the unit element.

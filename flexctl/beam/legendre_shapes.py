@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flexctl.beam.moving_modes import MovingModes
-from flexctl.beam.shapes import Array, Shapes, mode_names
+from flexctl.beam.shapes import Shapes, mode_names
+from flexctl.checks import Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

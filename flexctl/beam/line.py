@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Self
 
-from flexctl.beam.course import PLAIN, Course
-from flexctl.catalogue.torsion import TWIST
+from flexctl.beam.section_profile import PLAIN, Course
 from flexctl.errors import InputError
+from flexctl.model import TWIST
 
 DIRECTIONS = ("x", "y", "z", TWIST)
 HEAVIEST_LOAD = 1e12  # beyond it the tip is clamped or pinned to double precision

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flexctl.beam.line import Beam, TipLoad
-from flexctl.beam.shapes import Array
+from flexctl.checks import Array
 from flexctl.errors import InputError
 
 

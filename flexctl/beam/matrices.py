@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexctl.beam.course import PLAIN, Course
 from flexctl.beam.line import Beam, TipLoad
-from flexctl.beam.shapes import Array, Shapes
+from flexctl.beam.section_profile import PLAIN, Course
+from flexctl.beam.shapes import Shapes
 from flexctl.beam.vibration import natural_modes
+from flexctl.checks import Array
 from flexctl.errors import InputError
 
 _ROUND_OFF = 1e-10  # of asymmetry, where the diagonal is scaled to 1

@@ -18,7 +18,7 @@ from flexctl.beam.chebyshev import (
 from flexctl.beam.load_path import SlidingLine, check_range, lengths_within
 from flexctl.beam.moving_integrals import Samples, shape_integrals
 from flexctl.beam.moving_modes import continued_modes
-from flexctl.beam.shapes import Array
+from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 
 _NOISE = 0.3  # part of the tolerance that round-off in the coefficients may use

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexctl.beam.moving_modes import MovingModes
-from flexctl.beam.shapes import Array
+from flexctl.checks import Array
 
 _WEIGHTS: dict[str, Callable[[Array], Array]] = {
     "": np.ones_like,

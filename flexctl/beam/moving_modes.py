@@ -12,9 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from flexctl.beam.load_path import LoadPath, SlidingLine
+from flexctl.beam.quadrature import gauss
 from flexctl.beam.roots import roots_along
-from flexctl.beam.shapes import Array, gauss
 from flexctl.beam.tip_conditions import all_waves, conditions, null_direction, scaled_rows
+from flexctl.checks import Array
 
 _CHUNK = 128  # lengths that are computed at once
 
@@ -107,7 +108,7 @@ class MovingModes:
         return np.einsum("knw,wkng->kng", self.amplitudes[part], waves)
 
 
-def moving_modes(n: int, load: LoadPath) -> MovingModes:
+def find_moving_modes(n: int, load: LoadPath) -> MovingModes:
     """Return the n lowest modes at every load of a path, with psi(1) >= 0.
 
     The roots come from `roots_along`; everything else is explicit.  With lambda = beta^4,
@@ -153,7 +154,7 @@ def continued_modes(n: int, line: SlidingLine, lengths: Array) -> Iterator[Movin
     last = None
     for start in range(0, len(lengths), _CHUNK):
         piece = lengths[::-1][start : start + _CHUNK]
-        modes = moving_modes(n, line.loads(piece))
+        modes = find_moving_modes(n, line.loads(piece))
         values = modes.evaluate(modes.quadrature()[0])
         before = np.concatenate([values[:1] if last is None else last, values[:-1]])
         turned = np.sign(np.einsum("kng,kng->kn", before, values))

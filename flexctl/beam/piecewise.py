@@ -9,7 +9,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from flexctl.beam.shapes import Array
+from flexctl.checks import Array
 
 
 def piece_of(nodes: Array, xi: Array) -> NDArray[np.int64]:

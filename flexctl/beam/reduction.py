@@ -7,11 +7,12 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from flexctl.beam.course import PLAIN, Course
 from flexctl.beam.line import Beam
 from flexctl.beam.matrices import unit_matrices
-from flexctl.beam.shapes import Array, Shapes
+from flexctl.beam.section_profile import PLAIN, Course
+from flexctl.beam.shapes import Shapes
 from flexctl.beam.twist import TwistShapes
+from flexctl.checks import Array
 from flexctl.errors import InputError
 
 

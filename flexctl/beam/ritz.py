@@ -12,11 +12,13 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from flexctl.beam.course import Course
 from flexctl.beam.line import TipLoad
 from flexctl.beam.matrices import tip_mass, unit_matrices
 from flexctl.beam.piecewise import IntegratedPolynomials
-from flexctl.beam.shapes import Array, Shapes, check_order, mode_names, points
+from flexctl.beam.quadrature import points
+from flexctl.beam.section_profile import Course
+from flexctl.beam.shapes import Shapes, check_order, mode_names
+from flexctl.checks import Array
 from flexctl.errors import InputError
 
 _AGREEMENT = 1e-10  # of the frequencies with those of half as many more functions per piece

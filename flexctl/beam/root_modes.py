@@ -13,17 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from flexctl.beam.chebyshev import (
-    chebyshev_coefficients,
-    chebyshev_nodes,
-    chebyshev_polynomials,
-)
+from flexctl.beam.chebyshev import chebyshev_coefficients, chebyshev_nodes, chebyshev_polynomials
 from flexctl.beam.frequency_equation import AnyLoad, elementary, equation_terms
 from flexctl.beam.legendre_shapes import LegendreShapes, common_base, legendre_series
 from flexctl.beam.load_path import LoadPath
-from flexctl.beam.moving_modes import moving_modes
+from flexctl.beam.moving_modes import find_moving_modes
+from flexctl.beam.quadrature import gauss
 from flexctl.beam.roots import roots_along
-from flexctl.beam.shapes import Array, gauss
+from flexctl.checks import Array
 from flexctl.errors import ComputationError
 
 _STEPS = 3  # of Newton's method: 1e-3 becomes 1e-6, 1e-12 and round-off
@@ -132,7 +129,7 @@ def fit_root_modes(
     """
     nodes = _grid(low, high, 12 if len(low) > 1 else 24)
     load = loads(nodes)
-    series = legendre_series(moving_modes(n, load))
+    series = legendre_series(find_moving_modes(n, load))
     direction = _mean_direction(roots_along(n, load), load)
     base = LegendreShapes(curvatures=common_base(series / _size(series), _SHAPE))
     made = RootModes(

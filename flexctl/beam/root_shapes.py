@@ -10,7 +10,8 @@ from flexctl.beam.legendre_shapes import LegendreShapes
 from flexctl.beam.length_shapes import LengthShapes
 from flexctl.beam.load_path import SlidingLine, check_range
 from flexctl.beam.root_modes import RootModes, fit_root_modes
-from flexctl.beam.shapes import Array, mode_names
+from flexctl.beam.shapes import mode_names
+from flexctl.checks import Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,7 +56,7 @@ class RootShapes(LengthShapes):
         return self.modes.mix_at([log_length], self.load_at(log_length))
 
 
-def root_shapes(n: int, line: SlidingLine, shortest: float, longest: float) -> RootShapes:
+def fit_root_shapes(n: int, line: SlidingLine, shortest: float, longest: float) -> RootShapes:
     """Make the n lowest modes of a sliding line on a range of lengths [m].
 
     Raises

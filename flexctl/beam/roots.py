@@ -6,7 +6,8 @@ import numpy as np
 
 from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath
-from flexctl.beam.shapes import Array, check_order
+from flexctl.beam.shapes import check_order
+from flexctl.checks import Array
 
 _SHORT = 1.0  # below this wave number power series are used: the products would cancel
 

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-import scipy.special
 from numpy.typing import ArrayLike, NDArray
 
+from flexctl.beam.quadrature import panel_rule, points
+from flexctl.checks import Array
 from flexctl.errors import InputError
-
-if TYPE_CHECKING:
-    from flexctl.beam.course import Course
-    from flexctl.beam.line import TipLoad
-
-Array = NDArray[np.float64]
 
 HIGHEST_ORDER = 200
 
@@ -32,22 +25,6 @@ def check_order(order: int) -> None:
     whole = isinstance(order, int | np.integer) and not isinstance(order, bool)
     if not (whole and 1 <= order <= HIGHEST_ORDER):
         raise InputError(f"order: expected a whole number in 1 .. {HIGHEST_ORDER}, got {order!r}")
-
-
-@lru_cache(maxsize=64)
-def gauss(count: int) -> tuple[Array, Array]:
-    """Return the points and weights (count,) [-] of Gauss's rule on [0, 1], not to be written."""
-    x, w = scipy.special.roots_legendre(count)
-    xi, weights = (x + 1) / 2, w / 2
-    xi.flags.writeable = weights.flags.writeable = False
-    return xi, weights
-
-
-def panel_rule(breaks: Array, count: int) -> tuple[Array, Array]:
-    """Return points and weights [-] of Gauss's rule of `count` points on every panel in a row."""
-    xi, weights = gauss(count)
-    starts, widths = breaks[:-1, None], np.diff(breaks)[:, None]
-    return (starts + widths * xi).ravel(), (widths * weights).ravel()
 
 
 def mode_names(count: int) -> tuple[str, ...]:
@@ -115,24 +92,3 @@ class Shapes(ABC):
         all products of up to four shapes or slopes and for psi'' psi''.
         """
         return panel_rule(self.breaks, self.points_per_panel)
-
-
-class Basis(Protocol):
-    """A choice of shapes: its order, and the shapes it has for a given tip load."""
-
-    @property
-    def order(self) -> int:
-        """Number of modes or of elements."""
-        ...
-
-    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
-        """Return the shapes for a line of this course (uniform) with this load at its tip."""
-        ...
-
-
-def points(xi: ArrayLike) -> Array:
-    """Return points x/l as an array (k,); refuse what lies outside [0, 1]."""
-    points = np.atleast_1d(np.asarray(xi, dtype=float))
-    if points.ndim != 1 or not ((points >= 0) & (points <= 1)).all():
-        raise InputError(f"xi: expected points x/l in [0, 1], shape (k,), got {xi!r}")
-    return points

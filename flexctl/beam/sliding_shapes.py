@@ -23,7 +23,8 @@ from flexctl.beam.legendre_shapes import LegendreShapes, common_base, legendre_s
 from flexctl.beam.length_shapes import LengthShapes
 from flexctl.beam.load_path import SlidingLine, check_range
 from flexctl.beam.moving_modes import continued_modes
-from flexctl.beam.shapes import Array, mode_names
+from flexctl.beam.shapes import mode_names
+from flexctl.checks import Array
 from flexctl.errors import ComputationError
 
 _ROUND_OFF = 5e-14  # of a mode's coefficients in xi

@@ -3,8 +3,8 @@
 import numpy as np
 
 from flexctl.beam.load_path import LoadPath
-from flexctl.beam.shapes import Array
 from flexctl.beam.waves import clamped_waves
+from flexctl.checks import Array
 
 
 def all_waves(beta: Array, xi: Array, derivative: int) -> Array:

@@ -10,15 +10,17 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexctl.beam.course import PLAIN, Course
 from flexctl.beam.graded import element_nodes
 from flexctl.beam.line import TipLoad
 from flexctl.beam.matrices import unit_matrices
 from flexctl.beam.piecewise import IntegratedPolynomials, piece_of
+from flexctl.beam.quadrature import points
 from flexctl.beam.ritz import grown, slowest, squares
-from flexctl.beam.shapes import Array, Shapes, check_order, mode_names, points
-from flexctl.catalogue.profile import Profile
+from flexctl.beam.section_profile import PLAIN, Course
+from flexctl.beam.shapes import Shapes, check_order, mode_names
+from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.model import Profile
 
 
 class TwistShapes(Shapes):

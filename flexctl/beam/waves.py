@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from flexctl.beam.shapes import Array
+from flexctl.checks import Array
 
 _SHORT = 1.0  # below this wave number power series are used: the exponentials would cancel
 

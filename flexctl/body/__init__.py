@@ -1,30 +1,29 @@
-"""One moving link with its joint: local coordinates, tip map, energies and equations of motion."""
+"""How one link moves with its joint: local coordinates, tip map, energies, equations of motion."""
 
 from flexctl.body.body import Body, Local, free_length, link_course
 from flexctl.body.dynamics import BodyDynamics, body_dynamics, evaluate_body, local_coordinates
-from flexctl.body.line import scales, spread
+from flexctl.body.fields import Field, product_integral
+from flexctl.body.foreshortening import shortening
+from flexctl.body.line import Line, lay_line, scales, spread
 from flexctl.body.motion import (
-    BodyMotion,
     cross_joint,
     damping_matrix,
     joint_turn,
     move_body,
+    root_frame,
     slide_damping,
     tip_turns,
 )
-from flexctl.body.rotation import (
-    Turn,
-    VectorTurn,
-    elementary_rotation,
-    rotation_matrix,
-    space_rate,
-)
+from flexctl.body.rotation import Turn, VectorTurn, elementary_rotation, skew
+from flexctl.body.segment import Segment
 
 __all__ = [
     "Body",
     "BodyDynamics",
-    "BodyMotion",
+    "Field",
+    "Line",
     "Local",
+    "Segment",
     "Turn",
     "VectorTurn",
     "body_dynamics",
@@ -34,13 +33,16 @@ __all__ = [
     "evaluate_body",
     "free_length",
     "joint_turn",
+    "lay_line",
     "link_course",
     "local_coordinates",
     "move_body",
-    "rotation_matrix",
+    "product_integral",
+    "root_frame",
     "scales",
+    "shortening",
+    "skew",
     "slide_damping",
-    "space_rate",
     "spread",
     "tip_turns",
 ]

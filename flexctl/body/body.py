@@ -10,9 +10,9 @@ import casadi as ca
 
 from flexctl.beam import PLAIN, Beam, Course, LengthShapes, Lump, Shapes, assemble_matrices
 from flexctl.body.rotation import elementary_rotation
-from flexctl.catalogue import TWIST, Link
 from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.model import TWIST, Link
 
 
 @dataclass(frozen=True, kw_only=True)

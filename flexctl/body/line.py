@@ -14,8 +14,8 @@ from flexctl.body.body import Body, Local, free_length
 from flexctl.body.fields import Field, product_integral, sparse
 from flexctl.body.foreshortening import shortening
 from flexctl.body.segment import Fields, Segment
-from flexctl.catalogue import TWIST
 from flexctl.checks import Array
+from flexctl.model import TWIST
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 

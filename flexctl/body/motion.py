@@ -17,17 +17,11 @@ from flexctl.beam import Beam, assemble_matrices, density_rule, modal_damping
 from flexctl.body.body import Body, Local, free_length, root_rotation
 from flexctl.body.fields import sparse
 from flexctl.body.line import Line, lay_line, spread
-from flexctl.body.rotation import (
-    Turn,
-    VectorTurn,
-    rotation_matrix,
-    space_rate,
-    vector_turn,
-)
+from flexctl.body.rotation import Turn, VectorTurn, rotation_matrix, space_rate, vector_turn
 from flexctl.body.segment import Segment, point
 from flexctl.body.turning import section_turning
-from flexctl.catalogue import UNIFORM, Profile
 from flexctl.checks import Array
+from flexctl.model import UNIFORM, Profile
 
 Twist = tuple[ca.SX, ca.SX]
 """Velocity (3, 1) [m/s] and angular velocity (3, 1) [rad/s] of a frame."""

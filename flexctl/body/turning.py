@@ -16,8 +16,8 @@ import numpy as np
 
 from flexctl.body.body import Body, root_rotation
 from flexctl.body.fields import sparse
-from flexctl.catalogue import TWIST, Link
 from flexctl.checks import Array
+from flexctl.model import TWIST, Link
 
 # axis of bending or twist, and the sign of a turn that lifts the line
 _AXES = {"y": (2, 1.0), "z": (1, -1.0), TWIST: (0, 1.0)}

@@ -1,60 +1,88 @@
-"""Plant, controller and reference together: simulate, judge, compare."""
+"""What is closed around what: the closed loop, where it rests, its linear model."""
 
 from flexctl.loop.closed_loop import ClosedLoop, close_around, close_loop
-from flexctl.loop.comparison import Comparison, baseline_design, compare, default_truth
-from flexctl.loop.evaluation import Evaluation, evaluate
-from flexctl.loop.integrators import INTEGRATORS, check_integration
-from flexctl.loop.linear import LinearLoop, damping_ratios, judge_poles, linearise_loop
-from flexctl.loop.margin.record import Margin
-from flexctl.loop.margin.study import find_margin
-from flexctl.loop.margins import Margins, find_margins
-from flexctl.loop.measurement import Measurement, gauge_positions, make_measurement
-from flexctl.loop.rest import Rest, find_rest
-from flexctl.loop.resting import Resting
-from flexctl.loop.run import Tolerance
-from flexctl.loop.sampling_rate import smallest_sampling_rate
-from flexctl.loop.separation.record import Separation
-from flexctl.loop.separation.separated_loop import separate_loop
-from flexctl.loop.separation.study import find_separation
-from flexctl.loop.simulation import simulate
-from flexctl.loop.stability import Stability
-from flexctl.loop.trajectory import EnergyAccount, Trajectory
-from flexctl.loop.verdict_json import plain
+from flexctl.loop.events import APPLY, JUMP, SAMPLE, Event, schedule
+from flexctl.loop.linear import (
+    ON_AXIS,
+    LinearLoop,
+    damping_ratios,
+    judge_poles,
+    linearise_at,
+    linearise_loop,
+    one_sample,
+    sampled_loop,
+    spectral_abscissa,
+)
+from flexctl.loop.mode_names import ModeNames, eigenvectors, in_words, name_modes
+from flexctl.loop.poses import (
+    N_PATH,
+    LinearPoses,
+    linear_poses,
+    motion_poses,
+    path_rests,
+    share_at_end,
+)
+from flexctl.loop.rest import (
+    Rest,
+    find_rest,
+    follow_rest,
+    keep_still,
+    law_slopes,
+    rest_at_reference,
+)
+from flexctl.loop.resting import (
+    Resting,
+    describe_rest,
+    exceeding,
+    other_rest,
+    too_weak,
+    why_it_leaves,
+    why_not_held,
+)
+from flexctl.loop.setup import LADDER, Case, default_truth
 
 __all__ = [
-    "INTEGRATORS",
+    "APPLY",
+    "JUMP",
+    "LADDER",
+    "N_PATH",
+    "ON_AXIS",
+    "SAMPLE",
+    "Case",
     "ClosedLoop",
-    "Comparison",
-    "EnergyAccount",
-    "Evaluation",
+    "Event",
     "LinearLoop",
-    "Margin",
-    "Margins",
-    "Measurement",
+    "LinearPoses",
+    "ModeNames",
     "Rest",
     "Resting",
-    "Separation",
-    "Stability",
-    "Tolerance",
-    "Trajectory",
-    "baseline_design",
-    "check_integration",
     "close_around",
     "close_loop",
-    "compare",
     "damping_ratios",
     "default_truth",
-    "evaluate",
-    "find_margin",
-    "find_margins",
+    "describe_rest",
+    "eigenvectors",
+    "exceeding",
     "find_rest",
-    "find_separation",
-    "gauge_positions",
+    "follow_rest",
+    "in_words",
     "judge_poles",
+    "keep_still",
+    "law_slopes",
+    "linear_poses",
+    "linearise_at",
     "linearise_loop",
-    "make_measurement",
-    "plain",
-    "separate_loop",
-    "simulate",
-    "smallest_sampling_rate",
+    "motion_poses",
+    "name_modes",
+    "one_sample",
+    "other_rest",
+    "path_rests",
+    "rest_at_reference",
+    "sampled_loop",
+    "schedule",
+    "share_at_end",
+    "spectral_abscissa",
+    "too_weak",
+    "why_it_leaves",
+    "why_not_held",
 ]

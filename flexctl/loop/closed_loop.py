@@ -9,14 +9,13 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from flexctl.catalogue import Arm, BasisChoice
 from flexctl.checks import Array
-from flexctl.design import Controller, limit_torque, torque_limits
+from flexctl.control import Controller, limit_torque, torque_limits
 from flexctl.errors import InputError
+from flexctl.loop.events import JUMP
 from flexctl.loop.measurement import Measurement, make_measurement
-from flexctl.loop.run import why_out_of_range
-from flexctl.loop.schedule import JUMP
-from flexctl.plant import Plant, assemble_plant, followed_range, missing_terms
+from flexctl.model import Arm, BasisChoice
+from flexctl.plant import Plant, assemble_plant, followed_range, missing_terms, why_out_of_range
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,9 +14,8 @@ import numpy as np
 
 from flexctl.body import Body, free_length, scales, spread
 from flexctl.checks import Array
-from flexctl.design import gauge_matrix, gauge_positions
-from flexctl.plant import Plant
-from flexctl.plant.elimination import eliminate
+from flexctl.control import gauge_matrix, gauge_positions
+from flexctl.plant import Plant, eliminate
 
 _CHECKED = 3  # lengths at which gauges are checked
 

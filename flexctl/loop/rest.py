@@ -21,7 +21,7 @@ import numpy as np
 import scipy.linalg
 
 from flexctl.checks import Array
-from flexctl.design import Controller
+from flexctl.control import Controller
 from flexctl.errors import NoRestError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.plant import find_equilibrium

@@ -11,7 +11,6 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.rest import Rest, find_rest
-from flexctl.loop.trajectory import Trajectory
 from flexctl.plant import find_equilibrium
 
 _ROUND_OFF = 1e-9  # of a torque limit
@@ -97,12 +96,13 @@ def _held_torque(loop: ClosedLoop, joints: Array) -> Array:
         return np.full(loop.truth.m, np.nan)
 
 
-def other_rest(loop: ClosedLoop, rest: Rest | None, run: Trajectory, share: float) -> Rest | None:
-    """Find the equilibrium next to the end of a run, if it is another one than `rest`.
+def other_rest(
+    loop: ClosedLoop, rest: Rest | None, end: tuple[Array, Array], share: float
+) -> Rest | None:
+    """Find the equilibrium next to the end (q, z) of a run, if it is another one than `rest`.
 
     None where the run does not end next to an equilibrium, or ends nearer to `rest`.
     """
-    end = run.q[:, -1], run.z[:, -1]
     try:
         found = find_rest(loop, loop.controller.reference.final, share, start=end)
     except ComputationError:  # or the arm cannot be held at the reference to begin with

@@ -9,17 +9,10 @@ import casadi as ca
 import numpy as np
 
 from flexctl.beam import LengthShapes, Shapes, TipLoad, choose_basis, drop_above
-from flexctl.body import (
-    Body,
-    Local,
-    cross_joint,
-    elementary_rotation,
-    link_course,
-    move_body,
-)
-from flexctl.catalogue import TWIST, Arm, BasisChoice, Link
+from flexctl.body import Body, Local, cross_joint, elementary_rotation, link_course, move_body
 from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.model import TWIST, Arm, BasisChoice, Link
 from flexctl.plant.base import payload_energy
 from flexctl.plant.sliding import modes_of_length
 

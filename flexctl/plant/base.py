@@ -8,8 +8,8 @@ import casadi as ca
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from flexctl.catalogue import Arm, RigidBody
 from flexctl.checks import Array
+from flexctl.model import Arm, RigidBody
 
 
 def base_pose(arm: Arm) -> tuple[ca.SX, ca.SX]:

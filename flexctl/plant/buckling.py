@@ -17,10 +17,10 @@ from flexctl.beam import (
     assemble_matrices,
     density_rule,
 )
-from flexctl.body import elementary_rotation
-from flexctl.catalogue import TWIST, Arm, BasisChoice, Link
+from flexctl.body import elementary_rotation, link_course
 from flexctl.checks import Array
-from flexctl.plant.assembly import inertia_beyond, link_course
+from flexctl.model import TWIST, Arm, BasisChoice, Link
+from flexctl.plant.assembly import inertia_beyond
 from flexctl.plant.base import base_pose
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _shortened(arm: Arm) -> Arm:
 
 def _stiffness(arm: Arm, joints: Array) -> tuple[Array, Array]:
     """K and K_g (k, k) of the k coordinates that move with all motors held; straight arm."""
-    from flexctl.plant.plant import assemble_plant  # which imports the linear models
+    from flexctl.plant.plant import assemble_plant
 
     plant: Plant = assemble_plant(arm, _BASIS, interpreted=True)
     q = plant.straight(joints)

@@ -20,9 +20,9 @@ import numpy as np
 
 from flexctl.beam import LegendreShapes, LengthShapes, RootShapes, equation_terms, roots_along
 from flexctl.body import Body, free_length
-from flexctl.catalogue import Arm, BasisChoice
 from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.model import Arm, BasisChoice
 from flexctl.plant.energies import chain_energies
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.plant import Plant, assemble_plant

@@ -17,7 +17,7 @@ from flexctl.body import (
     tip_turns,
 )
 from flexctl.plant.flexible_joint import SprungJoint, make_sprung_joints
-from flexctl.plant.transmission import Transmission, transmission
+from flexctl.plant.frame_rotation import Transmission, transmission
 
 AXIS = 5  # of a revolute joint among [A; w']: the z component of w'
 

@@ -16,7 +16,7 @@ from flexctl.body import (
     move_body,
     slide_damping,
 )
-from flexctl.catalogue import Arm
+from flexctl.model import Arm
 from flexctl.plant.base import base_pose, gravity_vector, payload_energy, payload_mass
 from flexctl.plant.chain import rows
 from flexctl.plant.flexible_joint import joint_damping, make_sprung_joints

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import casadi as ca
 
 from flexctl.body import Body
-from flexctl.catalogue import FlexibleJoint
+from flexctl.model import FlexibleJoint
 
 
 @dataclass(frozen=True, kw_only=True)

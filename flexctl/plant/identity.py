@@ -14,21 +14,27 @@ import casadi as ca
 import numpy as np
 from pydantic import BaseModel
 
-_ROOMS = ("beam", "body", "catalogue", "plant")  # what equations of motion are made in
+_APART = ("view",)  # rooms on which nothing that is compiled or kept depends
 
 
 @functools.cache
 def source_digest() -> str:
-    """Digest of the sources that make equations of motion, and of CasADi's version.
+    """Digest of the sources of all rooms below the view, and of CasADi's version.
 
-    A changed formula must not meet a library of the old one. Rooms above change no plant.
+    A changed formula must not meet a library of the old one.
     """
     digest = hashlib.sha256(ca.CasadiMeta.version().encode())
-    package = Path(__file__).parent.parent
-    for room in _ROOMS:
-        for path in sorted((package / room).rglob("*.py")):
-            digest.update(path.read_bytes())
+    for path in source_files():
+        digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def source_files() -> list[Path]:
+    """Files whose content `source_digest` is of, in order."""
+    package = Path(__file__).parent.parent
+    below = (package / room for room in sorted(os.listdir(package)) if room not in _APART)
+    files = (path for room in below for path in (room.rglob("*") if room.is_dir() else [room]))
+    return sorted(path for path in files if path.suffix in {".py", ".c", ".h"})
 
 
 def record_digest(*values: Any) -> str:
@@ -67,5 +73,5 @@ def _feed(digest: Any, value: Any) -> None:
 
 def _ours(value: object) -> bool:
     """Whether the source of a value's class is part of `source_digest`."""
-    room = type(value).__module__.removeprefix("flexctl.").partition(".")[0]
-    return room in _ROOMS
+    package, _, rest = type(value).__module__.partition(".")
+    return package == "flexctl" and rest.partition(".")[0] not in _APART

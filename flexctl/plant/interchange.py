@@ -1,56 +1,67 @@
-"""Plants as python-control systems; imported only where such a system is asked for."""
+"""Systems of python-control with named signals; imported only where such a system is asked for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import control
 import numpy as np
 
 from flexctl.checks import Array
 
-if TYPE_CHECKING:
-    from flexctl.plant.linearisation import LinearPlant
-    from flexctl.plant.plant import Plant
 
-
-def state_space(linear: LinearPlant) -> Any:
-    """Linear plant as `control.StateSpace`; python-control allows no dots in signal names."""
+def state_space(
+    A: Array,
+    B: Array,
+    C: Array,
+    *,
+    inputs: Sequence[str],
+    states: Sequence[str],
+    outputs: Sequence[str],
+    name: str,
+    sample_time: float | None = None,
+) -> Any:
+    """Make x' = A x + B u, y = C x (x+ if sampled) a `control.StateSpace` with named signals."""
     return control.ss(
-        linear.A_state,
-        linear.B_state,
-        linear.outputs,
-        np.zeros((len(linear.outputs), linear.B.shape[1])),
-        inputs=[_signal(f"tau.{name}") for name in linear.actuators],
-        states=[_signal(name) for name in linear.states],
-        outputs=[_signal(name) for name in linear.output_names],
-        name="plant",
+        A,
+        B,
+        C,
+        np.zeros((len(C), B.shape[1])),
+        sample_time or 0,
+        inputs=signal_names(inputs),
+        states=signal_names(states),
+        outputs=signal_names(outputs),
+        name=name,
     )
 
 
-def nonlinear_system(plant: Plant) -> Any:
-    """Plant as `control.nlsys`: x = [q; v], u = tau, y = [joints; tip; line-end deflections]."""
-    n = plant.n
+def nonlinear_system(
+    accelerations: Callable[[Array, Array, Array], Array],
+    output: Callable[[Array], Array],
+    *,
+    inputs: Sequence[str],
+    coordinates: Sequence[str],
+    outputs: Sequence[str],
+    name: str,
+) -> Any:
+    """Make a `control.nlsys` of x = [q; v], v' = accelerations(q, v, u) and y = output(q)."""
+    n = len(coordinates)
 
     def update(_t: float, x: Array, u: Array, _parameters: dict[str, Any]) -> Array:
-        return np.concatenate([x[n:], plant.forward_dynamics(x[:n], x[n:], np.atleast_1d(u))])
+        return np.concatenate([x[n:], accelerations(x[:n], x[n:], np.atleast_1d(u))])
 
-    def output(_t: float, x: Array, _u: Array, _parameters: dict[str, Any]) -> Array:
-        q = x[:n]
-        return np.concatenate([q[: plant.m], plant.tip(q), plant.deflections(q)[0]])
-
-    rates = [f"{name}.rate" for name in plant.coordinates]
+    rates = [f"{name}.rate" for name in coordinates]
     return control.nlsys(
         update,
-        output,
-        inputs=[_signal(f"tau.{name}") for name in plant.joints],
-        states=[_signal(name) for name in [*plant.coordinates, *rates]],
-        outputs=[
-            _signal(name) for name in [*plant.joints, "tip.x", "tip.y", "tip.z", *plant.lines]
-        ],
-        name="plant",
+        lambda _t, x, _u, _parameters: output(x[:n]),
+        inputs=signal_names(inputs),
+        states=signal_names([*coordinates, *rates]),
+        outputs=signal_names(outputs),
+        name=name,
     )
 
 
-def _signal(name: str) -> str:
-    return name.replace(".", "_")
+def signal_names(names: Sequence[str]) -> list[str]:
+    """Names without the dots that python-control does not take."""
+    return [name.replace(".", "_") for name in names]

@@ -26,7 +26,7 @@ import casadi as ca
 import platformdirs
 
 from flexctl.errors import FlexctlWarning, InputError
-from flexctl.storage import read_sealed, write_sealed
+from flexctl.model import read_sealed, write_sealed
 
 # Bytes of C beyond which a level of optimisation costs more time than runs will ever gain: the
 # compiler's register allocation grows faster than one long function does.

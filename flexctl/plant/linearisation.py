@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -15,13 +15,9 @@ from flexctl.beam import natural_modes
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 from flexctl.plant.assembly import check_joints
-from flexctl.plant.inertia import require_inertia
+from flexctl.plant.plant import Plant
 from flexctl.plant.sliding import check_followed
-from flexctl.plant.slopes import require_gentle_sag
-
-if TYPE_CHECKING:
-    from flexctl.plant.plant import Plant
-
+from flexctl.plant.validity import require_gentle_sag, require_inertia
 
 _MAX_ITERATIONS = 50
 
@@ -132,9 +128,17 @@ class LinearPlant:
 
         Inputs are torque increments [N m or N], states q - q0 and v, outputs as in `outputs`.
         """
-        from flexctl.plant.interchange import state_space  # slow to import
+        from flexctl.plant.interchange import state_space
 
-        return state_space(self)
+        return state_space(
+            self.A_state,
+            self.B_state,
+            self.outputs,
+            inputs=[f"tau.{name}" for name in self.actuators],
+            states=self.states,
+            outputs=self.output_names,
+            name="plant",
+        )
 
 
 def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> LinearPlant:

@@ -41,10 +41,6 @@ class Operations:
         if sum(self.kinds.values()) != self.other:
             raise ComputationError(f"{self.other} other operations, by kind {dict(self.kinds)}")
 
-    def to_json(self) -> dict[str, int]:
-        """Return mul, add and other under the keys of the command line's contract."""
-        return {"mul": self.mul, "add": self.add, "other": self.other}
-
 
 def count_operations(function: ca.Function) -> Operations:
     """Count the operations of one evaluation of a function.

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flexctl import checks
-from flexctl.catalogue import Arm, nearest
 from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.model import Arm, nearest
 
 _SIZES = {
     "payload.mass": 1,

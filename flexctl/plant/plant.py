@@ -13,24 +13,22 @@ from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.body import Body
-from flexctl.catalogue import Arm, BasisChoice, nearest
 from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.model import Arm, BasisChoice, nearest
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints, joint_range
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
 from flexctl.plant.energies import chain_energies
 from flexctl.plant.equations import Equations
 from flexctl.plant.functions import DERIVATIVES, DYNAMICS, LINEARISATION, MATRICES
 from flexctl.plant.identity import record_digest, source_digest
-from flexctl.plant.inertia import require_balance
 from flexctl.plant.lagrange import Lagrange
-from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.plant.parameters import check_parameters, make_symbols, pack_numbers
 from flexctl.plant.recursion import Recursion
 from flexctl.plant.shared import SharedEquations, share_equations
 from flexctl.plant.sliding import check_followed, followed_range
-from flexctl.plant.slopes import STEEPEST_NODE, check_slopes
 from flexctl.plant.stiffness_error import StiffnessError, part_energies, stiffness_parts
+from flexctl.plant.validity import STEEPEST_NODE, check_slopes, require_balance
 
 EngineName = Literal["recursion", "lagrange"]
 
@@ -424,15 +422,18 @@ class Plant:
         elastic = np.zeros((self.n - self.rigid, *joints.shape[1:]))
         return np.concatenate([joints, joints[list(self.arm.rotors)], elastic])
 
-    def linearise(self, pose: Mapping[str, float] | Array | None = None) -> LinearPlant:
-        """Linear model about the equilibrium at a pose: see `flexctl.plant.linearise`."""
-        return linearise(self, pose)
-
     def to_nonlinear(self) -> Any:
         """Make a `control.NonlinearIOSystem`: inputs tau, states q, v, outputs joints and tip."""
-        from flexctl.plant.interchange import nonlinear_system  # slow to import
+        from flexctl.plant.interchange import nonlinear_system
 
-        return nonlinear_system(self)
+        return nonlinear_system(
+            self.forward_dynamics,
+            lambda q: np.concatenate([q[: self.m], self.tip(q), self.deflections(q)[0]]),
+            inputs=[f"tau.{name}" for name in self.joints],
+            coordinates=self.coordinates,
+            outputs=[*self.joints, "tip.x", "tip.y", "tip.z", *self.lines],
+            name="plant",
+        )
 
 
 def assemble_plant(

@@ -21,9 +21,9 @@ import casadi as ca
 import numpy as np
 
 from flexctl.beam import LoadPath, RootModes, TipLoad, fit_root_modes
-from flexctl.catalogue import Arm, BasisChoice
 from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.model import Arm, BasisChoice
 from flexctl.plant.assembly import assemble_bodies, inertia_expression, load_beyond
 from flexctl.plant.elimination import eliminate
 from flexctl.plant.plant import Plant

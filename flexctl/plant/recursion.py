@@ -18,7 +18,7 @@ from functools import cached_property
 import casadi as ca
 
 from flexctl.body import Body, local_coordinates
-from flexctl.catalogue import Arm
+from flexctl.model import Arm
 from flexctl.plant.base import base_pose, gravity_vector, payload_matrix
 from flexctl.plant.chain import AXIS, Stage, Sweep, rows, sweep
 from flexctl.plant.elimination import Elimination, Hinge, eliminate, release_hinge

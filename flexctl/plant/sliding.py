@@ -16,16 +16,15 @@ from flexctl.beam import (
     RootShapes,
     SlidingLine,
     SlidingShapes,
+    fit_root_shapes,
     fit_sliding_shapes,
-    root_shapes,
 )
 from flexctl.body import Body
-from flexctl.catalogue import BasisChoice, Link
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
+from flexctl.model import BasisChoice, Link, read_sealed, write_sealed
 from flexctl.plant.identity import source_digest
 from flexctl.plant.library_cache import cache_folder
-from flexctl.storage import read_sealed, write_sealed
 
 _BEYOND = 0.05  # of the lengths that the limits allow: a run may swing beyond them
 _TOLERANCE = 1e-9  # of shapes: their frequencies err by its square
@@ -87,7 +86,7 @@ def _allowed_lengths(link: Link, basis: BasisChoice) -> tuple[float, float]:
 @lru_cache(maxsize=64)
 def _rooted(n: int, line: SlidingLine, shortest: float, longest: float) -> RootShapes:
     """Make once: planes, design and truth often share the modes."""
-    return root_shapes(n, line, shortest, longest)
+    return fit_root_shapes(n, line, shortest, longest)
 
 
 @lru_cache(maxsize=64)

@@ -45,7 +45,7 @@ def cli() -> None:
 @options(OUTPUT)
 def list_catalogue(**given: Any) -> int:
     """Show the catalogue: arms and controller designs."""
-    from flexctl.view.listing import list_files
+    from flexctl.view.commands.listing import list_files
 
     return _deliver(list_files, Asked(**given))
 
@@ -61,7 +61,7 @@ def list_catalogue(**given: Any) -> int:
 @options(BASIS, ARM, OUTPUT, PLOT)
 def inspect(model: str, pose: str, **given: Any) -> int:
     """Show what an arm is: coordinates, frequencies, inertia."""
-    from flexctl.view.inspection import inspect_model
+    from flexctl.view.commands.inspection import inspect_model
 
     return _deliver(inspect_model, Asked(**given), model, pose)
 
@@ -84,7 +84,7 @@ def simulate(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     **given: Any,
 ) -> int:
     """Run DESIGN on MODEL once; --out run.nc keeps all signals."""
-    from flexctl.view.simulation import simulate_design
+    from flexctl.view.commands.simulation import simulate_design
 
     asked = Asked(**given)
     return _deliver(simulate_design, asked, model, design, at, duration, animate)
@@ -100,7 +100,7 @@ def compare(
     model: str, designs: tuple[str, ...], report: Path | None, no_baseline: bool, **given: Any
 ) -> int:
     """Rank gain sets: which DESIGN to use on MODEL, and why."""
-    from flexctl.view.comparison import compare_designs
+    from flexctl.view.commands.comparison import compare_designs
 
     return _deliver(compare_designs, Asked(**given), model, designs, report, not no_baseline)
 
@@ -118,7 +118,7 @@ def compare(
 @options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
 def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int:
     """Find how soft MODEL may be before the composite DESIGN destabilises it."""
-    from flexctl.view.separation import separate
+    from flexctl.view.commands.separation import separate
 
     return _deliver(separate, Asked(**given), model, design, fixed_damping)
 
@@ -199,7 +199,7 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     **given: Any,
 ) -> int:
     """Find how wrong the stiffness of DESIGN's model of MODEL may be."""
-    from flexctl.view.margin import measure_margin
+    from flexctl.view.commands.margin import measure_margin
 
     command = partial(
         measure_margin,
@@ -259,7 +259,7 @@ def track(
     **given: Any,
 ) -> int:
     """Follow the eigenvalues of DESIGN's loop around MODEL along its motion."""
-    from flexctl.view.tracking import track_design
+    from flexctl.view.commands.loci import track_design
 
     return _deliver(track_design, Asked(**given), model, design, motion, points, vary, beside)
 
@@ -277,7 +277,7 @@ def track(
 @options(BASIS, ARM, OUTPUT)
 def count(model: str, design: str | None, engine: Any, **given: Any) -> int:
     """Count the operations of MODEL's dynamics, and of DESIGN's control law."""
-    from flexctl.view.counting import count_arm
+    from flexctl.view.commands.counting import count_arm
 
     return _deliver(count_arm, Asked(**given), model, design, engine)
 
@@ -402,11 +402,11 @@ def _interrupted(written: Sequence[Path]) -> int:
 
 def _end_at_once() -> None:
     """End a process that hears no interrupt: remove what it was writing, say so, and leave."""
-    from flexctl import storage
+    from flexctl.model import drafts, remove_draft
     from flexctl.view.output import written
 
-    for draft in [*storage.drafts]:
-        storage.remove(draft)
+    for draft in [*drafts]:
+        remove_draft(draft)
     if sys.stderr.isatty():
         sys.stderr.write("\x1b[?25h")  # the cursor, which a line of progress hides
     _interrupted(written)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flexctl.catalogue import Arm
-from flexctl.loop.margins import NO_LIMIT_DB
-from flexctl.loop.wording import GROWN
+from flexctl.model import Arm
+from flexctl.verdict import NO_LIMIT_DB
 from flexctl.view.signals import joint_units, torque_units
+from flexctl.view.words.numbers import GROWN
 
 Evaluation = Mapping[str, Any]
 Reader = Callable[[Evaluation], Any]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from flexctl import storage
 from flexctl.errors import InputError
 from flexctl.view.options import Asked
 from flexctl.view.requirements import Requirement
@@ -53,7 +52,7 @@ class Result:
 
 def deliver(result: Result, asked: Asked, requirements: Sequence[Requirement]) -> int:
     """Write files, print, and return the number of requirements that do not hold."""
-    from flexctl.loop import plain
+    from flexctl.records import plain
 
     answer = plain(result.answer)
     if asked.json or asked.out or requirements:
@@ -64,8 +63,6 @@ def deliver(result: Result, asked: Asked, requirements: Sequence[Requirement]) -
         with replacing(asked.out) as path:
             writers[asked.out.suffix.lower()](path)
     if asked.plot and result.figure:
-        from flexctl.view.style import save_figure
-
         save_figure(result.figure(), asked.plot)
     if asked.json:
         sys.stdout.write(_json(answer))
@@ -128,8 +125,10 @@ def replacing(path: Path) -> Iterator[Path]:
     InputError
         With the path and the reason where it cannot be written; nothing is left behind then.
     """
+    from flexctl.model import replacing_file
+
     try:
-        with storage.replacing(path) as draft:
+        with replacing_file(path) as draft:
             yield draft
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
@@ -138,6 +137,15 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def _json(answer: Any) -> str:
     return json.dumps(answer, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as .svg, .png or .pdf, without date, complete or not at all."""
+    from flexctl.view.figures.style import rendered
+
+    drawn = rendered(figure, path.suffix.lower().removeprefix("."))
+    with replacing(path) as draft:
+        draft.write_bytes(drawn)
 
 
 def console() -> Console:

@@ -14,10 +14,10 @@ import click
 from click.core import ParameterSource
 
 from flexctl import __version__
-from flexctl.catalogue import Arm, BasisChoice, Design, load_model
-from flexctl.catalogue.files import read_text
-from flexctl.design import design_controller, gains_used
-from flexctl.loop import Tolerance, plain
+from flexctl.control import design_controller, gains_used
+from flexctl.model import Arm, BasisChoice, Design, load_model, read_text
+from flexctl.records import plain
+from flexctl.simulation import Tolerance
 
 _HOW_SHOWN = {"json", "out", "plot", "report", "animate", "require", "debug"}
 Provenance = Callable[[], dict[str, Any]]

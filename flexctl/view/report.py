@@ -10,15 +10,15 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from flexctl import __version__
-from flexctl.catalogue import Arm, BasisChoice
-from flexctl.loop import Comparison, Evaluation
+from flexctl.model import Arm
 from flexctl.plant import assemble_plant
+from flexctl.verdict import Comparison, Evaluation
 from flexctl.view import figures
+from flexctl.view.figures.style import Canvas, Look, new_figure, split, styled, to_data_url
 from flexctl.view.metrics import metric_rows, ranked, why_unranked
 from flexctl.view.output import said
-from flexctl.view.request import basis_words
 from flexctl.view.signals import motion_end
-from flexctl.view.style import Canvas, Look, new_figure, split, styled, to_data_url
+from flexctl.view.words.numbers import basis_words
 
 _PAGE = 10.0  # inches that a figure as wide as the page has
 
@@ -164,14 +164,7 @@ def _run_pictures(
     comparison: Comparison, curves: Sequence[figures.Curve], arm: Arm
 ) -> Iterator[Picture]:
     best = next((c for c in curves if c.name in comparison.ranking[:1]), curves[0])
-    truth = comparison.truth
-    basis = BasisChoice(
-        kind=truth["kind"],
-        order=truth["order"],
-        sliding=truth.get("sliding", "fixed"),
-        drop_above=truth.get("drop_above"),
-    )
-    plant = assemble_plant(arm, basis, interpreted=True)
+    plant = assemble_plant(arm, comparison.truth, interpreted=True)
     yield _picture(
         f"The arm in motion ({best.name})",
         "The truth plant at even steps along the reference, light to dark. Dashed is the rigid "

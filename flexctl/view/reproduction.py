@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from flexctl.catalogue.refusals import nearest
 from flexctl.errors import InputError
+from flexctl.model import nearest
 from flexctl.view.options import Asked
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.papers import PAPERS, claims_of

@@ -5,22 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from math import inf
-from typing import Any
 
-from flexctl.catalogue import (
+from flexctl.errors import FlexctlWarning, InputError
+from flexctl.loop import default_truth
+from flexctl.model import (
     Arm,
     BasisChoice,
     Design,
     apply_settings,
+    build,
     load_design,
     load_model,
     odd_motion,
     odd_numbers,
     with_options,
 )
-from flexctl.catalogue.refusals import build
-from flexctl.errors import FlexctlWarning, InputError
-from flexctl.loop import default_truth
 from flexctl.view.options import Asked
 
 
@@ -69,16 +68,6 @@ def truth_basis(arm: Arm, design: BasisChoice, asked: Asked) -> BasisChoice:
         return basis
     table = {**basis.table(), "drop_above": asked.truth_drop_above}
     return build(BasisChoice, table, "--truth-drop-above")
-
-
-def basis_words(basis: Mapping[str, Any]) -> str:
-    """Write a discretisation in words, such as ``4 elements``."""
-    kind = str(basis["kind"]).removesuffix("s") if basis["order"] == 1 else basis["kind"]
-    dropped, exact = basis.get("drop_above"), basis.get("sliding") == "exact"
-    parts = [f"{basis['order']} {kind}"]
-    parts += [f"below {dropped:g} rad/s"] if dropped else []
-    parts += ["exact at every length"] if exact else []
-    return " ".join(parts)
 
 
 def read_pose(text: str) -> dict[str, float]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flexctl.catalogue import TWIST, Arm
-from flexctl.loop import Trajectory
+from flexctl.model import TWIST, Arm
+from flexctl.simulation import Trajectory
 
 if TYPE_CHECKING:
     import xarray as xr

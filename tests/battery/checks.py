@@ -17,13 +17,19 @@ from pathlib import Path
 
 import numpy as np
 
-from flexctl.catalogue import Reference, load_design, load_model
-from flexctl.design import design_controller
+from flexctl.control.controller import design_controller
 from flexctl.errors import FlexctlError, InputError, RunError
-from flexctl.loop import close_around, default_truth, evaluate, find_margin, linearise_loop
-from flexctl.loop.run import Tolerance
-from flexctl.loop.simulation import simulate
-from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.loop.closed_loop import close_around
+from flexctl.loop.linear import linearise_loop
+from flexctl.loop.setup import default_truth
+from flexctl.model.design import Reference
+from flexctl.model.lookup import load_design, load_model
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError
+from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import simulate
+from flexctl.verdict.evaluation import evaluate
 from flexctl.view import cli
 from tests.battery.random_case import Case
 from tests.battery.witness import Held, Rest, abscissa, reach

@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import load_design
-from flexctl.loop import evaluate, find_margin
+from flexctl.model.lookup import load_design
+from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.verdict.evaluation import evaluate
+from flexctl.view.to_json import to_json
 from tests.battery.checks import Subject, check_runs, growth, with_payload
 from tests.battery.one_link import OneLink
 from tests.battery.witness import Held
@@ -38,7 +40,7 @@ def subject(name):
 @cache
 def judged(name):
     """Evaluation of the loop that holds the end of the motion."""
-    return evaluate(subject(name).loop).to_json()
+    return to_json(evaluate(subject(name).loop))
 
 
 def at(table, path):

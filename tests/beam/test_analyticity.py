@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.beam import (
-    HermiteElements,
-    SlidingLine,
-    analytic_discs,
-    analytic_ellipse,
-    roots_along,
-    unit_matrices,
-)
+from flexctl.beam.analyticity import analytic_discs, analytic_ellipse
+from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.load_path import SlidingLine
+from flexctl.beam.matrices import unit_matrices
+from flexctl.beam.roots import roots_along
 
 LINES = {
     "point": SlidingLine(mass_per_length=0.331, mass=0.0828),

@@ -4,10 +4,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.beam import chebyshev_polynomials, chebyshev_sum
 from flexctl.beam.chebyshev import (
     chebyshev_coefficients,
     chebyshev_nodes,
+    chebyshev_polynomials,
+    chebyshev_sum,
     interpolation_bound,
     nodes_needed,
 )

@@ -6,21 +6,16 @@ import scipy.linalg
 from scipy.optimize import brentq
 from scipy.special import iv, jv, kv, yv
 
-from flexctl.beam import (
-    BASES,
-    AssumedModes,
-    Beam,
-    Course,
-    HermiteElements,
-    Lump,
-    TipLoad,
-    assemble_matrices,
-    clamped_mass_roots,
-    drop_above,
-    unit_matrices,
-)
-from flexctl.catalogue import Profile
+from flexctl.beam.assumed_modes import AssumedModes
+from flexctl.beam.bases import BASES
+from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.matrices import assemble_matrices, unit_matrices
+from flexctl.beam.reduction import drop_above
+from flexctl.beam.roots import clamped_mass_roots
+from flexctl.beam.section_profile import Course, Lump
 from flexctl.errors import InputError
+from flexctl.model.profile import Profile
 
 
 def relative(x, value, power=1):

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from flexctl.beam import LoadPath, SlidingLine, TipLoad, frequency_equation, root_rate, roots_along
+from flexctl.beam.frequency_equation import frequency_equation, root_rate
+from flexctl.beam.line import TipLoad
+from flexctl.beam.load_path import LoadPath, SlidingLine
+from flexctl.beam.roots import roots_along
 
 WITNESS = runpy.run_path(str(Path(__file__).with_name("sliding_witness.py")))
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from flexctl.beam import Beam, TipLoad
+from flexctl.beam.line import Beam, TipLoad
 from flexctl.errors import InputError
 
 GOOD = {"length": 0.5, "mass_per_length": 0.2, "EI": {"y": 1.0}}

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from flexctl.beam import LoadPath, SlidingLine, TipLoad
+from flexctl.beam.line import TipLoad
+from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.errors import InputError
 
 LINE = SlidingLine(mass_per_length=0.5, mass=2.0, inertia=0.3, first_moment=-0.4)

@@ -5,17 +5,13 @@ import pytest
 import scipy.linalg
 from scipy.optimize import brentq
 
-from flexctl.beam import (
-    AssumedModes,
-    Course,
-    FreeModes,
-    HermiteElements,
-    Lump,
-    PinnedModes,
-    TipLoad,
-    unit_matrices,
-)
-from flexctl.catalogue import Profile
+from flexctl.beam.assumed_modes import AssumedModes
+from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.line import TipLoad
+from flexctl.beam.matrices import unit_matrices
+from flexctl.beam.section_profile import Course, Lump
+from flexctl.beam.unclamped_modes import FreeModes, PinnedModes
+from flexctl.model.profile import Profile
 
 
 def roots(function, count, step=0.05, start=0.3):

@@ -3,18 +3,12 @@
 import numpy as np
 import pytest
 
-from flexctl.beam import (
-    BASES,
-    AssumedModes,
-    Beam,
-    BeamMatrices,
-    HermiteElements,
-    TipLoad,
-    assemble_matrices,
-    clamped_mass_roots,
-    modal_damping,
-    unit_matrices,
-)
+from flexctl.beam.assumed_modes import AssumedModes
+from flexctl.beam.bases import BASES
+from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.matrices import BeamMatrices, assemble_matrices, modal_damping, unit_matrices
+from flexctl.beam.roots import clamped_mass_roots
 from flexctl.errors import InputError
 
 BEAM = Beam(length=0.8, mass_per_length=0.3, EI={"y": 2.5, "z": 10.0})

@@ -6,14 +6,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.beam import (
-    INTEGRALS,
-    SlidingLine,
-    chebyshev_sum,
-    moving_modes,
-    shape_integrals,
-    tabulate_modes,
-)
+from flexctl.beam.chebyshev import chebyshev_sum
+from flexctl.beam.load_path import SlidingLine
+from flexctl.beam.mode_table import tabulate_modes
+from flexctl.beam.moving_integrals import INTEGRALS, shape_integrals
+from flexctl.beam.moving_modes import find_moving_modes
 from flexctl.errors import ComputationError, InputError
 
 # models/theodore-ghosal-rrp.toml, link 3 and payload, in its range; and a body whose modes 2 and 3
@@ -44,7 +41,7 @@ def at_random_lengths(case):
     n, line, shortest, longest = CASES[case]
     random = np.random.default_rng(6)
     lengths = np.sort(np.exp(random.uniform(np.log(shortest), np.log(longest), 1000)))
-    modes = moving_modes(n, line.loads(lengths))
+    modes = find_moving_modes(n, line.loads(lengths))
     sign = np.sign(modes.tip(0, 0) * table(case).evaluate("tip", lengths))
     return lengths, shape_integrals(modes.times(sign))
 
@@ -75,7 +72,7 @@ def test_signs_do_not_jump_where_the_tip_passes_through_rest():
 def test_derivatives_of_the_polynomials_are_the_exact_ones(case, order):
     lengths, _ = at_random_lengths(case)
     n, line = CASES[case][:2]
-    modes = moving_modes(n, line.loads(lengths[::50]))
+    modes = find_moving_modes(n, line.loads(lengths[::50]))
     exact = (modes.beta_rate, modes.beta_second)[order - 1]
     # Markov: a derivative multiplies the error by degree^2 at most, here up to 400 each
     found = table(case).evaluate("beta", lengths[::50], derivative=order)

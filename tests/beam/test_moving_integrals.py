@@ -8,7 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from flexctl.beam import INTEGRALS, SlidingLine, moving_modes, shape_integrals
+from flexctl.beam.load_path import SlidingLine
+from flexctl.beam.moving_integrals import INTEGRALS, shape_integrals
+from flexctl.beam.moving_modes import find_moving_modes
 
 WITNESS = runpy.run_path(str(Path(__file__).with_name("sliding_witness.py")))
 
@@ -22,7 +24,7 @@ each_line = pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 
 
 def integrals(line, log_length):
-    return shape_integrals(moving_modes(3, line.loads(np.exp(np.atleast_1d(log_length)))))
+    return shape_integrals(find_moving_modes(3, line.loads(np.exp(np.atleast_1d(log_length)))))
 
 
 def difference(line, name):
@@ -41,7 +43,7 @@ def value(line, name):
 @cache
 def exact_functions(line):
     """Functions of xi at fifty digits, by name and mode: shapes at mass points that move."""
-    near = moving_modes(3, line.loads([LENGTH])).beta[0]
+    near = find_moving_modes(3, line.loads([LENGTH])).beta[0]
     s, h = mpmath.log(mpmath.mpf(LENGTH)), mpmath.mpf(10) ** -14
     modes = [[WITNESS["mode"](line, s + k * h, b) for k in (-1, 0, 1)] for b in near]
 
@@ -129,7 +131,7 @@ def test_growth_of_the_carried_square(line):
 
 @each_line
 def test_the_stiffness_is_diagonal_with_the_roots(line):
-    modes = moving_modes(6, line.loads([LENGTH]))
+    modes = find_moving_modes(6, line.loads([LENGTH]))
     stiffness = shape_integrals(modes)["stiffness"].values[0]
     lam = modes.beta[0] ** 4
     np.testing.assert_allclose(
@@ -144,7 +146,7 @@ def test_kinetic_energy_is_that_of_moving_mass_points(line):
     h, count = 1e-5, 4000
     from_tip = (np.arange(count) + 0.5) / count * LENGTH  # stays with the mass point
     lengths = LENGTH * np.exp(np.array([-h, h]) * z)
-    modes = moving_modes(3, line.loads(lengths))
+    modes = find_moving_modes(3, line.loads(lengths))
     at = [modes.evaluate(1 - from_tip / length)[k] for k, length in enumerate(lengths)]
     velocity = ((delta + h * rate) @ at[1] - (delta - h * rate) @ at[0]) / (2 * h)
     expected = np.mean(velocity[from_tip < lengths[0]] ** 2) / 2

@@ -8,20 +8,14 @@ import mpmath
 import numpy as np
 import pytest
 
-from flexctl.beam import (
-    AssumedModes,
-    Beam,
-    HermiteElements,
-    LoadPath,
-    SlidingLine,
-    TipLoad,
-    assemble_matrices,
-    clamped_mass_roots,
-    count_roots_below,
-    moving_modes,
-    root_rate,
-    roots_along,
-)
+from flexctl.beam.assumed_modes import AssumedModes
+from flexctl.beam.frequency_equation import root_rate
+from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.load_path import LoadPath, SlidingLine
+from flexctl.beam.matrices import assemble_matrices
+from flexctl.beam.moving_modes import find_moving_modes
+from flexctl.beam.roots import clamped_mass_roots, count_roots_below, roots_along
 
 WITNESS = runpy.run_path(str(Path(__file__).with_name("sliding_witness.py")))
 
@@ -55,7 +49,7 @@ def form(modes, weights_of, first, second):
     [(0, "beta", 4e-15), (1, "beta_rate", 1e-10), (2, "beta_second", 1e-10)],
 )
 def test_roots_and_their_derivatives_agree_with_fifty_digits(line, length, order, name, rtol):
-    modes = moving_modes(3, line.loads([length]))
+    modes = find_moving_modes(3, line.loads([length]))
     with mpmath.workdps(50):
         s = mpmath.log(mpmath.mpf(length))
         roots = [partial(WITNESS["root"], line, near=near) for near in modes.beta[0]]
@@ -80,7 +74,7 @@ def shapes_at_fifty_digits(line, i, length):
 @pytest.mark.parametrize("i", range(3))
 @pytest.mark.parametrize("order", range(3))
 def test_shapes_and_their_derivatives_agree_with_fifty_digits(line, i, order):
-    modes = moving_modes(3, line.loads([0.4]))
+    modes = find_moving_modes(3, line.loads([0.4]))
     found = np.array([modes.evaluate(XI, k, order)[0, i] for k in range(3)])
     whole = [modes.evaluate(np.linspace(0, 1, 40), k)[0, i] for k in range(3)]
     size = np.abs(whole).max(axis=1, keepdims=True)
@@ -90,7 +84,7 @@ def test_shapes_and_their_derivatives_agree_with_fifty_digits(line, i, order):
 
 @each_line
 def test_rates_of_the_roots_are_those_of_the_differential_form(line):
-    modes = moving_modes(20, line.loads(LENGTHS))
+    modes = find_moving_modes(20, line.loads(LENGTHS))
     # one ulp of beta moves M J beta^4, the largest term of the equation, by beta 1e-16 of itself
     np.testing.assert_allclose(
         modes.beta_rate, root_rate(modes.beta, modes.load), rtol=1e-7, atol=1e-10
@@ -99,7 +93,7 @@ def test_rates_of_the_roots_are_those_of_the_differential_form(line):
 
 @each_line
 def test_modes_are_orthonormal_with_their_load(line):
-    modes = moving_modes(6, line.loads(LENGTHS))
+    modes = find_moving_modes(6, line.loads(LENGTHS))
     xi, weights = modes.quadrature()
     value = modes.evaluate(xi)
     tips = np.stack([modes.tip(0, 0), modes.tip(1, 0)], axis=-1)  # (k, n, 2)
@@ -112,7 +106,7 @@ def test_modes_are_orthonormal_with_their_load(line):
 @each_line
 def test_derivatives_keep_the_modes_orthonormal(line):
     # the first two derivatives of m(psi, psi) = 1
-    modes = moving_modes(6, line.loads(LENGTHS))
+    modes = find_moving_modes(6, line.loads(LENGTHS))
     load = modes.load
     xi, weights = modes.quadrature()
     psi, first, second = (modes.evaluate(xi, 0, order) for order in range(3))
@@ -128,7 +122,7 @@ def test_derivatives_keep_the_modes_orthonormal(line):
 @each_line
 def test_derivatives_of_the_modes_obey_the_differentiated_equation(line):
     # psi_s'''' = lambda psi_s + lambda_s psi, clamped at the root
-    modes = moving_modes(6, line.loads(LENGTHS))
+    modes = find_moving_modes(6, line.loads(LENGTHS))
     lam, rate = modes.beta**4, 4 * modes.beta**3 * modes.beta_rate
     xi = np.linspace(0, 1, 23)
     right = lam[..., None] * modes.evaluate(xi, 0, 1) + rate[..., None] * modes.evaluate(xi)
@@ -140,7 +134,7 @@ def test_derivatives_of_the_modes_obey_the_differentiated_equation(line):
 @pytest.mark.parametrize("derivative", [0, 1])
 @pytest.mark.parametrize("order", [1, 2])
 def test_derivatives_of_the_modes_are_clamped_at_the_root(line, derivative, order):
-    modes = moving_modes(6, line.loads(LENGTHS))
+    modes = find_moving_modes(6, line.loads(LENGTHS))
     assert np.abs(modes.evaluate(np.zeros(1), derivative, order)).max() < 1e-11
 
 
@@ -156,7 +150,7 @@ def test_frequencies_agree_with_sixty_four_elements(line):
 
 @each_line
 def test_modes_at_a_length_are_the_assumed_modes_but_for_their_scale(line):
-    modes = moving_modes(5, line.loads([0.6]))
+    modes = find_moving_modes(5, line.loads([0.6]))
     shapes = AssumedModes(5).shapes(line.tip(0.6))
     xi, weights = modes.quadrature()
     value = modes.evaluate(xi)[0]
@@ -195,19 +189,19 @@ def test_roots_along_a_path_are_those_found_one_by_one(line):
 def test_roots_reach_the_published_limits(mass, inertia, slow, published):
     # as many roots as the load has coordinates go to zero; the others are in every handbook
     line = SlidingLine(mass_per_length=1.0, mass=mass, inertia=inertia)
-    modes = moving_modes(slow + 4, line.loads([1.0]))
+    modes = find_moving_modes(slow + 4, line.loads([1.0]))
     np.testing.assert_allclose(modes.beta[0, slow:], published, atol=5.1e-5)
     assert (modes.beta[0, :slow] < 0.002).all()
 
 
 def test_a_line_without_a_load_does_not_change():
-    modes = moving_modes(6, LINES["free"].loads(LENGTHS))
+    modes = find_moving_modes(6, LINES["free"].loads(LENGTHS))
     assert np.abs(modes.beta_rate).max() == 0
     assert np.abs(modes.evaluate(XI, 0, 1)).max() < 1e-12
 
 
 def test_sixty_modes_meet_the_differentiated_conditions_at_the_tip():
-    modes = moving_modes(60, LINES["body"].loads([0.3]))
+    modes = find_moving_modes(60, LINES["body"].loads([0.3]))
     lam, load = modes.beta**4, modes.load
     lam_rate = 4 * lam * modes.kappa
     w, slope, moment, shear = (modes.tip(d, 1) for d in range(4))
@@ -229,7 +223,7 @@ def turning(angle):
     return LoadPath.through(tip, rate=(0.0, -0.3 * s, -0.2 * s), second=(0.0, -0.3 * c, -0.2 * c))
 
 
-TURNING = [moving_modes(4, turning(1.0 + k * 1e-4)) for k in (-1, 0, 1)]
+TURNING = [find_moving_modes(4, turning(1.0 + k * 1e-4)) for k in (-1, 0, 1)]
 
 
 @pytest.mark.parametrize(("low", "high"), [("beta", "beta_rate"), ("beta_rate", "beta_second")])

@@ -6,15 +6,12 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.beam import (
-    LoadPath,
-    SlidingLine,
-    fit_root_modes,
-    fit_sliding_shapes,
-    moving_modes,
-    root_shapes,
-    roots_along,
-)
+from flexctl.beam.load_path import LoadPath, SlidingLine
+from flexctl.beam.moving_modes import find_moving_modes
+from flexctl.beam.root_modes import fit_root_modes
+from flexctl.beam.root_shapes import fit_root_shapes
+from flexctl.beam.roots import roots_along
+from flexctl.beam.sliding_shapes import fit_sliding_shapes
 from flexctl.errors import ComputationError, InputError
 
 # masses of the RRP arm; bodies whose centre of mass lies beyond the tip, and before it
@@ -32,7 +29,7 @@ SHORTEST, LONGEST = 0.0475, 1.365
 
 @cache
 def shapes_of(line, n=2):
-    return root_shapes(n, LINES[line], SHORTEST, LONGEST)
+    return fit_root_shapes(n, LINES[line], SHORTEST, LONGEST)
 
 
 @cache
@@ -48,7 +45,7 @@ def derivatives(line):
 @pytest.mark.parametrize("length", [0.05, 0.3, 1.0, 1.36])
 @pytest.mark.parametrize("line", LINES)
 def test_shapes_and_their_changes_are_those_of_the_exact_modes(line, length, order, most):
-    modes = moving_modes(2, LINES[line].loads([length]))
+    modes = find_moving_modes(2, LINES[line].loads([length]))
     xi, weights = modes.quadrature()
     B = shapes_of(line).base.curvature(xi)
     C = [np.array(x) for x in derivatives(line)(np.log(length))]
@@ -87,7 +84,7 @@ def test_loads_of_two_parameters_have_their_modes():
     rng = np.random.default_rng(0)
     points = np.array([-1.0, 0.0]) + rng.random((9, 2)) * np.array([3.0, 2.5])
     load = turning(points)
-    exact = moving_modes(2, load)
+    exact = find_moving_modes(2, load)
     xi, weights = exact.quadrature()
     C = np.array(modes.mix_at(list(points.T), tuple(x[:, 0] for x in load.parts)))
     found = np.einsum("Knk,Kg->kng", C, modes.base.curvature(xi))
@@ -108,4 +105,4 @@ def test_loads_that_vary_too_much_for_one_table_are_refused():
 
 def test_a_range_that_is_none_is_refused():
     with pytest.raises(InputError, match="lengths: expected"):
-        root_shapes(2, LINES["mass"], 1.0, 0.5)
+        fit_root_shapes(2, LINES["mass"], 1.0, 0.5)

@@ -3,16 +3,13 @@
 import numpy as np
 import pytest
 
-from flexctl.beam import (
-    BASES,
-    AssumedModes,
-    Beam,
-    CraigBampton,
-    HermiteElements,
-    TipLoad,
-    assemble_matrices,
-    clamped_mass_roots,
-)
+from flexctl.beam.assumed_modes import AssumedModes
+from flexctl.beam.bases import BASES
+from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.matrices import assemble_matrices
+from flexctl.beam.reduction import CraigBampton
+from flexctl.beam.roots import clamped_mass_roots
 from flexctl.errors import InputError
 
 BEAM = Beam(length=0.8, mass_per_length=0.3, EI={"y": 2.5})

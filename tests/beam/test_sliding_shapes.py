@@ -6,14 +6,12 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.beam import (
-    LegendreShapes,
-    SlidingLine,
-    fit_sliding_shapes,
-    moving_modes,
-    shape_integrals,
-    unit_matrices,
-)
+from flexctl.beam.legendre_shapes import LegendreShapes
+from flexctl.beam.load_path import SlidingLine
+from flexctl.beam.matrices import unit_matrices
+from flexctl.beam.moving_integrals import shape_integrals
+from flexctl.beam.moving_modes import find_moving_modes
+from flexctl.beam.sliding_shapes import fit_sliding_shapes
 from flexctl.errors import ComputationError, InputError
 
 CASES = {
@@ -37,7 +35,7 @@ def fitted(case):
 def exact(case, lengths):
     """Exact modes with the signs of the fitted ones."""
     n, line = CASES[case][:2]
-    modes = moving_modes(n, line.loads(lengths))
+    modes = find_moving_modes(n, line.loads(lengths))
     tips = np.array([fitted(case).at(length).value(1.0)[:, 0] for length in lengths])
     return modes.times(np.sign(tips * modes.tip(0, 0)))
 
@@ -63,7 +61,10 @@ def test_the_modes_stay_within_their_bound(case, derivative):
 
 @each_case
 def test_the_bound_meets_the_tolerance(case):
-    size = moving_modes(CASES[case][0], CASES[case][1].loads(CASES[case][2:])).beta.max(axis=0) ** 2
+    size = (
+        find_moving_modes(CASES[case][0], CASES[case][1].loads(CASES[case][2:])).beta.max(axis=0)
+        ** 2
+    )
     assert (fitted(case).error <= 1e-12 * size).all()
 
 

@@ -5,22 +5,14 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import spherical_jn, spherical_yn
 
-from flexctl.beam import (
-    TWIST_BASES,
-    Beam,
-    Course,
-    CraigBampton,
-    Lump,
-    TipLoad,
-    TwistElements,
-    TwistModes,
-    assemble_matrices,
-    drop_above,
-    twist_roots,
-    unit_matrices,
-)
-from flexctl.catalogue import Profile
+from flexctl.beam.bases import TWIST_BASES
+from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.matrices import assemble_matrices, unit_matrices
+from flexctl.beam.reduction import CraigBampton, drop_above
+from flexctl.beam.section_profile import Course, Lump
+from flexctl.beam.twist import TwistElements, TwistModes, twist_roots
 from flexctl.errors import InputError
+from flexctl.model.profile import Profile
 
 POLAR = 3e-4  # rho I_p / (rho A l^2)
 UNIFORM = Course(rotary=Profile.uniform(POLAR))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.beam import natural_modes
+from flexctl.beam.vibration import natural_modes
 
 MASSES = np.array([0.5, 2.0, 1.0])
 

@@ -5,11 +5,15 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from flexctl.beam import AssumedModes, Course, HermiteElements, Lump, TipLoad, gauss
+from flexctl.beam.assumed_modes import AssumedModes
 from flexctl.beam.graded import graded_elements
+from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.line import TipLoad
+from flexctl.beam.quadrature import gauss
+from flexctl.beam.section_profile import Course, Lump
 from flexctl.body.fields import Field, integral, product_integral, sparse
 from flexctl.body.foreshortening import shortening
-from flexctl.catalogue.profile import Profile
+from flexctl.model.profile import Profile
 
 STEPPED = Profile(x=(0.0, 0.3, 0.3, 1.0), value=(2.0, 2.0, 1.0, 0.5))
 BASES = {"modes": AssumedModes(3), "elements": HermiteElements(2)}

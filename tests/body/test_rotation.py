@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from flexctl.body import elementary_rotation, rotation_matrix, space_rate
+from flexctl.body.rotation import elementary_rotation, rotation_matrix, space_rate
 
 VECTORS = [
     [0.0, 0.0, 0.0],

@@ -2,9 +2,9 @@
 
 import pytest
 
-from flexctl.catalogue import Design
-from flexctl.catalogue.refusals import build_file
 from flexctl.errors import InputError
+from flexctl.model.design import Design
+from flexctl.model.refusals import build_file
 
 WEIGHTS = {"strain_energy": 1.0, "effort": 0.1}
 GIVEN = {"Kp": [[1.0, 2.0]] * 2, "Kv": [[1.0, 2.0]] * 2, "columns": ["rotor1", "rotor2"]}

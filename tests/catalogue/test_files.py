@@ -3,18 +3,12 @@ import shutil
 
 import pytest
 
-from flexctl.catalogue import (
-    Arm,
-    Design,
-    check_design,
-    folders,
-    list_designs,
-    list_models,
-    load_design,
-    load_model,
-    lookup,
-)
 from flexctl.errors import InputError
+from flexctl.model import lookup
+from flexctl.model.arm import Arm
+from flexctl.model.design import Design
+from flexctl.model.fit import check_design
+from flexctl.model.lookup import folders, list_designs, list_models, load_design, load_model
 
 MODELS = [entry.name for entry in list_models()]
 DESIGNS = [entry.name for entry in list_designs()]

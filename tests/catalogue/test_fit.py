@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import check_design, load_design, load_model, load_samples
 from flexctl.errors import InputError
+from flexctl.model.fit import check_design
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.samples import load_samples
 
 
 @pytest.fixture

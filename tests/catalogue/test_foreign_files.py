@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import load_model, load_samples
-from flexctl.catalogue.files import read_csv
 from flexctl.errors import InputError
+from flexctl.model.files import read_csv
+from flexctl.model.lookup import load_model
+from flexctl.model.samples import load_samples
 
 MOTION = "t,joint1,joint2\n0,0.5,1\n0.1,0.25,-1.5e-3\n"
 WRITTEN = {

@@ -5,16 +5,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from flexctl.catalogue import (
-    Arm,
-    Design,
-    apply_settings,
-    check_design,
-    load_design,
-    load_model,
-)
-from flexctl.catalogue.refusals import build_file
 from flexctl.errors import InputError
+from flexctl.model.arm import Arm
+from flexctl.model.design import Design
+from flexctl.model.fit import check_design
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.refusals import build_file
+from flexctl.model.settings import apply_settings
 
 QUICK = settings(
     max_examples=150,

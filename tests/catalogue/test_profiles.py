@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import Arm, Profile, apply_settings, load_model
-from flexctl.catalogue.record import RefusalError
 from flexctl.errors import InputError
+from flexctl.model.arm import Arm
+from flexctl.model.lookup import load_model
+from flexctl.model.profile import Profile
+from flexctl.model.record import RefusalError
+from flexctl.model.settings import apply_settings
 
 MODEL = """
 summary = "A tapered link"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from flexctl.catalogue.ratios import load_ratios
 from flexctl.errors import InputError
+from flexctl.model.ratios import load_ratios
 
 
 def test_ratios_by_part(write):

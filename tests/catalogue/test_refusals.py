@@ -1,7 +1,7 @@
 import pytest
 
-from flexctl.catalogue import load_design, load_model
 from flexctl.errors import InputError
+from flexctl.model.lookup import load_design, load_model
 
 # What is replaced in the valid file, by what, and the message after "{path}: ".
 MODEL_CASES = [

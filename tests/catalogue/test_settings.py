@@ -1,7 +1,9 @@
 import pytest
 
-from flexctl.catalogue import Arm, apply_settings, load_model, with_options
 from flexctl.errors import InputError
+from flexctl.model.arm import Arm
+from flexctl.model.lookup import load_model
+from flexctl.model.settings import apply_settings, with_options
 
 
 @pytest.fixture

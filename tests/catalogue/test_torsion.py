@@ -2,8 +2,10 @@
 
 import pytest
 
-from flexctl.catalogue import Arm, apply_settings, load_model
 from flexctl.errors import InputError
+from flexctl.model.arm import Arm
+from flexctl.model.lookup import load_model
+from flexctl.model.settings import apply_settings
 
 MODEL = """
 summary = "A link that twists"

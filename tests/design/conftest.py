@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, Design
-from flexctl.design import design_controller
-from flexctl.plant import assemble_plant
+from flexctl.control.controller import design_controller
+from flexctl.model.design import Design
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
 
 # tests are no package, so a module of another folder is read by its path
 PLANT = runpy.run_path(str(Path(__file__).parents[1] / "plant" / "conftest.py"))

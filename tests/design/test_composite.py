@@ -6,10 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, FastWeights, load_design
-from flexctl.design import design_controller, design_fast_loop, separate_time_scales
+from flexctl.control.controller import design_controller
+from flexctl.control.fast_loop import design_fast_loop
+from flexctl.control.singular_perturbation import separate_time_scales
 from flexctl.errors import DesignError, InputError
-from flexctl.plant import linearise
+from flexctl.model.composite import FastWeights
+from flexctl.model.lookup import load_design
+from flexctl.model.record import BasisChoice
+from flexctl.plant.linearisation import linearise
 
 # tests are no package, so a module beside this one is read by its path
 TWO = runpy.run_path(str(Path(__file__).with_name("two_scales.py")))

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import Design
-from flexctl.design import design_controller
-from flexctl.design.decoupling import _require_stable_joints
+from flexctl.control.controller import design_controller
+from flexctl.control.decoupling import _require_stable_joints
 from flexctl.errors import DesignError, InputError
-from flexctl.plant import StiffnessError, find_equilibrium
+from flexctl.model.design import Design
+from flexctl.plant.linearisation import find_equilibrium
+from flexctl.plant.stiffness_error import StiffnessError
 
 # tests are no package, so a module beside this one is read by its path
 TWO = runpy.run_path(str(Path(__file__).with_name("two_scales.py")))

@@ -4,12 +4,16 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.catalogue import SecondLoop
-from flexctl.design import decoupled_model, design_second_loop, state_weight
-from flexctl.design.driven_mass import split_mass
-from flexctl.design.second_loop import passive_rows
+from flexctl.control.second_loop import (
+    decoupled_model,
+    design_second_loop,
+    passive_rows,
+    state_weight,
+)
 from flexctl.errors import ComputationError, DesignError, InputError
-from flexctl.plant import LinearPlant
+from flexctl.model.second_loop import SecondLoop
+from flexctl.plant.linearisation import LinearPlant
+from flexctl.robustness.stiffness.driven_mass import split_mass
 
 # of five coordinates the torques act on these, in this order: joint 1 and a rotor behind joint 2
 DRIVES, PASSIVE = (0, 2), (1, 3, 4)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import load_model
-from flexctl.design import design_controller
-from flexctl.plant import assemble_plant
+from flexctl.control.controller import design_controller
+from flexctl.model.lookup import load_model
+from flexctl.plant.plant import assemble_plant
 
 EARTH = np.array([1.0, -2.0, -9.81])
 NODES = np.polynomial.legendre.leggauss(3)  # exact for a rod: its inertia is of degree two

@@ -6,9 +6,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.design import design_controller
-from flexctl.design.laws import (
+from flexctl.control.controller import design_controller
+from flexctl.control.laws import (
     gravity_torque,
     integral_gain,
     law_signals,
@@ -17,7 +16,10 @@ from flexctl.design.laws import (
     rigid_torque,
     straight_arm,
 )
-from flexctl.plant import StiffnessError, assemble_plant, linearise
+from flexctl.model.record import BasisChoice
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError
 
 K_SPRING, GRAVITY = 40.0, (0.0, -9.81, 0.0)
 LENGTHS, MASSES = (0.5, 0.4), (0.7, 0.6)  # of rods

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.design import design_lqr, require_stabilisable
+from flexctl.control.lqr import design_lqr, require_stabilisable
 from flexctl.errors import DesignError, InputError
 
 SOLVERS = ["scipy", "slycot"]

@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_design, load_model
-from flexctl.catalogue.lookup import find
-from flexctl.design import design_controller
+from flexctl.control.controller import design_controller
+from flexctl.model.lookup import find, load_design, load_model
+from flexctl.model.record import BasisChoice
 
 BASIS = BasisChoice(order=1)
 

@@ -4,10 +4,10 @@ import control
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.design import design_controller
+from flexctl.control.controller import design_controller
 from flexctl.errors import DesignError, InputError
-from flexctl.plant import linearise
+from flexctl.model.record import BasisChoice
+from flexctl.plant.linearisation import linearise
 
 ALL = ["encoder", "tachometer", "strain_gauge"]
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.01}

@@ -9,10 +9,12 @@ import pytest
 import scipy.linalg
 import scipy.optimize
 
-from flexctl.catalogue import RigidBody, load_model
-from flexctl.design import lemma_along, lemma_of, split_mass, stiffness_lemma
 from flexctl.errors import ComputationError, InputError
-from flexctl.plant import LinearPlant
+from flexctl.model.lookup import load_model
+from flexctl.model.solids import RigidBody
+from flexctl.plant.linearisation import LinearPlant, linearise
+from flexctl.robustness.stiffness.driven_mass import split_mass
+from flexctl.robustness.stiffness.lemma import lemma_along, lemma_of, stiffness_lemma
 
 RANDOM = runpy.run_path(str(Path(__file__).with_name("random_arms.py")))
 RIGID_JOINTS = [
@@ -35,7 +37,7 @@ def linear_of(make, plant_of):
     def build(kind, basis, seed):
         arm = RANDOM["random_arm"](make["arm"], kind, seed)
         plant = plant_of(arm, *basis)
-        return plant, plant.linearise(plant.straight(RANDOM["random_pose"](arm, seed)))
+        return plant, linearise(plant, plant.straight(RANDOM["random_pose"](arm, seed)))
 
     return build
 

@@ -7,8 +7,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.catalogue import Design
-from flexctl.design import make_reference
+from flexctl.control.reference import make_reference
+from flexctl.model.design import Design
 
 START, END, T = np.array([0.2, -1.0]), np.array([1.4, 0.5]), 0.8
 KINDS = ["cycloid", "quintic"]
@@ -101,8 +101,8 @@ def test_a_spline_passes_through_its_samples(from_file, count):
 FEW_SAMPLES = """
 import sys
 import numpy as np
-from flexctl.catalogue import Design
-from flexctl.design import make_reference
+from flexctl.model import Design
+from flexctl.control import make_reference
 design = {"name": "x", "path": sys.argv[1] + "/x.toml", "summary": "s", "source": "own"}
 design |= {"model": "arm", "method": "joint-pd", "gains": {"Gp": [1.0], "Gv": [1.0]}}
 design |= {"reference": {"kind": "csv", "file": "m.csv"}}

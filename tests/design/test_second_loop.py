@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.catalogue import SecondLoop
-from flexctl.design import decoupled_model, design_controller, design_second_loop, state_weight
+from flexctl.control.controller import design_controller
+from flexctl.control.second_loop import decoupled_model, design_second_loop, state_weight
 from flexctl.errors import DesignError, InputError
-from flexctl.plant import linearise
+from flexctl.model.second_loop import SecondLoop
+from flexctl.plant.linearisation import linearise
 
 BASES = [("modes", 2), ("elements", 2), ("elements", 4)]
 FINAL = np.array([np.pi, np.pi / 2, 1.0])

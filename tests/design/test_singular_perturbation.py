@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.design import separate_time_scales, slow_fast_map
+from flexctl.control.singular_perturbation import separate_time_scales, slow_fast_map
 from flexctl.errors import InputError
-from flexctl.plant import linearise
+from flexctl.plant.linearisation import linearise
 
 # tests are no package, so a module beside this one is read by its path
 TWO = runpy.run_path(str(Path(__file__).with_name("two_scales.py")))

@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.design import design_controller, split_mass, stiffness_growth
+from flexctl.control.controller import design_controller
 from flexctl.errors import ComputationError
-from flexctl.loop import linearise_loop
 from flexctl.loop.closed_loop import close_around
+from flexctl.loop.linear import linearise_loop
+from flexctl.model.record import BasisChoice
+from flexctl.plant.linearisation import linearise
+from flexctl.robustness.stiffness.driven_mass import split_mass
+from flexctl.robustness.stiffness.stiffness_growth import stiffness_growth
 
 RANDOM = runpy.run_path(str(Path(__file__).with_name("random_arms.py")))
 GP, GV = 120.0, 16.0
@@ -35,7 +38,7 @@ def linear_of(make, plant_of):
     def build(kind, basis, seed):
         arm = RANDOM["random_arm"](make["arm"], kind, seed)
         plant = plant_of(arm, *basis)
-        return plant, plant.linearise(plant.straight(RANDOM["random_pose"](arm, seed)))
+        return plant, linearise(plant, plant.straight(RANDOM["random_pose"](arm, seed)))
 
     return build
 
@@ -215,7 +218,7 @@ def test_two_modes_of_one_frequency_are_told_apart_by_the_error(make, plant_of):
     link = {"joint": "revolute", "length": 1.0, "mass_per_length": 0.5, "joint_inertia": 0.2}
     link |= {"EI": {"y": 20.0, "z": 20.0}, "dh": {"alpha": 0.7}}
     plant = plant_of(make["arm"]([link]), "modes", 1)
-    linear = plant.linearise()
+    linear = linearise(plant)
     found = stiffness_growth(linear, plant.drives, Gp=GP, Gv=GV)
     poles = np.linalg.eigvals(printed_loop(linear, plant.drives, linear.K, 1e-5))
     grown = np.sort(poles[poles.imag > found.frequencies[0] / 2].real) / 1e-5
@@ -229,7 +232,7 @@ def test_two_modes_of_one_frequency_are_told_apart_by_the_error(make, plant_of):
 def test_light_damping_that_the_law_knows_bears_the_first_margin(make, plant_of, share, stable):
     arm = make["single"](damping=1e-4, hub=1.0)
     plant = plant_of(arm)
-    margin = stiffness_growth(plant.linearise(), plant.drives, Gp=GP, Gv=GV).first_margin
+    margin = stiffness_growth(linearise(plant), plant.drives, Gp=GP, Gv=GV).first_margin
     design = make["design"]([0.0], [1.0], gains={"Gp": [GP], "Gv": [GV]})
     # damping ratios stay those of the arm, D of the stiffer one is larger by margin/2 only
     stiffer = make["single"](damping=1e-4, hub=1.0, EI=18.4 * (1 + share * margin))

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from flexctl.catalogue import BasisChoice, Design, apply_settings, load_model
-from flexctl.design import separate_time_scales
-from flexctl.plant import assemble_plant
+from flexctl.control.singular_perturbation import separate_time_scales
+from flexctl.model.design import Design
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.plant.plant import assemble_plant
 
 # tests are no package, so a module of another folder is read by its path
 make_arm = runpy.run_path(str(Path(__file__).parents[1] / "plant" / "conftest.py"))["make_arm"]

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 import scipy.integrate
 
-from flexctl.catalogue import BasisChoice, load_design, load_model
-from flexctl.design import design_controller
-from flexctl.loop import LinearLoop, close_loop, simulate
-from flexctl.plant import LinearPlant, assemble_plant
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_loop
+from flexctl.loop.linear import LinearLoop
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.linearisation import LinearPlant
+from flexctl.plant.plant import assemble_plant
+from flexctl.simulation.simulation import simulate
 
 # tests are no package, so a module of another folder is read by its path
 DESIGN = runpy.run_path(str(Path(__file__).parents[1] / "design" / "conftest.py"))

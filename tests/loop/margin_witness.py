@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from flexctl.design import design_controller
-from flexctl.loop import close_around, linearise_loop
-from flexctl.loop.linear import linearise_at, sampled_loop
-from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_around
+from flexctl.loop.linear import linearise_at, linearise_loop, sampled_loop
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError
 
 
 def unknown_loop(arm, design, basis, truth):

@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from flexctl.catalogue import BasisChoice, load_design, load_model
-from flexctl.design import design_controller
-from flexctl.loop import Tolerance, close_around, close_loop, simulate
-from flexctl.loop.margin.bias_advice import advise_bias
-from flexctl.loop.margin.bias_run import BiasRun, BiasRuns, largest_served, try_biases
-from flexctl.loop.margin.case import Case
-from flexctl.loop.margin.study import find_margin
-from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_around, close_loop
+from flexctl.loop.setup import Case
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError
+from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.search.bias_advice import advise_bias
+from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import simulate
 
 ONE = BasisChoice(kind="modes", order=1)
 

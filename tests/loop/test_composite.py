@@ -7,9 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
-from flexctl.design import design_controller
-from flexctl.loop import baseline_design, close_around, compare, linearise_loop, simulate
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_around
+from flexctl.loop.linear import linearise_loop
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.simulation.simulation import simulate
+from flexctl.verdict.comparison import baseline_design, compare
 
 # tests are no package, so a module of another folder is read by its path
 TWO = runpy.run_path(str(Path(__file__).parents[1] / "design" / "two_scales.py"))

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flexctl.loop.cut import CutLoop, cut_loop
 from flexctl.loop.linear import one_sample, sampled_loop
+from flexctl.verdict.cut import CutLoop, cut_loop
 
 T = 0.13
 M, D, K = np.array([[2.0, 0.3], [0.3, 1.0]]), np.diag([0.1, 0.2]), np.diag([0.0, 5.0])

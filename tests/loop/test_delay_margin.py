@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from flexctl.loop import delay_margin as module
-from flexctl.loop.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.loop.linear import sampled_loop
-from flexctl.loop.unit_gain import UnitGain
+from flexctl.verdict import delay_margin as module
+from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
+from flexctl.verdict.unit_gain import UnitGain
 
 T = 0.1
 

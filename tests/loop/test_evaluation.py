@@ -1,15 +1,21 @@
 """The verdict on one design: its figures again from the run, its JSON, what never ranks."""
 
 import json
+import runpy
 from dataclasses import replace
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.loop import Evaluation, Tolerance, evaluate, linearise_loop, simulate
-from flexctl.loop.evaluation import count_law
-from flexctl.loop.verdict import verdict as say_verdict
+from flexctl.loop.linear import linearise_loop
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import simulate
+from flexctl.verdict.evaluation import Evaluation, count_law, evaluate
+from flexctl.view.to_json import to_json
+
+RECORD = runpy.run_path(str(Path(__file__).with_name("verdict_record.py")))
 
 # what the command line promises, by table
 KEYS = {
@@ -59,7 +65,7 @@ def run(loop):
 
 @pytest.mark.parametrize("table", KEYS)
 def test_every_promised_key_is_there(verdict, table):
-    answer = json.loads(json.dumps(verdict.to_json(), allow_nan=False))
+    answer = json.loads(json.dumps(to_json(verdict), allow_nan=False))
     assert answer[table].keys() >= KEYS[table]
     assert answer.keys() >= {"design", "method", "basis", "failed"}
     assert answer["failed"] is None
@@ -120,7 +126,7 @@ def test_stability_along_the_path_is_that_of_the_gross_motion(loop, verdict):
 
 
 def test_spillover_is_listed_by_ascending_order(verdict):
-    spillover = verdict.to_json()["spillover"]
+    spillover = to_json(verdict)["spillover"]
     assert spillover["order"] == [1, 2, 3, 6]
     own = spillover["spectral_abscissa"][2]
     assert own == pytest.approx(verdict.stability.spectral_abscissa)
@@ -131,7 +137,7 @@ def test_spillover_is_listed_by_ascending_order(verdict):
     [([-1.0, -2.0, -2.001, -2.0], 2), ([-1.0, -2.0, -3.0, -4.0], None), ([-2.0] * 4, 1)],
 )
 def test_an_order_is_settled_when_nothing_changes_after_it(abscissae, settled):
-    from flexctl.loop.stability import _settles
+    from flexctl.verdict.stability import _settles
 
     ladder = [(order, value, True) for order, value in zip((1, 2, 4, 6), abscissae, strict=True)]
     assert _settles(ladder) == settled
@@ -141,7 +147,7 @@ def test_a_motion_that_never_settles_has_no_settling_time(make):
     design = make["design"]([0.0], [0.6], loop={"settle_within": 1e-6})
     verdict = evaluate(make["close"](make["single"](damping=0.001), design, order=2))
     assert verdict.residual.settling_time is None
-    assert verdict.to_json()["residual"]["settling_time"] is None
+    assert to_json(verdict)["residual"]["settling_time"] is None
 
 
 def test_a_run_is_sampled_at_the_very_end_of_the_motion(make):
@@ -163,7 +169,7 @@ def test_a_failed_run_has_a_reason_and_no_figures(make):
     gains = {"Gp": [50.0, 50.0], "Gv": [10.0, 0.5]}
     design = make["design"]([0.0, 0.3], [0.0, 0.95], "joint-pd", kind="setpoint", gains=gains)
     verdict = evaluate(make["close"](make["sliding"](), design, order=1))
-    answer = json.loads(json.dumps(verdict.to_json(), allow_nan=False))
+    answer = json.loads(json.dumps(to_json(verdict), allow_nan=False))
     assert "leaves its beam" in answer["failed"]
     assert answer["tracking"] is answer["residual"] is answer["effort"] is answer["margins"] is None
     assert not verdict.ranks
@@ -200,7 +206,7 @@ def test_the_cost_of_a_design_is_that_of_its_law(loop, verdict):
 
 def test_a_run_out_of_steps_costs_its_metrics_and_condemns_no_design(loop, verdict, monkeypatch):
     few = replace(Tolerance.of(1e-9), max_steps=20)
-    monkeypatch.setattr("flexctl.loop.evaluation.TOLERANCE", few)
+    monkeypatch.setattr("flexctl.verdict.evaluation.TOLERANCE", few)
     found = evaluate(loop)
 
     assert found.failed is None
@@ -208,7 +214,7 @@ def test_a_run_out_of_steps_costs_its_metrics_and_condemns_no_design(loop, verdi
     assert "the limit of 20 steps was reached" in found.not_computed["tracking"]
     np.testing.assert_array_equal(found.margins.gain_db, verdict.margins.gain_db)
     assert not found.ranks
-    said = say_verdict([], [found])
+    said = RECORD["verdict"]([], [found])
     assert "No design could be ranked" in said
     assert "trial was not ranked" in said
     assert "unstable" not in said

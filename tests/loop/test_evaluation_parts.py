@@ -8,10 +8,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
 from flexctl.errors import ComputationError, DesignError, InputError, RunError
-from flexctl.loop import evaluation as module
-from flexctl.loop.simulation import DEFAULT_SAMPLES
+from flexctl.model.record import BasisChoice
+from flexctl.simulation.simulation import DEFAULT_SAMPLES
+from flexctl.verdict import evaluation as module
 
 
 def timed(duration, end):
@@ -132,8 +132,7 @@ def test_what_is_known_beforehand_is_that_of_the_design_the_truth_and_the_law():
     found = module.Evaluation(**module._facts(loop))
 
     assert (found.name, found.method, found.settle_within) == ("alpha", "joint-pd", 0.0123)
-    assert (found.basis["kind"], found.basis["order"]) == ("modes", 2)
-    assert (found.truth["kind"], found.truth["order"]) == ("elements", 5)
+    assert (found.basis, found.truth) == (own, true)
     assert found.assumptions == ("one",)
     assert found.cost == {"law_mul": 3, "law_add": 3, "law_other": 1}
 
@@ -183,7 +182,7 @@ def judged(monkeypatch):
             "why_not_held": "",
             "why_it_leaves": "",
             "judge_stability": SimpleNamespace(stable=stable, **vars(frozen(-1.0))),
-            "simulate": SimpleNamespace(saturated=np.array(saturated)),
+            "simulate": SimpleNamespace(saturated=np.array(saturated), end=None),
             "find_no_rest": no_rest,
             "other_rest": None,
             "share_at_end": 0.0,
@@ -361,7 +360,7 @@ def test_a_run_that_leads_elsewhere_is_seen(monkeypatch, exists, other, expected
     monkeypatch.setattr(module, "describe_rest", lambda _loop, _rest: Resting())
     loop = SimpleNamespace(truth=SimpleNamespace(m=2), controller=None)
     before = Resting(exists=exists)
-    found = module._seen_in(loop, None, before, None)
+    found = module._seen_in(loop, None, before, SimpleNamespace(end=None))
 
     assert found.falls == (expected == "falls")
     assert (found is before) == (expected == "same")

@@ -14,12 +14,14 @@ import xarray as xr
 from scipy.linalg import expm
 from scipy.optimize import brentq, minimize_scalar
 
-from flexctl.catalogue import BasisChoice
-from flexctl.design import design_controller
-from flexctl.loop import evaluate
+from flexctl.control.controller import design_controller
 from flexctl.loop.closed_loop import close_around
-from flexctl.plant import assemble_plant, linearise
+from flexctl.model.record import BasisChoice
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
+from flexctl.verdict.evaluation import evaluate
 from flexctl.view.signals import to_dataset, write_netcdf
+from flexctl.view.to_json import to_json
 
 EARTH = (0.0, -9.81, 0.0)
 BEND = {"EI": {"y": 40.0}, "damping_ratio": [0.02]}
@@ -86,7 +88,7 @@ def case(request, make, tmp_path_factory):
     path = tmp_path_factory.mktemp("run") / f"{request.param}.nc"
     write_netcdf(path, to_dataset(found.trajectory, arm, {}))
     with xr.open_dataset(path, engine="h5netcdf") as run:
-        answer, data = found.to_json(), run.load()
+        answer, data = to_json(found), run.load()
     rest = truth.straight(np.array(answer["rest"]["joint"]))
     system = linearise(truth, rest).to_control()
     sag = linearise(truth, truth.straight(np.array(end))).q0

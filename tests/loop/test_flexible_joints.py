@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.design import design_controller
-from flexctl.loop import Tolerance, close_loop, simulate
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise_loop
-from flexctl.loop.stiffness import local_poles
-from flexctl.plant import find_compiler
+from flexctl.model.record import BasisChoice
+from flexctl.plant.library_cache import find_compiler
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import simulate
+from flexctl.simulation.step_size import local_poles
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="an integrator in C")
 

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import load_design, load_model
-from flexctl.design import stiffness_lemma
 from flexctl.errors import InputError
-from flexctl.loop import find_margin
-from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.model.lookup import load_design, load_model
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError
+from flexctl.robustness.stiffness.lemma import stiffness_lemma
+from flexctl.robustness.stiffness.margin import find_margin
 
 WITNESS = runpy.run_path(str(Path(__file__).parent / "margin_witness.py"))
 rebuilt_loop, growth = WITNESS["rebuilt_loop"], WITNESS["growth"]

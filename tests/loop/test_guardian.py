@@ -8,26 +8,28 @@ import pytest
 from scipy.linalg import block_diag
 
 from flexctl.errors import ComputationError, DesignError, InputError
-from flexctl.loop.separation import guardian as module
-from flexctl.loop.separation.guardian import (
-    Pencil,
+from flexctl.robustness.time_scales import guardian as module
+from flexctl.robustness.time_scales.guardian import (
     bisect_bound,
-    fast_poles,
     find_crossings,
-    poles,
-    separated,
-    slow_poles,
     smallest_bound,
-    stable,
     stable_ranges,
 )
-from flexctl.loop.separation.guardian_map import (
+from flexctl.robustness.time_scales.guardian_map import (
     bialternate,
     candidates,
     polynomial_roots,
     problem_size,
     separated_roots,
     sum_map,
+)
+from flexctl.robustness.time_scales.pencil import (
+    Pencil,
+    fast_poles,
+    poles,
+    separated,
+    slow_poles,
+    stable,
 )
 
 Kp, Kv = 4.0, 3.0  # of a unit mass: 1/s^2, 1/s

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 
 from flexctl.errors import ComputationError, DesignError, InputError
-from flexctl.loop.separation import guardian as module
-from flexctl.loop.separation import guardian_map
-from flexctl.loop.separation.guardian import (
+from flexctl.robustness.lft.crossings import FLAT, ROUND_OFF, Crossing
+from flexctl.robustness.time_scales import guardian as module
+from flexctl.robustness.time_scales import guardian_map
+from flexctl.robustness.time_scales.guardian import (
     bisect_bound,
     find_crossings,
     obstacle,
     smallest_bound,
     stable_ranges,
 )
-from flexctl.loop.separation.guardian_map import (
+from flexctl.robustness.time_scales.guardian_map import (
     bialternate,
     candidates,
     polynomial_roots,
@@ -26,8 +27,7 @@ from flexctl.loop.separation.guardian_map import (
     separated_roots,
     sum_map,
 )
-from flexctl.loop.separation.pencil import Pencil, power_sum, separated
-from flexctl.loop.uncertainty.crossings import FLAT, ROUND_OFF, Crossing
+from flexctl.robustness.time_scales.pencil import Pencil, power_sum, separated
 
 
 def crossing(sigma, change=2):

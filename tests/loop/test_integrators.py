@@ -5,15 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_design, load_model
-from flexctl.design import design_controller
+from flexctl.control.controller import design_controller
 from flexctl.errors import ComputationError, InputError, RunError
-from flexctl.loop import Tolerance, close_loop, simulate
+from flexctl.loop.closed_loop import close_loop
+from flexctl.loop.events import APPLY, SAMPLE, schedule
 from flexctl.loop.linear import linearise_loop
-from flexctl.loop.schedule import APPLY, SAMPLE, schedule
-from flexctl.loop.simulation import initial_state
-from flexctl.loop.stiffness import Moment, esdirk_budget, poles_in_motion, stable_step
-from flexctl.plant import find_compiler
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.library_cache import find_compiler
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import initial_state, simulate
+from flexctl.simulation.step_size import Moment, esdirk_budget, poles_in_motion, stable_step
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="an integrator in C")
 
@@ -506,8 +508,8 @@ def test_auto_falls_back_where_the_integrator_it_chose_runs_out_of_steps(
 @needs_compiler
 def test_auto_falls_back_where_the_energy_account_does_not_close(easy_loop, monkeypatch):
     # esdirk as first choice, at a tolerance at which it is off by 0.2 % of the energy
-    monkeypatch.setattr("flexctl.loop.simulation.EASY_STEPS", 1)
-    monkeypatch.setattr("flexctl.loop.simulation.esdirk_budget", lambda *_: 1000)
+    monkeypatch.setattr("flexctl.simulation.simulation.EASY_STEPS", 1)
+    monkeypatch.setattr("flexctl.simulation.simulation.esdirk_budget", lambda *_: 1000)
     coarse = Tolerance.of(1e-4)
     with pytest.raises(ComputationError, match="the energy account is off"):
         simulate(easy_loop, integrator="esdirk", tolerance=coarse)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flexctl.errors import ComputationError
-from flexctl.loop.margin.law_form import ErrorGroup, factor_law
+from flexctl.robustness.lft.controller_lft import ErrorGroup, factor_law
 
 P = 4
 

@@ -6,11 +6,13 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.catalogue import load_design, load_model
-from flexctl.design import design_controller
+from flexctl.control.controller import design_controller
 from flexctl.errors import FlexctlWarning
-from flexctl.loop import close_loop, simulate
-from flexctl.plant import cache_folder, find_compiler, library_cache
+from flexctl.loop.closed_loop import close_loop
+from flexctl.model.lookup import load_design, load_model
+from flexctl.plant import library_cache
+from flexctl.plant.library_cache import cache_folder, find_compiler
+from flexctl.simulation.simulation import simulate
 
 TIMES = np.array([0.0, 0.1, 0.2])
 

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import scipy.integrate
 
-from flexctl.catalogue import apply_settings
 from flexctl.errors import ComputationError
-from flexctl.loop import Tolerance, evaluate, simulate
-from flexctl.plant import find_compiler
+from flexctl.model.settings import apply_settings
+from flexctl.plant.library_cache import find_compiler
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import simulate
+from flexctl.verdict.evaluation import evaluate
 
 FINE = Tolerance.of(1e-10)
 

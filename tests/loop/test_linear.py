@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from flexctl.catalogue import apply_settings
-from flexctl.loop import Tolerance, damping_ratios, judge_poles, linearise_loop, simulate
+from flexctl.loop.linear import damping_ratios, judge_poles, linearise_loop
+from flexctl.model.settings import apply_settings
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import simulate
 
 
 def differentiated_loop(loop, joints, share):

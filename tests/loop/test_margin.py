@@ -7,16 +7,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_design, load_model, with_options
-from flexctl.design import design_controller, stiffness_growth
+from flexctl.control.controller import design_controller
 from flexctl.errors import DesignError, InputError
-from flexctl.loop import close_around
-from flexctl.loop.margin.case import Case
-from flexctl.loop.margin.changed_arm import without_damping
-from flexctl.loop.margin.growth_run import close_wrong, run_along_mode
-from flexctl.loop.margin.study import find_margin
-from flexctl.loop.softening import soften_arm
-from flexctl.plant import assemble_plant
+from flexctl.loop.closed_loop import close_around
+from flexctl.loop.setup import Case
+from flexctl.model.changed_arm import without_damping
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import with_options
+from flexctl.model.softening import soften_arm
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
+from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
+from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.robustness.stiffness.stiffness_growth import stiffness_growth
 
 FOLDER = Path(__file__).parent
 WITNESS = runpy.run_path(str(FOLDER / "margin_witness.py"))
@@ -285,7 +289,7 @@ def test_the_rates_of_a_margin_are_those_of_the_formula(make, kind):
     arm, design, basis, pose = undamped(make, kind, 0)
     margin = find_margin(arm, design, truth_basis=basis, n_path=0)
     plant = assemble_plant(arm, basis, interpreted=True)
-    wanted = stiffness_growth(plant.linearise(plant.straight(pose)), plant.drives, Gp=GP, Gv=GV)
+    wanted = stiffness_growth(linearise(plant, plant.straight(pose)), plant.drives, Gp=GP, Gv=GV)
     rings = [rate for rate in margin.rates if abs(rate.value.real) < 1e-6 * abs(rate.value)]
 
     found = sorted(rings, key=lambda rate: rate.value.imag)
@@ -302,7 +306,7 @@ def test_the_rates_of_a_margin_are_those_of_the_formula(make, kind):
 def test_one_part_in_ten_thousand_decides_at_the_rate(make, kind, alpha):
     arm, design, basis, pose = undamped(make, kind, 0)
     plant = assemble_plant(arm, basis, interpreted=True)
-    wanted = stiffness_growth(plant.linearise(plant.straight(pose)), plant.drives, Gp=GP, Gv=GV)
+    wanted = stiffness_growth(linearise(plant, plant.straight(pose)), plant.drives, Gp=GP, Gv=GV)
     loop = rebuilt_loop(arm, design, basis, plant, alpha)
     values = np.linalg.eigvals(WITNESS["matrix"](loop))
     found = [values[np.abs(values - 1j * w).argmin()].real for w in wanted.frequencies]
@@ -319,7 +323,7 @@ def test_nonlinear_runs_grow_and_decay_at_the_linear_rates(make, alpha):
     design = make["design"]([0.0, 0.4], [0.3, 0.9], gains={"Gp": [GP], "Gv": [GV]})
     basis, joints = BasisChoice(order=1), np.array([0.3, 0.9])
     plant = assemble_plant(arm, basis, interpreted=True)
-    linear = plant.linearise(plant.straight(joints))
+    linear = linearise(plant, plant.straight(joints))
     wanted = stiffness_growth(linear, plant.drives, Gp=GP, Gv=GV)
     k = int(wanted.rate.argmax())
     case = Case(arm=arm, design=design, truth_basis=basis, design_basis=basis)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.loop import find_margins
 from flexctl.loop.linear import LinearLoop, sampled_loop
+from flexctl.verdict.margins import find_margins
 
 KINDS = ("damped", "undamped", "free", "integral", "observer")
 

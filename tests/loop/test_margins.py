@@ -7,14 +7,11 @@ import scipy.linalg
 import scipy.optimize
 
 from flexctl.errors import ComputationError
-from flexctl.loop import (
-    find_margins,
-    linearise_loop,
-    sampling_rate,
-    smallest_sampling_rate,
-)
-from flexctl.loop.cut import cut_loop
-from flexctl.loop.linear import LinearLoop, sampled_loop
+from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
+from flexctl.verdict import sampling_rate
+from flexctl.verdict.cut import cut_loop
+from flexctl.verdict.margins import find_margins
+from flexctl.verdict.sampling_rate import smallest_sampling_rate
 
 
 def changed(loop, factors):

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 
 from flexctl.loop.linear import sampled_loop
-from flexctl.loop.margins import find_margins
+from flexctl.verdict.margins import find_margins
 
 T = 0.02
 M, K = [[2.0, 0.3], [0.3, 1.0]], [[0.0, 0.0], [0.0, 5.0]]

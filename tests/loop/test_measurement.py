@@ -4,9 +4,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.catalogue import apply_settings
+from flexctl.control.instruments import gauge_positions
 from flexctl.errors import InputError
-from flexctl.loop import gauge_positions, make_measurement
+from flexctl.loop.measurement import make_measurement
+from flexctl.model.settings import apply_settings
 
 
 def numbers(function, *arguments):

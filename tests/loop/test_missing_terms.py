@@ -2,9 +2,9 @@
 
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.design import design_controller
-from flexctl.loop import close_loop
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_loop
+from flexctl.model.record import BasisChoice
 
 TRUTH = BasisChoice(kind="modes", order=2)
 

@@ -8,21 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_model, with_options
 from flexctl.errors import InputError
-from flexctl.loop import linearise_loop
-from flexctl.loop.margin.arm_errors import payload_error
-from flexctl.loop.margin.given import judge_given
-from flexctl.loop.margin.model_errors import (
+from flexctl.loop.linear import linearise_loop
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import with_options
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
+from flexctl.robustness.stiffness.arm_errors import payload_error
+from flexctl.robustness.stiffness.assumed_stiffness import judge_given
+from flexctl.robustness.stiffness.model_errors import (
     RestingLaw,
     all_together,
     by_link,
     by_mode,
     pull_out,
 )
-from flexctl.loop.margin.pose_loop import loop_at
-from flexctl.loop.margin.structured_errors import bound_errors, structured_loop
-from flexctl.plant import assemble_plant, linearise
+from flexctl.robustness.stiffness.pose_loop import loop_at
+from flexctl.robustness.stiffness.structured_errors import bound_errors, structured_loop
 
 FOLDER = Path(__file__).parent
 WITNESS = runpy.run_path(str(FOLDER / "margin_witness.py"))

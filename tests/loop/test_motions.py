@@ -2,10 +2,13 @@
 
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_design, load_model
-from flexctl.design import design_controller
-from flexctl.loop import close_loop, compare
-from flexctl.loop.comparison import by_motion
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_loop
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.verdict.comparison import by_motion, compare
+from flexctl.view.explain import explain
+from flexctl.view.to_json import to_json
 
 ARM = load_model("single-link-hub")
 DESIGN = load_design("hub-pd")
@@ -50,11 +53,11 @@ def test_a_comparison_says_it_in_its_verdict_and_in_its_numbers():
     basis = BasisChoice(order=1)
     found = compare(ARM, [DESIGN, other], truth_basis=basis, design_basis=basis, baseline=False)
 
-    assert found.to_json()["motions"] == [["hub-pd"], ["other"]]
-    assert (
-        "follow 2 different motions, or runs of different length (hub-pd; other)" in found.verdict
+    assert to_json(found)["motions"] == [["hub-pd"], ["other"]]
+    assert "follow 2 different motions, or runs of different length (hub-pd; other)" in explain(
+        found
     )
-    assert "does the ranking" in found.verdict
+    assert "does the ranking" in explain(found)
 
 
 def test_a_comparison_of_one_motion_says_nothing_of_it():
@@ -62,7 +65,7 @@ def test_a_comparison_of_one_motion_says_nothing_of_it():
     found = compare(ARM, [DESIGN], truth_basis=basis, design_basis=basis, baseline=False)
 
     assert found.motions == (("hub-pd",),)
-    assert "motions" not in found.verdict
+    assert "motions" not in explain(found)
 
 
 # --- what a law is said to measure

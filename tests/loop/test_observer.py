@@ -7,21 +7,20 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.catalogue import BasisChoice, apply_settings, with_options
-from flexctl.design import design_controller
+from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
-from flexctl.loop import (
-    Tolerance,
-    close_loop,
-    compare,
-    evaluate,
-    find_margins,
-    linearise_loop,
-    simulate,
-    smallest_sampling_rate,
-)
-from flexctl.loop.schedule import schedule
-from flexctl.loop.stiffness import local_poles
+from flexctl.loop.closed_loop import close_loop
+from flexctl.loop.events import schedule
+from flexctl.loop.linear import linearise_loop
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings, with_options
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import simulate
+from flexctl.simulation.step_size import local_poles
+from flexctl.verdict.comparison import compare
+from flexctl.verdict.evaluation import evaluate
+from flexctl.verdict.margins import find_margins
+from flexctl.verdict.sampling_rate import smallest_sampling_rate
 
 ALL = ["encoder", "tachometer", "strain_gauge"]
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.05}

@@ -5,9 +5,17 @@ import json
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, Design, load_design, load_model
-from flexctl.design import design_controller
-from flexctl.loop import close_loop, compare, evaluate, judge_poles, linearise_loop, simulate
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_loop
+from flexctl.loop.linear import judge_poles, linearise_loop
+from flexctl.model.design import Design
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.simulation.simulation import simulate
+from flexctl.verdict.comparison import compare
+from flexctl.verdict.evaluation import evaluate
+from flexctl.view.explain import explain
+from flexctl.view.to_json import to_json
 
 TRUTH = BasisChoice(order=2)
 
@@ -77,7 +85,7 @@ def test_an_upright_arm_that_nothing_holds_falls(make):
 
 
 def test_a_run_that_ends_in_motion_has_no_rest_and_says_so(cut_short):
-    answer = json.loads(json.dumps(cut_short.to_json(), allow_nan=False))
+    answer = json.loads(json.dumps(to_json(cut_short), allow_nan=False))
     evaluation = answer["evaluations"][0]
 
     assert evaluation["residual"] is None
@@ -92,9 +100,9 @@ def test_a_run_that_ends_in_motion_has_no_rest_and_says_so(cut_short):
 
 def test_the_verdict_without_a_rest_goes_by_tracking(cut_short):
     assert cut_short.ranking == ("mohan-saha-forced",)
-    assert cut_short.verdict.startswith("Residual errors were not judged: the run of")
-    assert "with a tip error of 5.84 mm rms" in cut_short.verdict
-    assert "it is an open loop" in cut_short.verdict
+    assert explain(cut_short).startswith("Residual errors were not judged: the run of")
+    assert "with a tip error of 5.84 mm rms" in explain(cut_short)
+    assert "it is an open loop" in explain(cut_short)
 
 
 def test_open_loops_have_no_bandwidth_for_a_baseline(cut_short):
@@ -108,7 +116,7 @@ def test_a_motion_within_the_run_is_judged_at_rest(canadarm, forced):
 
     assert evaluation.no_rest is None
     assert evaluation.residual.tip_error_max > 1e-3
-    assert result.verdict.startswith("No design settles in its run. The best is variant")
+    assert explain(result).startswith("No design settles in its run. The best is variant")
 
 
 def test_open_and_closed_loops_stand_side_by_side(make):
@@ -120,7 +128,7 @@ def test_open_and_closed_loops_stand_side_by_side(make):
 
     assert [e.method for e in result.evaluations] == ["feedforward", "decoupling", "joint-pd"]
     assert result.ranking[-1] == "trial"
-    assert "error of trial was not judged: the run of 0.5 s does not last" in result.verdict
+    assert "error of trial was not judged: the run of 0.5 s does not last" in explain(result)
 
 
 def test_a_reference_that_never_rests_is_judged_on_the_way(make):

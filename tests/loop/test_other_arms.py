@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_design, load_model
-from flexctl.design import design_controller
-from flexctl.loop import close_around
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop, spectral_abscissa
-from flexctl.loop.margin.case import Case
-from flexctl.loop.margin.other_arms import OtherArms, bias_on_softer_arms, borne_by_other_arms
-from flexctl.loop.margin.remedies import Bias
-from flexctl.loop.softening import soften_arm
-from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.loop.setup import Case
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.softening import soften_arm
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError
+from flexctl.search.other_arms import OtherArms, bias_on_softer_arms, borne_by_other_arms
+from flexctl.search.remedies import Bias
 
 BASIS = BasisChoice(kind="modes", order=2)
 

@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.catalogue import BasisChoice, load_design, load_model
-from flexctl.design import design_controller
+from flexctl.control.controller import design_controller
 from flexctl.errors import ComputationError
-from flexctl.loop import close_around, simulate
+from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
-from flexctl.loop.margin import path_growth
-from flexctl.loop.margin.case import Case
-from flexctl.loop.margin.path_growth import find_path_growth
-from flexctl.loop.run import Tolerance
-from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.loop.setup import Case
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError
+from flexctl.robustness.stiffness import path_growth
+from flexctl.robustness.stiffness.path_growth import find_path_growth
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import simulate
 
 ERROR = 0.2
 ONE = BasisChoice(kind="modes", order=1)

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from flexctl.loop.performance import find_no_rest, judge_effort, judge_residual, judge_tracking
-from flexctl.loop.trajectory import EnergyAccount, Trajectory
+from flexctl.simulation.trajectory import EnergyAccount, Trajectory
+from flexctl.verdict.performance import find_no_rest, judge_effort, judge_residual, judge_tracking
 
 END, LAST, BAND = 1.0, 3.0, 0.02
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.design import make_reference
-from flexctl.loop.margin.poses import motion_poses
-from flexctl.loop.margin.stiffness_tolerance import judge_stiffness
-from flexctl.loop.margin.study import find_margin
+from flexctl.control.reference import make_reference
+from flexctl.loop.poses import motion_poses
+from flexctl.model.record import BasisChoice
+from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.robustness.stiffness.stiffness_tolerance import judge_stiffness
 
 ONE = BasisChoice(kind="modes", order=1)
 BASIS = {"kind": "modes", "order": 1}

@@ -8,24 +8,20 @@ import pytest
 from scipy.linalg import block_diag, schur
 
 from flexctl.errors import ComputationError, DesignError, InputError
-from flexctl.loop.separation.guardian_map import polynomial_roots, sum_map
-from flexctl.loop.separation.pencil import Pencil
-from flexctl.loop.uncertainty import real_crossings as module
-from flexctl.loop.uncertainty import real_problem
-from flexctl.loop.uncertainty.crossings import verify
-from flexctl.loop.uncertainty.growth import without_fixed
-from flexctl.loop.uncertainty.real_candidates import (
+from flexctl.robustness.lft import real_crossings as module
+from flexctl.robustness.lft import real_problem
+from flexctl.robustness.lft.crossings import verify
+from flexctl.robustness.lft.growth import growth_rates, without_fixed
+from flexctl.robustness.lft.real_candidates import (
     diagonal_problem,
     shifted,
     sum_problem,
     triangular_problem,
 )
-from flexctl.loop.uncertainty.real_crossings import (
-    find_real_crossings,
-    growth_rates,
-    stable_interval,
-)
-from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
+from flexctl.robustness.lft.real_crossings import find_real_crossings, stable_interval
+from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
+from flexctl.robustness.time_scales.guardian_map import polynomial_roots, sum_map
+from flexctl.robustness.time_scales.pencil import Pencil
 
 BASE = 0.3 + 0.4j
 

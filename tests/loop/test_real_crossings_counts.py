@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from flexctl.errors import ComputationError
-from flexctl.loop.uncertainty import real_crossings as module
-from flexctl.loop.uncertainty.real_crossings import RealCrossing, stable_interval
-from flexctl.loop.uncertainty.real_problem import SAME, Marginal
-from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
+from flexctl.robustness.lft import real_crossings as module
+from flexctl.robustness.lft.real_crossings import stable_interval
+from flexctl.robustness.lft.real_problem import SAME, Marginal, RealCrossing
+from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
 
 
 def crossing(delta, change=1, frequency=1.0):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.loop.margin.interval import Interval, Loss
-from flexctl.loop.margin.remedies import Bias, best_bias, borne_with
+from flexctl.robustness.stiffness.interval import Interval, Loss
+from flexctl.search.remedies import Bias, best_bias, borne_with
 
 
 def interval(lower, upper):

@@ -6,22 +6,23 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from flexctl.catalogue import BasisChoice, load_design, load_model
-from flexctl.design import stiffness_growth
 from flexctl.errors import DesignError, InputError
-from flexctl.loop.margin.added_damping import least_damping, least_inertia
-from flexctl.loop.margin.affine_family import family_at
-from flexctl.loop.margin.bandwidth import fastest_second_loop, largest_bandwidth, with_effort
-from flexctl.loop.margin.case import Case
-from flexctl.loop.margin.changed_arm import with_damping, with_inertia
-from flexctl.loop.margin.gain_chart import damping_chart, gain_chart
-from flexctl.loop.margin.gain_family import GainFactors, close_family, faster, with_gains
-from flexctl.loop.margin.mode_names import ModeNames
-from flexctl.loop.margin.pose_loop import PoseLoop, loop_at
-from flexctl.loop.margin.requirement import first_to_bear, judge, log_grid
-from flexctl.loop.margin.variants import damped, judged_loops, path_poses
-from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
-from flexctl.plant import linearise
+from flexctl.loop.mode_names import ModeNames
+from flexctl.loop.setup import Case
+from flexctl.model.changed_arm import with_damping, with_inertia
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.linearisation import linearise
+from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
+from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
+from flexctl.robustness.stiffness.stiffness_growth import stiffness_growth
+from flexctl.search.added_damping import least_damping, least_inertia
+from flexctl.search.affine_family import family_at
+from flexctl.search.bandwidth import fastest_second_loop, largest_bandwidth, with_effort
+from flexctl.search.charts import damping_chart, gain_chart
+from flexctl.search.gain_family import GainFactors, close_family, faster, with_gains
+from flexctl.search.requirement import first_to_bear, judge, log_grid
+from flexctl.search.variants import damped, judged_loops, path_poses
 
 MODES = BasisChoice(kind="modes", order=2)
 ERRORS = (0.0, 0.3, -0.4, 2.0)

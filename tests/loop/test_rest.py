@@ -8,21 +8,34 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from flexctl.catalogue import BasisChoice, apply_settings
-from flexctl.design import design_controller
+from flexctl.control.controller import design_controller
 from flexctl.errors import DesignError, NoRestError
-from flexctl.loop import close_around, compare, evaluate, find_margin, find_rest
+from flexctl.loci.sources import loop_matrix, rests_until
+from flexctl.loci.variation import Variation, over
+from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
-from flexctl.loop.margin.case import Case
-from flexctl.loop.margin.families import payload_family
-from flexctl.loop.margin.structured_errors import bound_errors
-from flexctl.loop.rest import _contract, _fall, _shrinks, _Solver, follow_rest, keep_still
+from flexctl.loop.rest import (
+    _contract,
+    _fall,
+    _shrinks,
+    _Solver,
+    find_rest,
+    follow_rest,
+    keep_still,
+)
 from flexctl.loop.resting import describe_rest, why_not_held
-from flexctl.loop.tracking import Variation, over, rests_until
-from flexctl.loop.tracking.sources import loop_matrix
-from flexctl.loop.uncertainty.deadline import Deadline
-from flexctl.loop.warnings_in_words import unstable_orders, warnings_of
-from flexctl.plant import assemble_plant
+from flexctl.loop.setup import Case
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.plant.plant import assemble_plant
+from flexctl.robustness.lft.deadline import Deadline
+from flexctl.robustness.stiffness.families import payload_family
+from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.robustness.stiffness.structured_errors import bound_errors
+from flexctl.verdict.comparison import compare
+from flexctl.verdict.evaluation import evaluate
+from flexctl.view.to_json import to_json
+from flexctl.view.words.warnings import unstable_orders, warnings_of
 
 DOWN = (0.0, -9.81, 0.0)
 LINK = {
@@ -381,7 +394,7 @@ def test_a_finer_truth_without_an_equilibrium_costs_no_verdict_and_no_recommenda
     assert found.stability.orders == (2, 3, 4)
     np.testing.assert_array_equal(np.isnan(found.stability.abscissae), [False, True, True])
     assert found.stability.settles_at_order == 3
-    assert found.to_json()["spillover"]["spectral_abscissa"][1:] == [None, None]
+    assert to_json(found)["spillover"]["spectral_abscissa"][1:] == [None, None]
     assert unstable_orders(found) == [3, 4]
     warning = "no equilibrium at its reference on a truth of 3 and 4 elements"
     assert warning in warnings_of(found)
@@ -397,7 +410,7 @@ def bounded_with(monkeypatch, *answers):
         found = Fraction(guaranteed_fraction=fraction, stopped=stopped, worst_case=worst)
         return Bound(t=t, where=where, found=found, guaranteed=fraction)
 
-    monkeypatch.setattr("flexctl.loop.margin.study._Study._bounded", bounded)
+    monkeypatch.setattr("flexctl.robustness.stiffness.margin._Study._bounded", bounded)
     return asked
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
 from flexctl.errors import ComputationError, NoRestError
 from flexctl.loop import resting as module
 from flexctl.loop.rest import Rest
-from flexctl.plant import assemble_plant
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
 
 FINAL = np.array([0.5, 0.7])
 
@@ -117,8 +117,7 @@ def other(monkeypatch):
 
         monkeypatch.setattr(module, "find_rest", find)
         q = np.array([[9.0, 7.0, end[0]], [9.0, 7.0, end[1]], [9.0, 7.0, -0.03]])
-        run: Any = SimpleNamespace(q=q, z=np.array([[8.0, 6.0, 0.25]]))
-        result = module.other_rest(polar(), rest, run, 0.75)
+        result = module.other_rest(polar(), rest, (q[:, 2], np.array([0.25])), 0.75)
         assert asked["joints"] is FINAL
         assert asked["share"] == 0.75
         assert [part.tolist() for part in asked["start"]] == [q[:, 2].tolist(), [0.25]]

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.loop import Tolerance, linearise_loop, simulate
-from flexctl.loop.linear import sampled_loop
+from flexctl.loop.linear import linearise_loop, sampled_loop
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import simulate
 
 FINE = Tolerance(relative=1e-9, position=1e-14, rate=1e-12)
 T = 0.01

@@ -8,24 +8,23 @@ import pytest
 import scipy.linalg
 import scipy.optimize
 
-from flexctl.catalogue import BasisChoice, Design, load_design, load_model
-from flexctl.design import design_controller, separate_time_scales
+from flexctl.control.controller import design_controller
+from flexctl.control.singular_perturbation import separate_time_scales
 from flexctl.errors import DesignError, InputError
-from flexctl.loop import (
-    close_around,
-    close_loop,
-    find_separation,
-    linearise_loop,
-    separate_loop,
-    simulate,
-)
-from flexctl.loop.separation.guardian import stable_ranges
-from flexctl.loop.separation.pencil import poles
-from flexctl.loop.separation.record import Bound, Separation, Spectra
-from flexctl.loop.separation.remade import Remade
-from flexctl.loop.separation.separated_loop import first_loss
-from flexctl.loop.softening import soften_arm, soften_design
-from flexctl.plant import assemble_plant
+from flexctl.loop.closed_loop import close_around, close_loop
+from flexctl.loop.linear import linearise_loop
+from flexctl.model.design import Design
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.softening import soften_arm, soften_design
+from flexctl.plant.plant import assemble_plant
+from flexctl.robustness.time_scales.guardian import stable_ranges
+from flexctl.robustness.time_scales.margin import find_separation
+from flexctl.robustness.time_scales.pencil import poles
+from flexctl.robustness.time_scales.record import Bound, Separation, Spectra
+from flexctl.robustness.time_scales.remade import Remade
+from flexctl.robustness.time_scales.separated_loop import first_loss, separate_loop
+from flexctl.simulation.simulation import simulate
 
 # tests are no package, so a module of another folder is read by its path
 DESIGN = runpy.run_path(str(Path(__file__).parents[1] / "design" / "conftest.py"))
@@ -244,9 +243,9 @@ def test_a_softer_arm_under_gravity_is_a_heavier_one_in_slower_time(s, gauges):
 def test_functions_of_the_true_arm_are_made_once_for_all_stiffness(monkeypatch):
     arm, design = weighed_down()
     made = []
-    monkeypatch.setattr("flexctl.loop.separation.remade._S", np.array([10.0, 1.0]))
+    monkeypatch.setattr("flexctl.robustness.time_scales.remade._S", np.array([10.0, 1.0]))
     monkeypatch.setattr(
-        "flexctl.loop.separation.remade.assemble_plant",
+        "flexctl.robustness.time_scales.remade.assemble_plant",
         lambda *given, **named: made.append(given) or assemble_plant(*given, **named),
     )
     find_separation(arm, design, truth_basis=BasisChoice(order=1))

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from flexctl.errors import ComputationError, InputError
-from flexctl.loop import Tolerance, compiled, simulate
-from flexctl.plant import find_compiler
+from flexctl.plant.library_cache import find_compiler
+from flexctl.simulation import compiled
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import simulate
 
 FINE = Tolerance.of(1e-10)
 TIMES = np.array([0.0, 0.11, 0.2, 0.3, 0.37, 0.5, 0.55, 0.7])

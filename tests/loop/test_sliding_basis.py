@@ -6,13 +6,18 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, Design, apply_settings, load_design, load_model
-from flexctl.design import design_controller
+from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
-from flexctl.loop import close_loop, default_truth, make_measurement, simulate
-from flexctl.loop.margin.mode_names import name_modes
-from flexctl.loop.verdict_json import basis_json
-from flexctl.plant import assemble_plant
+from flexctl.loop.closed_loop import close_loop
+from flexctl.loop.measurement import make_measurement
+from flexctl.loop.mode_names import name_modes
+from flexctl.loop.setup import default_truth
+from flexctl.model.design import Design
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.plant.plant import assemble_plant
+from flexctl.simulation.simulation import simulate
 
 RRP = load_model("theodore-ghosal-rrp")
 EXACT = BasisChoice(order=2, sliding="exact")
@@ -149,7 +154,7 @@ def test_a_truth_that_no_file_names_has_modes_of_the_same_kind():
 
 @pytest.mark.parametrize(("sliding", "more"), [("fixed", {}), ("exact", {"sliding": "exact"})])
 def test_what_is_printed_names_the_modes(sliding, more):
-    assert basis_json(BasisChoice(sliding=sliding)) == {"kind": "modes", "order": 2, **more}
+    assert BasisChoice(sliding=sliding).described() == {"kind": "modes", "order": 2, **more}
 
 
 @pytest.mark.slow

@@ -5,10 +5,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_design, load_model, with_options
-from flexctl.design import design_controller
+from flexctl.control.controller import design_controller
 from flexctl.errors import RunError
-from flexctl.loop import close_around, simulate
+from flexctl.loop.closed_loop import close_around
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import with_options
+from flexctl.simulation.simulation import simulate
 
 # design: largest tip deflection against the turn [m] and when [s], at 6, 2 and 4 rad/s
 FIGURES = {

@@ -8,19 +8,19 @@ import pytest
 import slycot
 
 from flexctl.errors import InputError
-from flexctl.loop.uncertainty.deadline import Deadline
-from flexctl.loop.uncertainty.frequency_cover import (
+from flexctl.robustness.lft.band_bound import scaled_norm, smallest_level, tight_bound
+from flexctl.robustness.lft.deadline import Deadline
+from flexctl.robustness.lft.frequency_cover import (
     cover_axis,
     level_frequencies,
     level_of_one_scaling,
     proven_parts,
 )
-from flexctl.loop.uncertainty.frequency_response import frequency_response
-from flexctl.loop.uncertainty.mu_bound import scaled_norm, smallest_level, tight_bound
-from flexctl.loop.uncertainty.scalings import Block, Scalings, find_scalings
-from flexctl.loop.uncertainty.structured import structured
-from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
-from flexctl.loop.uncertainty.worst_case import find_worst_case
+from flexctl.robustness.lft.mu_bounds import structured
+from flexctl.robustness.lft.response import frequency_response
+from flexctl.robustness.lft.scalings import Block, Scalings, find_scalings
+from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
+from flexctl.robustness.lft.worst_case import find_worst_case
 
 
 def uncertain(A, U, V, sizes, D=None, lowest=-np.inf, sample_time=None):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.loop import compare, evaluate, simulate
+from flexctl.simulation.simulation import simulate
+from flexctl.verdict.comparison import compare
+from flexctl.verdict.evaluation import evaluate
 
 INERTIA, PUSH = 0.5, 0.3
 METHODS = {

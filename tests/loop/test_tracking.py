@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.loop.tracking import follow
-from flexctl.loop.tracking import spectrum as spectrum_module
+from flexctl.loci import spectrum as spectrum_module
+from flexctl.loci.branches import follow
 
 GRIDS = (3, 4, 11, 100)  # 3 and 11 have a point at 1/2, where things happen
 

@@ -5,13 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flexctl.beam import assemble_matrices
-from flexctl.catalogue import Arm, BasisChoice, apply_settings, load_design, load_model
-from flexctl.design import design_controller
+from flexctl.beam.matrices import assemble_matrices
+from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
-from flexctl.loop import close_around
-from flexctl.loop.tracking import at_rest, find_alike, match_fields, motion_fields, track
-from flexctl.plant import assemble_plant
+from flexctl.loci.loci import track
+from flexctl.loci.mac import match_fields, motion_fields
+from flexctl.loci.pairs import find_alike
+from flexctl.loci.sources import at_rest
+from flexctl.loop.closed_loop import close_around
+from flexctl.model.arm import Arm
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.plant.plant import assemble_plant
 
 TORSION = "link2.torsion={ GJ = 876.3, polar_inertia = 9.12e-5 }"
 JOINTS = np.array([0.3, -0.4, 0.7])

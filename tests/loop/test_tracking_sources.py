@@ -3,25 +3,20 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
-from flexctl.design import design_controller
+from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
-from flexctl.loop import close_loop, simulate
+from flexctl.loci.branches import follow
+from flexctl.loci.labels import label_branches, titles
+from flexctl.loci.loci import track
+from flexctl.loci.sources import at_rest, loop_matrix, matrix_in_motion, on_reference, on_run
+from flexctl.loci.variation import Variation, over, with_value
+from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise_loop
-from flexctl.loop.margin.mode_names import ModeNames
-from flexctl.loop.tracking import (
-    Variation,
-    at_rest,
-    follow,
-    label_branches,
-    on_reference,
-    on_run,
-    over,
-    titles,
-    track,
-)
-from flexctl.loop.tracking.sources import loop_matrix, matrix_in_motion
-from flexctl.loop.tracking.variation import with_value
+from flexctl.loop.mode_names import ModeNames
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.simulation.simulation import simulate
 
 BASIS = BasisChoice(kind="modes", order=1)
 

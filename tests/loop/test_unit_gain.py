@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from flexctl.loop.cut import CutLoop, cut_loop
-from flexctl.loop.delay_margin import continuous_delay
 from flexctl.loop.linear import one_sample
-from flexctl.loop.unit_gain import _polished, eigenvalue_loci, unit_gain, unit_gain_candidates
+from flexctl.verdict.cut import CutLoop, cut_loop
+from flexctl.verdict.delay_margin import continuous_delay
+from flexctl.verdict.unit_gain import _polished, eigenvalue_loci, unit_gain, unit_gain_candidates
 
 T = 0.1
 GOLDEN = np.sqrt((1 + np.sqrt(5)) / 2)  # of (s + 1)/s^2

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from flexctl.errors import ComputationError
-from flexctl.loop.verdict import verdict
+from flexctl.view.to_json import to_json
 
 # tests are no package, so a module beside this one is read by its path
 RECORD = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("verdict_record.py"))))
 evaluation, stiffness, changed = RECORD.evaluation, RECORD.stiffness, RECORD.changed
+verdict = RECORD.verdict
 read, of, THIN = RECORD.read, RECORD.of, RECORD.THIN
 resting, SETTLED = RECORD.resting, RECORD.SETTLED
 
@@ -224,7 +225,7 @@ def test_saturation_is_that_of_any_joint():
 
 def test_the_json_holds_every_figure_under_its_own_key():
     e = evaluation("alpha")
-    answer = e.to_json()
+    answer = to_json(e)
 
     for part in ("tracking", "residual", "effort"):
         for key, value in answer[part].items():
@@ -254,7 +255,7 @@ def test_the_json_holds_every_figure_under_its_own_key():
 def test_what_is_infinite_or_unknown_is_null_in_json():
     e = evaluation("alpha", stiffness=stiffness(np.inf, np.nan))
     e = replace(e, margins=replace(e.margins, gain_up_db=np.array([np.inf, 11.6, 16.9])))
-    answer = e.to_json()
+    answer = to_json(e)
 
     assert answer["margins"]["gain_up_db"] == [None, 11.6, 16.9]
     assert answer["margins"]["gain_db"] == [9.7, 11.6, 12.8]

@@ -9,14 +9,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from flexctl.loop.margin.path_growth import PathGrowth
-from flexctl.loop.margins import Margins
-from flexctl.loop.verdict import verdict
-from flexctl.loop.warnings_in_words import warnings_of
+from flexctl.robustness.stiffness.path_growth import PathGrowth
+from flexctl.verdict.margins import Margins
+from flexctl.view.to_json import to_json
+from flexctl.view.words.warnings import warnings_of
 
 # tests are no package, so a module beside this one is read by its path
 RECORD = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("verdict_record.py"))))
 evaluation, stiffness, changed = RECORD.evaluation, RECORD.stiffness, RECORD.changed
+verdict = RECORD.verdict
 read, of, THIN, SETTLED = RECORD.read, RECORD.of, RECORD.THIN, RECORD.SETTLED
 
 
@@ -155,7 +156,7 @@ def test_poses_at_which_it_does_not_stay_are_counted():
 def test_a_small_stiffness_margin_of_poses_says_what_comes_of_it_in_time(factor, words):
     growth = PathGrowth(error=0.13, factor=factor, start=0.1, end=0.7, duration=0.93)
     alpha = evaluation("alpha", stiffness=stiffness(0.3, 0.0413, growth=growth))
-    exact = alpha.to_json()["stiffness"]["exact"]
+    exact = to_json(alpha)["stiffness"]["exact"]
 
     assert words in verdict([alpha], [alpha])
     assert (exact["path_growth"], exact["path_growth_error"]) == (factor, 0.13)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flexctl.loop.wording import angle, length, listed, share, times
+from flexctl.view.words.numbers import angle, length, listed, share, times
 
 
 @pytest.mark.parametrize(

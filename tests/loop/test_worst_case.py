@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.loop.uncertainty.uncertain import Parameter, UncertainLoop
-from flexctl.loop.uncertainty.worst_case import bracketed_crossing, find_worst_case, sensitivities
+from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
+from flexctl.robustness.lft.worst_case import bracketed_crossing, find_worst_case, sensitivities
 
 
 def uncertain(A, U, V, p, lowest=-np.inf):

@@ -11,12 +11,15 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from flexctl.loop.evaluation import Evaluation
-from flexctl.loop.margins import Margins
-from flexctl.loop.performance import Effort, Residual, Tracking
 from flexctl.loop.resting import Resting
-from flexctl.loop.stability import Stability
-from flexctl.loop.verdict import verdict
+from flexctl.model.record import BasisChoice
+from flexctl.verdict.comparison import Comparison
+from flexctl.verdict.evaluation import Evaluation
+from flexctl.verdict.margins import Margins
+from flexctl.verdict.performance import Effort, Residual, Tracking
+from flexctl.verdict.stability import Stability
+from flexctl.view.explain import explain
+from flexctl.view.to_json import to_json
 
 # tests are no package, so a module of another folder is read by its path
 SOURCES = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))["sources"]
@@ -56,8 +59,8 @@ def evaluation(name, k=1.0, **changes):
     )
     return Evaluation(
         **{
-            "name": name, "method": "decoupling", "basis": {"kind": "modes", "order": 2},
-            "truth": {"kind": "elements", "order": 4},
+            "name": name, "method": "decoupling", "basis": BasisChoice(order=2),
+            "truth": BasisChoice(kind="elements", order=4),
             "cost": {"law_mul": 613, "law_add": 487, "law_other": 29}, "assumptions": (),
             "tracking": Tracking(
                 joint_error_max=np.array([0.00141, 0.00262, 0.00383]) * k,
@@ -94,11 +97,23 @@ def stiffness(here, on_the_way, exact=True, proven=True, growth=None):
     )
 
 
+def verdict(ranked, evaluations):
+    """The words of a comparison of these, the ranked ones best first."""
+    comparison = Comparison(
+        model="arm",
+        truth=BasisChoice(kind="elements", order=4),
+        backend="none",
+        evaluations=tuple(evaluations),
+        ranking=tuple(e.name for e in ranked),
+    )
+    return explain(comparison)
+
+
 def read(ranked, evaluations=None):
     """The words of a verdict and where its numbers stand, as "design.path"."""
     evaluations = evaluations or ranked
     words = verdict(ranked, evaluations)
-    record = {e.name: once(e.to_json()) for e in evaluations}
+    record = {e.name: once(to_json(e)) for e in evaluations}
     plain = words
     for e in evaluations:  # what a design or a reason is called holds no numbers of the record
         for said in (e.failed, e.no_rest):

@@ -7,8 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import Arm, BasisChoice, load_model
-from flexctl.plant import assemble_plant
+from flexctl.model.arm import Arm
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
 
 # tests are no package, so a module beside this one is read by its path
 Witness = runpy.run_path(str(Path(__file__).with_name("witness.py")))["Witness"]

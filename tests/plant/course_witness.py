@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from flexctl.beam import choose_basis
-from flexctl.body import link_course
+from flexctl.beam.bases import choose_basis
+from flexctl.body.body import link_course
 
 _WITNESS = runpy.run_path(str(Path(__file__).with_name("witness.py")))
 Witness, series_rotation = _WITNESS["Witness"], _WITNESS["series_rotation"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.plant import lateral_shares, load_shares, missing_terms
+from flexctl.plant.buckling import lateral_shares, load_shares, missing_terms
 
 GREENHILL, EULER = 7.8373, np.pi**2 / 4  # rho A g l^3 / EI, P l^2 / EI
 TIP, OWN = 4.0126, 12.85  # P l^2 and q l^3 over sqrt(EI GJ) [TimoshenkoGere61]

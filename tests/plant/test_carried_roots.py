@@ -5,10 +5,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from flexctl.beam import moving_modes
-from flexctl.catalogue import load_model
+from flexctl.beam.moving_modes import find_moving_modes
 from flexctl.errors import InputError
-from flexctl.plant import carry_roots, root_errors
+from flexctl.model.lookup import load_model
+from flexctl.plant.carried_roots import carry_roots, root_errors
 
 RRP = load_model("theodore-ghosal-rrp")
 TORQUES = np.array([1.0, -2.0, 3.0])
@@ -39,7 +39,7 @@ def test_on_the_root_the_arm_moves_as_by_root_finding(length):
 def test_the_root_changes_at_the_rate_of_the_modes_energy(length):
     q, v = state(length)
     rate = float(carried().motion(q, v, TORQUES, carried().roots(length))[1])
-    modes = moving_modes(1, carried().shapes.line.loads([length]))
+    modes = find_moving_modes(1, carried().shapes.line.loads([length]))
     assert rate == pytest.approx(modes.beta_rate[0, 0] * v[2] / length, rel=1e-12)
 
 

@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from flexctl.catalogue import BasisChoice, apply_settings, load_model
-from flexctl.plant import assemble_plant, tip_load
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.plant.assembly import tip_load
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
 
 WITNESS = runpy.run_path(str(Path(__file__).with_name("two_link_witness.py")))
 Link, TwoLink = WITNESS["Link"], WITNESS["TwoLink"]
@@ -109,7 +113,7 @@ def test_the_link_on_an_elastic_joint_has_the_printed_squares():
 
 def test_the_link_on_an_elastic_joint_has_the_exact_frequencies():
     plant = plant_of(load_model("romano-flexible-joint-link"), order=12)
-    found = plant.linearise().frequencies(masked(plant.coordinates, "rotor"))[:3]
+    found = linearise(plant).frequencies(masked(plant.coordinates, "rotor"))[:3]
 
     np.testing.assert_allclose(found**2, exact_squares(), rtol=2e-9)
 
@@ -126,5 +130,5 @@ def test_frequencies_are_those_of_the_derivation_by_hand(name, held):
     squares = np.sort(np.linalg.eigvals(A).real)
     rigid = int((squares < 1e-6).sum())
 
-    found = plant.linearise().frequencies(free)[rigid:]
+    found = linearise(plant).frequencies(free)[rigid:]
     np.testing.assert_allclose(found, np.sqrt(squares[rigid:]), rtol=1e-8)

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.plant import assemble_plant, backend, cache_folder
-from flexctl.plant.compilation import find_compiler
+from flexctl.model.record import BasisChoice
+from flexctl.plant.compilation import backend
+from flexctl.plant.library_cache import cache_folder, find_compiler
+from flexctl.plant.plant import assemble_plant
 
 CALLS = {
     "mass_matrix": "q",

@@ -7,9 +7,10 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.loop.softening import soften_arm
-from flexctl.plant import assemble_plant
+from flexctl.model.record import BasisChoice
+from flexctl.model.softening import soften_arm
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import part_energies
 
 CourseWitness = runpy.run_path(str(Path(__file__).with_name("course_witness.py")))["CourseWitness"]
@@ -157,7 +158,7 @@ def test_frequencies_of_a_carried_mass_at_the_end_are_those_of_a_payload(build, 
     carried = interpreted(build["arm"]([PLANAR | {"masses": [load | {"x": 1.0}]}]), kind, 4)
     payload = interpreted(build["arm"]([PLANAR | tip], payload=load), kind, 4)
     found, expected = (
-        plant.linearise(plant.straight([0.0])).frequencies() for plant in (carried, payload)
+        linearise(plant, plant.straight([0.0])).frequencies() for plant in (carried, payload)
     )
     assert found[1:4] == pytest.approx(expected[1:4], rel=1e-8)
 

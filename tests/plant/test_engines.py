@@ -4,8 +4,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_model
-from flexctl.plant import assemble_plant
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
 
 N_STATES = 200
 HUB = {"mass": 7.0, "com": [0.3, -0.2, 0.1], "inertia": [1.1, 1.2, 1.5]}

@@ -4,11 +4,12 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_model
 from flexctl.errors import ComputationError
-from flexctl.plant import assemble_plant, count_operations, count_written_out
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
 from flexctl.plant.expansion import multiply_out
-from flexctl.plant.operations import lower_triangle
+from flexctl.plant.operations import count_operations, count_written_out, lower_triangle
+from flexctl.plant.plant import assemble_plant
 
 x = ca.SX.sym("x", 3)
 a, b, c = (x[i] for i in range(3))

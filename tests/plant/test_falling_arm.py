@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flexctl.errors import ComputationError
-from flexctl.plant import linearise
+from flexctl.plant.linearisation import linearise
 
 G, LENGTH, MASS, PAYLOAD = 9.81, 0.6, 0.8, 0.5
 UP = np.pi / 2

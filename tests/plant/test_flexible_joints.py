@@ -4,8 +4,9 @@ the rigid joint that a stiff spring tends to."""
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.plant import assemble_plant, linearise
+from flexctl.model.record import BasisChoice
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
 
 BASIS = BasisChoice(kind="modes", order=2)
 BEAM = {"joint": "revolute", "length": 0.5, "mass_per_length": 0.2, "EI": {"y": 1.0}}

@@ -9,16 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_model
 from flexctl.errors import ComputationError, FlexctlWarning
-from flexctl.plant import (
-    assemble_plant,
-    backend,
-    cached_library,
-    find_compiler,
-    library_cache,
-)
-from flexctl.storage import write_sealed
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.storage import write_sealed
+from flexctl.plant import library_cache
+from flexctl.plant.compilation import backend
+from flexctl.plant.library_cache import cached_library, find_compiler
+from flexctl.plant.plant import assemble_plant
 
 pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler here")
 STARTS = np.array([0.3, 0.01])
@@ -83,7 +81,7 @@ def test_bodies_made_for_another_arm_make_another_plant(arm):
 
 def test_the_key_of_a_plant_is_the_same_in_another_process(plant):
     code = (
-        "from flexctl.catalogue import BasisChoice, load_model; "
+        "from flexctl.model import BasisChoice, load_model; "
         "from flexctl.plant import assemble_plant; "
         "print(assemble_plant(load_model('single-link-hub'), BasisChoice(order=1)).content)"
     )

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_model
 from flexctl.errors import ComputationError
-from flexctl.plant import assemble_plant
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
 
 ROD = {"joint": "revolute", "dh": {"a": 0.5}, "mass_per_length": 2.0}
 BEAM = {"joint": "revolute", "length": 0.5, "mass_per_length": 2.0, "EI": {"y": 40.0}}
@@ -121,7 +123,7 @@ def test_derivatives_at_rest_are_those_of_the_linear_model(build):
     plant = assemble_plant(
         build["two-link"]((0.0, -9.81, 0.0)), BasisChoice(kind="modes", order=2), interpreted=True
     )
-    linear = plant.linearise({"joint1": 0.4, "joint2": -0.7})
+    linear = linearise(plant, {"joint1": 0.4, "joint2": -0.7})
     a_q, a_v, a_tau = plant.derivatives_at_rest(linear.q0)
     n = plant.n
 
@@ -135,7 +137,7 @@ def test_an_arm_that_hangs_in_equilibrium_stays_there(plant_of, n_links):
     # all forces cancel: what is left is round-off, and no reason to distrust the mass matrix
     payload = {"mass": 0.4, "com": [0.05, 0.03, 0.0]}
     plant = plant_of([BEAM] * n_links, gravity=(9.81, 0.0, 0.0), payload=payload)
-    q0 = plant.linearise({"joint1": 0.1}).q0
+    q0 = linearise(plant, {"joint1": 0.1}).q0
     tau = plant.inverse_dynamics(q0, 0 * q0, 0 * q0)[: plant.m]
 
     assert np.abs(plant.forward_dynamics(q0, 0 * q0, tau)).max() < 1e-8

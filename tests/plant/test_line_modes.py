@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from flexctl.beam import assemble_matrices
-from flexctl.catalogue import BasisChoice, apply_settings, load_model
+from flexctl.beam.matrices import assemble_matrices
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
 from flexctl.plant.assembly import assemble_bodies
 
 BASES = {

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from flexctl.errors import FlexctlError
+from flexctl.plant.linearisation import linearise
 
 CLAMPED_FREE = np.array([1.875104068711961, 4.694091132974174, 7.854757438237612])
 POSES = {
@@ -18,7 +19,7 @@ POSES = {
 @pytest.fixture(params=POSES)
 def case(request, plant_of):
     plant = plant_of(request.param)
-    return plant, plant.linearise(POSES[request.param])
+    return plant, linearise(plant, POSES[request.param])
 
 
 def differences(f, x, h=3e-4):
@@ -119,7 +120,7 @@ def test_to_nonlinear_rests_at_the_equilibrium(case):
 def test_zeros_of_hub_torque_to_hub_angle_are_the_clamped_frequencies(build, interpreted):
     link = {"joint": "revolute", "length": 0.8, "mass_per_length": 0.5, "EI": {"y": 3.0}}
     arm = build["arm"]([link | {"hub": {"inertia": [0.0, 0.0, 0.02]}}])
-    system = interpreted(arm, "modes", 3).linearise().to_control()
+    system = linearise(interpreted(arm, "modes", 3)).to_control()
     zeros = system["joint1", "tau_joint1"].zeros()
     found = np.sort(zeros.imag[zeros.imag > 0])
 
@@ -136,7 +137,7 @@ def test_free_frequencies_of_a_hinged_beam_with_a_hub(ratio, exact, build, inter
     link = {"joint": "revolute", "length": 1.0, "mass_per_length": 1.0, "EI": {"y": 1.0}}
     link |= {"foreshortening": False}
     arm = build["arm"]([link | {"hub": {"inertia": [0.0, 0.0, ratio]}}])
-    lin = interpreted(arm, "elements", 24).linearise()
+    lin = linearise(interpreted(arm, "elements", 24))
 
     assert lin.frequencies()[1:3] == pytest.approx(exact, rel=2e-5)
 
@@ -144,7 +145,7 @@ def test_free_frequencies_of_a_hinged_beam_with_a_hub(ratio, exact, build, inter
 @pytest.mark.parametrize("order", [2, 12])
 def test_an_equilibrium_is_found_on_fine_meshes_too(order, build, interpreted):
     arm = build["two-link"]((0.0, -9.81, 0.0), EI=4000.0, foreshortening=False)
-    lin = interpreted(arm, "elements", order).linearise({"joint1": 0.3, "joint2": -0.4})
+    lin = linearise(interpreted(arm, "elements", order), {"joint1": 0.3, "joint2": -0.4})
 
     assert 1e-6 < np.abs(lin.q0[2:]).max() < 0.1
 
@@ -154,7 +155,7 @@ def test_an_equilibrium_without_gravity_is_the_straight_arm(build, interpreted):
     q = plant.pose({"joint1": 0.3, "joint2": -0.4})
     q[plant.m :] = 0.01
 
-    assert np.abs(plant.linearise(q).q0[plant.m :]).max() < 1e-15
+    assert np.abs(linearise(plant, q).q0[plant.m :]).max() < 1e-15
 
 
 def test_an_impossible_pose_given_as_an_array_is_refused(plant_of):
@@ -163,7 +164,7 @@ def test_an_impossible_pose_given_as_an_array_is_refused(plant_of):
     q[2] = 2.0  # of 1.3 m
 
     with pytest.raises(FlexctlError, match="joint3"):
-        plant.linearise(q)
+        linearise(plant, q)
 
 
 STIFF = {"rotor_inertia": 0.02, "stiffness": 1e9, "damping": 0.02}
@@ -179,7 +180,7 @@ def test_poles_and_frequencies_beside_a_very_stiff_spring_are_those_of_a_rigid_j
     link |= {"joint_inertia": 0.01, "damping_ratio": 0.01}
     stiff = build["arm"]([link | {"flexible_joint": STIFF}, link], gravity, {"mass": 0.1})
     rigid = build["arm"]([link | {"joint_inertia": 0.03}, link], gravity, {"mass": 0.1})
-    soft, hard = (interpreted(arm).linearise({"joint1": -np.pi / 2}) for arm in (stiff, rigid))
+    soft, hard = (linearise(interpreted(arm), {"joint1": -np.pi / 2}) for arm in (stiff, rigid))
     poles, expected = (np.sort_complex(lin.poles()) for lin in (soft, hard))
     slow = poles[np.abs(poles) < 1e4]
     data = 1e-6 if any(gravity) else 0.0  # weights beside 1e9 N m/rad
@@ -203,6 +204,6 @@ def test_slow_frequencies_beside_a_link_ten_thousand_times_as_stiff_have_all_dig
         }
         hard = soft | {"EI": {"y": 4e4 * scale}}
         plant = interpreted(build["arm"]([hard, soft], payload={"mass": 0.1}), "elements", 4)
-        return plant.linearise().frequencies(np.arange(plant.n) >= plant.rigid)
+        return linearise(plant).frequencies(np.arange(plant.n) >= plant.rigid)
 
     assert locked(9.0) == pytest.approx(3 * locked(1.0), rel=3e-13)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, load_model
 from flexctl.errors import InputError
-from flexctl.plant import assemble_plant
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
 
 NAMES = ("payload.mass", "payload.inertia")
 ARMS = ["theodore-ghosal-rrp", "subudhi-morris-2r"]

@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from flexctl.beam import LoadPath, TipLoad, gauss, moving_modes
-from flexctl.catalogue import Arm, BasisChoice, apply_settings, load_model, with_options
+from flexctl.beam.line import TipLoad
+from flexctl.beam.load_path import LoadPath
+from flexctl.beam.moving_modes import find_moving_modes
+from flexctl.beam.quadrature import gauss
 from flexctl.errors import InputError
-from flexctl.plant import assemble_plant, assemble_pose_plant
+from flexctl.model.arm import Arm
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings, with_options
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.pose_modes import assemble_pose_plant
 
 ARM = with_options(load_model("planar-3r"), foreshortening=None, damping=0.0)
 LENGTH, UNIT = 1.0, 1.3  # of every link [m], [kg/m]
@@ -57,7 +65,7 @@ def loads(theta_2, theta_3):
 
 def modes_of(value):
     tip = TipLoad(mass=value[0], inertia=value[1], offset=value[2])
-    return moving_modes(1, LoadPath.through(tip))
+    return find_moving_modes(1, LoadPath.through(tip))
 
 
 class Chain:
@@ -212,7 +220,7 @@ def test_a_line_that_twists_keeps_the_modes_of_twist_of_its_reference_pose():
     assert pose.coordinates == fixed.coordinates
     M = evaluated(pose, "mass_matrix", y)[3:, 3:]
     K = np.array([evaluated(pose, "elastic_force", y + d)[3:] for d in np.eye(pose.n)[3:]])
-    model = fixed.linearise(y)
+    model = linearise(fixed, y)
     wanted = np.linalg.eigvals(np.linalg.solve(model.M[3:, 3:], model.K[3:, 3:])).real
     found = np.linalg.eigvals(np.linalg.solve(M, K)).real
     assert np.sort(found) == pytest.approx(np.sort(wanted), rel=1e-8)

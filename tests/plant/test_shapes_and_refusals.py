@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from flexctl.errors import FlexctlError, InputError
+from flexctl.plant.linearisation import linearise
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def test_results_of_a_plant_with_one_coordinate_are_not_squeezed(method, shape, 
 
 
 def test_a_rigid_rod_has_its_moment_of_inertia_and_can_be_linearised(rod):
-    lin = rod.linearise({"joint1": 0.2})
+    lin = linearise(rod, {"joint1": 0.2})
 
     assert pytest.approx(np.array([[1.0]])) == lin.M
     assert lin.poles() == pytest.approx(np.zeros(2))

@@ -7,11 +7,17 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from flexctl.beam import ModeShapes, SlidingLine, roots_along
-from flexctl.catalogue import BasisChoice, apply_settings, load_model
+from flexctl.beam.assumed_modes import ModeShapes
+from flexctl.beam.load_path import SlidingLine
+from flexctl.beam.roots import roots_along
 from flexctl.errors import ComputationError, InputError
-from flexctl.plant import StiffnessError, assemble_plant, linearise, sliding
-from flexctl.plant.stiffness_error import part_energies
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.plant import sliding
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError, part_energies
 
 RRP = "theodore-ghosal-rrp"
 ECCENTRIC = (

@@ -12,10 +12,14 @@ import pytest
 import scipy.linalg
 from scipy.integrate import solve_ivp
 
-from flexctl.beam import SlidingLine, fit_sliding_shapes, moving_modes, roots_along
-from flexctl.catalogue import BasisChoice, load_model
+from flexctl.beam.load_path import SlidingLine
+from flexctl.beam.moving_modes import find_moving_modes
+from flexctl.beam.roots import roots_along
+from flexctl.beam.sliding_shapes import fit_sliding_shapes
 from flexctl.errors import InputError
-from flexctl.plant import assemble_plant
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
 
 ARM = load_model("theodore-ghosal-rrp")
 N_MODES = 2
@@ -114,7 +118,9 @@ def as_elements(plant, fine, q, v):
     length, z = q[2], v[2] / q[2]
     n_nodes = fine.basis.order
     xi = np.arange(1, n_nodes + 1) / n_nodes
-    modes = moving_modes(N_MODES, SlidingLine(mass_per_length=0.331, mass=0.0828).loads([length]))
+    modes = find_moving_modes(
+        N_MODES, SlidingLine(mass_per_length=0.331, mass=0.0828).loads([length])
+    )
     # the fit has the signs of the longest line, where psi(1) > 0, and no tip passes through rest
     w, slope = (modes.evaluate(xi, k)[0] for k in (0, 1))
     w_s, slope_s = (modes.evaluate(xi, k, 1)[0] for k in (0, 1))

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from flexctl.plant.linearisation import linearise
+
 LENGTH, DENSITY, RIGIDITY, LOAD = 1.2, 0.5, 40.0, 0.3
 WEAK = 1e-4  # so weak a gravity that deflections are small: squares of slopes about 1e-10
 
@@ -18,7 +20,7 @@ def cantilever(build, direction, gravity):
 )
 def test_a_horizontal_cantilever_sags_as_beam_theory_says(direction, down, build, interpreted):
     plant = interpreted(cantilever(build, direction, down), "elements", 2)
-    lin = plant.linearise({"joint1": 0.0})
+    lin = linearise(plant, {"joint1": 0.0})
     sag = WEAK * (DENSITY * LENGTH**4 / 8 + LOAD * LENGTH**3 / 3) / RIGIDITY
     slope = WEAK * (DENSITY * LENGTH**3 / 6 + LOAD * LENGTH**2 / 2) / RIGIDITY
     deflection, tip_slope = plant.deflections(lin.q0)
@@ -33,7 +35,7 @@ def test_the_holding_torque_is_the_moment_of_the_weights(build, interpreted):
     plant = interpreted(cantilever(build, "y", (0.0, -WEAK, 0.0)), "elements", 2)
     moment = WEAK * (DENSITY * LENGTH**2 / 2 + LOAD * LENGTH)
 
-    assert plant.linearise({"joint1": 0.0}).tau0 == pytest.approx([moment], rel=1e-8)
+    assert linearise(plant, {"joint1": 0.0}).tau0 == pytest.approx([moment], rel=1e-8)
 
 
 def test_a_sliding_arm_sags_with_its_free_length_and_is_held_by_its_weight(build, interpreted):
@@ -41,7 +43,7 @@ def test_a_sliding_arm_sags_with_its_free_length_and_is_held_by_its_weight(build
     link |= {"EI": {"x": RIGIDITY, "y": RIGIDITY}}
     arm = build["arm"]([link], (-WEAK, 0.0, -2.0), {"mass": LOAD})
     plant = interpreted(arm, "elements", 2)
-    lin = plant.linearise({"joint1": 0.9})
+    lin = linearise(plant, {"joint1": 0.9})
     sag = WEAK * (DENSITY * 0.9**4 / 8 + LOAD * 0.9**3 / 3) / RIGIDITY
     # the pull 2 m/s^2 inwards presses the beam: it sags by a little more than without
     pressed = 2.0 * (DENSITY * 0.9 + LOAD) * 0.9**2 / RIGIDITY
@@ -57,7 +59,7 @@ def test_a_sliding_arm_sags_with_its_free_length_and_is_held_by_its_weight(build
 def test_holding_torques_do_the_work_of_the_weights_as_the_joints_turn(name, plant_of, witness_of):
     # dV/dq_j at rest, the elastic coordinates being in equilibrium: no strain, no work of theirs
     plant, points = plant_of(name), witness_of(name)
-    lin = plant.linearise()
+    lin = linearise(plant)
     V = points.gradient(points.weight_energy, lin.q0) + points.gradient(points.strain, lin.q0)
 
     assert lin.tau0 == pytest.approx(V[: plant.m], abs=1e-9 * np.abs(V[: plant.m]).max())
@@ -68,7 +70,7 @@ def test_a_hanging_beam_swings_faster_and_a_standing_one_slower(build, interpret
     # Axial load: w^2 changes by g times a positive form; only foreshortening can show it.
     def clamped(angle):
         plant = interpreted(cantilever(build, "y", (9.81, 0.0, 0.0)), "elements", 4)
-        return plant.linearise({"joint1": angle}).frequencies(np.arange(plant.n) > 0)[0]
+        return linearise(plant, {"joint1": angle}).frequencies(np.arange(plant.n) > 0)[0]
 
     hanging, level, standing = clamped(0.0) ** 2, clamped(np.pi / 2) ** 2, clamped(np.pi) ** 2
     assert hanging > level > standing

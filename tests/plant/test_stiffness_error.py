@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from flexctl.beam import assemble_matrices
-from flexctl.catalogue import BasisChoice
+from flexctl.beam.matrices import assemble_matrices
 from flexctl.errors import InputError
-from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError
 
 ARMS = ("rrp", "two-link", "sliding-first", "sprung")
 BASES = (("modes", 2), ("elements", 1))

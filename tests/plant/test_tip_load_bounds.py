@@ -7,9 +7,12 @@ that the k-th frequency lies above the exact one whatever load they assume; how 
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
-from flexctl.design import make_reference
-from flexctl.plant import assemble_plant
+from flexctl.control.reference import make_reference
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
 
 N_POSES, N_BOTH = 6, 8  # two modes on four lines
 LOADS = {"M, J, D": ["M", "J", "D"], "M": ["M"], "none": []}
@@ -21,7 +24,7 @@ def along(arm, kind, order):
     plant = assemble_plant(arm, basis, interpreted=True)
     motion = make_reference(load_design("rrp-stiff"))
     joints = motion.sample(np.linspace(0, motion.duration, N_POSES))[0].T
-    models = [plant.linearise(plant.straight(q)) for q in joints]
+    models = [linearise(plant, plant.straight(q)) for q in joints]
     held = np.arange(plant.n) >= plant.rigid
     return {
         "held": np.array([model.frequencies(held)[:N_BOTH] for model in models]),

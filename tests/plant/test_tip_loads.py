@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.plant import tip_load
+from flexctl.plant.assembly import tip_load
 
 EI = {"EI": {"y": 1.0}, "tip_load": {"reference_pose": {"joint2": 0.4, "joint3": 0.9}}}
 

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from flexctl.catalogue import BasisChoice, apply_settings
-from flexctl.loop.softening import soften_arm
-from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.model.softening import soften_arm
+from flexctl.plant.linearisation import linearise
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError
 
 CourseWitness = runpy.run_path(str(Path(__file__).with_name("course_witness.py")))["CourseWitness"]
 LENGTH, MASS, EI, GJ, POLAR = 0.6, 0.5, 20.0, 8.0, 2e-3
@@ -105,7 +108,7 @@ def test_a_rod_with_an_inertia_at_its_tip_has_its_closed_form(build, interpreted
         for k in range(3)
     ]
     # joint1 turns across the rod, which is then rigid: its frequency 0 comes first
-    found = plant.linearise(plant.straight([0.0])).frequencies()[1:4]
+    found = linearise(plant, plant.straight([0.0])).frequencies()[1:4]
     assert found == pytest.approx(np.array(beta) * np.sqrt(GJ / POLAR) / LENGTH, rel=rel)
 
 
@@ -149,7 +152,7 @@ LOAD = {"mass": 0.2, "com": [0.03, 0.1, 0.0], "inertia": [4e-4, 3e-4, 4e-4]}
 def locked(plant):
     """Natural frequencies with the joints held."""
     q, m = plant.straight([0.0] * plant.m), plant.m
-    model = plant.linearise(q)
+    model = linearise(plant, q)
     return np.sqrt(np.linalg.eigvals(np.linalg.solve(model.M[m:, m:], model.K[m:, m:])).real)
 
 
@@ -178,7 +181,7 @@ def test_an_elbow_of_a_light_bar_is_two_springs_and_a_mass(build, interpreted):
     light = BAR | {"mass_per_length": 1e-9, "torsion": {"GJ": GJ, "polar_inertia": 1e-12}}
     elbow = {"joint": "revolute", "dh": {"a": arm_length}}
     plant = interpreted(build["arm"]([light, elbow], payload={"mass": m}), "elements", 1)
-    model = plant.linearise(plant.straight([0.0, np.pi / 2]))
+    model = linearise(plant, plant.straight([0.0, np.pi / 2]))
     Phi = np.linalg.inv(model.K[2:, 2:])
     lift = plant.tip_jacobian(model.q0)[2, 2:]
     compliance = LENGTH**3 / (3 * EI) + arm_length**2 * LENGTH / GJ
@@ -190,7 +193,7 @@ def test_an_elbow_of_a_light_bar_is_two_springs_and_a_mass(build, interpreted):
 def test_an_offset_weight_twists_the_bar_and_lowers_what_is_beyond(build, interpreted):
     weak, load = 1e-4, {"mass": 0.2, "com": [0.0, 0.1, 0.0]}
     plant = interpreted(build["arm"]([BAR], (0.0, 0.0, -weak), load), "elements", 2)
-    q = plant.linearise({"joint1": 0.0}).q0
+    q = linearise(plant, {"joint1": 0.0}).q0
     angle = -0.2 * weak * 0.1 * LENGTH / GJ
     sag = weak * (MASS * LENGTH**4 / 8 + 0.2 * LENGTH**3 / 3) / EI
     assert plant.lines == ("link1.z", "link1.twist")

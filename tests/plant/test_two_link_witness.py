@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.plant import assemble_plant
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
 
 # tests are no package, so a module beside this one is read by its path
 WITNESS = runpy.run_path(str(Path(__file__).with_name("two_link_witness.py")))

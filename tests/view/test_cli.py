@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from flexctl.catalogue import list_designs, list_models
 from flexctl.errors import ComputationError, DesignError
+from flexctl.model.lookup import list_designs, list_models
 from flexctl.view import cli
 from flexctl.view.output import replacing
 
@@ -101,7 +101,7 @@ def test_a_failed_computation_is_one_line_and_status_3(flexctl, monkeypatch, err
     def fail(*_words):
         raise error("the mode link1.y.1\ncannot be stabilised; lower the gains")
 
-    monkeypatch.setattr("flexctl.view.inspection.inspect_model", fail)
+    monkeypatch.setattr("flexctl.view.commands.inspection.inspect_model", fail)
     said = flexctl("inspect", "single-link-hub")
 
     assert said == (3, "", "flexctl: the mode link1.y.1 cannot be stabilised; lower the gains\n")
@@ -111,7 +111,7 @@ def test_a_bug_shows_its_traceback_only_when_asked(flexctl, monkeypatch):
     def fail(*_words):
         raise ZeroDivisionError("division by zero")
 
-    monkeypatch.setattr("flexctl.view.inspection.inspect_model", fail)
+    monkeypatch.setattr("flexctl.view.commands.inspection.inspect_model", fail)
 
     assert "Traceback" not in flexctl("inspect", "single-link-hub").err
     assert "Traceback" in flexctl("inspect", "single-link-hub", "--debug").err
@@ -120,7 +120,8 @@ def test_a_bug_shows_its_traceback_only_when_asked(flexctl, monkeypatch):
 @pytest.mark.parametrize("debug", [False, True])
 def test_warnings_of_libraries_are_shown_only_to_debug(debug):
     code = (
-        "import sys, warnings, flexctl.view.inspection as room; from flexctl.view.cli import run\n"
+        "import sys, warnings, flexctl.view.commands.inspection as room\n"
+        "from flexctl.view.cli import run\n"
         "room.inspect_model = lambda *_: (warnings.warn('odd', RuntimeWarning), 1 / 0)\n"
         "run(sys.argv[1:])"
     )
@@ -150,7 +151,7 @@ def test_an_interrupt_is_status_130(flexctl, monkeypatch):
     def interrupt(*_words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flexctl.view.inspection.inspect_model", interrupt)
+    monkeypatch.setattr("flexctl.view.commands.inspection.inspect_model", interrupt)
 
     said = flexctl("inspect", "single-link-hub")
 
@@ -161,7 +162,7 @@ def test_an_interrupt_names_what_was_written_before(flexctl, monkeypatch, tmp_pa
     def interrupt(*_words):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("flexctl.view.style.save_figure", interrupt)
+    monkeypatch.setattr("flexctl.view.output.save_figure", interrupt)
     kept = tmp_path / "arm.json"
     said = flexctl("inspect", "single-link-hub", "--out", kept, "--plot", tmp_path / "arm.svg")
 
@@ -173,7 +174,8 @@ def test_an_interrupted_process_says_so_in_one_line_and_ends_with_130():
     # a child of a background job inherits that interrupts are ignored, which a terminal's does not
     code = (
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import sys, time, flexctl.view.inspection as room; from flexctl.view.cli import run\n"
+        "import sys, time, flexctl.view.commands.inspection as room\n"
+        "from flexctl.view.cli import run\n"
         "room.inspect_model = lambda *_: (print('running', flush=True), time.sleep(30))\n"
         "sys.exit(run(['inspect', 'single-link-hub']))"
     )

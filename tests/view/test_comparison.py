@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from flexctl.catalogue import load_model
+from flexctl.model.lookup import load_model
 from flexctl.view.cli import run
 from flexctl.view.metrics import metric_rows, ranked
 

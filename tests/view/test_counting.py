@@ -6,8 +6,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from flexctl.catalogue import Arm, BasisChoice, load_model
-from flexctl.plant import assemble_plant, count_operations
+from flexctl.model.arm import Arm
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.operations import count_operations
+from flexctl.plant.plant import assemble_plant
 
 KEYS = {
     "provenance",

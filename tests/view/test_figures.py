@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
-from flexctl.loop import compare
-from flexctl.plant import assemble_plant
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.plant.plant import assemble_plant
+from flexctl.verdict.comparison import compare
 from flexctl.view import figures
-from flexctl.view.drawing import is_planar, make_skeleton
-from flexctl.view.style import BASELINE, looks, new_figure, save_figure, styled
+from flexctl.view.figures.drawing import is_planar, make_skeleton
+from flexctl.view.figures.style import BASELINE, looks, new_figure, styled
+from flexctl.view.output import save_figure
 
 ARMS = ["single-link-hub", "planar-two-link", "theodore-ghosal-rrp"]
 

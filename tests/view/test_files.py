@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl import storage
 from flexctl.errors import InputError
-from flexctl.view.output import replacing, written
+from flexctl.model import storage
+from flexctl.model.storage import drafts
+from flexctl.view.figures.style import new_figure
+from flexctl.view.output import replacing, save_figure, written
 from flexctl.view.signals import write_netcdf
-from flexctl.view.style import new_figure, save_figure
 
 xarray = pytest.importorskip("xarray")
 resource = pytest.importorskip("resource")  # a limit of the size of files stands for a full disk
@@ -93,17 +94,17 @@ def test_what_is_written_reaches_the_disk_before_it_is_renamed(tmp_path, monkeyp
     storage.write_whole(tmp_path / "a.txt", "text")
 
     assert order == ["sync", "rename"]
-    assert not storage.drafts
+    assert not drafts
 
 
 def test_a_draft_is_known_while_it_is_written(tmp_path):
     """So that an end that unwinds nothing can remove it."""
     with replacing(tmp_path / "a.txt") as draft:
-        assert storage.drafts == {draft}
+        assert drafts == {draft}
         draft.write_text("text")
 
     assert (tmp_path / "a.txt").read_text() == "text"
-    assert not storage.drafts
+    assert not drafts
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

@@ -8,15 +8,20 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from flexctl.catalogue import BasisChoice, FlexibleJoint, load_design, load_model
-from flexctl.design import design_controller
-from flexctl.loop import close_around, compare, simulate
-from flexctl.plant import assemble_plant
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_around
+from flexctl.model.link import FlexibleJoint
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
+from flexctl.simulation.simulation import simulate
+from flexctl.verdict.comparison import compare
 from flexctl.view import figures
-from flexctl.view.drawing import make_skeleton
+from flexctl.view.figures.drawing import make_skeleton
+from flexctl.view.figures.style import looks, new_figure, styled
 from flexctl.view.report import render_report
 from flexctl.view.signals import coordinate_units, wind_up
-from flexctl.view.style import looks, new_figure, styled
+from flexctl.view.to_json import to_json
 
 ONE = BasisChoice(order=1)
 
@@ -207,7 +212,7 @@ def test_one_panel_shows_what_every_spring_is_wound_up_by(run, sprung):
 
 @pytest.mark.slow  # takes long
 def test_the_figure_of_a_run_and_its_film_are_drawn(simulated, tmp_path, monkeypatch):
-    monkeypatch.setattr("flexctl.view.animation.N_FRAMES", 2)
+    monkeypatch.setattr("flexctl.view.figures.animation.N_FRAMES", 2)
     simulated("--plot", tmp_path / "run.svg", "--animate", tmp_path / "run.gif")
 
     assert "wind-up" in (tmp_path / "run.svg").read_text()
@@ -218,6 +223,6 @@ def test_the_figure_of_a_run_and_its_film_are_drawn(simulated, tmp_path, monkeyp
 def test_the_report_of_a_comparison_shows_the_wind_up(sprung):
     arm, design = load_model(str(sprung["one-spring"])), load_design(str(sprung["slow-pd"]))
     found = compare(arm, [design], truth_basis=ONE, design_basis=ONE, baseline=False)
-    answer = {**found.to_json(), "truth": {**found.to_json()["truth"], "settings": []}}
+    answer = {**to_json(found), "truth": {**to_json(found)["truth"], "settings": []}}
 
     assert "Wind-up of the joints" in render_report(found, answer, arm, looks(["slow-pd"]), 1e-4)

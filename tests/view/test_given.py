@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from flexctl.design import Lemma
-from flexctl.loop.margin.given_record import GivenAt, GivenError
-from flexctl.loop.margin.interval import Interval, Loss
-from flexctl.view.given_words import given_words
+from flexctl.robustness.stiffness.assumed_record import GivenAt, GivenError
+from flexctl.robustness.stiffness.interval import Interval, Loss
+from flexctl.robustness.stiffness.lemma import Lemma
+from flexctl.view.words.assumed_stiffness import given_words
 
 ASKED = ("margin", "subudhi-morris-2r", "subudhi-morris-decoupling", "--no-structured")
 ASKED += ("--truth-modes", "2", "--path", "2")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flexctl.catalogue import load_model
+from flexctl.model.lookup import load_model
 
 KEYS = {
     "provenance",

@@ -11,7 +11,7 @@ import pytest
 BEGIN = """
 import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-import flexctl.view.inspection as room
+import flexctl.view.commands.inspection as room
 from flexctl.view import interrupts
 interrupts.PATIENCE = 0.2
 def work(*_):
@@ -77,8 +77,8 @@ def test_an_end_that_unwinds_nothing_removes_what_was_being_written(tmp_path):
     path = tmp_path / "run.csv"
     code = f"""
     from pathlib import Path
-    from flexctl.storage import replacing
-    with replacing(Path({str(path)!r})) as draft:
+    from flexctl.model.storage import replacing_file
+    with replacing_file(Path({str(path)!r})) as draft:
         draft.write_text("half")
         while True:
             try:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from flexctl.catalogue import BasisChoice
-from flexctl.design import Lemma
-from flexctl.loop.margin.bias_advice import BiasAdvice, OfferedBias
-from flexctl.loop.margin.bias_run import BiasRun
-from flexctl.loop.margin.guaranteed import guaranteed_errors
-from flexctl.loop.margin.interval import Interval, Loss
-from flexctl.loop.margin.path_growth import PathGrowth
-from flexctl.loop.margin.record import (
+from flexctl.model.record import BasisChoice
+from flexctl.robustness.lft.mu_bounds import Structured
+from flexctl.robustness.lft.worst_case import WorstCase
+from flexctl.robustness.stiffness.guaranteed import guaranteed_errors
+from flexctl.robustness.stiffness.interval import Interval, Loss
+from flexctl.robustness.stiffness.lemma import Lemma
+from flexctl.robustness.stiffness.path_growth import PathGrowth
+from flexctl.robustness.stiffness.record import (
     Locus,
     Margin,
     ModeRate,
@@ -25,15 +25,15 @@ from flexctl.loop.margin.record import (
     PoseMargin,
     StructuredAt,
 )
-from flexctl.loop.margin.remedies import margin_bias
-from flexctl.loop.margin.remedy_search import Remedies
-from flexctl.loop.uncertainty.structured import Structured
-from flexctl.loop.uncertainty.worst_case import WorstCase
-from flexctl.view.bias_words import advice_words
-from flexctl.view.figures import plot_margin
-from flexctl.view.margin_table import margin_table
-from flexctl.view.margin_words import verdict
+from flexctl.search.bias_advice import BiasAdvice, OfferedBias
+from flexctl.search.bias_run import BiasRun
+from flexctl.search.remedies import margin_bias
+from flexctl.search.remedy_search import Remedies
+from flexctl.view.commands.margin_table import margin_table
+from flexctl.view.figures.margin import plot_margin
 from flexctl.view.output import console
+from flexctl.view.words.bias import advice_words
+from flexctl.view.words.verdict import verdict
 
 ARM = "subudhi-morris-2r"
 QUICK = ("--truth-modes", "2", "--path", "3", "--no-structured")

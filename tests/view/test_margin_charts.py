@@ -7,11 +7,11 @@ import pytest
 from matplotlib.contour import QuadContourSet
 from matplotlib.text import Text
 
-from flexctl.loop.margin.gain_chart import DampingChart, GainChart
-from flexctl.loop.margin.requirement import Trial
+from flexctl.search.charts import DampingChart, GainChart
+from flexctl.search.requirement import Trial
 from flexctl.view.figures.margin_charts import plot_gain_chart
 from flexctl.view.figures.margin_damping import plot_damping_chart
-from flexctl.view.style import new_figure, styled
+from flexctl.view.figures.style import new_figure, styled
 
 FACTORS = np.geomspace(0.1, 10, 5)
 

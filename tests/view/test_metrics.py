@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from flexctl.catalogue import load_model
+from flexctl.model.lookup import load_model
 from flexctl.view.metrics import metric_rows, ranked, why_unranked
 
 SIZE = {"mm": 1e-3, "m": 1, "mrad": 1e-3, "mrad, mm": 1e-3, "s": 1, "ms": 1e-3, "%": 1e-2, "J": 1}

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from flexctl.catalogue import load_design
-from flexctl.design import design_controller
-from flexctl.loop import close_around, linearise_loop
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_around
+from flexctl.loop.linear import linearise_loop
+from flexctl.model.lookup import load_design
 from flexctl.view.papers import PAPERS, claims_of
 from flexctl.view.papers import subudhi_morris_control as control
 from flexctl.view.papers import subudhi_morris_links as links

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.design import split_mass
+from flexctl.robustness.stiffness.driven_mass import split_mass
 from flexctl.view.papers import claims_of
 from flexctl.view.papers import theodore_ghosal_branches as branches
 from flexctl.view.papers import theodore_ghosal_motion as motion

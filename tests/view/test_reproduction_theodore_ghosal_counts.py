@@ -4,8 +4,9 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.plant import assemble_plant, count_operations
+from flexctl.model.record import BasisChoice
+from flexctl.plant.operations import count_operations
+from flexctl.plant.plant import assemble_plant
 from flexctl.plant.recursion import Recursion
 from flexctl.view.papers import theodore_ghosal_counts as counts
 from flexctl.view.papers import theodore_ghosal_equations as equations

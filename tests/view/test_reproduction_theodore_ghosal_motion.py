@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from flexctl.catalogue import BasisChoice
-from flexctl.plant import assemble_plant
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
 from flexctl.view.papers import theodore_ghosal_branches as branches
 from flexctl.view.papers import theodore_ghosal_motion as motion
 from flexctl.view.papers.theodore_ghosal_arm import arm

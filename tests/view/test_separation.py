@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from matplotlib.text import Text
 
-from flexctl.catalogue import BasisChoice
-from flexctl.loop import Separation
-from flexctl.loop.separation.record import Bound, Spectra
-from flexctl.view.figures import plot_separation
+from flexctl.model.record import BasisChoice
+from flexctl.robustness.time_scales.record import Bound, Separation, Spectra
+from flexctl.view.commands.separation import _table
+from flexctl.view.figures.separation import plot_separation
 from flexctl.view.output import console
-from flexctl.view.separation import _table, verdict
+from flexctl.view.to_json import to_json
+from flexctl.view.words.verdict import verdict
 
 # tests are no package, so a module of another folder is read by its path
 NUMBERS = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))["sources"]
@@ -160,7 +161,7 @@ def test_the_worst_is_the_largest_factor_of_all_poses_and_orders():
     found = found_of(a, b, c)
     assert found.mu == pytest.approx(0.1**0.5)
     assert found.mu_star == pytest.approx((0.1 / 0.35) ** 0.5)
-    answer = found.to_json()
+    answer = to_json(found)
     assert answer["path"] == {"t": [0.5] * 3, "s_star": [0.11, 0.35, 0.27]}
     assert (answer["s_star"], answer["worst"]["modes"]) == (0.35, 2)
 

@@ -109,7 +109,7 @@ def test_a_csv_file_gives_back_all_signals(simulate, tmp_path):
 
 @pytest.mark.slow  # takes long
 def test_a_film_has_as_many_frames_as_it_should(flexctl, tmp_path, monkeypatch):
-    monkeypatch.setattr("flexctl.view.animation.N_FRAMES", 8)
+    monkeypatch.setattr("flexctl.view.figures.animation.N_FRAMES", 8)
     assert flexctl("simulate", *QUICK, "--animate", tmp_path / "run.gif").status == 0
     with Image.open(tmp_path / "run.gif") as film:
         assert film.n_frames == 8

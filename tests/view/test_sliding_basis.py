@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from flexctl.catalogue import BasisChoice, load_model
-from flexctl.plant import assemble_plant
-from flexctl.view.drawing import make_skeleton
-from flexctl.view.request import basis_words
+from flexctl.model.lookup import load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.plant import assemble_plant
+from flexctl.view.figures.drawing import make_skeleton
+from flexctl.view.words.numbers import basis_words
 
 RRP = "theodore-ghosal-rrp"
 EXACT = ("-m", "2", "--sliding", "exact")

@@ -73,7 +73,7 @@ def test_the_figure_is_drawn(flexctl, words, tmp_path):
 
 
 def test_the_film_is_drawn(flexctl, words, tmp_path, monkeypatch):
-    monkeypatch.setattr("flexctl.view.animation.N_FRAMES", 4)
+    monkeypatch.setattr("flexctl.view.figures.animation.N_FRAMES", 4)
     assert flexctl("simulate", *words, "--animate", tmp_path / "run.gif").status == 0
     with Image.open(tmp_path / "run.gif") as film:
         assert film.n_frames == 4

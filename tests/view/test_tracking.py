@@ -9,11 +9,15 @@ import pytest
 import xarray as xr
 from matplotlib.text import Text
 
-from flexctl.catalogue import BasisChoice, apply_settings, load_design, load_model
-from flexctl.design import design_controller
-from flexctl.loop import close_loop, linearise_loop
-from flexctl.loop.tracking import at_rest, track
-from flexctl.view.figures import plot_tracking
+from flexctl.control.controller import design_controller
+from flexctl.loci.loci import track
+from flexctl.loci.sources import at_rest
+from flexctl.loop.closed_loop import close_loop
+from flexctl.loop.linear import linearise_loop
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.settings import apply_settings
+from flexctl.view.figures.loci import plot_tracking
 
 LOOP = ("planar-two-link", "two-link-decoupling", "--truth-modes", "1", "--points", "5")
 MOVING = ("track", *LOOP)

@@ -11,6 +11,8 @@ from flexctl.view.figures.curves import (
     plot_wind_up,
 )
 from flexctl.view.figures.eigenvalues import plot_orders, plot_path, plot_poles
+from flexctl.view.figures.loci import plot_tracking
+from flexctl.view.figures.loci_beside import plot_beside
 from flexctl.view.figures.margin import plot_margin
 from flexctl.view.figures.margin_charts import plot_chart
 from flexctl.view.figures.pages import (
@@ -22,8 +24,6 @@ from flexctl.view.figures.pages import (
     plot_simulation,
 )
 from flexctl.view.figures.separation import plot_separation
-from flexctl.view.figures.tracking import plot_tracking
-from flexctl.view.figures.tracking_beside import plot_beside
 
 __all__ = [
     "Curve",

@@ -10,11 +10,11 @@ import numpy as np
 from mpl_toolkits.mplot3d import proj3d
 from numpy.typing import NDArray
 
-from flexctl.catalogue import TWIST
-from flexctl.loop import Trajectory
+from flexctl.model import TWIST
 from flexctl.plant import Plant
-from flexctl.view.drawing import Skeleton, is_planar, make_skeleton
-from flexctl.view.style import MUTED, PALETTE, Canvas
+from flexctl.simulation import Trajectory
+from flexctl.view.figures.drawing import Skeleton, is_planar, make_skeleton
+from flexctl.view.figures.style import MUTED, PALETTE, Canvas
 
 Array = NDArray[np.float64]
 

@@ -9,10 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from flexctl.loop import Evaluation
-from flexctl.loop.margins import NO_LIMIT_DB
-from flexctl.view.inspection_table import arm_frequencies
-from flexctl.view.style import PALETTE, Canvas, Look, few_ticks
+from flexctl.verdict import NO_LIMIT_DB, Evaluation
+from flexctl.view.figures.style import PALETTE, Canvas, Look, few_ticks
+from flexctl.view.words.numbers import arm_frequencies
 
 Array = NDArray[np.float64]
 

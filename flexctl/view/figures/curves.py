@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from flexctl.catalogue import TWIST, Arm
-from flexctl.loop import Trajectory
+from flexctl.model import TWIST, Arm
+from flexctl.simulation import Trajectory
+from flexctl.view.figures.style import BAD, GOOD, MUTED, Canvas, Look, plain_log
 from flexctl.view.signals import arrival_error, joint_units, motion_end, torque_units, wind_up
-from flexctl.view.style import BAD, GOOD, MUTED, Canvas, Look, plain_log
 
 Array = NDArray[np.float64]
 

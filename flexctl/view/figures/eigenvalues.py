@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from flexctl.loop import Evaluation
-from flexctl.view.style import BAD, Canvas, Look, plain_numbers
+from flexctl.verdict import Evaluation
+from flexctl.view.figures.style import BAD, Canvas, Look, plain_numbers
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -82,7 +82,7 @@ def plot_orders(
 
 
 def _kind(evaluations: Sequence[Evaluation]) -> str:
-    return str(next((e.truth.get("kind") for e in evaluations if e.truth), "order"))
+    return next(e.truth.kind for e in evaluations)
 
 
 def _poles(axes: Axes, evaluation: Evaluation, look: Look, size: float) -> None:

@@ -9,15 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from flexctl.loop.margin.record import Margin, PoseMargin
-from flexctl.loop.verdict_json import basis_json
+from flexctl.robustness import Margin, PoseMargin
 from flexctl.view.figures.margin_bars import plot_errors, plot_order_bars, plot_rates
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.margin_loci import plot_loci
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
-from flexctl.view.margin_words import ALMOST_ALL, borne_above, lemma_words, no_stiffness, percent
-from flexctl.view.request import basis_words
-from flexctl.view.style import BAD, GOOD, PALETTE, new_figure, styled
+from flexctl.view.figures.style import BAD, GOOD, PALETTE, new_figure, styled
+from flexctl.view.words.limits import ALMOST_ALL, borne_above, percent
+from flexctl.view.words.numbers import basis_words
+from flexctl.view.words.stiffness_margin import lemma_words, no_stiffness
 
 _LEMMA, _ALL = PALETTE[0], 100.0
 _HEIGHT = 7.8  # inches
@@ -118,7 +118,7 @@ def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
 
 
 def _lemma(axes: Axes, found: Margin, top: float) -> None:
-    order = f"lemma ({basis_words(basis_json(found.basis))})"
+    order = f"lemma ({basis_words(found.basis.described())})"
     applies = not no_stiffness(found)
     stars = 100 * np.array([pose.alpha_star if applies else np.inf for pose in found.path])
     finite = stars < top

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from flexctl.loop.margin.record import Margin, ModeRate, OrderMargin, StructuredAt
-from flexctl.loop.uncertainty.worst_case import WorstCase
-from flexctl.loop.verdict_json import basis_json
+from flexctl.robustness import Margin, ModeRate, OrderMargin, StructuredAt, WorstCase
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.percent_axis import PAPER
-from flexctl.view.margin_rates import MOST, growth, lost_at
-from flexctl.view.margin_words import borne_above, figure, lost_words, percent, range_words
-from flexctl.view.request import basis_words
-from flexctl.view.style import BAD, GOOD, PALETTE, few_ticks, plain_log
+from flexctl.view.figures.style import BAD, GOOD, PALETTE, few_ticks, plain_log
+from flexctl.view.words.limits import borne_above, figure, percent
+from flexctl.view.words.mode_rates import MOST, growth, lost_at
+from flexctl.view.words.numbers import basis_words
+from flexctl.view.words.stiffness_margin import lost_words, range_words
 
 _N_BARS = 8
 _FEW = 3  # bars; of fewer none is made thicker
@@ -155,7 +154,7 @@ def plot_order_bars(axes: Axes, found: Margin, where: str) -> None:
     finite = np.isfinite(stars)
     seen, name = np.where(finite, stars, np.nan), "lemma" if finite.any() else "lemma: no limit"
     axes.plot(range(len(bars)), seen, "_", color=PALETTE[0], markersize=40, mew=2, label=name)
-    names = [basis_words(basis_json(o.basis)) for o in found.orders]
+    names = [basis_words(o.basis.described()) for o in found.orders]
     axes.set_xticks(range(len(bars)), names)
     axes.set_ylim(low, high)
     few_ticks(axes.yaxis)

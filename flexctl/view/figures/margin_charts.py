@@ -12,11 +12,11 @@ from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 
 from flexctl.checks import Array
-from flexctl.loop.margin.gain_chart import DampingChart, GainChart
+from flexctl.search import DampingChart, GainChart
 from flexctl.view.figures.margin_damping import plot_damping_chart
 from flexctl.view.figures.percent_axis import PAPER
-from flexctl.view.margin_words import borne_above
-from flexctl.view.style import BAD, GOOD, Canvas, few_ticks, new_figure, styled
+from flexctl.view.figures.style import BAD, GOOD, Canvas, few_ticks, new_figure, styled
+from flexctl.view.words.limits import borne_above
 
 _DECADES = 10.0 ** np.arange(-4, 5)  # per cent
 _STEPS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))  # of levels, the finest first

@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from flexctl.checks import Array
-from flexctl.loop.margin.gain_chart import DampingChart
+from flexctl.search import DampingChart
 from flexctl.view.figures.margin_legend import legend_above
-from flexctl.view.margin_words import borne_above, percent
-from flexctl.view.style import BAD, MUTED, PALETTE, Canvas, few_ticks
+from flexctl.view.figures.style import BAD, MUTED, PALETTE, Canvas, few_ticks
+from flexctl.view.words.limits import borne_above, percent
 
 _KNOWN = "damping known to the controller"
 _UNKNOWN = "damping unknown to it"

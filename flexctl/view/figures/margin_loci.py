@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loop.margin.loci import follow
-from flexctl.loop.margin.record import Margin
+from flexctl.robustness import Margin, follow
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
-from flexctl.view.margin_words import ALMOST_ALL, figure, lemma_words, no_stiffness, percent
-from flexctl.view.style import BAD, GOOD, MUTED, PALETTE, few_ticks, plain_log
+from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, few_ticks, plain_log
+from flexctl.view.words.limits import ALMOST_ALL, figure, percent
+from flexctl.view.words.stiffness_margin import lemma_words, no_stiffness
 
 _N_CRITICAL = 4
 _BEYOND = 1.3  # of the interval's ends

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from flexctl.catalogue import Arm
-from flexctl.loop import ClosedLoop, Comparison, Evaluation, Trajectory
-from flexctl.loop.comparison import BASELINE
+from flexctl.loop import ClosedLoop
+from flexctl.model import Arm
+from flexctl.simulation import Trajectory
+from flexctl.verdict import BASELINE, Comparison, Evaluation
 from flexctl.view.figures.arm import plot_modes, plot_stills
 from flexctl.view.figures.bars import plot_frequencies, plot_margins
 from flexctl.view.figures.curves import (
@@ -24,11 +25,11 @@ from flexctl.view.figures.curves import (
     plot_wind_up,
 )
 from flexctl.view.figures.eigenvalues import plot_path, plot_poles
+from flexctl.view.figures.style import Canvas, Look, looks, new_figure, split, styled
 from flexctl.view.signals import motion_end, wind_up
-from flexctl.view.style import Canvas, Look, looks, new_figure, split, styled
 
 if TYPE_CHECKING:
-    from flexctl.view.inspection import Inspection
+    from flexctl.plant import Inspection
 
 N_MODES = 3  # drawn by `flexctl inspect`
 _ROW = 1.75  # inches that a row of panels needs

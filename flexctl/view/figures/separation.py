@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from flexctl.loop import Separation
-from flexctl.loop.separation.record import Bound, Spectra
-from flexctl.view.style import (
+from flexctl.robustness import Bound, Separation, Spectra
+from flexctl.view.figures.style import (
     BAD,
     GOOD,
     PALETTE,

@@ -6,11 +6,12 @@ from functools import cache
 
 import numpy as np
 
-from flexctl.catalogue import Arm, BasisChoice, apply_settings, load_design, load_model
 from flexctl.checks import Array
-from flexctl.design import design_controller
-from flexctl.loop import Trajectory, close_around, simulate
-from flexctl.plant import LinearPlant, Plant, assemble_plant
+from flexctl.control import design_controller
+from flexctl.loop import close_around
+from flexctl.model import Arm, BasisChoice, apply_settings, load_design, load_model
+from flexctl.plant import LinearPlant, Plant, assemble_plant, linearise
+from flexctl.simulation import Trajectory, simulate
 
 FLEXIBLE, RIGID = "subudhi-morris-2r", "subudhi-morris-2r-rigid-joints"
 TWO_MODES = BasisChoice(order=2)  # per link, as the paper
@@ -34,7 +35,7 @@ def plant(*settings: str, rigid_joints: bool = False) -> Plant:
 @cache
 def linear(*settings: str, rigid_joints: bool = False, elbow: float = 0.0) -> LinearPlant:
     """Linearise it at rest with theta_2 = `elbow` [rad]."""
-    return plant(*settings, rigid_joints=rigid_joints).linearise({"joint2": elbow})
+    return linearise(plant(*settings, rigid_joints=rigid_joints), {"joint2": elbow})
 
 
 def free_frequencies(model: LinearPlant) -> Array:

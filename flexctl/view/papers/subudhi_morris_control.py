@@ -10,14 +10,13 @@ from typing import Literal
 import numpy as np
 import scipy.linalg
 
-from flexctl.catalogue import load_design
 from flexctl.checks import Array
-from flexctl.design import design_controller
-from flexctl.design.fast_loop import make_fast_loop
-from flexctl.design.reference import make_reference
-from flexctl.design.singular_perturbation import TwoTimeScales
+from flexctl.control import TwoTimeScales, design_controller, make_fast_loop, make_reference
 from flexctl.errors import FlexctlError
-from flexctl.loop import Evaluation, Trajectory, close_around, evaluate
+from flexctl.loop import close_around
+from flexctl.model import load_design
+from flexctl.simulation import Trajectory
+from flexctl.verdict import Evaluation, evaluate
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.subudhi_morris_arm import (
     FLEXIBLE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexctl.catalogue import BasisChoice, load_model
 from flexctl.checks import Array
-from flexctl.plant import assemble_plant
+from flexctl.model import BasisChoice, load_model
+from flexctl.plant import assemble_plant, linearise
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.subudhi_morris_arm import (
     FLEXIBLE,
@@ -119,7 +119,7 @@ def _shaped_at(elbow: float) -> str:
 def _fine_frequencies(elbow: float) -> Array:
     fine = BasisChoice(kind="elements", order=8)
     found = assemble_plant(arm(), fine, interpreted=True)
-    return free_frequencies(found.linearise({"joint2": elbow}))
+    return free_frequencies(linearise(found, {"joint2": elbow}))
 
 
 def runge_kutta() -> Claim:

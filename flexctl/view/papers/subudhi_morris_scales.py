@@ -8,10 +8,9 @@ import numpy as np
 import scipy.linalg
 from scipy.integrate import solve_ivp
 
-from flexctl.catalogue import BasisChoice, load_design
 from flexctl.checks import Array
-from flexctl.design.reference import make_reference
-from flexctl.design.singular_perturbation import TwoTimeScales, separate_time_scales
+from flexctl.control import TwoTimeScales, make_reference, separate_time_scales
+from flexctl.model import BasisChoice, load_design
 from flexctl.plant import assemble_plant
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.subudhi_morris_arm import arm, free_frequencies, linear, plant

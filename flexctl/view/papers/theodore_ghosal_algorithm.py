@@ -8,12 +8,19 @@ from dataclasses import dataclass, replace
 import casadi as ca
 import numpy as np
 
-from flexctl.body import Body, Local, elementary_rotation, joint_turn
-from flexctl.body.fields import Field, product_integral
-from flexctl.body.line import Line, lay_line
-from flexctl.body.motion import root_frame
-from flexctl.body.rotation import skew
-from flexctl.body.segment import Segment
+from flexctl.body import (
+    Body,
+    Field,
+    Line,
+    Local,
+    Segment,
+    elementary_rotation,
+    joint_turn,
+    lay_line,
+    product_integral,
+    root_frame,
+    skew,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

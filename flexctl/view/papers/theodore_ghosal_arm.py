@@ -8,21 +8,20 @@ import numpy as np
 import scipy.linalg
 
 from flexctl.beam import Beam
-from flexctl.catalogue import (
+from flexctl.checks import Array
+from flexctl.control import make_reference
+from flexctl.model import (
     Arm,
     BasisChoice,
     Design,
+    Gains,
     apply_settings,
     load_design,
     load_model,
     with_options,
 )
-from flexctl.catalogue.design import Gains
-from flexctl.checks import Array
-from flexctl.design.reference import make_reference
-from flexctl.loop.margin.record import Margin
-from flexctl.loop.margin.study import find_margin
-from flexctl.plant import LinearPlant, Plant, assemble_plant
+from flexctl.plant import LinearPlant, Plant, assemble_plant, linearise
+from flexctl.robustness import Margin, find_margin
 
 TWO_MODES = BasisChoice(order=2)  # per line, as the paper
 N_POSES = 11
@@ -83,7 +82,7 @@ def held_squares(own: Plant) -> Array:
 def linear(damping: float = 0.0) -> LinearPlant:
     """Linearise the arm at the end of the motion."""
     found = plant(damping=damping)
-    return found.linearise(found.straight(poses()[:, -1]))
+    return linearise(found, found.straight(poses()[:, -1]))
 
 
 def design(gains: tuple[float, float] | None, effort: float | None = None) -> Design:

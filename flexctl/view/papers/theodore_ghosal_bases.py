@@ -12,9 +12,9 @@ import scipy.sparse.csgraph
 from scipy.optimize import brentq
 
 from flexctl.beam import AssumedModes, Basis, FreeModes, PinnedModes, Shapes, unit_matrices
-from flexctl.catalogue import BasisChoice, apply_settings
 from flexctl.checks import Array
-from flexctl.plant import assemble_plant
+from flexctl.model import BasisChoice, apply_settings
+from flexctl.plant import assemble_plant, linearise
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_arm import arm, poses
 
@@ -168,7 +168,7 @@ def swings(twisting: bool, length: float) -> tuple[float, float]:
     GJ, polar = tube()
     twisted = apply_settings(arm(), [f"link2.torsion={{GJ={GJ!r}, polar_inertia={polar!r}}}"])
     plant = assemble_plant(twisted, BasisChoice(order=3), interpreted=True)
-    found = plant.linearise(plant.straight(np.array([0.0, 0.0, length])))
+    found = linearise(plant, plant.straight(np.array([0.0, 0.0, length])))
     size = np.sqrt(np.diag(found.M))
     coupled = np.abs(found.M / np.outer(size, size)) > _COUPLED
     groups = scipy.sparse.csgraph.connected_components(coupled)[1]

@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loop.tracking import Source, Tracked, match_fields, on_run, track
-from flexctl.loop.tracking.twins import LIKE, swinging
+from flexctl.loci import LIKE, Source, Tracked, match_fields, on_run, swinging, track
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_arm import N_POSES, held_squares, plant
 from flexctl.view.papers.theodore_ghosal_meshes import excess

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexctl.catalogue import load_model
-from flexctl.plant import assemble_plant
+from flexctl.model import load_model
+from flexctl.plant import assemble_plant, linearise
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_arm import arm, choice
 
@@ -19,7 +19,7 @@ def _error(model: str, kind: str, order: int) -> float:
         own = assemble_plant(
             arm() if model == "rrp" else load_model(model), basis, interpreted=True
         )
-        found.append(own.linearise().frequencies()[own.m : own.m + 2])
+        found.append(linearise(own).frequencies()[own.m : own.m + 2])
     return float(np.abs(found[0] / found[1] - 1).max())
 
 

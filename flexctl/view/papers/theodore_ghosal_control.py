@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexctl.catalogue import load_design
-from flexctl.design import design_controller
-from flexctl.design.driven_mass import split_mass
+from flexctl.control import design_controller
+from flexctl.model import load_design
+from flexctl.robustness import split_mass
 from flexctl.view.papers.claim import Claim, judge, misprint
 from flexctl.view.papers.theodore_ghosal_arm import (
     STIFF,

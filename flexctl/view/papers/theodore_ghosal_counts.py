@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from itertools import product
 
-from flexctl.catalogue import BasisChoice
+from flexctl.model import BasisChoice
 from flexctl.plant import assemble_plant, count_operations
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_writings import (

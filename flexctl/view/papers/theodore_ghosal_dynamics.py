@@ -7,8 +7,8 @@ from functools import cache
 import casadi as ca
 import numpy as np
 
-from flexctl.catalogue import BasisChoice, apply_settings
 from flexctl.checks import Array
+from flexctl.model import BasisChoice, apply_settings
 from flexctl.plant import assemble_plant
 from flexctl.view.papers.claim import Claim, judge, misprint
 from flexctl.view.papers.theodore_ghosal_arm import TWO_MODES, arm, plant, poses

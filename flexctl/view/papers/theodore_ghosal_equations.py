@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from flexctl.catalogue import BasisChoice, load_model
-from flexctl.design import design_controller
+from flexctl.control import design_controller
+from flexctl.model import BasisChoice, load_model
 from flexctl.plant import assemble_plant, count_operations, tip_load
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_arm import STIFF, choice, design, held_squares

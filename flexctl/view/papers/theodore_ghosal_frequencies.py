@@ -13,13 +13,13 @@ from flexctl.beam import (
     TipLoad,
     clamped_mass_roots,
     count_roots_below,
+    find_moving_modes,
     frequency_equation,
-    moving_modes,
     root_rate,
     roots_along,
 )
-from flexctl.catalogue import load_model
 from flexctl.checks import Array
+from flexctl.model import load_model
 from flexctl.plant import carry_roots
 from flexctl.view.papers.claim import Claim, judge
 
@@ -69,7 +69,7 @@ def printed_rates(beta: float, load: TipLoad) -> Array:
 def equations_9_11() -> Claim:
     """Compare the printed modes with those of an independent eigenvalue count and energy."""
     load = LoadPath.through(LOAD)
-    modes, xi = moving_modes(4, load), np.linspace(0, 1, 41)
+    modes, xi = find_moving_modes(4, load), np.linspace(0, 1, 41)
     off = []
     for i, exact in enumerate(modes.evaluate(xi)[0]):
         printed = printed_mode(modes.beta[0, i], xi, LOAD)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from flexctl.beam import HermiteElements
-from flexctl.catalogue import apply_settings
 from flexctl.checks import Array
+from flexctl.model import apply_settings
 from flexctl.plant import Plant, assemble_plant
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_arm import TWO_MODES, arm, plant, poses

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.design import lemma_along, stiffness_growth
 from flexctl.plant import LinearPlant
+from flexctl.robustness import lemma_along, stiffness_growth
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_arm import GENTLE, STIFF, linear, margin, plant, poses
 from flexctl.view.papers.theodore_ghosal_stiffness import BASES, rebuilt_loop

@@ -13,15 +13,14 @@ from flexctl.beam import (
     MovingModes,
     RootShapes,
     TipLoad,
+    find_moving_modes,
+    fit_root_shapes,
     fit_sliding_shapes,
-    moving_modes,
-    root_shapes,
     roots_along,
 )
-from flexctl.catalogue import Arm, BasisChoice, load_model
 from flexctl.checks import Array
-from flexctl.plant import assemble_plant, count_operations
-from flexctl.plant.assembly import inertia_beyond, load_beyond
+from flexctl.model import Arm, BasisChoice, load_model
+from flexctl.plant import assemble_plant, count_operations, inertia_beyond, load_beyond
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_frequencies import END, EQUAL, LINE, RRP, sliding_roots
 
@@ -32,7 +31,7 @@ LENGTHS = np.linspace(0.1, 1.3, 13)
 
 @cache
 def _by_roots() -> RootShapes:
-    return root_shapes(2, LINE, *RANGE)
+    return fit_root_shapes(2, LINE, *RANGE)
 
 
 @cache
@@ -124,7 +123,7 @@ def overestimates(fixed: MovingModes, load: Array) -> Array:
 
 def _modes(n: int, load: Array) -> MovingModes:
     M, J, D = load
-    return moving_modes(n, LoadPath.through(TipLoad(mass=M, inertia=J, offset=D)))
+    return find_moving_modes(n, LoadPath.through(TipLoad(mass=M, inertia=J, offset=D)))
 
 
 def _loads(arm: Arm, theta_2: float, theta_3: float) -> Array:

@@ -17,8 +17,9 @@ from flexctl.beam import (
     unit_matrices,
 )
 from flexctl.checks import Array
-from flexctl.design import design_controller
+from flexctl.control import design_controller
 from flexctl.loop import close_around, linearise_loop
+from flexctl.plant import linearise
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_arm import (
     STIFF,
@@ -129,7 +130,7 @@ def _swaying(kind: str, order: int) -> tuple[Array, Array]:
     """
     own = plant(kind, order)
     q, m = own.straight(poses()[:, -1]), own.m
-    M, K = own.mass_matrix(q), own.linearise(q).K[m:, m:]
+    M, K = own.mass_matrix(q), linearise(own, q).K[m:, m:]
     w = np.sqrt(scipy.linalg.eigh(K, M[m:, m:], eigvals_only=True))[:4]
     return w, own.tip_jacobian(q)[:, m:] @ np.linalg.solve(K, M[m:, :m])
 
@@ -179,7 +180,7 @@ def diagonal() -> Claim:
         for pose in (poses()[:, 0], poses()[:, -1])
     ]
     elastic = _largest_off_diagonal(own.mass_matrix(q)[m:, m:])
-    stiff = _largest_off_diagonal(own.linearise(q).K[m:, m:])
+    stiff = _largest_off_diagonal(linearise(own, q).K[m:, m:])
     return Claim(
         id="section 4.1, diagonal matrices",
         paper="the orthogonality of the modes results in a diagonal matrix structure",

@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 
-from flexctl.catalogue import load_design
 from flexctl.checks import Array
-from flexctl.design import design_controller
-from flexctl.design.reference import make_reference
-from flexctl.loop import ClosedLoop, Trajectory, close_around, simulate
+from flexctl.control import design_controller, make_reference
+from flexctl.loop import ClosedLoop, close_around
+from flexctl.model import load_design
+from flexctl.simulation import Trajectory, simulate
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_arm import arm, choice
 

@@ -7,11 +7,12 @@ from functools import cache
 import numpy as np
 
 from flexctl.beam import HermiteElements, assemble_matrices
-from flexctl.catalogue import BasisChoice
 from flexctl.checks import Array
-from flexctl.design import DrivenMass, design_controller, split_mass
+from flexctl.control import design_controller
 from flexctl.loop import close_around, linearise_loop
+from flexctl.model import BasisChoice
 from flexctl.plant import Plant, StiffnessError, assemble_plant
+from flexctl.robustness import DrivenMass, split_mass
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_arm import (
     STIFF,

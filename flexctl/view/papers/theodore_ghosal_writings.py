@@ -12,14 +12,19 @@ from numpy.typing import NDArray
 
 from flexctl.beam import CraigBampton, Shapes
 from flexctl.body import Body
-from flexctl.catalogue import Arm, BasisChoice, load_model
 from flexctl.checks import Array
-from flexctl.plant import count_operations, count_written_out
-from flexctl.plant.assembly import assemble_bodies
-from flexctl.plant.energies import chain_energies
-from flexctl.plant.expansion import Expansion, multiply_out
-from flexctl.plant.operations import Operations, lower_triangle
-from flexctl.plant.recursion import Recursion
+from flexctl.model import Arm, BasisChoice, load_model
+from flexctl.plant import (
+    Expansion,
+    Operations,
+    Recursion,
+    assemble_bodies,
+    chain_energies,
+    count_operations,
+    count_written_out,
+    lower_triangle,
+    multiply_out,
+)
 from flexctl.view.papers.theodore_ghosal_algorithm import (
     SmallChain,
     element_matrices,

@@ -1,0 +1,64 @@
+"""Assumed modes of a line whose root turns or moves freely, seen from the tangent at the root."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from flexctl.beam.line import TipLoad
+from flexctl.beam.ritz import ritz_modes
+from flexctl.beam.section_profile import PLAIN, Course
+from flexctl.beam.shapes import Shapes, check_order
+
+
+@dataclass(frozen=True)
+class _LooseModes:
+    """Modes of a line whose root has so many rigid motions."""
+
+    order: int
+    motions: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        """Check the number of modes."""
+        check_order(self.order)
+
+    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+        """Return the shapes for this course (uniform) and this load at the tip (none)."""
+        return ritz_modes(self.order, tip or TipLoad(), course or PLAIN, self.motions)
+
+
+@dataclass(frozen=True)
+class PinnedModes(_LooseModes):
+    """The lowest bending modes of a line that turns freely at its root, tan b = tanh b if uniform.
+
+    With the joint variable they span what pinned modes and the angle of a rigid link span, but
+    the joint variable stays the angle of the hub.  They fit a hub that is light beside the line.
+
+    Parameters
+    ----------
+    order
+        Number of modes, 1 .. 200.
+
+    Raises
+    ------
+    InputError
+        If the number is out of range.  Source: [HastingsBook86], [BellezzaLanariUlivi90].
+    """
+
+    motions: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class FreeModes(_LooseModes):
+    """The lowest bending modes of a line free at both ends, 1 = cosh b cos b if uniform.
+
+    Parameters
+    ----------
+    order
+        Number of modes, 1 .. 200.
+
+    Raises
+    ------
+    InputError
+        If the number is out of range.  Source: [BaruhTadikonda89].
+    """
+
+    motions: ClassVar[int] = 2

@@ -1,0 +1,28 @@
+"""What the law does: from plant and weights to a controller, one method a file."""
+
+from flexctl.control.controller import Controller, design_controller, design_on, torque_limits
+from flexctl.control.fast_loop import make_fast_loop
+from flexctl.control.gains import gains_used
+from flexctl.control.instruments import gauge_matrix, gauge_positions
+from flexctl.control.observer import limit_torque
+from flexctl.control.reference import ReferenceMotion, make_reference
+from flexctl.control.second_loop import passive_rows
+from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales, slow_fast_map
+
+__all__ = [
+    "Controller",
+    "ReferenceMotion",
+    "TwoTimeScales",
+    "design_controller",
+    "design_on",
+    "gains_used",
+    "gauge_matrix",
+    "gauge_positions",
+    "limit_torque",
+    "make_fast_loop",
+    "make_reference",
+    "passive_rows",
+    "separate_time_scales",
+    "slow_fast_map",
+    "torque_limits",
+]

@@ -1,0 +1,130 @@
+"""Composite control: computed torque for the slow motion, feedback for what rings around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+
+from flexctl.beam import chebyshev_sum
+from flexctl.control.fast_loop import FastFeedback, make_fast_loop
+from flexctl.control.laws import LawParts, Signals, constant, law_signals, per_joint, rigid_forces
+from flexctl.control.reference import ReferenceMotion
+from flexctl.control.singular_perturbation import separate_time_scales, slow_fast_map
+from flexctl.model import Design, FastLoop, SlowAngle
+from flexctl.plant import Plant
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SlowMotion:
+    """Measured slow coordinates y, y' and u = a_d - Gv e' - Gp e, their demand of y''; (m, 1)."""
+
+    y: ca.SX
+    rate: ca.SX
+    demand: ca.SX
+
+
+def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
+    """Make the law tau = tau_s + tau_f of two time scales.
+
+    Slow, computed torque of the arm as if it were rigid, Coriolis and gravity included:
+
+        tau_s = S' f(S y, S y', S u),  u = a_d - Gv e' - Gp e,
+
+    y being the link angles or what the torques act on. Fast, about the deflection that the slow
+    motion itself causes, both at the measured slow state:
+
+        tau_f = -Kp (z - z_qs) - Kv z',  z_qs = K_z^-1 (B_z tau_s - T_z' f(S y, S y', S u)).
+
+    Source: [SM02], (68)-(70), with f1 in (69) and z_qs in (70).
+
+    Raises
+    ------
+    InputError
+        When nothing in the arm is flexible, or given gains do not fit the plant.
+    DesignError
+        When the fast loop does not exist: see `make_fast_loop`.
+    """
+    separate_time_scales(plant.nominal, reference.final, design.slow_angle)  # refuses a rigid arm
+    signals, loop = law_signals(plant, integral=False), design.fast_loop
+    slow = _slow_motion(plant, signals, design)
+    forces = rigid_forces(plant, slow.y, slow.rate, slow.demand)
+    T = constant(slow_fast_map(plant, design.slow_angle))
+    tau = T[:, : plant.m].T @ forces
+    fast = make_fast_loop(plant.nominal, design, loop, reference) if loop else None
+    if loop and fast:
+        z_qs = _quasi_steady(plant, T, slow.y, tau, forces) if loop.quasi_steady else 0
+        gains = chebyshev_sum([ca.DM(g) for g in fast.gains], 2 * _share(signals, reference) - 1)
+        W = constant(fast.scales.W)
+        tau -= gains @ ca.vertcat(W @ signals.q - z_qs, W @ signals.v)
+    return LawParts(
+        law=signals.law(tau),
+        n_state=0,
+        fast=fast,
+        assumptions=tuple(_assumptions(plant, design, fast)),
+    )
+
+
+def _slow_motion(plant: Plant, signals: Signals, design: Design) -> _SlowMotion:
+    m, gains = plant.m, design.joint_gains
+    Gp, Gv = (ca.DM(per_joint(g, m)) for g in (gains.Gp, gains.Gv))
+    if design.slow_angle == "link":
+        y, rate, wanted = signals.q[:m], signals.v[:m], (signals.q_d, signals.v_d, signals.a_d)
+    else:
+        rows, wanted = list(signals.drives), signals.driven
+        y, rate = signals.q[rows], signals.v[rows]
+    demand = wanted[2] - Gv * (rate - wanted[1]) - Gp * (y - wanted[0])
+    return _SlowMotion(y=y, rate=rate, demand=demand)
+
+
+def _quasi_steady(plant: Plant, T: ca.SX, y: ca.SX, tau: ca.SX, forces: ca.SX) -> ca.SX:
+    """z_qs (n_z, 1): the deflection at which springs and links carry the slow motion."""
+    m, e = plant.m, plant.equations
+    T_z = T[:, m:]
+    load = T_z.T @ (constant(plant.B) @ tau - forces)
+    K = ca.substitute(ca.jacobian(e.k, e.q), e.q, ca.densify(T[:, :m] @ y))
+    K_z = ca.sparsify(ca.simplify(T_z.T @ K @ T_z))
+    if not ca.symvar(K_z):
+        return ca.DM(np.linalg.inv(np.array(ca.evalf(K_z)))) @ load
+    D, LT, order = ca.ldl(K_z)
+    return ca.ldl_solve(load, D, LT, order)
+
+
+def _share(signals: Signals, reference: ReferenceMotion) -> ca.SX:
+    """Share p in [0, 1] of the way from start to end, of the desired joint variables."""
+    way = reference.final - reference.start
+    along = way / max(float(way @ way), np.finfo(float).tiny)
+    share = ca.DM(along).T @ (signals.q_d - ca.DM(reference.start))
+    return ca.fmin(ca.fmax(share, 0), 1)
+
+
+_ANGLES: dict[SlowAngle, str] = {
+    "link": "the slow law measures the link angles, which are not collocated with the torques",
+    "rotor": "the slow law measures the rotor angles, collocated with the torques; links follow",
+}
+
+
+def _assumptions(plant: Plant, design: Design, fast: FastFeedback | None) -> list[str]:
+    known = "the controller knows mass, gravity and stiffness of its design plant"
+    angle = _ANGLES[design.slow_angle] if plant.rotors else "the slow law measures the joints"
+    if design.fast_loop is None or fast is None:
+        return [known, angle, "slow control alone: no feedback damps the vibrations"]
+    return [known, angle, *_of_fast_loop(design.fast_loop, fast)]
+
+
+def _of_fast_loop(loop: FastLoop, fast: FastFeedback) -> list[str]:
+    found = []
+    if not loop.quasi_steady:
+        found.append("the fast loop also opposes the deflection that the slow motion causes")
+    if loop.schedule:
+        found.append(
+            f"fast gains are interpolated between {loop.schedule} poses along the path, within "
+            f"{fast.interpolation_error:.1e} of the designed ones"
+        )
+    worst = fast.poles[fast.poles.real.argmax()]
+    if worst.real >= 0:
+        found.append(
+            f"the fast subsystem is not stable under these gains (pole at {worst:.4g} rad/s)"
+        )
+    return found

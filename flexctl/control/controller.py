@@ -1,0 +1,263 @@
+"""Controllers: a law from reference and measurement to torques, as a CasADi function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import casadi as ca
+import numpy as np
+
+from flexctl import checks
+from flexctl.checks import Array
+from flexctl.control.composite import composite_law
+from flexctl.control.decoupling import decoupling_law
+from flexctl.control.fast_loop import FastFeedback
+from flexctl.control.feedforward import feedforward_law
+from flexctl.control.joint_pd import joint_pd_law
+from flexctl.control.laws import LawParts
+from flexctl.control.lqr import StateFeedback
+from flexctl.control.observer import Observer, design_observer, observed_law
+from flexctl.control.reference import ReferenceMotion, make_reference
+from flexctl.control.torque import torque_law
+from flexctl.errors import DesignError, InputError
+from flexctl.model import Arm, BasisChoice, Design, check_design
+from flexctl.plant import Plant, StiffnessError, assemble_plant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Controller:
+    """A controller made on a design plant with n coordinates, for m joints.
+
+    Attributes
+    ----------
+    design
+        The design file it comes from.
+    plant
+        Design plant; what it measures are that plant's q and v.
+    reference
+        Desired motion.
+    law
+        CasADi function (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate): share s [-] of the second
+        loop (0 in the gross motion, 1 after the switch), state z (n_z,) of the law, desired motion
+        and measured q, v (n,); torques tau (m,) and dz/dt (n_z,). Torques are not yet limited,
+        unless there is an observer, which must know what the actuators do. Errors of the stiffness
+        that are unknown are its last input; see `StiffnessError`.
+    n_state
+        Number n_z of states: integrals, 0 or m, and then the observer's estimate, 2n.
+    torque_limit
+        Largest torque per joint (m,) [N m or N]; infinite where the arm has none.
+    feedback
+        The second loop with its evidence; None without one.
+    fast
+        The fast loop of composite control with its evidence, which always acts; None without one.
+    observer
+        The observer with its evidence; None where the state is measured.
+    unlimited
+        `law` as it would be without torque limits, where it has them itself, else None.
+    assumptions
+        What the design rests on, in sentences.
+    """
+
+    design: Design
+    plant: Plant
+    reference: ReferenceMotion
+    law: ca.Function
+    n_state: int
+    torque_limit: Array
+    feedback: StateFeedback | None
+    fast: FastFeedback | None
+    assumptions: tuple[str, ...]
+    observer: Observer | None = None
+    unlimited: ca.Function | None = None
+
+    def __post_init__(self) -> None:
+        m, n = self.plant.m, self.plant.n
+        unknown = [symbols.numel() for symbols in self.plant.unknown]
+        wanted = [1, self.n_state, m, m, m, n, n, *unknown]
+        found = [self.law.numel_in(i) for i in range(self.law.n_in())]
+        if found != wanted:
+            raise DesignError(f"law: expected inputs of sizes {wanted}, got {found}")
+        checks.shape("reference.final", self.reference.final, (m,))
+
+    @property
+    def sample_time(self) -> float | None:
+        """Sampling period [s]; None for a continuous law."""
+        return self.design.loop.sample_time or None
+
+    @property
+    def delay(self) -> float:
+        """Time [s] from sampling to the torque's taking effect."""
+        return self.design.loop.delay
+
+    @property
+    def blend(self) -> float:
+        """Time [s] over which the second loop fades in; 0: at once."""
+        second = self.design.second_loop
+        return second.switch.blend if second and second.switch else 0.0
+
+    @property
+    def duration(self) -> float:
+        """Length of a run [s]: the file's, else the reference's and 0.5 s."""
+        return self.design.loop.duration or self.reference.duration + 0.5
+
+    @property
+    def n_estimated(self) -> int:
+        """Number of coordinates that an observer estimates, with their rates: n or 0."""
+        return self.plant.n if self.observer else 0
+
+    @property
+    def n_integral(self) -> int:
+        """Number of integral states, the first of z."""
+        return self.n_state - 2 * self.n_estimated
+
+    @cached_property
+    def law_jacobian(self) -> ca.Function:
+        """Inputs of `law` -> derivatives of tau by [q; v] and z, and of dz/dt by the same.
+
+        Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z).
+        """
+        inputs = [ca.SX.sym(f"i{k}", self.law.numel_in(k)) for k in range(self.law.n_in())]
+        state = ca.vertcat(inputs[5], inputs[6], inputs[1])
+        parts, n = [ca.jacobian(part, state) for part in self.law(*inputs)], 2 * self.plant.n
+        outputs = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
+        return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
+
+    @cached_property
+    def collocated(self) -> bool:
+        """Whether the law reads no more of the state than what the torques move themselves."""
+        read = [self.law.jac_sparsity(row, column) for row in (0, 1) for column in (5, 6)]
+        entries = {column for part in read for column in part.get_triplet()[1]}
+        return entries <= set(self.plant.drives)
+
+    @cached_property
+    def without_limits(self) -> Controller:
+        """The controller whose law asks for what it takes, whatever the actuators can give."""
+        return self if self.unlimited is None else replace(self, law=self.unlimited, unlimited=None)
+
+    def initial_state(self) -> Array:
+        """State of the law at the start (n_z,): integrals zero, the observer's first estimate."""
+        return self._state_with(self.observer.start if self.observer else np.zeros(0))
+
+    def agreeing_state(self, q: Array, v: Array) -> Array:
+        """State of the law (n_z,) with integrals zero and the estimate at measured q, v (n,)."""
+        return self._state_with(np.concatenate([q, v]) if self.observer else np.zeros(0))
+
+    def _state_with(self, estimate: Array) -> Array:
+        """State of the law (n_z,) with integrals zero and an estimate (2n or 0,)."""
+        return np.concatenate([np.zeros(self.n_integral), estimate])
+
+
+def torque_limits(arm: Arm) -> Array:
+    """Largest torques of an arm's actuators (m,) [N m or N]; infinite where none is given."""
+    return np.array([link.limits.torque or np.inf for link in arm.links])
+
+
+def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:
+    """Refuse a reference that is faster than a joint can be."""
+    fastest = np.abs(reference.sample(np.linspace(0, reference.duration, 501))[1]).max(axis=1)
+    for j, (link, rate) in enumerate(zip(arm.links, fastest, strict=True)):
+        limit = link.limits.rate
+        if limit is not None and rate > limit * (1 + 1e-9):
+            raise InputError(
+                f"{design.label}: reference.duration: expected a motion of at most {limit:g} per s "
+                f"at joint{j + 1} (limits.rate of {link.name} of {arm.name}), got {rate:.4g}"
+            )
+
+
+def _for_another_arm(arm: Arm, design: Design) -> tuple[str, ...]:
+    """Say it where a design was made for another arm than it is tried on."""
+    if _names(design, arm):
+        return ()
+    return (f"{design.name} was made for {design.model}, not for {arm.name}",)
+
+
+def _names(design: Design, arm: Arm) -> bool:
+    """Whether a design's `model` means this arm: by its name, or by a path that leads to it."""
+    known = {arm.name, arm.path.stem if arm.path else arm.name}
+    path = Path(design.model)
+    if design.model in known or path.suffix.lower() != ".toml":
+        return design.model in known
+    beside = design.path.parent / path if design.path else path
+    there = [place.resolve() for place in (path, beside) if place.is_file()]
+    return arm.path.resolve() in there if there and arm.path else path.stem in known
+
+
+_LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
+    "decoupling": decoupling_law,
+    "composite": composite_law,
+    "joint-pd": joint_pd_law,
+    "feedforward": feedforward_law,
+    "torque": torque_law,
+}
+
+
+def design_controller(
+    arm: Arm,
+    design: Design,
+    basis: BasisChoice | None = None,
+    *,
+    interpreted: bool = False,
+    stiffness_error: StiffnessError | None = None,
+) -> Controller:
+    """Make the controller of a design file for an arm.
+
+    Parameters
+    ----------
+    arm
+        The arm as the designer knows it.
+    design
+        Method, gains, weights, reference.
+    basis
+        Discretisation of the design plant; the design file's by default.
+    interpreted
+        Do not compile the design plant: see `Plant`.
+    stiffness_error
+        What is wrong with the stiffness K_hat wherever the law computes with one. Gains, the second
+        loop's and an observer's too, stay those of the right stiffness.
+
+    Raises
+    ------
+    InputError
+        When the design does not fit the arm.
+    DesignError
+        When no such controller exists: a mode cannot be stabilised, or the gains do not hold.
+    """
+    check_design(arm, design)
+    plant = assemble_plant(
+        arm, basis or design.basis, interpreted=interpreted, stiffness_error=stiffness_error
+    )
+    return design_on(plant, design)
+
+
+def design_on(plant: Plant, design: Design) -> Controller:
+    """Make the controller of a design file on a plant that is there already.
+
+    Gains that are varied need no new equations of motion: what a plant has been asked for once, it
+    keeps. Raises as `design_controller`.
+    """
+    arm = plant.arm
+    check_design(arm, design)
+    reference = make_reference(design)
+    _require_possible_rates(arm, design, reference)
+    parts, observer, unlimited = _LAWS[design.method](plant, design, reference), None, None
+    if design.instruments:
+        observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
+        if np.isfinite(limits).any():
+            unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf)).law
+        parts = observed_law(plant, parts, observer, limits)
+    return Controller(
+        design=design,
+        plant=plant,
+        reference=reference,
+        law=parts.law,
+        n_state=parts.n_state,
+        torque_limit=torque_limits(arm),
+        feedback=parts.feedback,
+        fast=parts.fast,
+        observer=observer,
+        unlimited=unlimited,
+        assumptions=(*parts.assumptions, *_for_another_arm(arm, design)),
+    )

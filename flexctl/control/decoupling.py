@@ -1,0 +1,131 @@
+"""Model-based decoupling of the joints, with an optional LQR second loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import casadi as ca
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.control.laws import LawParts, Signals, integral_gain, law_signals, per_joint
+from flexctl.control.lqr import StateFeedback
+from flexctl.control.reference import ReferenceMotion
+from flexctl.control.second_loop import decoupled_model, design_second_loop, passive_rows
+from flexctl.errors import DesignError
+from flexctl.model import Design
+from flexctl.plant import LinearPlant, Plant, linearise
+
+_KNOWN = "the controller knows mass, gravity, stiffness and damping of its design plant"
+_ROTORS = (
+    "with flexible joints it decouples the rotors, on which the torques act: the links follow "
+    "through the springs, to which the joint loop adds no damping"
+)
+
+
+def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
+    """Torques that turn what they act on into double integrators, whatever the rest does.
+
+    tau = (M_rr - M_rf M_ff^-1 M_fr) u + n_r - M_rf M_ff^-1 n_f,  n = h + c + k + D v,
+    u = a_r - Gv e' - Gp e - Gi int(e) in the gross motion, so that e'' + Gv e' + Gp e = 0 about
+    the motion desired of what the torques act on, `Signals.driven`, of which a_r is the
+    acceleration; after it u = -G [e; q_f - q_f0; e'; q_f'] if there is a second loop. n holds the
+    1/2 q_f'(dK/dl)q_f of a sliding link and the plant's own damping. Source: [TG95], (31)-(37).
+
+    The torques act on r: on rigid joints and on the rotors of flexible ones. Of a flexible joint
+    the link's angle belongs to f, with the elastic coordinates: through a spring it cannot be given
+    an acceleration at once. Rotors then follow their reference exactly, under gravity q_d + c_r/k,
+    and links behind them as the springs let them, until the second loop damps what is left.
+
+    Raises
+    ------
+    DesignError
+        When the joint gains or the second loop do not give a stable loop on the design plant.
+    """
+    m = plant.m
+    Gi = integral_gain(design.joint_gains, m)
+    signals = law_signals(plant, integral=Gi is not None)
+    Gp, Gv = per_joint(design.joint_gains.Gp, m), per_joint(design.joint_gains.Gv, m)
+    _require_stable_joints(Gp, Gv, Gi)
+    u = signals.driven[2] - Gv * signals.error_rate - Gp * signals.error
+    integral = ca.DM(Gi) * signals.z if Gi is not None else 0
+    linear = linearise(plant.nominal, plant.straight(reference.final))
+    feedback, summed = None, signals.error
+    if design.second_loop:
+        feedback = design_second_loop(linear, plant.drives, design.second_loop)
+        if Gi is not None:
+            _require_stable_integral(linear, plant.drives, feedback, Gi)
+        u = (1 - signals.s) * u + signals.s * _second(signals, feedback, linear)
+        summed = (1 - signals.s) * summed + signals.s * _driven_sag(signals, linear)
+    tau = decoupling_torque(plant, signals, u - integral)
+    return LawParts(
+        law=signals.law(tau, summed),
+        n_state=signals.z.numel(),
+        feedback=feedback,
+        assumptions=(_KNOWN, *([_ROTORS] if plant.rotors else [])),
+    )
+
+
+def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
+    """Torques (m, 1) that give what they act on the accelerations u (m, 1) [rad/s^2, m/s^2].
+
+    The rest then accelerates by M_ff a_f = -(M_fr u + n_f), and the torque is the driven rows of
+    the inverse dynamics: the same as with the Schur complement, without forming an inverse.
+    """
+    e, r, f = plant.equations, list(plant.drives), list(passive_rows(plant.n, plant.drives))
+    symbols = [e.q, e.v, e.a]
+    values = [signals.q, signals.v]
+    M, force = ca.substitute(
+        [e.M, ca.substitute(e.inverse, e.a, ca.SX.zeros(plant.n))], symbols[:2], values
+    )
+    if not f:
+        return M @ u + force
+    D, LT, order = ca.ldl(M[f, f])
+    a_f = -ca.ldl_solve(M[f, r] @ u + force[f], D, LT, order)
+    return M[r, r] @ u + M[r, f] @ a_f + force[r]
+
+
+def _second(signals: Signals, feedback: StateFeedback, linear: LinearPlant) -> ca.SX:
+    """Feedback to the equilibrium at the end, in which rotors bear the weight of bent links too."""
+    order = [*signals.drives, *passive_rows(len(linear.q0), signals.drives)]
+    state = ca.vertcat(signals.q[order] - ca.DM(linear.q0[order]), signals.v[order])
+    return -ca.DM(feedback.gain) @ state
+
+
+def _driven_sag(signals: Signals, linear: LinearPlant) -> ca.SX:
+    """Error (m, 1) of what the torques act on, from where the second loop rests.
+
+    An integral of `Signals.error` would pull rotors to q_d + c_r/k, which leaves out what the
+    links' sag adds to the load of the springs, against a second loop that knows it.
+    """
+    drives = list(signals.drives)
+    return signals.q[drives] - ca.DM(linear.q0[drives])
+
+
+def _require_stable_joints(Gp: Array, Gv: Array, Gi: Array | None) -> None:
+    """Hurwitz: e'' + Gv e' + Gp e + Gi int(e) = 0 is stable if Gp Gv > Gi."""
+    if Gi is None or np.all(Gp * Gv > Gi):
+        return
+    j = int(np.argmax(Gi / (Gp * Gv)))
+    raise DesignError(
+        f"gains.Gi: expected less than Gp Gv = {Gp[j] * Gv[j]:g} for joint{j + 1}, got {Gi[j]:g}"
+    )
+
+
+def _require_stable_integral(
+    linear: LinearPlant, drives: Sequence[int], feedback: StateFeedback, Gi: Array
+) -> None:
+    """Check that the second loop, designed without the integral, stays stable with it."""
+    m = len(Gi)
+    A, B = decoupled_model(linear, drives)
+    n = len(A)
+    closed = np.zeros((n + m, n + m))
+    closed[:n, :n] = A - B @ feedback.gain
+    closed[:n, n:] = -B * Gi
+    closed[n:, :m] = np.eye(m)
+    worst = np.linalg.eigvals(closed)
+    if worst.real.max() >= 0:
+        raise DesignError(
+            "gains.Gi: the integral makes the second loop unstable "
+            f"(pole at {worst[worst.real.argmax()]:.4g} rad/s); lower Gi"
+        )

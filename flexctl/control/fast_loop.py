@@ -1,0 +1,227 @@
+"""The fast loop of composite control: gains of what rings, given or designed, with evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+
+from flexctl import checks
+from flexctl.beam import (
+    Course,
+    ModeShapes,
+    RitzModes,
+    RitzTwist,
+    SineTwist,
+    chebyshev_sum,
+    unit_matrices,
+)
+from flexctl.checks import Array, ComplexArray
+from flexctl.control.lqr import StateFeedback, design_lqr
+from flexctl.control.modal_scaling import modal_scaling
+from flexctl.control.reference import ReferenceMotion
+from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales
+from flexctl.errors import DesignError, InputError
+from flexctl.model import Design, FastLoop, FastWeights
+from flexctl.plant import Plant
+
+_Modes = ModeShapes | RitzModes | SineTwist | RitzTwist
+_SCHEDULE_ERROR = 0.02  # of interpolated gains beside designed ones, Frobenius norms
+
+
+@dataclass(frozen=True, kw_only=True)
+class FastFeedback:
+    """tau_f = -Kp (z - z_qs) - Kv z', with the fast subsystem that it closes.
+
+    Attributes
+    ----------
+    gains
+        [Kp Kv] (k, m, 2 n_z) [N m or N per unit of z and of its rate]: coefficients of Chebyshev's
+        polynomials T_0 .. T_(k-1) in 2 p - 1, p in [0, 1] being the share of the path; one, if
+        the gains are the same everywhere.
+    scales
+        The two time scales at the final pose.
+    poles
+        Of the fast subsystem at the final pose under the gains [rad/s], complex (2 n_z,), in
+        time t.
+    lqr
+        Evidence of the gains at the final pose; None where they are given.
+    interpolation_error
+        Largest relative error of scheduled gains between the poses; 0 without schedule.
+    """
+
+    gains: Array
+    scales: TwoTimeScales
+    poles: ComplexArray
+    lqr: StateFeedback | None
+    interpolation_error: float
+
+    def __post_init__(self) -> None:
+        n_z, m = self.scales.b_f.shape
+        checks.shape("gains", self.gains, (len(self.gains), m, 2 * n_z))
+
+    def at(self, share: float) -> Array:
+        """Gains [Kp Kv] (m, 2 n_z) at a share of the path within [0, 1]."""
+        return chebyshev_sum(self.gains, 2 * share - 1)
+
+    @property
+    def Kp(self) -> Array:
+        """Gains (m, n_z) of the fast positions at the final pose."""
+        return self.at(1.0)[:, : len(self.scales.names)]
+
+    @property
+    def Kv(self) -> Array:
+        """Gains (m, n_z) of their rates at the final pose."""
+        return self.at(1.0)[:, len(self.scales.names) :]
+
+
+def make_fast_loop(
+    plant: Plant, design: Design, loop: FastLoop, reference: ReferenceMotion
+) -> FastFeedback:
+    """Gains that the fast loop of a design file gives or asks for, on its plant.
+
+    Raises
+    ------
+    InputError
+        When nothing in the arm is flexible, or given gains do not fit the plant.
+    DesignError
+        As `design_lqr`, or when a schedule has too few poses for its gains to be interpolated.
+    """
+
+    def at(share: float) -> TwoTimeScales:
+        joints = reference.start + share * (reference.final - reference.start)
+        return separate_time_scales(plant, joints, design.slow_angle)
+
+    scales = at(1.0)
+    if loop.weights is None:
+        return _closed(scales, _given_gains(plant, loop, scales, design.label)[None])
+    weights, lqr = loop.weights, design_fast_loop(scales, loop.weights)
+    if not loop.schedule:
+        return _closed(scales, lqr.gain[None], lqr)
+    gains, error = _interpolated(lambda p: design_fast_loop(at(p), weights).gain, loop.schedule)
+    return _closed(scales, gains, lqr, error)
+
+
+def _closed(
+    scales: TwoTimeScales, gains: Array, lqr: StateFeedback | None = None, error: float = 0.0
+) -> FastFeedback:
+    A, B = scales.fast
+    poles = np.linalg.eigvals(A - B @ chebyshev_sum(gains, 1.0)).astype(complex)
+    return FastFeedback(gains=gains, scales=scales, poles=poles, lqr=lqr, interpolation_error=error)
+
+
+def design_fast_loop(scales: TwoTimeScales, weights: FastWeights) -> StateFeedback:
+    """Optimal feedback tau_f = -G [z - z_qs; z'] of the fast subsystem.
+
+    Minimises the integral of strain_energy (1/2 z'K_z z) + kinetic_energy (1/2 z''M_f z') +
+    effort |tau_f|^2. With stiffness s times, damping sqrt(s) times and effort 1/s times as
+    large the same gains in scaled variables come out.
+
+    Raises
+    ------
+    DesignError
+        As `design_lqr`.
+    """
+    n_z = len(scales.names)
+    K, M = weights.strain_energy * scales.K_z / 2, weights.kinetic_energy * scales.M_f / 2
+    A, B = scales.fast
+    T, inverse = modal_scaling(scales.M_f, scales.K_z)
+    positions = tuple(f"mode {k + 1} of the fast subsystem" for k in range(n_z))
+    Q = T.T @ scipy.linalg.block_diag(K, M) @ T
+    scaled = design_lqr(
+        inverse @ A @ T,
+        inverse @ B,
+        (Q + Q.T) / 2,
+        weights.effort * np.eye(B.shape[1]),
+        names=positions + tuple(f"rate of {name}" for name in positions),
+        loop="fast loop",
+    )
+    P = inverse.T @ scaled.cost @ inverse
+    return replace(scaled, gain=scaled.gain @ inverse, cost=(P + P.T) / 2)
+
+
+def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array, float]:
+    """Chebyshev coefficients (count, m, 2 n_z) of gains at `count` poses, and their error between.
+
+    The poses are Chebyshev's extreme points, both ends among them: there gains are exact. Between
+    them gains can swing far where two modes veer, so the error is measured, not assumed.
+    """
+    angles = np.pi * np.arange(count) / (count - 1)
+    values = np.array([designed((1 + np.cos(a)) / 2) for a in angles])
+    basis = np.cos(np.outer(angles, np.arange(count)))  # T_k(cos a) = cos(k a)
+    coefficients = np.tensordot(np.linalg.inv(basis), values, axes=1)
+    between = (1 + np.cos((angles[1:] + angles[:-1]) / 2)) / 2
+    errors = []
+    for share in between:
+        wanted = designed(share)
+        found = chebyshev_sum(coefficients, 2 * share - 1)
+        errors.append(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
+    if max(errors) > _SCHEDULE_ERROR:
+        raise DesignError(
+            f"fast_loop.schedule: expected gains interpolated within {_SCHEDULE_ERROR:.0%} of the "
+            f"designed ones, got {max(errors):.1%} from {count} poses; take more poses"
+        )
+    return coefficients, float(max(errors))
+
+
+def _given_gains(plant: Plant, loop: FastLoop, scales: TwoTimeScales, label: str) -> Array:
+    """[Kp Kv] (m, 2 n_z) for the plant's own coordinates, of gains as a file gives them."""
+    columns = loop.columns or ()
+    if sorted(columns) != sorted(scales.names):
+        raise InputError(
+            f"{label}: fast_loop.columns: expected each fast position of the design plant once "
+            f"({', '.join(scales.names)}), got {', '.join(columns)}"
+        )
+    unit = _units(plant, loop, label)
+    k_c = float((np.diag(scales.K_z) * unit**2).min()) if loop.scaled else 1.0
+    order = [columns.index(name) for name in scales.names]
+    parts = []
+    for key, rows, scale in (("Kp", loop.Kp, k_c), ("Kv", loop.Kv, np.sqrt(k_c))):
+        gains = np.array(rows)
+        if len(gains) != plant.m:
+            raise InputError(
+                f"{label}: fast_loop.{key}: expected {plant.m} rows, one per joint of "
+                f"{plant.arm.name}, got {len(gains)}"
+            )
+        parts.append(gains[:, order] * scale / unit)
+    return np.hstack(parts)
+
+
+def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
+    """Give the size (n_z,), in the plant's coordinates, of one unit of each fast position."""
+    units = [np.ones(len(plant.rotors))]
+    for body in plant.bodies:
+        for direction, shapes in body.planes.items():
+            if loop.modes is None:
+                units.append(np.ones(len(body.names(direction))))
+                continue
+            if not isinstance(shapes, _Modes):
+                basis = (
+                    'sliding other than "fixed"' if direction in body.mixes else 'kind "elements"'
+                )
+                raise InputError(
+                    f"{label}: fast_loop.modes: expected no such key with basis.{basis}, "
+                    f"got {loop.modes}"
+                )
+            units.append(_mode_units(shapes, body.course(direction), loop.modes))
+    return np.concatenate(units)
+
+
+def _mode_units(shapes: _Modes, course: Course, modes: str) -> Array:
+    """Own coordinates (n,) per unit of one normalised otherwise.
+
+    "tip": psi(1) = 1. "mass": the modal mass of line and tip load, m int psi''^2 dxi / beta^4, is
+    the line's mass m; beta^2 is the dimensionless frequency.  Of twist the mass is an inertia,
+    int r psi^2 with the tip's, and that of the line int r.
+    """
+    twist = isinstance(shapes, SineTwist | RitzTwist)
+    if modes == "tip":
+        return 1 / (shapes.rotation(1.0) if twist else shapes.value(1.0))[:, 0]
+    if twist or isinstance(shapes, RitzModes):
+        own = course.rotary.mean if twist and course.rotary else 1.0
+        square = np.diag(unit_matrices(shapes, course)[1])
+        return shapes.frequencies * np.sqrt(own / square)
+    xi, weights = shapes.quadrature()
+    return shapes.beta**2 / np.sqrt(shapes.curvature(xi) ** 2 @ weights)

@@ -1,0 +1,27 @@
+"""Open loop: the torques that would move the arm along its reference if its links were rigid."""
+
+from __future__ import annotations
+
+from flexctl.control.laws import LawParts, law_signals, rigid_torque
+from flexctl.control.reference import ReferenceMotion
+from flexctl.model import BasisChoice, Design
+from flexctl.plant import Plant, assemble_plant
+
+
+def feedforward_law(plant: Plant, _design: Design, _reference: ReferenceMotion) -> LawParts:
+    """Make the law tau = M_r(q_d) a_d + h_r(q_d, v_d) + c_r(q_d) of the rigid arm.
+
+    The rigid arm is the same arm (masses, hubs, inertias of joints and rotors, payload, gravity)
+    with links and joints that do not give way. Nothing is fed back, so joints that have left the
+    reference stay off it. Source: [MS], section 7.1.
+    """
+    rigid = assemble_plant(plant.arm.rigid, BasisChoice(), interpreted=True)
+    signals = law_signals(plant, integral=False)
+    return LawParts(
+        law=signals.law(rigid_torque(rigid, signals.q_d, signals.v_d, signals.a_d)),
+        n_state=0,
+        assumptions=(
+            "open loop: the torques are those of the rigid arm along the reference, and nothing is "
+            "measured",
+        ),
+    )

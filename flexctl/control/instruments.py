@@ -1,0 +1,154 @@
+"""Instruments of an arm: what they read of the state of a design plant, and how noisily."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+import scipy.linalg
+
+from flexctl import checks
+from flexctl.beam import Shapes, gauss
+from flexctl.body import free_length, scales
+from flexctl.checks import Array
+from flexctl.errors import InputError
+from flexctl.model import Noise
+from flexctl.plant import Plant
+
+_WORST_CONDITION = 1e8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Instruments:
+    """Readings y = C [q; v] + w of the n coordinates and their rates, w white noise.
+
+    Attributes
+    ----------
+    names
+        What is read, such as ``encoder of joint1`` (p,).
+    C
+        Output matrix (p, 2n).
+    V
+        Intensity of the noise (p, p) [square of the reading's unit, s].
+    """
+
+    names: tuple[str, ...]
+    C: Array
+    V: Array
+
+    def __post_init__(self) -> None:
+        p = len(self.names)
+        checks.shape("C", self.C, (p, self.C.shape[1]))
+        checks.definite("V", self.V, size=p)
+
+
+def fit_instruments(
+    plant: Plant,
+    kinds: tuple[str, ...],
+    noise: Noise,
+    joints: Array,
+    gauges: tuple[float, ...] | None = None,
+) -> Instruments:
+    """Fit a design plant with instruments.
+
+    Encoders and tachometers read position and rate of what the torques act on: of rigid joints
+    themselves, of the rotors of flexible ones. Joint encoders read the joints, behind the springs.
+    Strain gauges give the elastic coordinates by least squares, and no rates.
+
+    Parameters
+    ----------
+    plant
+        Design plant.
+    kinds
+        Some of ``encoder``, ``tachometer``, ``joint_encoder``, ``strain_gauge``.
+    noise
+        Amplitude densities of their noise.
+    joints
+        Joint variables (m,) at which sliding links take their length for the gauges' noise.
+    gauges
+        Positions x/l on every elastic line; by default `gauge_positions`.
+
+    Raises
+    ------
+    InputError
+        When the gauges do not tell the shapes of a line apart.
+    """
+    m, n = plant.m, plant.n
+    rows = {
+        "encoder": list(plant.drives),
+        "tachometer": [n + drive for drive in plant.drives],
+        "joint_encoder": list(range(m)),
+        "strain_gauge": list(range(plant.rigid, n)),
+    }
+    intensities = {
+        "encoder": _per_joint(noise.encoder, m),
+        "tachometer": _per_joint(noise.tachometer, m),
+        "joint_encoder": _per_joint(noise.joint_encoder, m),
+        "strain_gauge": _gauge_noise(plant, noise.strain_gauge, joints, gauges),
+    }
+    states = (*plant.coordinates, *plant.coordinates)
+    return Instruments(
+        names=tuple(f"{kind} of {states[row]}" for kind in kinds for row in rows[kind]),
+        C=np.eye(2 * n)[[row for kind in kinds for row in rows[kind]]],
+        V=np.asarray(scipy.linalg.block_diag(*(intensities[kind] for kind in kinds))),
+    )
+
+
+def _per_joint(density: tuple[float, ...], m: int) -> Array:
+    return np.diag(np.broadcast_to(np.square(density), (m,)))
+
+
+def _gauge_noise(
+    plant: Plant, density: float, joints: Array, gauges: tuple[float, ...] | None
+) -> Array:
+    """Intensity of the noise of the elastic coordinates, fitted to gauges of this density.
+
+    A gauge reads the curvature C S delta / l^2, so that the fit is off by l^2 S^-1 C^+ w.
+    """
+    blocks = [np.zeros((0, 0))]
+    for body, joint in zip(plant.bodies, joints, strict=True):
+        for direction in body.planes:
+            length = free_length(body, ca.SX(joint))
+            shapes = body.shapes_at(direction, float(length))
+            C = gauge_matrix(shapes, gauges, f"{body.link.name}.{direction}")
+            scale = np.array(ca.evalf(length**2 / scales(shapes, length)))
+            to_coordinates = scale * np.linalg.pinv(C)
+            blocks.append(density**2 * to_coordinates @ to_coordinates.T)
+    V = np.asarray(scipy.linalg.block_diag(*blocks))
+    return (V + V.T) / 2
+
+
+def gauge_matrix(shapes: Shapes, positions: tuple[float, ...] | None, line: str) -> Array:
+    """Curvatures psi'' (gauges, n) of a line's shapes at its gauges, by default `gauge_positions`.
+
+    Raises
+    ------
+    InputError
+        When the gauges are too few, or where the shapes have no curvature.
+    """
+    xi = np.array(positions or gauge_positions(shapes))
+    C = shapes.bending(xi).T
+    if len(xi) < C.shape[1]:
+        raise InputError(
+            f"loop.strain_gauges: expected at least {C.shape[1]} positions for the coordinates of "
+            f"{line}, got {len(xi)}"
+        )
+    if np.linalg.cond(C) > _WORST_CONDITION:
+        raise InputError(
+            f"loop.strain_gauges: {xi.tolist()} cannot distinguish the shapes of {line}; "
+            "spread the gauges, and put none where a shape has no curvature"
+        )
+    return C
+
+
+def gauge_positions(shapes: Shapes) -> tuple[float, ...]:
+    """Default gauges of a line with n coordinates: at least 10 and 2 n + 2, at Gauss points.
+
+    More gauges than coordinates: the fit then averages out the faster modes that it does not have.
+    """
+    panels = len(shapes.breaks) - 1
+    per_panel = -(-max(10, 2 * len(shapes.names) + 2) // panels)  # rounded up
+    nodes, _ = gauss(per_panel)
+    starts, widths = shapes.breaks[:-1, None], np.diff(shapes.breaks)[:, None]
+    return tuple(float(x) for x in (starts + widths * nodes).ravel())

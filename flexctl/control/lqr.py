@@ -1,0 +1,156 @@
+"""Linear-quadratic state feedback with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+import slycot
+
+from flexctl import checks
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import DesignError
+from flexctl.model import Solver
+
+_LARGEST_RESIDUAL = 1e-6
+_SMALLEST_PBH = 1e-12  # smallest singular value, relative to the larger norm of A and B
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateFeedback:
+    """u = -gain x with the Riccati solution it comes from.
+
+    Attributes
+    ----------
+    gain
+        G (m, n).
+    cost
+        Riccati solution P (n, n), positive semidefinite.
+    poles
+        Eigenvalues of A - B G [rad/s], complex (n,).
+    residual
+        |A'P + PA - PBR^-1B'P + Q| / |Q|, Frobenius norms.
+    solver
+        Name of the Riccati solver.
+    """
+
+    gain: Array
+    cost: Array
+    poles: ComplexArray
+    residual: float
+    solver: str
+
+
+def design_lqr(
+    A: Array,
+    B: Array,
+    state_weight: Array,
+    input_weight: Array,
+    *,
+    solver: Solver = "scipy",
+    names: tuple[str, ...] | None = None,
+    loop: str = "second loop",
+) -> StateFeedback:
+    """Minimise the integral of x' Q x + u' R u over an infinite horizon.
+
+    Parameters
+    ----------
+    A, B
+        x' = A x + B u, (n, n) and (n, m).
+    state_weight, input_weight
+        Q (n, n), positive semidefinite, and R (m, m), positive definite.
+    solver
+        Riccati solver, "scipy" or "slycot".
+    names
+        Names of the n states, for messages.
+    loop
+        What messages call the loop.
+
+    Raises
+    ------
+    DesignError
+        When the inputs cannot move a mode that is not stable (said which), Q does not see one,
+        or the Riccati equation is not solved to a relative residual of 1e-6.
+        Source: [AndersonMoore90].
+    """
+    Q = checks.semidefinite("state_weight", state_weight, size=len(A))
+    R = checks.definite("input_weight", input_weight, size=B.shape[1])
+    require_stabilisable(A, B, names, loop)
+    P = _solve_riccati(solver, A, B, Q, R, loop)
+    gain: Array = np.linalg.solve(R, B.T @ P)
+    residual = _residual(A, Q, gain, R, P)
+    poles: ComplexArray = np.linalg.eigvals(A - B @ gain).astype(complex)
+    if residual > _LARGEST_RESIDUAL:
+        raise DesignError(
+            f"{loop}: the Riccati equation is solved by {solver} to a relative residual of "
+            f"{residual:.1e} only; try the other solver, or weights closer in size"
+        )
+    if poles.real.max() >= 0:  # an undamped mode that Q does not see stays where it was
+        worst = poles[poles.real.argmax()]
+        raise DesignError(
+            f"{loop}: the closed loop keeps a pole at {worst:.4g} rad/s, which the weights "
+            "do not penalise; give every kind of motion a weight above zero"
+        )
+    return StateFeedback(gain=gain, cost=P, poles=poles, residual=residual, solver=solver)
+
+
+def require_stabilisable(
+    A: Array, B: Array, names: tuple[str, ...] | None = None, loop: str = "second loop"
+) -> None:
+    """Refuse a pair (A, B) with a mode that is not stable and that no input moves.
+
+    By the Popov-Belevitch-Hautus test: [A - lambda I, B] loses rank at such a mode's lambda. The
+    rank of the controllability matrix would refuse flexible arms that are perfectly stabilisable.
+
+    Raises
+    ------
+    DesignError
+        Naming the mode's frequency and its largest state.
+    """
+    values, right = np.linalg.eig(A)
+    size = max(float(np.linalg.norm(A, 2)), float(np.linalg.norm(B, 2)))
+    for value, x in zip(values, right.T, strict=True):
+        if value.real < -1e-12 * max(abs(value), 1.0):
+            continue
+        pencil = np.hstack([A - value * np.eye(len(A)), B])
+        if scipy.linalg.svdvals(pencil)[-1] > _SMALLEST_PBH * size:
+            continue
+        state = int(np.abs(x).argmax())
+        label = names[state] if names else f"state {state + 1}"
+        raise DesignError(
+            f"{loop}: the mode at {abs(value):.4g} rad/s ({label}) is not stable and "
+            "the joints cannot move it; give it damping or another pose"
+        )
+
+
+def _solve_riccati(solver: Solver, A: Array, B: Array, Q: Array, R: Array, loop: str) -> Array:
+    """Stabilising solution P (n, n); DesignError where the solver finds none."""
+    try:
+        return _SOLVERS[solver](A, B, Q, R)
+    except (np.linalg.LinAlgError, ArithmeticError, ValueError) as error:
+        raise DesignError(
+            f"{loop}: {solver} finds no stabilising solution of the Riccati equation "
+            f"({' '.join(str(error).split())}); give every kind of motion a weight above zero"
+        ) from error
+
+
+def _scipy_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
+    return scipy.linalg.solve_continuous_are(A, B, Q, R)
+
+
+def _slycot_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
+    G = B @ np.linalg.solve(R, B.T)
+    return slycot.sb02md(len(A), A, (G + G.T) / 2, Q, "C")[0]
+
+
+_SOLVERS: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
+    "scipy": _scipy_riccati,
+    "slycot": _slycot_riccati,
+}
+
+
+def _residual(A: Array, Q: Array, gain: Array, R: Array, P: Array) -> float:
+    rest = A.T @ P + P @ A - gain.T @ R @ gain + Q
+    return float(np.linalg.norm(rest) / np.linalg.norm(Q))

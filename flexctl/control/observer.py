@@ -1,0 +1,242 @@
+"""A Kalman filter of constant gain in place of a measured state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import casadi as ca
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.control.instruments import Instruments, fit_instruments
+from flexctl.control.laws import LawParts, constant
+from flexctl.control.lqr import design_lqr
+from flexctl.control.modal_scaling import modal_scaling
+from flexctl.control.reference import ReferenceMotion
+from flexctl.errors import DesignError
+from flexctl.model import Design, Noise, ObserverChoice
+from flexctl.plant import LinearPlant, Plant, find_equilibrium, linearise
+
+_SMALLEST_PBH = 1e-12  # smallest singular value, relative to the larger norm
+_SLOWEST = 1.0  # rad/s: scale of motions that no stiffness holds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observer:
+    """[q^; v^]' = [v^; a(q^, v^, tau)] + L (y - C [q^; v^]) on a design plant with n coordinates.
+
+    a are the forward dynamics of the design plant: an extended Kalman filter with the gain of the
+    linear one, steady, at the final pose.
+
+    Attributes
+    ----------
+    instruments
+        What is measured: the p readings y.
+    gain
+        L (2n, p).
+    covariance
+        P (2n, 2n) of the estimation error: A P + P A' - P C'V^-1 C P + N N' = 0, with N as in
+        `disturbance`.
+    poles
+        Eigenvalues of A - L C at the final pose [rad/s], complex (2n,).
+    residual
+        Of the Riccati equation, relative; see `StateFeedback`.
+    start
+        Estimate at the start (2n,): rest in equilibrium, off by the design's `start_error`.
+    kinds
+        Of instruments.
+    """
+
+    instruments: Instruments
+    gain: Array
+    covariance: Array
+    poles: ComplexArray
+    residual: float
+    start: Array
+    kinds: tuple[str, ...]
+
+    @property
+    def measured(self) -> tuple[int, ...]:
+        """Rows of q (.,) that are read themselves."""
+        n = len(self.gain) // 2
+        return tuple(int(row) for row in np.flatnonzero(self.instruments.C[:, :n].any(axis=0)))
+
+    @property
+    def reads_gauges(self) -> bool:
+        """Whether strain gauges are among the instruments."""
+        return "strain_gauge" in self.kinds
+
+    @property
+    def assumption(self) -> str:
+        """What the observer rests on, in a sentence."""
+        kinds = ", ".join(kind.replace("_", " ") + "s" for kind in self.kinds)
+        slowest = -self.poles.real.max()
+        return (
+            f"the controller measures by {kinds} and estimates the rest by a Kalman filter of "
+            "constant gain, designed at the final pose, with the design plant's nonlinear dynamics "
+            f"and torque limits (its slowest pole decays at {slowest:.3g} 1/s); runs are without "
+            "noise"
+        )
+
+
+def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) -> Observer:
+    """Make the observer of a design file for its plant: the steady Kalman filter at the final pose.
+
+    The disturbances and noise of intensity V of the readings give P from the Riccati equation of
+    `Observer.covariance`, dual to that of the LQR, and L = P C'V^-1.
+    Source: [AndersonMoore90].
+
+    Raises
+    ------
+    DesignError
+        When the instruments do not show a motion that does not decay (said which), or none of
+        the disturbances moves one, or the Riccati equation is not solved well.
+    """
+    choice = design.observer or ObserverChoice()
+    final = reference.final
+    gauges = design.loop.strain_gauges
+    read = fit_instruments(plant, design.instruments, choice.noise, final, gauges)
+    linear = linearise(plant, plant.straight(final))
+    T, inverse = modal_scaling(linear.M, linear.K, _SLOWEST)
+    A, B = inverse @ linear.A_state @ T, inverse @ disturbance(plant, linear, choice.noise)
+    whiten = np.linalg.inv(np.linalg.cholesky(read.V))  # readings with noise of intensity 1
+    C, Q = whiten @ read.C @ T, B @ B.T
+    require_detectable(A, C, linear, T)
+    require_reached(A, B, linear, T)
+    dual = design_lqr(
+        A.T, C.T, (Q + Q.T) / 2, np.eye(len(C)), solver=choice.solver, loop="observer"
+    )
+    P = T @ dual.cost @ T.T
+    return Observer(
+        instruments=read,
+        gain=T @ dual.gain.T @ whiten,
+        covariance=(P + P.T) / 2,
+        poles=dual.poles,
+        residual=dual.residual,
+        start=_start(plant, choice, reference),
+        kinds=design.instruments,
+    )
+
+
+def disturbance(plant: Plant, linear: LinearPlant, noise: Noise) -> Array:
+    """Input matrix (2n, m + 3) of what disturbs the arm, by white noise of intensity 1.
+
+    Torques at the actuators, and a force at the tip in each direction of the base frame.
+    """
+    torque = plant.B * np.broadcast_to(noise.torque, (plant.m,))
+    forces = np.hstack([torque, noise.tip * plant.tip_jacobian(linear.q0).T])
+    return np.vstack([np.zeros_like(forces), np.linalg.solve(linear.M, forces)])
+
+
+def _start(plant: Plant, choice: ObserverChoice, reference: ReferenceMotion) -> Array:
+    """Estimate at the start (2n,): rest, links and rotors in equilibrium, off by the error."""
+    q, _ = find_equilibrium(plant, plant.straight(reference.start))
+    if choice.start_error is not None:
+        q = q + plant.straight(np.array(choice.start_error))
+    return np.concatenate([q, np.zeros(plant.n)])
+
+
+def require_detectable(A: Array, C: Array, linear: LinearPlant, T: Array) -> None:
+    """Refuse readings C (p, 2n) that do not show a motion of x' = A x that does not decay.
+
+    The states are those of `linear` scaled by T (2n, 2n).
+
+    Raises
+    ------
+    DesignError
+        Naming the motion's rate and the coordinate that moves most.
+    """
+    found = _unseen(A, C)
+    if found is not None:
+        raise DesignError(
+            f"observer: the motion at {abs(found[0]):.4g} rad/s of {_most(found[1], linear, T)} "
+            "does not decay and is unobservable with loop.measures; add an instrument that "
+            "shows it"
+        )
+
+
+def require_reached(A: Array, B: Array, linear: LinearPlant, T: Array) -> None:
+    """Refuse a motion of x' = A x + B w that does not decay and that no disturbance w moves.
+
+    The filter would hold it to be as it began for ever, and never correct its estimate.
+
+    Raises
+    ------
+    DesignError
+        Naming the motion's rate and the coordinate that moves most.
+    """
+    found = _unseen(A.T, B.T)
+    if found is not None:
+        raise DesignError(
+            f"observer: the motion at {abs(found[0]):.4g} rad/s of {_most(found[1], linear, T)} "
+            "does not decay and none of the disturbances excites it; add damping or tip noise"
+        )
+
+
+def _unseen(A: Array, C: Array) -> tuple[complex, Array] | None:
+    """Find a motion of x' = A x that does not decay and that C does not show: lambda and x (2n,).
+
+    By the Popov-Belevitch-Hautus test: the columns of [A - lambda I; C] are dependent at such a
+    motion's lambda, and their dependence is the motion.
+    """
+    values = np.linalg.eigvals(A)
+    fastest = np.abs(values).max()
+    lasting = values[values.real >= -1e-12 * np.maximum(np.abs(values), 1.0)]
+    rigid = np.zeros(int((np.abs(values) < 1e-6 * fastest).any()))  # round-off splits a double zero
+    size = max(float(np.linalg.norm(A, 2)), float(np.linalg.norm(C, 2)))
+    for value in (*rigid, *lasting):
+        _, s, Vh = np.linalg.svd(np.vstack([A - value * np.eye(len(A)), C]))
+        if s[-1] <= _SMALLEST_PBH * size:
+            return complex(value), Vh[-1].conj()
+    return None
+
+
+def _most(x: Array, linear: LinearPlant, T: Array) -> str:
+    """Coordinate that moves most in a motion x (2n,) of scaled states, by its kinetic energy."""
+    halves = x.reshape(2, -1)  # positions, rates
+    larger = int(np.linalg.norm(halves, axis=1).argmax())
+    moved = np.abs(T @ x).reshape(2, -1)[larger] * np.sqrt(np.diag(linear.M))
+    return linear.coordinates[int(moved.argmax())]
+
+
+def limit_torque(tau: ca.SX, limit: Array) -> ca.SX:
+    """Torques (m, 1) within the limits (m,), of which some may be infinite."""
+    return ca.vertcat(
+        *[
+            ca.fmin(ca.fmax(tau[j], -bound), bound) if np.isfinite(bound) else tau[j]
+            for j, bound in enumerate(limit)
+        ]
+    )
+
+
+def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array) -> LawParts:
+    """Make the law that feeds back the estimate: its state is [integrals; q^; v^].
+
+    The estimate moves under the torque that the actuator can give (`limit`, (m,)), which is not
+    the one asked for. The integral takes positions as measured where they are, else estimated:
+    a wrong model then leaves no error in them. It rests on joints whose torque is limited.
+    """
+    n, n_i = plant.n, parts.n_state
+    sizes = [parts.law.numel_in(k) for k in range(parts.law.n_in())]
+    symbols = [ca.SX.sym(f"i{k}", size) for k, size in enumerate(sizes)]
+    (s, _, *desired, q, v), unknown = symbols[:7], symbols[7:]
+    z = ca.SX.sym("z", n_i + 2 * n)
+    integral, estimate = z[:n_i], z[n_i:]
+    q_hat, v_hat = estimate[:n], estimate[n:]
+    tau, _ = parts.law(s, integral, *desired, q_hat, v_hat, *unknown)
+    limited = limit_torque(tau, limit)
+    seen = ca.SX(q_hat)
+    for row in observer.measured:
+        seen[row] = q[row]
+    _, summed = parts.law(s, integral, *desired, seen, v_hat, *unknown)
+    a = plant.casadi_functions["forward_dynamics"](q_hat, v_hat, limited, *unknown)
+    C, L = (constant(X) for X in (observer.instruments.C, observer.gain))
+    moved = ca.vertcat(v_hat, a) + L @ (C @ (ca.vertcat(q, v) - estimate))
+    z_rate = ca.vertcat(summed * (limited == tau) if n_i else ca.SX(0, 1), moved)
+    outputs = [ca.densify(limited), ca.densify(z_rate)]
+    return replace(
+        parts,
+        law=ca.Function("law", [s, z, *desired, q, v, *unknown], outputs, {"cse": True}),
+        n_state=n_i + 2 * n,
+        assumptions=(*parts.assumptions, observer.assumption),
+    )

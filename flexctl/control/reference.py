@@ -1,0 +1,243 @@
+"""Reference motions of the joints as CasADi functions of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import casadi as ca
+import numpy as np
+
+from flexctl import checks
+from flexctl.checks import Array
+from flexctl.model import Design, Reference, Samples, load_samples
+
+_DEGREE = 5  # of the spline through samples: its accelerations are smooth
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceMotion:
+    """Desired joint variables and their derivatives, or torques.
+
+    Attributes
+    ----------
+    function
+        CasADi function t [s] -> (q_d, v_d, a_d), each (m, 1) [rad or m, per s, per s^2]. Of torques
+        the third is the torque [N m or N], and the joints are desired where they start.
+    duration
+        End of the gross motion [s]; the reference rests afterwards, or turns on steadily.
+    start, final
+        Joint variables (m,) at time 0 and at `duration`.
+    rests
+        Whether the joints stay at `final` from `duration` on.
+    breaks
+        Times [s] up to `duration` at which the motion of some joint is not smooth.
+    steps
+        Third result of `function` (m, K + 1) before, between and after the K `breaks`, where it
+        jumps there; None where it is continuous.
+    torque
+        Whether the reference is torques, not a motion.
+    """
+
+    function: ca.Function
+    duration: float
+    start: Array
+    final: Array
+    rests: bool = True
+    breaks: tuple[float, ...] = ()
+    steps: Array | None = None
+    torque: bool = False
+
+    def __post_init__(self) -> None:
+        checks.shape("final", self.final, self.start.shape)
+        if self.steps is not None:
+            checks.shape("steps", self.steps, (len(self.start), len(self.breaks) + 1))
+
+    def passed(self, t: float) -> int:
+        """Count the breaks up to time t [s] at which the third result jumps."""
+        return 0 if self.steps is None else sum(at <= t for at in self.breaks)
+
+    def after(self, passed: ca.MX, third: ca.MX) -> ca.MX:
+        """Third result (m, 1) between two breaks, so many of them passed: `third` if continuous.
+
+        An integrator that ends a step at a jump needs the value before it, whatever the time is.
+        """
+        if self.steps is None:
+            return third
+        over = [passed > k + 0.5 for k in range(len(self.breaks))]
+        return ca.MX(_stepped(self.steps, over))
+
+    def sample(self, t: Array) -> tuple[Array, Array, Array]:
+        """Desired positions, rates and accelerations (or torques) at times t (N,), each (m, N)."""
+        mapped = self.function.map(len(t))
+        position, rate, acceleration = mapped(np.asarray(t)[None, :])
+        return np.array(position), np.array(rate), np.array(acceleration)
+
+
+def make_reference(design: Design) -> ReferenceMotion:
+    """Make the reference motion that a design file asks for.
+
+    Raises
+    ------
+    InputError
+        When a csv file cannot be read or does not hold a motion.
+    """
+    if design.reference_file is not None:
+        return _from_samples(load_samples(design.reference_file))
+    reference = design.reference
+    start = np.array(reference.from_, dtype=float)
+    if reference.kind == "spin-up":
+        return _spin_up(reference, start)
+    if reference.kind == "bang-bang":
+        return _bang_bang(reference, start)
+    final = np.array(reference.to, dtype=float)
+    if reference.kind == "setpoint":
+        function = _function(lambda _t: (ca.SX(ca.DM(final)), ca.SX.zeros(len(final))))
+    else:
+        shape, durations = _PROFILES[reference.kind], np.array(reference.durations)
+        function = _function(lambda t: _profile(shape, t, start, final - start, durations))
+    return ReferenceMotion(
+        function=function,
+        duration=max(reference.durations),
+        start=start,
+        final=final,
+        breaks=tuple(sorted(set(reference.durations))),
+    )
+
+
+def _spin_up(reference: Reference, start: Array) -> ReferenceMotion:
+    """From rest to a steady rate W along W (t/T - sin(2 pi t/T)/(2 pi)). Source: [Kane87]."""
+    durations, rate = np.array(reference.durations), np.array(reference.rate, dtype=float)
+
+    def motion(t: ca.SX) -> tuple[ca.SX, ca.SX]:
+        # the way W T of the profile's integral, run through once, and steady turning from there on
+        position, speed = _profile(_integrated_cycloid, t, start, rate * durations, durations)
+        return position + ca.DM(rate) * ca.fmax(t - ca.DM(durations), 0), speed
+
+    function, end = _function(motion), float(durations.max())
+    return ReferenceMotion(
+        function=function,
+        duration=end,
+        start=start,
+        final=np.array(function(end)[0]).ravel(),
+        rests=reference.rests,
+        breaks=tuple(sorted(set(reference.durations))),
+    )
+
+
+def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:
+    """Constant accelerations +-4 (q_1 - q_0)/T^2, or torques, turned round at T/2."""
+    durations, torque = np.array(reference.durations), reference.torque
+    final = np.array(start if torque is not None else reference.to, dtype=float)
+    size = np.array(torque) if torque is not None else 4 * (final - start) / durations**2
+    breaks = np.unique([durations / 2, durations])
+    begins = np.append(0.0, breaks)[:, None]
+    signs = np.where(begins < durations / 2, 1.0, np.where(begins < durations, -1.0, 0.0))
+    steps = (signs * size).T
+    t = ca.SX.sym("t")
+    position, rate = _profile(_parabolas, t, start, final - start, durations)
+    third = _stepped(steps, [t >= at for at in breaks.tolist()]) * (t >= 0)
+    outputs = [ca.densify(part) for part in (position, rate, third)]
+    return ReferenceMotion(
+        function=ca.Function("reference", [t], outputs),
+        duration=float(durations.max()),
+        start=start,
+        final=final,
+        rests=reference.rests,
+        breaks=tuple(breaks.tolist()),
+        steps=steps,
+        torque=torque is not None,
+    )
+
+
+def _stepped(steps: Array, over: Sequence[ca.SX | ca.MX]) -> Any:
+    """First column of steps (m, K + 1), and what is to be added where each break is over."""
+    changes = np.diff(steps, axis=1).T
+    return sum((ca.DM(c) * o for c, o in zip(changes, over, strict=True)), ca.DM(steps[:, 0]))
+
+
+def _parabolas(s: ca.SX) -> ca.SX:
+    """2 s^2 until 1/2 and 1 - 2 (1 - s)^2 from there: accelerations 4 and -4."""
+    return 2 * s**2 - 4 * ca.fmax(s - 0.5, 0) ** 2
+
+
+def _cycloid(s: ca.SX) -> ca.SX:
+    """Return s - sin(2 pi s)/(2 pi): rate and acceleration vanish at both ends. Source: [TG95]."""
+    return s - ca.sin(2 * ca.pi * s) / (2 * ca.pi)
+
+
+def _quintic(s: ca.SX) -> ca.SX:
+    """10 s^3 - 15 s^4 + 6 s^5: rate and acceleration vanish at both ends. Source: [SM02]."""
+    return s**3 * (10 - 15 * s + 6 * s**2)
+
+
+def _integrated_cycloid(s: ca.SX) -> ca.SX:
+    """s^2/2 + (cos(2 pi s) - 1)/(4 pi^2): its rate is the cycloid, 0 at s = 0 and 1 at s = 1."""
+    return s**2 / 2 + (ca.cos(2 * ca.pi * s) - 1) / (4 * ca.pi**2)
+
+
+_PROFILES: dict[str, Callable[[ca.SX], ca.SX]] = {"cycloid": _cycloid, "quintic": _quintic}
+
+
+def _profile(
+    shape: Callable[[ca.SX], ca.SX], t: ca.SX, start: Array, way: Array, durations: Array
+) -> tuple[ca.SX, ca.SX]:
+    """Position and rate (m, 1) of start + way shape(t/T), each joint within its own [0, T].
+
+    Before and after, the position stays and the rate is the shape's at its end.
+    """
+    s = ca.SX.sym("s", len(start))
+    inside = ca.fmin(ca.fmax(t / ca.DM(durations), 0), 1)
+    values = [shape(s), ca.jtimes(shape(s), s, ca.SX.ones(len(start)))]
+    value, slope = ca.substitute(values, [s], [inside])
+    return ca.DM(start) + ca.DM(way) * value, ca.DM(way / durations) * slope
+
+
+def _function(motion: Callable[[ca.SX], tuple[ca.SX, ca.SX]]) -> ca.Function:
+    t = ca.SX.sym("t")
+    position, rate = motion(t)
+    acceleration = ca.densify(ca.jacobian(rate, t))
+    outputs = [ca.densify(position), ca.densify(rate), acceleration]
+    return ca.Function("reference", [t], outputs)
+
+
+def _from_samples(samples: Samples) -> ReferenceMotion:
+    """Quintic spline through the samples of a csv file, at rest before and after."""
+    first, last = samples.t[0], samples.t[-1]
+    t = ca.MX.sym("t")
+    inside = ca.fmin(ca.fmax(t + first, first), last)
+    position, speed, acceleration = _through(samples)(inside)
+    moving = ca.logic_and(t >= 0, t <= last - first)
+    outputs = [position, ca.densify(speed * moving), ca.densify(acceleration * moving)]
+    return ReferenceMotion(
+        function=ca.Function("reference", [t], outputs),
+        duration=float(last - first),
+        start=samples.joint[:, 0],
+        final=samples.joint[:, -1],
+    )
+
+
+def _through(samples: Samples) -> ca.Function:
+    """Make the function t -> (q, q', q'') through the samples; if they are few, a polynomial."""
+    if len(samples.t) <= _DEGREE:
+        return _polynomial(samples)  # CasADi's splines of low degree have no second derivative
+    s = ca.MX.sym("s")
+    spline = ca.interpolant(
+        "spline", "bspline", [samples.t], samples.joint.T.ravel(), {"degree": [_DEGREE]}
+    )
+    value = spline(s)
+    rate = ca.jacobian(value, s)
+    return ca.Function("derivatives", [s], [value, rate, ca.jacobian(rate, s)])
+
+
+def _polynomial(samples: Samples) -> ca.Function:
+    s = ca.SX.sym("s")
+    middle, half = (samples.t[0] + samples.t[-1]) / 2, np.ptp(samples.t) / 2
+    coefficients = np.linalg.solve(np.vander((samples.t - middle) / half), samples.joint.T)
+    value = ca.SX.zeros(len(samples.joint))
+    for row in coefficients:  # Horner, highest power first
+        value = value * ((s - middle) / half) + ca.DM(row)
+    rate = ca.jacobian(value, s)
+    results = [ca.densify(part) for part in (value, rate, ca.jacobian(rate, s))]
+    return ca.Function("derivatives", [s], results)

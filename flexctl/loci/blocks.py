@@ -1,0 +1,287 @@
+"""Steps in which some eigenvalues are not simple: clusters, and pairs that meet on the real axis.
+
+Where a pair becomes two real eigenvalues, or two become a pair, their eigenvectors coalesce while
+the subspace of both goes on smoothly, and with it half the square of their difference: its sign
+changes where they meet. They are followed through as one block; so are eigenvalues that round-off
+cannot tell apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.loci.frames import SAMPLES, Contacts, bent, find_contacts, move_frame
+from flexctl.loci.spectrum import Spectrum
+from flexctl.loci.steps import ALIKE, Family, Joint, Meeting, Step, find_meetings
+from flexctl.loci.units import Unit, find_units, frame, merge, unit_overlaps
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pairing:
+    """Units before and after a step, in matching order; `events` of them change their kind."""
+
+    before: list[Unit]
+    after: list[Unit]
+    events: int
+
+
+def join_blocks(step: Step, family: Family) -> Joint:
+    """Join a step with clusters, or with another number of real eigenvalues after it.
+
+    `family` gives A at a parameter, in the units of the step, to find where eigenvalues meet.
+    """
+    order = np.arange(len(step.before.values))
+    try:
+        pairing = _pair_up(step.before, step.after)
+        if pairing is None:
+            return Joint(order=order, doubtful=_unlike(step))
+        return _judge(step, pairing, family)
+    except np.linalg.LinAlgError:
+        return Joint(order=order, doubtful=_unlike(step))
+
+
+def _unlike(step: Step) -> tuple[int, ...]:
+    """Columns of clusters before the step, or where it has none those nearest to another."""
+    held = tuple(column for members in step.before.clusters for column in members)
+    if held:
+        return held
+    distance = np.abs(step.before.values[:, None] - step.before.values)
+    np.fill_diagonal(distance, np.inf)
+    return tuple(int(k) for k in np.unravel_index(distance.argmin(), distance.shape))
+
+
+def _pair_up(before: Spectrum, after: Spectrum) -> _Pairing | None:
+    """Match units of a kind, after merging pairs and real ones that become each other."""
+    first, second = find_units(before), find_units(after)
+    events: list[tuple[Unit, Unit]] = []
+    for m in {len(unit.columns) for unit in first}:
+        surplus = (
+            Counter(u.kind for u in first)[False, m] - Counter(u.kind for u in second)[False, m]
+        )
+        for _ in range(abs(surplus)):
+            if surplus > 0:
+                found = _take(before, first, after, second, m)
+            else:
+                found = _take(after, second, before, first, m)
+                found = found and (found[1], found[0])
+            if found is None:
+                return None
+            events.append(found)
+    if Counter(unit.kind for unit in first) != Counter(unit.kind for unit in second):
+        return None
+    second = _matched([e[0] for e in events], [e[1] for e in events], first, second)
+    return _Pairing(
+        before=[*(e[0] for e in events), *first],
+        after=[*(e[1] for e in events), *second],
+        events=len(events),
+    )
+
+
+def _take(
+    paired: Spectrum, pairs: list[Unit], real: Spectrum, reals: list[Unit], m: int
+) -> tuple[Unit, Unit] | None:
+    """Remove from `pairs` the pair that is real on the other side, and there the two it is."""
+    Q = unit_overlaps(pairs, reals)
+    ours = [i for i, unit in enumerate(pairs) if unit.kind == (False, m)]
+    theirs = [j for j, unit in enumerate(reals) if unit.kind == (True, m)]
+    if not ours or len(theirs) < 2:
+        return None
+    i = max(ours, key=lambda i: np.sort(Q[i, theirs])[-2:].sum())
+    j, k = sorted(theirs, key=lambda j: -Q[i, j])[:2]
+    merged = merge(paired, [pairs[i]]), merge(real, [reals[j], reals[k]])
+    del pairs[i]
+    for at in sorted((j, k), reverse=True):
+        del reals[at]
+    return merged
+
+
+def _matched(
+    done: list[Unit], partners: list[Unit], first: list[Unit], second: list[Unit]
+) -> list[Unit]:
+    """Order `second` as `first` by overlap, kinds kept."""
+    if not first:
+        return []
+    Q = unit_overlaps([*done, *first], [*partners, *second])[len(done) :, len(partners) :]
+    alike = np.array([[a.kind == b.kind for b in second] for a in first])
+    gain = np.where(alike, np.clip(Q, 0, [[len(a.columns)] for a in first]), -1e3)
+    return [second[j] for j in scipy.optimize.linear_sum_assignment(-gain)[1]]
+
+
+def _judge(step: Step, pairing: _Pairing, family: Family) -> Joint:
+    before, after = pairing.before, pairing.after
+    order = _column_order(step, pairing)
+    alike = np.diag(unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
+    T, blocks, margins = _in_moving_frame(step, before, after)
+    centres, contacts = _touching(T, blocks, margins)
+    doubt = contacts.touching.any(axis=1) | bent(centres[None])[0]
+    doubtful = set(np.flatnonzero(doubt[: len(before)]))
+    doubtful |= set(np.flatnonzero(alike < ALIKE))
+    squares = [_half_difference(T, blocks[k]) for k in range(pairing.events)]
+    doubtful |= {k for k, square in enumerate(squares) if not _changes_sign_once(square)}
+    if doubtful:
+        columns = {column for i in doubtful for column in before[i].columns}
+        return Joint(order=order, doubtful=tuple(sorted(columns)))
+    meetings = tuple(
+        _locate(step, before[k], T[:, blocks[k], blocks[k]], squares[k], family)
+        for k in range(pairing.events)
+    )
+    rest = slice(pairing.events, None)
+    columns = [unit.columns[0] for unit in before[rest]]
+    others = find_meetings(step, centres[:, rest], contacts.of(rest), columns, family)
+    return Joint(order=order, meetings=(*meetings, *others))
+
+
+def _column_order(step: Step, pairing: _Pairing) -> Array:
+    """Column after the step of every column before it.
+
+    The upper half of a pair becomes the greater of two real eigenvalues and the other way around.
+    """
+    n, c0, c1 = len(step.before.values), step.before.n_pairs, step.after.n_pairs
+    order = np.full(n, -1)
+    for k, (a, b) in enumerate(zip(pairing.before, pairing.after, strict=True)):
+        rank = _by_height if k < pairing.events else _by_value
+        for i, j in rank(step, a, b):
+            order[i] = j
+            if not a.real:
+                order[i + c0] = j + c1
+    return order
+
+
+def _by_height(step: Step, a: Unit, b: Unit) -> list[tuple[int, int]]:
+    def sort(values: ComplexArray, columns: Sequence[int]) -> list[int]:
+        return sorted(columns, key=lambda k: (-values[k].imag, -values[k].real))
+
+    ends = sort(step.before.values, a.columns), sort(step.after.values, b.columns)
+    return list(zip(*ends, strict=True))
+
+
+def _by_value(step: Step, a: Unit, b: Unit) -> list[tuple[int, int]]:
+    first, second = step.before.values[list(a.columns)], step.after.values[list(b.columns)]
+    rows, columns = scipy.optimize.linear_sum_assignment(np.abs(first[:, None] - second))
+    return [(a.columns[i], b.columns[j]) for i, j in zip(rows, columns, strict=True)]
+
+
+def _in_moving_frame(
+    step: Step, before: Sequence[Unit], after: Sequence[Unit]
+) -> tuple[ComplexArray, list[slice], Array]:
+    """T (5, n, n) over the step, its blocks, and between blocks the coupling that is none."""
+    V0, blocks = frame(before)
+    V1, _ = frame(after)
+    W0 = np.linalg.inv(V0)
+    for block in blocks:
+        V1[:, block] = V1[:, block] @ np.linalg.inv(W0[block] @ V1[:, block])
+    A = step.before.A[None], step.A_between[None], step.after.A[None]
+    T, unseen, noise = move_frame(A, V0[None], V1[None])
+    return T[:, 0], blocks, np.array([unseen[0], noise[0]])
+
+
+def _touching(
+    T: ComplexArray, blocks: Sequence[slice], margins: Array
+) -> tuple[ComplexArray, Contacts]:
+    """Centres (5, b) of the discs of all blocks, and which touch.
+
+    A block's disc holds its eigenvalues, and is widened as far as its coupling to the rest can
+    move one.
+    """
+    unseen, noise = (_block_norms(M[None], blocks)[0] for M in margins)
+    coupling = _block_norms(T, blocks).max(axis=0)
+    np.fill_diagonal(coupling, 0.0)
+    places = [_place(T[:, block, block]) for block in blocks]
+    centres = np.array([mean for mean, _ in places]).T
+    spread = np.array([extent.max() for _, extent in places])
+    sizes = [(_departure(T[:, block, block]), block.stop - block.start) for block in blocks]
+
+    def reach(radius: Array) -> Array:
+        return np.array([_reach(R, *size) for R, size in zip(radius, sizes, strict=True)])
+
+    return centres, find_contacts(coupling + unseen, noise, centres, spread, reach)
+
+
+def _place(T: ComplexArray) -> tuple[ComplexArray, Array]:
+    """Mean (5,) of the eigenvalues of T (5, m, m), and how far the farthest is from it."""
+    if T.shape[1] == 1:
+        return T[:, 0, 0], np.zeros(len(T))
+    values = np.linalg.eigvals(T)
+    mean = values.mean(axis=1)
+    return mean, np.abs(values - mean[:, None]).max(axis=1)
+
+
+def _block_norms(M: Array, blocks: Sequence[slice]) -> Array:
+    """Frobenius norms (p, b, b) of all blocks of M (p, n, n)."""
+    starts = [block.start for block in blocks]
+    square = np.add.reduceat(np.abs(M) ** 2, starts, axis=1)
+    return np.sqrt(np.add.reduceat(square, starts, axis=2))
+
+
+def _departure(T: ComplexArray) -> float:
+    """Greatest departure from normality of matrices T (p, m, m): what their Schur forms add."""
+    if T.shape[1] == 1:
+        return 0.0
+    forms = (scipy.linalg.schur(one, output="complex")[0] for one in T)
+    return max(float(np.linalg.norm(np.triu(form, 1))) for form in forms)
+
+
+def _reach(R: float, D: float, m: int) -> float:
+    """Largest distance d that coupling R moves an eigenvalue of a block (m, m) of departure D.
+
+    By Henrici's bound d = R (1 + x + .. + x^(m-1)), x = D/d.  Source: [Henrici62].
+    """
+    if R == 0 or m == 1 or D == 0:
+        return R
+    roots = np.roots([1.0, *(-R * D**k for k in range(m))])
+    return float(roots.real.max())
+
+
+def _half_difference(T: ComplexArray, block: slice) -> Array:
+    """Mean square (5,) of the eigenvalues of a block about their mean: below 0 of a pair."""
+    m = block.stop - block.start
+    own = T[:, block, block]
+    mean = np.trace(own, axis1=1, axis2=2) / m
+    centred = own - mean[:, None, None] * np.eye(m)
+    return (np.trace(centred @ centred, axis1=1, axis2=2) / m).real
+
+
+def _changes_sign_once(square: Array) -> bool:
+    """Whether samples (5,) go from one sign to the other and always the same way."""
+    rises = np.diff(square)
+    monotone = (rises > 0).all() or (rises < 0).all()
+    slope = np.polyder(np.polyfit(SAMPLES, square, 3))
+    flat = np.roots(slope)
+    inside = np.isreal(flat) & (flat.real >= 0) & (flat.real <= 1)
+    return bool(square[0] * square[-1] < 0 and monotone and not inside.any())
+
+
+def _locate(step: Step, unit: Unit, T: ComplexArray, square: Array, family: Family) -> Meeting:
+    """Find where a pair becomes real or the other way around, on the eigenvalues of A itself."""
+    means = (np.trace(T, axis1=1, axis2=2) / T.shape[1]).real
+    near = np.polynomial.Polynomial.fit(SAMPLES, means, 4)
+
+    def own(s: float) -> ComplexArray:
+        values = np.linalg.eigvals(family(s)).astype(complex)
+        expected = near((s - step.before.s) / step.width)
+        return values[np.argsort(np.abs(values - expected))[: T.shape[1]]]
+
+    def difference(s: float) -> float:
+        values = own(s)
+        return float(np.mean((values - values.mean()) ** 2).real)
+
+    a, b = step.before.s, step.after.s
+    known = {a: float(square[0]), b: float(square[-1])}
+    root: Any = scipy.optimize.brentq(
+        lambda s: known.get(s) or difference(s), a, b, xtol=1e-13 * (abs(a) + abs(b))
+    )
+    return Meeting(
+        kind="break-in" if square[0] < 0 else "break-away",
+        columns=unit.columns,
+        start=float(root),
+        end=float(root),
+        value=complex(own(float(root)).mean().real),
+    )

@@ -1,0 +1,279 @@
+"""Eigenvalues of a family of real matrices, joined into branches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+import scipy.linalg
+import scipy.optimize
+
+from flexctl import checks
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import InputError
+from flexctl.loci.blocks import join_blocks
+from flexctl.loci.events import Place, merge_places, places_of
+from flexctl.loci.matching import match_by_value
+from flexctl.loci.spectrum import Spectrum, find_spectra
+from flexctl.loci.steps import Joint, Step, join_regular
+
+LEAST = 1e-12  # share of the whole range that a step is not halved below
+MOST = 20_000  # matrices
+_ASIDE = (0.0, 0.618e-4, -0.618e-4)  # shares of a step, where eigenvalues happen to coincide
+_MIDDLES = (0.5, 0.382, 0.618)
+_BATCH = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Branches:
+    """Eigenvalues over a parameter, one column per branch.
+
+    Attributes
+    ----------
+    s
+        The parameter (k,), ascending: the grid asked for and what was put in between.
+    values
+        Eigenvalues (k, n).
+    right, left
+        Eigenvectors (k, n, n), of branch i in column i: A v = lambda v, w^H A = lambda w^H,
+        w^H v = 1, in the units of the state.
+        Of eigenvalues that are followed together they are a basis of their subspace, and
+        the dual one; where eigenvalues happen to meet on the grid, those right beside it.
+    places
+        Meetings and doubts, in the order of s.
+    together
+        At every s, the sets of branches that round-off cannot tell apart.
+    n_matrices
+        How many matrices were asked for.
+    """
+
+    s: Array
+    values: ComplexArray
+    right: ComplexArray = field(repr=False)
+    left: ComplexArray = field(repr=False)
+    places: tuple[Place, ...]
+    together: tuple[tuple[tuple[int, ...], ...], ...]
+    n_matrices: int
+
+    @property
+    def unsafe(self) -> tuple[Place, ...]:
+        """Places across which branches could not be joined safely."""
+        return tuple(place for place in self.places if place.kind == "unsafe")
+
+    def at(self, s: Array) -> ComplexArray:
+        """Eigenvalues (p, n) at the points of `s` nearest to parameters (p,)."""
+        return self.values[np.abs(np.asarray(s)[:, None] - self.s).argmin(axis=1)]
+
+
+def follow(
+    family: Callable[[float], Array], grid: Array, *, least: float = LEAST, most: int = MOST
+) -> Branches:
+    """Join the eigenvalues of A(s) into branches that are continuous in s.
+
+    Parameters
+    ----------
+    family
+        Real matrix A(s) (n, n), smooth over the range of the grid.
+    grid
+        Ascending parameters (k,), two at least; steps between them are halved where they must be.
+    least
+        Share of the whole range [-] that a step is not halved below.
+    most
+        How many matrices may be asked for; steps still in doubt are then unsafe.
+
+    Returns
+    -------
+    Branches
+        What is guaranteed of them, and what not, is in docs/definitions.md, "Branches". Simple
+        eigenvalues are analytic where A is: [Kato66], chapter 2.
+
+    Raises
+    ------
+    InputError
+        Where the grid does not ascend or A(s) is not a square matrix of finite numbers.
+    """
+    grid = _checked(grid)
+    cache = _Family.over(family, grid)
+    nodes = _nodes(cache, grid)
+    joints = _join(cache, nodes, least * (grid[-1] - grid[0]), most)
+    return _compose(cache, grid, joints)
+
+
+def _checked(grid: Array) -> Array:
+    grid = checks.finite("grid", grid)
+    if grid.ndim != 1 or len(grid) < 2 or not (np.diff(grid) > 0).all():
+        raise InputError(f"grid: expected at least two ascending parameters, got {grid}")
+    return grid
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Family:
+    """Matrices in units that balance them over the whole grid, asked for once each.
+
+    `scale` (n,): x = scale * y.
+    """
+
+    function: Callable[[float], Array]
+    scale: Array
+    known: dict[float, Array]
+
+    @classmethod
+    def over(cls, function: Callable[[float], Array], grid: Array) -> _Family:
+        raw = {float(s): checks.square(f"A({s:.6g})", function(float(s))) for s in grid}
+        sizes = {A.shape for A in raw.values()}
+        if len(sizes) > 1:
+            raise InputError(f"family: expected matrices of one size, got {sorted(sizes)}")
+        greatest = np.max(np.abs(list(raw.values())), axis=0)
+        _, (scale, _) = scipy.linalg.matrix_balance(greatest, permute=False, separate=True)
+        known = {s: A * scale / scale[:, None] for s, A in raw.items()}
+        return cls(function=function, scale=np.asarray(scale), known=known)
+
+    def __call__(self, s: float) -> Array:
+        s = float(s)
+        if s not in self.known:
+            A = checks.shape(f"A({s:.6g})", self.function(s), (len(self.scale),) * 2)
+            self.known[s] = A * self.scale / self.scale[:, None]
+        return self.known[s]
+
+    def spectra(self, s: Iterable[float]) -> list[Spectrum]:
+        s = list(s)
+        return find_spectra(s, np.array([self(x) for x in s]))
+
+    def best(self, candidates: Iterable[float], always: tuple[int, int]) -> Spectrum:
+        """Spectrum with the fewest eigenvalues that coincide, the first with only `always`."""
+        found: list[Spectrum] = []
+        for s in candidates:
+            found += self.spectra([s])
+            if _coincidences(found[-1]) <= always:
+                break
+        return min(found, key=_coincidences)
+
+
+def _coincidences(spectrum: Spectrum) -> tuple[int, int]:
+    return spectrum.clustered, spectrum.crowded
+
+
+def _nodes(family: _Family, grid: Array) -> list[Spectrum]:
+    """Spectra on the grid, or close beside it where eigenvalues happen to coincide on it."""
+    nodes = family.spectra(grid)
+    width = np.diff(grid).min()
+    always = min(map(_coincidences, nodes))
+    if always > (0, 0):  # all along, or on every point of the grid by chance
+        between = family.spectra([nodes[0].s + _MIDDLES[1] * width])
+        always = min(always, *map(_coincidences, between))
+    for k, node in enumerate(nodes):
+        if _coincidences(node) > always or len(grid) == 2:
+            aside = (s for share in _ASIDE if grid[0] <= (s := node.s + share * width) <= grid[-1])
+            nodes[k] = family.best(aside, (0, 0))
+    return nodes
+
+
+def _join(
+    family: _Family, nodes: Sequence[Spectrum], least: float, most: int
+) -> list[tuple[Step, Joint]]:
+    """Join neighbours, putting nodes in between where a step is in doubt."""
+    done: list[tuple[Step, Joint]] = []
+    open_steps = list(pairwise(nodes))
+    while open_steps:
+        steps = [_step(family, *ends) for ends in open_steps]
+        judged = list(zip(steps, _judge(family, steps), strict=True))
+        spent = len(family.known) >= most
+        final = [spent or joint.safe or step.width <= 2 * least for step, joint in judged]
+        done += [pair for pair, last in zip(judged, final, strict=True) if last]
+        halved = [step for step, last in zip(steps, final, strict=True) if not last]
+        open_steps = [ends for step in halved for ends in _halves(family, step)]
+    return sorted(done, key=lambda pair: pair[0].before.s)
+
+
+def _step(family: _Family, before: Spectrum, after: Spectrum) -> Step:
+    return Step(before=before, after=after, A_between=family((before.s + after.s) / 2))
+
+
+def _halves(family: _Family, step: Step) -> list[tuple[Spectrum, Spectrum]]:
+    always = min(_coincidences(step.before), _coincidences(step.after))
+    middle = family.best((step.before.s + share * step.width for share in _MIDDLES), always)
+    return [(step.before, middle), (middle, step.after)]
+
+
+def _judge(family: _Family, steps: Sequence[Step]) -> list[Joint]:
+    joints: dict[int, Joint] = {}
+    regular = [k for k, step in enumerate(steps) if _regular(step)]
+    for first in range(0, len(regular), _BATCH):
+        batch = regular[first : first + _BATCH]
+        joints |= dict(zip(batch, join_regular([steps[k] for k in batch], family), strict=True))
+    return [joints.get(k) or join_blocks(step, family) for k, step in enumerate(steps)]
+
+
+def _regular(step: Step) -> bool:
+    clustered = step.before.clustered or step.after.clustered
+    return not clustered and step.before.n_real == step.after.n_real
+
+
+def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, Joint]]) -> Branches:
+    """Follow every column from the first spectrum on."""
+    first = joined[0][0].before
+    columns = [np.lexsort((-first.values.imag, np.abs(first.values).round(12)))]
+    places: list[Place] = []
+    for step, joint in joined:
+        places += places_of(step, joint, columns[-1])
+        order = joint.order if joint.safe else match_by_value(step.before, step.after)
+        columns.append(order[columns[-1]])
+    nodes = [first, *(step.after for step, _ in joined)]
+    rows = [_row(node, order) for node, order in zip(nodes, columns, strict=True)]
+    rows = sorted([*rows, *_on_grid(family, grid, rows)], key=lambda row: row.s)
+    return Branches(
+        s=np.array([row.s for row in rows]),
+        values=np.stack([row.values for row in rows]),
+        right=np.stack([row.V for row in rows]) * family.scale[:, None],
+        left=np.stack([row.W for row in rows]) / family.scale[:, None],
+        places=merge_places(places),
+        together=tuple(row.together for row in rows),
+        n_matrices=len(family.known),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    """Branches at one parameter; V and W (n, n) have right and left vectors in balanced units."""
+
+    s: float
+    values: ComplexArray
+    V: ComplexArray
+    W: ComplexArray
+    together: tuple[tuple[int, ...], ...]
+
+
+def _row(node: Spectrum, order: Array) -> _Row:
+    V, branch = node.V.copy(), np.argsort(order)
+    for members in node.clusters:
+        V[:, list(members)] = node.basis(members)
+    try:
+        W = np.linalg.inv(V)
+    except np.linalg.LinAlgError:
+        W = np.linalg.pinv(V)
+    together = (tuple(sorted(branch[list(members)].tolist())) for members in node.clusters)
+    values, left = node.values[order], W.conj().T[:, order].astype(complex)
+    return _Row(s=node.s, values=values, V=V[:, order], W=left, together=tuple(together))
+
+
+def _on_grid(family: _Family, grid: Array, rows: Sequence[_Row]) -> list[_Row]:
+    """Points of the grid beside which nodes were taken, with the vectors of these.
+
+    Eigenvalues that are distinct there go on from the nearest node, from which w^H A(s) v says to
+    second order where each has moved; which of those that coincide is which has no meaning at the
+    point itself.
+    """
+    at = np.array([row.s for row in rows])
+    found = []
+    for s in (float(s) for s in grid if s not in set(at.tolist())):
+        near = rows[int(np.abs(at - s).argmin())]
+        values = family.spectra([s])[0].values
+        moved = near.values + np.einsum(
+            "ji,jk,ki->i", near.W.conj(), family(s) - family(near.s), near.V
+        )
+        distance = np.abs(moved[:, None] - values) ** 2
+        order = scipy.optimize.linear_sum_assignment(distance)[1]
+        found.append(replace(near, s=s, values=values[order]))
+    return found

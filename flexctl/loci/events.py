@@ -1,0 +1,106 @@
+"""Where branches meet, or cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.loci.matching import match_by_value
+from flexctl.loci.steps import Joint, Meeting, Step
+
+_JUMP = 1e-6  # share of itself that no eigenvalue moves within the least step
+_SMALL = 1e-6  # of the largest eigenvalue: below, one is as good as none in this
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where branches meet, or cannot be told apart.
+
+    Attributes
+    ----------
+    kind
+        "crossing" of branches that are not coupled, "break-in" of a pair that becomes two real
+        ones, "break-away" of two real ones that become a pair, "touching" of a pair that meets
+        itself on the real axis and remains a pair, or "unsafe".
+    start, end
+        Interval of the parameter that holds it; where the meeting is known, a point.
+    branches
+        Indices of the branches.
+    value
+        The eigenvalue there.
+    why
+        Of an unsafe place.
+    """
+
+    kind: str
+    start: float
+    end: float
+    branches: tuple[int, ...]
+    value: complex
+    why: str = ""
+
+
+def places_of(step: Step, joint: Joint, columns: Array) -> list[Place]:
+    """Find the places in a step, `columns` (n,) being those of the branches before it."""
+    branch = np.argsort(columns)  # of every column before the step
+    found = [_place(meeting, branch) for meeting in joint.meetings]
+    return found if joint.safe else [*found, _doubt(step, joint, branch)]
+
+
+def _doubt(step: Step, joint: Joint, branch: Array) -> Place:
+    """Place that could not be joined: what was in doubt there, and what jumps.
+
+    Where it is one pair beside the real axis and nothing else, the pair touches the axis and
+    remains one.
+    """
+    first, second = step.before, step.after
+    after = second.values[match_by_value(first, second)]
+    jumps = np.abs(after - first.values) > _JUMP * np.abs(first.values)
+    columns = sorted({*joint.doubtful, *np.flatnonzero(jumps).tolist()})
+    mirrored = len(columns) == 2 and columns[0] + first.n_pairs == columns[1] >= first.n_real
+    one_pair = mirrored and first.n_real == second.n_real <= columns[0]
+    touches = one_pair and _at_axis(first.values, columns[0]) and _at_axis(after, columns[0])
+    return Place(
+        kind="touching" if touches else "unsafe",
+        start=first.s,
+        end=second.s,
+        branches=tuple(sorted(int(branch[c]) for c in columns)),
+        value=complex(first.values[columns[0]]),
+        why="" if touches else "even the smallest step does not distinguish them",
+    )
+
+
+def _at_axis(values: ComplexArray, column: int) -> bool:
+    """Whether an eigenvalue is as near the real axis as the least step takes it."""
+    size = max(abs(values[column]), _SMALL * np.abs(values).max())
+    return bool(abs(values[column].imag) <= _JUMP * size)
+
+
+def _place(meeting: Meeting, branch: Array) -> Place:
+    narrow = meeting.kind == "narrow"
+    return Place(
+        kind="unsafe" if narrow else meeting.kind,
+        start=meeting.start,
+        end=meeting.end,
+        branches=tuple(sorted(int(branch[c]) for c in meeting.columns)),
+        value=meeting.value,
+        why="they veer so closely that they cannot be distinguished from a crossing"
+        if narrow
+        else "",
+    )
+
+
+def merge_places(places: Sequence[Place]) -> tuple[Place, ...]:
+    """Put places in order, and make one of those of the same branches that touch."""
+    found: list[Place] = []
+    for place in sorted(places, key=lambda place: (place.branches, place.kind, place.start)):
+        last = found[-1] if found else None
+        same = last and (last.branches, last.why) == (place.branches, place.why)
+        if last and same and place.why and place.start <= last.end:
+            found[-1] = replace(last, end=place.end)
+        else:
+            found.append(place)
+    return tuple(sorted(found, key=lambda place: place.start))

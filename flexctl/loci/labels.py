@@ -1,0 +1,143 @@
+"""Which joint, spring or mode of a line a branch of eigenvalues is, along its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.loci.branches import Branches
+from flexctl.loop import ModeNames
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """Shares of named motions in every branch.
+
+    Attributes
+    ----------
+    s
+        The parameter (k,).
+    names
+        Of motions (p,): joints, rotors, modes of lines, states of the law.
+    shares
+        Share [-] of every motion in every branch along the parameter (k, p, n); they sum to one.
+    """
+
+    s: Array
+    names: tuple[str, ...]
+    shares: Array
+
+    @cached_property
+    def mean(self) -> Array:
+        """Shares (p, n) over the whole range, equal lengths of the parameter counting alike."""
+        width = np.diff(self.s)[:, None, None]
+        between = (self.shares[1:] + self.shares[:-1]) / 2
+        return (width * between).sum(axis=0) / width.sum()
+
+    def participation(self, branch: int) -> dict[str, float]:
+        """Shares of a branch over the whole range, largest first, those above one in a thousand."""
+        own = self.mean[:, branch]
+        order = np.argsort(-own, kind="stable")
+        return {self.names[k]: float(own[k]) for k in order if own[k] > _MENTIONED}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Motion with the largest share in each branch (n,), several where they are about equal."""
+        return tuple(_leaders(self.names, own) for own in self.mean.T)
+
+    def changes(self, branch: int) -> tuple[tuple[float, str], ...]:
+        """Where (s) which motion takes the lead in a branch, from the beginning on.
+
+        It does when its share is a tenth above that of the one that led.
+        """
+        shares = self.shares[:, :, branch]
+        leader = int(shares[0].argmax())
+        found = [(float(self.s[0]), self.names[leader])]
+        for s, now in zip(self.s[1:], shares[1:], strict=True):
+            if now.max() > _LEAD * now[leader]:
+                leader = int(now.argmax())
+                found.append((float(s), self.names[leader]))
+        return tuple(found)
+
+
+_MENTIONED = 1e-3
+_LEAD = 1.1
+_SAME = 1e-9
+
+
+def _leaders(names: tuple[str, ...], shares: Array) -> str:
+    return " + ".join(
+        name for name, x in zip(names, shares, strict=True) if x * _LEAD >= shares.max()
+    )
+
+
+def label_branches(branches: Branches, names_at: Callable[[float], ModeNames]) -> Labels:
+    """Find the shares of named motions in every branch.
+
+    The share of a state k in an eigenvalue is |w_k v_k| over the sum of all, w and v being its left
+    and right eigenvectors; that of a motion is the sum over its states. Of eigenvalues that are
+    followed together it is the same of the diagonal of the projector on their subspace, so that
+    each has the shares of all of them.
+
+    Parameters
+    ----------
+    branches
+        Of a loop with N states.
+    names_at
+        Names and amplitudes of the N states at a parameter, the same names everywhere.
+    """
+    shares = []
+    names: tuple[str, ...] = ()
+    for k, s in enumerate(branches.s):
+        motions = names_at(float(s))
+        found = _shares(motions, branches.right[k], branches.left[k], branches.together[k])
+        names = tuple(dict.fromkeys(motions.names))
+        shares.append(_by_name(motions.names, names, found))
+    return Labels(s=branches.s, names=names, shares=np.array(shares))
+
+
+def _shares(
+    motions: ModeNames, V: ComplexArray, W: ComplexArray, together: tuple[tuple[int, ...], ...]
+) -> Array:
+    """Shares (N, n) of the states y = T^-1 x."""
+    products = np.linalg.solve(motions.T, V) * (motions.T.T @ W).conj()
+    for members in map(list, together):
+        products[:, members] = products[:, members].sum(axis=1, keepdims=True)
+    shares = np.abs(products)
+    return shares / shares.sum(axis=0)
+
+
+def _by_name(entries: tuple[str, ...], names: tuple[str, ...], shares: Array) -> Array:
+    belongs = np.array([[entry == name for entry in entries] for name in names], dtype=float)
+    return belongs @ shares
+
+
+def titles(branches: Branches, labels: Labels) -> tuple[str, ...]:
+    """Labels (n,), those of several branches told apart by numbers, slow ones first.
+
+    Both halves of a pair share one, as do eigenvalues that are one at the beginning.
+    """
+    found, groups = list(labels.labels), _groups(branches)
+    for label in set(found):
+        own = [members for members in groups if found[members[0]] == label]
+        own.sort(key=lambda members: abs(branches.values[0, members[0]]))
+        for k, members in enumerate(own if len(own) > 1 else []):
+            for branch in members:
+                found[branch] = f"{label} ({k + 1})"
+    return tuple(found)
+
+
+def _groups(branches: Branches) -> list[list[int]]:
+    """Find the sets of branches that begin as one, up to conjugation."""
+    first = branches.values[0]
+    same = np.abs(first.conj()[:, None] - first) <= _SAME * np.abs(first)
+    same |= np.eye(len(first), dtype=bool)
+    for members in branches.together[0]:
+        same[np.ix_(members, members)] = True
+    count, group = connected_components(same, directed=False)
+    return [np.flatnonzero(group == k).tolist() for k in range(count)]

@@ -1,0 +1,90 @@
+"""Branches of one discretisation beside those of another that move alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import InputError
+from flexctl.loci.loci import Branch, Tracked
+from flexctl.loci.mac import match_fields
+
+LIKE = 0.5  # likeness above which one motion is more of the other than of all the rest
+_SWINGS = 0.05  # |Im| over |lambda| of what swings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Twin:
+    """Which eigenvalue of another discretisation a branch is, along its way.
+
+    Attributes
+    ----------
+    branch
+        The branch of the first one.
+    index
+        Branch of the other one at every point (k,); -1 where none is alike: where the likeness is
+        1/2 or less, or the branch does not swing.
+    likeness
+        Modal assurance criterion of what both move (k,) [-].
+    values
+        Eigenvalues of the other one (k,) [1/s], NaN where there is none.
+    """
+
+    branch: Branch
+    index: NDArray[np.int64]
+    likeness: Array
+    values: ComplexArray
+
+    @property
+    def ratio(self) -> Array:
+        """Im of the other over Im of the branch (k,) [-], NaN where there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.index < 0, np.nan, self.values.imag / self.branch.values.imag)
+
+
+def find_alike(first: Tracked, second: Tracked) -> tuple[Twin, ...]:
+    """Find for every pair of `first` that swings the one of `second` that moves alike.
+
+    At every point of the parameter by itself, as `match_fields` does: where a branch turns away
+    from another in one discretisation and not in the other, what is alike changes its branch.
+
+    Raises
+    ------
+    InputError
+        When the grids differ, or fields were not kept.
+    """
+    if not np.array_equal(first.s, second.s):
+        raise InputError("find_alike: expected the same values of the parameter, got others")
+    if first.fields is None or second.fields is None:
+        raise InputError("find_alike: expected branches with their fields, got some without")
+    index = np.full((len(first.s), len(first.branches)), -1)
+    likeness = np.zeros(index.shape)
+    for k in range(len(first.s)):
+        own, others = _swinging_at(first, k), _swinging_at(second, k)
+        found, size = match_fields(first.fields[k][:, own], second.fields[k][:, others])
+        likeness[k, own] = size
+        index[k, own] = np.where(size > LIKE, np.append(others, -1)[found], -1)
+    return tuple(
+        _twin(branch, second, index[:, i], likeness[:, i])
+        for i, branch in enumerate(first.branches)
+        if (likeness[:, i] > 0).any()
+    )
+
+
+def swinging(values: ComplexArray) -> NDArray[np.int64]:
+    """Return which of the eigenvalues (p,) swing and lie in the upper half plane."""
+    return np.flatnonzero(values.imag > _SWINGS * np.abs(values))
+
+
+def _swinging_at(tracked: Tracked, k: int) -> NDArray[np.int64]:
+    values = np.array([branch.values[k] for branch in tracked.branches], dtype=complex)
+    return swinging(values)
+
+
+def _twin(branch: Branch, other: Tracked, index: Array, likeness: Array) -> Twin:
+    values = np.array([one.values for one in other.branches])[index, np.arange(len(index))]
+    values = np.where(index < 0, complex(np.nan, np.nan), values)
+    return Twin(branch=branch, index=index, likeness=likeness, values=values)

@@ -1,0 +1,205 @@
+"""Families of closed-loop matrices along a motion, at rest or moving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.interpolate
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import InputError, NoRestError
+from flexctl.loci.mac import motion_fields
+from flexctl.loop import (
+    JUMP,
+    ClosedLoop,
+    LinearLoop,
+    ModeNames,
+    linearise_loop,
+    name_modes,
+    rest_at_reference,
+    sampled_loop,
+)
+from flexctl.simulation import Trajectory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A family of loops over a parameter, for `follow` and `label_branches`.
+
+    Attributes
+    ----------
+    parameter
+        Its name: ``t`` [s], or the key of a setting.
+    matrix
+        A (N, N) at the parameter: x' = A x, or of a sampled law one sample's x+ = A x.
+    names
+        Names of the N states there.
+    fields
+        F (G, N) there: F x is what moves, as `motion_fields` has it.
+    sample_time
+        Of a sampled law there [s], else None.
+    """
+
+    parameter: str
+    matrix: Callable[[float], Array]
+    names: Callable[[float], ModeNames]
+    fields: Callable[[float], Array]
+    sample_time: Callable[[float], float | None]
+
+    def in_time(self, values: ComplexArray, s: Array) -> ComplexArray:
+        """Eigenvalues (k, n) as rates [rad/s] at parameters (k,).
+
+        Of a sampled law they are log(z)/T, minus infinity for z = 0.
+        """
+        return np.array([self._rates(row, float(at)) for row, at in zip(values, s, strict=True)])
+
+    def _rates(self, values: ComplexArray, s: float) -> ComplexArray:
+        period = self.sample_time(s)
+        if period is None:
+            return values
+        with np.errstate(divide="ignore"):
+            return (np.log(values.astype(complex)) / period).astype(complex)
+
+
+def loop_matrix(loop: LinearLoop) -> Array:
+    """Return A (N, N) of a closed loop: x' = A x, or of a sampled law x+ = A x."""
+    if loop.sample_time is None or not loop.K.any():
+        return loop.A + loop.B @ loop.K
+    return sampled_loop(loop, loop.sample_time, loop.delay)
+
+
+def at_rest(closed: ClosedLoop, share: float = 0.0) -> Source:
+    """Loops frozen at rest where the reference is at time t [s], links straight or sagging.
+
+    `share` is that of the second loop, 0 or 1.
+    """
+    motion = closed.controller.reference
+
+    def joints(t: float) -> Array:
+        return motion.sample(np.array([t]))[0][:, 0]
+
+    # at the start, as the loop may have lost its equilibrium by the end
+    size = len(loop_matrix(linearise_loop(closed, joints(0.0), share)))
+
+    return Source(
+        parameter="t",
+        matrix=lambda t: loop_matrix(linearise_loop(closed, joints(t), share)),
+        names=lambda t: name_modes(closed, joints(t), size),
+        fields=lambda t: motion_fields(closed.truth, joints(t), size),
+        sample_time=lambda _: closed.controller.sample_time,
+    )
+
+
+def rests_until(closed: ClosedLoop, times: Array) -> float:
+    """Last time [s] to which the loop, held still, keeps an equilibrium at its reference.
+
+    The loss is bracketed by `times` (k,), ascending, and located to a millionth of their end.
+
+    Raises
+    ------
+    NoRestError
+        When there is none at the first of them.
+    """
+    motion = closed.controller.reference
+    if not any(closed.truth.arm.gravity):
+        return float(times[-1])
+
+    def held(t: float) -> bool:
+        try:
+            rest_at_reference(closed, motion.sample(np.array([t]))[0][:, 0], 0.0)
+        except NoRestError:
+            return False
+        return True
+
+    lost = next((k for k, t in enumerate(times.tolist()) if not held(t)), None)
+    if lost == 0:
+        raise NoRestError(
+            f"{closed.controller.design.label}: the loop has no equilibrium at its reference, at "
+            f"t = {times[0]:.3g} s of the motion: there is nothing to follow"
+        )
+    if lost is None:
+        return float(times[-1])
+    low, high = times[lost - 1], times[lost]
+    while high - low > 1e-6 * times[-1]:
+        middle = (low + high) / 2
+        low, high = (middle, high) if held(middle) else (low, middle)
+    return float(low)
+
+
+def on_reference(closed: ClosedLoop) -> Source:
+    """Loops about the reference as it moves at time t [s], links straight, until its end.
+
+    Integrals are at zero, an observer's estimate is right. See `on_run`, which has the links as
+    they are.
+    """
+    motion = closed.controller.reference
+
+    def state(t: float) -> tuple[Array, Array]:
+        q_d, v_d, _ = motion.sample(np.array([t]))
+        return closed.truth.straight(q_d[:, 0]), closed.truth.straight(v_d[:, 0])
+
+    return _moving(closed, state, lambda t: closed.agreeing_state(*state(t)))
+
+
+def on_run(closed: ClosedLoop, run: Trajectory) -> Source:
+    """Loops about a run of theirs at time t [s], with all that its motion does, until its end.
+
+    x' = f(x, t) of plant and law is differentiated exactly at (q, v, z) of the run and its
+    reference, an observer's estimate among z. Between its samples a run is a cubic spline through
+    them. Eigenvalues of a loop that varies in time decide nothing about its stability: they are how
+    it would go on if it stopped varying.
+    """
+    q, v, z = (
+        scipy.interpolate.make_interp_spline(run.t, x, k=3, axis=1) for x in (run.q, run.v, run.z)
+    )
+    return _moving(closed, lambda t: (q(t), v(t)), z)
+
+
+def _moving(
+    closed: ClosedLoop,
+    state: Callable[[float], tuple[Array, Array]],
+    law_state: Callable[[float], Array],
+) -> Source:
+    if closed.controller.sample_time is not None:
+        name = closed.controller.design.label
+        raise InputError(f"{name}: expected a continuous law, which alone has a Jacobian in motion")
+    size = 2 * closed.truth.n + closed.controller.n_state
+
+    def joints(t: float) -> Array:
+        return state(t)[0][: closed.truth.m]
+
+    return Source(
+        parameter="t",
+        matrix=lambda t: matrix_in_motion(closed, t, *state(t), law_state(t)),
+        names=lambda t: name_modes(closed, joints(t), size),
+        fields=lambda t: motion_fields(closed.truth, joints(t), size),
+        sample_time=lambda _: None,
+    )
+
+
+def matrix_in_motion(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array) -> Array:
+    """Exact Jacobian (2n + n_z, 2n + n_z) of [q; v; z]' of a continuous loop at time t [s].
+
+    Parameters
+    ----------
+    closed
+        Loop in its gross motion.
+    q, v, z
+        Coordinates and rates (n,), states of the law (n_z,).
+    """
+    n = closed.truth.n
+    inputs = _law_inputs(closed, t, q, v, z)
+    tau = np.array(closed.law(*inputs)[0]).ravel()
+    by_q, by_v, by_tau = closed.truth.derivatives(q, v, tau)
+    K, L, E, F = (np.array(J) for J in closed.law_derivatives(*inputs))
+    above = np.hstack([np.zeros((n, n)), np.eye(n), np.zeros((n, len(F)))])
+    middle = np.hstack([np.hstack([by_q, by_v]) + by_tau @ K, by_tau @ L])
+    return np.vstack([above, middle, np.hstack([E, F])])
+
+
+def _law_inputs(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array) -> list[Array]:
+    motion = closed.controller.reference
+    share, *desired = closed.reference(t, JUMP * float(motion.passed(t)))
+    return [np.array(share), z, *(np.array(part) for part in desired), q, v]

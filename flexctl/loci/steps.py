@@ -1,0 +1,228 @@
+"""Steps between neighbouring parameters, judged many at a time: joined, or to be halved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.optimize
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.loci.frames import (
+    SAMPLES,
+    Contacts,
+    Passage,
+    bent,
+    find_contacts,
+    pass_through,
+    touching,
+)
+from flexctl.loci.matching import match, overlaps, stack
+from flexctl.loci.spectrum import Spectrum
+
+ALIKE = 0.5  # least overlap of an eigenvector with itself one step on
+_MEET = 1e-7  # share of its size at which an eigenvalue has met another that it is not coupled to
+_NEWTON = 12
+_PASSING = 1e-3  # share of its size by which an eigenvalue passes another by, beyond a doubt
+_FOUND = 1e-10  # share of a step
+_FINE = np.linspace(0, 1, 129)
+Family = Callable[[float], Array]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A step from one spectrum to the next, with A (n, n) half way."""
+
+    before: Spectrum
+    after: Spectrum
+    A_between: Array
+
+    @property
+    def width(self) -> float:
+        """Length in the parameter."""
+        return self.after.s - self.before.s
+
+
+@dataclass(frozen=True, kw_only=True)
+class Meeting:
+    """Eigenvalues of a step that come together: their columns before it, where, and as what.
+
+    `kind` is "crossing", "break-in", "break-away", or "narrow": passing so near that it might be
+    a crossing.
+    """
+
+    kind: str
+    columns: tuple[int, ...]
+    start: float
+    end: float
+    value: complex
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joint:
+    """How the spectra at the ends of a step are joined.
+
+    Attributes
+    ----------
+    order
+        Column after the step (n,) of every column before it.
+    doubtful
+        Columns before it whose discs may touch; none where the step is safe.
+    meetings
+        What comes together in it.
+    """
+
+    order: Array
+    doubtful: tuple[int, ...] = ()
+    meetings: tuple[Meeting, ...] = ()
+
+    @property
+    def safe(self) -> bool:
+        """Whether the step is joined beyond doubt."""
+        return not self.doubtful
+
+
+def join_regular(steps: Sequence[Step], family: Family) -> list[Joint]:
+    """Join steps at whose ends all eigenvalues are distinct, and as many real ones at both.
+
+    `family` gives A at a parameter, in the units of the steps, to find where eigenvalues meet.
+    """
+    if not steps:
+        return []
+    _, V0 = stack([step.before for step in steps])
+    _, V1 = stack([step.after for step in steps])
+    Q = overlaps(V0, V1)
+    orders = np.stack([match(step.before, q) for step, q in zip(steps, Q, strict=True)])
+    own = np.take_along_axis(Q, orders[:, :, None], axis=2)[:, :, 0].real
+    V1 = np.take_along_axis(V1, orders[:, None, :], axis=2)
+    joints = [_doubtful(order, own[k] < ALIKE) for k, order in enumerate(orders)]
+    alike = [k for k, joint in enumerate(joints) if joint.safe]
+    judged = _pass(
+        [steps[k] for k in alike], orders[alike], *_aligned(V0[alike], V1[alike]), family
+    )
+    for k, joint in zip(alike, judged, strict=True):
+        joints[k] = joint
+    return joints
+
+
+def _doubtful(order: Array, doubt: Array) -> Joint:
+    return Joint(order=order, doubtful=tuple(np.flatnonzero(doubt).tolist()))
+
+
+def _pass(
+    steps: Sequence[Step], orders: Array, V0: ComplexArray, V1: ComplexArray, family: Family
+) -> list[Joint]:
+    """Judge steps whose frames are known; all is in doubt where a frame is singular on the way."""
+    if not steps:
+        return []
+    A = (
+        np.stack([step.before.A for step in steps]),
+        np.stack([step.A_between for step in steps]),
+        np.stack([step.after.A for step in steps]),
+    )
+    try:
+        passage = pass_through(A, V0, V1)
+    except np.linalg.LinAlgError:
+        if len(steps) == 1:
+            return [_doubtful(orders[0], np.ones(len(orders[0]), dtype=bool))]
+        one_by_one = (slice(k, k + 1) for k in range(len(steps)))
+        return [
+            joint for k in one_by_one for joint in _pass(steps[k], orders[k], V0[k], V1[k], family)
+        ]
+    close, curved = touching(passage), bent(passage.centres)
+    near = np.asarray(close.any(axis=(1, 2)) | curved.any(axis=1))
+    return [
+        _judged(step, passage, k, orders[k], family) if near[k] else Joint(order=orders[k])
+        for k, step in enumerate(steps)
+    ]
+
+
+def _aligned(V0: ComplexArray, V1: ComplexArray) -> tuple[ComplexArray, ComplexArray]:
+    """Scale columns so that |w_0| = |v_0| and w_0^H v_1 = 1, w_0 being the rows of V_0^-1."""
+    W0 = np.linalg.inv(V0)
+    size = np.sqrt(np.linalg.norm(W0, axis=2) / np.linalg.norm(V0, axis=1))
+    along = np.einsum("kij,kji->ki", W0, V1)
+    along = np.where(np.abs(along) < np.finfo(float).tiny, 1.0, along)
+    return V0 * size[:, None, :], V1 * (size / along)[:, None, :]
+
+
+def _judged(step: Step, passage: Passage, k: int, order: Array, family: Family) -> Joint:
+    centres = passage.centres[k]
+    none = np.zeros(len(order))
+    coupling, noise = passage.coupling[k], passage.noise[k]
+    contacts = find_contacts(coupling, noise, centres, none, lambda radius: radius)
+    doubt = contacts.touching.any(axis=1) | bent(centres[None])[0]
+    if doubt.any():
+        return _doubtful(order, doubt)
+    columns = range(step.before.n_real + step.before.n_pairs)
+    return Joint(order=order, meetings=find_meetings(step, centres, contacts, columns, family))
+
+
+def find_meetings(
+    step: Step, centres: ComplexArray, contacts: Contacts, columns: Sequence[int], family: Family
+) -> tuple[Meeting, ...]:
+    """Uncoupled eigenvalues that meet in a step, and coupled ones that nearly do.
+
+    `columns` are those of the first centres; the others (of centres (5, b)) are lower halves.
+    """
+    narrow = [_narrow(step, columns[i], columns[j]) for i, j in _pairs(contacts.narrow, columns)]
+    for i, j in _pairs(contacts.crossing, columns):
+        found = _meet(step, centres[:, i], centres[:, j], family)
+        if found is not None:
+            s, value = found
+            pair = columns[i], columns[j]
+            narrow.append(Meeting(kind="crossing", columns=pair, start=s, end=s, value=value))
+    return tuple(narrow)
+
+
+def _narrow(step: Step, i: int, j: int) -> Meeting:
+    value = complex(step.before.values[i])
+    ends = step.before.s, step.after.s
+    return Meeting(kind="narrow", columns=(i, j), start=ends[0], end=ends[1], value=value)
+
+
+def _pairs(contact: Array, columns: Sequence[int]) -> list[tuple[int, int]]:
+    found = np.triu(contact)[: len(columns), : len(columns)]
+    return [(int(i), int(j)) for i, j in zip(*np.nonzero(found), strict=True)]
+
+
+def _meet(
+    step: Step, first: ComplexArray, second: ComplexArray, family: Family
+) -> tuple[float, complex] | None:
+    """Where two centres (5,) are equal, and there; None where they pass each other by.
+
+    Begun at the least distance of the centres and found on the eigenvalues of A itself by Newton's
+    method: their difference, of which only the square is smooth, has nearly the slope of the
+    centres' difference. So near to each other nothing says which is which, and so on which side of
+    the meeting they are: Newton's step is tried both ways.
+    """
+    expected = _through(first), _through(second)
+    difference = expected[0] - expected[1]
+
+    def nearest(t: float) -> tuple[float, complex, complex]:
+        values = np.linalg.eigvals(family(step.before.s + t * step.width)).astype(complex)
+        cost = np.abs(np.array([one(t) for one in expected])[:, None] - values)
+        a, b = values[scipy.optimize.linear_sum_assignment(cost)[1]]
+        return t, complex(a), complex(b)
+
+    best = nearest(float(_FINE[np.abs(difference(_FINE)).argmin()]))
+    for _ in range(_NEWTON):
+        t, a, b = best
+        slope = complex(difference.deriv()(t))
+        apart = (a - b) / slope if slope else 0j
+        passing = abs(apart.imag * slope) > _PASSING * abs(a)
+        if passing or abs(apart.real) <= _FOUND:
+            break
+        tried = [nearest(x) for x in (t - apart.real, t + apart.real) if 0 <= x <= 1]
+        best = min([best, *tried], key=lambda one: abs(one[1] - one[2]))
+        if best[0] == t:
+            break
+    t, a, b = best
+    if abs(a - b) > _MEET * abs(a):
+        return None
+    return float(step.before.s + t * step.width), (a + b) / 2
+
+
+def _through(samples: ComplexArray) -> np.polynomial.Polynomial:
+    return np.polynomial.Polynomial.fit(SAMPLES, samples, 4, domain=[0, 1], window=[0, 1])

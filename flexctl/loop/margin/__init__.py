@@ -1,1 +1,0 @@
-"""How wrong the stiffness of a controller may be, and what helps."""

@@ -1,1 +1,0 @@
-"""How soft an arm may be before the time scales of a composite loop no longer separate."""

@@ -1,1 +1,0 @@
-"""Loops whose parameters are uncertain: exact real crossings, and bounds of mu."""

@@ -1,0 +1,80 @@
+"""Schema of models/*.toml: an arm in continuous, physical terms (SI units, radians)."""
+
+from typing import Annotated, Self
+
+from annotated_types import MinLen
+from pydantic import Field, model_validator
+
+from flexctl.model.link import Link
+from flexctl.model.record import (
+    BasisChoice,
+    Expectations,
+    FileRecord,
+    Record,
+    RefusalError,
+    Said,
+    Vector,
+)
+from flexctl.model.solids import RigidBody
+
+
+class Base(Record):
+    """Where the arm stands in the base frame: position [m], rotation vector [rad]."""
+
+    position: Vector = (0.0, 0.0, 0.0)
+    rotation_vector: Vector = (0.0, 0.0, 0.0)
+
+
+class Arm(FileRecord):
+    """An arm: gravity [m/s^2, base frame], links from the base outward, payload at the tip."""
+
+    gravity: Vector
+    base: Base = Base()
+    links: Annotated[tuple[Link, ...], MinLen(1)] = Field(alias="link")
+    payload: RigidBody = RigidBody()
+    truth: BasisChoice | None = None
+    expect: Expectations = Field(default_factory=dict)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints, joint1 nearest the base."""
+        return tuple(f"joint{i + 1}" for i in range(len(self.links)))
+
+    @property
+    def rotors(self) -> tuple[int, ...]:
+        """Indices of the joints that a rotor drives through a spring."""
+        return tuple(j for j, link in enumerate(self.links) if link.flexible_joint)
+
+    @property
+    def rigid(self) -> "Arm":
+        """The same arm with links that do not bend; its joints stay as they are."""
+        return self.model_copy(update={"links": tuple(link.rigid for link in self.links)})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_links(cls, table: object) -> object:
+        if not isinstance(table, dict) or not isinstance(table.get("link"), list | tuple):
+            return table
+        named = [_named(link, i) for i, link in enumerate(table["link"])]
+        return {**table, "link": named}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        names = [link.name for link in self.links]
+        for i, link in enumerate(self.links):
+            if link.name in names[:i] or link.name in _RESERVED:
+                expected = "a name that no other link or key has"
+                raise RefusalError(f"link[{i + 1}].name", expected=expected, got=link.name)
+            for joint in link.tip_load.reference_pose if link.tip_load else ():
+                if joint not in self.joints:
+                    key = f"link[{i + 1}].tip_load.reference_pose.{joint}"
+                    expected = f"a joint (one of: {', '.join(self.joints)})"
+                    raise RefusalError(key, expected=expected, got=Said(joint))
+        return self
+
+
+_RESERVED = {"gravity", "base", "payload", "truth", "link", "links"}  # first words of settings
+
+
+def _named(link: object, index: int) -> object:
+    return {"name": f"link{index + 1}"} | link if isinstance(link, dict) else link

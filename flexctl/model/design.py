@@ -1,0 +1,279 @@
+"""Schema of designs/*.toml: a controller, its reference motion and how its loop is judged."""
+
+from pathlib import Path
+from typing import Annotated, Literal, Self, get_args
+
+from annotated_types import Ge, Lt, MinLen
+from pydantic import BeforeValidator, Field, model_validator
+
+from flexctl.errors import InputError
+from flexctl.model.composite import FastLoop, SlowAngle, SlowLoop
+from flexctl.model.observer import STATE, Measures, ObserverChoice, check_observer
+from flexctl.model.record import (
+    NOTHING,
+    BasisChoice,
+    Expectations,
+    FileRecord,
+    NonNegative,
+    Number,
+    Numbers,
+    Positive,
+    Positives,
+    Record,
+    RefusalError,
+    Text,
+    as_array,
+)
+from flexctl.model.second_loop import SecondLoop
+
+Method = Literal["decoupling", "composite", "joint-pd", "feedforward", "torque"]
+METHODS: tuple[str, ...] = get_args(Method)
+ReferenceKind = Literal["cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang"]
+REFERENCES: tuple[str, ...] = get_args(ReferenceKind)
+IntegralGain = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
+Inside = Annotated[Number, Ge(0), Lt(1)]
+
+
+class Reference(Record):
+    """Motion that the joints shall make, or torques that shall act on them.
+
+    `from_` and `to` give each joint's start and end [rad or m], `duration` [s] the time between:
+    one for all joints, or one per joint, which then rests from its own end on.
+    A spin-up brings each joint from rest to `rate` [rad/s or m/s] within `duration` and never ends.
+    A bang-bang has constant accelerations, turned round at half the duration, or with `torque`
+    [N m or N] instead of `to` constant torques; after the duration there are none.
+    A setpoint jumps at time 0 and counts as arrived after `duration`, at once if there is none.
+    A csv file has the columns t, joint1, joint2, ...; its path is relative to the folder of the
+    design.
+    """
+
+    kind: ReferenceKind
+    from_: Numbers | None = Field(alias="from", default=None)
+    to: Numbers | None = None
+    rate: Numbers | None = None
+    torque: Numbers | None = None
+    duration: Positives | None = None
+    file: Text | None = None
+
+    @property
+    def rests(self) -> bool:
+        """Whether the motion comes to rest: all do but a spin-up to a rate other than zero.
+
+        What torques move is not known to rest.
+        """
+        return self.torque is None and (self.kind != "spin-up" or not any(self.rate or ()))
+
+    @property
+    def durations(self) -> tuple[float, ...]:
+        """Duration of every joint's motion (m,) [s]; 0 where none is written."""
+        joints, given = len(self.from_ or ()), self.duration or (0.0,)
+        return given * joints if len(given) == 1 else given
+
+    @property
+    def straight(self) -> bool:
+        """Whether it is known beforehand that the joints go straight from start to end."""
+        ways = zip(self.from_ or (), self.to or (), self.durations, strict=False)
+        times = {T for start, end, T in ways if start != end}
+        return self.kind in {"cycloid", "quintic", "bang-bang"} and len(times) == 1
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = {
+            "from": self.from_,
+            "to": self.to,
+            "rate": self.rate,
+            "torque": self.torque,
+            "duration": self.duration,
+            "file": self.file,
+        }
+        for key in _NEEDED[self.kind]:
+            if given[key] is None:
+                raise RefusalError(key, expected=f"a value, as kind is {self.kind}", got=NOTHING)
+        for key, value in given.items():
+            if key not in _KNOWN[self.kind] and value is not None:
+                raise RefusalError(key, expected=f"no such key, as kind is {self.kind}", got=value)
+        if self.kind == "bang-bang":
+            self._check_bang_bang()
+        joints = len(self.from_ or ())
+        as_many = f"{joints} number{'s' * (joints != 1)}, as many as in from"
+        for key, values in (("to", self.to), ("rate", self.rate), ("torque", self.torque)):
+            if values and len(values) != joints:
+                raise RefusalError(key, expected=as_many, got=values)
+        self._check_duration(as_many)
+        return self
+
+    def _check_bang_bang(self) -> None:
+        if self.to is None and self.torque is None:
+            raise RefusalError("to", expected="a value (or torque instead)", got=NOTHING)
+        if self.to is not None and self.torque is not None:
+            raise RefusalError("torque", expected="no such key, as there is a to", got=self.torque)
+
+    def _check_duration(self, as_many: str) -> None:
+        joints, count = len(self.from_ or ()), len(self.duration or (0.0,))
+        if count == 1 or (count == joints and self.kind != "setpoint"):
+            return
+        expected = "one number" + ("" if self.kind == "setpoint" else f", or {as_many}")
+        raise RefusalError("duration", expected=expected, got=self.duration)
+
+
+_NEEDED = {
+    "cycloid": ("from", "to", "duration"),
+    "quintic": ("from", "to", "duration"),
+    "setpoint": ("from", "to"),
+    "csv": ("file",),
+    "spin-up": ("from", "rate", "duration"),
+    "bang-bang": ("from", "duration"),
+}
+_KNOWN = _NEEDED | {
+    "setpoint": ("from", "to", "duration"),
+    "bang-bang": ("from", "to", "torque", "duration"),
+}
+
+
+class Gains(Record):
+    """Gains of the joint loop, one for all joints or one per joint.
+
+    Decoupling: e'' + Gv e' + Gp e + Gi (integral of e) = 0, so Gp [1/s^2], Gv [1/s],
+    Gi [1/s^3].  Joint-pd: torque or force per joint error, its rate and its integral.
+    """
+
+    Gp: Positives
+    Gv: Positives
+    Gi: IntegralGain | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.Gi and any(self.Gi) and not all(self.Gi):
+            raise RefusalError("Gi", expected="all above 0, or none", got=self.Gi)
+        return self
+
+
+class Loop(Record):
+    """How the loop is closed and judged: times [s], `settle_within` [m].
+
+    `sample_time` 0 is continuous.  `duration` None: end of the reference and 0.5 s.
+    `strain_gauges` stand at these fractions x/l of every elastic line. `measures` is the state, or
+    the instruments from which an observer estimates it.
+    """
+
+    measures: Measures = STATE
+    sample_time: NonNegative = 0.0
+    delay: NonNegative = 0.0
+    duration: Positive | None = None
+    settle_within: Positive = 1e-4
+    strain_gauges: Annotated[tuple[Inside, ...], MinLen(1)] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.delay and not self.sample_time:
+            raise RefusalError("sample_time", expected="more than 0, as there is a delay", got=0)
+        gauges = self.strain_gauges or ()
+        if len(set(gauges)) != len(gauges):
+            raise RefusalError("strain_gauges", expected="every position once", got=gauges)
+        return self
+
+
+class Design(FileRecord):
+    """A controller design: method, basis of its plant, reference, gains, second loop, loop."""
+
+    model: Text
+    method: Method
+    basis: BasisChoice = BasisChoice()
+    reference: Reference
+    gains: Gains | None = None  # only an open loop has none
+    second_loop: SecondLoop | None = None
+    observer: ObserverChoice | None = None
+    slow_loop: SlowLoop | None = None
+    fast_loop: FastLoop | None = None
+    loop: Loop = Loop()
+    expect: Expectations = Field(default_factory=dict)
+
+    @property
+    def open_loop(self) -> bool:
+        """Whether the torques follow from the reference alone and nothing is measured."""
+        return self.method in ("feedforward", "torque")
+
+    @property
+    def instruments(self) -> tuple[str, ...]:
+        """What is measured in place of the state; empty where the state is."""
+        return () if self.loop.measures == STATE else tuple(self.loop.measures)
+
+    @property
+    def joint_gains(self) -> Gains:
+        """Gains of the joint loop; an open loop has none and must not be asked."""
+        if self.gains is None:
+            raise InputError(f"{self.label}: gains: expected a table, got nothing (an open loop)")
+        return self.gains
+
+    @property
+    def slow_angle(self) -> SlowAngle:
+        """Which angle of a flexible joint the slow law of composite control measures."""
+        return (self.slow_loop or SlowLoop()).angle
+
+    @property
+    def reference_file(self) -> Path | None:
+        """Path of the csv reference, None for the other kinds."""
+        if self.reference.file is None:
+            return None
+        return (self.path.parent if self.path else Path()) / self.reference.file
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.basis.drop_above is not None:
+            expected = "no such key (it belongs to [truth] of a model)"
+            raise RefusalError("basis.drop_above", expected=expected, got=self.basis.drop_above)
+        self._check_torque()
+        self._check_gains()
+        check_observer(
+            self.method,
+            self.instruments,
+            self.observer,
+            sample_time=self.loop.sample_time,
+            gauges=self.loop.strain_gauges,
+        )
+        if self.second_loop:
+            self._check_second_loop(self.second_loop)
+        self._check_composite()
+        if self.open_loop and self.loop.strain_gauges is not None:
+            expected = f"no such key, as method {self.method} measures nothing"
+            raise RefusalError("loop.strain_gauges", expected=expected, got=self.loop.strain_gauges)
+        return self
+
+    def _check_torque(self) -> None:
+        """Torques can only be applied, and where they shall be applied they must be given."""
+        given = self.reference.torque
+        if self.method == "torque" and given is None:
+            raise RefusalError(
+                "reference.torque", expected="a value, as method is torque", got=NOTHING
+            )
+        if self.method != "torque" and given is not None:
+            expected = "no such key (a motion instead), as method is not torque"
+            raise RefusalError("reference.torque", expected=expected, got=given)
+
+    def _check_gains(self) -> None:
+        if self.open_loop and self.gains is not None:
+            expected = f"no such table, as method is {self.method}"
+            raise RefusalError("gains", expected=expected, got=self.gains.table())
+        if not self.open_loop and self.gains is None:
+            raise RefusalError("gains", expected="a value", got=NOTHING)
+
+    def _check_composite(self) -> None:
+        if self.method != "composite":
+            for key, table in (("slow_loop", self.slow_loop), ("fast_loop", self.fast_loop)):
+                if table is not None:
+                    expected = "no such table, as method is not composite"
+                    raise RefusalError(key, expected=expected, got=table.table())
+        elif self.gains and any(self.gains.Gi or ()):
+            expected = "no such key, as method is composite"
+            raise RefusalError("gains.Gi", expected=expected, got=self.gains.Gi)
+        elif self.fast_loop and self.fast_loop.schedule and not self.reference.straight:
+            expected = "no such key, as the reference is no straight line in joint space"
+            raise RefusalError("fast_loop.schedule", expected=expected, got=self.fast_loop.schedule)
+
+    def _check_second_loop(self, second: SecondLoop) -> None:
+        if self.method != "decoupling":
+            expected = "no such table, as method is not decoupling"
+            raise RefusalError("second_loop", expected=expected, got=second.table())
+        if not self.reference.rests:
+            expected = f"no such table, as the reference ({self.reference.kind}) never rests"
+            raise RefusalError("second_loop", expected=expected, got=second.table())

@@ -1,0 +1,298 @@
+"""Schema of a link in models/*.toml, in continuous, physical terms (SI units, radians)."""
+
+from collections.abc import Mapping, Sized
+from typing import Annotated, Literal, Self
+
+from annotated_types import MinLen
+from pydantic import (
+    BeforeValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from flexctl.model.profile import UNIFORM, Profile, join_profiles, split_profiles
+from flexctl.model.record import (
+    NOTHING,
+    Flag,
+    Fraction,
+    NonNegative,
+    Number,
+    Pair,
+    Positive,
+    Record,
+    RefusalError,
+    Said,
+    Text,
+    as_array,
+)
+from flexctl.model.solids import CarriedMass, RigidBody
+from flexctl.model.torsion import TWIST, Torsion
+
+JointKind = Literal["revolute", "prismatic"]
+PLANES: Mapping[JointKind, tuple[str, str]] = {"revolute": ("y", "z"), "prismatic": ("x", "y")}
+"""Directions in which the beam of a link can deflect: it lies along x, or along z if it slides."""
+
+LinkName = Annotated[Text, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+
+
+class DH(Record):
+    """Denavit-Hartenberg parameters [m, rad]; the joint variable adds to theta or to d."""
+
+    a: Number = 0.0
+    alpha: Number = 0.0
+    d: Number = 0.0
+    theta: Number = 0.0
+
+
+class TipLoadChoice(Record):
+    """Which tip load the clamped-mass shapes of a link assume, and in which pose it is taken.
+
+    `include` names the terms of [TG95] (11): mass M, inertia J, first moment D; and R, which adds
+    to the inertia that of the drive of the next joint, as [SM02] (47) does.  Joints that
+    `reference_pose` leaves out stand at 0 [rad]; a sliding one, which
+    would have no length there, in the middle of its range.
+    """
+
+    reference_pose: Mapping[str, Number] = Field(default_factory=dict)
+    include: tuple[Literal["M", "J", "D", "R"], ...] = ("M", "J", "D")
+
+
+class Limits(Record):
+    """What a joint can do: position [rad or m], rate [1/s of it], torque [N m] or force [N]."""
+
+    position: Pair | None = None
+    rate: Positive | None = None
+    torque: Positive | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.position and not self.position[0] < self.position[1]:
+            raise RefusalError("position", expected="[lowest, highest]", got=self.position)
+        return self
+
+
+class FlexibleJoint(Record):
+    """A rotor that drives its joint through a gear and a spring.
+
+    The rotor's angle counts behind the gear, so that it equals the joint's while the spring is
+    slack; the actuator's torque acts on it and counts behind the gear too.
+
+    `rotor_inertia` I_r [kg m^2] before the gear, whose ratio is `gear` [-, rad/m if the joint
+    slides]; `stiffness` k_s [N m/rad or N/m] and `damping` [N m s/rad or N s/m] of the spring.
+    Kinetic energy 1/2 J rate^2 with J = gear^2 I_r: of the rotor's own spin alone, [SM02]
+    assumption VI. If it is `carried`, 1/2 I_r (w + gear rate)^2 with w the absolute angular
+    velocity, about the joint's axis, of the link that carries the motor. Its mass and the inertia
+    about other axes belong to that link.
+    """
+
+    rotor_inertia: Positive
+    gear: Positive = 1.0
+    stiffness: Positive
+    damping: NonNegative = 0.0
+    carried: Flag = False
+
+    @property
+    def inertia(self) -> float:
+        """J = gear^2 I_r, the rotor's inertia behind the gear [kg m^2 or kg]."""
+        return self.gear**2 * self.rotor_inertia
+
+
+class Link(Record):
+    """One link and the joint before it.
+
+    Lengths [m], `mass_per_length` [kg/m], `EI` [N m^2] by direction of deflection (a direction
+    that is absent is rigid), `joint_inertia` [kg m^2, or kg if prismatic].  The last entry of
+    `damping_ratio` holds for all further modes.  `masses` move with the line of a revolute link;
+    by direction of deflection `rotary_inertia` rho I [kg m] of its sections and, where they shear,
+    `shear_stiffness` kappa G A [N].  With `torsion` the line of a revolute link also twists.  What
+    varies along the line stands here with its mean over the length; `profile` says how.
+    """
+
+    name: LinkName
+    joint: JointKind
+    written_dh: DH = Field(alias="dh", default=DH())
+    written_length: Positive | None = Field(alias="length", default=None)
+    total_length: Positive | None = None
+    mass_per_length: NonNegative = 0.0
+    EI: Mapping[str, Positive] = Field(default_factory=dict)
+    damping_ratio: Annotated[tuple[Fraction, ...], MinLen(1), BeforeValidator(as_array)] = (0.0,)
+    foreshortening: Flag = True
+    hub: RigidBody = RigidBody()
+    joint_inertia: NonNegative = 0.0
+    masses: tuple[CarriedMass, ...] = ()
+    rotary_inertia: Mapping[str, Positive] = Field(default_factory=dict)
+    shear_stiffness: Mapping[str, Positive] = Field(default_factory=dict)
+    torsion: Torsion | None = None
+    flexible_joint: FlexibleJoint | None = None
+    tip_load: TipLoadChoice | None = None
+    limits: Limits = Limits()
+    _profiles: Mapping[str, Profile] = PrivateAttr(default_factory=dict)
+
+    @property
+    def plain(self) -> bool:
+        """Whether the line is a uniform one of Euler and Bernoulli that carries nothing."""
+        extras = (self._profiles, self.masses, self.rotary_inertia, self.shear_stiffness)
+        return not any(extras)
+
+    @property
+    def varies(self) -> bool:
+        """Whether mass, stiffness or inertia of the line varies along it."""
+        return bool(self._profiles)
+
+    def profile(self, key: str) -> Profile:
+        """Return ``mass_per_length``, ``EI.y`` and so on along the line, over their mean."""
+        return self._profiles.get(key, UNIFORM)
+
+    @property
+    def line_mass(self) -> float:
+        """Mass [kg] of the line and of the masses on it."""
+        own = self.mass_per_length * self.length
+        return own + sum(carried.mass for carried in self.masses)
+
+    @property
+    def rigidities(self) -> Mapping[str, float]:
+        """EI by direction and, of a line that twists, GJ as "twist" [N m^2]: the means."""
+        GJ = self.torsion.GJ if self.torsion else None
+        return {**self.EI, **({TWIST: GJ} if GJ else {})}
+
+    @property
+    def flexible(self) -> bool:
+        """Whether the line bends in any direction, or twists."""
+        return bool(self.rigidities)
+
+    @property
+    def dh(self) -> DH:
+        """DH parameters; `a` of a flexible revolute link is its length unless written."""
+        follows = self.joint == "revolute" and self.flexible
+        if follows and "a" not in self.written_dh.model_fields_set:
+            return self.written_dh.model_copy(update={"a": self.length})
+        return self.written_dh
+
+    @property
+    def rigid(self) -> "Link":
+        """The same link with a line that does not bend; it stays where it is, dh.a = length."""
+        torsion = self.torsion and self.torsion.model_copy(update={"GJ": None})
+        return self.model_copy(update={"EI": {}, "torsion": torsion, "written_dh": self.dh})
+
+    @property
+    def length(self) -> float:
+        """Length [m] of the line that carries mass; of a sliding link the total length.
+
+        A rigid revolute link without a length spans |dh.a|, or |dh.d| where a = 0; a rigid
+        sliding link without one has 0 and no mass of its own.
+        """
+        if self.joint == "prismatic":
+            return self.total_length or 0.0
+        return self.written_length or abs(self.written_dh.a) or abs(self.written_dh.d)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read_profiles(cls, table: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if not isinstance(table, dict):
+            return handler(table)
+        numbers, profiles = split_profiles(table, _VARYING)
+        link = handler(numbers)
+        link._profiles = profiles
+        check_line(link)
+        return link
+
+    @model_serializer(mode="wrap")
+    def _write_profiles(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
+        return join_profiles(handler(self), self._profiles)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_planes(self)
+        if self.joint == "revolute":
+            _check_revolute(self)
+        else:
+            _check_prismatic(self)
+        if self.flexible and not self.mass_per_length:
+            got = 0 if "mass_per_length" in self.model_fields_set else NOTHING
+            raise RefusalError(
+                "mass_per_length", expected="more than 0, as the link bends", got=got
+            )
+        return self
+
+
+_VARYING = ("mass_per_length", "EI", "rotary_inertia", "shear_stiffness", "torsion")
+
+
+def check_line(link: Link) -> None:
+    """Refuse a line whose course the dynamics do not cover.
+
+    Raises
+    ------
+    RefusalError
+        If a sliding link's line varies, carries masses, has rotary inertia, shears or twists; or
+        the line of a rigid link along its joint's axis carries masses or has an inertia of its
+        sections; or sections shear in a direction that is rigid; or masses are on a line without
+        mass.
+    """
+    own: dict[str, Sized] = {"masses": link.masses, "rotary_inertia": link.rotary_inertia}
+    own |= {"shear_stiffness": link.shear_stiffness}
+    own |= {"torsion": link.torsion.model_fields_set if link.torsion else ()}
+    if link.joint == "prismatic":
+        for key in link._profiles:
+            raise RefusalError(key, expected="a number, as the link slides", got=Said("a profile"))
+    upright = not link.flexible and link.dh.a == 0 and link.dh.d != 0
+    for key, value in own.items():
+        if value and link.joint == "prismatic":
+            raise RefusalError(key, expected="no such key, as the link slides", got=_count(value))
+        if value and upright:
+            expected = "no such key, as the line lies along the joint's axis (hub has masses)"
+            raise RefusalError(key, expected=expected, got=_count(value))
+    if link.masses and not link.mass_per_length:
+        expected = "more than 0, as the line carries masses"
+        raise RefusalError("mass_per_length", expected=expected, got=link.mass_per_length)
+    for direction in link.shear_stiffness:
+        if direction not in link.EI:
+            expected = f"a direction that bends ({' or '.join(link.EI) or 'none'})"
+            raise RefusalError(
+                f"shear_stiffness.{direction}", expected=expected, got=Said(direction)
+            )
+
+
+def _count(entries: Sized) -> Said:
+    return Said(f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}")
+
+
+def _check_planes(link: Link) -> None:
+    planes = PLANES[link.joint]
+    for key in ("EI", "rotary_inertia", "shear_stiffness"):
+        for direction in getattr(link, key):
+            if direction not in planes:
+                expected = f"a direction of a {link.joint} link ({' or '.join(planes)})"
+                raise RefusalError(f"{key}.{direction}", expected=expected, got=Said(direction))
+
+
+def _check_revolute(link: Link) -> None:
+    if link.total_length is not None:
+        expected = "length instead, as the link does not slide"
+        raise RefusalError("total_length", expected=expected, got=link.total_length)
+    if link.flexible and link.written_length is None:
+        raise RefusalError("length", expected="a number, as the link bends", got=NOTHING)
+    if link.flexible and link.dh.a != link.length:
+        expected = f"{link.length:.12g} (= length, as the beam lies along x) or no key"
+        raise RefusalError("dh.a", expected=expected, got=link.dh.a)
+    if link.mass_per_length and not link.length:
+        raise RefusalError("length", expected="a number, as the link has mass", got=NOTHING)
+
+
+def _check_prismatic(link: Link) -> None:
+    if link.written_length is not None:
+        expected = "total_length instead, as the link slides"
+        raise RefusalError("length", expected=expected, got=link.written_length)
+    if link.total_length is None and (link.flexible or link.mass_per_length):
+        raise RefusalError("total_length", expected="a number, as the link has mass", got=NOTHING)
+    if link.flexible and link.dh.a != 0:
+        raise RefusalError("dh.a", expected="0, as the beam slides along z", got=link.dh.a)
+    if link.limits.position and link.total_length is not None:
+        lowest, highest = (position + link.dh.d for position in link.limits.position)
+        if lowest < 0 or highest > link.total_length * (1 + 1e-12):
+            expected = f"a free length (joint + dh.d) within [0, {link.total_length:.12g}] m"
+            raise RefusalError("limits.position", expected=expected, got=link.limits.position)

@@ -1,0 +1,162 @@
+"""What all records of the catalogue share: strict numbers, frozen tables, refusals."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from annotated_types import Ge, Gt, Lt, MinLen
+from pydantic import (
+    AllowInfNan,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    model_validator,
+)
+
+
+def as_array(value: object) -> object:
+    """Let a single number stand for an array of one."""
+    return (value,) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+Number = Annotated[float, Strict(), AllowInfNan(False)]
+Positive = Annotated[Number, Gt(0)]
+NonNegative = Annotated[Number, Ge(0)]
+Fraction = Annotated[Number, Ge(0), Lt(1)]
+Text = Annotated[str, Strict(), MinLen(1)]
+Flag = Annotated[bool, Strict()]
+Vector = Annotated[tuple[Number, Number, Number], BeforeValidator(lambda v: exactly(3, v))]
+Pair = Annotated[tuple[Number, Number], BeforeValidator(lambda v: exactly(2, v))]
+Numbers = Annotated[tuple[Number, ...], MinLen(1), BeforeValidator(as_array)]
+Positives = Annotated[tuple[Positive, ...], MinLen(1), BeforeValidator(as_array)]
+Solver = Literal["scipy", "slycot"]  # of Riccati equations
+
+
+def exactly(count: int, value: object) -> object:
+    """Refuse an array that has not `count` entries; leave anything else to the type."""
+    if isinstance(value, list | tuple) and len(value) != count:
+        raise RefusalError("", expected=f"{count} numbers", got=value)
+    return value
+
+
+class RefusalError(ValueError):
+    """A value that a record refuses: key below the record or "", what it expects, what it got."""
+
+    def __init__(self, key: str, *, expected: str, got: object) -> None:
+        super().__init__(f"{key}: expected {expected}, got {shown(got)}")
+        self.key = key
+        self.expected = expected
+        self.got = got
+
+
+class Record(BaseModel):
+    """A frozen table of a file: unknown keys, NaN and wrong types are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def table(self) -> dict[str, Any]:
+        """Return what was written, under the keys of the file; defaults are left out."""
+        return self.model_dump(by_alias=True, exclude_unset=True)
+
+
+class FileRecord(Record):
+    """A record that is a whole file."""
+
+    name: Text  # catalogue name or stem of the file
+    path: Path | None = None  # None: made in memory
+    summary: Text
+    source: Text  # begins with a key of references.bib, or says whose own it is
+
+    def table(self) -> dict[str, Any]:
+        """Return what the file says, without what follows from where it lies."""
+        return self.model_dump(by_alias=True, exclude_unset=True, exclude={"name", "path"})
+
+    @property
+    def label(self) -> str:
+        """What messages call this file: its path, or its name where it has none."""
+        return str(self.path or self.name)
+
+
+class BasisChoice(Record):
+    """How finely every elastic line is discretised: modes or elements per link and plane.
+
+    `sliding`: whether a sliding link keeps the modes of its reference pose, or has at every length
+    the exact ones, which change with it ([TG95], 4.2): "exact" from a table of proven error,
+    "roots" by solving the frequency equation at every evaluation.
+    """
+
+    kind: Literal["modes", "elements", "pinned-modes", "free-modes"] = "modes"
+    order: Annotated[int, Strict(), Ge(1), Field(le=200)] = 2
+    sliding: Literal["fixed", "exact", "roots"] = "fixed"
+    drop_above: Positive | None = None  # rad/s; truth modes above it are left out
+
+    def described(self) -> dict[str, Any]:
+        """Kind and order, what follows the length, where modes end: what differs from defaults."""
+        return {"kind": self.kind, "order": self.order, **self.model_dump(exclude_defaults=True)}
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.sliding != "fixed" and self.kind == "elements":
+            expected = (
+                '"fixed" or no such key with kind "elements", as only modes change with the length'
+            )
+            raise RefusalError("sliding", expected=expected, got=self.sliding)
+        if self.sliding != "fixed" and self.drop_above is not None:
+            expected = f'no such key with sliding = "{self.sliding}"'
+            raise RefusalError("drop_above", expected=expected, got=self.drop_above)
+        return self
+
+
+class Expectation(Record):
+    """A published or closed-form figure that flexctl must reproduce.
+
+    `key` is the dotted path into the JSON of `flexctl inspect` (a model), of an evaluation (a
+    design) or of `flexctl simulate` (a design that gives torques); the name of the table where it
+    is not written.
+    """
+
+    key: Text
+    value: Numbers  # in the unit of what `key` names
+    rtol: Positive
+    from_: Text = Field(alias="from")
+    args: tuple[Text, ...] = ()  # further words of the command line
+
+
+def keyed(value: object) -> object:
+    """Give every [expect.NAME] table that has no `key` its own name as key."""
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: {"key": name, **entry} if isinstance(entry, dict) else entry
+        for name, entry in value.items()
+    }
+
+
+Expectations = Annotated[dict[str, Expectation], BeforeValidator(keyed)]
+
+
+def shown(value: object) -> str:
+    """Return a value on one short line, as it would be written in a file."""
+    if isinstance(value, Said):
+        return printable(value)
+    try:
+        text = printable(json.dumps(value, ensure_ascii=False))
+    except (TypeError, ValueError):
+        text = printable(str(value))
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def printable(text: str) -> str:
+    """Return a text with line breaks and control characters written as escapes."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+class Said(str):
+    """Words for what was given, printed as they are and not as a quoted string of the file."""
+
+    __slots__ = ()
+
+
+NOTHING = Said("nothing")

@@ -1,0 +1,180 @@
+"""One line for what is wrong with a file: path, key path, expected, given."""
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from flexctl.errors import InputError
+from flexctl.model.record import NOTHING, FileRecord, Record, RefusalError, Said, as_array, shown
+
+R = TypeVar("R", bound=Record)
+F = TypeVar("F", bound=FileRecord)
+
+_EXPECTED = {
+    "missing": "a value",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "string_type": "a text in quotes",
+    "string_too_short": "a text that is not empty",
+    "bool_type": "true or false",
+    "model_type": "a table",
+    "model_attributes_type": "a table",
+    "dict_type": "a table",
+    "mapping_type": "a table",
+    "tuple_type": "an array",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "less_than": "less than {lt:g}",
+    "less_than_equal": "at most {le:g}",
+    "literal_error": "one of {expected}",
+    "string_pattern_mismatch": "a name of letters, digits and _ that begins with a letter",
+}
+
+
+def build(record: type[R], table: Mapping[str, Any], label: str) -> R:
+    """Make a record of a table as read from a file.
+
+    Raises
+    ------
+    InputError
+        ``{label}: {key path}: expected ..., got ...`` for the first fault; unknown keys come
+        first, because a misspelt key often explains a missing one.
+    """
+    try:
+        return record.model_validate(table)
+    except ValidationError as error:
+        found = _own_faults(error.errors())
+        faults = sorted(found, key=lambda fault: fault["type"] != "extra_forbidden")
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    raise InputError(f"{label}: {_sentence(record, faults[0])}{more}")
+
+
+def _own_faults(faults: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Leave out arrays that pydantic calls too short only because an entry of them is refused."""
+    above = {fault["loc"][:n] for fault in faults for n in range(len(fault["loc"]))}
+    return [f for f in faults if f["type"] != "too_short" or f["loc"] not in above]
+
+
+def build_file(record: type[F], table: Mapping[str, Any], name: str, path: Path | None) -> F:
+    """Make the record of a whole file; `name` and `path` come from where it lies.
+
+    Raises
+    ------
+    InputError
+        As `build`.
+    """
+    for key in ("name", "path"):
+        if key in table:
+            hint = nearest(key, known_keys(record))
+            expected = f"a known key ({hint})"
+            raise refuse(path or name, key, expected=expected, got=Said(key))
+    return build(record, {**table, "name": name, "path": path}, str(path or name))
+
+
+def refuse(label: object, key: str, *, expected: str, got: object) -> InputError:
+    """Return the error of a value that does not fit, in the form of all file errors."""
+    return InputError(f"{label}: {key}: expected {expected}, got {shown(got)}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return ``nearest: ...`` where a known word is like `word`, else the list of known words."""
+    known = sorted(known)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    close = close or [k for k in known if k.lower() == word.lower()]
+    return f"nearest: {close[0]}" if close else f"one of: {', '.join(known) or 'none'}"
+
+
+def known_keys(record: type[BaseModel]) -> list[str]:
+    """Return the keys of a record as a file spells them."""
+    given = ("name", "path") if issubclass(record, FileRecord) else ()
+    fields = record.model_fields.items()
+    return [field.alias or name for name, field in fields if name not in given]
+
+
+def key_path(location: Iterable[str | int]) -> str:
+    """Return a key path in TOML's terms, counting from 1: ``link[2].EI.y``."""
+    path = ""
+    for part in location:
+        if isinstance(part, int):
+            path += f"[{part + 1}]"
+        else:
+            path += "." * bool(path) + _key(part)
+    return path
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[\w.\[\]*-]+", key) else shown(key)
+
+
+def _sentence(record: type[Record], fault: ErrorDetails) -> str:
+    location, kind, got = fault["loc"], fault["type"], fault["input"]
+    context = fault.get("ctx", {})
+    refusal = context.get("error")
+    if isinstance(refusal, RefusalError):
+        location = (*location, refusal.key) if refusal.key else location
+        got, expected = refusal.got, refusal.expected
+    elif kind == "extra_forbidden":
+        *above, key = location
+        hint = nearest(str(key), known_keys(_record_at(record, above)))
+        expected, got = f"a known key ({hint})", Said(_key(str(key)))
+    elif kind in ("too_short", "too_long"):
+        expected, got = _count(context), Said(_items(context["actual_length"]))
+    else:
+        expected = _EXPECTED.get(kind, fault["msg"]).format(**context)
+        if kind == "tuple_type" and _takes_one_number(record, location):
+            expected = "a number or an array of numbers"
+        got = NOTHING if kind == "missing" else got
+    return f"{key_path(location)}: expected {expected}, got {shown(got)}"
+
+
+def _count(context: Mapping[str, Any]) -> str:
+    if "min_length" in context:
+        return f"at least {_items(context['min_length'])}"
+    return f"at most {_items(context['max_length'])}"
+
+
+def _items(count: int) -> str:
+    return f"{count} entry" if count == 1 else f"{count} entries"
+
+
+def _record_at(record: type[BaseModel], location: Iterable[str | int]) -> type[BaseModel]:
+    """Return the record that stands at a location; names of free tables are passed over."""
+    for part in location:
+        fields = {field.alias or name: field for name, field in record.model_fields.items()}
+        if part in fields:
+            record = _record_in(fields[str(part)].annotation) or record
+    return record
+
+
+def _takes_one_number(record: type[BaseModel], location: Iterable[str | int]) -> bool:
+    """Tell whether a single number may stand for the array at a location."""
+    *above, key = location
+    fields = _record_at(record, above).model_fields.items()
+    return any(
+        _reads_one_number(field.rebuild_annotation())
+        for name, field in fields
+        if key in (name, field.alias)
+    )
+
+
+def _reads_one_number(annotation: object) -> bool:
+    if get_origin(annotation) is Annotated:
+        _, *marks = get_args(annotation)
+        if any(getattr(mark, "func", None) is as_array for mark in marks):
+            return True
+    return any(map(_reads_one_number, get_args(annotation)))
+
+
+def _record_in(annotation: object) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    found = (_record_in(argument) for argument in get_args(annotation))
+    return next((record for record in found if record), None)

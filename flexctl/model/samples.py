@@ -1,0 +1,76 @@
+"""Read a reference motion from a CSV file with the columns t, joint1, joint2, ..."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from flexctl import checks
+from flexctl.errors import InputError
+from flexctl.model.files import read_csv
+from flexctl.model.record import Said
+from flexctl.model.refusals import refuse
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Samples:
+    """A motion in samples: `t` (N,) [s], rising, N >= 2; `joint` (joints, N) [rad or m]."""
+
+    t: checks.Array
+    joint: checks.Array
+
+    def __post_init__(self) -> None:
+        """Check shapes and that time rises."""
+        checks.shape("t", self.t, (len(self.t),))
+        checks.shape("joint", self.joint, (len(self.joint), len(self.t)))
+        if len(self.t) < 2:
+            raise InputError(f"t: expected at least 2 rising times, got {len(self.t)}")
+        if (back := _first_back(self.t)) is not None:
+            said = f"expected at least 2 rising times, got {_after(self.t, back)}"
+            raise InputError(f"t[{back + 1}]: {said}")
+
+
+def load_samples(path: Path) -> Samples:
+    """Read a motion.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, its header is not t, joint1, joint2, ... in this order, a
+        row has another length or an entry that is not a finite number, or time does not rise.
+    """
+    lines = read_csv(path)
+    header = [word.strip() for word in lines[0][1]] if lines else []
+    expected = ["t", *(f"joint{i}" for i in range(1, max(len(header), 2)))]
+    if header != expected:
+        raise refuse(path, "header", expected=", ".join(expected), got=Said(", ".join(header)))
+    rows = [_numbers(path, line, row, len(header)) for line, row in lines[1:]]
+    table = np.array(rows).reshape(-1, len(header)).T
+    if (back := _first_back(table[0])) is not None:
+        expected, got = "times that rise", Said(_after(table[0], back))
+        raise refuse(path, f"line {lines[1 + back][0]}", expected=expected, got=got)
+    try:
+        return Samples(t=table[0], joint=table[1:])
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _first_back(t: checks.Array) -> int | None:
+    """Index of the first time (N,) that does not lie after the one before it; None of none."""
+    back = np.flatnonzero(np.diff(t) <= 0)
+    return int(back[0]) + 1 if back.size else None
+
+
+def _after(t: checks.Array, k: int) -> str:
+    return f"{t[k]:g} s after {t[k - 1]:g} s"
+
+
+def _numbers(path: Path, line: int, row: list[str], count: int) -> list[float]:
+    try:
+        numbers = [float(word) for word in row]
+    except ValueError:
+        numbers = []
+    if len(numbers) != count or not np.isfinite(numbers).all():
+        expected = f"{count} finite number{'s' * (count != 1)}"
+        raise refuse(path, f"line {line}", expected=expected, got=Said(",".join(row)))
+    return numbers

@@ -1,0 +1,244 @@
+"""Change an arm by settings such as ``link2.EI=*0.6`` or ``payload.mass=+40%``.
+
+``KEY=VALUE`` sets a TOML value, ``KEY=*F`` scales by F, ``KEY=+P%`` and ``KEY=-P%`` change by a
+percentage; scaling a table or an array scales every number in it, but for the places and powers of
+what varies along a link.  KEY is a key path of the
+model's file with a link's name, ``link[2]`` or ``links`` (all of them) in front.
+"""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, NamedTuple
+
+from flexctl.errors import InputError
+from flexctl.model.arm import Arm
+from flexctl.model.link import Link
+from flexctl.model.record import NOTHING, Said, printable
+from flexctl.model.refusals import build_file, known_keys, nearest, refuse
+
+_ROOTS = ("gravity", "base", "payload", "truth")
+_ALL_LINKS = ("links", "link*")
+_FACTOR = re.compile(r"\*(?P<factor>\S+)|(?P<percent>[+-]\S+)%")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Setting:
+    """One setting, read: `factor` is None where `value` stands absolutely.
+
+    `text` is the setting as messages call it, with the option that it came from.
+    """
+
+    text: str
+    keys: tuple[str, ...]
+    value: Any
+    factor: float | None
+
+    def refuse(self, expected: str, got: object) -> InputError:
+        """Return the error of a setting that cannot be applied."""
+        key = printable(".".join(self.keys))
+        return refuse(self.text, key, expected=expected, got=got)
+
+
+class _Target(NamedTuple):
+    """Where a setting goes: a link by its index, or None for the arm, and the keys below."""
+
+    link: int | None
+    keys: tuple[str, ...]
+
+    def root(self, table: dict[str, Any]) -> dict[str, Any]:
+        """Return the part of an arm's table that the keys start from."""
+        return table if self.link is None else table["link"][self.link]
+
+
+def apply_settings(arm: Arm, settings: Sequence[str], *, option: str = "setting") -> Arm:
+    """Return the arm with all settings applied in order and checked anew as a whole.
+
+    The length of a flexible revolute link and its dh.a are one figure: setting one sets both.
+    Messages name the `option` of the command line that the settings came from.
+
+    Raises
+    ------
+    InputError
+        If a setting cannot be read, its key is unknown, there is nothing to scale, or the arm
+        that comes out is refused.
+    """
+    if not settings:
+        return arm
+    table = arm.table()
+    targets: set[_Target] = set()
+    for setting in [_read(text, option) for text in settings]:
+        found = _targets(setting, arm)
+        if setting.factor is None:
+            _set(setting, found, table)
+        else:
+            _scale(setting, setting.factor, found, table, _effective(arm))
+        targets.update(found)
+    _keep_length_and_a_equal(arm, table, targets)
+    return _rebuild(arm, table, f"{option} {printable(', '.join(settings))}")
+
+
+def with_options(arm: Arm, *, foreshortening: bool | None, damping: float | None) -> Arm:
+    """Return the arm with foreshortening and damping ratio of all links set; None leaves them.
+
+    Raises
+    ------
+    InputError
+        If the damping ratio is not in [0, 1).
+    """
+    options = {"foreshortening": foreshortening, "damping_ratio": damping}
+    options = {key: value for key, value in options.items() if value is not None}
+    if not options:
+        return arm
+    table = arm.table()
+    table["link"] = [link | options for link in table["link"]]
+    return _rebuild(arm, table, ", ".join(f"{key} {value}" for key, value in options.items()))
+
+
+def _rebuild(arm: Arm, table: dict[str, Any], changes: str) -> Arm:
+    try:
+        return build_file(Arm, table, arm.name, arm.path)
+    except InputError as error:
+        reason = str(error).removeprefix(f"{arm.label}: ")
+        raise InputError(f"{arm.label} with {changes}: {reason}") from error
+
+
+def _read(text: str, option: str) -> _Setting:
+    key, equals, value = (part.strip() for part in text.partition("="))
+    if not (key and equals and value):
+        expected = "KEY=VALUE, KEY=*FACTOR, KEY=+PERCENT% or KEY=-PERCENT%"
+        raise InputError(f"{option}: expected {expected}, got {text!r}")
+    keys, text = tuple(part.strip() for part in key.split(".")), f"{option} {printable(text)}"
+    match = _FACTOR.fullmatch(value)
+    if not match:
+        return _Setting(text=text, keys=keys, value=_toml_value(text, value), factor=None)
+    try:
+        factor = float(match["factor"] or match["percent"])
+    except ValueError:
+        factor = float("nan")
+    if not isfinite(factor):
+        raise InputError(f"{text}: expected a number to scale by, got {value!r}")
+    factor = factor if match["factor"] else 1 + factor / 100
+    return _Setting(text=text, keys=keys, value=None, factor=factor)
+
+
+def _toml_value(text: str, value: str) -> object:
+    try:
+        table = tomllib.loads(f"value = {value}")
+    except (ValueError, RecursionError):
+        table = {}
+    if set(table) != {"value"}:
+        expected = "a TOML value (a number, [..], {..}, true, false or a text in quotes)"
+        raise InputError(f"{text}: expected {expected}, got {value!r}")
+    return table["value"]
+
+
+def _targets(setting: _Setting, arm: Arm) -> list[_Target]:
+    first, *rest = setting.keys
+    names = [link.name for link in arm.links]
+    numbers = [f"link[{i + 1}]" for i in range(len(names))]
+    if first in _ROOTS:
+        return [_Target(None, setting.keys)]
+    if first in _ALL_LINKS:
+        indices = list(range(len(names)))
+    else:
+        indices = [i for i in range(len(names)) if first in (names[i], numbers[i])]
+    if not indices:
+        hint = nearest(first, [*_ROOTS, *names, "links"])
+        raise setting.refuse(f"a known key ({hint})", Said(first))
+    if not rest:
+        hint = ", ".join(known_keys(Link))
+        raise setting.refuse(f"a key of the link (one of: {hint})", NOTHING)
+    return [_Target(i, tuple(rest)) for i in indices]
+
+
+def _set(setting: _Setting, targets: list[_Target], table: dict[str, Any]) -> None:
+    for target in targets:
+        _put(setting, target, table, setting.value)
+
+
+def _scale(
+    setting: _Setting,
+    factor: float,
+    targets: list[_Target],
+    table: dict[str, Any],
+    effective: dict[str, Any],
+) -> None:
+    """Scale what is written, or where nothing is, what holds by default."""
+    found = [
+        _look_up(setting, target.keys, target.root(table), target.root(effective))
+        for target in targets
+    ]
+    if not any(map(_has_number, found)):
+        raise setting.refuse("numbers to scale", NOTHING)
+    for target, value in zip(targets, found, strict=True):
+        if _has_number(value):  # of several links, rigid ones have no EI
+            _put(setting, target, table, _scaled(value, factor))
+
+
+def _effective(arm: Arm) -> dict[str, Any]:
+    """Return the arm's table with all defaults and what follows from other keys."""
+    table = arm.model_dump(by_alias=True)
+    for written, link in zip(table["link"], arm.links, strict=True):
+        written["dh"] = link.dh.model_dump()
+        if link.joint == "revolute":
+            written["length"] = link.length
+    return table
+
+
+def _look_up(setting: _Setting, keys: tuple[str, ...], written: object, holds: object) -> object:
+    for key in keys:
+        if written is None and holds is None:  # a table that this link does without
+            return None
+        written = written if isinstance(written, dict) else {}
+        holds = holds if isinstance(holds, dict) else {}
+        if key not in written and key not in holds:
+            hint = nearest(key, {**written, **holds})
+            raise setting.refuse(f"a known key ({hint})", Said(key))
+        written, holds = written.get(key), holds.get(key)
+    return holds if written is None else written
+
+
+def _put(setting: _Setting, target: _Target, table: dict[str, Any], value: object) -> None:
+    *above, last = target.keys
+    place = target.root(table)
+    for key in above:
+        below = place.setdefault(key, {})
+        if not isinstance(below, dict):
+            raise setting.refuse(f"no {last}, as {key} is not a table", below)
+        place = below
+    place[last] = value
+
+
+def _scaled(value: object, factor: float) -> object:
+    if isinstance(value, dict):
+        places = {"x", "power"} if value.keys() & {"value", "mass"} else set()
+        return {k: v if k in places else _scaled(v, factor) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_scaled(entry, factor) for entry in value]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value * factor
+    return value
+
+
+def _has_number(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_number, value.values()))
+    if isinstance(value, list | tuple):
+        return any(map(_has_number, value))
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _keep_length_and_a_equal(arm: Arm, table: dict[str, Any], targets: set[_Target]) -> None:
+    for i, link in enumerate(arm.links):
+        written = table["link"][i]
+        dh = written.get("dh", {})
+        length_set, a_set = _Target(i, ("length",)) in targets, _Target(i, ("dh", "a")) in targets
+        if link.joint != "revolute" or not link.flexible or not isinstance(dh, dict):
+            continue
+        if length_set and not a_set:
+            dh.pop("a", None)
+        elif a_set and not length_set:
+            written["length"] = dh.get("a")

@@ -1,0 +1,86 @@
+"""What an arm is in a pose: its natural frequencies and mode shapes without gravity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.checks import Array
+from flexctl.model import Arm, BasisChoice
+from flexctl.plant.linearisation import LinearPlant, linearise
+from flexctl.plant.plant import Plant, assemble_plant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """An arm in a pose: plant, coordinates q (n,), and the linear model without gravity there."""
+
+    plant: Plant
+    q: Array
+    linear: LinearPlant
+
+    @property
+    def frequencies_locked(self) -> Array:
+        """Natural frequencies with all joints and rotors held [rad/s], ascending."""
+        return self.linear.frequencies(np.arange(self.plant.n) >= self.plant.rigid)
+
+    @property
+    def frequencies_free(self) -> Array:
+        """Natural frequencies with joints free and rotors held [rad/s], ascending.
+
+        Without the rigid motions, one per joint that no spring holds to its rotor.
+        """
+        m, rows = self.plant.m, np.arange(self.plant.n)
+        turning = (rows < m) | (rows >= self.plant.rigid)
+        return self.linear.frequencies(turning)[m - len(self.plant.rotors) :]
+
+    @property
+    def frequencies_rotor_free(self) -> Array:
+        """Natural frequencies with joints and rotors free [rad/s], ascending, no rigid motions."""
+        return self.linear.frequencies()[self.plant.m :]
+
+    @property
+    def braked(self) -> NDArray[np.bool_]:
+        """Mask (n,) of the coordinates that move when all motors are held."""
+        return np.isin(np.arange(self.plant.n), self.plant.drives, invert=True)
+
+    @property
+    def frequencies_braked(self) -> Array:
+        """Natural frequencies with all motors held [rad/s], ascending: those of `mode_shapes`."""
+        return self.linear.frequencies(self.braked)
+
+    def mode_shapes(self, count: int) -> Array:
+        """Return the lowest modes with motors held, (n, up to count), largest entry 1.
+
+        A motor holds its rotor, or where there is none the joint.
+        """
+        if not self.braked.any():
+            return np.zeros((self.plant.n, 0))
+        modes = self.linear.modes(self.braked)[1][:, :count]
+        shapes = np.zeros((self.plant.n, modes.shape[1]))
+        shapes[self.braked] = modes / np.abs(modes).max(axis=0)
+        return shapes
+
+
+def inspect_arm(arm: Arm, basis: BasisChoice, pose: Mapping[str, float]) -> Inspection:
+    """Discretise an arm, put it in a pose and linearise it there at rest without gravity.
+
+    Frequencies are those of the straight links at the joints of the pose: with elastic
+    coordinates other than zero the arm would not be at rest.
+
+    Raises
+    ------
+    InputError
+        When the pose names no coordinate of the arm or is impossible.
+    """
+    plant = assemble_plant(arm, basis, interpreted=True)  # a few evaluations: not worth compiling
+    q = plant.pose(pose)
+    straight = plant.straight(q[: plant.m])
+    weightless = plant
+    if any(arm.gravity):
+        floating = arm.model_copy(update={"gravity": (0.0, 0.0, 0.0)})
+        weightless = assemble_plant(floating, basis, interpreted=True)
+    return Inspection(plant=plant, q=q, linear=linearise(weightless, straight))

@@ -1,0 +1,41 @@
+"""Linear loops with unknown parameters, exact margins and bounds; knows no arm."""
+
+from flexctl.robustness.lft.controller_lft import ErrorGroup, Law, LawForm, factor, factor_law
+from flexctl.robustness.lft.crossings import FLAT, ROUND_OFF, Crossing, verify
+from flexctl.robustness.lft.deadline import ENDLESS, Deadline
+from flexctl.robustness.lft.growth import axis_tolerance, growth_rates
+from flexctl.robustness.lft.mu_bounds import Structured, structured
+from flexctl.robustness.lft.one_error import first_crossing
+from flexctl.robustness.lft.real_crossings import stable_interval
+from flexctl.robustness.lft.real_problem import RealCrossing
+from flexctl.robustness.lft.response import Response, frequency_response
+from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop, bilinear
+from flexctl.robustness.lft.worst_case import LARGEST, WorstCase
+
+__all__ = [
+    "ENDLESS",
+    "FLAT",
+    "LARGEST",
+    "ROUND_OFF",
+    "Crossing",
+    "Deadline",
+    "ErrorGroup",
+    "Law",
+    "LawForm",
+    "Parameter",
+    "RealCrossing",
+    "Response",
+    "Structured",
+    "UncertainLoop",
+    "WorstCase",
+    "axis_tolerance",
+    "bilinear",
+    "factor",
+    "factor_law",
+    "first_crossing",
+    "frequency_response",
+    "growth_rates",
+    "stable_interval",
+    "structured",
+    "verify",
+]

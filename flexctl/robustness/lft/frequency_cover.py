@@ -1,0 +1,284 @@
+"""A bound of the structured singular value over the whole axis of frequencies, not on a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.robustness.lft.band_bound import band_bound, smallest_level
+from flexctl.robustness.lft.deadline import ENDLESS, Deadline
+from flexctl.robustness.lft.response import Response
+from flexctl.robustness.lft.scalings import Block, Scalings, balance, find_scalings
+
+_SAMPLES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+_SLACK = 1e-9  # above zero that round-off may lift an eigenvalue of the form
+_TRIM = 0.01  # of a piece beside one that is not proven: round-off of the eigenvalues lies within
+_NARROWEST = 1e-10  # relative width of a band below which it is given up
+_NARROW = 1e-6  # relative width from which mu is that of a band: see cover_axis
+_N_LEVELS, _RISE = 30, 0.01  # of a level that one scaling proves: how often it rises, and by what
+_ILL = 1e12  # condition of the form at infinity from which no eigenvalues are trusted
+
+Bound = Callable[[ComplexArray, float], float]
+Range = tuple[float, float]
+
+
+def level_frequencies(response: Response, scalings: Scalings, level: float) -> Array | None:
+    """Every frequency w >= 0 at which form(M(jw) / level) can be singular, and others, ascending.
+
+    With Pi = [[D, -jG], [jG, -D]], C = [[V, M(oo)], [0, I]] / level and [[Q, S], [S*, R]] =
+    C* Pi C, the form at jw is singular exactly where jw is an eigenvalue of the Hamiltonian
+    [[A - U R^-1 S*, -U R^-1 U'], [S R^-1 S* - Q, -(A - U R^-1 S*)*]], (2N, 2N). The imaginary parts
+    of all its eigenvalues are returned: which of them lie on the axis is not left to a tolerance.
+    None when the form at infinity, R, is too near to a singular one. Source: [BoydBalakrishnan90].
+    """
+    V, at_infinity = response.V / level, response.D / level
+    D, G, U, A = scalings.D, scalings.G, response.U, response.A
+    R = scalings.form(at_infinity.astype(complex))
+    if np.linalg.cond(R) > _ILL:
+        return None
+    S = V.T @ (D @ at_infinity - 1j * G)
+    inverse = np.linalg.inv(R)
+    closed = A - U @ inverse @ S.conj().T
+    lower = S @ inverse @ S.conj().T - V.T @ D @ V
+    H = np.block([[closed, -U @ inverse @ U.T], [lower, -closed.conj().T]])
+    w = np.linalg.eigvals(H).imag
+    return np.unique(w[w >= 0])
+
+
+def proven_parts(response: Response, scalings: Scalings, level: float, band: Range) -> list[Range]:
+    """Parts of a band of frequencies in which form(M(jw) / level) < 0 everywhere.
+
+    Between two neighbours of `level_frequencies` no eigenvalue of the form changes its sign, so
+    that one frequency speaks for all. A part that ends where the next is not proven is shortened
+    there by 1 %.
+    """
+    cuts = level_frequencies(response, scalings, level)
+    if cuts is None:
+        return []
+    low, high = band
+    edges = np.array([low, *cuts[(cuts > low) & (cuts < high)], high])
+    inner = edges[:-1] + np.diff(edges) / 2 if np.isfinite(high) else _midpoints(edges)
+    probed = scalings.depth(response(np.concatenate([edges, inner])) / level) < -_SLACK
+    at_edge, good = probed[: len(edges)], probed[len(edges) :]
+    good = good & (at_edge[:-1] | at_edge[1:])
+    good[-1] &= at_edge[-1] or np.isfinite(high)
+    return _joined(edges, at_edge, good)
+
+
+def _midpoints(edges: Array) -> Array:
+    """Between each two of ascending edges, of which the last is infinite."""
+    return np.append((edges[:-2] + edges[1:-1]) / 2, 2 * edges[-2] + 1.0)
+
+
+def _joined(edges: Array, at_edge: Array, good: Array) -> list[Range]:
+    """Join good pieces that touch at an edge where the form is negative; trim the others."""
+    found: list[Range] = []
+    for k in np.flatnonzero(good):
+        low, high = float(edges[k]), float(edges[k + 1])
+        cut = _TRIM * (high - low) if np.isfinite(high) else _TRIM * (low + 1.0)
+        touches = k > 0 and good[k - 1] and at_edge[k]
+        if touches and found:
+            low = found.pop()[0]
+        elif not at_edge[k] or k > 0:
+            low += cut
+        ends = k + 1 < len(good) and not (good[k + 1] and at_edge[k + 1])
+        if (ends or not at_edge[k + 1]) and np.isfinite(high):
+            high -= cut
+        if low < high:
+            found.append((low, high))
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cover:
+    """What a cover of [0, oo] by bands with scalings of their own has proven.
+
+    Attributes
+    ----------
+    level
+        No mu above it at any frequency outside `missing` [-].
+    proven
+        Bands (low, high), disjoint and ascending, in the units of A.
+    scalings
+        Of each proven band, for form(M(jw) / level).
+    missing
+        Bands that are not proven; empty when the bound is a theorem.
+    peak, at
+        Largest mu bound computed at one frequency [-], and that frequency.
+    tries
+        Number of bands tried.
+    late
+        Whether the deadline ended it before all was proven.
+    """
+
+    level: float
+    proven: tuple[Range, ...]
+    scalings: tuple[Scalings, ...]
+    missing: tuple[Range, ...]
+    peak: float
+    at: float
+    tries: int
+    late: bool = False
+
+
+def cover_axis(
+    response: Response,
+    blocks: tuple[Block, ...],
+    bound: Bound,
+    *,
+    start: tuple[float, float],
+    edges: Array,
+    excess: float,
+    budget: int,
+    deadline: Deadline = ENDLESS,
+    say: Callable[[str], None] = lambda _words: None,
+) -> Cover:
+    """Prove mu(M(jw)) < level at every w in [0, oo], raising the level where it has to be.
+
+    Parameters
+    ----------
+    bound
+        Upper bound of mu of one matrix (r, r), tight above a floor [-].
+    start
+        Largest bound known so far [-] and its frequency; level = bound (1 + excess) throughout.
+    edges
+        Where the first bands meet (K,), finite.
+    budget
+        Number of bands that may be tried.
+    deadline
+        When to stop.
+    say
+        Called with how far the proof is, band by band.
+
+    A band is proven by one pair of scalings that suits five of its frequencies and then, by
+    `proven_parts`, all others. What is left of it is tried again; where no pair suits, the band is
+    split, and the bound at its middle raises the level if it is above it: parts that were proven
+    at a lower level stay so. Real mu may be large at one frequency alone, where no number hits it:
+    a band of a relative width of 1e-6 that no pair suits raises the level to where one does, so
+    that mu is regularised by an uncertainty of the frequency of that size.
+    """
+    peak, at = start
+    level = peak * (1 + excess)
+    open_bands = _first_bands(edges)
+    proven: list[tuple[Range, Scalings]] = []
+    missing: list[Range] = []
+    tries = 0
+    while open_bands and tries < budget and not deadline.passed:
+        say(f"a proof over all frequencies: {len(proven)} bands proven, {len(open_bands)} to go")
+        band = open_bands.pop()
+        tries += 1
+        M, middle = response(_samples(band, response.fastest)), _split(band, response.fastest)
+        halves = [(middle, band[1]), (band[0], middle)]
+        scalings = find_scalings(M / level, blocks, deadline)
+        if scalings is not None:
+            parts = proven_parts(response, scalings, level, band)
+            proven += [(part, scalings.at_level(level)) for part in parts]
+            open_bands += _without(band, parts)[::-1] if parts else halves
+            continue
+        if _narrow(band, response, _NARROWEST):
+            missing.append(band)
+            continue
+        if _narrow(band, response, _NARROW):
+            value = band_bound(M, blocks, level, deadline)
+            open_bands.append(band)
+        else:
+            value = bound(response(np.array([middle]))[0], level)
+            open_bands += halves
+        if value > peak and not deadline.passed:
+            peak, at = value, middle
+            level = max(level, peak * (1 + excess))
+    late = bool(open_bands) and deadline.passed
+    found = _cover(level, (peak, at), proven, missing + open_bands, tries)
+    return replace(found, late=late)
+
+
+def level_of_one_scaling(response: Response, blocks: tuple[Block, ...], axis: Array) -> float:
+    """Level above mu at every frequency that one scaling D for all proves: no proof is cheaper.
+
+    The largest norm of D^1/2 M(jw) D^-1/2, from the eigenvalues of a few Hamiltonians: between two
+    frequencies at which the norm passes a level it lies above or below it. `axis` (K,) are
+    frequencies to begin with. Source: [BoydBalakrishnan90]. Infinite where it does not converge.
+    """
+    scalings = balance(response(axis), blocks)
+    level = max(smallest_level(M, scalings) for M in response(axis))
+    for _ in range(_N_LEVELS):
+        level *= 1 + _RISE
+        cuts = level_frequencies(response, scalings, level)
+        if cuts is None:
+            continue
+        edges = np.array([0.0, *cuts, np.inf])
+        inner = np.append((edges[:-2] + edges[1:-1]) / 2, 2 * edges[-2] + response.fastest)
+        highest = max(smallest_level(M, scalings) for M in response(inner))
+        if highest < level:
+            return level
+        level = highest
+    return np.inf
+
+
+def _first_bands(edges: Array) -> list[Range]:
+    """Bands of [0, oo] between edges (K,), descending."""
+    bounds = np.unique(np.concatenate([[0.0], edges[edges > 0], [np.inf]])).tolist()
+    return list(pairwise(bounds))[::-1]
+
+
+def _cover(
+    level: float,
+    largest: tuple[float, float],
+    proven: list[tuple[Range, Scalings]],
+    missing: list[Range],
+    tries: int,
+) -> Cover:
+    """Put bands in order, their scalings counted for matrices over the final level."""
+    ordered = sorted(proven, key=lambda item: item[0])
+    return Cover(
+        level=level,
+        proven=tuple(part for part, _ in ordered),
+        scalings=tuple(scalings.at_level(1 / level) for _, scalings in ordered),
+        missing=_merged(missing),
+        peak=largest[0],
+        at=largest[1],
+        tries=tries,
+    )
+
+
+def _narrow(band: Range, response: Response, width: float) -> bool:
+    """Whether a band is narrower than `width`, relative to its frequency [-]."""
+    low, high = band
+    if not np.isfinite(high):
+        return response.fastest < width * low
+    return high - low < width * max(high, response.slowest)
+
+
+def _samples(band: Range, unit: float) -> Array:
+    """Frequencies of a band: evenly spaced, or so in 1/(w + unit) where it is infinite."""
+    low, high = band
+    if np.isfinite(high):
+        return low + (high - low) * _SAMPLES
+    with np.errstate(divide="ignore"):
+        return (low + unit) / (1 - _SAMPLES) - unit
+
+
+def _split(band: Range, unit: float) -> float:
+    low, high = band
+    return (low + high) / 2 if np.isfinite(high) else 2 * low + unit
+
+
+def _without(band: Range, parts: list[Range]) -> list[Range]:
+    """Return what ascending disjoint parts leave of a band."""
+    ends = [band[0], *(x for part in parts for x in part), band[1]]
+    pairs = zip(ends[::2], ends[1::2], strict=True)
+    return [(low, high) for low, high in pairs if low < high]
+
+
+def _merged(bands: list[Range]) -> tuple[Range, ...]:
+    found: list[Range] = []
+    for low, high in sorted(bands):
+        if found and low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return tuple(found)

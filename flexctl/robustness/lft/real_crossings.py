@@ -1,0 +1,279 @@
+"""Where one real error brings a loop to the limit of stability: every place, without a scan.
+
+`real_candidates` gives every error at which an eigenvalue may reach the imaginary axis, `crossings`
+verifies each by the eigenvalues of the loop itself, and the unstable eigenvalues are counted
+between any two: a count that does not change as the crossings say starts a closer search, and if
+that does not settle it, an error says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from flexctl.checks import ComplexArray
+from flexctl.errors import ComputationError, DesignError
+from flexctl.robustness.lft.crossings import FLAT
+from flexctl.robustness.lft.growth import axis_tolerance, balanced, growth_rates
+from flexctl.robustness.lft.real_candidates import real_candidates
+from flexctl.robustness.lft.real_problem import (
+    FARTHEST,
+    SAME,
+    Problem,
+    RealCrossing,
+    at_zero,
+    prepare,
+    through_infinity,
+    verified,
+)
+from flexctl.robustness.lft.uncertain_loop import UncertainLoop
+from flexctl.robustness.lft.uncoupled import uncoupled
+
+MOST_UNKNOWNS = 1200  # r N of an eigenvalue problem that takes some seconds
+
+__all__ = [
+    "FARTHEST",
+    "MOST_UNKNOWNS",
+    "RealCrossing",
+    "StableInterval",
+    "find_real_crossings",
+    "first_unstable",
+    "growth_rates",
+    "is_small",
+    "stable_interval",
+    "unstable_at",
+]
+
+_ROUNDS = 4  # of closer search
+
+
+@dataclass(frozen=True, kw_only=True)
+class StableInterval:
+    """The open interval of errors around 0 in which a loop is stable, with its evidence.
+
+    Attributes
+    ----------
+    lower, upper
+        lower <= 0 <= upper [-]; 0 where a marginal loop becomes unstable at once. Without a
+        crossing the lowest value the parameter may have, and infinity.
+    at_lower, at_upper
+        What happens at the ends; None where the range ends first (FARTHEST, for infinity).
+    fixed
+        Eigenvalues (f,) on the axis that no error moves: a marginal motion, not judged here.
+    unknowns
+        Size r N of the eigenvalue problem that all ends come from.
+    counted
+        At how many errors the unstable eigenvalues were counted to confirm it.
+    """
+
+    lower: float
+    upper: float
+    at_lower: RealCrossing | None
+    at_upper: RealCrossing | None
+    fixed: ComplexArray
+    unknowns: int
+    counted: int
+
+
+def find_real_crossings(
+    loop: UncertainLoop, low: float = -np.inf, high: float = np.inf
+) -> tuple[RealCrossing, ...]:
+    """All errors in (low, high) at which eigenvalues stand on the axis, ascending.
+
+    Eigenvalues that no error moves are left out. A range beyond the parameter's lowest value is cut
+    there. Errors are looked at up to |delta| = FARTHEST.
+
+    Raises
+    ------
+    InputError
+        If the loop has more than one parameter, or low < high does not hold.
+    DesignError
+        If two eigenvalues add up to zero for every error, or a motion that no error reaches grows.
+    ComputationError
+        If the unstable eigenvalues, counted between crossings, do not change as these say.
+    """
+    problem = prepare(loop, low, high)
+    found = verified(problem, problem.candidates) + through_infinity(problem)
+    if problem.low < 0 < problem.high:
+        found += [at_zero(problem, item) for item in problem.marginal]
+    return tuple(_proved(problem, found, problem.low, problem.high, {})[0])
+
+
+def stable_interval(loop: UncertainLoop) -> StableInterval:
+    """Interval of errors around 0 in which the loop is stable, and what ends it.
+
+    A loop with undamped eigenvalues at 0 that errors move is judged beside 0: by the first-order
+    rate at which they move, or where that is none by the eigenvalues themselves.
+
+    Raises
+    ------
+    DesignError
+        If the loop is unstable without error, with the eigenvalue; if an undamped eigenvalue moves
+        along the axis; or as `find_real_crossings`.
+    InputError, ComputationError
+        As `find_real_crossings`; unstable eigenvalues are counted up to the ends and beyond.
+    """
+    problem = prepare(loop, -np.inf, np.inf)
+    if problem.unstable(0.0)[0]:
+        values = problem.loop.poles(np.zeros(1))
+        came = f"eigenvalue {values[values.real.argmax()]:.4g}"
+        raise DesignError(f"stable interval: expected a loop that is stable without error, {came}")
+    at_lower, below = _end(problem, -1.0)
+    at_upper, above = _end(problem, 1.0)
+    return StableInterval(
+        lower=at_lower.delta if at_lower else problem.low,
+        upper=at_upper.delta if at_upper else problem.high,
+        at_lower=at_lower,
+        at_upper=at_upper,
+        fixed=problem.fixed,
+        unknowns=problem.loop.size * len(problem.loop.D),
+        counted=below + above,
+    )
+
+
+def first_unstable(loop: UncertainLoop) -> float:
+    """Smallest t > 0 at which a loop of one error t is unstable; infinite where it tolerates all.
+
+    Raises
+    ------
+    DesignError, InputError, ComputationError
+        As `stable_interval`.
+    """
+    problem = prepare(loop, -np.inf, np.inf)
+    end = _end(problem, 1.0)[0]
+    if end is not None:
+        return end.delta
+    return problem.high if unstable_at(loop, problem.high) else np.inf
+
+
+def is_small(loop: UncertainLoop) -> bool:
+    """Whether the exact problem of a loop of one error takes no more than some seconds."""
+    parts = uncoupled(balanced(loop))
+    return max((part.size * len(part.D) for part in parts), default=0) <= MOST_UNKNOWNS
+
+
+def unstable_at(loop: UncertainLoop, t: float) -> bool:
+    """Whether stability is lost at the end of a range itself, where a loop may have no meaning."""
+    if np.isinf(t):
+        return False
+    try:
+        values = loop.poles(np.array([t]))
+    except np.linalg.LinAlgError:
+        return True
+    return not (values.real < -axis_tolerance(values)).all()
+
+
+def _end(problem: Problem, sign: float) -> tuple[RealCrossing | None, int]:
+    """End of the stable interval on the side of `sign`, and how many spectra confirmed it."""
+    lost = [item for item in problem.marginal if (item.above if sign > 0 else item.below)]
+    if lost:  # the one that grows fastest
+        return at_zero(problem, max(lost, key=lambda item: sign * item.rate.real)), 0
+    far = problem.high if sign > 0 else problem.low
+    waiting = sorted((d for d in problem.candidates.tolist() if d * sign > 0), key=abs)
+    found = [c for c in through_infinity(problem) if c.delta * sign > 0]
+    until = min((c.delta for c in found), key=abs, default=far)
+    while waiting and abs(waiting[0]) < 1.02 * abs(until):
+        here = verified(problem, [waiting.pop(0)])
+        found += here
+        until = min([until, *(c.delta for c in here)], key=abs)
+    until = _just_beyond(until, waiting[0] if waiting else far, far)
+    kept = [c for c in found if abs(c.delta) < abs(until)]
+    low, high = min(0.0, until), max(0.0, until)
+    proved, counted = _proved(problem, kept, low, high, {0.0: (0, 0)})
+    return min(proved, key=lambda c: abs(c.delta), default=None), counted
+
+
+def _just_beyond(end: float, following: float, far: float) -> float:
+    """Error beyond an end, before the next candidate; the range's own end where there is none."""
+    if end == far:
+        return far
+    return min(1.02 * end, (end + following) / 2, key=abs)
+
+
+def _proved(
+    problem: Problem,
+    crossings: Sequence[RealCrossing],
+    low: float,
+    high: float,
+    known: dict[float, tuple[int, int]],
+) -> tuple[list[RealCrossing], int]:
+    """Count between all crossings of a range; search closer where counts contradict them."""
+    crossings, counts, bracket = _distinct(crossings), dict(known), None
+    for _ in range(_ROUNDS):
+        probes = [x for x in _probes(crossings, low, high) if x not in counts]
+        counts |= {x: problem.unstable(x) for x in probes}
+        bracket = _contradiction(crossings, counts)
+        if bracket is None:
+            return crossings, len(counts) - len(known)
+        crossings = _distinct([*crossings, *_closer(problem, *bracket)])
+    a, b = bracket or (low, high)
+    raise ComputationError(
+        f"crossings: expected unstable eigenvalues that change as they say, got {counts[a][0]} at "
+        f"{a:.6g} and {counts[b][0]} at {b:.6g}: the exact problem is too ill-conditioned there"
+    )
+
+
+def _distinct(crossings: Sequence[RealCrossing]) -> list[RealCrossing]:
+    """Crossings by ascending error, each once."""
+    kept: list[RealCrossing] = []
+    for c in sorted(crossings, key=lambda c: c.delta):
+        if not any(_same(c, other) for other in kept):
+            kept.append(c)
+    return kept
+
+
+def _same(a: RealCrossing, b: RealCrossing) -> bool:
+    if a.delta == 0 or abs(a.delta - b.delta) > SAME * abs(a.delta):
+        return False
+    if np.isinf(a.frequency) or a.eigenvalue == b.eigenvalue:
+        return a.eigenvalue == b.eigenvalue
+    return abs(a.eigenvalue - b.eigenvalue) <= SAME * abs(a.eigenvalue)
+
+
+def _probes(crossings: Sequence[RealCrossing], low: float, high: float) -> list[float]:
+    """Errors between and beyond crossings that can be told apart, ascending; and 0."""
+    ends = [low, *(c.delta for c in crossings), high]
+    inner = [x for ab in pairwise(ends) for x in _between(*ab)]
+    zero = [0.0] if low < 0 < high and not any(c.delta == 0 for c in crossings) else []
+    return sorted([*inner, *zero])
+
+
+def _between(a: float, b: float) -> list[float]:
+    if np.isinf(a) and np.isinf(b):
+        return [-x for x in _between(0.0, np.inf)] + _between(0.0, np.inf)
+    if np.isinf(b):
+        return [a + x * (abs(a) or 1.0) for x in (0.02, 1.0, 30.0, 1000.0)]
+    if np.isinf(a):
+        return [-x for x in _between(-b, np.inf)]
+    if b - a <= FLAT * max(abs(a), abs(b)):
+        return []
+    return [a + (b - a) * x for x in (0.02, 0.5, 0.98)]
+
+
+def _contradiction(
+    crossings: Sequence[RealCrossing], counts: dict[float, tuple[int, int]]
+) -> tuple[float, float] | None:
+    """First two probes between which counts do not change as crossings say, or None."""
+    least, most, before = 0, np.inf, None
+    for x in sorted(counts):
+        change = sum(c.change for c in crossings if c.delta < x)
+        least, most = max(least, counts[x][0] - change), min(most, counts[x][1] - change)
+        if least > most and before is not None:
+            return before, x
+        before = x
+    return None
+
+
+def _closer(problem: Problem, a: float, b: float) -> list[RealCrossing]:
+    """Crossings between two errors: the exact problem set up there, and bisection of the count."""
+    base = complex((a + b) / 2, 0.4 * (b - a))
+    nearby = [d for d in real_candidates(problem.loop, base).tolist() if a < d < b]
+    start = problem.unstable(a)
+    for _ in range(60):
+        middle = (a + b) / 2
+        least, most = problem.unstable(middle)
+        a, b = (middle, b) if least <= start[1] and most >= start[0] else (a, middle)
+    return verified(problem, [*nearby, (a + b) / 2])

@@ -1,0 +1,293 @@
+"""A loop of one real error, ready to be searched for crossings of the imaginary axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import DesignError, InputError
+from flexctl.loop import ON_AXIS
+from flexctl.robustness.lft.crossings import ROUND_OFF, Crossing, verify
+from flexctl.robustness.lft.growth import axis_tolerance, balanced, growth_rates, without_fixed
+from flexctl.robustness.lft.real_candidates import apart, real_candidates
+from flexctl.robustness.lft.uncertain_loop import UncertainLoop
+from flexctl.robustness.lft.uncoupled import uncoupled
+
+FARTHEST = 1e6  # errors beyond are not looked at
+SAME = 1e-6  # relative distance of one crossing found twice
+_BASE = 0.6137 + 0.4713j  # where the exact problem is set up: in the range, in units of its width
+_EDGE = 1e-9  # relative distance from an end of the range that is the end
+_NONE_LEFT = 1e-6  # the same from the lowest value: no stiffness to speak of is left
+_SLOW = 1e-3  # of the fastest eigenvalue: a pair that may stand in 0
+_BESIDE = 1e-5  # relative distance at which the two sides of a crossing are looked at
+_AT_POLE = 1e-7  # relative distance from a pole of A(delta) that is the pole
+_NEAR_ZERO = 1e-6  # where a loop is marginal at 0, candidates closer to 0 are that
+
+
+@dataclass(frozen=True, kw_only=True)
+class RealCrossing:
+    """A real error at which an eigenvalue stands on the imaginary axis.
+
+    Attributes
+    ----------
+    delta
+        The error [-].
+    eigenvalue
+        On the axis, Im >= 0 [1/s]; infinite where the loop's own algebra becomes singular, which in
+        a sampled loop is a multiplier -1.
+    frequency
+        [rad/s].
+    kind
+        "crossing", or "touching" where as many eigenvalues are unstable on both sides.
+    change
+        By how many the unstable eigenvalues grow with delta; negative where they become fewer.
+    residual
+        |Re lambda| / |lambda| that is left [-]; of a real eigenvalue relative to the largest.
+    """
+
+    delta: float
+    eigenvalue: complex
+    frequency: float
+    kind: str
+    change: int
+    residual: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Ray:
+    """The loop as it depends on sigma > 0, delta = origin + sign sigma."""
+
+    loop: UncertainLoop
+    origin: float
+    sign: float
+
+    def _at(self, sigma: float) -> Array:
+        return np.array([self.origin + self.sign * sigma])
+
+    def matrix(self, sigma: float) -> Array:
+        """State matrix (N, N)."""
+        return self.loop.matrix(self._at(sigma))
+
+    def slope(self, sigma: float) -> Array:
+        """Its derivative by sigma, U V counted from there."""
+        there = self.loop.at(self._at(sigma))
+        return self.sign * there.U @ there.V
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marginal:
+    """An eigenvalue on the axis at 0 that errors move, and whether it is unstable beside it."""
+
+    value: complex
+    rate: complex
+    below: bool
+    above: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A balanced loop of one parameter, without its fixed eigenvalues, in a range of errors."""
+
+    loop: UncertainLoop
+    fixed: ComplexArray
+    low: float
+    high: float
+
+    @cached_property
+    def marginal(self) -> tuple[Marginal, ...]:
+        """What stands on the axis at 0, Im >= 0."""
+        values, rates = growth_rates(self.loop)
+        on_axis = (np.abs(values.real) <= axis_tolerance(values)) & (values.imag >= 0)
+        pairs = zip(values[on_axis].tolist(), rates[on_axis].tolist(), strict=True)
+        return tuple(_beside_zero(self.loop, value, rate) for value, rate in pairs)
+
+    @cached_property
+    def candidates(self) -> Array:
+        """Errors in the range at which eigenvalues may stand on the axis, ascending."""
+        low, high = max(self.low, -1.0), min(self.high, 1.0)
+        if not low < high:  # the range lies beyond one of them
+            low, high = (self.low, 2 * self.low) if self.low > 0 else (2 * self.high, self.high)
+        base = low + (high - low) * _BASE
+        found = [
+            real_candidates(part, base.real if apart(part, base.real) else base)
+            for part in uncoupled(self.loop)
+        ]
+        return self.inside(np.unique(np.concatenate([np.zeros(0), *found])))
+
+    @cached_property
+    def singular(self) -> Array:
+        """Errors in the range at which A(delta) has a pole, ascending, each once."""
+        values = np.linalg.eigvals(self.loop.D).astype(complex)
+        real = (np.abs(np.imag(values)) <= SAME * np.abs(values)) & (np.abs(values) > 1 / FARTHEST)
+        found = np.sort(1 / np.real(values[real]))
+        found = found[np.diff(found, prepend=-np.inf) > SAME * np.abs(found)]
+        return self.inside(np.array([d for d in found if self._is_pole(d)]))
+
+    def _is_pole(self, delta: float) -> bool:
+        size = [np.abs(self.loop.matrix(np.array([delta * (1 + e)]))).max() for e in (1e-7, 1e-5)]
+        return size[0] > 10 * size[1]
+
+    def inside(self, deltas: Array) -> Array:
+        """Those of errors (k,) inside the range, and not at 0 where the loop is marginal there."""
+        low, high = max(self.low, -FARTHEST), min(self.high, FARTHEST)
+        error = self.loop.parameters[0]
+        below = _NONE_LEFT if low == error.lowest else _EDGE
+        above = _NONE_LEFT if high == error.highest else _EDGE
+        low, high = low + below * max(abs(low), 1.0), high - above * max(abs(high), 1.0)
+        zero = np.abs(deltas) <= (_NEAR_ZERO if self.marginal else 0.0)
+        return deltas[(deltas > low) & (deltas < high) & ~zero]
+
+    def at_pole(self, delta: float) -> bool:
+        """Whether an error is a pole of A(delta), where no finite eigenvalue can be told from 0."""
+        return bool((np.abs(delta - self.singular) <= _AT_POLE * np.abs(self.singular)).any())
+
+    def unstable(self, delta: float) -> tuple[int, int]:
+        """Count unstable eigenvalues: least and most, as far as round-off can tell.
+
+        Where the form itself is singular, as where no stiffness is left, that is nothing.
+        """
+        try:
+            values = self.loop.poles(np.array([delta]))
+        except np.linalg.LinAlgError:
+            return 0, self.loop.size
+        tolerance = axis_tolerance(values)
+        return int((values.real > tolerance).sum()), int((values.real >= -tolerance).sum())
+
+
+def prepare(loop: UncertainLoop, low: float, high: float) -> Problem:
+    """Balance a loop, split off its fixed eigenvalues, cut the range where the error ends.
+
+    Raises
+    ------
+    InputError
+        If the loop has more than one parameter, or nothing of the range is left.
+    DesignError
+        If a motion that no error reaches grows.
+    """
+    reduced, fixed = without_fixed(balanced(loop))
+    error = loop.parameters[0]
+    low, high = float(max(low, error.lowest)), float(min(high, error.highest))
+    if not low < high:
+        raise InputError(f"range: expected low < high, got {low:g} to {high:g}")
+    return Problem(loop=reduced, fixed=fixed, low=low, high=high)
+
+
+def verified(problem: Problem, deltas: Iterable[float]) -> list[RealCrossing]:
+    """Crossings at or next to the given errors, counted from the nearest place of no return."""
+    anchors = np.array(
+        [0.0, *problem.singular, *[x for x in (problem.low, problem.high) if np.isfinite(x)]]
+    )
+    rays: dict[tuple[float, float], list[float]] = {}
+    for delta in (delta for delta in deltas if not problem.at_pole(delta)):
+        origin = float(anchors[np.abs(anchors - delta).argmin()])
+        ray = (origin, float(np.sign(delta - origin)))
+        rays.setdefault(ray, []).append(abs(delta - origin))
+    found = [
+        _real(problem.loop, crossing, *ray)
+        for ray, sigmas in rays.items()
+        for crossing in verify(_Ray(loop=problem.loop, origin=ray[0], sign=ray[1]), sigmas)
+    ]
+    found = [_at_the_origin(problem, crossing) for crossing in found]
+    inside = problem.inside(np.array([c.delta for c in found]))
+    return [c for c in found if c.delta in inside and not _hardly_moved(problem, c)]
+
+
+def _real(loop: UncertainLoop, crossing: Crossing, origin: float, sign: float) -> RealCrossing:
+    value = complex(0.0, crossing.frequency)
+    return RealCrossing(
+        delta=origin + sign * crossing.sigma,
+        eigenvalue=value,
+        frequency=loop.frequency(value),
+        kind=crossing.kind,
+        change=int(sign) * crossing.change,
+        residual=float(crossing.residual),
+    )
+
+
+def _at_the_origin(problem: Problem, crossing: RealCrossing) -> RealCrossing:
+    """Tell a slow pair that swings through the axis from one that meets in 0 and parts there.
+
+    A feedback that changes its sign takes both its stiffness and its damping along: lambda^2 +
+    g (k_v lambda + k_p) has both eigenvalues in 0 at g = 0, and one unstable beyond. The
+    determinant then changes its sign, as it does of no pair that swings.
+    """
+    slow = _SLOW * np.abs(problem.loop.poles(np.zeros(1))).max()
+    there = np.abs(problem.loop.poles(np.array([crossing.delta])))
+    if crossing.frequency >= slow or (there < slow).sum() < 2:
+        return crossing
+    low, high = sorted((crossing.delta * (1 - _BESIDE), crossing.delta * (1 + _BESIDE)))
+    signs = [np.linalg.slogdet(problem.loop.matrix(np.array([x])))[0] for x in (low, high)]
+    if signs[0] == signs[1]:
+        return crossing
+    change = problem.unstable(high)[0] - problem.unstable(low)[0]
+    kind = "crossing" if change else "touching"
+    return replace(crossing, eigenvalue=0j, frequency=0.0, kind=kind, change=change)
+
+
+def _hardly_moved(problem: Problem, crossing: RealCrossing) -> bool:
+    """Whether a touching is but an undamped eigenvalue of the loop that has hardly moved yet."""
+    if crossing.kind != "touching":
+        return False
+    value, delta = crossing.eigenvalue, crossing.delta
+    moves = [(item.value, item.rate * delta) for item in problem.marginal]
+    return any(
+        abs(value - start - move) <= 1e-3 * abs(move) + SAME * abs(value)
+        and abs(move.real) <= 2 * ON_AXIS * abs(value)
+        for start, move in moves
+    )
+
+
+def _beside_zero(loop: UncertainLoop, value: complex, rate: complex) -> Marginal:
+    """Judge on which sides of 0 an undamped eigenvalue is unstable."""
+    round_off = ON_AXIS * abs(rate) + ROUND_OFF * float(np.linalg.norm(loop.U @ loop.V))
+    if abs(rate.real) > round_off:
+        return Marginal(value=value, rate=rate, below=rate.real < 0, above=rate.real > 0)
+    for aside in (1e-3, 1e-2, 1e-1):
+        below, above = (_real_part_near(loop, value, delta) for delta in (-aside, aside))
+        if below and above:
+            return Marginal(value=value, rate=rate, below=below > 0, above=above > 0)
+    what = f"eigenvalue {value:.4g} to leave the axis with the error"
+    raise DesignError(f"marginal loop: expected {what}, got none that round-off can tell")
+
+
+def _real_part_near(loop: UncertainLoop, value: complex, delta: float) -> float:
+    """Re of the eigenvalue nearest to `value` under an error, 0 within round-off."""
+    values = loop.poles(np.array([delta]))
+    k = np.abs(values - value).argmin()
+    return float(values[k].real) if abs(values[k].real) > axis_tolerance(values)[k] else 0.0
+
+
+def at_zero(problem: Problem, item: Marginal) -> RealCrossing:
+    """Crossing at delta = 0 of an eigenvalue that is undamped there."""
+    value = complex(0.0, item.value.imag)
+    change = (2 if value.imag else 1) * (int(item.above) - int(item.below))
+    return RealCrossing(
+        delta=0.0,
+        eigenvalue=value,
+        frequency=problem.loop.frequency(value),
+        kind="crossing" if change else "touching",
+        change=change,
+        residual=float(abs(item.value.real) / max(abs(item.value), np.finfo(float).tiny)),
+    )
+
+
+def through_infinity(problem: Problem) -> list[RealCrossing]:
+    """Errors at which an eigenvalue passes infinity, with the change counted beside them."""
+    found = []
+    for delta in problem.singular.tolist():
+        before, after = (problem.unstable(delta + s * SAME * abs(delta))[0] for s in (-1, 1))
+        found.append(
+            RealCrossing(
+                delta=delta,
+                eigenvalue=complex(0.0, np.inf),
+                frequency=problem.loop.frequency(complex(0.0, np.inf)),
+                kind="crossing" if after != before else "touching",
+                change=after - before,
+                residual=0.0,
+            )
+        )
+    return found

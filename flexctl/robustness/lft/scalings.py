@@ -1,0 +1,228 @@
+"""Scalings of the structured singular value: one pair for a whole band of frequencies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.robustness.lft.deadline import ENDLESS, Deadline
+
+_LARGEST_G = 10.0  # in units of the largest D and M
+_N_STEPS = 40
+_SHALLOWEST = 1e-6  # best depth below which nothing is looked for: D = G = 0 has zero
+_DEEP = 0.3  # share of the best depth at which the search stops: it is the band that counts
+_RANK = 1e-15  # of the largest eigenvalue of the normal equations: below it is round-off
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Channels first..first+size-1 of Delta: delta I of a real or complex delta, or a full block.
+
+    A full complex block is larger than delta I: what is guaranteed for it holds for delta I too.
+    """
+
+    first: int
+    size: int
+    real: bool
+    full: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scalings:
+    """D > 0 (r, r) and G = G* (r, r) [-], both commuting with every Delta; G = 0 where complex.
+
+    With them, form(M) < 0 of a matrix M (r, r) shows that I - Delta M is regular for every Delta
+    with |delta_i| <= 1.
+    """
+
+    D: ComplexArray
+    G: ComplexArray
+
+    def form(self, M: ComplexArray) -> ComplexArray:
+        """Hermitian M* D M + j (G M - M* G) - D, (..., r, r). Source: [FanTitsDoyle91]."""
+        adjoint = M.conj().swapaxes(-1, -2)
+        skew = self.G @ M
+        return adjoint @ self.D @ M + 1j * (skew - skew.conj().swapaxes(-1, -2)) - self.D
+
+    def at_level(self, level: float) -> Scalings:
+        """Scalings of form(level M) < 0 from those of form(M): what a larger beta keeps."""
+        return Scalings(D=self.D, G=level * self.G)
+
+    def depth(self, M: ComplexArray) -> Array:
+        """Largest eigenvalue (...) of form(M) in units of D: negative where it proves something."""
+        root = np.linalg.inv(np.linalg.cholesky(self.D))
+        return np.linalg.eigvalsh(root @ self.form(M) @ root.conj().T)[..., -1]
+
+
+def find_scalings(
+    M: ComplexArray, blocks: tuple[Block, ...], deadline: Deadline = ENDLESS
+) -> Scalings | None:
+    """Scalings with form(M_k) < 0 at all K frequencies, M (K, r, r); None when none are found.
+
+    None are found after the deadline.
+
+    Maximises the depth t of -form(M_k) >= t diag(1 + |columns of M_k|^2) under 0 < D < I and
+    |G| < 10 max(1, |M|) I, by a primal-dual interior point method, whose multipliers give an upper
+    bound of t, so that the search stops as soon as there is nothing to be found.
+    Source: [HelmbergRendlVanderbeiWolkowicz96].
+    """
+    scale = _units(M, blocks)
+    found = _deepest(scale[:, None] * M / scale, *_bases(M.shape[-1], blocks), deadline)
+    if found is None:
+        return None
+    D, G = (scale[:, None] * X * scale for X in found)
+    return Scalings(D=D, G=G)
+
+
+def balance(M: ComplexArray, blocks: tuple[Block, ...]) -> Scalings:
+    """Scalings D = diag(units^2), G = 0, that bring all M (K, r, r) near to their least norm."""
+    D = np.diag(_units(M, blocks) ** 2).astype(complex)
+    return Scalings(D=D, G=0 * D)
+
+
+def _units(M: ComplexArray, blocks: tuple[Block, ...]) -> Array:
+    """Units (r,) of the channels, powers of two, in which rows and columns are of one size."""
+    size = _equal(np.abs(M).max(axis=0), blocks)
+    _, (scale, _) = scipy.linalg.matrix_balance(size, permute=False, separate=True)
+    return _shared(1 / scale, blocks)
+
+
+def _equal(size: Array, blocks: tuple[Block, ...]) -> Array:
+    """Entries of a full block replaced by their largest: it is scaled as one."""
+    size = size.copy()
+    for block in blocks:
+        if block.full:
+            own = slice(block.first, block.first + block.size)
+            size[own] = size[own].max(axis=0)
+            size[:, own] = size[:, own].max(axis=1, keepdims=True)
+    return size
+
+
+def _shared(scale: Array, blocks: tuple[Block, ...]) -> Array:
+    scale = scale.copy()
+    for block in blocks:
+        if block.full:
+            scale[block.first : block.first + block.size] = scale[block.first]
+    return scale
+
+
+def _bases(r: int, blocks: tuple[Block, ...]) -> tuple[ComplexArray, ComplexArray]:
+    """Hermitian matrices that span D and G, (a, r, r) and (b, r, r)."""
+    D = [X for block in blocks for X in _spanning(r, block)]
+    G = [X for block in blocks if block.real for X in _spanning(r, block)]
+    return np.array(D).reshape(-1, r, r), np.array(G, dtype=complex).reshape(-1, r, r)
+
+
+def _spanning(r: int, block: Block) -> list[ComplexArray]:
+    """Hermitian matrices that commute with the block: all of its size, or the unit matrix."""
+    channels = range(block.first, block.first + block.size)
+    if block.full:
+        return [np.diag(np.isin(np.arange(r), channels)).astype(complex)]
+    found = []
+    for i in channels:
+        for k in range(block.first, i + 1):
+            for value in (1.0,) if i == k else (1.0, 1j):
+                X = np.zeros((r, r), dtype=complex)
+                X[i, k], X[k, i] = value, np.conj(value)
+                found.append(X)
+    return found
+
+
+def _deepest(
+    M: ComplexArray, D: ComplexArray, G: ComplexArray, deadline: Deadline
+) -> tuple[ComplexArray, ComplexArray] | None:
+    """Maximise t by a primal-dual interior point method, Mehrotra's steps in the HKM direction."""
+    size = max(1.0, float(np.abs(M).max()))  # of G, which has to outweigh M* D M by G Im M
+    constant, slope = _inequalities(M, D, G, size)
+    a, r, n_M = len(D), M.shape[-1], len(M)
+    y = np.zeros(slope.shape[1])
+    y[:a] = _half_unit(D)
+    y[-1] = np.linalg.eigvalsh((constant + np.tensordot(y, slope, (0, 1)))[:n_M])[..., 0].min() - 1
+    Z = np.broadcast_to(np.eye(r, dtype=complex) / (n_M * r), constant.shape)
+    for _ in range(_N_STEPS):
+        if deadline.passed:
+            return None
+        S = constant + np.tensordot(y, slope, (0, 1))
+        margin = y[-1] + float(np.linalg.eigvalsh(S[:n_M])[:, 0].min())
+        missing = np.einsum("kirs,ksr->i", slope, Z).real
+        missing[-1] += 1.0
+        ceiling = float(np.einsum("krs,ksr->", constant, Z).real)
+        bounded = np.abs(missing).max() < 1e-6
+        if margin > 0 and bounded and margin > _DEEP * ceiling:
+            return np.tensordot(y[:a], D, 1), size * np.tensordot(y[a:-1], G, 1)
+        if bounded and ceiling < _SHALLOWEST:
+            return None
+        try:
+            step, Z = _newton(S, Z, slope)
+        except np.linalg.LinAlgError:  # at the boundary to round-off: too shallow to be of use
+            return None
+        y = y + step
+    return None
+
+
+def _half_unit(D: ComplexArray) -> Array:
+    """Coordinates (a,) of I/2: the spanning matrices are orthogonal to each other."""
+    trace = np.einsum("irr->i", D).real
+    return 0.5 * trace / np.einsum("irs,isr->i", D, D).real
+
+
+def _newton(S: ComplexArray, Z: ComplexArray, slope: ComplexArray) -> tuple[Array, ComplexArray]:
+    """One predictor and corrector towards Z S = mu I: step of y, and the new Z."""
+    n, size = slope.shape[1], S.shape[0] * S.shape[-1]
+    inverse = np.linalg.inv(S)
+    right = (slope @ inverse[:, None]).transpose(1, 0, 2, 3)  # F_i S^-1
+    left = (slope @ Z[:, None]).transpose(1, 0, 2, 3)  # F_i Z
+    normal = (left.reshape(n, -1) @ right.swapaxes(2, 3).reshape(n, -1).T).real
+    values, V = np.linalg.eigh((normal + normal.T) / 2)
+    kept = values > _RANK * values[-1]
+    by_inverse = np.einsum("ikrr->i", right).real
+    goal = np.zeros(n)
+    goal[-1] = 1.0
+    mu = float(np.einsum("krs,ksr->", S, Z).real) / size
+
+    def direction(centre: float, product: ComplexArray) -> tuple[Array, ComplexArray, ComplexArray]:
+        corrected = np.einsum("ikrs,ksr->i", right, product.conj().swapaxes(1, 2)).real
+        wanted = goal + centre * by_inverse - corrected
+        dy = V[:, kept] @ (V[:, kept].T @ wanted / values[kept])
+        dS = np.tensordot(dy, slope, (0, 1))
+        dZ = centre * inverse - Z - (Z @ dS + product) @ inverse
+        return dy, dS, (dZ + dZ.conj().swapaxes(1, 2)) / 2
+
+    _, dS, dZ = direction(0.0, np.zeros_like(S))
+    reach_S, reach_Z = _reach(S, dS), _reach(Z, dZ)
+    ahead = float(np.einsum("krs,ksr->", S + reach_S * dS, Z + reach_Z * dZ).real) / size
+    dy, dS, dZ = direction(mu * (ahead / mu) ** 3, dZ @ dS)
+    return _reach(S, dS) * dy, Z + _reach(Z, dZ) * dZ
+
+
+def _reach(S: ComplexArray, step: ComplexArray) -> float:
+    """Step length, at most 1, that keeps S + length * step positive definite."""
+    root = np.linalg.inv(np.linalg.cholesky(S))
+    least = float(np.linalg.eigvalsh(root @ step @ root.conj().swapaxes(1, 2))[:, 0].min())
+    return min(1.0, -0.95 / least) if least < 0 else 1.0
+
+
+def _inequalities(
+    M: ComplexArray, D: ComplexArray, G: ComplexArray, size: float
+) -> tuple[ComplexArray, ComplexArray]:
+    """Constant (K + 4, r, r), slope (K + 4, n, r, r): positive definite; unknowns D, G, last t."""
+    r, adjoint = M.shape[-1], M.conj().swapaxes(1, 2)[:, None]
+    by_D = D - adjoint @ D @ M[:, None]
+    by_G = -1j * (G @ M[:, None] - adjoint @ G)
+    weight = 1 / np.sqrt(1 + (np.abs(M) ** 2).sum(axis=1))  # (K, r): makes M* D M of size one
+    slope = np.concatenate([by_D, size * by_G], axis=1) * (
+        weight[:, None, :, None] * weight[:, None, None, :]
+    )
+    D_only = np.concatenate([D, 0 * G])
+    G_only = np.concatenate([0 * D, G])
+    slope = np.concatenate([slope, np.array([D_only, -D_only, G_only, -G_only])])
+    by_t = np.zeros((len(slope), 1, r, r))
+    by_t[: len(M)] = -np.eye(r)
+    slope = np.concatenate([slope, by_t], axis=1)
+    constant = np.zeros((len(slope), r, r), dtype=complex)
+    constant[-3] = np.eye(r)
+    constant[-2:] = _LARGEST_G * np.eye(r)
+    return constant, slope.astype(complex)

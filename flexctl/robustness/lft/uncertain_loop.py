@@ -1,0 +1,199 @@
+"""A linear closed loop with real relative errors pulled out of it: a linear fractional form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+
+from flexctl import checks
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import ComputationError, InputError
+
+_BARE = 1e-3  # of what there is: the least that is tried of what may not be none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A real relative error delta [-] that enters `size` channels alike.
+
+    `lowest` and `highest` are the values at which it loses its meaning, such as -1 for a stiffness;
+    `excluded` says whether `lowest` itself has none, as no stiffness at all, while no payload is
+    one. `range` is the relative error [-] that 1 stands for. The last `separable` channels may be
+    bounded as independent errors at little loss, as dampers are, which take energy one by one.
+    `kind` is what it is an error of; errors of one kind may all be alike.
+    """
+
+    name: str
+    size: int
+    lowest: float = -np.inf
+    highest: float = np.inf
+    excluded: bool = False
+    range: float = 1.0
+    separable: int = 0
+    kind: str = ""
+
+    @property
+    def least(self) -> float:
+        """Smallest value to be tried: `lowest`, or a little above it where that is excluded."""
+        return self.lowest * (1 - _BARE) if self.excluded else self.lowest
+
+    def means(self, value: float) -> bool:
+        """Whether a value is one that the parameter may have."""
+        return value > self.lowest or (value == self.lowest and not self.excluded)
+
+    def times(self, share: float) -> tuple[float, float]:
+        """Range of t in which t times `share` keeps its meaning."""
+        if not share:
+            return -np.inf, np.inf
+        low, high = sorted((self.lowest / share, self.highest / share))
+        return low, high
+
+
+@dataclass(frozen=True, kw_only=True)
+class UncertainLoop:
+    """x' = A x + U w,  z = V x + D w,  w = Delta z,  Delta = diag(delta_i I) of real delta_i.
+
+    So x' = (A + U Delta (I - D Delta)^-1 V) x; delta = 0 is the loop without errors. A sampled loop
+    is brought to this form by s = (z - 1)/(z + 1) of its multipliers z, which maps the unit circle
+    onto the imaginary axis: its eigenvalues are then no rates.
+
+    Attributes
+    ----------
+    A
+        (N, N), in 1/s; of a sampled loop without unit.
+    U, V, D
+        (N, r), (r, N) and (r, r); channels in the order of `parameters`.
+    parameters
+        What is uncertain; their sizes add up to r.
+    states
+        Names of x (N,).
+    sample_time
+        Of a sampled loop [s]; None of a continuous one.
+
+    Raises
+    ------
+    InputError
+        When sizes do not fit.
+    """
+
+    A: Array
+    U: Array
+    V: Array
+    D: Array
+    parameters: tuple[Parameter, ...]
+    states: tuple[str, ...]
+    sample_time: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check sizes."""
+        n, r = len(self.states), sum(parameter.size for parameter in self.parameters)
+        for name, shape in (("A", (n, n)), ("U", (n, r)), ("V", (r, n)), ("D", (r, r))):
+            checks.shape(name, getattr(self, name), shape)
+
+    @property
+    def size(self) -> int:
+        """Number N of states."""
+        return len(self.A)
+
+    @cached_property
+    def owner(self) -> Array:
+        """Index of the parameter of every channel (r,)."""
+        return np.repeat(np.arange(len(self.parameters)), [p.size for p in self.parameters])
+
+    def matrix(self, delta: Array) -> Array:
+        """State matrix (N, N) under errors delta (p,)."""
+        scaled = np.asarray(delta, dtype=float)[self.owner]
+        inner = np.eye(len(scaled)) - self.D * scaled
+        return self.A + (self.U * scaled) @ np.linalg.solve(inner, self.V)
+
+    def poles(self, delta: Array) -> ComplexArray:
+        """Eigenvalues (N,) under errors delta (p,)."""
+        return np.linalg.eigvals(self.matrix(delta)).astype(complex)
+
+    def along(self, direction: Array, name: str = "scale") -> UncertainLoop:
+        """Return the loop of one error t, all errors being t times `direction` (p,).
+
+        Raises
+        ------
+        InputError
+            When the direction has another size, or moves no channel.
+        """
+        direction = np.asarray(direction, dtype=float)
+        checks.shape("direction", direction, (len(self.parameters),))
+        kept = direction[self.owner] != 0
+        if not kept.any():
+            raise InputError("direction: expected one error other than zero at least, got none")
+        d = direction[self.owner][kept]
+        lows, highs = zip(*map(Parameter.times, self.parameters, direction), strict=True)
+        one = Parameter(name=name, size=len(d), lowest=max(lows), highest=min(highs))
+        return UncertainLoop(
+            A=self.A,
+            U=self.U[:, kept],
+            V=d[:, None] * self.V[kept],
+            D=d[:, None] * self.D[np.ix_(kept, kept)],
+            parameters=(one,),
+            states=self.states,
+            sample_time=self.sample_time,
+        )
+
+    def at(self, delta: Array) -> UncertainLoop:
+        """Return the same with errors counted from delta (p,): a shift of their zero."""
+        scaled = np.asarray(delta, dtype=float)[self.owner]
+        inner = np.eye(len(scaled)) - self.D * scaled
+        V, D = np.linalg.solve(inner, self.V), np.linalg.solve(inner, self.D)
+        shifted = tuple(
+            replace(p, lowest=p.lowest - x, highest=p.highest - x)
+            for p, x in zip(self.parameters, np.asarray(delta, dtype=float), strict=True)
+        )
+        return UncertainLoop(
+            A=self.A + (self.U * scaled) @ V,
+            U=self.U + (self.U * scaled) @ D,
+            V=V,
+            D=D,
+            parameters=shifted,
+            states=self.states,
+            sample_time=self.sample_time,
+        )
+
+    def in_time(self, values: ComplexArray) -> ComplexArray:
+        """Eigenvalues (k,) as rates [1/s]: of a sampled loop log((1 + s)/(1 - s))/T."""
+        if self.sample_time is None:
+            return values
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return (np.log((1 + values) / (1 - values)) / self.sample_time).astype(complex)
+
+    def frequency(self, value: complex) -> float:
+        """Frequency [rad/s] of an eigenvalue on the imaginary axis: |Im|, or 2 atan(|Im|)/T."""
+        imaginary = abs(value.imag)
+        return 2 * float(np.arctan(imaginary)) / self.sample_time if self.sample_time else imaginary
+
+
+def bilinear(loop: UncertainLoop, sample_time: float) -> UncertainLoop:
+    """Map a loop of one sample, x+ = A x + U w, z = V x + D w, to s = (z - 1)/(z + 1).
+
+    States are scaled for it: deflections and rates of a stiff arm differ by its frequencies, which
+    would be taken for a multiplier -1. The result is in the states' own units again.
+
+    Raises
+    ------
+    ComputationError
+        When a multiplier is -1, which has no image.
+    """
+    identity = np.eye(len(loop.A))
+    _, (scale, _) = scipy.linalg.matrix_balance(loop.A, permute=False, separate=True)
+    A, U, V = loop.A * scale / scale[:, None], loop.U / scale[:, None], loop.V * scale
+    plus = A + identity
+    if 1 / np.linalg.cond(plus) < np.finfo(float).eps:
+        raise ComputationError("sampled loop: expected no multiplier -1, got one: it alternates")
+    from_U = np.linalg.solve(plus, U)
+    return replace(
+        loop,
+        A=np.linalg.solve(plus, A - identity) * scale[:, None] / scale,
+        U=np.sqrt(2) * from_U * scale[:, None],
+        V=np.sqrt(2) * np.linalg.solve(plus.T, V.T).T / scale,
+        D=loop.D - V @ from_U,
+        sample_time=sample_time,
+    )

@@ -1,0 +1,178 @@
+"""A given wrong stiffness, part by part: whether a loop tolerates it, and how much of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
+from flexctl.loop import ClosedLoop, linearise_loop, name_modes
+from flexctl.plant import Plant
+from flexctl.robustness.lft import ErrorGroup, Parameter, UncertainLoop, axis_tolerance
+from flexctl.robustness.stiffness.assumed_record import GivenAt, GivenError
+from flexctl.robustness.stiffness.families import stiffness_family
+from flexctl.robustness.stiffness.followed import ErrorFamily
+from flexctl.robustness.stiffness.interval import Interval
+from flexctl.robustness.stiffness.model_errors import RestingLaw, by_mode, pull_out_of
+from flexctl.robustness.stiffness.partial_errors import lemma_of_errors
+from flexctl.robustness.stiffness.pose_loop import PoseLoop
+
+_NEVER = "the loop has no equilibrium at its reference, even without that error"
+_ENDS = "with it the loop has no equilibrium at its reference"
+_ASKED = 0.3  # size of the errors along which a law is asked: three times that leaves a stiffness
+
+
+def part_errors(plant: Plant, ratios: Mapping[str, float]) -> Array:
+    """Errors K_hat/K - 1 (p,) [-] of all parts of a stiffness, of ratios K_hat/K by name.
+
+    A link's name stands for all of its modes that have no ratio of their own.
+
+    Raises
+    ------
+    InputError
+        When a name is no part's, a ratio not above 0, or nothing is wrong.
+    """
+    parts = plant.stiffness_parts
+    known = {*parts, *(part.split(".")[0] for part in parts)}
+    for name, ratio in ratios.items():
+        if name not in known:
+            raise InputError(f"stiffness: expected some of {', '.join(parts)}, got {name!r}")
+        if not 0 < ratio < np.inf:
+            raise InputError(f"stiffness.{name}: expected K_hat/K above 0, got {ratio:g}")
+    errors = np.array([_ratio(part, ratios) - 1 for part in parts])
+    if not errors.any():
+        raise InputError("stiffness: expected one ratio other than 1 at least, got none")
+    return errors
+
+
+def _ratio(part: str, ratios: Mapping[str, float]) -> float:
+    return ratios.get(part, ratios.get(part.split(".")[0], 1.0))
+
+
+def judge_given(
+    judged: PoseLoop,
+    poses: Sequence[tuple[float, Array]],
+    ratios: Mapping[str, float],
+) -> GivenError:
+    """Judge a loop whose controller computes with a stiffness that is given.
+
+    Parameters
+    ----------
+    judged
+        The loop at the pose that is judged, its controller's stiffness unknown.
+    poses
+        Times [s] and joint variables (m,) along the motion.
+    ratios
+        As in `part_errors`.
+
+    Raises
+    ------
+    InputError
+        As `part_errors`.
+    ComputationError
+        As `pull_out_of` and `stable_interval`.
+    """
+    closed = judged.closed
+    plant = closed.controller.plant
+    errors = part_errors(plant, ratios)
+    named = zip(plant.stiffness_parts, errors.tolist(), strict=True)
+    model = plant.nominal
+    here = _given_at(closed, judged.joints, judged.share, errors, None)
+    return GivenError(
+        errors={name: error for name, error in named if error},
+        lemma=lemma_of_errors(model, model.straight(judged.joints), errors),
+        at=(here, *(_given_at(closed, joints, 0.0, errors, t) for t, joints in poses)),
+    )
+
+
+def _given_at(
+    closed: ClosedLoop, joints: Array, share: float, errors: Array, t: float | None
+) -> GivenAt:
+    try:
+        loop = _along(closed, joints, share, errors)
+    except NoRestError:
+        return GivenAt(t=t, stable=False, abscissa=np.inf, mode="", share=None, why=_NEVER)
+    names = name_modes(closed, joints, loop.size)
+    family = stiffness_family(closed, joints, share, errors)
+    pose = PoseLoop(
+        closed=closed, joints=joints, share=share, loop=loop, names=names, family=family
+    )
+    interval, why = None, ""
+    try:
+        interval = pose.interval
+    except DesignError as error:
+        why = str(error)
+    if pose.moves:
+        return _followed_at(family, interval, why, t)
+    values = loop.poles(np.ones(1))
+    rates = loop.in_time(values).real
+    worst = complex(values[rates.argmax()])
+    grows = bool((values.real > axis_tolerance(values)).any())
+    return GivenAt(
+        t=t,
+        stable=not grows,
+        abscissa=float(rates.max()),
+        mode=names.name(loop.matrix(np.ones(1)), worst) if grows else "",
+        share=interval,
+        why=why,
+    )
+
+
+def _followed_at(
+    family: ErrorFamily, interval: Interval | None, why: str, t: float | None
+) -> GivenAt:
+    """Judge a given error at the equilibrium that it moves the loop to; it may have none."""
+    there = next(family.over(np.ones(1)), None)
+    if there is None:
+        lost = interval.upper.mode if interval and interval.upper else ""
+        return GivenAt(t=t, stable=False, abscissa=np.inf, mode=lost, share=interval, why=_ENDS)
+    return GivenAt(
+        t=t,
+        stable=not there.grows,
+        abscissa=there.worst.real,
+        mode=there.name(family.names, there.worst) if there.grows else "",
+        share=interval,
+        why=why,
+    )
+
+
+def _along(closed: ClosedLoop, joints: Array, share: float, errors: Array) -> UncertainLoop:
+    """Return the loop of one number t, its errors being t times `errors` (p,).
+
+    Most laws are linear in each stiffness, and so in t: few channels then suffice, those of the
+    torques. Others hold 1/(1 + delta_j) of parts with different delta_j, which one t does not give.
+    The law is asked at errors of one size, however large those given are: of small ones any law is
+    linear. Either way t ends where a part of K + t dK is none.
+    """
+    linear = linearise_loop(closed, joints, share)
+    law = RestingLaw(closed, joints, share, linear)
+    size = float(np.abs(errors).max()) / _ASKED
+    one = ErrorGroup(name="share", parts=(0,), range=size)
+    try:
+        found = pull_out_of(_Directed(law=law, direction=errors / size), closed, linear, [one])
+        return replace(found, parameters=(_within(found.parameters[0], errors),))
+    except ComputationError:
+        groups = by_mode(closed.controller.plant)
+        return pull_out_of(law, closed, linear, groups).along(errors)
+
+
+def _within(share: Parameter, errors: Array) -> Parameter:
+    """Cut the range of t to that in which t times every one of `errors` (p,) leaves a stiffness."""
+    one = replace(share, lowest=-1.0)
+    lows, highs = zip(*map(one.times, errors.tolist()), strict=True)
+    return replace(share, lowest=max(lows), highest=min(highs), range=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Directed:
+    """J of a law by a multiple of errors `direction` (p,) [-]: a `Law` of one part."""
+
+    law: RestingLaw
+    direction: Array
+    parts: int = 1
+
+    def __call__(self, errors: Array) -> Array:
+        return self.law(errors[0] * self.direction)

@@ -1,0 +1,310 @@
+"""The margin against an error that moves the equilibrium: followed to where it is lost.
+
+Under gravity a loop without integral action rests elsewhere for every value of an error: of its
+payload, of the stiffness that its law computes with. It is lost at the first eigenvalue that
+crosses the axis there, or at the fold at which the equilibrium itself ends, which is where a real
+one reaches zero. Both are bracketed along the branch of equilibria that begins at no error: steps
+over which no eigenvalue moves far, then bisection. What happens between two steps is not proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy.optimize
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import ComputationError
+from flexctl.loop import (
+    ClosedLoop,
+    LinearLoop,
+    ModeNames,
+    Rest,
+    eigenvectors,
+    exceeding,
+    find_rest,
+    follow_rest,
+    linearise_at,
+    name_modes,
+    sampled_loop,
+)
+from flexctl.robustness.lft import axis_tolerance
+from flexctl.robustness.stiffness.interval import Interval, Loss
+from flexctl.robustness.stiffness.record import ModeRate
+
+FARTHEST = 100.0  # error up to which a margin is followed
+LEAST = -0.999  # relative error of a stiffness down to which it is: none is no stiffness
+_FIRST = 1e-2  # step of the error to begin with
+_LONGEST = 0.5  # step, in units of 1 + |error|
+_LOCATED = 1e-7  # where an end is known to, in units of the error, of a hundredth at least
+_TURNED = 0.15  # relative change of an eigenvalue in a step
+_SLOW = 1e-2  # of the median size of eigenvalues: the smallest change of interest is that of these
+_DAMPED = 0.02  # change of a damping ratio in a step
+_NOTHING = 1e-5  # error at which an undamped mode already grows: it tolerates none
+_SMALL = 1e-4  # error of the difference that gives rates at none
+_STILL = 1e-10  # rad or m: round-off of an equilibrium
+_VANISHED = 1e-12  # multipliers of a sampled loop below this are delays running empty
+
+
+@dataclass(frozen=True, kw_only=True)
+class Followed:
+    """A loop at the equilibrium that it has with an error: matrix (N, N), its eigenvalues (N,).
+
+    Of a sampled loop they are those of one sample, every `period` [s].
+    """
+
+    error: float
+    rest: Rest
+    matrix: Array
+    values: ComplexArray
+    period: float | None
+
+    @cached_property
+    def rates(self) -> ComplexArray:
+        """Eigenvalues as rates [1/s], of a sampled loop log(z)/T without those that vanish."""
+        if self.period is None:
+            return self.values
+        z = self.values[np.abs(self.values) > _VANISHED]
+        return (np.log(z) / self.period).astype(complex)
+
+    @property
+    def grows(self) -> bool:
+        """Whether an eigenvalue lies beyond the axis."""
+        return bool((self.rates.real > axis_tolerance(self.rates)).any())
+
+    @property
+    def marginal(self) -> bool:
+        """Whether one lies on it."""
+        return bool((np.abs(self.rates.real) <= axis_tolerance(self.rates)).any())
+
+    @property
+    def worst(self) -> complex:
+        """Eigenvalue with the largest real part [1/s]."""
+        return complex(self.rates[self.rates.real.argmax()])
+
+    @property
+    def depth(self) -> Array:
+        """How far inside eigenvalues lie, in units of their size, (N,) [-]."""
+        if self.period is not None:
+            return 1 - np.abs(self.values)
+        return -self.values.real / np.maximum(np.abs(self.values), np.finfo(float).tiny)
+
+    def name(self, names: ModeNames, value: complex) -> str:
+        """Motion with the largest part in an eigenvalue [1/s]."""
+        period = self.period
+        return names.name(self.matrix, value if period is None else complex(np.exp(value * period)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorFamily:
+    """A closed loop over one relative error, at each of which it rests where it does.
+
+    Attributes
+    ----------
+    closed, joints, share
+        The loop without error, its reference (m,) and the share of its second loop.
+    made
+        The loop at an error [-], and the errors (p,) of its law's stiffness, where they are inputs.
+    lowest, highest
+        Range of the error that has a meaning.
+    adjusted
+        What else an error changes of the linear loop, by its dampers; None for nothing.
+    """
+
+    closed: ClosedLoop
+    joints: Array
+    share: float
+    made: Callable[[float], tuple[ClosedLoop, Array | None]]
+    lowest: float = LEAST
+    highest: float = FARTHEST
+    adjusted: Callable[[LinearLoop, float], LinearLoop] | None = None
+
+    @cached_property
+    def start(self) -> Followed:
+        """The loop without error.
+
+        Raises
+        ------
+        NoRestError, ComputationError
+            As `find_rest`.
+        """
+        loop, errors = self.made(0.0)
+        return self._followed(0.0, find_rest(loop, self.joints, self.share, errors))
+
+    @cached_property
+    def names(self) -> ModeNames:
+        """Names of the loop's motions."""
+        return name_modes(self.closed, self.joints, len(self.start.matrix))
+
+    def at(self, error: float, near: Followed, before: Followed | None = None) -> Followed | None:
+        """Go on to an error from its neighbours; None where the equilibrium is lost before."""
+        loop, errors = self.made(error)
+        q, z = near.rest.q, near.rest.z
+        if before is not None and before.error != near.error:
+            ahead = (error - near.error) / (near.error - before.error)
+            q, z = q + ahead * (q - before.rest.q), z + ahead * (z - before.rest.z)
+        rest = follow_rest(loop, near.rest, self.share, errors, (q, z))
+        if rest is None:
+            return None
+        try:
+            return self._followed(error, rest)
+        except ComputationError:  # the mass matrix is no longer one
+            return None
+
+    def _followed(self, error: float, rest: Rest) -> Followed:
+        loop, errors = self.made(error)
+        linear = linearise_at(loop, rest, self.share, errors)
+        linear = self.adjusted(linear, error) if self.adjusted else linear
+        period = linear.sample_time if linear.K.any() else None
+        matrix = (
+            linear.A + linear.B @ linear.K
+            if period is None
+            else sampled_loop(linear, period, linear.delay)
+        )
+        values = np.linalg.eigvals(matrix).astype(complex)
+        return Followed(error=error, rest=rest, matrix=matrix, values=values, period=period)
+
+    def moves(self) -> bool:
+        """Whether the arm, or an estimate of it, rests elsewhere where there is an error."""
+        if not any(self.closed.truth.arm.gravity):
+            return False
+        own = self.closed.controller.n_integral
+        for error in (0.1, -0.1):
+            there = self.at(error, self.start)
+            if there is None:
+                return True
+            for found, without in (
+                (there.rest.q, self.start.rest.q),
+                (there.rest.z[own:], self.start.rest.z[own:]),
+            ):
+                if np.abs(found - without).max(initial=0.0) > _STILL:
+                    return True
+        return False
+
+    def interval(self) -> Interval:
+        """Errors around 0 within which the loop keeps its equilibrium and is stable there."""
+        ends = {sign: self.end(sign) for sign in (-1, 1)}
+        return Interval(lower=ends[-1], upper=ends[1], proven=False)
+
+    def over(self, errors: Array) -> Iterator[Followed]:
+        """Follow the loop to each of the errors (k,), from 0 outwards, as far as it has a rest."""
+        for side in (errors[errors < 0][::-1], errors[errors >= 0]):
+            here = self.start
+            for error in side.tolist():
+                there = _reach(self, here, error)
+                if there is None:
+                    break
+                here = there
+                yield here
+
+    def rates(self) -> tuple[ModeRate, ...]:
+        """Growth of every oscillatory mode with the error, the fastest growing first.
+
+        d lambda/d error = w' (dA/d error) v / w' v, the matrix taken where the loop rests.
+        """
+        ahead, back = (self.at(sign * _SMALL, self.start) for sign in (1, -1))
+        if ahead is None or back is None:
+            return ()
+        slope = (ahead.matrix - back.matrix) / (2 * _SMALL)
+        values, W, V = eigenvectors(self.start.matrix)
+        rates = np.einsum("ik,ij,jk->k", W.conj(), slope, V) / np.einsum("ik,ik->k", W.conj(), V)
+        if (period := self.start.period) is not None:
+            kept = np.abs(values) > _VANISHED
+            values, rates = values[kept], rates[kept]
+            values, rates = np.log(values) / period, rates / (period * values)
+        oscillatory = np.flatnonzero(values.imag > 0)
+        return tuple(
+            ModeRate(
+                mode=self.start.name(self.names, complex(values[k])),
+                value=complex(values[k]),
+                rate=complex(rates[k]),
+            )
+            for k in oscillatory[np.argsort(-rates.real[oscillatory])]
+        )
+
+    def end(self, sign: int) -> Loss | None:
+        """Follow the error upwards or downwards to where the loop is lost."""
+        limit = self.highest if sign > 0 else self.lowest
+        before, here, step = None, self.start, _FIRST
+        while here.error != limit:
+            ahead = here.error + sign * step
+            ahead = min(ahead, limit) if sign > 0 else max(ahead, limit)
+            there = self.at(ahead, here, before)
+            if there is not None and self._lost_at(there) and _moderate(here, there):
+                return self._located(here, there)
+            if there is None or not _moderate(here, there):
+                if step <= _resolution(here.error):
+                    return self._lost(here, there)
+                step = max(step / 2, _resolution(here.error))
+                continue
+            before, here = here, there
+            step = min(1.6 * step, _LONGEST * (1 + abs(here.error)))
+        return None
+
+    def _located(self, here: Followed, there: Followed) -> Loss:
+        """Bisect between an error that is stable and one that is not."""
+        while abs(there.error - here.error) > _resolution(there.error):
+            middle = self.at((here.error + there.error) / 2, here)
+            if middle is None or self._lost_at(middle):
+                there = middle or replace(there, error=(here.error + there.error) / 2)
+            else:
+                here = middle
+        return self._lost(here, there)
+
+    def _lost(self, here: Followed, there: Followed | None) -> Loss:
+        """Describe what is lost after the last stable point."""
+        if there is not None and (weak := self._unheld(there)).size:
+            mode = self.closed.truth.joints[weak[0]]
+            return Loss(alpha=here.error, frequency=0.0, mode=mode, ends="torque")
+        crosses = there is not None and there.grows
+        seen = there if there is not None and crosses else here
+        undamped = self.start.marginal and abs(here.error) < _NOTHING
+        return Loss(
+            alpha=0.0 if undamped else here.error,
+            frequency=abs(seen.worst.imag) if crosses else 0.0,
+            mode=seen.name(self.names, seen.worst),
+            ends="" if crosses else "fold",
+        )
+
+    def _lost_at(self, there: Followed) -> bool:
+        return there.grows or bool(self._unheld(there).size)
+
+    def _unheld(self, there: Followed) -> Array:
+        """Joints (.,) whose actuators cannot hold the arm there."""
+        return exceeding(there.rest.tau, self.closed.torque_limit)
+
+
+def _resolution(error: float) -> float:
+    return _LOCATED * max(abs(error), 1e-2)
+
+
+def _moderate(here: Followed, there: Followed) -> bool:
+    """Whether no eigenvalue moves so far in a step that it may cross the axis and come back."""
+    gap = np.abs(here.values[:, None] - there.values)
+    rows, columns = scipy.optimize.linear_sum_assignment(gap)
+    first, last = here.values[rows], there.values[columns]
+    size = np.maximum(np.abs(first), np.abs(last)) if here.period is None else np.ones(len(first))
+    slow = _SLOW * np.median(size)
+    turned = np.abs(last - first) <= _TURNED * np.maximum(size, slow)
+    depth = here.depth[rows]
+    less = np.abs(there.depth[columns] - depth) <= np.maximum(_DAMPED, 0.5 * np.abs(depth))
+    return bool((turned & (less | (size < slow))).all())
+
+
+def _reach(family: ErrorFamily, here: Followed, error: float) -> Followed | None:
+    """Go to an error, in smaller steps where one is too long; None where the rest is lost."""
+    target, step = error, error - here.error
+    while here.error != target:
+        ahead = here.error + step
+        ahead = min(ahead, target) if step > 0 else max(ahead, target)
+        there = family.at(ahead, here)
+        if there is None:
+            step /= 2
+            if abs(step) < 1e-4 * (1 + abs(here.error)):
+                return None
+        else:
+            here = there
+    return here

@@ -1,0 +1,101 @@
+"""A nonlinear run that shows how one mode of a loop grows or decays about rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.control import design_controller
+from flexctl.errors import InputError
+from flexctl.loop import Case, ClosedLoop, close_loop, eigenvectors, linearise_loop
+from flexctl.model import Reference
+from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.robustness.stiffness.record import GrowthRun
+from flexctl.simulation import Tolerance, simulate
+
+_AMPLITUDE = 1e-5  # rad or m: squares of it are lost beside it
+_TIMES = 1.0  # the mode grows or decays by e^1 in a run, at most
+_MOST_TURNS = 400  # of the mode in a run
+_LEAST = 1e-3  # 1/s: slower growth of others does not matter
+_OTHERS = 8.0  # a faster growing mode grows by e^8 in it, at most
+_TOLERANCE = Tolerance.of(1e-11)
+
+
+def close_wrong(
+    case: Case, stiffness: Mapping[str, float], joints: Array, *, second_loop: bool
+) -> ClosedLoop:
+    """Close a controller whose stiffness is wrong around the arm as it is, held at joints (m,).
+
+    `stiffness` are relative errors by name of the part, link or spring, or "alpha" of all.
+
+    Raises
+    ------
+    InputError
+        When the gains follow the path of the reference, which is no longer there.
+    """
+    design = case.design
+    if design.fast_loop and design.fast_loop.schedule:
+        raise InputError(f"{design.label}: expected gains that do not follow the path, got others")
+    held = Reference.model_validate(
+        {"kind": "setpoint", "from": tuple(joints), "to": tuple(joints)}
+    )
+    update: dict[str, object] = {"reference": held}
+    if not second_loop:
+        update["second_loop"] = None
+    fixed = design.model_copy(update=update)
+    parts = assemble_plant(case.believed, case.basis, interpreted=True).stiffness_parts
+    error = StiffnessError(values=tuple(_error_of(part, stiffness) for part in parts))
+    controller = design_controller(case.believed, fixed, case.basis, stiffness_error=error)
+    return close_loop(controller, case.body, case.truth.basis)
+
+
+def _error_of(part: str, stiffness: Mapping[str, float]) -> float:
+    for name in (part, part.split(".")[0], "alpha"):
+        if name in stiffness:
+            return float(stiffness[name])
+    return 0.0
+
+
+def run_along_mode(loop: ClosedLoop, value: complex) -> GrowthRun:
+    """Start a loop that holds a pose in the mode whose eigenvalue is next to `value`, and run it.
+
+    The mode's share in the state is read by its left eigenvector, which no other mode has a part
+    in; of laws without states of their own.
+
+    Raises
+    ------
+    InputError
+        When the law has states, which a run does not show.
+    RunError, ComputationError
+        As `simulate`.
+    """
+    controller = loop.controller
+    if controller.n_state:
+        raise InputError(f"{controller.design.label}: expected a law without states, got one")
+    joints = controller.reference.final
+    linear = linearise_loop(loop, joints, float(controller.feedback is not None))
+    values, W, V = eigenvectors(linear.A + linear.B @ linear.K)
+    k = int(np.abs(values - value).argmin())
+    n, found = loop.truth.n, complex(values[k])
+    shape = V[:, k] / np.abs(V[:n, k]).max()
+    begun = _AMPLITUDE * shape.real
+    fastest = max(float(values.real.max()), _LEAST)
+    duration = min(
+        _TIMES / abs(found.real),
+        _MOST_TURNS * 2 * np.pi / max(abs(found.imag), 1.0),
+        _OTHERS / fastest,
+    )
+    run = simulate(
+        loop,
+        times=np.array([0.0, duration]),
+        duration=duration,
+        start=(linear.plant.q0 + begun[:n], begun[n:]),
+        tolerance=_TOLERANCE,
+    )
+    state = np.vstack([run.q - linear.plant.q0[:, None], run.v])
+    share = np.abs(W[:, k].conj() @ state)
+    return GrowthRun(
+        rate=float(np.log(share[1] / share[0])) / duration, eigenvalue=found, duration=duration
+    )

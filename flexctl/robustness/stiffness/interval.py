@@ -1,0 +1,94 @@
+"""The stiffness errors that a loop tolerates at a pose, and what ends them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from flexctl.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """Where an eigenvalue reaches the imaginary axis.
+
+    Attributes
+    ----------
+    alpha
+        K_hat/K - 1 there [-]; 0 where an undamped mode grows however small the error is.
+    frequency
+        |Im| of the eigenvalue [rad/s]; 0 is divergence.
+    mode
+        Motion with the largest part in it, such as ``link2.y.1``.
+    ends
+        What ends the equilibrium itself there: "fold", two of them meet and vanish, or "torque",
+        the actuators can no longer hold the arm; empty where it stays and is no longer stable.
+    """
+
+    alpha: float
+    frequency: float
+    mode: str
+    ends: Literal["", "fold", "torque"] = ""
+
+    @property
+    def kind(self) -> str:
+        """Return "flutter", "divergence" (a real eigenvalue), or "overload"."""
+        if self.ends == "torque":
+            return "overload"
+        return "flutter" if self.frequency else "divergence"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """The errors around 0 within which a loop is stable at a pose.
+
+    Exactly, where the equilibrium stays; else followed with it, which `proven` tells.
+
+    Attributes
+    ----------
+    lower, upper
+        What ends it below and above; None where nothing does, down to K_hat = 0 and for any K_hat.
+    unmoved
+        Modes that lie on the imaginary axis for every error; they are not judged.
+    unknowns, counted
+        Size of the eigenvalue problem that the ends come from, and at how many errors the unstable
+        eigenvalues were counted to confirm them.
+    proven
+        Whether nothing can be lost between the ends: not where the equilibrium moves with the
+        error and was followed in steps, up to `FARTHEST` of `followed`.
+    """
+
+    lower: Loss | None
+    upper: Loss | None
+    unmoved: tuple[str, ...] = ()
+    unknowns: int = 0
+    counted: int = 0
+    proven: bool = True
+
+    def __post_init__(self) -> None:
+        """Check that the ends enclose 0."""
+        if not self.alpha_lower <= 0 <= self.alpha_upper:
+            came = f"{self.alpha_lower:g} to {self.alpha_upper:g}"
+            raise InputError(f"interval: expected one around 0, got {came}")
+
+    @property
+    def alpha_lower(self) -> float:
+        """Lower end [-], -1 where nothing ends it."""
+        return self.lower.alpha if self.lower else -1.0
+
+    @property
+    def alpha_upper(self) -> float:
+        """Upper end [-], infinite where nothing ends it."""
+        return self.upper.alpha if self.upper else np.inf
+
+    @property
+    def width(self) -> float:
+        """Largest error [-] that is harmless in both directions."""
+        return min(self.alpha_upper, -self.alpha_lower)
+
+    @property
+    def marginal(self) -> bool:
+        """Whether an undamped mode makes one end 0."""
+        return not self.alpha_lower < 0 < self.alpha_upper

@@ -1,0 +1,280 @@
+"""How far a stiffness may be overestimated: the lemma of [TG95], for any arm and any error.
+
+A decoupling law that computes with K + dK instead of K, all else being right, leaves
+
+    r'' = u + S_r^-1 [I, -M_rf M_ff^-1] dK q,   M_ff f'' + M_fr r'' + K_fr r + K_ff f = 0
+
+of what torques act on, r, and what follows, f: the force dK q on the free arm gives r that
+acceleration. Where the error of r is left out, r = 0 and u = 0, the block of f is
+
+    M_ff f'' + (K_ff - G) f = 0,   G = -M_fr S_r^-1 [I, -M_rf M_ff^-1] dK_:f,
+
+which is H dK_ff for rigid joints. The lemma is about this block. It is no margin of the loop: that
+is undone by any overestimate without damping (`stiffness_growth`), however small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.linalg
+
+from flexctl import checks
+from flexctl.checks import Array
+from flexctl.errors import ComputationError, InputError
+from flexctl.model import BasisChoice
+from flexctl.plant import LinearPlant, Plant, linearise
+from flexctl.robustness.stiffness.driven_mass import DrivenMass, split_mass
+from flexctl.robustness.stiffness.flutter import first_flutter
+
+Loss = Literal["divergence", "flutter", "none"]
+
+_SAME = 1e-9  # entries of two matrices differ by less, beside sqrt(a_ii a_jj), and are the same
+_REAL = 1e-9  # |Im| of an eigenvalue beside the largest, below which it is real
+
+
+@dataclass(frozen=True, kw_only=True)
+class LemmaAssumption:
+    """What the lemma rests on, in words, and whether it holds here."""
+
+    text: str
+    holds: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lemma:
+    """How large t may be before an error t dK of the stiffness undoes the block of what follows.
+
+    Attributes
+    ----------
+    H
+        P S^-1 (n_f, n_f), see `DrivenMass.H`.
+    lambda_max
+        Largest real eigenvalue of G K_ff^-1, at least 0: of H where dK = K.
+    alpha_star
+        Smallest t > 0 at which an eigenvalue of M_ff^-1 (K_ff - t G) passes zero (1/lambda_max) or
+        two meet and become complex; infinite if neither happens.
+    loss
+        What happens there: "divergence", "flutter" or "none".
+    basis
+        Discretisation; None where a linear plant was given.
+    coordinates
+        Names of f (n_f,).
+    assumptions
+        What this rests on.
+    """
+
+    H: Array
+    lambda_max: float
+    alpha_star: float
+    loss: Loss
+    basis: BasisChoice | None
+    coordinates: tuple[str, ...]
+    assumptions: tuple[LemmaAssumption, ...]
+
+    def __post_init__(self) -> None:
+        """Check sizes and signs."""
+        checks.square("H", self.H, len(self.coordinates))
+        if not (self.lambda_max >= 0 and self.alpha_star >= 0):
+            raise ComputationError(
+                "lemma: expected lambda_max and alpha_star of at least 0, got "
+                f"{self.lambda_max:g} and {self.alpha_star:g}"
+            )
+
+
+def stiffness_lemma(
+    plant: Plant,
+    pose: Mapping[str, float] | Array | None = None,
+    dK: Array | None = None,
+    *,
+    farthest: float = 100.0,
+) -> Lemma:
+    """Lemma of [TG95], 4.3, in its general form, about the equilibrium at a pose.
+
+    Parameters
+    ----------
+    plant
+        Any plant in which something gives way.
+    pose
+        Named coordinates, or q (n,), as `Plant.linearise` takes them.
+    dK
+        Error K^ - K (n, n) in the coordinates of q, symmetric; by default the stiffness of links
+        and joints itself, so that t is alpha = K^/K - 1.
+    farthest
+        Up to which t flutter is looked for; divergence is found at any.
+
+    Raises
+    ------
+    InputError
+        When nothing gives way, or dK is no symmetric (n, n) matrix.
+    ComputationError
+        When the arm has no equilibrium at the pose, or its links buckle there.
+    """
+    linear = linearise(plant, pose)
+    return lemma_of(linear, plant.drives, dK, farthest=farthest, basis=plant.basis)
+
+
+def lemma_of(
+    linear: LinearPlant,
+    drives: tuple[int, ...],
+    dK: Array | None = None,
+    *,
+    farthest: float = 100.0,
+    basis: BasisChoice | None = None,
+) -> Lemma:
+    """Lemma of a linear plant, torques acting on the rows `drives` (m,): see `stiffness_lemma`.
+
+    The error dK (n, n) is in the units of `LinearPlant.K`; `basis` is only written down.
+    """
+    mass = split_mass(linear.M, drives)
+    K_ff = _stable_block(linear, mass)
+    error = linear.K_elastic if dK is None else checks.symmetric("dK", dK, len(linear.M))
+    ratio = _proportion(mass, linear, error)
+    if ratio is None:
+        lambda_max, limit, loss = _lost(mass, K_ff, error, farthest)
+    else:
+        lambda_max = max(ratio * mass.lambda_max, 0.0)
+        limit, loss = _diverges(lambda_max)
+    return Lemma(
+        H=mass.H,
+        lambda_max=lambda_max,
+        alpha_star=limit,
+        loss=loss,
+        basis=basis,
+        coordinates=tuple(linear.coordinates[row] for row in mass.passive),
+        assumptions=_assumptions(linear, mass, error, None if ratio is not None else farthest),
+    )
+
+
+def _diverges(lambda_max: float) -> tuple[float, Loss]:
+    """Limit and loss of a block whose eigenvalues stay real."""
+    return (1 / lambda_max, "divergence") if lambda_max else (np.inf, "none")
+
+
+def _lost(mass: DrivenMass, K_ff: Array, dK: Array, farthest: float) -> tuple[float, float, Loss]:
+    """lambda_max, limit and loss of the block K_ff - t U V, of rank m at most."""
+    U, V = mass.M_fr, -np.linalg.solve(mass.S_r, mass.error_torque(dK))
+    compliance = np.linalg.solve(K_ff, U)
+    noise = len(K_ff) * np.finfo(float).eps * np.abs(V) @ np.abs(compliance)
+    lambda_max = _largest_real(V @ compliance, float(noise.max(initial=0.0)))
+    limit, loss = _diverges(lambda_max)
+    met = first_flutter(mass.M_ff, K_ff, U, V, min(limit, farthest))
+    return (lambda_max, limit, loss) if met is None else (lambda_max, met, "flutter")
+
+
+def _stable_block(linear: LinearPlant, mass: DrivenMass) -> Array:
+    """K_ff (n_f, n_f), positive definite."""
+    K_ff = mass.blocks(linear.K)[1]
+    scale = np.sqrt(np.abs(np.diag(K_ff)))
+    if not (scale > 0).all() or np.linalg.eigvalsh(K_ff / np.outer(scale, scale))[0] <= 0:
+        raise ComputationError(
+            "lemma: the arm buckles or falls at this pose with its drives held: there is no "
+            "stable block that an error could destabilise; check EI and gravity"
+        )
+    return K_ff
+
+
+def _proportion(mass: DrivenMass, linear: LinearPlant, dK: Array) -> float | None:
+    """Give a where G = a H K_ff, which keeps all eigenvalues real; None where it is not so.
+
+    For dK = a K without gravity's stiffness, and no drive that pulls on f by mass and spring both,
+    as a carried rotor does: then K_ff - G is (I - a H) K_ff, similar to a symmetric matrix.
+    """
+    K_rf, K_ff = mass.blocks(linear.K)
+    pulled = (K_rf != 0).any(axis=1) & (mass.M_fr != 0).any(axis=0)
+    dK_ff = mass.blocks(dK)[1]
+    a = float((dK_ff * K_ff).sum() / (K_ff * K_ff).sum())
+    return a if _same(dK, a * linear.K) and not pulled.any() else None
+
+
+def _same(A: Array, B: Array) -> bool:
+    """Whether two symmetric matrices (n, n) differ by round-off only."""
+    d = np.sqrt(np.abs(np.diag(A)) + np.abs(np.diag(B)))
+    return bool((np.abs(A - B) <= _SAME * np.outer(d, d)).all())
+
+
+def _largest_real(A: Array, noise: float) -> float:
+    """Largest real eigenvalue of A (m, m) that is above the noise of its entries, else 0."""
+    found = np.linalg.eigvals(A)
+    size = np.abs(found).max(initial=0.0)
+    real = np.abs(found.imag) <= _REAL * size
+    return float(found.real[real & (found.real > noise)].max(initial=0.0))
+
+
+def _assumptions(
+    linear: LinearPlant, mass: DrivenMass, dK: Array, searched: float | None
+) -> tuple[LemmaAssumption, ...]:
+    """Say what a lemma rests on; `searched`: up to where flutter was looked for, if it was."""
+    K = linear.K_elastic
+    dK_ff, K_ff = mass.blocks(dK)[1], mass.blocks(K)[1]
+    a = float((dK_ff * K_ff).sum() / (K_ff * K_ff).sum())
+    held = np.linalg.solve(mass.S_r, mass.error_torque(dK))
+    found = [
+        ("the error is proportional to the stiffness, dK = alpha K", _same(dK, a * K)),
+        ("no stiffness is underestimated, dK >= 0", _semidefinite(dK)),
+        ("joint errors stay zero: the flexible block is considered alone", not held.any()),
+        ("gravity adds no stiffness", _same(linear.K, K)),
+        ("the arm is undamped; damping is neglected", not np.any(linear.D)),
+        ("the stiffness K of the coordinates that follow is positive definite", True),
+    ]
+    if searched is not None:
+        found.append((f"no flutter beyond t = {searched:g}, where the search ended", True))
+    return tuple(LemmaAssumption(text=text, holds=bool(holds)) for text, holds in found)
+
+
+def _semidefinite(A: Array) -> bool:
+    d = np.sqrt(np.abs(np.diag(A)))
+    d = np.where(d > 0, d, 1.0)
+    values = scipy.linalg.eigvalsh(A / np.outer(d, d))
+    return bool(values[0] >= -len(A) * 1e-12 * np.abs(values).max())
+
+
+@dataclass(frozen=True, kw_only=True)
+class LemmaPath:
+    """The lemma at N poses: lambda_max (N,) and alpha_star (N,), infinite where nothing is lost."""
+
+    lambda_max: Array
+    alpha_star: Array
+
+
+def lemma_along(plant: Plant, poses: Array, *, farthest: float = 100.0) -> LemmaPath:
+    """Lemma of errors in proportion to the stiffness, without gravity's stiffness, at many poses.
+
+    Parameters
+    ----------
+    plant
+        Any plant in which something gives way.
+    poses
+        q (n, N), bent or straight, or joint variables (m, N) of the straight arm.
+    farthest
+        Up to which alpha flutter is looked for, which only carried rotors can bring here.
+
+    Raises
+    ------
+    InputError
+        When poses have neither n nor m rows, or nothing gives way.
+    ComputationError
+        When some motion moves no mass.
+    """
+    poses = checks.finite("poses", poses)
+    if poses.ndim != 2 or len(poses) not in (plant.m, plant.n):
+        raise InputError(
+            f"poses: expected {plant.n} coordinates or {plant.m} joint variables by poses, "
+            f"got shape {poses.shape}"
+        )
+    straight = plant.straight(poses) if len(poses) == plant.m else poses
+    found = np.array([_lost_at(plant, q, farthest) for q in straight.T]).reshape(-1, 2)
+    return LemmaPath(lambda_max=found[:, 0], alpha_star=found[:, 1])
+
+
+def _lost_at(plant: Plant, q: Array, farthest: float) -> tuple[float, float]:
+    """lambda_max and limit at q (n,); carried rotors pull on the arm by mass and spring both."""
+    mass = split_mass(plant.mass_matrix(q), plant.drives)
+    springs = [link.flexible_joint for link in plant.arm.links]
+    if not any(spring is not None and spring.carried for spring in springs):
+        return mass.lambda_max, _diverges(mass.lambda_max)[0]
+    K = plant.elastic_stiffness(q)
+    return _lost(mass, mass.blocks(K)[1], K, farthest)[:2]

@@ -1,0 +1,158 @@
+"""One closed loop at one pose with the error alpha of its stiffness pulled out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import DesignError
+from flexctl.loop import ClosedLoop, ModeNames, exceeding, in_words, name_modes, too_weak
+from flexctl.robustness.lft import (
+    RealCrossing,
+    UncertainLoop,
+    axis_tolerance,
+    growth_rates,
+    stable_interval,
+)
+from flexctl.robustness.stiffness.families import stiffness_family
+from flexctl.robustness.stiffness.followed import ErrorFamily
+from flexctl.robustness.stiffness.interval import Interval, Loss
+from flexctl.robustness.stiffness.model_errors import all_together, pull_out
+from flexctl.robustness.stiffness.record import Locus, ModeRate
+
+_N_LOCUS = 81
+_WIDEST = 3.0  # error up to which loci are drawn, whatever the interval
+_LOWEST = -0.95
+_SMALLEST = 1e-4
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoseLoop:
+    """A loop at joint variables (m,), `share` of the second loop, linear, with its error alpha.
+
+    `loop` has the arm where it rests without error; `family` follows it where it rests with one,
+    None where that is not to be done.
+    """
+
+    closed: ClosedLoop
+    joints: Array
+    share: float
+    loop: UncertainLoop
+    names: ModeNames
+    family: ErrorFamily | None = None
+
+    @cached_property
+    def moves(self) -> bool:
+        """Whether the loop rests elsewhere under an error, so that it is followed there."""
+        return self.family is not None and self.family.moves()
+
+    @property
+    def abscissa(self) -> float:
+        """Largest real part of the eigenvalues without error [1/s]."""
+        return float(self.loop.in_time(self.loop.poles(np.zeros(1))).real.max())
+
+    @cached_property
+    def interval(self) -> Interval:
+        """Errors around 0 within which the loop is stable.
+
+        Raises
+        ------
+        DesignError
+            When the loop is unstable without an error, with the mode that grows.
+        """
+        self._require_stable()
+        if self.family and self.moves:
+            return self.family.interval()
+        found = stable_interval(self.loop)
+        unmoved = [value for value in found.fixed if value.imag >= 0]
+        return Interval(
+            lower=self._loss(found.at_lower),
+            upper=self._loss(found.at_upper),
+            unmoved=tuple(self.names.name(self.loop.A, value) for value in unmoved),
+            unknowns=found.unknowns,
+            counted=found.counted,
+        )
+
+    def _require_stable(self) -> None:
+        """Refuse a loop whose actuators cannot hold the arm here, or that is unstable."""
+        if self.family is not None and any(self.closed.truth.arm.gravity):
+            torque = self.family.start.rest.tau
+            if exceeding(torque, self.closed.torque_limit).size:
+                raise DesignError(self._asked + too_weak(self.closed, torque, "at this pose"))
+        values = self.loop.poles(np.zeros(1))
+        grows = values.real > axis_tolerance(values)
+        if not grows.any():
+            return
+        worst = complex(values[grows][values[grows].real.argmax()])
+        rate = "" if self.loop.sample_time else f" at {worst.real:.3g} 1/s"
+        swing = f", oscillating at {self.loop.frequency(worst):.4g} rad/s" if worst.imag else ""
+        raise DesignError(
+            f"{self._asked}expected a loop that is stable without an error of the stiffness, got "
+            f"one in which {in_words(self.names.name(self.loop.A, worst))} grows{rate}{swing}"
+        )
+
+    @property
+    def _asked(self) -> str:
+        """Say of what a margin was asked, for a refusal."""
+        truth = self.closed.truth.basis
+        return f"{self.closed.controller.design.label} on {truth.order} {truth.kind}: margin: "
+
+    def _loss(self, crossing: RealCrossing | None) -> Loss | None:
+        if crossing is None:
+            return None
+        value = crossing.eigenvalue
+        matrix = self.loop.matrix(np.array([crossing.delta]))
+        mode = self.names.name(matrix, value) if np.isfinite(value) else "delayed torque"
+        return Loss(alpha=crossing.delta, frequency=crossing.frequency, mode=mode)
+
+    @property
+    def rates(self) -> tuple[ModeRate, ...]:
+        """Growth of every oscillatory mode to first order, the fastest growing first."""
+        if self.family and self.moves:
+            return self.family.rates()
+        values, rates = growth_rates(self.loop)
+        own = self.loop.in_time(values)
+        if self.loop.sample_time:
+            rates = 2 * rates / (self.loop.sample_time * (1 - values**2))
+        oscillatory = np.flatnonzero(values.imag > 0)
+        return tuple(
+            ModeRate(
+                mode=self.names.name(self.loop.A, complex(values[k])),
+                value=complex(own[k]),
+                rate=complex(rates[k]),
+            )
+            for k in oscillatory[np.argsort(-rates.real[oscillatory])]
+        )
+
+    @property
+    def locus(self) -> Locus:
+        """Eigenvalues over errors on both sides of the interval, small and large ones."""
+        upper = self.interval.alpha_upper
+        high = min(max(2 * upper, 1.0), _WIDEST) if np.isfinite(upper) else 1.0
+        even = np.linspace(_LOWEST, high, _N_LOCUS)
+        small = np.geomspace(_SMALLEST, -_LOWEST, _N_LOCUS // 2)
+        alpha = np.unique([*even, *small, *-small, 0.0])
+        if self.family and self.moves:
+            points = sorted(self.family.over(alpha), key=lambda point: point.error)
+            there = np.array([point.error for point in points])
+            return Locus(alpha=there, poles=tuple(point.rates for point in points))
+        poles = (self.loop.in_time(self.loop.poles(np.array([x]))) for x in alpha)
+        return Locus(alpha=alpha, poles=tuple(poles))
+
+
+def loop_at(closed: ClosedLoop, joints: Array, share: float) -> PoseLoop:
+    """Linearise a loop at joint variables (m,) with its error alpha pulled out.
+
+    The controller's stiffness must be unknown: see `StiffnessError`. `share` is that of the second
+    loop, 0 or 1.
+    """
+    loop = pull_out(closed, joints, share, all_together(closed.controller.plant))
+    names = name_modes(closed, joints, loop.size)
+    parts = np.ones(len(closed.controller.plant.stiffness_parts))
+    family = stiffness_family(closed, joints, share, parts) if len(parts) else None
+    return PoseLoop(
+        closed=closed, joints=joints, share=share, loop=loop, names=names, family=family
+    )

@@ -1,0 +1,222 @@
+"""Where the time scales no longer separate: how soft an arm may be under composite control.
+
+As sigma = 1/sqrt(s) -> 0 the eigenvalues of a loop (`separated_loop`) tend to those of the slow
+subsystem and, times sigma, of the fast one. From which sigma on the loop is unstable although both
+are stable, the guardian map says without a scan. Loops of another form (gravity, a sampled law, an
+observer) are made anew at every s, and the bound is bracketed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.control import Controller, design_controller, separate_time_scales
+from flexctl.errors import DesignError
+from flexctl.loop import LADDER, N_PATH, ClosedLoop, close_around, default_truth
+from flexctl.model import Arm, BasisChoice, Design, FixedDamping
+from flexctl.plant import assemble_plant
+from flexctl.robustness.time_scales.guardian import stable_ranges
+from flexctl.robustness.time_scales.pencil import Pencil, fast_poles, poles, slow_poles, stable
+from flexctl.robustness.time_scales.record import Bound, Separation, Spectra, all_stable
+from flexctl.robustness.time_scales.remade import Remade
+from flexctl.robustness.time_scales.separated_loop import (
+    first_loss,
+    followed_from,
+    is_exact,
+    require_composite,
+    separate_loop,
+    what_crosses,
+    why_not_exact,
+)
+
+N_CURVE = 400  # stiffness factors at which eigenvalues are kept
+BEYOND = 30.0  # how far these go beyond the bound and the arm as it is
+
+
+def find_separation(
+    arm: Arm,
+    design: Design,
+    *,
+    truth_arm: Arm | None = None,
+    truth_basis: BasisChoice | None = None,
+    design_basis: BasisChoice | None = None,
+    fixed_damping: FixedDamping = "none",
+    progress: Callable[[str], None] | None = None,
+) -> Separation:
+    """Find how soft an arm may be before its composite controller loses it.
+
+    Parameters
+    ----------
+    arm, design
+        The arm as the designer knows it, and a composite design.
+    truth_arm, truth_basis, design_basis
+        As in `compare`.
+    fixed_damping
+        Which dampers do not change with the stiffness: "none", those of the "joints", or "all".
+    progress
+        Called with a sentence before every longer piece of work.
+
+    Raises
+    ------
+    InputError
+        When the design is not composite.
+    """
+    require_composite(design)
+    controller = design_controller(arm, design, design_basis)
+    study = _Study(
+        arm=arm,
+        body=truth_arm or arm,
+        controller=controller,
+        basis=truth_basis or default_truth(arm, controller.plant.basis),
+        fixed=fixed_damping,
+        say=progress or (lambda _words: None),
+    )
+    truth = study.close(study.basis.order)
+    why = why_not_exact(truth)
+    path, orders, spectra = study.bracketed(why) if why else study.exact(truth)
+    worst = max(path, key=lambda bound: bound.s_star)
+    scales = separate_time_scales(truth.truth, study.joints(worst.t), design.slow_angle)
+    remade = [_REMADE.format(why=why)] if why else []
+    if not why and not all(bound.exact for bound in (*path, *orders)):
+        remade = [_LARGE]
+    return Separation(
+        model=arm.name,
+        design=design.name,
+        truth=study.basis,
+        basis=controller.plant.basis,
+        path=tuple(path),
+        orders=tuple(orders),
+        spectra=spectra,
+        epsilon=scales.epsilon,
+        assumptions=(*_ASSUMED, _DAMPING[fixed_damping], *remade, *truth.assumptions),
+    )
+
+
+_ASSUMED = (
+    "linear, at rest at frozen poses of the reference",
+    "all stiffness of links and joints is s times that of the arm; the fast gains are kept in "
+    "scaled variables (Kp grows as s, Kv as sqrt(s)), the slow ones and all masses stay",
+)
+_DAMPING: dict[FixedDamping, str] = {
+    "none": "damping ratios stay: all dampers grow as sqrt(s)",
+    "joints": "damping ratios of the links stay; dampers of the joints do not change with s",
+    "all": "dampers do not change with s",
+}
+_LARGE = (
+    "problems too large for the guardian map are bracketed at fifty sigma per decade: a narrow "
+    "band of instability may be missed"
+)
+_REMADE = (
+    "because of {why} the loop is rebuilt at five values of s per decade from 1000 down to 0.001 "
+    "and the first bound between these refined to one part in a million, for the worst pose and on "
+    "the truth plant only: a narrow band of instability may be missed"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Study:
+    """What a separation bound is asked of: the arm as designed for, as it is, and the design."""
+
+    arm: Arm
+    body: Arm
+    controller: Controller
+    basis: BasisChoice
+    fixed: FixedDamping
+    say: Callable[[str], None]
+
+    @property
+    def times(self) -> list[float]:
+        """Times of the poses along the reference [s]."""
+        end = self.controller.reference.duration
+        return np.linspace(0, end, N_PATH if end else 1).tolist()
+
+    def joints(self, t: float) -> Array:
+        """Desired joint variables (m,) at time t."""
+        return self.controller.reference.sample(np.array([t]))[0][:, 0]
+
+    def close(self, order: int) -> ClosedLoop:
+        """Close the controller around the arm as it is, at this order."""
+        basis = self.basis.model_copy(update={"order": order})
+        return close_around(self.controller, assemble_plant(self.body, basis, interpreted=True))
+
+    def exact(self, truth: ClosedLoop) -> tuple[list[Bound], list[Bound], Spectra]:
+        """Bounds along the path, over the orders, and spectra, by the guardian map."""
+        self.say(f"bounds along the motion, {self.basis.order} {self.basis.kind}")
+        path = [self._bound(truth, t) for t in self.times]
+        worst = max(path, key=lambda bound: bound.s_star)
+        orders = []
+        design = self.controller.plant.basis.order  # a coarser truth is none
+        ladder = {order for order in LADDER if order >= design}
+        for order in sorted({*ladder, self.basis.order}):
+            self.say(f"bounds on {order} {self.basis.kind}")
+            loop = truth if order == self.basis.order else self.close(order)
+            bounds = [self._bound(loop, t) for t in (worst.t, self.times[-1])]
+            worse, judged = max(bounds, key=lambda b: b.s_star), [b.stable for b in bounds]
+            orders.append(replace(worse, stable=all_stable(judged)))
+        pencil = separate_loop(truth, self.joints(worst.t), self.fixed)
+        return path, orders, _spectra(pencil, worst.s_star)
+
+    def _bound(self, loop: ClosedLoop, t: float) -> Bound:
+        """Find the bound at one pose."""
+        order = loop.truth.basis.order
+        pencil = separate_loop(loop, self.joints(t), self.fixed)
+        here = partial(Bound, t=t, order=order, exact=is_exact(pencil), stable=stable(pencil, 1.0))
+        try:
+            found = first_loss(pencil)
+        except DesignError as error:
+            return here(s_star=np.inf, why=str(error))
+        if found is None:
+            return here(s_star=0.0)
+        return here(
+            s_star=1 / found.sigma**2,
+            frequency=found.frequency,
+            what=what_crosses(loop, pencil, found),
+        )
+
+    def bracketed(self, why: str) -> tuple[list[Bound], list[Bound], Spectra]:
+        """Bound of the worst pose, on the truth plant only, and spectra there, made anew."""
+        remade = Remade(
+            arm=self.arm,
+            body=self.body,
+            controller=self.controller,
+            basis=self.basis,
+            fixed=self.fixed,
+            times=tuple(self.times),
+            say=self.say,
+            why=why,
+        )
+        worst, spectra = remade.bounded()
+        return [worst], [worst], spectra
+
+
+def _spectra(pencil: Pencil, s_star: float) -> Spectra:
+    bound = s_star if 0 < s_star < np.inf else 1.0
+    s = np.geomspace(min(1.0, bound) / BEYOND, max(1.0, bound) * BEYOND, N_CURVE)
+    return Spectra(
+        slow=slow_poles(pencil),
+        fast=fast_poles(pencil),
+        full=poles(pencil, 1.0),
+        s=s,
+        poles=tuple(poles(pencil, 1 / np.sqrt(at)) for at in s),
+        ranges=_ranges(pencil),
+    )
+
+
+def _ranges(pencil: Pencil) -> tuple[tuple[float, float], ...] | None:
+    """Intervals of s = 1/sigma^2 in which the loop is stable, ascending."""
+    if not is_exact(pencil):
+        return None
+    try:
+        found = stable_ranges(pencil, followed_from(pencil))
+    except DesignError:  # marginal at every stiffness
+        return ()
+    factors = [
+        (0.0 if np.isinf(high) else 1 / high**2, 1 / low**2 if low else np.inf)
+        for low, high in found
+    ]
+    return tuple(sorted(factors))

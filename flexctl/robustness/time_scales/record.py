@@ -1,0 +1,162 @@
+"""What the search for a separation bound finds, with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl import checks
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import InputError
+from flexctl.model import BasisChoice
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """Where stability is lost at one pose, on one truth plant, as the arm grows softer.
+
+    Attributes
+    ----------
+    t
+        Time of the pose along the reference [s].
+    order
+        Order of the truth plant.
+    s_star
+        Largest stiffness factor at which the loop becomes unstable; 0 where it never does,
+        infinite where a subsystem is unstable by itself, so that no stiffness helps.
+    frequency
+        Of the eigenvalue that crosses, at that stiffness [rad/s].
+    stable
+        Whether the loop is stable there with the arm as it is: True, False or "marginal".
+    exact
+        Whether the guardian map gave it; else a bracket, which may miss a narrow band.
+    what
+        Slow joint, spring, line or observer with the largest part in what crosses; empty where
+        nothing does, and of sampled laws.
+    why
+        Which subsystem is not stable; empty where both are.
+    refused
+        Why no loop could be made of a softer arm, where that ends the search; else empty.
+    """
+
+    t: float
+    order: int
+    s_star: float
+    frequency: float = np.nan
+    stable: bool | str
+    exact: bool
+    what: str = ""
+    why: str = ""
+    refused: str = ""
+
+    def __post_init__(self) -> None:
+        """Check that s_star is a bound, and that it says why where no stiffness helps."""
+        if not self.s_star >= 0:  # NaN neither
+            raise InputError(f"s_star: expected a factor of 0 or more, got {self.s_star}")
+        if bool(self.why) != np.isinf(self.s_star):
+            wanted = "a reason exactly where no stiffness helps"
+            raise InputError(f"why: expected {wanted}, got {self.why!r} at s* = {self.s_star:g}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spectra:
+    """Eigenvalues at one pose on the truth plant, over the stiffness.
+
+    Attributes
+    ----------
+    slow, fast
+        Of the subsystems [rad/s], the fast ones at s = 1, where they grow as sqrt(s); empty where
+        the loop is not of that form.
+    full
+        Of the loop with the arm as it is [rad/s].
+    s, poles
+        Stiffness factors, ascending, and the eigenvalues of the loop at each [rad/s].
+    ranges
+        Intervals (low, high) of s in which it is stable, ascending; None where only the bound is
+        known.
+    """
+
+    slow: ComplexArray
+    fast: ComplexArray
+    full: ComplexArray
+    s: Array
+    poles: tuple[ComplexArray, ...]
+    ranges: tuple[tuple[float, float], ...] | None
+
+    def __post_init__(self) -> None:
+        """Check that factors and ranges ascend, and that every factor has its eigenvalues."""
+        s = checks.shape("s", self.s, (len(self.poles),))
+        edges = np.array(self.ranges or ()).ravel()
+        for name, values in (("s", s), ("ranges", edges)):
+            if len(values) and (values[0] < 0 or (np.diff(values) < 0).any()):
+                raise InputError(f"{name}: expected ascending stiffness factors, got {values}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Separation:
+    """The separation bound of a composite design on an arm.
+
+    Attributes
+    ----------
+    model, design
+        Their names.
+    truth, basis
+        Truth plant and design plant.
+    path
+        Bounds along the reference, on the truth plant.
+    orders
+        Bounds over truth orders, each the worse of the final pose and the truth's worst pose.
+    spectra
+        Eigenvalues at the worst pose on the truth plant.
+    epsilon
+        1/k_c of the truth plant at that pose, k_c its least stiffness; depends on its basis.
+    assumptions
+        What the bound rests on, in sentences.
+    """
+
+    model: str
+    design: str
+    truth: BasisChoice
+    basis: BasisChoice
+    path: tuple[Bound, ...]
+    orders: tuple[Bound, ...]
+    spectra: Spectra
+    epsilon: float
+    assumptions: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Check that there is a bound along the path and one over the orders."""
+        checks.positive("epsilon", self.epsilon)
+        for name, bounds in (("path", self.path), ("orders", self.orders)):
+            if not bounds:
+                raise InputError(f"{name}: expected one bound at least, got none")
+
+    @property
+    def worst(self) -> Bound:
+        """Largest s_star along the path and over the truth orders."""
+        return max((*self.path, *self.orders), key=lambda bound: bound.s_star)
+
+    @property
+    def stable(self) -> bool | str:
+        """Whether the loop is stable with the arm as it is, at all poses and truth orders."""
+        return all_stable([bound.stable for bound in (*self.path, *self.orders)])
+
+    @property
+    def mu(self) -> float:
+        """sqrt(epsilon)."""
+        return float(np.sqrt(self.epsilon))
+
+    @property
+    def mu_star(self) -> float:
+        """Where stability is lost: mu / sqrt(s_star); infinite where it never is."""
+        s_star = self.worst.s_star
+        return self.mu / float(np.sqrt(s_star)) if s_star else np.inf
+
+
+def all_stable(verdicts: Sequence[bool | str]) -> bool | str:
+    """Judge several loops at once: False if one is unstable, else "marginal" if one is."""
+    if False in verdicts:
+        return False
+    return "marginal" if "marginal" in verdicts else True

@@ -1,0 +1,207 @@
+"""A composite loop in slow and fast states: one pencil for every stiffness of the arm.
+
+Let all stiffness of links and joints be s times that of the arm, its damping ratios and the fast
+gains in scaled variables kept: K_z -> s K_z, D_z -> sqrt(s) D_z, Kp -> s Kp, Kv -> sqrt(s) Kv. With
+sigma = 1/sqrt(s), in proportion to mu, and scaled fast positions z = sigma^2 zeta and rates
+z' = sigma eta the linear loop at rest is
+
+    diag(I, sigma I) d/dt [y; y'; zeta; eta] = A [y; y'; zeta; eta],
+
+A free of sigma: singular perturbation. Dampers that do not grow with the springs add sigma A_1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.linalg
+
+from flexctl.checks import Array
+from flexctl.control import TwoTimeScales, separate_time_scales, slow_fast_map
+from flexctl.errors import DesignError, InputError
+from flexctl.loop import ClosedLoop, linearise_loop
+from flexctl.model import Design, FixedDamping
+from flexctl.plant import Plant
+from flexctl.robustness.lft import Crossing
+from flexctl.robustness.time_scales.guardian import (
+    LARGEST,
+    bisect_bound,
+    find_crossings,
+    obstacle,
+    smallest_bound,
+)
+from flexctl.robustness.time_scales.guardian_map import problem_size
+from flexctl.robustness.time_scales.pencil import Pencil, separated, stable
+
+_STIFFEST = 1e4  # factor from which on loops with dampers that stay are followed
+_SIGMA = (1e-4, 1e4)  # where a pencil too large for the guardian map is bracketed
+
+
+def separate_loop(loop: ClosedLoop, joints: Array, fixed_damping: FixedDamping = "none") -> Pencil:
+    """Write a loop at rest, linearised, in slow and fast states: eigenvalues in rad/s at sigma.
+
+    Parameters
+    ----------
+    loop
+        Composite controller on any truth plant, continuous, full state or strain gauges.
+    joints
+        Desired joint variables (m,) [rad or m].
+    fixed_damping
+        Which dampers stay as they are when the stiffness changes; the others keep their ratio.
+
+    Raises
+    ------
+    InputError
+        When the loop is not of this form: other methods, sampled laws, observers, gravity.
+    """
+    require_composite(loop.controller.design)
+    why = why_not_exact(loop)
+    if why:
+        raise InputError(f"{loop.controller.design.label}: expected a loop without {why}, got one")
+    scales = separate_time_scales(loop.truth, joints, loop.controller.design.slow_angle)
+    feedback, n = linearise_loop(loop, joints, 0.0).feedback, loop.truth.n
+    law = (feedback[:, :n] @ scales.T, feedback[:, n:] @ scales.T)
+    return separation_pencil(scales, *law, _fixed(loop.truth, scales, fixed_damping))
+
+
+def separation_pencil(scales: TwoTimeScales, F_q: Array, F_v: Array, D_fixed: Array) -> Pencil:
+    """Pencil of an arm in two time scales under tau = F_q [y; z] + F_v [y'; z'].
+
+    F_q, F_v (m, n) are the gains at s = 1; D_fixed (n_z, n_z) is the part of D_z that stays.
+    """
+    m, n = scales.m, len(scales.M_T)
+    by_q, by_v = scales.B_T @ F_q, scales.B_T @ F_v
+    by_q[m:, m:] -= scales.K_z
+    by_v[m:, m:] -= scales.D_z - D_fixed
+    damped = np.zeros((n, n))
+    damped[m:, m:] = -D_fixed
+    A = _states(m, *(np.linalg.solve(scales.M_T, forces) for forces in (by_q, by_v)))
+    A[:m, m : 2 * m] = np.eye(m)
+    A[2 * m : m + n, m + n :] = np.eye(n - m)
+    A_1 = _states(m, np.zeros((n, n)), np.linalg.solve(scales.M_T, damped))
+    higher = (A_1,) if D_fixed.any() else ()
+    return separated(A, 2 * m, *higher)
+
+
+def _states(m: int, by_q: Array, by_v: Array) -> Array:
+    """Place rows of [y''; z''] by [y; z] and by [y'; z'] (n, n) in the order y, y', zeta, eta."""
+    n = len(by_q)
+    order = [*range(m), *range(n, n + m), *range(m, n), *range(n + m, 2 * n)]
+    A, both = np.zeros((2 * n, 2 * n)), np.hstack([by_q, by_v])[:, order]
+    A[m : 2 * m], A[m + n :] = both[:m], both[m:]
+    return A
+
+
+def _fixed(truth: Plant, scales: TwoTimeScales, fixed: FixedDamping) -> Array:
+    """Part of D_z (n_z, n_z) that does not change with the stiffness."""
+    if fixed == "all":
+        return scales.D_z
+    springs = [truth.arm.links[j].flexible_joint for j in truth.arm.rotors]
+    own = np.zeros(len(scales.D_z))
+    own[: len(springs)] = [spring.damping for spring in springs if spring]
+    return np.diag(own) if fixed == "joints" else np.zeros_like(scales.D_z)
+
+
+def require_composite(design: Design) -> None:
+    """Refuse a design that has no two time scales."""
+    if design.method != "composite":
+        raise InputError(
+            f"{design.label}: method: expected composite, the one with two time scales, got "
+            f"{design.method}"
+        )
+
+
+def why_not_exact(loop: ClosedLoop) -> str | None:
+    """Say what of a loop depends on the stiffness in another way; None: nothing."""
+    if loop.controller.design.loop.sample_time:
+        return "a sampled law"
+    if loop.controller.n_state:
+        return "an observer"
+    return "gravity" if any(loop.truth.arm.gravity) else None
+
+
+def what_crosses(loop: ClosedLoop, pencil: Pencil, crossing: Crossing) -> str:
+    """Name the joint, spring or line with the largest part in a crossing of the pencil."""
+    slow, fast = _state_names(loop)
+    names = [*slow, *slow, *fast, *fast]
+    return _largest_part(pencil.matrix(crossing.sigma), 1j * crossing.frequency, names)
+
+
+def what_is_slowest(loop: ClosedLoop, joints: Array) -> str:
+    """Name the same of the eigenvalue with the largest real part; empty of a sampled loop."""
+    linear = linearise_loop(loop, joints, 0.0)
+    if linear.sampled:
+        return ""
+    T = slow_fast_map(loop.truth, loop.controller.design.slow_angle)
+    X = np.asarray(scipy.linalg.block_diag(T, T, np.eye(loop.controller.n_state)))
+    closed = np.linalg.solve(X, (linear.A + linear.B @ linear.K) @ X)
+    slow, fast = _state_names(loop)
+    estimate = ["estimate of the observer"] * loop.controller.n_state
+    slowest = max(linear.poles, key=lambda value: value.real)
+    return _largest_part(closed, slowest, [*slow, *fast, *slow, *fast, *estimate])
+
+
+def _largest_part(A: Array, value: complex, names: Sequence[str]) -> str:
+    """Name with the largest participation, a sum of |w_k v_k|, in the eigenvalue next to `value`.
+
+    A (N, N) is a state matrix whose states belong to `names` (N,), w and v are its left and right
+    eigenvectors.
+    """
+    solved = scipy.linalg.eig(A, left=True, right=True)
+    values, W, V = (np.asarray(part) for part in solved)
+    k = int(np.abs(values - value).argmin())
+    shares: dict[str, float] = {}
+    for name, share in zip(names, np.abs(W[:, k] * V[:, k]), strict=True):
+        shares[name] = shares.get(name, 0.0) + float(share)
+    return max(shares, key=lambda name: shares[name])
+
+
+def _state_names(loop: ClosedLoop) -> tuple[list[str], list[str]]:
+    """Name what slow coordinates (m,) and fast positions (n_z,) belong to, as a reader is told."""
+    truth, design = loop.truth, loop.controller.design
+    rows = range(truth.m) if design.slow_angle == "link" else truth.drives
+    slow = [f"slow motion of {truth.coordinates[row]}" for row in rows]
+    return slow, [_fast_name(name) for name in truth.coordinates[truth.m :]]
+
+
+def _fast_name(name: str) -> str:
+    if name.startswith("rotor"):
+        return name.replace("rotor", "wind-up of joint")
+    return f"bending of {'.'.join(name.split('.')[:2])}"
+
+
+def first_loss(pencil: Pencil) -> Crossing | None:
+    """Smallest sigma at which a loop that is stable for sigma -> 0 becomes unstable; None: never.
+
+    Dampers that stay as they are while the stiffness grows are nothing beside it in the end, and
+    the limit sigma -> 0 says nothing about the loop. It is then followed from 10^4 times the
+    stiffness on. A problem too large for the guardian map is bracketed.
+
+    Raises
+    ------
+    DesignError
+        When the loop is not stable where it is followed from: says why.
+    """
+    exact, start = is_exact(pencil), followed_from(pencil)
+    if not start:
+        why = obstacle(pencil)
+        if why is not None:
+            raise DesignError(why)
+        return smallest_bound(pencil) if exact else bisect_bound(pencil, *_SIGMA)
+    if stable(pencil, start) is not True:
+        raise DesignError(f"the loop is not stable even with {_STIFFEST:g} times the stiffness")
+    if not exact:
+        return bisect_bound(pencil, start, _SIGMA[1])
+    found = (crossing for crossing in find_crossings(pencil) if crossing.sigma > start)
+    return next((crossing for crossing in found if crossing.destabilising), None)
+
+
+def followed_from(pencil: Pencil) -> float:
+    """Smallest sigma of interest: 0, or that of a very stiff arm whose dampers do not grow."""
+    return 0.0 if len(pencil.A) == 1 else _STIFFEST**-0.5
+
+
+def is_exact(pencil: Pencil) -> bool:
+    """Whether the guardian map can take a problem of this size."""
+    return problem_size(pencil) <= LARGEST

@@ -1,0 +1,162 @@
+"""Damping or inertia that a loop lacks to tolerate a required overestimate of the stiffness.
+
+To first order a mode is lost at alpha = 2 zeta w/(2 Re ds/dt) (`design.stiffness_growth`): damping
+helps in proportion, and inertia at the joints lets torques of the same error move them less. Both
+change the arm in fact and in what its controller knows, and every gain that a design finds itself,
+of a second loop or an observer, is found anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.control import make_reference
+from flexctl.errors import InputError
+from flexctl.loop import Case
+from flexctl.model import with_inertia, written_ratios
+from flexctl.search.requirement import Requirement, first_to_bear, log_grid
+from flexctl.search.variants import damped, rebuilt
+
+RATIOS = (1e-3, 0.3)
+INERTIAS = (0.01, 100.0)
+_PER_DECADE = 6
+_STEPS = 3  # per decade of inertia
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddedDamping:
+    """The least damping ratio of all links with which a loop tolerates a required overestimate.
+
+    Attributes
+    ----------
+    requirement
+        Of the damping ratio [-] of all modes of all links, known to the controller.
+    own
+        Ratios that the file gives, of all links that bend.
+    n_path
+        Poses along the motion it is judged at, under the law of the gross motion, beside the final
+        one under the law that acts there.
+    """
+
+    requirement: Requirement
+    own: tuple[float, ...]
+    n_path: int
+
+
+def least_damping(
+    case: Case, wanted: float, *, ratios: tuple[float, float] = RATIOS
+) -> AddedDamping:
+    """Find the least damping ratio of all links with alpha_upper >= wanted.
+
+    0 is tried, then six ratios per decade of a range from below: a narrower band is missed. Dampers
+    of springs stay as they are.
+
+    Parameters
+    ----------
+    case
+        What it is sought for.
+    wanted
+        Required alpha_upper [-] at the worst pose.
+    ratios
+        Least and largest ratio [-], above 0 and below 1.
+
+    Raises
+    ------
+    InputError
+        When no link bends, or a range or the requirement is empty.
+    """
+    if not 0 < ratios[0] < ratios[1] < 1:
+        raise InputError(f"ratios: expected a range in 0 to 1, got {ratios[0]:g} to {ratios[1]:g}")
+    if not any(link.flexible for link in case.arm.links):
+        raise InputError(f"{case.arm.label}: damping: expected a link that bends, got none")
+    grid = [0.0, *log_grid(*ratios, _PER_DECADE)]
+    found = first_to_bear(damped(case), grid, wanted)
+    own = written_ratios(case.body)
+    return AddedDamping(requirement=found, own=own, n_path=case.n_path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddedInertia:
+    """The least inertia added at joints with which a loop tolerates a required overestimate.
+
+    Attributes
+    ----------
+    joints
+        Joints that it is added at.
+    requirement
+        Of the inertia added at each, in units of the arm's own about it: `own`.
+    own
+        Inertia of the arm about each of these joints at the final pose, all else held
+        [kg m^2, or kg of a joint that slides].
+    n_path
+        As in `AddedDamping`.
+    """
+
+    joints: tuple[str, ...]
+    requirement: Requirement
+    own: tuple[float, ...]
+    n_path: int
+
+    @property
+    def added(self) -> tuple[float, ...] | None:
+        """What is added at each joint [kg m^2 or kg]; None where nothing does."""
+        found = self.requirement.found
+        return tuple(found.value * own for own in self.own) if found else None
+
+
+def least_inertia(
+    case: Case,
+    wanted: float,
+    joints: Sequence[str] | None = None,
+    *,
+    factors: tuple[float, float] = INERTIAS,
+) -> AddedInertia:
+    """Find the least inertia added to `joint_inertia` of joints with alpha_upper >= wanted.
+
+    All of them receive the same multiple of what the arm has about them, as joints that turn and
+    joints that slide have no inertia in common. None is tried, then three values per decade of a
+    range from below: a narrower band is missed. Joint gains that are accelerations stay, so that
+    torques grow with the inertia. It helps no mode whose motion is felt at another joint.
+
+    Parameters
+    ----------
+    case
+        What it is sought for.
+    wanted
+        Required alpha_upper [-] at the worst pose.
+    joints
+        Names of joints; all by default.
+    factors
+        Least and largest inertia, in units of the arm's own.
+
+    Raises
+    ------
+    InputError
+        When there is no such joint, or a range or the requirement is empty.
+    """
+    chosen = case.arm.joints if joints is None else tuple(joints)
+    if not chosen or not set(chosen) <= set(case.arm.joints):
+        came = ", ".join(chosen) or "none"
+        raise InputError(f"joints: expected some of {', '.join(case.arm.joints)}, got {came}")
+    if not 0 < factors[0] < factors[1] < np.inf:
+        came = f"{factors[0]:g} to {factors[1]:g}"
+        raise InputError(f"factors: expected a range above 0, got {came}")
+    truth = case.truth
+    M = truth.mass_matrix(truth.straight(make_reference(case.design).final))
+    own = {
+        joint: float(M[truth.joints.index(joint), truth.joints.index(joint)]) for joint in chosen
+    }
+
+    def heavier(factor: float) -> Case:
+        return case.changed(lambda arm: with_inertia(arm, {j: factor * J for j, J in own.items()}))
+
+    grid = [0.0, *log_grid(*factors, _STEPS)]
+    return AddedInertia(
+        joints=chosen,
+        requirement=first_to_bear(rebuilt(heavier), grid, wanted),
+        own=tuple(own.values()),
+        n_path=case.n_path,
+    )

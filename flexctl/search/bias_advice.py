@@ -1,0 +1,162 @@
+"""Which underestimate on purpose to advise: by rest, by arms of other stiffness, and by runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from flexctl.errors import ComputationError
+from flexctl.loop import Case, ClosedLoop, describe_rest, find_rest, share_at_end
+from flexctl.robustness import ERROR, Interval, Margin
+from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
+from flexctl.search.other_arms import borne_by_other_arms
+from flexctl.search.remedies import Bias, bias_for, borne_with, margin_bias, margin_intervals
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfferedBias:
+    """A bias and what a loop tolerates with it.
+
+    Attributes
+    ----------
+    bias, tolerates
+        As in `Bias`.
+    lower, upper
+        K_file/K - 1 that are tolerated by the arm of the file lie between; infinite above: any.
+    other_arms
+        Error up to which it serves on softer and stiffer arms: `borne_by_other_arms`; None where
+        none were tried, as no underestimate is offered.
+    tip_at_rest
+        How far the tip rests off its reference with the bias [m]: gravity sees it; None where the
+        loop does not rest with it.
+    """
+
+    bias: float
+    tolerates: float
+    lower: float
+    upper: float
+    other_arms: float | None
+    tip_at_rest: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BiasAdvice:
+    """What is known about underestimating on purpose.
+
+    Attributes
+    ----------
+    at_rest
+        The bias that makes both sides of the margin at rest alike, and so the smaller one largest.
+    smallest
+        The least underestimate with which an overestimate of 10 % is tolerated at all poses at
+        rest; None where none is needed, or none does.
+    enough
+        Whether that overestimate is tolerated without a bias.
+    own_tip_at_rest
+        As `OfferedBias.tip_at_rest`, without a bias.
+    runs
+        The run without bias and those with one, in the order made; empty where none were asked for
+        or neither is an underestimate that other arms tolerate.
+    advised
+        `smallest`, or `at_rest` where there is none, if its run serves, else the largest
+        underestimate whose run does; None where none does, and where nothing was run.
+    """
+
+    at_rest: OfferedBias
+    smallest: OfferedBias | None = None
+    enough: bool = False
+    own_tip_at_rest: float | None = None
+    runs: tuple[BiasRun, ...] = ()
+    advised: OfferedBias | None = None
+
+
+def advise_bias(
+    case: Case,
+    found: Margin,
+    runs: BiasRuns | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> BiasAdvice | None:
+    """Choose a bias for the judged pose and the whole motion; None where a pose is unstable.
+
+    Parameters
+    ----------
+    case
+        Arm, design, and how many poses of the motion are judged on other arms.
+    found
+        The loop's margin as it is.
+    runs
+        Where the bias is run; nothing leaves that out.
+    progress
+        Called with a sentence before every longer piece of work.
+    """
+    say = progress or (lambda _words: None)
+    best = margin_bias(found)
+    if best is None:
+        return None
+    known = [interval for interval in margin_intervals(found) if interval]
+    offers = _Offers(case=case, known=known)
+    if best.bias >= 0:
+        return BiasAdvice(at_rest=offers.offer(best))
+    say("deliberate underestimates, on arms of other stiffness")
+    least = bias_for(known, ERROR)
+    smallest = offers.tried(least) if least and least > best.bias else None
+    advice = BiasAdvice(
+        at_rest=offers.tried(best.bias),
+        smallest=smallest,
+        enough=least == 0.0,
+        own_tip_at_rest=offers.tip_at_rest(0.0),
+    )
+    aim = smallest or advice.at_rest
+    if runs is None or not aim.other_arms:
+        return advice
+    say("deliberate underestimates, in motion")
+    tried = try_biases(runs, aim.bias)
+    served = largest_served(tried)
+    advised = aim if served == aim.bias else served and offers.tried(served)
+    return replace(advice, runs=tried, advised=advised or None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Offers:
+    """What a loop with these intervals of its poses tolerates with a bias."""
+
+    case: Case
+    known: list[Interval]
+
+    def tried(self, bias: float) -> OfferedBias:
+        """Offer a bias, with what it is worth on arms of other stiffness and how it rests."""
+        lower, upper = borne_with(self.known, bias)
+        two_sided = Bias(bias=bias, tolerates=max(min(-lower, upper, 1.0), 0.0))
+        found = self.offer(two_sided, borne_by_other_arms(self.case, two_sided))
+        return replace(found, tip_at_rest=self.tip_at_rest(bias))
+
+    def offer(self, bias: Bias, other_arms: float | None = None) -> OfferedBias:
+        """Put the record together."""
+        lower, upper = borne_with(self.known, bias.bias)
+        return OfferedBias(
+            bias=bias.bias,
+            tolerates=bias.tolerates,
+            lower=lower,
+            upper=upper,
+            other_arms=other_arms,
+        )
+
+    def tip_at_rest(self, bias: float) -> float | None:
+        """How far the tip rests off its reference with a bias [m]; None where it does not rest."""
+        if not any(self.case.body.gravity):
+            return 0.0
+        loop = self._closed
+        final, share = loop.controller.reference.final, share_at_end(loop.controller)
+        errors = np.full(len(loop.controller.plant.stiffness_parts), bias)
+        try:
+            rest = describe_rest(loop, find_rest(loop, final, share, errors))
+        except ComputationError:
+            return None
+        return None if rest.falls or not rest.holds else rest.tip_offset
+
+    @cached_property
+    def _closed(self) -> ClosedLoop:
+        return self.case.close()

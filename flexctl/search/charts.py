@@ -1,0 +1,197 @@
+"""Charts of the overestimate that a loop tolerates: over joint gains, and over damping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.control import make_reference
+from flexctl.errors import InputError
+from flexctl.loop import Case
+from flexctl.model import written_ratios
+from flexctl.plant import assemble_plant
+from flexctl.robustness import stiffness_lemma
+from flexctl.search.gain_family import GainFactors
+from flexctl.search.requirement import Trial, judge
+from flexctl.search.variants import damped, gain_families, under_gains
+
+RATIOS = (0.0, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1)
+_N_FACTORS = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class GainChart:
+    """alpha_upper over the joint gains, under the law of the gross motion.
+
+    Attributes
+    ----------
+    design
+        Name of the design.
+    Gp, Gv
+        Factors (k,) and (l,) of the design's gains, ascending; Gi stays.
+    alpha_upper
+        (k, l) [-], at the worst pose; NaN where the loop is unstable without any error at one,
+        infinite where nothing ends it.
+    modes
+        What is lost there, by row; "" where nothing is.
+    own
+        The design's own gains.
+    own_gains
+        Gp and Gv of each joint as in the design's file.
+    n_poses
+        Poses along the motion judged; 1: the final one.
+    """
+
+    design: str
+    Gp: Array
+    Gv: Array
+    alpha_upper: Array
+    modes: tuple[tuple[str, ...], ...]
+    own: Trial
+    own_gains: tuple[tuple[float, ...], tuple[float, ...]]
+    n_poses: int
+
+
+def gain_chart(
+    case: Case,
+    *,
+    span: tuple[float, float] = (0.1, 10.0),
+    count: int = _N_FACTORS,
+    progress: Callable[[str], None] | None = None,
+) -> GainChart:
+    """Find alpha_upper on a logarithmic grid of `count` factors of Gp and as many of Gv.
+
+    At the poses of the case, exactly, by controllers of three gain sets: see
+    `loop.margin.gain_family`.
+
+    Parameters
+    ----------
+    case
+        What it is sought for.
+    span
+        Least and largest factor [-], above 0.
+    count
+        Factors of either gain.
+    progress
+        Called with a sentence before every row.
+
+    Raises
+    ------
+    InputError
+        When the range is empty.
+    DesignError
+        As `design_controller`.
+    """
+    if not 0 < span[0] < span[1] < np.inf or count < 2:
+        came = f"{count} from {span[0]:g} to {span[1]:g}"
+        raise InputError(f"factors: expected 2 or more in a range above 0, got {came}")
+    families, factors = gain_families(case), np.geomspace(*span, count)
+
+    def at(Gp: float, Gv: float) -> Trial:
+        return judge(np.nan, lambda: under_gains(families, GainFactors(Gp=Gp, Gv=Gv)))
+
+    rows = []
+    for k, Gp in enumerate(factors.tolist()):
+        if progress:
+            progress(f"chart of gains: row {k + 1} of {count}")
+        rows.append([at(Gp, Gv) for Gv in factors.tolist()])
+    gains = case.design.joint_gains
+    return GainChart(
+        design=case.design.name,
+        Gp=factors,
+        Gv=factors,
+        alpha_upper=np.array([[trial.alpha_upper for trial in row] for row in rows]),
+        modes=tuple(tuple(_mode(trial) for trial in row) for row in rows),
+        own=at(1.0, 1.0),
+        own_gains=(gains.Gp, gains.Gv),
+        n_poses=max(case.n_path, 1),
+    )
+
+
+def _mode(trial: Trial) -> str:
+    return trial.loss.mode if trial.loss else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DampingChart:
+    """alpha_upper over the damping ratio of all modes of all links.
+
+    Attributes
+    ----------
+    design
+        Name of the design.
+    ratios
+        (k,) [-], ascending.
+    known, unknown
+        (k,) [-], of a controller that knows the damping and of one made for the arm without it;
+        NaN where the loop is unstable without an error of the stiffness, or cannot be designed.
+    modes
+        (known, unknown): what is lost, by ratio; "" where nothing is.
+    alpha_star
+        The lemma's [-] at the final pose; damping does not enter it.
+    own_ratios
+        Damping ratios that the file gives, of all links that bend.
+    second_loop
+        Whether the final pose is judged under the second loop.
+    n_path
+        Poses along the motion that are judged too, under the law of the gross motion.
+    """
+
+    design: str
+    ratios: Array
+    known: Array
+    unknown: Array
+    modes: tuple[tuple[str, ...], tuple[str, ...]]
+    alpha_star: float
+    own_ratios: tuple[float, ...]
+    second_loop: bool
+    n_path: int
+
+
+def damping_chart(
+    case: Case,
+    *,
+    ratios: Sequence[float] = RATIOS,
+    progress: Callable[[str], None] | None = None,
+) -> DampingChart:
+    """Find what a loop tolerates over the damping ratio of all links, known and unknown to it.
+
+    At the final pose, under the law that acts there, and at the poses of the case on its way; its
+    n_path may be 0. Dampers of springs stay as they are; where it is unknown they are too. Gains of
+    a second loop, a fast loop and an observer are found anew for every ratio.
+
+    Raises
+    ------
+    InputError
+        When the ratios do not ascend within [0, 1).
+    """
+    if not len(ratios) or ratios[0] < 0 or ratios[-1] >= 1 or (np.diff(ratios) <= 0).any():
+        raise InputError(f"ratios: expected some that ascend within 0 to 1, got {list(ratios)}")
+    say = progress or (lambda _words: None)
+    trials = []
+    for told, unknown in (("known", False), ("unknown", True)):
+        loops = damped(replace(case, unknown_damping=unknown))
+        for ratio in map(float, ratios):
+            say(f"chart of damping: ratio {ratio:g}, {told}")
+            trials.append(judge(ratio, lambda ratio=ratio, loops=loops: loops(ratio)))
+    known, unknown = trials[: len(ratios)], trials[len(ratios) :]
+    return DampingChart(
+        design=case.design.name,
+        ratios=np.array(ratios, dtype=float),
+        known=np.array([trial.alpha_upper for trial in known]),
+        unknown=np.array([trial.alpha_upper for trial in unknown]),
+        modes=(tuple(map(_mode, known)), tuple(map(_mode, unknown))),
+        alpha_star=_alpha_star(case),
+        own_ratios=written_ratios(case.body),
+        second_loop=case.design.second_loop is not None,
+        n_path=case.n_path,
+    )
+
+
+def _alpha_star(case: Case) -> float:
+    """Return the lemma's alpha* at the final pose; damping does not enter it."""
+    plant = assemble_plant(case.arm, case.basis, interpreted=True)
+    return stiffness_lemma(plant, plant.straight(make_reference(case.design).final)).alpha_star

@@ -1,0 +1,101 @@
+"""What helps a loop that tolerates too little stiffness error: a deliberate underestimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from flexctl.errors import InputError
+from flexctl.robustness import Interval, Margin
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bias:
+    """The error that a controller is given on purpose, and what it then tolerates.
+
+    Attributes
+    ----------
+    bias
+        b [-]: it computes with K_hat = (1 + b) K_file.
+    tolerates
+        Largest t [-] such that it is stable wherever |K_file/K - 1| < t, at most 1: a stiffness
+        that is overestimated by all of itself on one side, none at all on the other. This is for
+        the arm that has K_file but for the error in K_hat: see `loop.margin.other_arms` for others.
+    """
+
+    bias: float
+    tolerates: float
+
+    def __post_init__(self) -> None:
+        """Check that a positive stiffness is left, and what is tolerated."""
+        if not self.bias > -1:
+            raise InputError(f"bias: expected one above -1, got {self.bias:g}")
+        if not 0 <= self.tolerates <= 1:
+            raise InputError(f"tolerates: expected one in 0 .. 1, got {self.tolerates:g}")
+
+
+def best_bias(intervals: Iterable[Interval | None]) -> Bias | None:
+    """Choose the bias that makes the two-sided margin largest at several poses at once.
+
+    A loop that is stable for l < K_hat/K - 1 < u tolerates with K_hat = (1 + b) K_file
+
+        (1 + l)/(1 + b) - 1 < K_file/K - 1 < (1 + u)/(1 + b) - 1.
+
+    Both sides are alike at 1 + b = (2 + u + l)/2, where they are (u - l)/(2 + u + l); l is the
+    largest lower end of the poses and u the least upper one. Gains stay as they are, and what the
+    loop does beside being stable is not asked. Where nothing ends it above there is nothing to
+    gain by less stiffness: b = 0.
+
+    Parameters
+    ----------
+    intervals
+        Of one pose each; None where the loop is unstable without an error, for which no bias is
+        offered, as for no pose at all.
+    """
+    found = list(intervals)
+    known = [interval for interval in found if interval]
+    if not known or len(known) < len(found):
+        return None
+    lower = max(interval.alpha_lower for interval in known)
+    if all(interval.upper is None for interval in known):
+        return Bias(bias=0.0, tolerates=-lower)
+    upper = min(interval.alpha_upper for interval in known)
+    total = 2 + upper + lower
+    return Bias(bias=total / 2 - 1, tolerates=min((upper - lower) / total, 1.0))
+
+
+def borne_with(intervals: Iterable[Interval], bias: float) -> tuple[float, float]:
+    """Return the ends of K_file/K - 1 that all poses tolerate with K_hat = (1 + b) K_file.
+
+    As in `best_bias`; infinite above where nothing ends it.
+    """
+    found = list(intervals)
+    lower = max(interval.alpha_lower for interval in found)
+    upper = min(interval.alpha_upper for interval in found)
+    return (1 + lower) / (1 + bias) - 1, (1 + upper) / (1 + bias) - 1
+
+
+def bias_for(intervals: Iterable[Interval | None], wanted: float) -> float | None:
+    """Smallest underestimate b <= 0 with which all poses tolerate an overestimate of `wanted`.
+
+    1 + b = (1 + u)/(1 + wanted), as in `best_bias`; None where the loop then is not stable with the
+    right K_file either, b < l, or is unstable without an error.
+    """
+    found = list(intervals)
+    known = [interval for interval in found if interval]
+    if not known or len(known) < len(found):
+        return None
+    upper = min(interval.alpha_upper for interval in known)
+    lower = max(interval.alpha_lower for interval in known)
+    bias = min((1 + upper) / (1 + wanted) - 1, 0.0)
+    return bias if bias > lower or not bias else None
+
+
+def margin_intervals(found: Margin) -> list[Interval | None]:
+    """Intervals of the judged pose and of the whole motion."""
+    return [found.exact, *(pose.interval for pose in found.path)]
+
+
+def margin_bias(found: Margin) -> Bias | None:
+    """Choose it for the judged pose and the whole motion together."""
+    return best_bias(margin_intervals(found))

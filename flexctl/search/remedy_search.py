@@ -1,0 +1,106 @@
+"""All remedies of a loop that tolerates less than is required, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from flexctl.errors import InputError
+from flexctl.loop import Case
+from flexctl.robustness import Margin
+from flexctl.search.added_damping import AddedDamping, AddedInertia, least_damping, least_inertia
+from flexctl.search.bandwidth import (
+    Bandwidth,
+    SecondBandwidth,
+    fastest_second_loop,
+    largest_bandwidth,
+)
+from flexctl.search.bias_run import BiasRun, BiasRuns
+from flexctl.search.other_arms import bias_on_softer_arms
+from flexctl.search.remedies import bias_for, margin_intervals
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remedies:
+    """What makes a loop tolerate an overestimate `wanted` [-]; None of what does not apply.
+
+    Attributes
+    ----------
+    bias
+        Underestimate on purpose [-], tried on arms softer by up to that; None where none does.
+    bias_run
+        The nonlinear run with that bias; None where none was asked for or there is no bias.
+    bandwidth
+        Slower joint gains; None of a law that computes with no stiffness.
+    second_loop
+        A slower second loop; None without one.
+    damping
+        More damping of the links; None where none bends.
+    inertia
+        More inertia at all joints.
+    """
+
+    wanted: float
+    bias: float | None
+    bias_run: BiasRun | None
+    bandwidth: Bandwidth | None
+    second_loop: SecondBandwidth | None
+    damping: AddedDamping | None
+    inertia: AddedInertia | None
+
+
+def find_remedies(
+    case: Case,
+    found: Margin,
+    wanted: float,
+    progress: Callable[[str], None] | None = None,
+    runs: BiasRuns | None = None,
+) -> Remedies:
+    """Find all remedies by which a loop tolerates an overestimate of its stiffness.
+
+    Parameters
+    ----------
+    case
+        Arm, design, and how many poses of the motion are judged.
+    found
+        The loop's margin as it is.
+    wanted
+        Required alpha_upper [-], above 0.
+    progress
+        Called with a sentence before every longer piece of work.
+    runs
+        Where the bias is run; nothing leaves that out.
+
+    Raises
+    ------
+    InputError
+        When nothing is required.
+    """
+    if not 0 < wanted < float("inf"):
+        raise InputError(f"need: expected an overestimate above 0, got {wanted:g}")
+    say = progress or (lambda _words: None)
+    say("remedies: a deliberate underestimate")
+    bias = bias_for(margin_intervals(found), wanted)
+    if bias is not None and found.exact.unknowns:
+        bias = bias_on_softer_arms(case, bias, wanted)
+    here = partial(
+        Remedies, wanted=wanted, bias=bias, bias_run=runs.run(bias) if runs and bias else None
+    )
+    if not found.exact.unknowns:
+        return here(bandwidth=None, second_loop=None, damping=None, inertia=None)
+    say("remedies: slower joint gains")
+    bandwidth, second, damping = largest_bandwidth(case, wanted), None, None
+    if found.second_loop:
+        say("remedies: a slower second loop")
+        second = fastest_second_loop(case, wanted)
+    if any(link.flexible for link in case.arm.links):
+        say("remedies: more damping")
+        damping = least_damping(case, wanted)
+    say("remedies: more inertia at the joints")
+    return here(
+        bandwidth=bandwidth,
+        second_loop=second,
+        damping=damping,
+        inertia=least_inertia(case, wanted),
+    )

@@ -1,0 +1,300 @@
+"""The first of many variants of a loop that tolerates a required overestimate of the stiffness.
+
+alpha_upper is not monotone in a gain, a damping or an inertia: bands of values that tolerate what
+is required may have others between them, as one mode after the other passes the bandwidth. A grid
+is gone through in the order of preference, and the first bracket in which the answer changes is
+refined. A band that lies between two values of the grid is missed; what is found is always true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.optimize
+
+from flexctl.checks import Array
+from flexctl.errors import ComputationError, DesignError, InputError
+from flexctl.robustness import Loss, PoseLoop, axis_tolerance
+
+Variants = Callable[[float], Iterable[PoseLoop]]
+"""Loops of one variant, at all poses it is judged at, made one after the other as they are asked
+for; DesignError where there is no such variant."""
+
+_NO_EDGE = 0.01  # underestimate that a loop tolerates which is well inside what is stable
+_LEAST = 1e-3  # of the requirement: what tolerates less is as good as unstable
+_NEXT = 0.05  # of the requirement: a best value is not bettered by less
+_NARROW = 1e-7  # width of the last bracket, in the logarithm or of the larger end
+_HALVINGS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """What one variant tolerates, exactly: the worst of all poses that it is judged at.
+
+    Attributes
+    ----------
+    value
+        What was varied.
+    alpha_upper
+        Upper end of the stable interval [-]; NaN where the loop is unstable without any error.
+    alpha_lower
+        Lower end [-] at the worst pose for it, NaN likewise. Near 0 the value stands at an edge
+        of stability itself.
+    loss
+        What ends it; None where nothing does or the loop is unstable.
+    joints, second_loop
+        The worst pose (m,) and whether it is judged under the second loop; empty where there is no
+        such variant.
+    why
+        Why there is no margin.
+    """
+
+    value: float
+    alpha_upper: float
+    alpha_lower: float = np.nan
+    loss: Loss | None = None
+    joints: tuple[float, ...] = ()
+    second_loop: bool = False
+    why: str = ""
+
+    def bears(self, wanted: float) -> bool:
+        """Whether it tolerates an overestimate of `wanted`, and is no edge of stability itself.
+
+        As much of an underestimate, up to 1 %, is asked of it too: an unstable loop has neither.
+        """
+        return self.alpha_upper >= wanted and -self.alpha_lower >= min(wanted, _NO_EDGE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Requirement:
+    """The most preferable value that tolerates what is required, with its evidence.
+
+    Attributes
+    ----------
+    wanted
+        Required alpha_upper [-].
+    found
+        The answer; None where no value of the grid tolerates it.
+    fails
+        The next more preferable value that was found not to tolerate it, mostly within 1e-6 of the
+        answer; None where the most preferable value of the grid does.
+    best
+        The answer, or else the value tried that tolerates most; None where none tolerates 0.1 % of
+        what is required. No other value of the grid tolerates more by over 5 % of what is required.
+    own
+        The variant as it is; None where that was not asked for.
+    grid
+        Values tried, the most preferable first: a band between two of them is missed.
+    variants
+        How many variants were judged, those of the refinement too.
+    """
+
+    wanted: float
+    found: Trial | None
+    fails: float | None
+    best: Trial | None
+    own: Trial | None
+    grid: tuple[float, ...]
+    variants: int
+
+
+def judge(value: float, loops: Callable[[], Iterable[PoseLoop]]) -> Trial:
+    """Find what a variant tolerates at the worst of its poses, exactly."""
+    worst, lower = Trial(value=value, alpha_upper=np.inf), -1.0
+    try:
+        for pose in loops():
+            upper, lower = pose.interval.upper, max(lower, pose.interval.alpha_lower)
+            if upper is not None and upper.alpha < worst.alpha_upper:
+                worst = _at(value, pose, upper)
+    except (DesignError, ComputationError) as error:
+        return Trial(value=value, alpha_upper=np.nan, why=str(error))
+    return replace(worst, alpha_lower=lower)
+
+
+def _at(value: float, pose: PoseLoop, upper: Loss) -> Trial:
+    return Trial(
+        value=value,
+        alpha_upper=upper.alpha,
+        loss=upper,
+        joints=tuple(pose.joints.tolist()),
+        second_loop=bool(pose.share),
+    )
+
+
+def excess(loop: PoseLoop, alpha: float) -> float:
+    """Largest Re lambda/|lambda| [-] under an error, of what is not on the axis: above 0 unstable.
+
+    Where nothing else is left, -1.
+    """
+    values = loop.loop.poles(np.array([alpha]))
+    off = np.abs(values.real) > axis_tolerance(values)
+    return float(np.max(values.real[off] / np.abs(values[off]), initial=-1.0))
+
+
+def first_to_bear(
+    variants: Variants, grid: Sequence[float] | Array, wanted: float, own: float | None = None
+) -> Requirement:
+    """Find the first value of a grid with alpha_upper >= wanted, refined towards the one before.
+
+    Most values fail by the eigenvalues at a few errors up to what is required, or up to the best so
+    far; all others are judged by the exact interval, as is the answer.
+
+    Parameters
+    ----------
+    variants
+        Loops of a value; see `Variants`.
+    grid
+        Values, the most preferable first.
+    wanted
+        Required alpha_upper [-], above 0.
+    own
+        Value to be judged before, whatever it tolerates.
+
+    Raises
+    ------
+    InputError
+        When the requirement is not above 0, or the grid is empty.
+    """
+    if not wanted > 0 or not len(grid):
+        came = f"{wanted:g} and {len(grid)} values"
+        raise InputError(f"required margin: expected one above 0 and values to try, got {came}")
+    return _Search(variants=variants, wanted=wanted).through(tuple(map(float, grid)), own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Tried:
+    """The variant that tolerates most so far, None for none, and how many were judged."""
+
+    best: Trial | None = None
+    count: int = 0
+
+    def more(self, count: int = 1) -> _Tried:
+        """Count variants of which no exact interval was found."""
+        return replace(self, count=self.count + count)
+
+    def after(self, trial: Trial) -> _Tried:
+        """Count a variant, and keep it if it tolerates more."""
+        least = self.best.alpha_upper if self.best else -np.inf
+        best = trial if trial.alpha_upper > least else self.best  # NaN is not
+        return _Tried(best=best, count=self.count + 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """One search: through the grid, then in the first bracket in which the answer changes."""
+
+    variants: Variants
+    wanted: float
+
+    def through(self, grid: tuple[float, ...], own: float | None) -> Requirement:
+        """Go through the grid."""
+        start = self._exact(own) if own is not None else None
+        tried = _Tried().after(start) if start else _Tried()
+        found, before = None, None
+        for value in grid:
+            if self._quickly_lost(value, tried.best):
+                before, tried = value, tried.more()
+                continue
+            trial = self._exact(value)
+            tried = tried.after(trial)
+            if trial.bears(self.wanted):
+                found, before, tried = self._refined(trial, before, tried)
+                break
+            before = value
+        return Requirement(
+            wanted=self.wanted,
+            found=found,
+            fails=before if found else None,
+            best=found or tried.best,
+            own=start,
+            grid=grid,
+            variants=tried.count,
+        )
+
+    def _exact(self, value: float) -> Trial:
+        return judge(value, lambda: self.variants(value))
+
+    def _quickly_lost(self, value: float, best: Trial | None) -> bool:
+        """Whether eigenvalues show that it tolerates less than required, and less than best."""
+        least, x = best.alpha_upper if best else 0.0, self.wanted
+        until = min(least + _NEXT * x if least else _LEAST * x, x)
+        return self._excess(value, (until, 0.0), first=True) > 0
+
+    def _excess(self, value: float, errors: Sequence[float], *, first: bool = False) -> float:
+        """Worst `excess` over poses and errors; with `first` the first one above 0."""
+        worst = -1.0
+        try:
+            for pose in self.variants(value):
+                worst = max([worst, *(excess(pose, alpha) for alpha in errors)])
+                if first and worst > 0:
+                    return worst
+        except (DesignError, ComputationError):
+            return 1.0
+        return worst
+
+    def _refined(
+        self, good: Trial, bad: float | None, tried: _Tried
+    ) -> tuple[Trial, float | None, _Tried]:
+        """Narrow the bracket between a value that tolerates enough and one that does not."""
+        if bad is None:
+            return good, None, tried
+        axis = _Axis(start=good.value, end=bad)
+        errors = tuple(np.linspace(0.0, self.wanted, 4)[::-1])
+
+        def gap(t: float) -> float:
+            return self._excess(axis.value(t), errors)
+
+        tried = tried.more(2)
+        if gap(1.0) > 0 > gap(0.0):
+            narrow = _NARROW / axis.width
+            t, info = scipy.optimize.brentq(gap, 0.0, 1.0, xtol=narrow, full_output=True)
+            tried = tried.more(info.function_calls)
+            for aside in (2, 20, 200):  # round-off may hide a slow growth at t
+                trial = self._exact(axis.value(max(t - aside * narrow, 0.0)))
+                tried = tried.after(trial)
+                if trial.bears(self.wanted):
+                    return trial, axis.value(min(t + aside * narrow, 1.0)), tried
+        return self._halved(good, axis, tried)
+
+    def _halved(self, good: Trial, axis: _Axis, tried: _Tried) -> tuple[Trial, float, _Tried]:
+        """Bisect with exact intervals: where something is lost between the errors looked at."""
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            trial = self._exact(axis.value((low + high) / 2))
+            tried = tried.after(trial)
+            if trial.bears(self.wanted):
+                low, good = (low + high) / 2, trial
+            else:
+                high = (low + high) / 2
+        return good, axis.value(high), tried
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Axis:
+    """The way from one value (t = 0) to another (t = 1): by ratios where both are above 0."""
+
+    start: float
+    end: float
+
+    @property
+    def width(self) -> float:
+        """Length of the way, in the logarithm or relative to the larger end."""
+        return abs(float(np.log(self.end / self.start))) if self._by_ratio else 1.0
+
+    @property
+    def _by_ratio(self) -> bool:
+        return min(self.start, self.end) > 0
+
+    def value(self, t: float) -> float:
+        """Value at t in [0, 1]."""
+        if self._by_ratio:
+            return float(self.start * (self.end / self.start) ** t)
+        return self.start + t * (self.end - self.start)
+
+
+def log_grid(low: float, high: float, per_decade: int) -> Array:
+    """Return values from low to high, both included, in equal ratios, ascending."""
+    count = int(np.ceil(per_decade * np.log10(high / low))) + 1
+    return np.geomspace(low, high, max(count, 2))

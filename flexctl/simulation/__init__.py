@@ -1,0 +1,18 @@
+"""What happens: nonlinear runs of a closed loop and their energy account."""
+
+from flexctl.simulation.integrators import INTEGRATORS, check_integration
+from flexctl.simulation.run import Tolerance
+from flexctl.simulation.simulation import DEFAULT_SAMPLES, initial_state, simulate
+from flexctl.simulation.step_size import local_poles
+from flexctl.simulation.trajectory import Trajectory
+
+__all__ = [
+    "DEFAULT_SAMPLES",
+    "INTEGRATORS",
+    "Tolerance",
+    "Trajectory",
+    "check_integration",
+    "initial_state",
+    "local_poles",
+    "simulate",
+]

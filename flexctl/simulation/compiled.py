@@ -1,0 +1,313 @@
+"""Runs in machine code: the integrators in C with the compiled plant and law."""
+
+from __future__ import annotations
+
+import ctypes as ct
+import functools
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from flexctl import checks
+from flexctl.checks import Array
+from flexctl.errors import ComputationError
+from flexctl.loop import ClosedLoop, Event
+from flexctl.plant import STEEPEST, cached_library, why_too_steep
+from flexctl.simulation.integrators import Integrator
+from flexctl.simulation.library import RUN, build, external, library
+from flexctl.simulation.run import Run, RunFailure, Tolerance, out_of_steps
+
+_FOLDER = Path(__file__).parent
+_SOURCES = (
+    "driver.c",  # the first includes the others
+    "driver.h",
+    "newton.c",
+    "esdirk.c",
+    "explicit.c",
+    "midpoint.c",
+    "rk4.c",
+    "columns.c",
+)
+_int, _double = ct.c_longlong, ct.c_double
+_doubles = ct.POINTER(ct.c_double)
+
+
+class _Function(ct.Structure):
+    _fields_ = (
+        ("call", ct.c_void_p),
+        ("n_arg", _int),
+        ("n_res", _int),
+        ("n_iw", _int),
+        ("n_w", _int),
+    )
+
+
+class _Event(ct.Structure):
+    _fields_ = (("time", _double), ("kind", _int), ("index", _int), ("phase", _double))
+
+
+_FUNCTIONS = (
+    "inverse_dynamics",
+    "forward_dynamics",
+    "momentum",
+    "terms",
+    "dissipation",
+    "deflections",
+    "reference",
+    "law",
+    "law_jacobian",
+)
+
+
+class _Problem(ct.Structure):
+    _fields_ = (
+        *((name, _int) for name in ("method", "n", "m", "n_z", "held", "n_hat", "n_lines")),
+        *((name, _Function) for name in _FUNCTIONS),
+        *((name, _double) for name in ("rtol", "atol_q", "atol_v")),
+        *((name, _double) for name in ("fixed_step", "sample_time", "steepest")),
+        *((name, _int) for name in ("max_steps", "n_events", "n_samples")),
+        ("events", ct.POINTER(_Event)),
+        *((name, _doubles) for name in ("sample_times", "limit")),
+        ("drives", ct.POINTER(_int)),
+        *((name, _doubles) for name in ("lowest", "highest")),
+    )
+
+
+class _Result(ct.Structure):
+    _fields_ = (
+        *((name, _doubles) for name in ("q", "v", "a", "tau", "z")),
+        *((name, _doubles) for name in ("supplied", "dissipated", "saturated")),
+        *((name, _int) for name in ("steps", "rejected", "evaluations")),
+        ("time", _double),
+        ("index", _int),
+    )
+
+
+class _Table(ct.Structure):
+    _fields_ = (
+        ("n_in", _int),
+        ("n_out", _int),
+        ("rows_in", ct.POINTER(_int)),
+        ("rows_out", ct.POINTER(_int)),
+        ("in", ct.POINTER(_doubles)),
+        ("out", ct.POINTER(_doubles)),
+    )
+
+
+def driver_library() -> Path | None:
+    """Library of the integrators, made or from the cache; None where nothing is compiled."""
+    return cached_library(f"integrators {_sources_digest()}", _copy_sources)
+
+
+def compiled_driver(loop: ClosedLoop, method: Integrator) -> Path | None:
+    """Library of the integrators where all that a method calls is compiled too, else None."""
+    driver = driver_library()
+    paths = [library(loop, name) for name in (*RUN, *method.functions)] if driver else []
+    return None if None in paths else driver
+
+
+@functools.cache
+def _sources_digest() -> str:
+    text = b"".join((_FOLDER / name).read_bytes() for name in _SOURCES)
+    return hashlib.sha256(text).hexdigest()
+
+
+def _copy_sources(folder: Path) -> Path:
+    for name in _SOURCES:
+        shutil.copy(_FOLDER / name, folder)
+    return folder / _SOURCES[0]
+
+
+@functools.cache
+def _load(path: Path) -> ct.CDLL:
+    return ct.CDLL(str(path))
+
+
+@functools.cache
+def _load_driver(path: Path) -> ct.CDLL:
+    """Open the integrators, once their structures are seen to be as large as those here."""
+    loaded, sizes = _load(path), [_int(), _int()]
+    loaded.flexctl_sizes(*(ct.byref(size) for size in sizes))
+    theirs, ours = [size.value for size in sizes], [ct.sizeof(_Problem), ct.sizeof(_Result)]
+    if theirs != ours:
+        raise ComputationError(
+            f"{path}: expected structures of {ours} bytes, as in compiled.py, got {theirs}: "
+            "driver.h and its copy there differ"
+        )
+    return loaded
+
+
+@functools.cache
+def _function(path: Path, name: str) -> _Function:
+    """Return a CasADi function of a library with the sizes of its work arrays."""
+    loaded = _load(path)
+    sizes = [_int() for _ in range(4)]
+    getattr(loaded, f"{name}_work")(*(ct.byref(size) for size in sizes))
+    address = ct.cast(getattr(loaded, name), ct.c_void_p)
+    return _Function(address, *(size.value for size in sizes))
+
+
+def run_compiled(
+    loop: ClosedLoop,
+    driver: Path,
+    method: Integrator,
+    step: float | None,
+    events: Sequence[Event],
+    times: Array,
+    start: tuple[Array, Array, Array, Array],
+    tolerance: Tolerance,
+) -> Run | RunFailure:
+    """Integrate a closed loop from `start` = (q0, v0, tau0, z0), sampled at `times` (N,) [s]."""
+    n, m, N = loop.truth.n, loop.truth.m, len(times)
+    n_z = loop.controller.n_state
+    shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N), "z": (n_z, N)}
+    out = {name: np.zeros(shape, order="F") for name, shape in shapes.items()}
+    out |= {"supplied": np.zeros(N), "dissipated": np.zeros(N), "saturated": np.zeros(m)}
+    result = _Result(**{name: values.ctypes.data_as(_doubles) for name, values in out.items()})
+    q0, v0, tau0, z0 = start
+    arrays = _contiguous(times, loop.torque_limit, *loop.valid_range, q0, v0, z0, tau0)
+    sample_times, limit, lowest, highest, *initial = (
+        values.ctypes.data_as(_doubles) for values in arrays
+    )
+    problem = _Problem(
+        method=method.number,
+        **_sizes(loop),
+        **_functions(loop, (*RUN, *method.functions)),
+        **_settings(method, step, tolerance),
+        held=int(loop.controller.sample_time is not None),
+        sample_time=loop.controller.sample_time or 0.0,
+        n_events=len(events),
+        events=(_Event * len(events))(*((e.time, e.kind, e.index, e.phase) for e in events)),
+        n_samples=N,
+        sample_times=sample_times,
+        limit=limit,
+        drives=(_int * m)(*loop.truth.drives),
+        lowest=lowest,
+        highest=highest,
+    )
+    status = _load_driver(driver).flexctl_simulate(
+        ct.byref(problem), *initial, _double(tolerance.first_step), ct.byref(result)
+    )
+    if status:
+        return _failure(loop, status, result, tolerance)
+    return Run(
+        steps=result.steps,
+        rejected=result.rejected,
+        evaluations=result.evaluations,
+        integrator=f"{method.words}, compiled C",
+        **out,
+    )
+
+
+def _sizes(loop: ClosedLoop) -> dict[str, int]:
+    """Sizes of a loop's vectors: coordinates, torques, states of the law, estimates, lines."""
+    return {
+        "n": loop.truth.n,
+        "m": loop.truth.m,
+        "n_z": loop.controller.n_state,
+        "n_hat": loop.controller.n_estimated,
+        "n_lines": len(loop.truth.lines),
+    }
+
+
+def _settings(method: Integrator, step: float | None, tolerance: Tolerance) -> dict[str, float]:
+    """Tolerances of an integration and where it gives up."""
+    return {
+        "rtol": tolerance.relative,
+        "atol_q": tolerance.position,
+        "atol_v": tolerance.rate,
+        "fixed_step": step or 0.0,
+        "max_steps": np.iinfo(np.int64).max if method.fixed else tolerance.max_steps,
+        "steepest": STEEPEST,
+    }
+
+
+def _failure(loop: ClosedLoop, status: int, result: _Result, tolerance: Tolerance) -> RunFailure:
+    """Say when a run ended early and why."""
+    exhausted = status == _TOO_MANY_STEPS
+    return RunFailure(
+        time=result.time,
+        why=out_of_steps(tolerance.max_steps) if exhausted else _why(loop, status, result.index),
+        numerical=status in _NUMERICAL,
+        exhausted=exhausted,
+        remedy="take a smaller one or another integrator" if status == _NO_CONVERGENCE else "",
+    )
+
+
+def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array]:
+    """Evaluate a function of a run at the columns of its arguments.
+
+    Parameters
+    ----------
+    loop
+        Loop, or truth plant in it, whose function it is.
+    name
+        Of the function; see `loop.library`.
+    signals
+        One array (., N) per argument.
+
+    Returns
+    -------
+    list
+        One array (., N) per result.
+
+    Raises
+    ------
+    ValueError
+        When the arguments have other rows than the function's, or are more or fewer.
+    """
+    driver, path, N = driver_library(), library(loop, name), signals[0].shape[1]
+    if driver is None or path is None:
+        return [np.array(result) for result in build(loop, name).map(N).call(list(signals))]
+    function = external(name, path)
+    wanted = [(function.numel_in(i), N) for i in range(function.n_in())]
+    given = [
+        np.asfortranarray(checks.shape(f"argument {i + 1} of {name}", signal, shape), dtype=float)
+        for i, (signal, shape) in enumerate(zip(signals, wanted, strict=True))
+    ]
+    rows = [function.numel_out(i) for i in range(function.n_out())]
+    results = [np.zeros((count, N), order="F") for count in rows]
+    table = _Table(
+        len(given),
+        len(results),
+        (_int * len(given))(*(len(signal) for signal in given)),
+        (_int * len(rows))(*rows),
+        (_doubles * len(given))(*(values.ctypes.data_as(_doubles) for values in given)),
+        (_doubles * len(rows))(*(values.ctypes.data_as(_doubles) for values in results)),
+    )
+    compiled = _function(path, name)
+    if _load_driver(driver).flexctl_columns(ct.byref(compiled), ct.byref(table), _int(N)):
+        raise MemoryError
+    return results
+
+
+def _contiguous(*arrays: Array) -> tuple[Array, ...]:
+    return tuple(np.ascontiguousarray(values, dtype=float) for values in arrays)
+
+
+def _functions(loop: ClosedLoop, names: Sequence[str]) -> dict[str, _Function]:
+    paths = {name: library(loop, name) for name in names}
+    return {name: _function(path, name) for name, path in paths.items() if path is not None}
+
+
+def _why(loop: ClosedLoop, status: int, index: int) -> str:
+    if status == _OUT_OF_RANGE:
+        return loop.why_out_of_range(index)
+    if status == _TOO_STEEP:
+        return why_too_steep(loop.truth, index)
+    return _WHY.get(status, "")
+
+
+_TOO_MANY_STEPS, _OUT_OF_RANGE, _TOO_STEEP, _NO_CONVERGENCE = 3, 7, 8, 9
+_NUMERICAL = (2, _TOO_MANY_STEPS, 5, _NO_CONVERGENCE)  # the integrator's doing, maybe
+_WHY = {
+    1: "there is not enough memory",
+    2: "the motion grows without bound: no step is small enough to follow it",
+    4: "the motion grows without bound: the state is no longer finite",
+    5: "the mass matrix or the iteration matrix is singular",
+    6: "the accelerations at the start of a phase are not finite",
+    9: "Newton's method does not converge: the step is too long for this motion",
+}

@@ -1,0 +1,369 @@
+"""Simulate a closed loop: `simulate` turns a ClosedLoop into a Trajectory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from flexctl import checks
+from flexctl.checks import Array
+from flexctl.errors import ComputationError, InputError, RunError
+from flexctl.loop import ClosedLoop, Event, schedule
+from flexctl.plant import Plant, find_equilibrium, require_inertia
+from flexctl.simulation.compiled import (
+    compiled_driver,
+    driver_library,
+    evaluate_columns,
+    run_compiled,
+)
+from flexctl.simulation.integrators import AUTO, BALANCE, INTEGRATORS, check_integration
+from flexctl.simulation.interpreted import run_interpreted
+from flexctl.simulation.multistep import run_multistep
+from flexctl.simulation.run import Run, RunFailure, Tolerance
+from flexctl.simulation.step_size import (
+    EASY_STEPS,
+    count_stretches,
+    count_turns,
+    esdirk_budget,
+    local_poles,
+    moments,
+    require_stable_step,
+)
+from flexctl.simulation.stretch import Stretch
+from flexctl.simulation.trajectory import EnergyAccount, Trajectory
+
+DEFAULT_SAMPLES = 1001
+_OFTEN, _SOME = (
+    3,
+    20_000,
+)  # steps of a first trial: so many times what stability asks for, and these
+_MOST_STEPS = 1e8  # of a fixed step: minutes of the smallest arm
+
+
+def simulate(
+    loop: ClosedLoop,
+    *,
+    times: Array | None = None,
+    duration: float | None = None,
+    tolerance: Tolerance | None = None,
+    integrator: str = AUTO,
+    step: float | None = None,
+    start: tuple[Array, ...] | None = None,
+) -> Trajectory:
+    """Simulate a closed loop, by default from rest at the start of its reference.
+
+    Parameters
+    ----------
+    loop
+        Controller, truth plant, measurement.
+    times
+        When to sample the run [s], (N,), ascending from at least 0; by default 1001 times.
+    duration
+        Length of the run [s], also shorter than the design's, which is the default, or the last of
+        `times` if that is later. No time may lie beyond a length that is given.
+    tolerance
+        Error per step, of the integrators that control it.
+    integrator
+        One of `INTEGRATORS`, or ``auto``: explicit, or esdirk if that takes far fewer steps.
+    step
+        Step [s] of an integrator with a fixed one.
+    start
+        Coordinates and rates of the truth plant at the start, (n,) each, and, if given, the law's
+        states (n_z,): the run then begins as if the law had been at work, so that what it asks for
+        there is what acts until a sampled law's first sample does.
+
+    Returns
+    -------
+    Trajectory
+        With its energy account and the assumptions it rests on.
+
+    Raises
+    ------
+    InputError
+        When the times do not ascend, the integrator is unknown, or its step missing or unstable.
+    RunError
+        When the run cannot be finished, as when the loop diverges: says when and why. One that is
+        `exhausted` ran out of steps, which says nothing about the loop.
+    ComputationError
+        When the energy account does not close, so that the run cannot be trusted, or when some
+        motion of the arm moves no mass.
+    """
+    begun = time.perf_counter()
+    integrator, step = check_integration(integrator, step, tolerance=tolerance is not None)
+    tolerance = tolerance or Tolerance()
+    times, duration = _span(loop, times, duration)
+    _check_steps(step, duration)
+    rest = (*initial_state(loop), loop.controller.initial_state())
+    require_inertia(loop.truth, rest[0])
+    begin = rest if start is None else _begin_at(loop, start, rest)
+    events = schedule(loop.controller, duration)
+    run = _integrate(loop, integrator, step, events, times, begin, tolerance)
+    if isinstance(run, RunFailure):
+        raise RunError(
+            f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
+            f"t = {run.time:.4g} s: {run.why}; {run.remedy or _way_out(loop, run)}",
+            time=run.time,
+            why=run.why,
+            exhausted=run.exhausted,
+        )
+    trajectory = _trajectory(loop, run, times, time.perf_counter() - begun)
+    _require_balance(loop, trajectory, integrator)
+    return trajectory
+
+
+_Start = tuple[Array, Array, Array, Array]  # q0, v0, tau0, z0
+
+
+def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: _Start) -> _Start:
+    """Take coordinates, rates and perhaps the law's states from `start`, what is left from rest."""
+    n, n_z = loop.truth.n, loop.controller.n_state
+    if len(start) not in (2, 3):
+        raise InputError(f"start: expected (q, v) or (q, v, z), got {len(start)} arrays")
+    sizes = {"q": n, "v": n, "z": n_z}
+    given = [
+        checks.shape(f"start: {name}", np.asarray(values, float), (size,))
+        for (name, size), values in zip(sizes.items(), start, strict=False)
+    ]
+    if len(given) == 2:
+        return given[0], given[1], rest[2], rest[3]
+    stretch = Stretch(loop, rest[2])
+    stretch.phase = schedule(loop.controller, loop.duration)[0].phase
+    tau0, _ = stretch.law(0.0, np.concatenate(given))
+    return given[0], given[1], tau0, given[2]
+
+
+def _integrate(
+    loop: ClosedLoop,
+    name: str,
+    step: float | None,
+    events: Sequence[Event],
+    times: Array,
+    start: _Start,
+    tolerance: Tolerance,
+) -> Run | RunFailure:
+    """Run the integrator of this name, or the one that suits the loop best."""
+    if name == AUTO:
+        return _integrate_well(loop, events, times, start, tolerance)
+    method = INTEGRATORS[name]
+    if loop.controller.observer and not method.observes:
+        able = ", ".join(key for key, other in INTEGRATORS.items() if other.observes)
+        raise InputError(
+            f"integrator: expected one of {AUTO}, {able}, as there is an "
+            f"observer, whose states are "
+            f"as fast as the arm, got {name}"
+        )
+    if method.number is None:
+        return run_multistep(loop, name, method, events, times, start, tolerance)
+    driver = compiled_driver(loop, method)
+    if driver is None:
+        return run_interpreted(loop, name, events, times, start, tolerance)
+    if step is not None and name == "rk4":
+        require_stable_step(loop, step, start[:2], events)
+    return run_compiled(loop, driver, method, step, events, times, start, tolerance)
+
+
+def _integrate_well(
+    loop: ClosedLoop, events: Sequence[Event], times: Array, start: _Start, tolerance: Tolerance
+) -> Run | RunFailure:
+    """Run esdirk if it gets by with few enough steps, else the explicit method.
+
+    Where one of them is stopped by its own numbers, not by the model, the other is tried.
+    """
+    poles = [local_poles(loop, at.q, at.t, at.phase) for at in moments(loop, start[:2], events)]
+    turned, stretches = count_turns(np.concatenate(poles), events), count_stretches(events)
+    why = f"chosen as the loop is not stiff: its fastest mode requires only {turned} steps"
+    if turned > EASY_STEPS:
+        why = f"chosen as its fastest mode requires {turned} steps, its events {stretches}"
+    failed: dict[str, str] = {}
+    runs: dict[str, Run | RunFailure] = {}
+    for name, most in _attempts(loop, turned, stretches, tolerance.max_steps):
+        before = runs.get(name)
+        if before and not (isinstance(before, RunFailure) and before.exhausted):
+            continue  # more steps are of no use
+        tried = replace(tolerance, max_steps=most)
+        run = runs[name] = _integrate(loop, name, None, events, times, start, tried)
+        if isinstance(run, RunFailure) and not run.numerical:
+            return run
+        ended = _why_not(loop, run, most)
+        if isinstance(run, Run) and not ended:
+            words = _choice(name, why, turned, failed)
+            return replace(run, integrator=f"{run.integrator} ({words})")
+        failed[name] = f"{name} {ended}"
+    return _furthest(list(runs.values()), " and ".join(runs))
+
+
+def _why_not(loop: ClosedLoop, run: Run | RunFailure, most: int) -> str:
+    """Say why another integrator should be tried; empty where a run is trusted."""
+    if isinstance(run, RunFailure):
+        return (
+            f"needs more than {most} steps" if run.exhausted else f"stops at t = {run.time:.3g} s"
+        )
+    off = _energy(loop, run).imbalance
+    return f"is off by {off:.1g} of the energy" if off > BALANCE else ""
+
+
+def _attempts(
+    loop: ClosedLoop, turned: int, stretches: int, max_steps: int
+) -> list[tuple[str, int]]:
+    """Integrators to try, each with the steps that it may take.
+
+    Neither runs long before the other has had as many. SciPy's Radau stands in for esdirk without
+    a compiler, and an observer's states, which are fast, are not for esdirk.
+    """
+    budget = min(esdirk_budget(turned, stretches), max_steps)
+    first = min(_OFTEN * max(turned, stretches) + _SOME, max_steps)
+    wanted = [("esdirk", budget)] if budget else []
+    wanted += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
+    if driver_library() is None:  # a trial that ends early costs as much as one that does not
+        wanted = [(name, max_steps) for name, _ in wanted]
+    if loop.controller.observer:
+        wanted = [(name, most) for name, most in wanted if name != "esdirk"]
+    return list(dict.fromkeys(wanted))
+
+
+def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
+    """Say why an integrator was chosen, and what the others that were tried ended in."""
+    asked = f"chosen as the explicit method would require {turned} steps for its fastest mode"
+    if failed:
+        return f"{asked}, and {', '.join(failed.values())}"
+    return asked if name == "esdirk" else why
+
+
+def _furthest(runs: Sequence[Run | RunFailure], tried: str) -> Run | RunFailure:
+    """Of runs of which none is trusted, one that came to its end, or the furthest one."""
+    failures = [run for run in runs if isinstance(run, RunFailure)]
+    if len(failures) < len(runs):
+        return next(run for run in runs if isinstance(run, Run))
+    furthest = max(failures, key=lambda run: run.time)
+    exhausted = any(run.exhausted for run in failures)
+    return replace(furthest, why=f"{furthest.why} (tried: {tried})", exhausted=exhausted)
+
+
+def initial_state(loop: ClosedLoop) -> tuple[Array, Array, Array]:
+    """Rest at the start of the reference: q0 (n,), v0 (n,) and the holding torque tau0 (m,)."""
+    truth = loop.truth
+    q0, tau0 = find_equilibrium(truth, truth.straight(loop.controller.reference.start))
+    return q0, np.zeros(truth.n), tau0
+
+
+def _span(loop: ClosedLoop, times: Array | None, duration: float | None) -> tuple[Array, float]:
+    """Return the times of a run (N,) and its length [s]: none lies beyond a length given."""
+    length = checks.positive("duration", loop.duration if duration is None else duration)
+    if times is None:
+        return np.linspace(0, length, DEFAULT_SAMPLES), length
+    times = np.asarray(times, float)
+    _check_times(times)
+    if duration is None:
+        return times, max(length, float(times[-1]))
+    if times[-1] > length:
+        raise InputError(
+            f"times: expected none beyond the duration of {length:g} s, got {times[-1]:g}"
+        )
+    return times, length
+
+
+def _check_times(times: Array) -> None:
+    rising = times.ndim == 1 and len(times) > 0 and (np.diff(times) >= 0).all()
+    if not (rising and np.isfinite(times).all() and times[0] >= 0):
+        raise InputError("times: expected finite, ascending times from 0 on [s], got others")
+
+
+def _check_steps(step: float | None, duration: float) -> None:
+    if step is not None and duration / step > _MOST_STEPS:
+        raise InputError(
+            f"step: expected at least {duration / _MOST_STEPS:g} s, for {_MOST_STEPS:.0e} steps in "
+            f"{duration:g} s, got {step:g}"
+        )
+
+
+def _way_out(loop: ClosedLoop, run: RunFailure) -> str:
+    """Say what to try after a run that could not be finished."""
+    if run.exhausted:
+        return (
+            "that says nothing of the loop: ask for a larger tolerance, a shorter run or another "
+            "integrator, or take a coarser truth plant"
+        )
+    if loop.controller.reference.torque:
+        return "its torques are given: make them smaller or the links stiffer"
+    if loop.controller.design.open_loop:
+        return "its torques are open loop: make the motion slower or the links stiffer"
+    return "see its eigenvalues (flexctl compare); change the gains, the motion or the arm"
+
+
+def _require_balance(loop: ClosedLoop, trajectory: Trajectory, name: str) -> None:
+    """Refuse a run whose energy account does not close: it is no answer."""
+    off, method = trajectory.energy.imbalance, INTEGRATORS.get(name)
+    if off > (BALANCE if method is None else method.worst_imbalance):
+        fixed = method is not None and method.fixed
+        remedy = "take a smaller step" if fixed else "ask for a smaller tolerance"
+        raise ComputationError(
+            f"{loop.controller.design.name} on {_words(loop.truth)}: the energy account is off by "
+            f"{off:.3g} of the largest energy: the run cannot be trusted; {remedy} or another "
+            "integrator"
+        )
+
+
+def _words(plant: Plant) -> str:
+    return f"{plant.arm.name} ({plant.basis.order} {plant.basis.kind})"
+
+
+def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -> Trajectory:
+    truth = loop.truth
+    phase = np.zeros((1, len(times)))
+    _, desired, desired_rate, _ = evaluate_columns(loop, "reference", times[None, :], phase)
+    deflection, slope = evaluate_columns(loop, "deflections", run.q)
+    lines = truth.lines
+    return Trajectory(
+        t=times,
+        q=run.q,
+        v=run.v,
+        a=run.a,
+        tau=run.tau,
+        z=run.z,
+        desired=desired,
+        desired_rate=desired_rate,
+        tip=evaluate_columns(loop, "tip", run.q)[0],
+        desired_tip=_rigid_tip(loop, desired),
+        rest_tip=_rest_tip(loop),
+        deflection=dict(zip(lines, deflection, strict=True)),
+        slope=dict(zip(lines, slope, strict=True)),
+        energy=_energy(loop, run),
+        coordinates=truth.coordinates,
+        joints=truth.joints,
+        drives=truth.drives,
+        saturated=run.saturated,
+        steps=run.steps,
+        rejected=run.rejected,
+        evaluations=run.evaluations,
+        wall_seconds=wall_seconds,
+        integrator=run.integrator,
+        assumptions=loop.assumptions,
+        tracks=not loop.controller.reference.torque,
+    )
+
+
+def _energy(loop: ClosedLoop, run: Run) -> EnergyAccount:
+    """Energy account of a run at its samples."""
+    kinetic, strain, gravity = evaluate_columns(loop, "energies", run.q, run.v)
+    return EnergyAccount(
+        kinetic=kinetic[0],
+        strain=strain[0],
+        potential=gravity[0],
+        supplied=run.supplied,
+        dissipated=run.dissipated,
+    )
+
+
+def _rigid_tip(loop: ClosedLoop, desired: Array) -> Array:
+    """Tip (3, N) of the rigid arm at the desired joints (m, N)."""
+    return evaluate_columns(loop, "tip", loop.truth.straight(desired))[0]
+
+
+def _rest_tip(loop: ClosedLoop) -> Array:
+    """Tip (3,) of the truth arm in equilibrium at the end of the reference."""
+    truth = loop.truth
+    at_rest = find_equilibrium(truth, truth.straight(loop.controller.reference.final))[0]
+    return evaluate_columns(loop, "tip", at_rest[:, None])[0][:, 0]

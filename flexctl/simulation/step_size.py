@@ -1,0 +1,177 @@
+"""How fast a closed loop is: which integrator follows it best, and which fixed step is stable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.errors import InputError
+from flexctl.loop import JUMP, ClosedLoop, Event
+from flexctl.simulation.library import load
+
+EASY_STEPS = 2500  # so few steps of the explicit method take a tenth of a second at most
+_TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured
+_POINTS = 9  # of the reference, its ends among them, at which a loop is linearised
+_MARGIN = 0.9  # of the stability limit: modes between the points may be a little faster
+_ORDERS_APART = 3  # so many times its steps esdirk takes for the error of the explicit method
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moment:
+    """A moment of a run to linearise at: time [s], phase, coordinates and rates (n,)."""
+
+    t: float
+    phase: float
+    q: Array
+    v: Array
+
+
+def moments(loop: ClosedLoop, start: tuple[Array, Array], events: Sequence[Event]) -> list[Moment]:
+    """Return the start (q0, v0) of a run, points along its reference, and the second loop at work.
+
+    Points that the run does not reach, or where the model ends, are left out.
+    """
+    last, motion = events[-1].time, loop.controller.reference
+    times = np.linspace(0.0, min(motion.duration, last), _POINTS)[1:]
+    later = [_on_reference(loop, t, JUMP * motion.passed(t)) for t in times.tolist()]
+    if loop.controller.feedback is not None and last > motion.duration:
+        later.append(_on_reference(loop, min(motion.duration + loop.controller.blend, last), 2.0))
+    lowest, highest = loop.valid_range
+    within = [at for at in later if ((lowest < at.q) & (at.q <= highest)).all()]
+    return [Moment(t=0.0, phase=0.0, q=start[0], v=start[1]), *within]
+
+
+def _on_reference(loop: ClosedLoop, t: float, phase: float) -> Moment:
+    """Joints where the reference has them at time t, links straight."""
+    _, q_d, v_d, _ = load(loop, "reference")(t, phase)
+    q, v = (loop.truth.straight(np.array(x).ravel()) for x in (q_d, v_d))
+    return Moment(t=t, phase=phase, q=q, v=v)
+
+
+def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> ComplexArray:
+    """Eigenvalues [rad/s] of the motion between two events, at rest at q, joints free.
+
+    Of M a + (D - B dtau/dv) v + (K - B dtau/dq) q = 0 with the derivatives of the law at time t of
+    this phase; a law that is sampled holds its torque between two events and has none. The
+    integral states, which are slow, are held; an observer's, which are not, move.
+    """
+    at = Moment(t=t, phase=phase, q=q, v=np.zeros(loop.truth.n))
+    M, D, K = (np.array(part) for part in load(loop, "terms")(q))
+    by_q, by_v, by_tau = (np.linalg.solve(M, part) for part in (-K, -D, loop.truth.B))
+    return _poles(loop, at, by_q, by_v, by_tau)
+
+
+def poles_in_motion(loop: ClosedLoop, moment: Moment) -> ComplexArray:
+    """Eigenvalues [rad/s] of the same about a state that moves, with the torques of the law.
+
+    Exact, so with what `local_poles` leaves out: a link that turns fast is stiffer. The functions
+    take longer to make, so that only a step that must be stable is worth them.
+    """
+    q, v = moment.q, moment.v
+    tau = load(loop, "law")(*_law_arguments(loop, moment))[0]
+    derivatives = loop.truth.casadi_functions["derivatives"](q, v, tau)
+    return _poles(loop, moment, *(np.array(part) for part in derivatives))
+
+
+def _law_arguments(loop: ClosedLoop, moment: Moment) -> list[Array]:
+    """Arguments of the law, an observer's estimate being right."""
+    share, *desired = load(loop, "reference")(moment.t, moment.phase)
+    given = [share, loop.agreeing_state(moment.q, moment.v)[:, None], *desired]
+    return [*(np.array(value) for value in given), moment.q, moment.v]
+
+
+def _poles(
+    loop: ClosedLoop, moment: Moment, by_q: Array, by_v: Array, by_tau: Array
+) -> ComplexArray:
+    """Eigenvalues of a = by_q q + by_v v + by_tau tau under the law's derivatives, if any."""
+    n = len(by_q)
+    A = np.block([[np.zeros((n, n)), np.eye(n)], [by_q, by_v]])
+    B = np.vstack([np.zeros_like(by_tau), by_tau])
+    if loop.controller.sample_time is not None:  # the torque is held between two events
+        return np.linalg.eigvals(A).astype(complex)
+    given = _law_arguments(loop, moment)
+    if loop.controller.observer is None:
+        K = np.hstack([np.array(part) for part in load(loop, "law_jacobian")(*given)])
+        return np.linalg.eigvals(A + B @ K).astype(complex)
+    K, L, E, F = (np.array(part) for part in loop.law_derivatives(*given))
+    return np.linalg.eigvals(np.block([[A + B @ K, B @ L], [E, F]])).astype(complex)
+
+
+def count_turns(poles: ComplexArray, events: Sequence[Event]) -> int:
+    """Count steps that stability asks of the explicit method, however smooth the motion is.
+
+    The fastest mode of `poles` [rad/s] turns |lambda| T in a run.
+    """
+    return int(np.ceil(float(np.abs(poles).max()) * (events[-1].time - events[0].time) / _TURN))
+
+
+def count_stretches(events: Sequence[Event]) -> int:
+    """Count the smooth stretches between events, each of which takes a step of any method."""
+    return int((np.diff([event.time for event in events]) > 0).sum())
+
+
+def esdirk_budget(turned: int, stretches: int) -> int:
+    """Return the steps within which esdirk must finish to be better; 0: not worth a trial.
+
+    How many it takes depends on how the modes ring, which no eigenvalue tells: a run is tried. For
+    the explicit method's error it needs a tolerance some hundred times tighter, three times
+    the steps; a step of either costs about the same. So a third of the explicit method's fewest
+    steps is what it may take, and a trial in vain adds a third to the cost at most. Where events
+    alone take that many, it cannot win. benchmarks/integration.py measures all that.
+    """
+    budget = max(turned, stretches) // _ORDERS_APART
+    return budget if turned > EASY_STEPS and budget > stretches else 0
+
+
+def amplification(z: ComplexArray) -> Array:
+    """|R(z)| of the classical Runge-Kutta method: what a step does to a mode with z = h lambda."""
+    return np.abs(1 + z * (1 + z / 2 * (1 + z / 3 * (1 + z / 4))))
+
+
+def stable_step(poles: ComplexArray) -> float:
+    """Largest step [s] for which the classical Runge-Kutta method makes no mode grow by itself.
+
+    A loop may be unstable, and a run must then show it: of a growing mode only the frequency
+    counts. Its step is that of the undamped mode, and a mode that does not turn sets no limit.
+    """
+    lasting = np.minimum(poles.real, 0.0) + 1j * poles.imag
+    lasting = lasting[np.abs(lasting) > 0]
+    if not len(lasting):
+        return np.inf
+    radii = np.linspace(0.0, 3.5, 3501)[1:]  # the region ends at 2.7853 .. 3.4 from zero
+    grows = amplification(np.outer(lasting / np.abs(lasting), radii)) > 1 + 1e-9
+    first = np.where(grows.any(axis=1), grows.argmax(axis=1), len(radii) - 1)
+    return float((radii[np.maximum(first - 1, 0)] / np.abs(lasting)).min())
+
+
+def require_stable_step(
+    loop: ClosedLoop, step: float, start: tuple[Array, Array], events: Sequence[Event]
+) -> None:
+    """Refuse a step of rk4 that is unstable, or nearly so, at one of the `moments` of a run.
+
+    Raises
+    ------
+    InputError
+        With the fastest mode and the step that would do.
+    """
+    longest = max(np.diff([event.time for event in events]), default=step)
+    spectra = [poles_in_motion(loop, moment) for moment in moments(loop, start, events)]
+    limits = [stable_step(poles) for poles in spectra]
+    worst = int(np.argmin(limits))
+    most = _MARGIN * limits[worst]
+    if min(step, longest) > most:
+        fastest = float(np.abs(spectra[worst]).max())
+        raise InputError(
+            f"step: expected at most {_round_down(most):g} s, as rk4 is unstable on this "
+            f"loop soon above (its fastest mode has {fastest:.4g} rad/s), got {step:g}; esdirk "
+            "takes larger ones, and midpoint as long as its iteration converges"
+        )
+
+
+def _round_down(value: float) -> float:
+    """Two significant digits, not above the value."""
+    scale = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return float(np.floor(value / scale) * scale)

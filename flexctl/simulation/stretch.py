@@ -1,0 +1,144 @@
+"""The closed loop between two events as Python sees it: its rate, its range, its signals.
+
+For the integrators of SciPy and SUNDIALS; those in C do the same in driver.c.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.loop import APPLY, SAMPLE, ClosedLoop, Event
+from flexctl.plant import STEEPEST, Evaluator, why_too_steep
+from flexctl.simulation.library import load
+
+
+class Stretch:
+    """Right-hand side between two events: x = [q; v; z; supplied; dissipated].
+
+    `phase` and the held `torque` (m,) change at the events.
+    """
+
+    def __init__(self, loop: ClosedLoop, tau0: Array) -> None:
+        """Load the functions of a loop whose joints hold tau0 (m,)."""
+        self.loop = loop
+        self.n, self.m, self.n_z = loop.truth.n, loop.truth.m, loop.controller.n_state
+        self.held = loop.controller.sample_time is not None
+        self.torque, self.phase = np.array(tau0, dtype=float), 0.0
+        self._forward = Evaluator(load(loop, "forward_dynamics"))
+        self._dissipation = Evaluator(load(loop, "dissipation"))
+        self._deflections = Evaluator(load(loop, "deflections"))
+        self._reference = Evaluator(load(loop, "reference"))
+        self._law = Evaluator(load(loop, "law"))
+
+    def state(self, q: Array, v: Array, z: Array) -> Array:
+        """State x of a run that begins at q, v (n,) and the law's states z (n_z,)."""
+        return np.concatenate([q, v, z, np.zeros(2)])
+
+    def law(self, t: float, x: Array) -> tuple[Array, Array]:
+        """Torques (m,) and integral rates (n_z,) from the state at time t."""
+        n = self.n
+        desired = self._reference(np.array([t]), np.array([self.phase]))
+        s, q_d, v_d, a_d = desired
+        z = x[2 * n : 2 * n + self.n_z]
+        tau, z_rate = self._law(s, z, q_d, v_d, a_d, x[:n], x[n : 2 * n])
+        return np.asarray(tau), np.asarray(z_rate).reshape(self.n_z)
+
+    def sample(self, t: float, x: Array) -> tuple[Array, Array]:
+        """Torques (m,) that the law asks for, and the state with its integrals moved on."""
+        n, moved = self.n, x.copy()
+        tau, z_rate = self.law(t, x)
+        moved[2 * n : 2 * n + self.n_z] += (self.loop.controller.sample_time or 0.0) * z_rate
+        return tau, moved
+
+    def spans(self, events: Sequence[Event], x: Array) -> Iterator[tuple[float, float]]:
+        """Walk the events of a run, yielding begin and end [s] of each smooth stretch.
+
+        The caller brings the state x to the end of a stretch in place; its integrals jump here.
+        """
+        samples: dict[int, Array] = {}
+        for event, following in itertools.pairwise(events):
+            self.phase = event.phase
+            if event.kind == SAMPLE:
+                samples[event.index], x[:] = self.sample(event.time, x)
+            elif event.kind == APPLY:
+                self.torque = samples[event.index]
+            if following.time > event.time:
+                yield event.time, following.time
+
+    def accelerations(self, t: float, x: Array) -> tuple[Array, Array, Array]:
+        """Return a (n,), torques (m,) and integral rates (n_z,) at time t."""
+        n = self.n
+        tau, z_rate = (self.torque, np.zeros(self.n_z)) if self.held else self.law(t, x)
+        return np.asarray(self._forward(x[:n], x[n : 2 * n], tau)), tau, z_rate
+
+    def rate(self, t: float, x: Array) -> Array:
+        """dx/dt."""
+        n = self.n
+        q, v = x[:n], x[n : 2 * n]
+        a, tau, z_rate = self.accelerations(t, x)
+        power = [
+            tau @ v[list(self.loop.truth.drives)],
+            float(np.asarray(self._dissipation(q, v))[0]),
+        ]
+        return np.concatenate([v, a, z_rate, power])
+
+    def slopes(self, x: Array) -> Array:
+        """Slopes (lines,) [-] at the ends of the lines."""
+        return np.asarray(self._deflections(x[: self.n])[1])
+
+    def room(self, x: Array) -> float:
+        """Return what is left until the model ends, negative beyond: a coordinate or a slope."""
+        q, (lowest, highest) = x[: self.n], self.loop.valid_range
+        steepest = np.abs(self.slopes(x)).max(initial=0.0)
+        left = np.minimum(q - lowest, highest - q).clip(max=1.0).min() + 1e-15
+        return float(min(left, STEEPEST - steepest))
+
+    def why_beyond(self, x: Array) -> str | None:
+        """Say why the model has ended at this state; None where it has not."""
+        return None if self.room(x) > 0 else self.why_end(x)
+
+    def why_end(self, x: Array) -> str:
+        """Say what of this state is nearest to where the model ends, or farthest beyond."""
+        q, (lowest, highest) = x[: self.n], self.loop.valid_range
+        slopes, left = np.abs(self.slopes(x)), np.minimum(q - lowest, highest - q)
+        if STEEPEST - slopes.max(initial=0.0) <= left.min():
+            return why_too_steep(self.loop.truth, int(slopes.argmax()))
+        return self.loop.why_out_of_range(int(left.argmin()))
+
+
+class Signals:
+    """Signals at the sampling times, filled stretch by stretch."""
+
+    def __init__(self, stretch: Stretch, times: Array) -> None:
+        """Make room for `times` (N,) [s]."""
+        self._stretch, self._times = stretch, times
+        self._x = np.zeros((2 * stretch.n + stretch.n_z + 2, len(times)))
+        self._a, self._tau = np.zeros((stretch.n, len(times))), np.zeros((stretch.m, len(times)))
+        self._next = 0
+
+    def fill(self, begin: float, end: float, solution: Callable[[float], Array]) -> None:
+        """Sample a stretch's dense output; a time at its end belongs to it."""
+        while self._next < len(self._times) and self._times[self._next] <= end:
+            k, t = self._next, max(self._times[self._next], begin)
+            x = solution(t)
+            self._x[:, k] = x
+            self._a[:, k], self._tau[:, k], _ = self._stretch.accelerations(t, x)
+            self._next += 1
+
+    def _saturation(self) -> Array:
+        """Time [s] at the torque limit by joint (m,), to the resolution of the samples."""
+        limit = self._stretch.loop.torque_limit
+        at_limit = np.abs(self._tau) >= limit[:, None] * (1 - 1e-12)
+        return np.trapezoid(at_limit.astype(float), self._times, axis=1)
+
+    def all(self) -> dict[str, Array]:
+        """Signals by name."""
+        n = self._stretch.n
+        states = {"q": self._x[:n], "v": self._x[n : 2 * n], "a": self._a, "tau": self._tau}
+        states["z"] = self._x[2 * n : -2]
+        energies = {"supplied": self._x[-2], "dissipated": self._x[-1]}
+        return {**states, **energies, "saturated": self._saturation()}

@@ -1,0 +1,156 @@
+"""The record of a run: what every simulation returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl import checks
+from flexctl.checks import Array
+
+_ROUND_OFF = 1e-11  # of an energy: an arm held still moves none to compare with
+_NOTHING = 1e-15  # J
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnergyAccount:
+    """Energies along a run [J], each (N,): kinetic + strain + potential = supplied - dissipated.
+
+    Kinetic, strain and potential energy are absolute; `residual` compares what they gained since
+    the first sample with supplied - dissipated, and an exact run keeps it at zero.
+    """
+
+    kinetic: Array
+    strain: Array
+    potential: Array
+    supplied: Array
+    dissipated: Array
+
+    @property
+    def residual(self) -> Array:
+        """What the account is off by [J], (N,)."""
+        left = self.kinetic + self.strain + self.potential - self.supplied + self.dissipated
+        return left - left[0]
+
+    @property
+    def scale(self) -> float:
+        """Largest energy that moved in the run [J], to compare the residual with."""
+        parts = (self.kinetic, self.strain, np.ptp(self.potential), self.supplied, self.dissipated)
+        return max(float(np.abs(part).max(initial=0.0)) for part in parts)
+
+    @property
+    def imbalance(self) -> float:
+        """Largest residual in units of `scale`; 0 where it is round-off of the energies."""
+        worst = float(np.abs(self.residual).max(initial=0.0))
+        sizes = [np.abs(part).max() for part in (self.kinetic, self.strain, self.potential)]
+        round_off = _ROUND_OFF * max(sizes) + _NOTHING
+        return worst / self.scale if worst > round_off else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trajectory:
+    """A simulated run, sampled at N times; n coordinates, m joints.
+
+    Attributes
+    ----------
+    t
+        Times [s], (N,).
+    q, v, a
+        Coordinates of the truth plant, rates and accelerations, (n, N).
+    tau
+        Actuator torques [N m] or forces [N], (m, N).
+    z
+        States of the law (n_z, N): integrals of errors, an observer's estimate.
+    desired, desired_rate
+        Reference of the joints, (m, N).
+    tip, desired_tip
+        Tip of the arm, and of the rigid arm at the desired joints, base frame, (3, N) [m].
+    rest_tip
+        Tip of the truth arm at rest at the end of the reference, with its static sag, (3,) [m].
+    deflection, slope
+        At the end of every elastic line, by ``link.direction``, (N,) [m], [-].
+    energy
+        The energy account.
+    coordinates, joints
+        Names of the rows of q and of tau.
+    drives
+        Row of q on which each torque acts (m,): a joint, or the rotor that drives it.
+    saturated
+        Time spent at the torque limit by joint [s], (m,).
+    steps, rejected, evaluations, wall_seconds, integrator
+        Cost of the run - steps taken and given up, evaluations of the dynamics - and how it was
+        integrated.
+    assumptions
+        What the result rests on, in sentences.
+    tracks
+        Whether the reference is a motion: torques are not followed, and no error has a meaning.
+    """
+
+    t: Array
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    z: Array
+    desired: Array
+    desired_rate: Array
+    tip: Array
+    desired_tip: Array
+    rest_tip: Array
+    deflection: Mapping[str, Array]
+    slope: Mapping[str, Array]
+    energy: EnergyAccount
+    coordinates: tuple[str, ...]
+    joints: tuple[str, ...]
+    drives: tuple[int, ...]
+    saturated: Array
+    steps: int
+    rejected: int
+    evaluations: int
+    wall_seconds: float
+    integrator: str
+    assumptions: tuple[str, ...]
+    tracks: bool = True
+
+    def __post_init__(self) -> None:
+        """Check that all signals have N samples and finite values."""
+        n, m, N = len(self.coordinates), len(self.joints), len(self.t)
+        for name in ("q", "v", "a"):
+            checks.shape(name, getattr(self, name), (n, N))
+        for name in ("tau", "desired", "desired_rate"):
+            checks.shape(name, getattr(self, name), (m, N))
+        checks.shape("z", self.z, (len(self.z), N))
+        for name in ("tip", "desired_tip"):
+            checks.shape(name, getattr(self, name), (3, N))
+        checks.shape("rest_tip", self.rest_tip, (3,))
+
+    @property
+    def end(self) -> tuple[Array, Array]:
+        """Coordinates (n,) and states of the law (n_z,) at the last sample."""
+        return self.q[:, -1], self.z[:, -1]
+
+    @property
+    def joint_error(self) -> Array:
+        """Return q - q_d of the joints (m, N) [rad or m]."""
+        return self.q[: len(self.joints)] - self.desired
+
+    @property
+    def rotors(self) -> dict[str, int]:
+        """Rows of q that are rotor angles, by name."""
+        found = [row for row in self.drives if row >= len(self.joints)]
+        return {self.coordinates[row]: row for row in found}
+
+    @property
+    def tip_error(self) -> Array:
+        """Distance of the tip from that of the rigid arm at the desired joints (N,) [m]."""
+        return np.linalg.norm(self.tip - self.desired_tip, axis=0)
+
+    @property
+    def rest_error(self) -> Array:
+        """Distance of the tip from where it comes to rest at the end (N,) [m].
+
+        Of meaning after the reference has ended; without gravity it then equals `tip_error`.
+        """
+        return np.linalg.norm(self.tip - self.rest_tip[:, None], axis=0)

@@ -1,0 +1,21 @@
+"""Whether a gain set is good: metrics, stability margins, evaluation, comparison, ranking."""
+
+from flexctl.verdict.comparison import BASELINE, Comparison, compare
+from flexctl.verdict.evaluation import TOLERANCE, Evaluation, evaluate
+from flexctl.verdict.margins import NO_LIMIT_DB, Margins
+from flexctl.verdict.performance import find_no_rest, judge_residual
+from flexctl.verdict.stability import Stability
+
+__all__ = [
+    "BASELINE",
+    "NO_LIMIT_DB",
+    "TOLERANCE",
+    "Comparison",
+    "Evaluation",
+    "Margins",
+    "Stability",
+    "compare",
+    "evaluate",
+    "find_no_rest",
+    "judge_residual",
+]

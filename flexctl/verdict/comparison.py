@@ -1,0 +1,211 @@
+"""Several gain sets on one truth plant: side by side, ranked, with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexctl.control import ReferenceMotion, design_controller, gains_used, make_reference
+from flexctl.errors import DesignError, InputError
+from flexctl.loop import LADDER, close_around, default_truth
+from flexctl.model import Arm, BasisChoice, Design, check_design
+from flexctl.plant import Plant, assemble_plant
+from flexctl.verdict.evaluation import Evaluation, evaluate, require_motion
+
+BASELINE = "joint-pd"
+_MOTION_SAMPLES = 201  # by which motions are compared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """Verdicts on several designs.
+
+    Attributes
+    ----------
+    model
+        Name of the arm.
+    truth, backend
+        Discretisation of the truth plant, and what evaluates it.
+    evaluations
+        One per design, in the order given; the baseline last.
+    ranking
+        Names of the designs that neither failed nor are unstable, best first.
+    motions
+        Names of designs by motion; designs of different motions do not compare.
+    """
+
+    model: str
+    truth: BasisChoice
+    backend: str
+    evaluations: tuple[Evaluation, ...]
+    ranking: tuple[str, ...]
+    motions: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def ranked(self) -> tuple[Evaluation, ...]:
+        """The evaluations of `ranking`, best first."""
+        by_name = {evaluation.name: evaluation for evaluation in self.evaluations}
+        return tuple(by_name[name] for name in self.ranking)
+
+
+def compare(
+    arm: Arm,
+    designs: Sequence[Design],
+    *,
+    truth_arm: Arm | None = None,
+    truth_basis: BasisChoice | None = None,
+    design_basis: BasisChoice | None = None,
+    baseline: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> Comparison:
+    """Judge several designs on the same truth plant and rank them.
+
+    Parameters
+    ----------
+    arm
+        The arm as the designs know it.
+    designs
+        Gain sets to compare.
+    truth_arm, truth_basis
+        The arm as it is, and its discretisation; by default the same arm, with the truth that its
+        file names or two modes more than the first design has.
+    design_basis
+        Discretisation of all design plants in place of the files'.
+    baseline
+        Whether the collocated joint PD loop joins in: its gains are those of the stiffest design
+        times the joints' own inertias at the final pose; where all are open loops, it does not.
+    progress
+        Called with a sentence before every longer piece of work.
+
+    Returns
+    -------
+    Comparison
+        Ranked by residual tip error, then tracking error, then energy; designs that reach torque
+        limits come after those that do not, and those that never settle into their band after all
+        that do.
+
+    Raises
+    ------
+    InputError
+        When there is no design, or one does not fit the arm or gives torques, not a motion.
+        Designs that cannot be made and runs that fail are no errors: they get their verdict.
+    """
+    if not designs:
+        raise InputError("designs: expected at least one, got none")
+    for design in designs:
+        require_motion(design)
+    say = progress or (lambda _words: None)
+    truth_arm = truth_arm or arm
+    basis = truth_basis or default_truth(arm, design_basis or designs[0].basis)
+    say(f"assembling the truth plant: {basis.order} {basis.kind} per link and plane")
+    truth = assemble_plant(truth_arm, basis)
+    ladder = [
+        assemble_plant(
+            truth_arm,
+            basis.model_copy(update={"order": order, "drop_above": None}),
+            interpreted=True,
+        )
+        for order in LADDER
+        if order != basis.order
+    ]
+    entries = list(designs)
+    closed = [design for design in designs if not design.open_loop]
+    if baseline and closed and all(design.name != BASELINE for design in designs):
+        stiffest = max(closed, key=lambda d: (d.method != BASELINE, max(d.joint_gains.Gp)))
+        entries.append(baseline_design(arm, stiffest))
+    evaluations = []
+    for design in entries:
+        say(f"judging {design.name}")
+        evaluations.append(_judge(arm, design, design_basis, truth, ladder))
+    ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.key)
+    motions = by_motion(entries)
+    return Comparison(
+        model=arm.name,
+        truth=basis,
+        backend=truth.backend,
+        evaluations=tuple(evaluations),
+        ranking=tuple(e.name for e in ranked),
+        motions=motions,
+    )
+
+
+def baseline_design(arm: Arm, design: Design) -> Design:
+    """Make the joint PD loop everyone has, with the bandwidth of another design.
+
+    Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
+    final pose (a joint-pd design keeps its own).
+    """
+    check_design(arm, design)
+    plant = assemble_plant(arm, design.basis, interpreted=True)
+    m, S = plant.m, plant.straight(np.eye(plant.m))
+    M = plant.mass_matrix(plant.straight(make_reference(design).final))
+    inertia = np.diag(S.T @ M @ S)
+    scale = np.ones(m) if design.method == BASELINE else inertia
+    table = design.table()
+    for part in ("second_loop", "slow_loop", "fast_loop", "observer", "expect"):
+        table.pop(part, None)
+    if "loop" in table:
+        table["loop"].pop("measures", None)
+    table |= {
+        "summary": "Collocated joint PD, gravity fed forward",
+        "source": "flexctl",
+        "method": BASELINE,
+        "name": BASELINE,
+        "path": design.path,
+        "gains": {
+            "Gp": [float(g) for g in np.broadcast_to(design.joint_gains.Gp, m) * scale],
+            "Gv": [float(g) for g in np.broadcast_to(design.joint_gains.Gv, m) * scale],
+        },
+    }
+    return Design.model_validate(table)
+
+
+def _judge(
+    arm: Arm, design: Design, basis: BasisChoice | None, truth: Plant, ladder: Sequence[Plant]
+) -> Evaluation:
+    """Judge a design; one that cannot be made gets a verdict too: it failed, and why."""
+    try:
+        controller = design_controller(arm, design, basis)
+    except DesignError as error:
+        return _not_made(design, basis or design.basis, truth, str(error))
+    found = evaluate(close_around(controller, truth), ladder)
+    return replace(found, gains=gains_used(controller))
+
+
+def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:
+    """Names of designs that follow the same motion, together; ends and ways between count.
+
+    Runs of unlike length count too: what rings or creeps is seen in the longer one alone.
+    """
+    found: list[tuple[ReferenceMotion, float, list[str]]] = []
+    for design in designs:
+        motion = make_reference(design)
+        length = design.loop.duration or motion.duration + 0.5
+        known = (names for one, T, names in found if length == T and _same_motion(one, motion))
+        names = next(known, None)
+        if names is None:
+            found.append((motion, length, [design.name]))
+        else:
+            names.append(design.name)
+    return tuple(tuple(names) for _, _, names in found)
+
+
+def _same_motion(one: ReferenceMotion, other: ReferenceMotion) -> bool:
+    times = np.linspace(0, max(one.duration, other.duration), _MOTION_SAMPLES)
+    pairs = zip(one.sample(times)[:2], other.sample(times)[:2], strict=True)
+    same_end = np.isclose(one.duration, other.duration, rtol=1e-9)
+    return bool(same_end) and all(np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in pairs)
+
+
+def _not_made(design: Design, basis: BasisChoice, truth: Plant, why: str) -> Evaluation:
+    return Evaluation(
+        name=design.name,
+        method=design.method,
+        basis=basis,
+        truth=truth.basis,
+        cost={},
+        assumptions=(),
+        failed=why,
+    )

@@ -1,0 +1,321 @@
+"""One verdict per gain set: does it track, does it ring, how far is it from instability."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import casadi as ca
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import ComputationError, FlexctlError, InputError, RunError
+from flexctl.loop import (
+    ClosedLoop,
+    LinearPoses,
+    Resting,
+    describe_rest,
+    linear_poses,
+    other_rest,
+    path_rests,
+    share_at_end,
+    why_it_leaves,
+    why_not_held,
+)
+from flexctl.model import BasisChoice, Design
+from flexctl.plant import Plant, count_operations
+from flexctl.robustness import StiffnessTolerance, judge_stiffness
+from flexctl.simulation import DEFAULT_SAMPLES, Tolerance, Trajectory, simulate
+from flexctl.verdict.margins import Margins, find_margins
+from flexctl.verdict.performance import (
+    Effort,
+    Residual,
+    Tracking,
+    find_no_rest,
+    judge_effort,
+    judge_residual,
+    judge_tracking,
+)
+from flexctl.verdict.sampling_rate import smallest_sampling_rate
+from flexctl.verdict.stability import Stability, judge_stability
+
+_T = TypeVar("_T")
+TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then exact to some 1e-8 of its motion
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The verdict on one design; what could not be found is None, and `failed` says why.
+
+    A run in which the reference does not come to rest has no residual; `no_rest` says so. `rest` is
+    where the closed loop rests in the end, None of open loops. `not_computed` has the reason of
+    every metric that could not be found while others stand; `settle_within` is the tip error [m]
+    within which the design counts as settled.
+    """
+
+    name: str
+    method: str
+    basis: BasisChoice
+    truth: BasisChoice
+    cost: dict[str, int]
+    assumptions: tuple[str, ...]
+    tracking: Tracking | None = None
+    residual: Residual | None = None
+    effort: Effort | None = None
+    stability: Stability | None = None
+    margins: Margins | None = None
+    min_sampling_rate: float | None = None
+    stiffness: StiffnessTolerance | None = None
+    trajectory: Trajectory | None = field(default=None, repr=False)
+    rest: Resting | None = None
+    failed: str | None = None
+    no_rest: str | None = None
+    gains: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    not_computed: Mapping[str, str] = field(default_factory=dict)
+    settle_within: float = 1e-4
+
+    @property
+    def ranks(self) -> bool:
+        """Whether the design takes part in a ranking: run, not failed and not unstable."""
+        judged = self.tracking is not None and self.stability is not None
+        return judged and self.failed is None and bool(self.stability and self.stability.stable)
+
+    @property
+    def saturates(self) -> bool:
+        """Whether the run reaches a torque limit."""
+        return self.effort is not None and bool((self.effort.saturated_seconds > 0).any())
+
+    @property
+    def key(self) -> tuple[bool, bool, float, float, float]:
+        """What ranking compares: residual, then tracking, then effort.
+
+        Those that settle come first, and of these, as of the others, those whose torques stay
+        within their limits: no linear result covers the time at a limit. The largest residual is
+        the error at the very end of the motion, which a loop that only then sets in cannot change:
+        by it alone a design that rings on could win. Without a rest there is no residual, and
+        tracking decides.
+        """
+        if self.tracking is None or self.effort is None:
+            raise ComputationError(f"{self.name} failed and cannot be ranked: {self.failed}")
+        return (
+            self.residual is None or self.residual.settling_time is None,
+            self.saturates,
+            self.residual.tip_error_max if self.residual else np.inf,
+            self.tracking.tip_error_rms,
+            self.effort.energy,
+        )
+
+
+def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
+    """Judge a closed loop: where it rests, its run, and its linear models there and along it.
+
+    Parameters
+    ----------
+    loop
+        Controller on the truth plant that the verdict is given on.
+    others
+        Further truth plants of the same arm, ascending in order, for the eigenvalues only.
+
+    Returns
+    -------
+    Evaluation
+        A run that diverges or cannot be trusted is not an error: `failed` says what happened. A
+        metric that cannot be found costs that metric: `not_computed` says why.
+
+    Raises
+    ------
+    InputError
+        When the reference is torques, which no motion can be judged by.
+    """
+    require_motion(loop.controller.design)
+    found = _Found(loop=loop, facts=_facts(loop))
+    poses = found.get("stability", lambda: linear_poses(loop))
+    resting = _resting(loop, poses)
+    unheld = why_not_held(loop, resting, *path_rests(poses)) if resting else ""
+    if unheld:
+        return found.evaluation(rest=resting, failed=unheld)
+    leaves = resting is not None and resting.falls  # where it falls to is no place to judge
+    stability = None
+    if poses and not leaves:
+        ladder = found.get("spillover", lambda: judge_stability(loop, poses, others))
+        stability = ladder or (judge_stability(loop, poses, ()) if others else None)
+    try:
+        trajectory = simulate(loop, times=_sample_times(loop), tolerance=TOLERANCE)
+    except RunError as error:
+        if error.exhausted:  # that says nothing of the loop
+            found.missing.update(dict.fromkeys(("tracking", "residual", "effort"), str(error)))
+            linear = _linear(found, poses, stability)
+            return found.evaluation(rest=resting, stability=stability, **linear)
+        why = _explain(error, stability)
+        return found.evaluation(rest=resting, stability=stability, failed=why)
+    except ComputationError as error:
+        return found.evaluation(rest=resting, stability=stability, failed=str(error))
+    return _judged(found, poses, resting, stability, trajectory)
+
+
+def _judged(
+    found: _Found,
+    poses: LinearPoses | None,
+    resting: Resting | None,
+    stability: Stability | None,
+    run: Trajectory,
+) -> Evaluation:
+    """Judge a loop whose run is there."""
+    loop = found.loop
+    no_rest = find_no_rest(loop.controller)
+    if resting and not no_rest:
+        resting = _seen_in(loop, poses, resting, run)
+    linear = {} if resting and resting.falls else _linear(found, poses, stability)
+    sound = stability and stability.stable is True
+    saturated = run.saturated > 0
+    return found.evaluation(
+        rest=resting,
+        tracking=judge_tracking(run, loop.controller),
+        residual=None if no_rest else judge_residual(run, loop.controller),
+        effort=judge_effort(run),
+        stability=stability,
+        **linear,
+        trajectory=run,
+        no_rest=no_rest,
+        failed=(why_it_leaves(loop, resting) or None) if resting else None,
+        further=_what_limits(loop, saturated) if saturated.any() and sound else (),
+    )
+
+
+def _linear(
+    found: _Found, poses: LinearPoses | None, stability: Stability | None
+) -> dict[str, Any]:
+    """Find the metrics of a linear loop, margins only of a stable one."""
+    sound = stability is not None and stability.stable is True
+    get, final = found.get, poses.final if poses and sound else None
+    return {
+        "margins": final and get("margins", lambda: find_margins(final)),
+        "min_sampling_rate": final
+        and get("margins.min_sampling_rate", lambda: smallest_sampling_rate(final)),
+        "stiffness": get("stiffness", lambda: judge_stiffness(found.loop)),
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    """What is known of a loop that is being judged, and what of it could not be computed."""
+
+    loop: ClosedLoop
+    facts: dict[str, Any]
+    missing: dict[str, str] = field(default_factory=dict)
+
+    def get(self, metric: str, find: Callable[[], _T]) -> _T | None:
+        """Find a metric; None where its computation fails, which is noted."""
+        try:
+            return find()
+        except FlexctlError as error:
+            self.missing[metric] = str(error)
+        except (ArithmeticError, ValueError) as error:
+            self.missing[metric] = _why_it_failed(error)
+        return None
+
+    def evaluation(self, *, further: Sequence[str] = (), **found: Any) -> Evaluation:
+        """Put the record together."""
+        facts = self.facts | {"assumptions": (*self.facts["assumptions"], *further)}
+        return Evaluation(**facts, **found, not_computed=dict(self.missing))
+
+
+def require_motion(design: Design) -> None:
+    """Refuse a design whose reference is torques: there is no motion to judge its run by.
+
+    Raises
+    ------
+    InputError
+        Naming the design and what runs it.
+    """
+    if design.reference.torque is not None:
+        raise InputError(
+            f"{design.label}: reference: expected a motion, to judge by, got torques "
+            "(flexctl simulate runs them)"
+        )
+
+
+def _why_it_failed(error: Exception) -> str:
+    """Say in a sentence what a library says in two words; those stay, in brackets."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, np.linalg.LinAlgError):
+        why = "its equations cannot be solved in double precision"
+    elif isinstance(error, ArithmeticError):
+        why = "a number leaves the range of double precision"
+    else:
+        why = "a method of a library refuses its numbers"
+    return f"the computation failed: {why} ({words})"
+
+
+def _sample_times(loop: ClosedLoop) -> Array:
+    """Even samples [s], and the very end of the reference, where the residual begins."""
+    even = np.linspace(0, loop.duration, DEFAULT_SAMPLES)
+    end = loop.controller.reference.duration
+    return even if np.isclose(even, end).any() or end > loop.duration else np.union1d(even, end)
+
+
+def _explain(error: RunError, stability: Stability | None) -> str:
+    """Say when and why a run ended, and what the frozen loop says about it."""
+    words = f"the run ends at t = {error.time:.3g} s: {error.why}"
+    if stability is None or np.isnan(stability.path_abscissa).any():
+        return words
+    worst = int(stability.path_abscissa.argmax())
+    rate, at = stability.path_abscissa[worst], stability.path_t[worst]
+    if rate <= 0:
+        return (
+            f"{words}; held still at every judged pose of the motion the loop is stable, so that "
+            "the motion itself is the cause"
+        )
+    return (
+        f"{words}; held still at a pose of the motion (t = {at:.3g} s) it is unstable, a "
+        f"disturbance grows at {rate:.3g} 1/s"
+    )
+
+
+def _facts(loop: ClosedLoop) -> dict[str, Any]:
+    design = loop.controller.design
+    return {
+        "name": design.name,
+        "method": design.method,
+        "basis": loop.controller.plant.basis,
+        "truth": loop.truth.basis,
+        "cost": count_law(loop.controller.law),
+        "assumptions": loop.assumptions,
+        "settle_within": design.loop.settle_within,
+    }
+
+
+def count_law(law: ca.Function) -> dict[str, int]:
+    """Operations of one evaluation of the control law: multiplications, additions, others."""
+    counted = count_operations(law)
+    return {"law_mul": counted.mul, "law_add": counted.add, "law_other": counted.other}
+
+
+def _resting(loop: ClosedLoop, poses: LinearPoses | None) -> Resting | None:
+    """Where a loop rests in the end; None of an open one, which nothing brings back."""
+    if loop.controller.design.open_loop:
+        return None
+    return describe_rest(loop, poses.final.rest if poses else None)
+
+
+def _seen_in(
+    loop: ClosedLoop, poses: LinearPoses | None, resting: Resting, run: Trajectory
+) -> Resting:
+    """Add the equilibrium to which a run leads, where it is another one."""
+    rest = poses.final.rest if poses else None
+    other = other_rest(loop, rest, run.end, share_at_end(loop.controller))
+    if other is None:
+        return resting
+    if resting.exists:
+        return replace(resting, elsewhere=other.q[: loop.truth.m])
+    return replace(describe_rest(loop, other), falls=True)
+
+
+def _what_limits(loop: ClosedLoop, saturated: Array) -> tuple[str, ...]:
+    """Say of a run at its torque limits what linear results do not cover."""
+    names = ", ".join(np.array(loop.truth.joints)[saturated])
+    return (
+        f"the run reaches the torque limit of {names}: eigenvalues and margins are those of the "
+        "loop within its limits and do not cover the time at a limit",
+    )

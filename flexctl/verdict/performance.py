@@ -1,0 +1,113 @@
+"""What a run shows: tracking on the way, residual once the reference rests, effort."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.control import Controller
+from flexctl.simulation import Trajectory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tracking:
+    """Errors in the gross motion: joints (m,) [rad or m], tip [m]."""
+
+    joint_error_max: Array
+    tip_error_max: float
+    tip_error_rms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Residual:
+    """After the reference has ended, against the static sag: largest tip error [m], settling.
+
+    The time [s] until the tip stays within the design's band; None where it does not in this run:
+    what leaves the band in the last tenth of the time after the reference has not settled, as a
+    run may end in a trough of its ringing. `tip_error_end` [m] is the largest error in that tenth.
+    """
+
+    tip_error_max: float
+    settling_time: float | None
+    tip_error_end: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effort:
+    """Torques: peak and rms (m,) [N m or N], seconds at the limit (m,), and energy [J].
+
+    The energy is the integral of the sum of |tau_j v_j| over the run, v_j the rate of what the
+    torque acts on.
+    """
+
+    peak: Array
+    rms: Array
+    energy: float
+    saturated_seconds: Array
+
+
+def find_no_rest(controller: Controller) -> str | None:
+    """Say why there is no rest after the motion to judge; None where there is one."""
+    reference = controller.reference
+    if not reference.rests:
+        return "the reference never comes to rest"
+    if controller.duration <= reference.duration:
+        return (
+            f"the run of {controller.duration:g} s does not last longer than its reference of "
+            f"{reference.duration:g} s"
+        )
+    return None
+
+
+def judge_tracking(run: Trajectory, controller: Controller) -> Tracking:
+    """Judge the gross motion; the whole run where there is none (a setpoint) or no end of it."""
+    end, rests = controller.reference.duration, controller.reference.rests
+    moving = run.t <= end if end > 0 and rests else np.ones_like(run.t, dtype=bool)
+    error = run.tip_error[moving]
+    return Tracking(
+        joint_error_max=np.abs(run.joint_error[:, moving]).max(axis=1),
+        tip_error_max=float(error.max()),
+        tip_error_rms=_rms(error, run.t[moving]),
+    )
+
+
+def judge_residual(run: Trajectory, controller: Controller) -> Residual:
+    """Judge a run that goes on after its reference rests; see `find_no_rest`."""
+    end = controller.reference.duration
+    after = run.t >= end
+    error, t, band = run.rest_error[after], run.t[after], controller.design.loop.settle_within
+    last = float(error[t >= t[-1] - (t[-1] - t[0]) / 10].max())
+    outside = np.flatnonzero(error > band)
+    if len(outside) == 0:
+        settling = 0.0
+    elif last > band:
+        settling = None
+    else:
+        settling = _crossing(t, error, int(outside[-1]), band) - end
+    return Residual(tip_error_max=float(error.max()), settling_time=settling, tip_error_end=last)
+
+
+def _crossing(t: Array, error: Array, k: int, band: float) -> float:
+    """Time between samples k and k + 1 at which the error falls to the band [s]."""
+    share = (error[k] - band) / (error[k] - error[k + 1])
+    return float(t[k] + share * (t[k + 1] - t[k]))
+
+
+def judge_effort(run: Trajectory) -> Effort:
+    """Judge the torques of a whole run."""
+    power = np.abs(run.tau * run.v[list(run.drives)]).sum(axis=0)
+    return Effort(
+        peak=np.abs(run.tau).max(axis=1),
+        rms=np.array([_rms(row, run.t) for row in run.tau]),
+        energy=float(np.trapezoid(power, run.t)),
+        saturated_seconds=run.saturated,
+    )
+
+
+def _rms(values: Array, t: Array) -> float:
+    """Root mean square over time."""
+    if len(t) < 2:
+        return float(np.abs(values).max())
+    return float(np.sqrt(np.trapezoid(values**2, t) / (t[-1] - t[0])))

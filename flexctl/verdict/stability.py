@@ -1,0 +1,104 @@
+"""Whether a loop is stable where it rests: at its final pose, along its motion, on finer truths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.control import Controller
+from flexctl.errors import NoRestError
+from flexctl.loop import (
+    ClosedLoop,
+    LinearPoses,
+    close_around,
+    damping_ratios,
+    judge_poles,
+    linearise_loop,
+    share_at_end,
+    spectral_abscissa,
+)
+from flexctl.plant import Plant
+
+_SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stability:
+    """Linearised truth loop where it rests at the final pose, and frozen along the motion.
+
+    Attributes
+    ----------
+    poles
+        Eigenvalues at the final pose [rad/s].
+    stable
+        True, False, or "marginal".
+    path_t, path_abscissa
+        Times of the frozen poses [s] and spectral abscissa there [1/s], (N_PATH,); NaN where the
+        loop does not rest.
+    orders, abscissae
+        Spectral abscissa at the final pose over truth orders [1/s]; NaN where the loop has no
+        equilibrium at its reference on that truth.
+    settles_at_order
+        First of `orders` from which on the verdict stays and the abscissa moves less than 1 %.
+    """
+
+    poles: ComplexArray
+    stable: bool | str
+    path_t: Array
+    path_abscissa: Array
+    orders: tuple[int, ...]
+    abscissae: tuple[float, ...]
+    settles_at_order: int | None
+
+    @property
+    def spectral_abscissa(self) -> float:
+        """Largest real part of the poles [1/s]."""
+        return spectral_abscissa(self.poles)
+
+    @property
+    def min_damping_ratio(self) -> float:
+        """Smallest damping ratio of the poles [-]."""
+        return float(damping_ratios(self.poles).min())
+
+
+def judge_stability(loop: ClosedLoop, poses: LinearPoses, others: Sequence[Plant]) -> Stability:
+    """Judge the linear loops of `linear_poses`, and those on the other truth plants."""
+    final, rates = poses.final, [p and spectral_abscissa(p.poles) for p in poses.path]
+    steps = [_at_order(loop.controller, plant) for plant in others]
+    own = (loop.truth.basis.order, spectral_abscissa(final.poles), judge_poles(final.poles))
+    ladder = sorted([*steps, own], key=lambda step: step[0])
+    return Stability(
+        poles=final.poles,
+        stable=judge_poles(final.poles),
+        path_t=poses.times,
+        path_abscissa=np.array([np.nan if rate is None else rate for rate in rates]),
+        orders=tuple(step[0] for step in ladder),
+        abscissae=tuple(step[1] for step in ladder),
+        settles_at_order=_settles(ladder),
+    )
+
+
+_Step = tuple[int, float, bool | str]  # order, spectral abscissa, whether it is stable there
+
+
+def _at_order(controller: Controller, plant: Plant) -> _Step:
+    loop, order = close_around(controller, plant), plant.basis.order
+    try:
+        poles = linearise_loop(loop, controller.reference.final, share_at_end(controller)).poles
+    except NoRestError:
+        return order, np.nan, "no equilibrium"
+    return order, spectral_abscissa(poles), judge_poles(poles)
+
+
+def _settles(ladder: Sequence[_Step]) -> int | None:
+    """First order from which on nothing changes; None when even the last two differ."""
+    last = ladder[-1]
+    settled = None
+    for order, abscissa, stable in reversed(ladder[:-1]):
+        if stable != last[2] or abs(abscissa - last[1]) > _SETTLED * abs(last[1]):
+            break
+        settled = order
+    return settled

@@ -1,0 +1,135 @@
+"""Where a loop gain has an eigenvalue of size one: an eigenvalue problem, no scan.
+
+L(s) = -C (s - A)^-1 B with channels cut, A their open matrix, has an eigenvalue of size one at
+s = jw if L(jw) (x) conj L(jw) = L(s) (x) L(-s) has the eigenvalue one. In states eta of the first
+factor (N k,) and xi of the second (k N,) that is, with k channels and unit matrices I,
+
+    s eta = (A (x) I) eta + (B (x) C) xi,    -s xi = (I (x) A) xi + (C (x) B) eta,
+
+an eigenvalue problem of size 2 k N whose eigenvalues on the axis are all such places; of one
+sample, z for s and 1/z for -s. For k = 1 it is the Hamiltonian matrix of |L| = 1. No L(jw) is
+evaluated, so that poles of L on the axis do no harm. Source: [ChenGuNett95] for the delay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.verdict.cut import CutLoop
+
+_NEAR_AXIS = 0.02  # |Re| over |s| of an eigenvalue up to which the axis is searched near it
+_SHIFT = -0.6137  # about which the problem of one sample is inverted; arbitrary, hit by no z
+_STEPS = 12  # of the secant method
+_SAME = 1e-9  # relative distance of one place found twice, and |log size| of size one
+_RESOLVED = 1e-13  # of the fastest rate: to what poles and places are known
+_BLURRED = 1e-3  # |log size| of size one at most, where that is what limits it
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitGain:
+    """Places where eigenvalues of the loop gain have size one: frequencies (K,) and lags (K,).
+
+    The lag is that of the eigenvalue to the point -1 [rad], in [0, 2 pi).
+    """
+
+    frequency: Array
+    lag: Array
+
+
+def unit_gain(cut: CutLoop, channels: Sequence[int]) -> UnitGain:
+    """Find all places of size one of the loop gain of some channels, the others closed."""
+    start, reach = unit_gain_candidates(cut, channels)
+    places = _polished(cut, channels, start, reach)
+    found = [(w, lag) for w in places for lag in _lags(cut, channels, w)]
+    pairs = np.array(found, dtype=float).reshape(-1, 2)
+    return UnitGain(frequency=pairs[:, 0], lag=pairs[:, 1])
+
+
+def eigenvalue_loci(cut: CutLoop, channels: Sequence[int], w: Array) -> ComplexArray:
+    """Eigenvalues (K, k) of the loop gain of some channels at frequencies w (K,) [rad/s].
+
+    Those of L = S^-1 - I are 1/sigma - 1 of those of the sensitivity S, infinite at a pole of L.
+    """
+    own = list(channels)
+    S = cut.sensitivity(w)[:, own][:, :, own]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (1 / np.linalg.eigvals(S).astype(complex) - 1).astype(complex)
+
+
+def unit_gain_candidates(cut: CutLoop, channels: Sequence[int]) -> tuple[Array, Array]:
+    """Frequencies (K,) [rad/s] near which an eigenvalue may have size one, and how near (K,)."""
+    own = list(channels)
+    A, B, C, k = cut.opened(own), cut.B[:, own], cut.C[own], np.eye(len(own))
+    diagonal, upper = (np.kron(A, k), np.kron(k, A)), np.kron(B, C)
+    lower, none = np.asarray(np.kron(C, B), dtype=float), np.zeros_like(upper)
+    if cut.sample_time is None:
+        whole = np.block([[diagonal[0], upper], [-lower, -diagonal[1]]])
+        s = np.linalg.eigvals(whole).astype(complex)
+    else:
+        identity = np.eye(len(upper))
+        left = np.block([[diagonal[0], upper], [none, identity]])
+        right = np.block([[identity, none], [lower, diagonal[1]]])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            inverse = np.linalg.eigvals(np.linalg.solve(left - _SHIFT * right, right))
+            s = np.log(_SHIFT + 1 / inverse.astype(complex)) / cut.sample_time
+    size, real, imaginary = np.abs(s), np.abs(np.real(s)), np.imag(s)
+    near = np.isfinite(size) & (imaginary > 0) & (real <= _NEAR_AXIS * size)
+    w = np.asarray(imaginary[near], dtype=float)
+    return w, np.maximum(real[near], _resolution(cut, w))
+
+
+def _resolution(cut: CutLoop, w: Array) -> Array:
+    """How exactly [rad/s] poles and places at frequencies w (K,) are known, (K,)."""
+    return np.asarray(_RESOLVED * np.maximum(w, cut.speed))
+
+
+def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array) -> Array:
+    """Frequencies at which the eigenvalue nearest to size one has it, by the secant method.
+
+    Next to a pole of L on the axis, whose relative distance may be 1e-8 and less, the logarithm of
+    the size is known to its slope times what frequencies are resolved to only, and no better.
+    """
+    if not len(start):
+        return start
+
+    def size(w: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(np.abs(eigenvalue_loci(cut, channels, w)))
+        logs = np.nan_to_num(logs, nan=np.inf, posinf=1e3, neginf=-1e3)
+        return logs[np.arange(len(w)), np.abs(logs).argmin(axis=1)]
+
+    w, before = start, start + reach
+    f, f_before = size(w), size(before)
+    best, least, slope = w, np.abs(f), np.zeros_like(w)
+    for _ in range(_STEPS):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            secant = (f - f_before) / (w - before)
+            step = np.clip(np.nan_to_num(f / secant), -0.1 * w, 0.1 * w)
+        slope = np.where(np.isfinite(secant) & (np.abs(f) <= least), secant, slope)
+        w, before, f_before = np.minimum(w - step, cut.fastest), w, f
+        f = size(w)
+        better = np.abs(f) < least
+        best, least = np.where(better, w, best), np.where(better, np.abs(f), least)
+    blur = np.abs(slope) * _resolution(cut, best)
+    found = least <= np.clip(blur, _SAME, _BLURRED)
+    return _once(best[found], slope[found])
+
+
+def _once(w: Array, slope: Array) -> Array:
+    """Each place once: one found twice is passed in one direction, those beside a pole in two."""
+    order = np.lexsort((w, slope > 0))
+    w, rises = w[order], (slope > 0)[order]
+    new = np.ones(len(w), dtype=bool)
+    new[1:] = (np.diff(w) > _SAME * w[1:]) | (rises[1:] != rises[:-1])
+    return np.sort(w[new])
+
+
+def _lags(cut: CutLoop, channels: Sequence[int], w: float) -> list[float]:
+    mu = eigenvalue_loci(cut, channels, np.array([w]))[0]
+    off = np.abs(np.abs(mu) - 1)
+    mu = mu[off <= max(1e-6, off.min())]
+    return np.mod(np.angle(mu) + np.pi, 2 * np.pi).tolist()

@@ -1,0 +1,1 @@
+"""What each command computes and shows, one file a command."""

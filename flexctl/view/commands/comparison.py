@@ -1,0 +1,133 @@
+"""``flexctl compare``: one verdict per gain set, ranked, with figures and a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flexctl.errors import InputError
+from flexctl.model import Arm
+from flexctl.verdict import BASELINE, Comparison, compare
+from flexctl.verdict import TOLERANCE as COMPARED
+from flexctl.view.figures.style import Look, looks
+from flexctl.view.json.evaluation import comparison_json
+from flexctl.view.metrics import metric_rows, ranked, why_unranked
+from flexctl.view.options import Asked
+from flexctl.view.output import Result, check_target, check_targets, progress, replacing
+from flexctl.view.provenance import as_text, integration, provenance
+from flexctl.view.request import design_basis, load_arm, load_gains, truth_arm, truth_basis
+from flexctl.view.words.numbers import basis_words
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def compare_designs(
+    asked: Asked, model: str, words: tuple[str, ...], report: Path | None, baseline: bool
+) -> Result:
+    """Find what `flexctl compare` prints, and write the report."""
+    check_targets(asked)
+    check_target("--report", report, (".html",))
+    arm = load_arm(model, asked)
+    designs = [load_gains(word, arm) for word in words]
+    _refuse_twins([design.name for design in designs])
+    basis = design_basis(asked)
+    as_it_is = truth_arm(arm, asked)
+    with progress() as say:
+        comparison = compare(
+            arm,
+            designs,
+            truth_arm=as_it_is,
+            truth_basis=truth_basis(as_it_is, basis or designs[0].basis, asked),
+            design_basis=basis,
+            baseline=baseline,
+            progress=say,
+        )
+        answer = comparison_answer(comparison, asked)
+        made = provenance(
+            model,
+            designs,
+            gains=lambda: {e.name: e.gains for e in comparison.evaluations},
+            tolerances=integration(COMPARED),
+        )
+        faces = comparison_looks(comparison)
+        band = designs[0].loop.settle_within
+        if report:
+            say("writing the report")
+            _write_report(report, comparison, answer, as_it_is, faces, band, as_text(made))
+
+    def figure() -> Any:
+        from flexctl.view.figures.pages import by_rank, plot_comparison
+
+        return plot_comparison(by_rank(comparison), as_it_is, faces, band)
+
+    return Result(
+        answer=answer, table=lambda: _table(answer, as_it_is), figure=figure, provenance=made
+    )
+
+
+def comparison_answer(comparison: Comparison, asked: Asked) -> dict[str, Any]:
+    """Describe a comparison under the keys of the contract, with what was changed of the arm."""
+    answer = comparison_json(comparison)
+    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    return answer
+
+
+def comparison_looks(comparison: Comparison) -> dict[str, Look]:
+    """Choose how every design is drawn, in the order given."""
+    return looks([e.name for e in comparison.evaluations], baseline=BASELINE)
+
+
+def _refuse_twins(names: list[str]) -> None:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise InputError(f"designs: expected every design once, got {name} twice")
+
+
+def _write_report(
+    path: Path,
+    comparison: Comparison,
+    answer: dict[str, Any],
+    arm: Arm,
+    faces: dict[str, Look],
+    band: float,
+    made: str,
+) -> None:
+    from flexctl.view.report import render_report
+
+    text = render_report(comparison, answer, arm, faces, band, made)
+    with replacing(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+def _table(answer: dict[str, Any], arm: Arm) -> RenderableType:
+    from rich.console import Group
+
+    from flexctl.view.tables import literal, plain_table
+
+    evaluations = ranked(answer)
+    changed = ", ".join(answer["truth"]["settings"])
+    title = f"{answer['model']}, judged on {basis_words(answer['truth'])} per link and plane"
+    table = plain_table(
+        title + (f", with {changed}" if changed else ""),
+        "",
+        *(heading(answer, e) for e in evaluations),
+        numeric=range(1, 1 + len(evaluations)),
+    )
+    for row in metric_rows(evaluations, arm):
+        if row.group:
+            table.add_row(literal(row.group, "bold"))
+        label = f"  {row.label}" + (f" [{row.unit}]" if row.unit else "")
+        best = [literal(c.text, "bold green" if c.best else "") for c in row.cells]
+        table.add_row(literal(label), *best)
+    evaluated = literal(f"Evaluated by {answer['truth']['backend']}.", "dim")
+    return Group(table, evaluated, literal(answer["verdict"], "bold"))
+
+
+def heading(answer: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:
+    """Write the name of a design with its rank, or why it has none."""
+    name = evaluation["design"]
+    if name in answer["ranking"]:
+        return f"{answer['ranking'].index(name) + 1}. {name}"
+    return f"{name}\n({why_unranked(evaluation)})"

@@ -1,0 +1,106 @@
+"""``flexctl count``: what one evaluation of an arm's equations of motion costs, and of a law."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from flexctl.control import design_controller
+from flexctl.model import BasisChoice
+from flexctl.plant import (
+    EngineName,
+    Operations,
+    assemble_plant,
+    count_operations,
+    count_written_out,
+    lower_triangle,
+)
+from flexctl.view.options import Asked
+from flexctl.view.output import Result, check_targets
+from flexctl.view.provenance import provenance, redesigned
+from flexctl.view.request import design_basis, load_arm, load_gains
+from flexctl.view.to_json import to_json
+from flexctl.view.words.numbers import basis_words
+
+if TYPE_CHECKING:
+    import casadi as ca
+    from rich.console import RenderableType
+
+ROWS = {
+    "mass_matrix": "mass matrix M(q)",
+    "forward_dynamics": "forward dynamics a(q, v, tau)",
+    "inverse_dynamics": "inverse dynamics f(q, v, a)",
+    "law": "control law tau(reference, q, v)",
+}
+
+
+def count_arm(asked: Asked, model: str, design: str | None, engine: EngineName) -> Result:
+    """Find what `flexctl count` prints."""
+    check_targets(asked)
+    arm = load_arm(model, asked)
+    chosen = load_gains(design, arm) if design else None
+    basis = design_basis(asked) or (chosen.basis if chosen else BasisChoice())
+    plant = assemble_plant(arm, basis, engine=engine, interpreted=True)
+    functions = {name: plant.casadi_functions[name] for name in ROWS if name != "law"}
+    if chosen:
+        functions["law"] = design_controller(arm, chosen, basis).law
+    counted = {name: count_operations(function) for name, function in functions.items()}
+    trees = {name: _written_out(name, function) for name, function in functions.items()}
+    answer = {
+        "model": arm.name,
+        "design": chosen.name if chosen else None,
+        "basis": basis.described(),
+        "engine": engine,
+        "coordinates": plant.n,
+        **_by_row(counted),
+        "written_out": _by_row(trees),
+    }
+    made = provenance(
+        model,
+        [chosen] if chosen else [],
+        gains=lambda: redesigned(arm, chosen, basis) if chosen else {},
+    )
+    return Result(answer=answer, table=lambda: _table(answer, counted, trees), provenance=made)
+
+
+def _written_out(name: str, function: ca.Function) -> Operations:
+    """Count without sharing, of a symmetric matrix each entry once."""
+    return count_written_out(lower_triangle(function) if name == "mass_matrix" else function)
+
+
+def _by_row(counted: Mapping[str, Operations]) -> dict[str, dict[str, int] | None]:
+    return {name: to_json(counted[name]) if name in counted else None for name in ROWS}
+
+
+def _table(
+    answer: Mapping[str, Any], counted: Mapping[str, Operations], trees: Mapping[str, Operations]
+) -> RenderableType:
+    from rich.console import Group
+
+    from flexctl.view.tables import literal, plain_table
+
+    title = (
+        f"{answer['model']}: {basis_words(answer['basis'])} per link and plane, "
+        f"{answer['coordinates']} coordinates, engine {answer['engine']}"
+    )
+    table = plain_table(
+        title,
+        "",
+        "multiplications",
+        "additions",
+        "others",
+        "which",
+        "written out",
+        numeric=(1, 2, 3, 5),
+    )
+    for name, operations in counted.items():
+        kinds = ", ".join(f"{count} {kind}" for kind, count in operations.kinds.items())
+        figures = (str(n) for n in to_json(operations).values())
+        tree = f"{trees[name].mul:.4g} + {trees[name].add:.4g}"
+        table.add_row(literal(ROWS[name]), *figures, literal(kinds), tree)
+    note = (
+        "- common subexpressions are counted once; a square is a multiplication\n"
+        "- written out: multiplications + additions when every entry is written by itself, nothing "
+        "shared"
+    )
+    return Group(table, literal(note, "dim"))

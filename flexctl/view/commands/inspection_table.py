@@ -1,0 +1,71 @@
+"""What `flexctl inspect` prints for a person to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl.view.commands.inspection_rest import rest_frequencies, rest_rows
+from flexctl.view.words.numbers import arm_frequencies, basis_words
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Array = NDArray[np.float64]
+
+
+def inspection_table(answer: Mapping[str, Any]) -> RenderableType:
+    """Make tables of an inspection's answer: facts, flexible joints, frequencies, assumptions."""
+    from rich.console import Group
+
+    from flexctl.view.tables import fact_table, literal, numbers, plain_table, shortened
+
+    facts = fact_table(f"{answer['model']}: {basis_words(answer['basis'])} per link and plane")
+    pose = ", ".join(f"{name} = {value:.4g}" for name, value in answer["pose"].items())
+    names = answer["coordinates"]
+    facts.add_row("coordinates", literal(shortened(names)), f"{len(names)} in all")
+    facts.add_row("pose", literal(pose), "rad, m")
+    facts.add_row("tip", literal(numbers(list(answer["tip"]))), "m")
+    facts.add_row("mass", literal(f"{answer['mass']:.4g}"), "kg")
+    for i, row in enumerate(answer["rigid_inertia"]):
+        label = "inertia seen by joints" if i == 0 else ""
+        facts.add_row(label, literal(numbers(list(row))), "kg m^2, kg m, kg" if i == 0 else "")
+    for label, value, unit in rest_rows(answer["at_rest"]):
+        facts.add_row(label, literal(value), unit)
+    facts.add_row("evaluated by", literal(answer["backend"]), "")
+    springs = [_springs(answer["flexible_joints"])] if "flexible_joints" in answer else []
+    table = plain_table("Natural frequencies", "", "rad/s", "Hz")
+    for name, values in _frequency_rows(answer):
+        shown = list(values[:6])
+        more = "  ..." if len(values) > len(shown) else ""
+        hertz = [value / (2 * np.pi) for value in shown]
+        table.add_row(name, literal(numbers(shown, 5) + more), literal(numbers(hertz) + more))
+    notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
+    return Group(facts, *springs, table, *notes)
+
+
+def _springs(joints: Mapping[str, Any]) -> RenderableType:
+    """Make the table of the flexible joints."""
+    from flexctl.view.tables import literal, number, plain_table
+
+    heads = ("rotor I_r", "gear", "J = gear^2 I_r", "stiffness", "damping")
+    title = "Flexible joints [kg m^2, N m/rad, N m s/rad; sliding: kg, N/m, N s/m]"
+    table = plain_table(title, "", *heads, "turns with", numeric=range(1, 6))
+    for name, data in joints.items():
+        keys = ("rotor_inertia", "gear", "inertia", "stiffness", "damping")
+        carrier = "its own spin and the link before" if data["carried"] else "its own spin"
+        table.add_row(literal(name), *(number(data[key]) for key in keys), carrier)
+    return table
+
+
+def _frequency_rows(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:
+    """Return label and frequencies [rad/s] of every line alone, then of the arm."""
+    alone = [
+        (f"{link} alone, {plane}", values)
+        for link, planes in answer["link_frequencies"].items()
+        for plane, values in planes.items()
+    ]
+    return [*alone, *arm_frequencies(answer), *rest_frequencies(answer["at_rest"])]

@@ -1,0 +1,227 @@
+"""``flexctl margin``: how wrong the stiffness of a design's model may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flexctl.errors import InputError
+from flexctl.loop import Case
+from flexctl.model import Arm, load_ratios
+from flexctl.records import plain
+from flexctl.robustness import ORDERS, TIME_LIMIT, Margin, check_errors, find_margin
+from flexctl.search import (
+    BiasRuns,
+    DampingChart,
+    GainChart,
+    Remedies,
+    advise_bias,
+    damping_chart,
+    find_remedies,
+    gain_chart,
+)
+from flexctl.view.json.stiffness_margin import bias_json, margin_json, remedies_json
+from flexctl.view.options import Asked
+from flexctl.view.output import Result, check_targets, progress
+from flexctl.view.provenance import Provenance, integration, provenance, redesigned
+from flexctl.view.request import (
+    design_basis,
+    load_arm,
+    load_gains,
+    read_number,
+    read_pose,
+    truth_arm,
+    truth_basis,
+    warn_of_pose,
+)
+from flexctl.view.words.bias import advice_words
+from flexctl.view.words.stiffness_margin import judged_where, margin_words
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_N_REMEDIES = 5  # poses of the motion at which remedies and charts are judged
+_CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
+    "gains": gain_chart,
+    "damping": damping_chart,
+}
+
+
+def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
+    asked: Asked,
+    model: str,
+    word: str,
+    *,
+    pose: str = "",
+    path: int = 21,
+    errors: Sequence[str] = (),
+    stiffness: Path | None = None,
+    time_limit: float = TIME_LIMIT,
+    structured: bool = True,
+    orders: bool = False,
+    unknown_damping: bool = False,
+    run: bool = False,
+    need: float | None = None,
+    chart: str | None = None,
+) -> Result:
+    """Find what `flexctl margin` prints."""
+    check_targets(asked)
+    sizes = read_errors(errors, structured=structured)
+    if not 0 < time_limit < float("inf"):
+        raise InputError(f"--time-limit: expected seconds above 0, got {time_limit:g}")
+    if need is not None and not 0 < need < float("inf"):
+        raise InputError(f"--need: expected an overestimate above 0, got {need:g}")
+    ratios = load_ratios(stiffness) if stiffness else None
+    case = _case(asked, model, word, path=path, unknown_damping=unknown_damping)
+    _check_case(case, sizes)
+    joints = read_joints(pose, case.arm)
+    with progress() as say, named(stiffness):
+        found = find_margin(
+            case.arm,
+            case.design,
+            truth_arm=case.truth_arm,
+            truth_basis=case.truth_basis,
+            design_basis=case.design_basis,
+            pose=joints or None,
+            n_path=path,
+            errors=sizes,
+            stiffness=ratios,
+            orders=ORDERS if orders else (),
+            unknown_damping=unknown_damping,
+            run=run,
+            time_limit=time_limit,
+            progress=say,
+        )
+        runs = BiasRuns(case=case) if run else None
+        remedies = find_remedies(case, found, need, say, runs) if need is not None else None
+        drawn = _CHARTS[chart](case, progress=say) if chart else None
+        advice = advise_bias(case, found, runs, say)
+    where = judged_where(found)
+    answer = _answer(asked, found, remedies)
+    answer["remedies"]["bias"] = plain(bias_json(advice)) if advice else None
+    answer["verdict"] = margin_words(found, advice_words(advice, along=bool(found.path)))
+    answer["errors"] = sizes or None
+    if drawn:
+        answer["chart"] = plain(asdict(drawn))
+    made = provenance(
+        model,
+        [case.design],
+        gains=lambda: redesigned(case.arm, case.design, case.design_basis),
+        tolerances=integration(),
+        files=[stiffness] if stiffness else (),
+    )
+    return _result(answer, found, remedies, drawn, where, made)
+
+
+@contextmanager
+def named(path: Path | None) -> Iterator[None]:
+    """Put the name of the file of ratios before what is wrong with one of them."""
+    try:
+        yield
+    except InputError as error:
+        if path is None or not str(error).startswith("stiffness"):
+            raise
+        raise InputError(f"{path}: {error}") from error
+
+
+def _result(
+    answer: dict[str, Any],
+    found: Margin,
+    remedies: Remedies | None,
+    drawn: GainChart | DampingChart | None,
+    where: str,
+    made: Provenance,
+) -> Result:
+    """Say how the answer is shown: libraries that draw are loaded when it is."""
+
+    def table() -> RenderableType:
+        from flexctl.view.commands.margin_table import margin_table
+
+        return margin_table(found, answer, where, remedies)
+
+    def figure() -> Any:
+        from flexctl.view.figures.margin import plot_margin
+        from flexctl.view.figures.margin_charts import plot_chart
+
+        return plot_chart(drawn) if drawn else plot_margin(found, where)
+
+    return Result(answer=answer, table=table, figure=figure, provenance=made)
+
+
+def _case(asked: Asked, model: str, word: str, *, path: int, unknown_damping: bool) -> Case:
+    """Load what is asked for; its remedies are judged at a few poses of the motion."""
+    arm = load_arm(model, asked)
+    design = load_gains(word, arm)
+    basis, as_it_is = design_basis(asked), truth_arm(arm, asked)
+    return Case(
+        arm=arm,
+        design=design,
+        truth_arm=as_it_is,
+        truth_basis=truth_basis(as_it_is, basis or design.basis, asked),
+        design_basis=basis,
+        unknown_damping=unknown_damping,
+        n_path=min(path, _N_REMEDIES),
+    )
+
+
+def _check_case(case: Case, errors: Mapping[str, float]) -> None:
+    """Refuse what has no margin, by its file: rigid arms, sampled laws with errors of the arm."""
+    arm, sampled = case.arm, case.design.loop.sample_time
+    if not arm.rotors and not any(link.flexible for link in arm.links):
+        with_stiffness = "an arm with a flexible link or joint, whose stiffness may be wrong"
+        raise InputError(f"{arm.label}: margin: expected {with_stiffness}, got a rigid one")
+    of_the_arm = [kind for kind in errors if kind in ("damping", "payload")]
+    if sampled and of_the_arm:
+        raise InputError(
+            f"{case.design.label}: loop.sample_time: expected a continuous law with "
+            f"--errors {of_the_arm[0]}, got one sampled every {sampled:g} s"
+        )
+
+
+def _answer(asked: Asked, found: Margin, remedies: Remedies | None) -> dict[str, Any]:
+    answer = margin_json(found)
+    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer["remedies"] = plain(remedies_json(remedies)) if remedies else {}
+    return answer
+
+
+def read_joints(text: str, arm: Arm) -> dict[str, float]:
+    """Read joint variables by name; a pose at rest has no others.
+
+    Raises
+    ------
+    InputError
+        When a part is not NAME=NUMBER, or the name no joint's.
+    """
+    found = read_pose(text)
+    for name in found:
+        if name not in arm.joints:
+            wanted = f"joint variables of {arm.name} ({', '.join(arm.joints)})"
+            raise InputError(f"--pose: expected {wanted}, got {name!r}")
+    warn_of_pose(arm, found)
+    return found
+
+
+def read_errors(words: Sequence[str], *, structured: bool) -> dict[str, float]:
+    """Read ``modes`` or ``payload=0.5``, each once; nothing where no bounds are asked for.
+
+    Raises
+    ------
+    InputError
+        When an error is not known, comes twice, or sizes and --no-structured come together.
+    """
+    if not structured:
+        if words:
+            raise InputError(f"--errors: expected none with --no-structured, got {words[0]!r}")
+        return {}
+    sizes: dict[str, float] = {}
+    for word in words or ("modes",):
+        kind, equals, size = (part.strip() for part in word.partition("="))
+        if kind in sizes:
+            raise InputError(f"--errors: expected every kind once, got {kind!r} again")
+        sizes[kind] = read_number("--errors", size) if equals else 1.0
+    check_errors(sizes)
+    return sizes

@@ -1,0 +1,235 @@
+"""The tables of `flexctl margin` in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from flexctl.loop import in_words
+from flexctl.robustness import (
+    Interval,
+    Loss,
+    Margin,
+    ModeRate,
+    OrderMargin,
+    PoseMargin,
+    StructuredAt,
+)
+from flexctl.search import Remedies, Requirement
+from flexctl.view.tables import literal, number, plain_table
+from flexctl.view.words.assumed_stiffness import given_row
+from flexctl.view.words.bias import strays
+from flexctl.view.words.limits import borne_above, borne_below, percent
+from flexctl.view.words.mode_rates import MOST, decay, growth, lost_at
+from flexctl.view.words.numbers import basis_words
+from flexctl.view.words.stiffness_margin import (
+    all_grow,
+    bound_words,
+    grown,
+    largest_errors,
+    lemma_words,
+    lost_words,
+    no_stiffness,
+)
+
+_N_RATES = 6  # rows
+_N_ERRORS = 8
+
+
+def margin_table(
+    found: Margin, answer: dict[str, Any], where: str, remedies: Remedies | None = None
+) -> RenderableType:
+    """Put everything found under each other, the verdict last."""
+    parts: list[RenderableType] = [_ends(found, answer, where)]
+    if found.rates and found.exact.unknowns:
+        parts.append(_rates(found, where))
+    parts += [_independent(at) for at in found.structured]
+    if found.orders:
+        parts.append(_orders(found, where))
+    if remedies:
+        parts.append(_remedies(remedies, found))
+    sentences = [*_lemma_notes(found), *found.assumptions]
+    notes = [literal(f"- {sentence}", "dim") for sentence in sentences]
+    return Group(*parts, *notes, literal(answer["verdict"], "bold"))
+
+
+def _remedies(found: Remedies, margin: Margin) -> Table:
+    """Say of every remedy how much of it is needed, or that none is effective."""
+    where = "at the final pose and along the motion" if margin.path else "at the final pose"
+    table = plain_table(
+        f"Remedies with which an overestimate of {percent(found.wanted)} is tolerated {where}",
+        "",
+        "",
+        "",
+    )
+    bias = (
+        "none found" if found.bias is None else percent(found.bias) if found.bias else "not needed"
+    )
+    ran = strays(found.bias_run) if found.bias_run else ""
+    table.add_row("deliberate underestimate of K_hat", literal(bias), literal(ran))
+    searched = {
+        "bandwidth of the joint gains, times": found.bandwidth,
+        "effort of the second loop (at the final pose alone), times": found.second_loop,
+        "damping ratio of all links": found.damping,
+        "inertia added at every joint, times the arm's own about it": found.inertia,
+    }
+    for label, remedy in searched.items():
+        if remedy is not None:
+            table.add_row(label, *map(literal, _searched(remedy.requirement)))
+    return table
+
+
+def _searched(searched: Requirement) -> tuple[str, str]:
+    """Answer and what it tolerates, or what the best one tried does."""
+    best = searched.best
+    borne = ""
+    if best is not None:
+        borne = (
+            f"tolerated overestimates: {borne_above(best.alpha_upper)}, "
+            f"underestimates: {borne_below(best.alpha_lower)}"
+        )
+    if searched.found is not None:
+        edge = " (the first tried)" if searched.fails is None else ""
+        return f"{searched.found.value:.4g}{edge}", borne
+    span = f"{min(searched.grid):.3g} .. {max(searched.grid):.3g}"
+    best_words = f"; the best, {best.value:.3g}, {borne}" if best is not None else ""
+    return "none found", f"in {span}{best_words}"
+
+
+def _ends(found: Margin, answer: dict[str, Any], where: str) -> Table:
+    title = (
+        f"{found.model}, judged on {basis_words(answer['truth'])} per link and plane, "
+        f"{found.design} designed on {basis_words(answer['basis'])}"
+    )
+    table = plain_table(title, "stiffness", "tolerated", "limit", "of", "at rad/s")
+    for label, borne, lost in _rows(found, where):
+        table.add_row(*map(literal, (label, borne, *lost)))
+    return table
+
+
+def _rows(found: Margin, where: str) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
+    """Both margins above, then the exact one below, each at the judged and at the worst pose."""
+    lemma, exact = found.lemma, found.exact
+    none = lemma.loss == "none" or no_stiffness(found)
+    seen = "-" if none else lemma.loss
+    block = "" if none else f"lambda_max(H) = {lemma.lambda_max:.4g}"
+    yield "overestimate, lemma alpha*", lemma_words(found), (seen, block, "")
+    how = _how(exact)
+    yield f"overestimate, {how} {where}", borne_above(exact.alpha_upper), _lost(exact.upper)
+    lost = [pose for pose in found.path if pose.interval is None]
+    worst = "worst of the stable poses" if lost else "worst pose"
+    yield from _worst("overestimate", worst, found.worst)
+    yield f"underestimate, {how} {where}", borne_below(exact.alpha_lower), _lost(exact.lower)
+    yield from _worst("underestimate", worst, found.worst_below)
+    if found.given_error:
+        yield given_row(found.given_error, where)
+    if lost:
+        what = "unstable without error" if all_grow(lost) else "no margin"
+        label = f"{what} at {len(lost)} of {len(found.path)} poses"
+        yield label, "none", ("", grown(lost[0]), "")
+
+
+def _worst(
+    side: str, worst: str, pose: PoseMargin | None
+) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
+    if pose is None or pose.interval is None:
+        return
+    found: Interval = pose.interval
+    over = side == "overestimate"
+    borne = borne_above(found.alpha_upper) if over else borne_below(found.alpha_lower)
+    loss = found.upper if over else found.lower
+    yield f"{side}, {_how(found)} at the {worst}, t = {pose.t:.3g} s", borne, _lost(loss)
+
+
+def _how(found: Interval) -> str:
+    """Tell an end that is proven from one found by continuation of an equilibrium that moves."""
+    return "exact" if found.proven else "by continuation"
+
+
+def _lost(loss: Loss | None) -> tuple[str, str, str]:
+    if loss is None:
+        return "-", "", ""
+    return loss.kind, in_words(loss.mode), number(loss.frequency) if loss.frequency else ""
+
+
+def _rates(found: Margin, where: str) -> Table:
+    title = f"Fastest-growing modes to first order {where}: a guide, the margin is above"
+    columns = (
+        "mode",
+        "at rad/s",
+        "decay 1/s",
+        "loss of decay per 1 %",
+        "no decay left at (first order)",
+    )
+    table = plain_table(title, *columns, numeric=(1, 2, 3, 4))
+    for rate in found.rates[:_N_RATES]:
+        table.add_row(
+            literal(in_words(rate.mode)),
+            number(rate.value.imag),
+            number(decay(rate), 3),
+            number(growth(rate) / 100, 3) if growth(rate) > 0 else "-",
+            _all_lost(rate),
+        )
+    return table
+
+
+def _all_lost(rate: ModeRate) -> str:
+    """Write where a mode's decay is used up, no further than a derivative at 0 tells."""
+    at = lost_at(rate)
+    return f"over {percent(MOST)}" if MOST < at < np.inf else percent(at)
+
+
+def _independent(at: StructuredAt) -> Table:
+    found, worst = at.found, at.found.worst_case
+    table = plain_table(bound_words(at), "worst case found, error of", "size", numeric=(1,))
+    if worst is None:
+        undamped = found.guaranteed_fraction == 0 and not found.stopped
+        why = "none needed: an undamped mode lies on the imaginary axis"
+        table.add_row(why if undamped else "no physical one found", "-")
+        return table
+    errors = largest_errors(at)
+    for name, error in errors[:_N_ERRORS]:
+        table.add_row(literal(in_words(name)), f"{100 * error:+.3g} %")
+    if more := len(at.worst_errors) - len(errors[:_N_ERRORS]):
+        cut = len(errors) >= _N_ERRORS
+        table.add_row(*((f"{more} more, none larger", "") if cut else ("all others", "0 %")))
+    by = "the holding torque" if at.ends == "torque" else "eigenvalues"
+    verified = f"verified by {by}" if worst.verified else "not verified"
+    if at.run:
+        rates = f"{at.run.rate:.4g} 1/s, linear {at.run.eigenvalue.real:.4g} 1/s"
+        verified += f"; a nonlinear run 5 % beyond it grows at {rates}"
+    lost = f"{lost_words(at)}, {verified}"
+    table.add_row(literal(lost, "dim"), "")
+    return table
+
+
+def _orders(found: Margin, where: str) -> Table:
+    title = f"The gain set designed on other plants, {where}"
+    columns = ("designed on", "overestimate tolerated", "underestimate", "lemma", "limit")
+    table = plain_table(title, *columns)
+    for order in found.orders:
+        table.add_row(*map(literal, _order(order)))
+    return table
+
+
+def _order(order: OrderMargin) -> tuple[str, ...]:
+    made = basis_words(order.basis.described())
+    star = percent(order.alpha_star) if not np.isinf(order.alpha_star) else "infinity"
+    if order.interval is None:
+        return made, "unstable" if np.isfinite(order.abscissa) else "-", "", star, order.why
+    found = order.interval
+    lost = in_words(found.upper.mode) if found.upper else ""
+    return made, borne_above(found.alpha_upper), borne_below(found.alpha_lower), star, lost
+
+
+def _lemma_notes(found: Margin) -> list[str]:
+    if no_stiffness(found):
+        return []
+    return [
+        f"lemma: {one.text}{'' if one.holds else ' (does not hold here)'}"
+        for one in found.lemma.assumptions
+    ]

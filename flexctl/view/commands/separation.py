@@ -1,0 +1,111 @@
+"""``flexctl separation``: how soft an arm may be before a composite design is unstable on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flexctl.model import FixedDamping
+from flexctl.robustness import Separation, find_separation
+from flexctl.view.json.time_scale_margin import time_scale_json
+from flexctl.view.options import Asked
+from flexctl.view.output import Result, check_targets, progress
+from flexctl.view.provenance import provenance, redesigned
+from flexctl.view.request import design_basis, load_arm, load_gains, truth_arm, truth_basis
+from flexctl.view.words.numbers import basis_words
+from flexctl.view.words.time_scale_margin import crossing, swing, time_scale_words
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def separate(asked: Asked, model: str, word: str, fixed_damping: FixedDamping) -> Result:
+    """Find what `flexctl separation` prints."""
+    check_targets(asked)
+    arm = load_arm(model, asked)
+    design = load_gains(word, arm)
+    basis, as_it_is = design_basis(asked), truth_arm(arm, asked)
+    with progress() as say:
+        found = find_separation(
+            arm,
+            design,
+            truth_arm=as_it_is,
+            truth_basis=truth_basis(as_it_is, basis or design.basis, asked),
+            design_basis=basis,
+            fixed_damping=fixed_damping,
+            progress=say,
+        )
+    answer = time_scale_json(found)
+    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer["verdict"] = time_scale_words(found)
+
+    def figure() -> Any:
+        from flexctl.view.figures.separation import plot_separation
+
+        return plot_separation(found)
+
+    made = provenance(model, [design], gains=lambda: redesigned(arm, design, basis))
+    return Result(
+        answer=answer, table=lambda: _table(found, answer), figure=figure, provenance=made
+    )
+
+
+def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
+    from rich.console import Group
+
+    from flexctl.view.tables import literal, plain_table
+
+    title = (
+        f"{found.model}, judged on {basis_words(answer['truth'])} per link and plane, "
+        f"{found.design} designed on {basis_words(answer['basis'])}"
+    )
+    table = plain_table(title, "", "", "")
+    for label, value, unit in _rows(found):
+        table.add_row(literal(label), literal(value), literal(unit, "dim"))
+    orders = plain_table(
+        "Over truth orders", found.truth.kind, "s*", "what crosses", "", numeric=(0, 1)
+    )
+    for bound in found.orders:
+        lost = np.isfinite(bound.frequency)
+        what, at = (crossing(bound), swing(bound)) if lost else ("-", bound.why)
+        orders.add_row(str(bound.order), _number(bound.s_star), literal(what), literal(at))
+    notes = [literal(f"- {assumption}", "dim") for assumption in found.assumptions]
+    return Group(table, orders, *notes, literal(answer["verdict"], "bold"))
+
+
+def _rows(found: Separation) -> list[tuple[str, str, str]]:
+    """Figures of the worst bound, each with its label and unit; of no crossing, only s*."""
+    worst = found.worst
+    label = "stiffness factor s* where stability is lost"
+    if worst.refused:
+        label = "stiffness factor s down to which it is stable"
+    rows = [(label, _number(worst.s_star), "of the arm's")]
+    if np.isfinite(worst.frequency):
+        rows += [
+            ("mu* (mu of the arm)", f"{_number(found.mu_star)} ({found.mu:.4g})", ""),
+            ("what crosses there", crossing(worst), ""),
+            ("at", _number(worst.frequency), "rad/s"),
+            ("worst pose", f"t = {worst.t:.3g}", "s"),
+            ("worst truth", f"{worst.order} {found.truth.kind}", "per link and plane"),
+        ]
+    stable = "marginally" if found.stable == "marginal" else "yes" if found.stable else "no"
+    return [
+        *rows,
+        ("stable at its own stiffness", stable, _judged(found)),
+        ("found by", "the guardian map" if worst.exact else "bracketing", ""),
+    ]
+
+
+def _judged(found: Separation) -> str:
+    """Name what was judged: poses of the motion and truth orders, as far as there are several."""
+    several = {
+        "poses": len({bound.t for bound in (*found.path, *found.orders)}) > 1,
+        "orders": len({bound.order for bound in (*found.path, *found.orders)}) > 1,
+    }
+    kinds = [kind for kind, many in several.items() if many]
+    return f"at all {' and '.join(kinds)}" if kinds else "at the only pose and order"
+
+
+def _number(value: float) -> str:
+    return f"{value:.5g}" if np.isfinite(value) else "-"

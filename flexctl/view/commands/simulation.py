@@ -1,0 +1,287 @@
+"""``flexctl simulate``: one run of one design, sampled, with its energy account."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flexctl import __version__, checks
+from flexctl.control import design_controller, gains_used
+from flexctl.errors import InputError
+from flexctl.loop import ClosedLoop, close_loop
+from flexctl.simulation import Tolerance, Trajectory, check_integration, simulate
+from flexctl.view.options import Asked
+from flexctl.view.output import Result, check_target, check_targets, progress, replacing
+from flexctl.view.provenance import as_text, integration, provenance
+from flexctl.view.request import (
+    design_basis,
+    load_arm,
+    load_gains,
+    read_numbers,
+    truth_arm,
+    truth_basis,
+)
+from flexctl.view.signals import (
+    line_units,
+    to_dataset,
+    torque_units,
+    wind_up,
+    write_csv,
+    write_netcdf,
+)
+from flexctl.view.words.numbers import basis_words
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+Array = NDArray[np.float64]
+
+N_SAMPLES = 11  # printed unless --at says otherwise
+N_KEPT = 1001  # times of a run that are kept for files and figures
+_SMALL = {"rad": "mrad", "m": "mm"}
+LEAST_TOLERANCE, MOST_TOLERANCE = 1e-13, 1e-2  # round-off; nothing of a motion is right beyond
+
+
+def simulate_design(
+    asked: Asked, model: str, design: str, at: str, duration: float | None, animate: Path | None
+) -> Result:
+    """Find what `flexctl simulate` prints."""
+    check_targets(asked, ".nc", ".csv")
+    check_target("--animate", animate, (".gif", ".mp4"))
+    if animate:
+        from flexctl.view.figures.animation import check_film
+
+        check_film(animate)
+    samples = read_numbers("--at", at)
+    tolerance = _integration(asked)
+    loop = _close(asked, model, design)
+    times, wanted = run_times(loop.duration, samples, duration)
+    with progress() as say:
+        say(f"simulating {design} on {model}")
+        run = simulate(
+            loop,
+            times=times,
+            duration=float(times[-1]),
+            tolerance=tolerance,
+            integrator=asked.integrator,
+            step=asked.step,
+        )
+        if animate:
+            say("drawing the film")
+            _animate(loop, run, animate)
+    answer = simulation_json(loop, run, wanted, asked)
+    arm = loop.truth.arm
+    made = provenance(
+        model,
+        [loop.controller.design],
+        gains=lambda: {answer["design"]: gains_used(loop.controller)},
+        tolerances=integration(tolerance, asked.integrator, asked.step),
+    )
+    facts = {"model": arm.name, "design": answer["design"], "flexctl": __version__}
+    sprung = list(wind_up(run))
+
+    def figure() -> Any:
+        from flexctl.view.figures.pages import plot_simulation
+
+        return plot_simulation(loop, run)
+
+    return Result(
+        answer=answer,
+        table=lambda: _table(answer, torque_units(arm), sprung),
+        figure=figure,
+        writers={
+            ".nc": lambda path: write_netcdf(
+                path, to_dataset(run, arm, {**facts, "provenance": as_text(made)})
+            ),
+            ".csv": lambda path: write_csv(path, run),
+        },
+        provenance=made,
+    )
+
+
+def _integration(asked: Asked) -> Tolerance | None:
+    """Check how a run shall be integrated, and return its tolerance; None for the default."""
+    wanted = asked.tolerance is not None
+    check_integration(asked.integrator, asked.step, tolerance=wanted, prefix="--")
+    if asked.tolerance is None:
+        return None
+    if not LEAST_TOLERANCE <= asked.tolerance <= MOST_TOLERANCE:
+        raise InputError(
+            f"--tolerance: expected a number in {LEAST_TOLERANCE:g} .. {MOST_TOLERANCE:g}, "
+            f"got {asked.tolerance:g}"
+        )
+    return Tolerance.of(asked.tolerance)
+
+
+def run_times(
+    planned: float, samples: Sequence[float], duration: float | None
+) -> tuple[Array, Array]:
+    """Return times to keep, ascending, and those of them to print, both [s].
+
+    Raises
+    ------
+    InputError
+        When the duration is not above 0, or a sample lies before 0 or after the end.
+    """
+    end = planned if duration is None else checks.positive("--duration", duration)
+    wanted = np.array(samples) if samples else np.linspace(0, end, N_SAMPLES)
+    if wanted.min() < 0 or (duration is not None and wanted.max() > end):
+        raise InputError(
+            f"--at: expected times from 0 to the end of the run{_end_words(duration)}, "
+            f"got {wanted.min() if wanted.min() < 0 else wanted.max():g}"
+        )
+    end = max(end, float(wanted.max()))
+    return np.union1d(np.linspace(0, end, N_KEPT), wanted), wanted
+
+
+def _end_words(duration: float | None) -> str:
+    return "" if duration is None else f" ({duration:g} s)"
+
+
+def simulation_json(
+    loop: ClosedLoop, run: Trajectory, times: Array, asked: Asked
+) -> dict[str, Any]:
+    """Describe a run under the keys of the contract; `times` (k,) [s] are among the run's."""
+    truth: dict[str, Any] = loop.truth.basis.described()
+    truth["coordinates"] = loop.truth.n
+    truth["settings"] = [*asked.settings, *asked.truth_set]
+    truth["backend"] = loop.truth.backend
+    return {
+        "model": loop.truth.arm.name,
+        "design": loop.controller.design.name,
+        "method": loop.controller.design.method,
+        "basis": loop.controller.plant.basis.described(),
+        "truth": truth,
+        "duration": run.t[-1],
+        "samples": [_sample(run, int(k)) for k in np.searchsorted(run.t, times)],
+        "energy": _energy(run),
+        "steps": run.steps,
+        "rejected": run.rejected,
+        "evaluations": run.evaluations,
+        "wall_seconds": run.wall_seconds,
+        "saturated_seconds": run.saturated,
+        "integrator": run.integrator,
+        "assumptions": run.assumptions,
+    }
+
+
+def _sample(run: Trajectory, k: int) -> dict[str, Any]:
+    m = len(run.joints)
+    link_tip: dict[str, dict[str, float]] = {}
+    for line, deflection in run.deflection.items():
+        link, plane = line.rsplit(".", 1)
+        link_tip.setdefault(link, {})[plane] = deflection[k]
+    return {
+        "t": run.t[k],
+        "joint": run.q[:m, k],
+        "joint_rate": run.v[:m, k],
+        "rotor": run.q[list(run.rotors.values()), k],
+        "link_tip": link_tip,
+        "tip": run.tip[:, k],
+        "tip_error": run.tip_error[k] if run.tracks else None,
+        "tau": run.tau[:, k],
+    }
+
+
+def _energy(run: Trajectory) -> dict[str, float]:
+    """Sum up the energy [J]: gained, supplied and lost at the end, worst residual of the run."""
+    account = run.energy
+    residual = float(np.abs(account.residual).max())
+    stored = {
+        "kinetic": account.kinetic,
+        "strain": account.strain,
+        "potential": account.potential,
+    }
+    return {
+        **{name: float(values[-1] - values[0]) for name, values in stored.items()},
+        "supplied": float(account.supplied[-1]),
+        "dissipated": float(account.dissipated[-1]),
+        "residual": residual,
+        "residual_relative": residual / account.scale if account.scale else 0.0,
+    }
+
+
+def _close(asked: Asked, model: str, design: str) -> ClosedLoop:
+    arm = load_arm(model, asked)
+    gains = load_gains(design, arm)
+    basis = design_basis(asked) or gains.basis
+    truth = truth_basis(arm, basis, asked)
+    controller = design_controller(arm, gains, basis)
+    return close_loop(controller, truth_arm(arm, asked), truth)
+
+
+def _animate(loop: ClosedLoop, run: Trajectory, path: Path) -> None:
+    from flexctl.view.figures.animation import write_animation
+
+    with replacing(path) as draft:
+        write_animation(draft, loop, run)
+
+
+def _table(
+    answer: Mapping[str, Any], torques: Sequence[str], sprung: Sequence[str]
+) -> RenderableType:
+    from rich.console import Group
+
+    from flexctl.view.tables import literal, number, plain_table
+
+    title = (
+        f"{answer['design']} on {answer['model']} "
+        f"(truth: {basis_words(answer['truth'])} per link and plane)"
+    )
+    table = plain_table(title, *_headings(answer, torques, sprung), numeric=range(99))
+    for sample in answer["samples"]:
+        tips = [1e3 * w for planes in sample["link_tip"].values() for w in planes.values()]
+        table.add_row(
+            f"{sample['t']:g}",
+            "-" if sample["tip_error"] is None else number(1e3 * sample["tip_error"], 3),
+            *(number(value) for value in sample["joint"]),
+            *(number(1e3 * value, 3) for value in _wound(sample, sprung)),
+            *(number(value, 3) for value in (*tips, *sample["tau"])),
+        )
+    energy = answer["energy"]
+    account = (
+        f"energy: supplied {energy['supplied']:.4g} J, dissipated {energy['dissipated']:.4g} J, "
+        f"account off by {energy['residual']:.2g} J ({energy['residual_relative']:.1g} of the "
+        "largest)"
+    )
+    cost = f"{answer['steps']} steps in {answer['wall_seconds']:.2g} s, {answer['integrator']}"
+    notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
+    return Group(table, literal(account), literal(cost), *_saturation(answer), *notes)
+
+
+def _wound(sample: Mapping[str, Any], sprung: Sequence[str]) -> list[float]:
+    """Return rotor minus joint of the joints in `sprung` [rad or m]."""
+    joints = [int(name.removeprefix("joint")) - 1 for name in sprung]
+    return [r - sample["joint"][j] for r, j in zip(sample["rotor"], joints, strict=True)]
+
+
+def _headings(
+    answer: Mapping[str, Any], torques: Sequence[str], sprung: Sequence[str]
+) -> list[str]:
+    """Return the heads of the columns, name above unit."""
+    joints = [f"joint{j + 1}" for j in range(len(torques))]
+    angles = ["m" if unit == "N" else "rad" for unit in torques]
+    unit_of = dict(zip(joints, angles, strict=True))
+    tips = answer["samples"][0]["link_tip"]
+    names = [f"{link}.{plane}" for link, planes in tips.items() for plane in planes]
+    lines = [f"{name}\n[m{unit}]" for name, unit in zip(names, line_units(names), strict=True)]
+    return [
+        "t\n[s]",
+        "tip error\n[mm]",
+        *(f"{name}\n[{unit}]" for name, unit in zip(joints, angles, strict=True)),
+        *(f"{name} wind-up\n[{_SMALL[unit_of[name]]}]" for name in sprung),
+        *lines,
+        *(f"{name}\n[{unit}]" for name, unit in zip(joints, torques, strict=True)),
+    ]
+
+
+def _saturation(answer: Mapping[str, Any]) -> list[str]:
+    return [
+        f"joint{j + 1} is at its torque limit for {seconds:.3g} s"
+        for j, seconds in enumerate(answer["saturated_seconds"])
+        if seconds > 0
+    ]

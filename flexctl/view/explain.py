@@ -1,0 +1,36 @@
+"""Records in sentences: what a result means, with its reasons and its caveats."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from flexctl.robustness import Margin, Separation
+from flexctl.verdict import Comparison, Evaluation
+from flexctl.view.words.stiffness_margin import margin_words
+from flexctl.view.words.time_scale_margin import time_scale_words
+from flexctl.view.words.verdict import evaluation_words, verdict
+
+
+@singledispatch
+def explain(record: object) -> str:
+    """Say what a result means: the verdict, the reasons for it, and its caveats.
+
+    Parameters
+    ----------
+    record
+        An `Evaluation`, a `Comparison`, a stiffness margin or a time-scale margin.
+
+    Raises
+    ------
+    TypeError
+        When the record is of another kind.
+    """
+    raise TypeError(f"explain: expected a result of flexctl, got {type(record).__name__}")
+
+
+explain.register(Comparison, verdict)
+explain.register(Evaluation, evaluation_words)
+explain.register(Separation, time_scale_words)
+
+
+explain.register(Margin, margin_words)

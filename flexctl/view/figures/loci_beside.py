@@ -1,0 +1,154 @@
+"""Eigenvalues of several discretisations over the parameter, as figures 9 and 10 of [TG95]."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from flexctl.loci import Tracked, Twin
+from flexctl.view.figures.margin_legend import legend_above, say_instead
+from flexctl.view.figures.style import MUTED, PALETTE, few_ticks, new_figure, styled
+from flexctl.view.words.numbers import beside_words
+
+_LINE_AND_MODE = re.compile(r"(\S+\.(?:[xyz]|twist))\.([0-9]+)(?: \([0-9]+\))?")
+_PANELS = (1, 2)  # numbers of modes
+_N_MARKS = 26
+_MARKS = ("+", "x", "2", "1")
+_WIDE = 10.0  # ratio of frequencies from which on their axis is logarithmic
+_SAME = 0.01  # percent
+_STEEP = 5.0  # percent from which on differences are drawn beyond a linear middle
+
+
+def plot_beside(
+    moving: Tracked,
+    others: Sequence[Tracked],
+    twins: Sequence[Sequence[Twin]],
+    answer: dict[str, Any],
+) -> Figure:
+    """Draw imaginary parts, first modes of all lines left and second ones right.
+
+    Circles are the first discretisation, crosses what moves alike in the others; below
+    them the differences.
+    """
+    with styled():
+        figure = new_figure(12, 7.4)
+        axes = figure.subplots(2, len(_PANELS), sharex=True, height_ratios=(1.5, 1), squeeze=False)
+        colours = _colours(twins[0])
+        names = [beside_words(one) for one in answer["beside"]]
+        for column, mode in enumerate(_PANELS):
+            shown = [_of_mode(own, mode) for own in twins]
+            over, off = axes[:, column]
+            if not shown[0]:
+                over.set_axis_off()
+                say_instead(off, f"No branch is a mode {mode} of a line.", MUTED)
+                continue
+            _draw(over, off, moving, shown, colours)
+            _draw_others(over, others, shown)
+            _label(over, off, moving, mode)
+            _legend(over, beside_words(answer), names)
+        figure.suptitle(_title(answer), x=0.01, ha="left", fontweight="bold")
+        return figure
+
+
+def _title(answer: Mapping[str, Any]) -> str:
+    return f"{answer['design']} on {answer['model']}: eigenvalues of discretisations side by side"
+
+
+def _line(twin: Twin) -> str | None:
+    found = _LINE_AND_MODE.fullmatch(twin.branch.label)
+    return found[1] if found else None
+
+
+def _of_mode(twins: Sequence[Twin], mode: int) -> list[Twin]:
+    """Branches that are this mode of a line, in the order of the lines."""
+    labels = ((_LINE_AND_MODE.fullmatch(twin.branch.label), twin) for twin in twins)
+    found = [(words[1], twin) for words, twin in labels if words and int(words[2]) == mode]
+    return [twin for _, twin in sorted(found, key=lambda pair: pair[0])]
+
+
+def _colours(twins: Sequence[Twin]) -> dict[str, str]:
+    lines = sorted({line for line in map(_line, twins) if line})
+    return dict(zip(lines, PALETTE * len(lines), strict=False))
+
+
+def _marked(count: int) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, count - 1, min(_N_MARKS, count)).round().astype(int))
+
+
+def _draw(
+    over: Axes,
+    off: Axes,
+    moving: Tracked,
+    shown: Sequence[Sequence[Twin]],
+    colours: Mapping[str, str],
+) -> None:
+    at = _marked(len(moving.s))
+    s = moving.s[at]
+    for twin in shown[0]:
+        line = _line(twin) or ""
+        style = {"color": colours[line], "markersize": 5.5}
+        over.plot(moving.s, twin.branch.values.imag, color=colours[line], linewidth=0.6, alpha=0.6)
+        over.plot(s, twin.branch.values.imag[at], "o", fillstyle="none", label=line, **style)
+    for mark, own in zip(itertools.cycle(_MARKS), shown, strict=False):
+        for twin in own:
+            style = {"color": colours[_line(twin) or ""], "markersize": 6.5, "linestyle": ""}
+            over.plot(s, twin.values.imag[at], mark, markeredgewidth=1.2, **style)
+            percent = 100 * (twin.ratio - 1)
+            # another partner from here on: no line, as nothing jumps
+            changes = np.flatnonzero(np.diff(twin.index)) + 1
+            parts = np.insert(moving.s, changes, np.nan), np.insert(percent, changes, np.nan)
+            off.plot(*parts, color=style["color"], linewidth=0.8)
+            off.plot(s, percent[at], mark, markeredgewidth=1.2, **style)
+
+
+def _draw_others(over: Axes, others: Sequence[Tracked], shown: Sequence[Sequence[Twin]]) -> None:
+    """Draw the other branches of the other discretisations that lie among those shown, in grey."""
+    values = np.concatenate([twin.branch.values.imag for twin in shown[0]])
+    low, high = values.min() / 1.3, values.max() * 1.3
+    over.set_ylim(low, high)
+    for tracked in others:
+        for branch in tracked.upper:
+            inside = (branch.values.imag > low) & (branch.values.imag < high)
+            height = np.where(inside, branch.values.imag, np.nan)
+            over.plot(tracked.s, height, color=MUTED, linewidth=0.7, zorder=1)
+
+
+def _label(over: Axes, off: Axes, moving: Tracked, mode: int) -> None:
+    over.set_title(f"Mode {mode} of each line")
+    over.set_ylabel("Im [rad/s]")
+    low, high = over.get_ylim()
+    if low > 0 and high > _WIDE * low:
+        over.set_yscale("log")
+        few_ticks(over.yaxis)
+    off.axhline(0, color="black", linewidth=1)
+    off.set_ylabel("+ beside o: difference of Im [%]")
+    off.set_xlabel("time [s]" if moving.parameter == "t" else moving.parameter)
+    off.set_xlim(moving.s[0], moving.s[-1])
+    _scale_differences(off)
+
+
+def _scale_differences(off: Axes) -> None:
+    """Compress differences that are far beyond a few per cent."""
+    drawn = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in off.lines])
+    most = float(np.nanmax(np.abs(drawn), initial=0.0))
+    if most > _STEEP:
+        off.set_yscale("symlog", linthresh=1.0, linscale=1.0)
+        off.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    elif most < _SAME:
+        off.set_ylim(-_SAME, _SAME)
+
+
+def _legend(over: Axes, first: str, names: Sequence[str]) -> None:
+    style: dict[str, Any] = {"color": "black", "linestyle": "", "markersize": 6}
+    over.plot([], [], marker="o", fillstyle="none", label=first, **style)
+    for mark, name in zip(itertools.cycle(_MARKS), names, strict=False):
+        over.plot([], [], marker=mark, label=name, markeredgewidth=1.2, **style)
+    over.plot([], [], color=MUTED, linewidth=0.7, label="other branches of +")
+    legend_above(over, 4)

@@ -1,0 +1,1 @@
+"""Records as plain numbers under the keys of the command line's contract."""

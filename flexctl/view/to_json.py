@@ -1,0 +1,43 @@
+"""One serialiser for all records: plain numbers under the keys of the command line's contract."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from flexctl.plant import Operations
+from flexctl.robustness import Margin, Separation
+from flexctl.verdict import Comparison, Evaluation
+from flexctl.view.json.evaluation import comparison_json, evaluation_json
+from flexctl.view.json.stiffness_margin import margin_json
+from flexctl.view.json.time_scale_margin import time_scale_json
+
+
+@singledispatch
+def to_json(record: object) -> dict[str, Any]:
+    """Write a record as nested dictionaries and lists of plain numbers.
+
+    What is not known and what is infinite becomes None.  The keys are those of the command line.
+
+    Parameters
+    ----------
+    record
+        An `Evaluation`, a `Comparison`, a stiffness margin or a time-scale margin.
+
+    Raises
+    ------
+    TypeError
+        When the record is of another kind.
+    """
+    raise TypeError(f"to_json: expected a result of flexctl, got {type(record).__name__}")
+
+
+to_json.register(Evaluation, evaluation_json)
+to_json.register(Comparison, comparison_json)
+to_json.register(Margin, margin_json)
+to_json.register(Separation, time_scale_json)
+
+
+@to_json.register
+def _(record: Operations) -> dict[str, int]:
+    return {"mul": record.mul, "add": record.add, "other": record.other}

@@ -1,0 +1,1 @@
+"""Sentences of verdicts: what records of facts mean, in words."""

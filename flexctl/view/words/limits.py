@@ -1,0 +1,48 @@
+"""How a range of errors and what ends it are written."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexctl.loop import in_words
+from flexctl.robustness import Loss
+
+ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may leave out all
+_LARGE = 1e6
+
+
+def percent(share: float | None, digits: int = 3) -> str:
+    """Write a share in percent: ``14.8 %``."""
+    if share is None or not np.isfinite(share):
+        return "-"
+    return f"{figure(100 * share, digits)} %"
+
+
+def figure(value: float, digits: int = 3) -> str:
+    """Write a number with so many digits, and a large one in full: 12700, not 1.27e+04."""
+    value += 0.0  # no minus zero
+    return f"{value:.0f}" if 10**digits <= abs(value) < _LARGE else f"{value:.{digits}g}"
+
+
+def borne_above(alpha: float) -> str:
+    """Name the overestimates below an upper end: ``up to 14.8 %``, any, none."""
+    if not alpha:
+        return "none"
+    return f"up to {percent(alpha)}" if np.isfinite(alpha) else "any"
+
+
+def borne_below(alpha: float) -> str:
+    """Name the underestimates above a lower end."""
+    if not alpha:
+        return "none"
+    return f"up to {percent(-alpha)}" if -alpha < ALMOST_ALL else "any"
+
+
+def loss_words(loss: Loss) -> str:
+    """Name the limit: ``flutter of link3's first mode in x at 127 rad/s``."""
+    if loss.ends == "torque":
+        return f"torque limit of {in_words(loss.mode)}"
+    if loss.ends == "fold":
+        return f"fold of the equilibrium, critical mode {in_words(loss.mode)}"
+    swing = f" at {loss.frequency:.3g} rad/s" if loss.frequency else ""
+    return f"{loss.kind} of {in_words(loss.mode)}{swing}"

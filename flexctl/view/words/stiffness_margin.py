@@ -1,0 +1,278 @@
+"""What a margin says in words: how wrong the stiffness may be, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from flexctl.loop import in_words
+from flexctl.robustness import NO_GROWTH, Guaranteed, Margin, PoseMargin, StructuredAt
+from flexctl.view.words.assumed_stiffness import given_words
+from flexctl.view.words.limits import ALMOST_ALL, loss_words, percent
+from flexctl.view.words.numbers import basis_words, times
+
+_AT_THE_END = 1.02  # of a guaranteed range: a worst case there is what ends it
+_FEW = 3  # errors of a worst case that a sentence names
+_NO_ERROR = 1e-9  # round-off of a search
+_GROWS = "got one in which "  # of a refusal, before what grows
+_LESS = 0.98  # of another margin: the difference is worth a word
+
+
+def tolerated(at: StructuredAt) -> str:
+    """Say what independent errors are tolerated together: ``payload +-4.5 % is tolerated``."""
+    ranges = [range_words(one) for one in at.guaranteed]
+    if [one.kind for one in at.guaranteed] == ["payload"]:  # a single number
+        return f"{ranges[0]} is tolerated"
+    return f"all of {', '.join(ranges)} together are tolerated"
+
+
+def bound_words(at: StructuredAt) -> str:
+    """Say what independent errors may be, and how that is known."""
+    found, about = at.found, f"Independent errors at {at.where}"
+    if found.stopped and not found.guaranteed_fraction:
+        return f"{about}: no bound was found, as {found.stopped} (--time-limit)"
+    proof = "proven" if found.proven else "not proven at every frequency"
+    proof = f"proven so far; {found.stopped}" if found.stopped else proof
+    peak = f"; mu peak {found.mu_peak:.4g} {_at(found.frequency)}"
+    if found.followed:
+        proof, peak = "by continuation of the equilibrium, not proven", ""
+    return f"{about}: {tolerated(at)} ({proof}{peak})"
+
+
+def lost_words(at: StructuredAt) -> str:
+    """Say what a worst case of independent errors does."""
+    worst = at.found.worst_case
+    if at.ends == "torque":
+        return f"exceeds the torque limit of {in_words(at.mode)}"
+    if at.ends == "fold":
+        return f"ends the equilibrium in a fold, critical mode {in_words(at.mode)}"
+    return f"destabilises {in_words(at.mode)} {_at(worst.frequency if worst else np.nan)}"
+
+
+def _at(frequency: float) -> str:
+    return f"at {frequency:.4g} rad/s" if np.isfinite(frequency) else "at no finite frequency"
+
+
+def range_words(borne: Guaranteed) -> str:
+    """Name a range of errors: ``payload +-4.5 %``, or from its physical end on."""
+    if borne.any_below:
+        return f"{borne.kind} any physical value from -100 % up to +{percent(borne.upper)}"
+    return f"{borne.kind} +-{percent(borne.upper)}"
+
+
+def lemma_words(found: Margin) -> str:
+    """Write alpha* with the order of its basis, without which it means nothing.
+
+    A law that uses no stiffness has none.
+    """
+    if no_stiffness(found):
+        return "does not apply"
+    alpha = found.lemma.alpha_star
+    size = percent(alpha) if np.isfinite(alpha) else "infinity"
+    return f"{size} ({_order(found)})"
+
+
+def _order(found: Margin) -> str:
+    return basis_words(found.basis.described())
+
+
+def grown(pose: PoseMargin) -> str:
+    """Say what grows at a pose that is unstable without an error, or why it has no margin."""
+    return pose.why.rpartition(": margin: ")[2].rpartition(_GROWS)[2]
+
+
+def all_grow(lost: Sequence[PoseMargin]) -> bool:
+    """Whether poses without a margin are all unstable, and none of them is without a rest."""
+    return all(_GROWS in pose.why for pose in lost)
+
+
+def judged_where(found: Margin) -> str:
+    """Name the judged pose."""
+    where = "at the pose asked for" if found.pose_asked else "at the final pose"
+    return where + " under the second loop" if found.second_loop else where
+
+
+def margin_words(found: Margin, advice: str = "") -> str:
+    """Say in a few sentences what an engineer can act on.
+
+    A stiffness that was given comes first, then what is unstable without any error; `advice` is
+    what is said of a bias on purpose.
+    """
+    where = judged_where(found)
+    given = given_words(found.given_error, where) if found.given_error else ""
+    return f"{given}{_unstable(found)}{_said(found, where, advice)}{_independent(found)}"
+
+
+def _said(found: Margin, where: str, advice: str) -> str:
+    name = f"{found.design} on {found.model}"
+    if no_stiffness(found):
+        said = f"{name}: the control law uses no stiffness, so that an error of it has no effect"
+        return f"{said}; the lemma does not apply to such a law.{_unmoved(found)}"
+    if not found.exact.alpha_upper:
+        first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
+        return first + _zero(found) + "".join(_rest(found, where, advice))
+    known = "damping unknown to the controller" if found.unknown_damping else "the stated damping"
+    first = f"With {known}, {name} tolerates {_above(found, where)}{_above_moving(found)}"
+    return f"{first}. " + "".join(_rest(found, where, advice))
+
+
+def _independent(found: Margin) -> str:
+    """Say what independent errors are tolerated; how that is known stands in the table."""
+    known = [at for at in found.structured if at.found.guaranteed_fraction or not at.found.stopped]
+    places = [f"{', '.join(map(range_words, at.guaranteed))} {_where(at)}" for at in known]
+    said = f" Independent errors tolerated: {'; '.join(places)}." if places else ""
+    unknown = [at for at in found.structured if at not in known]
+    return said + "".join(f" {bound_words(at)}{_nearest(at)}." for at in unknown)
+
+
+def _where(at: StructuredAt) -> str:
+    """Name the pose, what ends the range, or why it may be larger."""
+    if at.found.stopped:
+        return f"at {at.where} (at least: {at.found.stopped}{_nearest(at)})"
+    about = [] if at.found.proven else ["not proven"]
+    if at.ends and at.found.gap <= _AT_THE_END:
+        limits = {"fold": "fold of the equilibrium", "torque": "torque limit of an actuator"}
+        about.append(f"limit: {limits[at.ends]}")
+    return f"at {at.where}" + (f" ({'; '.join(about)})" if about else "")
+
+
+def _nearest(at: StructuredAt) -> str:
+    """Name the nearest errors that were found to be too large."""
+    if at.found.worst_case is None:
+        return ""
+    errors = largest_errors(at)
+    shown = [f"{in_words(name)} {100 * error:+.3g} %" for name, error in errors[:_FEW]]
+    more = ["and others"] if len(errors) > _FEW else []
+    return f"; too large is {', '.join([*shown, *more])}"
+
+
+def largest_errors(at: StructuredAt) -> list[tuple[str, float]]:
+    """Errors of a worst case by name, the largest first, without those that are zero."""
+    errors = sorted(at.worst_errors.items(), key=lambda error: -abs(error[1]))
+    return [(name, error) for name, error in errors if abs(error) > _NO_ERROR]
+
+
+def no_stiffness(found: Margin) -> bool:
+    """Whether the exact margin has nothing to depend on; a followed one has no unknowns either."""
+    exact = found.exact
+    return exact.proven and not exact.unknowns and exact.upper is exact.lower is None
+
+
+def _zero(found: Margin) -> str:
+    """Name the undamped mode at the judged pose."""
+    lost = f" ({loss_words(found.exact.upper)}, an undamped mode)" if found.exact.upper else ""
+    return f"{lost}. "
+
+
+def _rest(found: Margin, where: str, advice: str) -> tuple[str, ...]:
+    return (
+        f"{_below(found, where)}. ",
+        _growth(found),
+        _followed(found),
+        f"{_lemma(found)}.",
+        advice,
+        _unmoved(found),
+    )
+
+
+def _above(found: Margin, where: str) -> str:
+    upper = found.exact.upper
+    if upper is None:
+        return f"any overestimate of the stiffness {where}"
+    size = percent(upper.alpha)
+    return f"a stiffness overestimate of up to {size} {where} (limit: {loss_words(upper)})"
+
+
+def _above_moving(found: Margin) -> str:
+    """Say how much less is tolerated at the worst pose of the motion, held still."""
+    worst = found.worst
+    if worst is None or worst.interval is None:
+        return ""
+    there, here = worst.interval, found.exact.alpha_upper
+    if there.upper is None or there.alpha_upper >= here:
+        return ", and at least as much at every pose of the motion"
+    if there.alpha_upper >= _LESS * here:
+        return ", and about the same at all poses of the motion"
+    size = f"only {percent(there.upper.alpha)}" if there.upper.alpha else "none"
+    place = f"when held still at t = {worst.t:.3g} s of the motion"
+    return f", but {size} {place} ({loss_words(there.upper)})"
+
+
+def _below(found: Margin, where: str) -> str:
+    ends = [(found.exact.alpha_lower, found.exact.lower, where)]
+    if (pose := found.worst_below) and pose.interval:
+        here = f"when held still at t = {pose.t:.3g} s of the motion"
+        ends.append((pose.interval.alpha_lower, pose.interval.lower, here))
+    alpha, loss, place = max(ends, key=lambda end: end[0])
+    if loss is None or -alpha >= ALMOST_ALL:
+        return "It tolerates any underestimate"
+    if not alpha:
+        return f"It tolerates no underestimate {place}: {loss_words(loss)}"
+    size = percent(-alpha)
+    return f"It tolerates underestimates of up to {size} (limit: {loss_words(loss)}, {place})"
+
+
+def _growth(found: Margin) -> str:
+    """Say what comes of an error of 10 % in the time that the motion lasts."""
+    growth = found.path_growth
+    if growth is None:
+        return ""
+    asked, time = percent(growth.error), f"the motion of {growth.duration:.3g} s"
+    if growth.factor < NO_GROWTH:
+        return f"At {asked} some poses are unstable, but no small disturbance grows during {time}. "
+    return f"At {asked} a small disturbance grows by up to {times(growth.factor)} during {time}. "
+
+
+def _followed(found: Margin) -> str:
+    """Say where limits are not proven."""
+    known = [found.exact, *(pose.interval for pose in found.path if pose.interval)]
+    if all(interval.proven for interval in known):
+        return ""
+    return (
+        "Under gravity the equilibrium moves with the error: the limits were found by "
+        "continuation and are not proven. "
+    )
+
+
+def _lemma(found: Margin) -> str:
+    """Say which of the two margins to use, and why."""
+    least = least_upper(found)
+    star, order = found.lemma.alpha_star, _order(found)
+    if np.isinf(star):
+        if np.isinf(least):
+            return f"The lemma gives no limit either (alpha* infinite, {order})"
+        return f"The lemma gives no limit (alpha* infinite, {order}), as it neglects joint error"
+    lemma = f"the lemma's {percent(star)} ({order})"
+    if least > star:
+        what = "concerns the flexible block alone and does not limit this loop"
+        return f"{lemma[0].upper()}{lemma[1:]} {what}"
+    if not least:
+        return f"{lemma[0].upper()}{lemma[1:]} is not a margin: it neglects the joint error"
+    why = "which neglects joint error and damping"
+    return f"Use this margin, which includes all terms, not {lemma}, {why}"
+
+
+def least_upper(found: Margin) -> float:
+    """Return the least upper end [-] of the judged pose and the motion."""
+    worst = found.worst
+    moving = worst.interval.alpha_upper if worst and worst.interval else np.inf
+    return min(found.exact.alpha_upper, moving)
+
+
+def _unmoved(found: Margin) -> str:
+    if not found.exact.unmoved:
+        return ""
+    names = ", ".join(dict.fromkeys(in_words(name) for name in found.exact.unmoved))
+    return f" Undamped for every error, and therefore not judged: {names}."
+
+
+def _unstable(found: Margin) -> str:
+    lost = [pose for pose in found.path if pose.interval is None]
+    if not lost:
+        return ""
+    count = "every" if len(lost) == len(found.path) else f"{len(lost)} of {len(found.path)}"
+    poses = "pose" if count == "every" else "poses"
+    what = "Unstable without any error" if all_grow(lost) else "No margin"
+    first = f"at t = {lost[0].t:.3g} s {grown(lost[0])}"
+    return f"{what} at {count} {poses} of the motion, held still: {first}. "

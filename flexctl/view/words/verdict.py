@@ -1,0 +1,177 @@
+"""A comparison in words: which design is recommended, why, and with which reservations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flexctl.verdict import Comparison, Evaluation
+from flexctl.view.words.numbers import angle, length, listed
+from flexctl.view.words.warnings import not_computed, unstable_orders, warnings_of
+
+_SOONER = 0.9  # share of the first one's settling time
+_NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
+_ALIKE = 0.1  # of the error that remains: a rest that is off by that error, so nearly, explains it
+
+
+def verdict(comparison: Comparison) -> str:
+    """Say which design is recommended and why, its caveats, and what is wrong with the unranked."""
+    ranked = comparison.ranked
+    sentences = [*_best(ranked), *_next(ranked)] if ranked else [_none(comparison.evaluations)]
+    for e in comparison.evaluations:
+        sentences += _unranked(e, ranked)
+    return " ".join(sentences) + _of_motions(comparison.motions)
+
+
+def evaluation_words(e: Evaluation) -> str:
+    """Say what is wrong with a design, or how it settles and what speaks against it."""
+    if not e.ranks:
+        return " ".join(_unranked(e, ()))
+    first, *rest = _best([e])
+    return " ".join([first.replace(_lead(e), f"{e.name}:"), *rest])
+
+
+def _none(evaluations: Sequence[Evaluation]) -> str:
+    """Say that no design ranks: each is unstable or fails, or of some it is not known."""
+    unknown = any(not e.failed and e.not_computed for e in evaluations)
+    said = "could be ranked" if unknown else "can be recommended: each one is unstable or fails"
+    return f"No design {said}."
+
+
+def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
+    """Say why a design has no rank, or what is not judged of it beside the best."""
+    if e.failed:
+        return [f"{e.name} failed: {e.failed}."]
+    if e.stability and not e.stability.stable:
+        rate = e.stability.spectral_abscissa
+        return [f"{e.name} is unstable at the final pose: a disturbance grows at {rate:.3g} 1/s."]
+    if not e.ranks:
+        return [f"{e.name} was not ranked; {listed(not_computed(e))}."]
+    if e.no_rest and ranked and ranked[0].residual is not None:
+        return [f"The residual error of {e.name} was not judged: {e.no_rest}."]
+    return []
+
+
+def _best(ranked: Sequence[Evaluation]) -> list[str]:
+    best = ranked[0]
+    if best.residual is None:
+        first = _best_without_rest(best)
+    elif best.residual.settling_time is None:
+        first = (
+            f"No design settles in its run. The best is {best.name}: {_error(best)} and still "
+            f"{length(best.residual.tip_error_end)} in the last tenth of the time after it"
+            f"{_creeps(best)}{_but(best)}."
+        )
+    else:
+        after = best.residual.settling_time
+        settles = f"settles within {after:.3g} s" if after else "has settled when the motion ends"
+        first = f"{_lead(best)} {_capital(_error(best))} and {settles}{_but(best)}."
+    warnings = warnings_of(best)
+    return [first, f"Warning: {'; '.join(warnings)}."] if warnings else [first]
+
+
+def _lead(best: Evaluation) -> str:
+    """Name the first of the ranking: no recommendation where a finer truth is unstable."""
+    if unstable_orders(best):
+        return f"First of the ranking, but not recommended: {best.name}."
+    return f"Recommended: {best.name}."
+
+
+def _error(e: Evaluation) -> str:
+    error = length(e.residual.tip_error_max) if e.residual else "-"
+    return f"after the motion its tip error is at most {error}"
+
+
+def _creeps(e: Evaluation) -> str:
+    """Name the decay rate of the slowest eigenvalue, as the run may be too short for it.
+
+    Not where the tip rests off its reference by as much as remains: that error does not decay.
+    """
+    if _stays_off(e):
+        return ""
+    rate = -e.stability.spectral_abscissa if e.stability else 0.0
+    return f" (its slowest eigenvalue decays at {rate:.3g} 1/s)" if rate > 0 else ""
+
+
+def _stays_off(e: Evaluation) -> bool:
+    """Whether the tip rests off its reference by as much as remains at the end of the run."""
+    if e.residual is None or e.rest is None or not _off_reference(e):
+        return False
+    left = e.residual.tip_error_end
+    return abs(e.rest.tip_offset - left) <= _ALIKE * left
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _best_without_rest(best: Evaluation) -> str:
+    """Say who follows best where no design comes to rest."""
+    error = length(best.tracking.tip_error_rms) if best.tracking else "-"
+    return (
+        f"Residual errors were not judged: {best.no_rest}. Best during the motion: {best.name} "
+        f"with a tip error of {error} rms{_but(best)}."
+    )
+
+
+def _but(e: Evaluation) -> str:
+    """Say in the same sentence where a design rests off its reference and reaches torque limits."""
+    said = [*_off_reference(e), *_at_limits(e)]
+    return f", but {listed(said)}" if said else ""
+
+
+def _off_reference(e: Evaluation) -> list[str]:
+    """Say how far tip and joints rest from their reference, unless that is next to nothing."""
+    rest = e.rest
+    if rest is None or e.no_rest or not rest.exists or rest.tip_offset <= _NEAR * e.settle_within:
+        return []
+    sizes = [
+        f"joint{k + 1} {length(x) if k in rest.sliding else angle(x)}"
+        for k, x in enumerate(rest.offset)
+    ]
+    return [f"its tip comes to rest {length(rest.tip_offset)} from its reference ({listed(sizes)})"]
+
+
+def _at_limits(e: Evaluation) -> list[str]:
+    """Say how long a run is at torque limits, which linear margins do not cover."""
+    if e.effort is None or not e.saturates:
+        return []
+    spent = [
+        f"{seconds:.3g} s at the torque limit of joint{k + 1}"
+        for k, seconds in enumerate(e.effort.saturated_seconds)
+        if seconds > 0
+    ]
+    return [f"its run spends {listed(spent)}, which eigenvalues and margins do not cover"]
+
+
+def _next(ranked: Sequence[Evaluation]) -> list[str]:
+    if len(ranked) < 2:
+        return []
+    best, second = ranked[:2]
+    if second.residual is not None:
+        error = length(second.residual.tip_error_max)
+        return [f"Second: {second.name} with {error}{_unlike(second, best)}{_but(second)}."]
+    if best.residual is not None or second.tracking is None:
+        return []
+    return [f"Second: {second.name} with {length(second.tracking.tip_error_rms)}{_but(second)}."]
+
+
+def _unlike(second: Evaluation, best: Evaluation) -> str:
+    """Say that the second settles well before the first, as time does not rank, or never does."""
+    times = [e.residual.settling_time if e.residual else None for e in (second, best)]
+    if times[0] is None:
+        return "" if times[1] is None else ", not settled at the end of its run"
+    if times[1] is None or times[0] >= _SOONER * times[1]:
+        return ""
+    return f", settling sooner, within {times[0]:.3g} s"
+
+
+def _of_motions(motions: Sequence[Sequence[str]]) -> str:
+    """Warn where designs do not follow the same motion; empty where they do."""
+    if len(motions) < 2:
+        return ""
+    groups = "; ".join(", ".join(names) for names in motions)
+    return (
+        f" Warning: the designs follow {len(motions)} different motions, or runs of different "
+        f"length ({groups}): errors, settling times and torques do not compare across these, nor "
+        "does the ranking."
+    )
