@@ -33,7 +33,7 @@ from flexctl.view.commands.margin_table import margin_table
 from flexctl.view.figures.margin import plot_margin
 from flexctl.view.output import console
 from flexctl.view.words.bias import advice_words
-from flexctl.view.words.verdict import verdict
+from flexctl.view.words.stiffness_margin import margin_words
 
 ARM = "subudhi-morris-2r"
 QUICK = ("--truth-modes", "2", "--path", "3", "--no-structured")
@@ -102,7 +102,7 @@ def offered(bias, other_arms=0.2, **ends):
 def said(found, **advice):
     best = margin_bias(found)
     given = BiasAdvice(at_rest=offered(round(best.bias, 9)), **advice) if best else None
-    return verdict(found, "at the final pose", advice_words(given, along=bool(found.path)))
+    return margin_words(found, advice_words(given, along=bool(found.path)))
 
 
 def independent(sizes=None, **changes):
@@ -758,7 +758,7 @@ def test_every_number_of_the_verdict_is_that_of_the_loss_it_speaks_of(way, place
         exact=exact, lemma=lemma(0.317), path=(PoseMargin(t=0.83, alpha_star=0.9, interval=there),)
     )
     record = losses(above=ABOVE, way=way[0] or WAY, under=UNDER, way_under=way[1] or WAY_UNDER)
-    words = verdict(found, "at the final pose")
+    words = margin_words(found)
 
     assert read(words, record | {"t": 0.83, "star": 0.317}) == places
 
@@ -776,7 +776,7 @@ def test_of_many_poses_the_worst_is_spoken_of():
 
     assert found.worst.t == 0.47
     assert found.worst_below.t == 0.83
-    words = verdict(found, "at the final pose")
+    words = margin_words(found)
     assert words.index("t = 0.47 s") < words.index("7.31 %") + 40
     assert "27.1 %" in words
     assert "t = 0.83 s" in words[words.index("27.1 %") :]

@@ -14,7 +14,7 @@ from flexctl.view.commands.separation import _table
 from flexctl.view.figures.separation import plot_separation
 from flexctl.view.output import console
 from flexctl.view.to_json import to_json
-from flexctl.view.words.verdict import verdict
+from flexctl.view.words.time_scale_margin import time_scale_words
 
 # tests are no package, so a module of another folder is read by its path
 NUMBERS = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))["sources"]
@@ -146,7 +146,7 @@ LOST = {"s_star": 0.2374, "frequency": 17.83, "what": "joint2", "t": 0.613, "ord
 def test_the_verdict_says_the_worst_bound_in_its_numbers(changes, places, words):
     worst = bound_of(**changes)
     near = bound_of(s_star=0.0, t=0.9, order=5) if worst.s_star else worst
-    said = verdict(found_of(near, worst, near, others=(near,)))
+    said = time_scale_words(found_of(near, worst, near, others=(near,)))
     record = {"s_star": worst.s_star, "frequency": worst.frequency, "t": worst.t}
     found = NUMBERS(said, record | {"order": worst.order}, {"frequency": "rad/s", "t": "s"})
 
