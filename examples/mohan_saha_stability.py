@@ -132,8 +132,8 @@ def forward_errors(plant: Plant, states: int = 3) -> dict[tuple[str, str], float
             errors.setdefault(("constants", "double"), []).append(relative_error(*exact))
             for precision, number in NUMBERS.items():
                 found = (solvers.recursive(state, number), solvers.cholesky(state, number))
-                for name, solution, wanted in zip(SOLVERS, found, exact, strict=True):
-                    error = relative_error(solution, wanted)
+                for name, solution, expected in zip(SOLVERS, found, exact, strict=True):
+                    error = relative_error(solution, expected)
                     errors.setdefault((name, precision), []).append(error)
     return {key: float(np.median(values)) for key, values in errors.items()}
 

@@ -13,7 +13,7 @@ import scipy.linalg
 
 import flexctl
 from flexctl.beam import HermiteElements, clamped_mass_roots, unit_matrices
-from flexctl.robustness import Margin
+from flexctl.robustness import StiffnessMargin
 
 LINES = ("link2.y", "link2.z", "link3.x", "link3.y")
 DESIGNS = ("rrp-stiff-decoupling", "rrp-gentle")
@@ -28,19 +28,19 @@ def overestimates(elements: int) -> tuple[float, float]:
     return float(found[0] / exact[0]), float(found[1] / exact[1])
 
 
-def margin(name: str, elements: int) -> Margin:
+def margin(name: str, elements: int) -> StiffnessMargin:
     """Judge a gain set whose stiffness is that of so many elements, mode by mode."""
     ratios = overestimates(elements)
     stiffness = {f"{line}.{k + 1}": ratio for line in LINES for k, ratio in enumerate(ratios)}
     arm = flexctl.load_model("theodore-ghosal-rrp")
-    return flexctl.find_margin(arm, flexctl.load_design(name), stiffness=stiffness, n_path=3)
+    return flexctl.stiffness_margin(arm, flexctl.load_design(name), stiffness=stiffness, n_path=3)
 
 
 def table() -> Iterator[tuple[str, int, float, float, bool, float]]:
     """Design, elements, both ratios K_hat/K, whether the loop is stable, the lemma's share."""
     for name in DESIGNS:
         for elements in ELEMENTS:
-            given = margin(name, elements).given_error
+            given = margin(name, elements).assumed_stiffness
             assert given is not None
             stable = all(at.stable for at in given.at)
             yield name, elements, *overestimates(elements), stable, given.lemma.alpha_star

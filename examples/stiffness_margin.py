@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import flexctl
 from flexctl.errors import DesignError
 from flexctl.model import Arm, BasisChoice, Design, with_options
-from flexctl.robustness import ORDERS, Margin, find_margin
+from flexctl.robustness import ORDERS, StiffnessMargin, stiffness_margin
 
 DAMPING = (0.0, 0.005, 0.01, 0.02)
 MODES, ELEMENTS = BasisChoice(order=2), BasisChoice(kind="elements", order=4)
@@ -33,10 +33,10 @@ def designs() -> dict[str, Design]:
     }
 
 
-def margin(damping: float, design: Design, truth: BasisChoice) -> Margin | None:
+def margin(damping: float, design: Design, truth: BasisChoice) -> StiffnessMargin | None:
     """Return the margin at the final pose; None where the loop is unstable without an error."""
     try:
-        return find_margin(arm(damping), design, truth_basis=truth, n_path=0)
+        return stiffness_margin(arm(damping), design, truth_basis=truth, n_path=0)
     except DesignError:
         return None
 
@@ -50,10 +50,10 @@ def table() -> Iterator[tuple[float, str, float, float | None, float | None]]:
             yield damping, name, stars[0], *(one and one.exact.alpha_upper for one in found)
 
 
-def realistic(name: str) -> Margin:
+def realistic(name: str) -> StiffnessMargin:
     """Close a gain set made on 1 to 4 modes or elements around 6 elements per line."""
     truth = BasisChoice(kind="elements", order=6)
-    return find_margin(arm(0.01), designs()[name], truth_basis=truth, n_path=0, orders=ORDERS)
+    return stiffness_margin(arm(0.01), designs()[name], truth_basis=truth, n_path=0, orders=ORDERS)
 
 
 def percent(value: float | None) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from flexctl.control import design_controller
     from flexctl.model import load_design, load_model
     from flexctl.plant import Plant, assemble_plant
-    from flexctl.robustness import find_margin
+    from flexctl.robustness import stiffness_margin
     from flexctl.simulation import simulate
     from flexctl.verdict import compare, evaluate
 
@@ -24,10 +24,10 @@ __all__ = [
     "compare",
     "design_controller",
     "evaluate",
-    "find_margin",
     "load_design",
     "load_model",
     "simulate",
+    "stiffness_margin",
 ]
 
 _ROOMS = {
@@ -36,7 +36,7 @@ _ROOMS = {
     "compare": "flexctl.verdict",
     "design_controller": "flexctl.control",
     "evaluate": "flexctl.verdict",
-    "find_margin": "flexctl.robustness",
+    "stiffness_margin": "flexctl.robustness",
     "load_design": "flexctl.model",
     "load_model": "flexctl.model",
     "simulate": "flexctl.simulation",

@@ -43,11 +43,11 @@ def positive(name: str, x: float) -> float:
     return float(value)
 
 
-def shape(name: str, A: ArrayLike, wanted: tuple[int, ...]) -> Array:
-    """Return `A` as a finite array of shape `wanted`, else raise InputError."""
+def shape(name: str, A: ArrayLike, expected: tuple[int, ...]) -> Array:
+    """Return `A` as a finite array of shape `expected`, else raise InputError."""
     values = finite(name, A)
-    if values.shape != wanted:
-        raise InputError(f"{name}: expected shape {wanted}, got {values.shape}")
+    if values.shape != expected:
+        raise InputError(f"{name}: expected shape {expected}, got {values.shape}")
     return values
 
 
@@ -76,8 +76,8 @@ def symmetric(name: str, A: ArrayLike, size: int | None = None) -> Array:
     excess = np.abs(A - A.T) - _ASYMMETRY * np.outer(d, d) - round_off
     i, j = np.unravel_index(excess.argmax(), A.shape)
     if excess[i, j] > 0:
-        came = f"[{i}, {j}] = {A[i, j]:.6g} but [{j}, {i}] = {A[j, i]:.6g}"
-        raise InputError(f"{name}: expected a symmetric matrix, got {came}")
+        got = f"[{i}, {j}] = {A[i, j]:.6g} but [{j}, {i}] = {A[j, i]:.6g}"
+        raise InputError(f"{name}: expected a symmetric matrix, got {got}")
     return (A + A.T) / 2
 
 
@@ -92,8 +92,8 @@ def semidefinite(name: str, A: ArrayLike, size: int | None = None) -> Array:
     A = symmetric(name, A, size)
     lowest = _lowest_scaled_eigenvalue(A)
     if lowest < -_INDEFINITE * len(A):
-        wanted = "a positive semidefinite matrix"
-        raise InputError(f"{name}: expected {wanted}, got one with eigenvalue {_lowest(A):.3g}")
+        expected = "a positive semidefinite matrix"
+        raise InputError(f"{name}: expected {expected}, got one with eigenvalue {_lowest(A):.3g}")
     return A
 
 
@@ -108,8 +108,8 @@ def definite(name: str, A: ArrayLike, size: int | None = None) -> Array:
     A = symmetric(name, A, size)
     lowest = _lowest_scaled_eigenvalue(A)
     if not lowest > np.finfo(float).eps * len(A):
-        wanted = "a positive definite matrix"
-        raise InputError(f"{name}: expected {wanted}, got one with eigenvalue {_lowest(A):.3g}")
+        expected = "a positive definite matrix"
+        raise InputError(f"{name}: expected {expected}, got one with eigenvalue {_lowest(A):.3g}")
     return A
 
 

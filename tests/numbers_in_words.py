@@ -70,8 +70,8 @@ def _places(number, known):
     value, half, dimension, _ = number
     return [
         path
-        for path, wanted, unit in known
-        if unit == dimension and abs(abs(wanted) - value) <= half + 1e-12 * value
+        for path, expected, unit in known
+        if unit == dimension and abs(abs(expected) - value) <= half + 1e-12 * value
     ]
 
 

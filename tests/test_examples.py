@@ -230,8 +230,10 @@ def test_the_refined_solution_is_that_of_the_equations_in_fifty_digits(stability
     state = stability.random_state(solvers.plant, 0)
     with mpmath.workdps(50):
         M, force = map(mpmath.matrix, solvers.terms(state, mpmath.mpf))
-        wanted = mpmath.cholesky_solve(M, force)
-        error = mpmath.norm(mpmath.matrix(solvers.refined(state)) - wanted) / mpmath.norm(wanted)
+        expected = mpmath.cholesky_solve(M, force)
+        error = mpmath.norm(mpmath.matrix(solvers.refined(state)) - expected) / mpmath.norm(
+            expected
+        )
 
     assert error < mpmath.mpf(10) ** -40
 

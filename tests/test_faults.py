@@ -110,7 +110,7 @@ def require_whole(path):
 @pytest.mark.slow
 def test_kills_leave_no_half_file_and_no_wrong_cache(ground, truth):
     """SIGKILL at random moments of commands that compile, on a cache that fills meanwhile."""
-    wanted, seconds = truth
+    expected, seconds = truth
     moments = np.random.default_rng(14).uniform(0.05, 1.2 * seconds, KILLS)
     out = ground.folder / "all.json"
     for k, moment in enumerate(moments):
@@ -125,14 +125,14 @@ def test_kills_leave_no_half_file_and_no_wrong_cache(ground, truth):
     status, text, err = ground.run([*COMPARE, "--json"])
 
     assert (status, err) == (0, "")
-    assert numbers(text) == wanted
+    assert numbers(text) == expected
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cold", [False, True], ids=["warm cache", "compiling"])
 def test_interrupts_end_commands_in_one_line_with_130(cold, ground, truth):
     """By a terminal or by `kill`, with all files that a comparison writes."""
-    wanted, seconds = truth
+    expected, seconds = truth
     ground.run(COMPARE)  # warm: most of the time is then in CasADi and LAPACK
     begun = time.monotonic()
     ground.run(COMPARE)
@@ -158,7 +158,7 @@ def test_interrupts_end_commands_in_one_line_with_130(cold, ground, truth):
         require_whole(out)
         assert not page.exists() or page.read_text().rstrip().endswith("</html>")
         assert not list(ground.folder.glob(".*"))
-    assert numbers(ground.run([*COMPARE, "--json"])[1]) == wanted
+    assert numbers(ground.run([*COMPARE, "--json"])[1]) == expected
 
 
 @pytest.mark.slow
@@ -184,9 +184,9 @@ def test_a_disk_that_fills_while_compiling_changes_no_number(largest, ground, tr
     assert status == 0
     assert err.count("\n") == err.count("flexctl: warning: compile cache") <= 2
     assert answer["ranking"] == truth[0]["ranking"]
-    for found, wanted in zip(answer["evaluations"], truth[0]["evaluations"], strict=True):
+    for found, expected in zip(answer["evaluations"], truth[0]["evaluations"], strict=True):
         assert found["tracking"]["tip_error_max"] == pytest.approx(
-            wanted["tracking"]["tip_error_max"], rel=1e-5
+            expected["tracking"]["tip_error_max"], rel=1e-5
         )
     status, out, err = ground.run([*COMPARE, "--json"])  # the disk has room again
 

@@ -17,7 +17,7 @@ from flexctl.beam.ritz import RitzModes
 from flexctl.beam.root_modes import RootModes, fit_root_modes
 from flexctl.beam.root_shapes import RootShapes, fit_root_shapes
 from flexctl.beam.roots import clamped_mass_roots, count_roots_below, roots_along
-from flexctl.beam.section_profile import PLAIN, Course, Lump
+from flexctl.beam.section_profile import PLAIN, PointMass, SectionProfile
 from flexctl.beam.shapes import HIGHEST_ORDER, Shapes
 from flexctl.beam.sliding_shapes import SlidingShapes, fit_sliding_shapes
 from flexctl.beam.twist import RitzTwist, SineTwist, TwistElements
@@ -30,21 +30,21 @@ __all__ = [
     "AssumedModes",
     "Basis",
     "Beam",
-    "Course",
     "CraigBampton",
     "FreeModes",
     "HermiteElements",
     "LegendreShapes",
     "LengthShapes",
     "LoadPath",
-    "Lump",
     "ModeShapes",
     "MovingModes",
     "PinnedModes",
+    "PointMass",
     "RitzModes",
     "RitzTwist",
     "RootModes",
     "RootShapes",
+    "SectionProfile",
     "Shapes",
     "SineTwist",
     "SlidingLine",

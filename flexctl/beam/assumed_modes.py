@@ -10,7 +10,7 @@ from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.ritz import ritz_modes
 from flexctl.beam.roots import clamped_mass_roots
-from flexctl.beam.section_profile import Course
+from flexctl.beam.section_profile import SectionProfile
 from flexctl.beam.shapes import Shapes, check_order, mode_names
 from flexctl.beam.tip_conditions import null_direction
 from flexctl.beam.waves import clamped_waves
@@ -38,14 +38,14 @@ class AssumedModes:
         """Check the number of modes."""
         check_order(self.order)
 
-    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+    def shapes(self, tip: TipLoad | None = None, section: SectionProfile | None = None) -> Shapes:
         """Return the modes for this load at the tip; without one the tip is free.
 
-        Those of a uniform line are closed forms, those of any other `course` are Ritz's.
+        Those of a uniform line are closed forms, those of any other `section` are Ritz's.
         """
-        if course is None or course.plain:
+        if section is None or section.plain:
             return _modes(self.order, tip or TipLoad())
-        return ritz_modes(self.order, tip or TipLoad(), course)
+        return ritz_modes(self.order, tip or TipLoad(), section)
 
 
 @lru_cache(maxsize=256)

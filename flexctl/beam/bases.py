@@ -6,7 +6,7 @@ from typing import Protocol
 from flexctl.beam.assumed_modes import AssumedModes
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import TipLoad
-from flexctl.beam.section_profile import Course
+from flexctl.beam.section_profile import SectionProfile
 from flexctl.beam.shapes import Shapes
 from flexctl.beam.twist import TwistElements, TwistModes
 from flexctl.beam.unclamped_modes import FreeModes, PinnedModes
@@ -21,7 +21,7 @@ class Basis(Protocol):
         """Number of modes or of elements."""
         ...
 
-    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+    def shapes(self, tip: TipLoad | None = None, section: SectionProfile | None = None) -> Shapes:
         """Return the shapes for a line of this course (uniform) with this load at its tip."""
         ...
 

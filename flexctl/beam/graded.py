@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flexctl.beam.piecewise import piece_of
 from flexctl.beam.quadrature import points
-from flexctl.beam.section_profile import Course
+from flexctl.beam.section_profile import SectionProfile
 from flexctl.beam.shapes import Shapes
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -17,13 +17,13 @@ from flexctl.errors import InputError
 _SHORTEST = 5e-4  # element over line: round-off in frequencies goes as its cube, here 1e-7
 
 
-def graded_elements(order: int, course: Course) -> Shapes:
+def graded_elements(order: int, section: SectionProfile) -> Shapes:
     """Return the shapes of `order` elements whose nodes fit a course."""
-    nodes = element_nodes(order, course.breaks)
-    if course.shear is None:
+    nodes = element_nodes(order, section.breaks)
+    if section.shear is None:
         return GradedElements(nodes=nodes)
     middle = (np.array(nodes[:-1]) + np.array(nodes[1:])) / 2
-    ratios = 12 * course.bending.at(middle) / (course.shear.at(middle) * np.diff(nodes) ** 2)
+    ratios = 12 * section.bending.at(middle) / (section.shear.at(middle) * np.diff(nodes) ** 2)
     return TimoshenkoElements(nodes=nodes, shear_ratios=tuple(ratios.tolist()))
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from flexctl.beam.graded import graded_elements
 from flexctl.beam.line import TipLoad
-from flexctl.beam.section_profile import Course
+from flexctl.beam.section_profile import SectionProfile
 from flexctl.beam.shapes import Shapes, check_order
 from flexctl.checks import Array
 
@@ -27,7 +27,7 @@ _CUBICS = np.array(
 class HermiteElements:
     """Cubic elements on the whole line, clamped at the root.
 
-    On a uniform line they are equal.  On any other `course` nodes stand where it steps or kinks
+    On a uniform line they are equal.  On any other `section` nodes stand where it steps or kinks
     and at lumps, if there are elements enough, and sections that shear have their own shapes.
 
     Parameters
@@ -47,12 +47,12 @@ class HermiteElements:
         """Check the number of elements."""
         check_order(self.order)
 
-    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+    def shapes(self, tip: TipLoad | None = None, section: SectionProfile | None = None) -> Shapes:
         """Return the shapes; elements assume nothing about the tip, so `tip` is ignored."""
         del tip
-        if course is None or course.plain:
+        if section is None or section.plain:
             return HermiteShapes(n_elements=int(self.order))
-        return graded_elements(int(self.order), course)
+        return graded_elements(int(self.order), section)
 
 
 @dataclass(frozen=True, kw_only=True)

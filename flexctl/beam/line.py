@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Self
 
-from flexctl.beam.section_profile import PLAIN, Course
+from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.errors import InputError
 from flexctl.model import TWIST
 
@@ -45,7 +45,7 @@ class Beam:
     length: float
     mass_per_length: float
     EI: Mapping[str, float]
-    courses: Mapping[str, Course] = field(default_factory=dict)
+    courses: Mapping[str, SectionProfile] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check every number and keep a copy of the table of rigidities."""
@@ -71,7 +71,7 @@ class Beam:
             )
         return self.EI[direction]
 
-    def course(self, direction: str) -> Course:
+    def section(self, direction: str) -> SectionProfile:
         """Return how the line varies along itself where it bends in `direction`."""
         return self.courses.get(direction, PLAIN)
 

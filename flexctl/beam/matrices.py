@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexctl.beam.line import Beam, TipLoad
-from flexctl.beam.section_profile import PLAIN, Course
+from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.beam.shapes import Shapes
 from flexctl.beam.vibration import natural_modes
 from flexctl.checks import Array
@@ -73,33 +73,38 @@ def _check_definite(name: str, A: Array) -> None:
         raise InputError(f"{name}: expected positive definite, got scaled eigenvalue {lowest:.3g}")
 
 
-def unit_matrices(shapes: Shapes, course: Course = PLAIN) -> tuple[Array, Array]:
+def unit_matrices(shapes: Shapes, section: SectionProfile = PLAIN) -> tuple[Array, Array]:
     """Return int psi psi' dxi and int psi'' psi''' dxi, both (n, n) [-], of the unit line.
 
-    Of a line with another course: the sums of squares that `Course` gives.
+    Of a line with another course: the sums of squares that `SectionProfile` gives.
     """
-    if not course.plain:
-        return _course_matrices(shapes, course)
+    if not section.plain:
+        return _course_matrices(shapes, section)
     xi, weights = shapes.quadrature()
     w = shapes.value(xi) * np.sqrt(weights)
     curvature = shapes.curvature(xi) * np.sqrt(weights)
     return w @ w.T, curvature @ curvature.T
 
 
-def _course_matrices(shapes: Shapes, course: Course) -> tuple[Array, Array]:
-    xi, weights = course.rule(shapes)
-    places = [lump.x for lump in course.lumps]
-    rotary = np.zeros_like(xi) if course.rotary is None else course.rotary.at(xi)
+def _course_matrices(shapes: Shapes, section: SectionProfile) -> tuple[Array, Array]:
+    xi, weights = section.rule(shapes)
+    places = [point_mass.x for point_mass in section.point_masses]
+    rotary = np.zeros_like(xi) if section.rotary is None else section.rotary.at(xi)
     moving = [
-        _gram(shapes.value(xi), weights * course.mass.at(xi)),
+        _gram(shapes.value(xi), weights * section.mass.at(xi)),
         _gram(shapes.rotation(xi), weights * rotary),
-        _gram(shapes.value(places), np.array([lump.mass for lump in course.lumps])),
-        _gram(shapes.rotation(places), np.array([lump.inertia for lump in course.lumps])),
+        _gram(
+            shapes.value(places), np.array([point_mass.mass for point_mass in section.point_masses])
+        ),
+        _gram(
+            shapes.rotation(places),
+            np.array([point_mass.inertia for point_mass in section.point_masses]),
+        ),
     ]
-    stiff = _gram(shapes.bending(xi), weights * course.bending.at(xi))
-    if course.shear is not None:
+    stiff = _gram(shapes.bending(xi), weights * section.bending.at(xi))
+    if section.shear is not None:
         shear = shapes.slope(xi) - shapes.rotation(xi)
-        stiff = stiff + _gram(shear, weights * course.shear.at(xi))
+        stiff = stiff + _gram(shear, weights * section.shear.at(xi))
     return sum(moving, np.zeros_like(stiff)), stiff
 
 
@@ -139,7 +144,7 @@ def assemble_matrices(
     InputError
         If the line is rigid in that direction.  Source: [Meirovitch86].
     """
-    mass, stiffness = unit_matrices(shapes, beam.course(direction))
+    mass, stiffness = unit_matrices(shapes, beam.section(direction))
     S = beam.length**shapes.power
     inertia = beam.mass_per_length * beam.length
     rigidity = beam.rigidity(direction) / beam.length**3

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flexctl.beam.line import Beam
 from flexctl.beam.matrices import unit_matrices
-from flexctl.beam.section_profile import PLAIN, Course
+from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.beam.shapes import Shapes
 from flexctl.beam.twist import TwistShapes
 from flexctl.checks import Array
@@ -30,7 +30,7 @@ class CraigBampton(Shapes):
         The n shapes that are combined.
     kept
         Number of modes with both ends clamped that are kept, 0 .. n - 2 (of twist n - 1).
-    course
+    section
         How the line varies along itself.
 
     Raises
@@ -41,7 +41,7 @@ class CraigBampton(Shapes):
 
     base: Shapes
     kept: int
-    course: Course = PLAIN
+    section: SectionProfile = PLAIN
 
     def __post_init__(self) -> None:
         """Check that the base has as many modes as are kept."""
@@ -74,8 +74,8 @@ class CraigBampton(Shapes):
     @cached_property
     def combination(self) -> Array:
         """C (n_base, n) [-] in psi = C^T psi_base."""
-        static = _static_shapes(self.base, self.course)
-        return np.hstack([static, _fixed_modes(self.base, self.course)[1][:, : self.kept]])
+        static = _static_shapes(self.base, self.section)
+        return np.hstack([static, _fixed_modes(self.base, self.section)[1][:, : self.kept]])
 
     def evaluate(self, xi: Array, derivative: int) -> Array:
         """Return the derivative of all shapes at xi (k,), (n, k)."""
@@ -119,10 +119,10 @@ def drop_above(base: Shapes, beam: Beam, direction: str, cutoff: float) -> Shape
     unit = beam.frequency_unit(direction)
     if len(base.names) <= len(_tip_names(base)):
         return base
-    course = beam.course(direction)
-    frequencies = unit * _fixed_modes(base, course)[0]
+    section = beam.section(direction)
+    frequencies = unit * _fixed_modes(base, section)[0]
     kept = int((frequencies <= cutoff).sum())
-    return base if kept == frequencies.size else CraigBampton(base=base, kept=kept, course=course)
+    return base if kept == frequencies.size else CraigBampton(base=base, kept=kept, section=section)
 
 
 def _tip_names(base: Shapes) -> tuple[str, ...]:
@@ -137,20 +137,20 @@ def _tip_rows(base: Shapes) -> Array:
     return np.vstack([base.value(1.0)[:, 0], turn])
 
 
-def _static_shapes(base: Shapes, course: Course) -> Array:
+def _static_shapes(base: Shapes, section: SectionProfile) -> Array:
     """Return coefficients (n, 2) or (n, 1) of the shapes of least strain energy for a given tip."""
-    tip, stiffness = _tip_rows(base), unit_matrices(base, course)[1]
+    tip, stiffness = _tip_rows(base), unit_matrices(base, section)[1]
     flexible = scipy.linalg.solve(stiffness, tip.T, assume_a="pos")
     return np.asarray(flexible @ np.linalg.inv(tip @ flexible), dtype=float)
 
 
-def _fixed_modes(base: Shapes, course: Course) -> tuple[Array, Array]:
+def _fixed_modes(base: Shapes, section: SectionProfile) -> tuple[Array, Array]:
     """Return frequencies (k,) [-] and coefficients (n, k) with both ends clamped, k = n - 2.
 
     The modes have unit mass, int phi^2 dxi = 1 of a uniform line, and phi''(1) > 0.  Of twist
     they are n - 1, with unit inertia int r phi^2 dxi / int r dxi, and phi'(1) > 0.
     """
-    mass, stiffness = unit_matrices(base, course)
+    mass, stiffness = unit_matrices(base, section)
     inside = scipy.linalg.null_space(_tip_rows(base))
     inverse_squares, vectors = scipy.linalg.eigh(
         inside.T @ mass @ inside, inside.T @ stiffness @ inside

@@ -16,7 +16,7 @@ from flexctl.beam.line import TipLoad
 from flexctl.beam.matrices import tip_mass, unit_matrices
 from flexctl.beam.piecewise import IntegratedPolynomials
 from flexctl.beam.quadrature import points
-from flexctl.beam.section_profile import Course
+from flexctl.beam.section_profile import SectionProfile
 from flexctl.beam.shapes import Shapes, check_order, mode_names
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -145,7 +145,7 @@ class _Loosened(Shapes):
 
 
 @lru_cache(maxsize=256)
-def ritz_modes(order: int, tip: TipLoad, course: Course, motions: int = 0) -> RitzModes:
+def ritz_modes(order: int, tip: TipLoad, section: SectionProfile, motions: int = 0) -> RitzModes:
     """Return the lowest modes of a line of this course with a load at its tip.
 
     Minimum of strain over kinetic energy among all polynomials on the pieces, whose degree grows
@@ -164,9 +164,9 @@ def ritz_modes(order: int, tip: TipLoad, course: Course, motions: int = 0) -> Ri
         Source: [Szabo91].
     """
     check_order(order)
-    pieces = len(course.breaks) - 1
+    pieces = len(section.breaks) - 1
     first = 6 + math.ceil(2 * (order + motions) / pieces)
-    return grown(lambda degree: _modes(order, tip, course, degree, motions), first, pieces, order)
+    return grown(lambda degree: _modes(order, tip, section, degree, motions), first, pieces, order)
 
 
 def grown(modes: Callable[[int], T], degree: int, pieces: int, order: int) -> T:
@@ -190,12 +190,14 @@ def grown(modes: Callable[[int], T], degree: int, pieces: int, order: int) -> T:
     )
 
 
-def _modes(order: int, tip: TipLoad, course: Course, degree: int, motions: int) -> RitzModes:
+def _modes(
+    order: int, tip: TipLoad, section: SectionProfile, degree: int, motions: int
+) -> RitzModes:
     """Find the modes among polynomials of one degree."""
-    space = _space(course, degree)
-    w, phi = slowest(_Loosened(base=space, motions=motions), order, tip, course, motions)
+    space = _space(section, degree)
+    w, phi = slowest(_Loosened(base=space, motions=motions), order, tip, section, motions)
     vectors = phi[motions:]
-    mass = unit_matrices(space, course)[0]
+    mass = unit_matrices(space, section)[0]
     sign = np.sign(_reference(space, vectors))
     vectors = vectors * sign / np.sqrt(squares(mass, vectors))
     return RitzModes(
@@ -208,13 +210,13 @@ def _modes(order: int, tip: TipLoad, course: Course, degree: int, motions: int) 
 
 
 def slowest(
-    space: Shapes, order: int, tip: TipLoad, course: Course, motions: int = 0
+    space: Shapes, order: int, tip: TipLoad, section: SectionProfile, motions: int = 0
 ) -> tuple[Array, Array]:
     """Return frequencies (n,) [-] and coefficients (N, n) of the slowest modes that bend.
 
     `motions` of the functions of the space bend nothing.
     """
-    mass, stiffness = unit_matrices(space, course)
+    mass, stiffness = unit_matrices(space, section)
     loaded, size = mass + tip_mass(space, tip), len(mass)
     # The compliances of the slow modes are large, and Rayleigh's quotient squares their error.
     # A line that moves freely is held by a spring on its mass, which leaves the modes as they are.
@@ -236,13 +238,13 @@ def _reference(space: RitzModes, vectors: Array) -> Array:
     return np.where(np.abs(tip) > 1e-9 * largest, tip, root)
 
 
-def _space(course: Course, degree: int) -> RitzModes:
+def _space(section: SectionProfile, degree: int) -> RitzModes:
     """Return all functions of a course as if each were a mode.
 
     Where sections shear the first bend the line without shear, the others shear it alone.
     """
-    nodes = tuple(course.breaks.tolist())
-    shears = course.shear is not None
+    nodes = tuple(section.breaks.tolist())
+    shears = section.shear is not None
     families = (2, 1) if shears else (2,)
     w = IntegratedPolynomials(nodes=nodes, degree=degree, families=families)
     phi = IntegratedPolynomials(nodes=nodes, degree=degree - 1, families=(1,)) if shears else None

@@ -177,8 +177,8 @@ def _check(modes: RootModes, loads: Callable[[Array], LoadPath]) -> None:
     load = loads(points)
     M, J, D, H = (x[:, 0] for x in load.parts)
     found = np.array(modes.roots_at(list(points.T), (M, J, D, H))).T
-    wanted = roots_along(modes.n, load)
-    if not (np.abs(found - wanted) <= _ROOT * wanted).all():
+    expected = roots_along(modes.n, load)
+    if not (np.abs(found - expected) <= _ROOT * expected).all():
         raise ComputationError(
             "modes of a load that varies: Newton's method does not reach its roots"
         )

@@ -49,11 +49,11 @@ def roots_along(n: int, loads: LoadPath) -> Array:
         If n is out of range.
     """
     check_order(n)
-    wanted = np.tile(np.arange(1, n + 1), (len(loads.value), 1))
-    low, high = np.zeros(wanted.shape), math.pi * wanted
+    expected = np.tile(np.arange(1, n + 1), (len(loads.value), 1))
+    low, high = np.zeros(expected.shape), math.pi * expected
     middle = high / 2
     while ((low < middle) & (middle < high)).any():
-        beyond = count_roots_below(middle, loads) >= wanted
+        beyond = count_roots_below(middle, loads) >= expected
         low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
         middle = (low + high) / 2
     return np.asarray(high, dtype=float)

@@ -14,7 +14,7 @@ from flexctl.model import UNIFORM, Profile
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lump:
+class PointMass:
     """A mass fixed to the line at `x` = x/l [-], on its axis.
 
     `mass` m / m_line [-]; `inertia` J / (m_line l^2) [-] about the axis of bending, through it.
@@ -33,7 +33,7 @@ class Lump:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
+class SectionProfile:
     """Mass and rigidity of a line by xi = x/l, against m_line = rho A l and EI of the line.
 
     rho A and EI that a `Beam` gives are the means; m_line has no lumps.  With phi the rotation of
@@ -48,7 +48,7 @@ class Course:
         mu = rho A(xi) / mean [-], of mean 1.
     bending
         e = EI(xi) / mean [-], of mean 1.
-    lumps
+    point_masses
         Masses fixed to the line.
     rotary
         r = rho I / (m_line l) [-]: rotary inertia of the sections (Rayleigh); None: none.
@@ -63,7 +63,7 @@ class Course:
 
     mass: Profile = UNIFORM
     bending: Profile = UNIFORM
-    lumps: tuple[Lump, ...] = ()
+    point_masses: tuple[PointMass, ...] = ()
     rotary: Profile | None = None
     shear: Profile | None = None
 
@@ -76,14 +76,18 @@ class Course:
     @property
     def plain(self) -> bool:
         """Whether the line is a uniform one of Euler and Bernoulli, with closed-form modes."""
-        return self == Course()
+        return self == SectionProfile()
 
     @property
     def breaks(self) -> Array:
         """Ends of the pieces on which all is smooth, lumps among them, from 0 to 1."""
         profiles = (self.mass, self.bending, self.rotary, self.shear)
         inner = [np.array(profile.breaks) for profile in profiles if profile]
-        return merged(np.array([0.0, 1.0]), *inner, np.array([lump.x for lump in self.lumps]))
+        return merged(
+            np.array([0.0, 1.0]),
+            *inner,
+            np.array([point_mass.x for point_mass in self.point_masses]),
+        )
 
     def rule(self, shapes: Shapes) -> tuple[Array, Array]:
         """Return points and weights (k,) that integrate what `Shapes.quadrature` does, with mu.
@@ -95,4 +99,4 @@ class Course:
         return density_rule(merged(shapes.breaks, self.breaks), shapes.points_per_panel)
 
 
-PLAIN = Course()
+PLAIN = SectionProfile()

@@ -16,7 +16,7 @@ from flexctl.beam.matrices import unit_matrices
 from flexctl.beam.piecewise import IntegratedPolynomials, piece_of
 from flexctl.beam.quadrature import points
 from flexctl.beam.ritz import grown, slowest, squares
-from flexctl.beam.section_profile import PLAIN, Course
+from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.beam.shapes import Shapes, check_order, mode_names
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -57,7 +57,7 @@ class TwistShapes(Shapes):
 class TwistModes:
     """The lowest modes of twist of the line, its root clamped, with the inertia at its tip.
 
-    Of a uniform line sin(beta xi) with beta tan(beta) = 1/J, of any other `course` Ritz's.  They
+    Of a uniform line sin(beta xi) with beta tan(beta) = 1/J, of any other `section` Ritz's.  They
     have int r psi^2 = int r with r the polar inertia of the sections and lumps, and psi(1) > 0.
 
     Parameters
@@ -77,7 +77,7 @@ class TwistModes:
         """Check the number of modes."""
         check_order(self.order)
 
-    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+    def shapes(self, tip: TipLoad | None = None, section: SectionProfile | None = None) -> Shapes:
         """Return the modes for this inertia about the line at the tip (none).
 
         Raises
@@ -86,7 +86,7 @@ class TwistModes:
             If the course has no inertia of the sections.
         """
         load = TipLoad(inertia=tip.inertia if tip else 0.0)
-        return _twist_modes(self.order, load, course or PLAIN)
+        return _twist_modes(self.order, load, section or PLAIN)
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ class TwistElements:
         """Check the number of elements."""
         check_order(self.order)
 
-    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+    def shapes(self, tip: TipLoad | None = None, section: SectionProfile | None = None) -> Shapes:
         """Return the shapes; elements assume nothing about the tip, so `tip` is ignored."""
         del tip
-        breaks = course.breaks if course else np.array([0.0, 1.0])
+        breaks = section.breaks if section else np.array([0.0, 1.0])
         return QuadraticTwist(nodes=element_nodes(int(self.order), breaks))
 
 
@@ -264,20 +264,20 @@ def twist_roots(n: int, inertia: float = 0.0) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _twist_modes(order: int, tip: TipLoad, course: Course) -> TwistShapes:
-    polar = _polar(course)
-    if polar.even and course.bending.even and not course.lumps:
+def _twist_modes(order: int, tip: TipLoad, section: SectionProfile) -> TwistShapes:
+    polar = _polar(section)
+    if polar.even and section.bending.even and not section.point_masses:
         return _sines(order, tip.inertia / polar.mean, polar.mean)
-    pieces = len(course.breaks) - 1
+    pieces = len(section.breaks) - 1
     first = 4 + math.ceil(2 * order / pieces)
-    return grown(lambda degree: _ritz(order, tip, course, degree), first, pieces, order)
+    return grown(lambda degree: _ritz(order, tip, section, degree), first, pieces, order)
 
 
-def _polar(course: Course) -> Profile:
+def _polar(section: SectionProfile) -> Profile:
     """Polar inertia of the sections along a line."""
-    if course.rotary is None:
+    if section.rotary is None:
         raise InputError("course: expected the polar inertia of the sections, got none")
-    return course.rotary
+    return section.rotary
 
 
 def _sines(order: int, inertia: float, mean: float) -> SineTwist:
@@ -288,13 +288,13 @@ def _sines(order: int, inertia: float, mean: float) -> SineTwist:
     return SineTwist(beta=beta, amplitude=amplitude, frequencies=beta / math.sqrt(mean))
 
 
-def _ritz(order: int, tip: TipLoad, course: Course, degree: int) -> RitzTwist:
+def _ritz(order: int, tip: TipLoad, section: SectionProfile, degree: int) -> RitzTwist:
     """Find the modes among polynomials of one degree."""
-    nodes = tuple(course.breaks.tolist())
+    nodes = tuple(section.breaks.tolist())
     space = IntegratedPolynomials(nodes=nodes, degree=degree, families=(1,))
     functions = RitzTwist(space=space, C=np.eye(space.size), frequencies=np.ones(space.size))
-    w, C = slowest(functions, order, tip, course)
-    own = squares(unit_matrices(functions, course)[0], C)
+    w, C = slowest(functions, order, tip, section)
+    own = squares(unit_matrices(functions, section)[0], C)
     sign = np.where(functions.rotation(1.0)[:, 0] @ C < 0, -1.0, 1.0)
-    size = np.sqrt(_polar(course).mean / own)
+    size = np.sqrt(_polar(section).mean / own)
     return RitzTwist(space=space, C=C * sign * size, frequencies=w)

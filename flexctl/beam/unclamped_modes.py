@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from flexctl.beam.line import TipLoad
 from flexctl.beam.ritz import ritz_modes
-from flexctl.beam.section_profile import PLAIN, Course
+from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.beam.shapes import Shapes, check_order
 
 
@@ -20,9 +20,9 @@ class _LooseModes:
         """Check the number of modes."""
         check_order(self.order)
 
-    def shapes(self, tip: TipLoad | None = None, course: Course | None = None) -> Shapes:
+    def shapes(self, tip: TipLoad | None = None, section: SectionProfile | None = None) -> Shapes:
         """Return the shapes for this course (uniform) and this load at the tip (none)."""
-        return ritz_modes(self.order, tip or TipLoad(), course or PLAIN, self.motions)
+        return ritz_modes(self.order, tip or TipLoad(), section or PLAIN, self.motions)
 
 
 @dataclass(frozen=True)

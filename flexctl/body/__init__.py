@@ -1,6 +1,6 @@
 """How one link moves with its joint: local coordinates, tip map, energies, equations of motion."""
 
-from flexctl.body.body import Body, Local, free_length, link_course
+from flexctl.body.body import Body, Local, free_length, link_section
 from flexctl.body.dynamics import BodyDynamics, body_dynamics, evaluate_body, local_coordinates
 from flexctl.body.fields import Field, product_integral
 from flexctl.body.foreshortening import shortening
@@ -34,7 +34,7 @@ __all__ = [
     "free_length",
     "joint_turn",
     "lay_line",
-    "link_course",
+    "link_section",
     "local_coordinates",
     "move_body",
     "product_integral",

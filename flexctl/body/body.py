@@ -8,7 +8,15 @@ from functools import cached_property
 
 import casadi as ca
 
-from flexctl.beam import PLAIN, Beam, Course, LengthShapes, Lump, Shapes, assemble_matrices
+from flexctl.beam import (
+    PLAIN,
+    Beam,
+    LengthShapes,
+    PointMass,
+    SectionProfile,
+    Shapes,
+    assemble_matrices,
+)
 from flexctl.body.rotation import elementary_rotation
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -101,12 +109,12 @@ class Body:
             length=length,
             mass_per_length=self.link.mass_per_length,
             EI=self.link.rigidities,
-            courses={direction: self.course(direction) for direction in self.link.rigidities},
+            courses={direction: self.section(direction) for direction in self.link.rigidities},
         )
 
-    def course(self, direction: str) -> Course:
+    def section(self, direction: str) -> SectionProfile:
         """Return how the line varies along itself where it bends in `direction`, or twists."""
-        return link_course(self.link, direction)
+        return link_section(self.link, direction)
 
     def modes(self, direction: str, length: float) -> Array:
         """Modes Phi (n, n) of the line alone at one free length [m], clamped and without load.
@@ -146,7 +154,7 @@ class Local:
         return ca.jtimes(expression, coordinates, rates)
 
 
-def link_course(link: Link, direction: str) -> Course:
+def link_section(link: Link, direction: str) -> SectionProfile:
     """Return the course of a link's line in one direction of deflection, dimensionless.
 
     Of twist with GJ in place of EI, the polar inertia of the sections and the inertias of the
@@ -160,33 +168,37 @@ def link_course(link: Link, direction: str) -> Course:
     normal = 3 - "xyz".index(direction)  # of a line along x
     rotary = link.rotary_inertia.get(direction, 0.0) / (line_mass * link.length)
     shear = link.shear_stiffness.get(direction, 0.0) * link.length**2 / EI
-    lumps = [
-        Lump(
-            x=lump.x,
-            mass=lump.mass / line_mass,
-            inertia=lump.inertia[normal] / (line_mass * link.length**2),
+    point_masses = [
+        PointMass(
+            x=point_mass.x,
+            mass=point_mass.mass / line_mass,
+            inertia=point_mass.inertia[normal] / (line_mass * link.length**2),
         )
-        for lump in link.masses
+        for point_mass in link.masses
     ]
-    return Course(
+    return SectionProfile(
         mass=link.profile("mass_per_length"),
         bending=link.profile(f"EI.{direction}"),
-        lumps=tuple(lumps),
+        point_masses=tuple(point_masses),
         rotary=link.profile(f"rotary_inertia.{direction}").scaled(rotary) if rotary else None,
         shear=link.profile(f"shear_stiffness.{direction}").scaled(shear) if shear else None,
     )
 
 
-def _twist_course(link: Link) -> Course:
+def _twist_course(link: Link) -> SectionProfile:
     line_mass = link.mass_per_length * link.length
     mean = link.torsion.polar_inertia if link.torsion else 0.0
-    lumps = [
-        Lump(x=lump.x, mass=0.0, inertia=lump.inertia[0] / (line_mass * link.length**2))
-        for lump in link.masses
-        if lump.inertia[0]
+    point_masses = [
+        PointMass(
+            x=point_mass.x, mass=0.0, inertia=point_mass.inertia[0] / (line_mass * link.length**2)
+        )
+        for point_mass in link.masses
+        if point_mass.inertia[0]
     ]
     polar = link.profile("torsion.polar_inertia").scaled(mean / (line_mass * link.length))
-    return Course(bending=link.profile("torsion.GJ"), lumps=tuple(lumps), rotary=polar)
+    return SectionProfile(
+        bending=link.profile("torsion.GJ"), point_masses=tuple(point_masses), rotary=polar
+    )
 
 
 def root_rotation(body: Body) -> ca.SX:

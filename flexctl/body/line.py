@@ -237,17 +237,17 @@ def _deltas(body: Body, local: Local, length: ca.SX) -> dict[str, ca.SX]:
 
 
 def _strain_energy(body: Body, direction: str, delta: ca.SX, length: ca.SX) -> ca.SX:
-    """Strain energy 1/2 EI / l^3 int (sum psi'' delta)^2 dxi [J], or that of `Course`.
+    """Strain energy 1/2 EI / l^3 int (sum psi'' delta)^2 dxi [J], or that of `SectionProfile`.
 
     Of twist 1/2 GJ / l^3 int (sum psi' delta)^2 dxi, l phi_x = sum psi delta.
     """
-    shapes, course = body.planes[direction], body.course(direction)
-    xi, weights = course.rule(shapes)
+    shapes, section = body.planes[direction], body.section(direction)
+    xi, weights = section.rule(shapes)
     bending = Field(shapes=shapes.bending(xi), coordinates=delta)
-    square = product_integral(bending, bending, weights * course.bending.at(xi))
-    if course.shear is not None:
+    square = product_integral(bending, bending, weights * section.bending.at(xi))
+    if section.shear is not None:
         shear = Field(shapes=shapes.slope(xi) - shapes.rotation(xi), coordinates=delta)
-        square += product_integral(shear, shear, weights * course.shear.at(xi))
+        square += product_integral(shear, shear, weights * section.shear.at(xi))
     return square / 2 * body.link.rigidities[direction] / length**3
 
 
@@ -271,7 +271,7 @@ def _mass_points(body: Body) -> tuple[Array, Array]:
     if body.link.plain:
         return _quadrature(body.bent)
     link, shapes = body.link, tuple(body.bent.values())
-    courses = [body.course(direction).breaks for direction in body.bent]
+    courses = [body.section(direction).breaks for direction in body.bent]
     density, masses = link.profile("mass_per_length"), link.masses
     breaks = merged(
         np.array([0.0, *density.breaks, 1.0]), *courses, *(own.breaks for own in shapes)

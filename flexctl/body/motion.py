@@ -204,8 +204,8 @@ def slide_damping(body: Body, local: Local) -> tuple[ca.SX, ca.SX]:
 def _line_damping(body: Body, direction: str, joint: ca.SX) -> tuple[ca.SX, Array]:
     """Damping sqrt(rho A EI) / l [N s/m] of one plane, and D_1 (k, k) of its shapes at l = 1."""
     link, shapes = body.link, body.planes[direction]
-    course = body.course(direction)
-    unit = Beam(length=1.0, mass_per_length=1.0, EI={direction: 1.0}, courses={direction: course})
+    section = body.section(direction)
+    unit = Beam(length=1.0, mass_per_length=1.0, EI={direction: 1.0}, courses={direction: section})
     D = modal_damping(assemble_matrices(unit, direction, shapes), link.damping_ratio)
     stiffness = np.sqrt(link.mass_per_length * link.rigidities[direction])
     return stiffness / free_length(body, joint), D

@@ -66,7 +66,7 @@ class Turning:
 def section_turning(body: Body) -> Turning | None:
     """Return the turning inertia of a revolute link's line; None where it has none."""
     link = body.link
-    carried = any(any(lump.inertia) for lump in link.masses)
+    carried = any(any(point_mass.inertia) for point_mass in link.masses)
     if not (link.rotary_inertia or link.torsion or carried):
         return None
     k, inertia = len(body.coordinates), _principal(link)
@@ -86,7 +86,9 @@ def _principal(link: Link) -> Array:
 
     About the line the sections have their polar inertia, or else the sum of the other two.
     """
-    inertia = np.array([lump.inertia for lump in link.masses]).reshape(-1, 3).sum(axis=0)
+    inertia = (
+        np.array([point_mass.inertia for point_mass in link.masses]).reshape(-1, 3).sum(axis=0)
+    )
     for direction, mean in link.rotary_inertia.items():
         inertia[_AXES[direction][0]] += mean * link.length
     polar = link.torsion.polar_inertia if link.torsion else sum(link.rotary_inertia.values())
@@ -96,13 +98,13 @@ def _principal(link: Link) -> Array:
 
 def _turns(body: Body, direction: str) -> tuple[Array, Array]:
     """Turn of the sections per elastic coordinate (n, g), and their inertias (g,) [kg m^2]."""
-    link, shapes, course = body.link, body.planes[direction], body.course(direction)
-    xi, weights = course.rule(shapes)
+    link, shapes, section = body.link, body.planes[direction], body.section(direction)
+    xi, weights = section.rule(shapes)
     key, mean = f"rotary_inertia.{direction}", link.rotary_inertia.get(direction, 0.0)
     if direction == TWIST and link.torsion:
         key, mean = "torsion.polar_inertia", link.torsion.polar_inertia
     spread = mean * link.length * weights * link.profile(key).at(xi)
-    fixed = [lump.inertia[_AXES[direction][0]] for lump in link.masses]
-    places = np.concatenate([xi, [lump.x for lump in link.masses]])
+    fixed = [point_mass.inertia[_AXES[direction][0]] for point_mass in link.masses]
+    places = np.concatenate([xi, [point_mass.x for point_mass in link.masses]])
     scale = float(link.length) ** (shapes.power - 1.0)
     return scale[:, None] * shapes.rotation(places), np.concatenate([spread, fixed])

@@ -76,10 +76,10 @@ class Controller:
     def __post_init__(self) -> None:
         m, n = self.plant.m, self.plant.n
         unknown = [symbols.numel() for symbols in self.plant.unknown]
-        wanted = [1, self.n_state, m, m, m, n, n, *unknown]
+        expected = [1, self.n_state, m, m, m, n, n, *unknown]
         found = [self.law.numel_in(i) for i in range(self.law.n_in())]
-        if found != wanted:
-            raise DesignError(f"law: expected inputs of sizes {wanted}, got {found}")
+        if found != expected:
+            raise DesignError(f"law: expected inputs of sizes {expected}, got {found}")
         checks.shape("reference.final", self.reference.final, (m,))
 
     @property

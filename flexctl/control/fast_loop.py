@@ -10,10 +10,10 @@ import scipy.linalg
 
 from flexctl import checks
 from flexctl.beam import (
-    Course,
     ModeShapes,
     RitzModes,
     RitzTwist,
+    SectionProfile,
     SineTwist,
     chebyshev_sum,
     unit_matrices,
@@ -155,9 +155,9 @@ def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array
     between = (1 + np.cos((angles[1:] + angles[:-1]) / 2)) / 2
     errors = []
     for share in between:
-        wanted = designed(share)
+        expected = designed(share)
         found = chebyshev_sum(coefficients, 2 * share - 1)
-        errors.append(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
+        errors.append(np.linalg.norm(found - expected) / np.linalg.norm(expected))
     if max(errors) > _SCHEDULE_ERROR:
         raise DesignError(
             f"fast_loop.schedule: expected gains interpolated within {_SCHEDULE_ERROR:.0%} of the "
@@ -205,11 +205,11 @@ def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
                     f"{label}: fast_loop.modes: expected no such key with basis.{basis}, "
                     f"got {loop.modes}"
                 )
-            units.append(_mode_units(shapes, body.course(direction), loop.modes))
+            units.append(_mode_units(shapes, body.section(direction), loop.modes))
     return np.concatenate(units)
 
 
-def _mode_units(shapes: _Modes, course: Course, modes: str) -> Array:
+def _mode_units(shapes: _Modes, section: SectionProfile, modes: str) -> Array:
     """Own coordinates (n,) per unit of one normalised otherwise.
 
     "tip": psi(1) = 1. "mass": the modal mass of line and tip load, m int psi''^2 dxi / beta^4, is
@@ -220,8 +220,8 @@ def _mode_units(shapes: _Modes, course: Course, modes: str) -> Array:
     if modes == "tip":
         return 1 / (shapes.rotation(1.0) if twist else shapes.value(1.0))[:, 0]
     if twist or isinstance(shapes, RitzModes):
-        own = course.rotary.mean if twist and course.rotary else 1.0
-        square = np.diag(unit_matrices(shapes, course)[1])
+        own = section.rotary.mean if twist and section.rotary else 1.0
+        square = np.diag(unit_matrices(shapes, section)[1])
         return shapes.frequencies * np.sqrt(own / square)
     xi, weights = shapes.quadrature()
     return shapes.beta**2 / np.sqrt(shapes.curvature(xi) ** 2 @ weights)

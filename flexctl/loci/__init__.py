@@ -1,27 +1,27 @@
 """Where the closed-loop eigenvalues go: followed along a motion or a number."""
 
-from flexctl.loci.events import Place
-from flexctl.loci.loci import Branch, Tracked, track
+from flexctl.loci.events import LocusEvent
+from flexctl.loci.loci import Branch, EigenvalueLoci, eigenvalue_loci
 from flexctl.loci.mac import match_fields
-from flexctl.loci.pairs import LIKE, Twin, find_alike, swinging
+from flexctl.loci.pairs import LIKE, MatchedBranch, match_branches, swinging
 from flexctl.loci.sources import Source, at_rest, on_reference, on_run, rests_until
 from flexctl.loci.variation import Variation, over
 
 __all__ = [
     "LIKE",
     "Branch",
-    "Place",
+    "EigenvalueLoci",
+    "LocusEvent",
+    "MatchedBranch",
     "Source",
-    "Tracked",
-    "Twin",
     "Variation",
     "at_rest",
-    "find_alike",
+    "eigenvalue_loci",
+    "match_branches",
     "match_fields",
     "on_reference",
     "on_run",
     "over",
     "rests_until",
     "swinging",
-    "track",
 ]

@@ -20,7 +20,7 @@ import scipy.optimize
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.frames import SAMPLES, Contacts, bent, find_contacts, move_frame
 from flexctl.loci.spectrum import Spectrum
-from flexctl.loci.steps import ALIKE, Family, Joint, Meeting, Step, find_meetings
+from flexctl.loci.steps import ALIKE, Family, Meeting, Step, StepMatch, find_meetings
 from flexctl.loci.units import Unit, find_units, frame, merge, unit_overlaps
 
 
@@ -33,7 +33,7 @@ class _Pairing:
     events: int
 
 
-def join_blocks(step: Step, family: Family) -> Joint:
+def join_blocks(step: Step, family: Family) -> StepMatch:
     """Join a step with clusters, or with another number of real eigenvalues after it.
 
     `family` gives A at a parameter, in the units of the step, to find where eigenvalues meet.
@@ -42,10 +42,10 @@ def join_blocks(step: Step, family: Family) -> Joint:
     try:
         pairing = _pair_up(step.before, step.after)
         if pairing is None:
-            return Joint(order=order, doubtful=_unlike(step))
+            return StepMatch(order=order, doubtful=_unlike(step))
         return _judge(step, pairing, family)
     except np.linalg.LinAlgError:
-        return Joint(order=order, doubtful=_unlike(step))
+        return StepMatch(order=order, doubtful=_unlike(step))
 
 
 def _unlike(step: Step) -> tuple[int, ...]:
@@ -115,7 +115,7 @@ def _matched(
     return [second[j] for j in scipy.optimize.linear_sum_assignment(-gain)[1]]
 
 
-def _judge(step: Step, pairing: _Pairing, family: Family) -> Joint:
+def _judge(step: Step, pairing: _Pairing, family: Family) -> StepMatch:
     before, after = pairing.before, pairing.after
     order = _column_order(step, pairing)
     alike = np.diag(unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
@@ -128,7 +128,7 @@ def _judge(step: Step, pairing: _Pairing, family: Family) -> Joint:
     doubtful |= {k for k, square in enumerate(squares) if not _changes_sign_once(square)}
     if doubtful:
         columns = {column for i in doubtful for column in before[i].columns}
-        return Joint(order=order, doubtful=tuple(sorted(columns)))
+        return StepMatch(order=order, doubtful=tuple(sorted(columns)))
     meetings = tuple(
         _locate(step, before[k], T[:, blocks[k], blocks[k]], squares[k], family)
         for k in range(pairing.events)
@@ -136,7 +136,7 @@ def _judge(step: Step, pairing: _Pairing, family: Family) -> Joint:
     rest = slice(pairing.events, None)
     columns = [unit.columns[0] for unit in before[rest]]
     others = find_meetings(step, centres[:, rest], contacts.of(rest), columns, family)
-    return Joint(order=order, meetings=(*meetings, *others))
+    return StepMatch(order=order, meetings=(*meetings, *others))
 
 
 def _column_order(step: Step, pairing: _Pairing) -> Array:

@@ -14,10 +14,10 @@ from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loci.blocks import join_blocks
-from flexctl.loci.events import Place, merge_places, places_of
+from flexctl.loci.events import LocusEvent, events_of, merge_events
 from flexctl.loci.matching import match_by_value
 from flexctl.loci.spectrum import Spectrum, find_spectra
-from flexctl.loci.steps import Joint, Step, join_regular
+from flexctl.loci.steps import Step, StepMatch, join_regular
 
 LEAST = 1e-12  # share of the whole range that a step is not halved below
 MOST = 20_000  # matrices
@@ -41,7 +41,7 @@ class Branches:
         w^H v = 1, in the units of the state.
         Of eigenvalues that are followed together they are a basis of their subspace, and
         the dual one; where eigenvalues happen to meet on the grid, those right beside it.
-    places
+    events
         Meetings and doubts, in the order of s.
     together
         At every s, the sets of branches that round-off cannot tell apart.
@@ -53,14 +53,14 @@ class Branches:
     values: ComplexArray
     right: ComplexArray = field(repr=False)
     left: ComplexArray = field(repr=False)
-    places: tuple[Place, ...]
+    events: tuple[LocusEvent, ...]
     together: tuple[tuple[tuple[int, ...], ...], ...]
     n_matrices: int
 
     @property
-    def unsafe(self) -> tuple[Place, ...]:
+    def unsafe(self) -> tuple[LocusEvent, ...]:
         """Places across which branches could not be joined safely."""
-        return tuple(place for place in self.places if place.kind == "unsafe")
+        return tuple(place for place in self.events if place.kind == "unsafe")
 
     def at(self, s: Array) -> ComplexArray:
         """Eigenvalues (p, n) at the points of `s` nearest to parameters (p,)."""
@@ -172,9 +172,9 @@ def _nodes(family: _Family, grid: Array) -> list[Spectrum]:
 
 def _join(
     family: _Family, nodes: Sequence[Spectrum], least: float, most: int
-) -> list[tuple[Step, Joint]]:
+) -> list[tuple[Step, StepMatch]]:
     """Join neighbours, putting nodes in between where a step is in doubt."""
-    done: list[tuple[Step, Joint]] = []
+    done: list[tuple[Step, StepMatch]] = []
     open_steps = list(pairwise(nodes))
     while open_steps:
         steps = [_step(family, *ends) for ends in open_steps]
@@ -197,8 +197,8 @@ def _halves(family: _Family, step: Step) -> list[tuple[Spectrum, Spectrum]]:
     return [(step.before, middle), (middle, step.after)]
 
 
-def _judge(family: _Family, steps: Sequence[Step]) -> list[Joint]:
-    joints: dict[int, Joint] = {}
+def _judge(family: _Family, steps: Sequence[Step]) -> list[StepMatch]:
+    joints: dict[int, StepMatch] = {}
     regular = [k for k, step in enumerate(steps) if _regular(step)]
     for first in range(0, len(regular), _BATCH):
         batch = regular[first : first + _BATCH]
@@ -211,13 +211,13 @@ def _regular(step: Step) -> bool:
     return not clustered and step.before.n_real == step.after.n_real
 
 
-def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, Joint]]) -> Branches:
+def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, StepMatch]]) -> Branches:
     """Follow every column from the first spectrum on."""
     first = joined[0][0].before
     columns = [np.lexsort((-first.values.imag, np.abs(first.values).round(12)))]
-    places: list[Place] = []
+    events: list[LocusEvent] = []
     for step, joint in joined:
-        places += places_of(step, joint, columns[-1])
+        events += events_of(step, joint, columns[-1])
         order = joint.order if joint.safe else match_by_value(step.before, step.after)
         columns.append(order[columns[-1]])
     nodes = [first, *(step.after for step, _ in joined)]
@@ -228,7 +228,7 @@ def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, Joint]])
         values=np.stack([row.values for row in rows]),
         right=np.stack([row.V for row in rows]) * family.scale[:, None],
         left=np.stack([row.W for row in rows]) / family.scale[:, None],
-        places=merge_places(places),
+        events=merge_events(events),
         together=tuple(row.together for row in rows),
         n_matrices=len(family.known),
     )

@@ -9,14 +9,14 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.matching import match_by_value
-from flexctl.loci.steps import Joint, Meeting, Step
+from flexctl.loci.steps import Meeting, Step, StepMatch
 
 _JUMP = 1e-6  # share of itself that no eigenvalue moves within the least step
 _SMALL = 1e-6  # of the largest eigenvalue: below, one is as good as none in this
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class LocusEvent:
     """Where branches meet, or cannot be told apart.
 
     Attributes
@@ -43,14 +43,14 @@ class Place:
     why: str = ""
 
 
-def places_of(step: Step, joint: Joint, columns: Array) -> list[Place]:
+def events_of(step: Step, joint: StepMatch, columns: Array) -> list[LocusEvent]:
     """Find the places in a step, `columns` (n,) being those of the branches before it."""
     branch = np.argsort(columns)  # of every column before the step
     found = [_place(meeting, branch) for meeting in joint.meetings]
     return found if joint.safe else [*found, _doubt(step, joint, branch)]
 
 
-def _doubt(step: Step, joint: Joint, branch: Array) -> Place:
+def _doubt(step: Step, joint: StepMatch, branch: Array) -> LocusEvent:
     """Place that could not be joined: what was in doubt there, and what jumps.
 
     Where it is one pair beside the real axis and nothing else, the pair touches the axis and
@@ -63,7 +63,7 @@ def _doubt(step: Step, joint: Joint, branch: Array) -> Place:
     mirrored = len(columns) == 2 and columns[0] + first.n_pairs == columns[1] >= first.n_real
     one_pair = mirrored and first.n_real == second.n_real <= columns[0]
     touches = one_pair and _at_axis(first.values, columns[0]) and _at_axis(after, columns[0])
-    return Place(
+    return LocusEvent(
         kind="touching" if touches else "unsafe",
         start=first.s,
         end=second.s,
@@ -79,9 +79,9 @@ def _at_axis(values: ComplexArray, column: int) -> bool:
     return bool(abs(values[column].imag) <= _JUMP * size)
 
 
-def _place(meeting: Meeting, branch: Array) -> Place:
+def _place(meeting: Meeting, branch: Array) -> LocusEvent:
     narrow = meeting.kind == "narrow"
-    return Place(
+    return LocusEvent(
         kind="unsafe" if narrow else meeting.kind,
         start=meeting.start,
         end=meeting.end,
@@ -93,10 +93,10 @@ def _place(meeting: Meeting, branch: Array) -> Place:
     )
 
 
-def merge_places(places: Sequence[Place]) -> tuple[Place, ...]:
+def merge_events(events: Sequence[LocusEvent]) -> tuple[LocusEvent, ...]:
     """Put places in order, and make one of those of the same branches that touch."""
-    found: list[Place] = []
-    for place in sorted(places, key=lambda place: (place.branches, place.kind, place.start)):
+    found: list[LocusEvent] = []
+    for place in sorted(events, key=lambda place: (place.branches, place.kind, place.start)):
         last = found[-1] if found else None
         same = last and (last.branches, last.why) == (place.branches, place.why)
         if last and same and place.why and place.start <= last.end:

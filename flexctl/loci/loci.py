@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.branches import follow
-from flexctl.loci.events import Place
+from flexctl.loci.events import LocusEvent
 from flexctl.loci.labels import Labels, label_branches, titles
 from flexctl.loci.sources import Source
 from flexctl.loop import damping_ratios
@@ -50,7 +50,7 @@ class Branch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tracked:
+class EigenvalueLoci:
     """All branches of one family of loops, slow ones first.
 
     Attributes
@@ -59,7 +59,7 @@ class Tracked:
         Name of the parameter, ``t`` [s] or the key of a setting, and its values (k,).
     branches
         One per eigenvalue.
-    places
+    events
         Where branches meet or could not be joined safely; they name indices of `branches`.
     n_matrices
         How many loops were linearised.
@@ -71,7 +71,7 @@ class Tracked:
     parameter: str
     s: Array
     branches: tuple[Branch, ...]
-    places: tuple[Place, ...]
+    events: tuple[LocusEvent, ...]
     n_matrices: int
     fields: ComplexArray | None = field(default=None, repr=False)
 
@@ -86,15 +86,15 @@ class Tracked:
         )
 
     @property
-    def unsafe(self) -> tuple[Place, ...]:
+    def unsafe(self) -> tuple[LocusEvent, ...]:
         """Places across which branches could not be joined safely."""
-        return tuple(place for place in self.places if place.kind == "unsafe")
+        return tuple(place for place in self.events if place.kind == "unsafe")
 
 
-def track(source: Source, grid: Array, *, fields: bool = False) -> Tracked:
+def eigenvalue_loci(source: Source, grid: Array, *, fields: bool = False) -> EigenvalueLoci:
     """Follow the eigenvalues of a family of loops over a grid of its parameter (k,), ascending.
 
-    `fields` keeps what every branch moves, by which `find_alike` compares discretisations.
+    `fields` keeps what every branch moves, by which `match_branches` compares discretisations.
 
     Raises
     ------
@@ -106,11 +106,11 @@ def track(source: Source, grid: Array, *, fields: bool = False) -> Tracked:
     at = np.searchsorted(joined.s, grid)
     values = source.in_time(joined.values[at], grid)
     names, order = titles(joined, labels), _slow_first(values[0])
-    return Tracked(
+    return EigenvalueLoci(
         parameter=source.parameter,
         s=grid,
         branches=tuple(_branch(k, names[k], values[:, k], labels) for k in order),
-        places=tuple(_in_time(source, place, order) for place in joined.places),
+        events=tuple(_in_time(source, place, order) for place in joined.events),
         n_matrices=joined.n_matrices,
         fields=_fields(source, grid, joined.right[at][:, :, order]) if fields else None,
     )
@@ -134,7 +134,7 @@ def _branch(k: int, label: str, values: ComplexArray, labels: Labels) -> Branch:
     )
 
 
-def _in_time(source: Source, place: Place, order: list[int]) -> Place:
+def _in_time(source: Source, place: LocusEvent, order: list[int]) -> LocusEvent:
     """Return a place with its value as a rate and the branches in their new order."""
     value = complex(source.in_time(np.array([[place.value]]), np.array([place.start]))[0, 0])
     branches = tuple(sorted(order.index(k) for k in place.branches))

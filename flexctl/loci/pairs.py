@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
-from flexctl.loci.loci import Branch, Tracked
+from flexctl.loci.loci import Branch, EigenvalueLoci
 from flexctl.loci.mac import match_fields
 
 LIKE = 0.5  # likeness above which one motion is more of the other than of all the rest
@@ -17,7 +17,7 @@ _SWINGS = 0.05  # |Im| over |lambda| of what swings
 
 
 @dataclass(frozen=True, kw_only=True)
-class Twin:
+class MatchedBranch:
     """Which eigenvalue of another discretisation a branch is, along its way.
 
     Attributes
@@ -45,7 +45,7 @@ class Twin:
             return np.where(self.index < 0, np.nan, self.values.imag / self.branch.values.imag)
 
 
-def find_alike(first: Tracked, second: Tracked) -> tuple[Twin, ...]:
+def match_branches(first: EigenvalueLoci, second: EigenvalueLoci) -> tuple[MatchedBranch, ...]:
     """Find for every pair of `first` that swings the one of `second` that moves alike.
 
     At every point of the parameter by itself, as `match_fields` does: where a branch turns away
@@ -79,12 +79,12 @@ def swinging(values: ComplexArray) -> NDArray[np.int64]:
     return np.flatnonzero(values.imag > _SWINGS * np.abs(values))
 
 
-def _swinging_at(tracked: Tracked, k: int) -> NDArray[np.int64]:
+def _swinging_at(tracked: EigenvalueLoci, k: int) -> NDArray[np.int64]:
     values = np.array([branch.values[k] for branch in tracked.branches], dtype=complex)
     return swinging(values)
 
 
-def _twin(branch: Branch, other: Tracked, index: Array, likeness: Array) -> Twin:
+def _twin(branch: Branch, other: EigenvalueLoci, index: Array, likeness: Array) -> MatchedBranch:
     values = np.array([one.values for one in other.branches])[index, np.arange(len(index))]
     values = np.where(index < 0, complex(np.nan, np.nan), values)
-    return Twin(branch=branch, index=index, likeness=likeness, values=values)
+    return MatchedBranch(branch=branch, index=index, likeness=likeness, values=values)

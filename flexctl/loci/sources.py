@@ -70,10 +70,10 @@ def loop_matrix(loop: LinearLoop) -> Array:
     return sampled_loop(loop, loop.sample_time, loop.delay)
 
 
-def at_rest(closed: ClosedLoop, share: float = 0.0) -> Source:
+def at_rest(closed: ClosedLoop, second_loop_weight: float = 0.0) -> Source:
     """Loops frozen at rest where the reference is at time t [s], links straight or sagging.
 
-    `share` is that of the second loop, 0 or 1.
+    `second_loop_weight` is that of the second loop, 0 or 1.
     """
     motion = closed.controller.reference
 
@@ -81,11 +81,11 @@ def at_rest(closed: ClosedLoop, share: float = 0.0) -> Source:
         return motion.sample(np.array([t]))[0][:, 0]
 
     # at the start, as the loop may have lost its equilibrium by the end
-    size = len(loop_matrix(linearise_loop(closed, joints(0.0), share)))
+    size = len(loop_matrix(linearise_loop(closed, joints(0.0), second_loop_weight)))
 
     return Source(
         parameter="t",
-        matrix=lambda t: loop_matrix(linearise_loop(closed, joints(t), share)),
+        matrix=lambda t: loop_matrix(linearise_loop(closed, joints(t), second_loop_weight)),
         names=lambda t: name_modes(closed, joints(t), size),
         fields=lambda t: motion_fields(closed.truth, joints(t), size),
         sample_time=lambda _: closed.controller.sample_time,
@@ -201,5 +201,5 @@ def matrix_in_motion(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array)
 
 def _law_inputs(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array) -> list[Array]:
     motion = closed.controller.reference
-    share, *desired = closed.reference(t, JUMP * float(motion.passed(t)))
-    return [np.array(share), z, *(np.array(part) for part in desired), q, v]
+    second_loop_weight, *desired = closed.reference(t, JUMP * float(motion.passed(t)))
+    return [np.array(second_loop_weight), z, *(np.array(part) for part in desired), q, v]

@@ -60,7 +60,7 @@ class Meeting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Joint:
+class StepMatch:
     """How the spectra at the ends of a step are joined.
 
     Attributes
@@ -83,7 +83,7 @@ class Joint:
         return not self.doubtful
 
 
-def join_regular(steps: Sequence[Step], family: Family) -> list[Joint]:
+def join_regular(steps: Sequence[Step], family: Family) -> list[StepMatch]:
     """Join steps at whose ends all eigenvalues are distinct, and as many real ones at both.
 
     `family` gives A at a parameter, in the units of the steps, to find where eigenvalues meet.
@@ -106,13 +106,13 @@ def join_regular(steps: Sequence[Step], family: Family) -> list[Joint]:
     return joints
 
 
-def _doubtful(order: Array, doubt: Array) -> Joint:
-    return Joint(order=order, doubtful=tuple(np.flatnonzero(doubt).tolist()))
+def _doubtful(order: Array, doubt: Array) -> StepMatch:
+    return StepMatch(order=order, doubtful=tuple(np.flatnonzero(doubt).tolist()))
 
 
 def _pass(
     steps: Sequence[Step], orders: Array, V0: ComplexArray, V1: ComplexArray, family: Family
-) -> list[Joint]:
+) -> list[StepMatch]:
     """Judge steps whose frames are known; all is in doubt where a frame is singular on the way."""
     if not steps:
         return []
@@ -133,7 +133,7 @@ def _pass(
     close, curved = touching(passage), bent(passage.centres)
     near = np.asarray(close.any(axis=(1, 2)) | curved.any(axis=1))
     return [
-        _judged(step, passage, k, orders[k], family) if near[k] else Joint(order=orders[k])
+        _judged(step, passage, k, orders[k], family) if near[k] else StepMatch(order=orders[k])
         for k, step in enumerate(steps)
     ]
 
@@ -147,7 +147,7 @@ def _aligned(V0: ComplexArray, V1: ComplexArray) -> tuple[ComplexArray, ComplexA
     return V0 * size[:, None, :], V1 * (size / along)[:, None, :]
 
 
-def _judged(step: Step, passage: Passage, k: int, order: Array, family: Family) -> Joint:
+def _judged(step: Step, passage: Passage, k: int, order: Array, family: Family) -> StepMatch:
     centres = passage.centres[k]
     none = np.zeros(len(order))
     coupling, noise = passage.coupling[k], passage.noise[k]
@@ -156,7 +156,7 @@ def _judged(step: Step, passage: Passage, k: int, order: Array, family: Family) 
     if doubt.any():
         return _doubtful(order, doubt)
     columns = range(step.before.n_real + step.before.n_pairs)
-    return Joint(order=order, meetings=find_meetings(step, centres, contacts, columns, family))
+    return StepMatch(order=order, meetings=find_meetings(step, centres, contacts, columns, family))
 
 
 def find_meetings(

@@ -115,9 +115,9 @@ def over(variation: Variation) -> Source:
     def made(value: float) -> tuple[Array, ModeNames, Array]:
         closed = variation.close(value)
         pose = _pose(closed, variation)
-        share = float(closed.controller.feedback is not None)
+        second_loop_weight = float(closed.controller.feedback is not None)
         try:
-            A = loop_matrix(linearise_loop(closed, pose, share))
+            A = loop_matrix(linearise_loop(closed, pose, second_loop_weight))
         except NoRestError as error:
             raise NoRestError(
                 f"{variation.key}: expected values at which the loop has an equilibrium at its "

@@ -17,10 +17,10 @@ from flexctl.loop.mode_names import ModeNames, eigenvectors, in_words, name_mode
 from flexctl.loop.poses import (
     N_PATH,
     LinearPoses,
+    final_loop_weight,
     linear_poses,
     motion_poses,
     path_rests,
-    share_at_end,
 )
 from flexctl.loop.rest import (
     Rest,
@@ -63,6 +63,7 @@ __all__ = [
     "describe_rest",
     "eigenvectors",
     "exceeding",
+    "final_loop_weight",
     "find_rest",
     "follow_rest",
     "in_words",
@@ -80,7 +81,6 @@ __all__ = [
     "rest_at_reference",
     "sampled_loop",
     "schedule",
-    "share_at_end",
     "spectral_abscissa",
     "too_weak",
     "why_it_leaves",

@@ -82,13 +82,17 @@ class ClosedLoop:
         """
         t, phase = ca.MX.sym("t"), ca.MX.sym("phase")
         motion = self.controller.reference
-        share = phase > 1.5
+        second_loop_weight = phase > 1.5
         if self.controller.blend:
             x = (t - motion.duration) / self.controller.blend
-            share = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (3 - 2 * ca.fmin(ca.fmax(x, 0), 1))
+            second_loop_weight = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (
+                3 - 2 * ca.fmin(ca.fmax(x, 0), 1)
+            )
         q_d, v_d, a_d = motion.function(t)
         third = ca.densify(motion.after(phase / JUMP, a_d))
-        return ca.Function("reference", [t, phase], [ca.densify(share), q_d, v_d, third])
+        return ca.Function(
+            "reference", [t, phase], [ca.densify(second_loop_weight), q_d, v_d, third]
+        )
 
     @cached_property
     def law(self) -> ca.Function:

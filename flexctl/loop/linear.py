@@ -177,7 +177,7 @@ def _zero_order_hold(A: Array, B: Array, T: float) -> tuple[Array, Array]:
 
 
 def linearise_loop(
-    loop: ClosedLoop, joints: Array, share: float, errors: Array | None = None
+    loop: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array | None = None
 ) -> LinearLoop:
     """Linearise a closed loop where it rests with its reference held at the given joint variables.
 
@@ -187,7 +187,7 @@ def linearise_loop(
         Any closed loop; of an open one the arm is taken with its joints at the reference.
     joints
         Desired joint variables (m,) [rad or m].
-    share
+    second_loop_weight
         0 in the gross motion, 1 under the second loop.
     errors
         Relative errors of the law's stiffness, by part, where they are unknown to its controller;
@@ -198,14 +198,19 @@ def linearise_loop(
     NoRestError, ComputationError
         As `rest_at_reference`.
     """
-    return linearise_at(loop, rest_at_reference(loop, joints, share, errors), share, errors)
+    return linearise_at(
+        loop,
+        rest_at_reference(loop, joints, second_loop_weight, errors),
+        second_loop_weight,
+        errors,
+    )
 
 
 def linearise_at(
-    loop: ClosedLoop, rest: Rest, share: float, errors: Array | None = None
+    loop: ClosedLoop, rest: Rest, second_loop_weight: float, errors: Array | None = None
 ) -> LinearLoop:
     """Linearise a closed loop about an equilibrium that is known; see `linearise_loop`."""
-    K, L, E, F = law_slopes(loop, rest.q, rest.z, rest.desired, share, errors)
+    K, L, E, F = law_slopes(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
     by_state = measured_slopes(loop, rest.q)
     return LinearLoop(
         plant=linear_model(loop.truth, rest.q, rest.tau),

@@ -51,9 +51,11 @@ def linear_poses(loop: ClosedLoop) -> LinearPoses:
     """
     reference = loop.controller.reference
     times = np.linspace(0, reference.duration, N_PATH)
-    poses, share = reference.sample(times)[0].T, share_at_end(loop.controller)
+    poses, second_loop_weight = reference.sample(times)[0].T, final_loop_weight(loop.controller)
     return LinearPoses(
-        final=linearise_at(loop, find_rest(loop, reference.final, share), share),
+        final=linearise_at(
+            loop, find_rest(loop, reference.final, second_loop_weight), second_loop_weight
+        ),
         times=times,
         path=tuple(_linear_or_none(loop, pose) for pose in poses),
     )
@@ -66,7 +68,7 @@ def _linear_or_none(loop: ClosedLoop, joints: Array) -> LinearLoop | None:
         return None
 
 
-def share_at_end(controller: Controller) -> float:
+def final_loop_weight(controller: Controller) -> float:
     """Share of the second loop once the reference has ended."""
     return float(controller.feedback is not None)
 

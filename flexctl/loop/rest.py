@@ -78,7 +78,7 @@ class _Balance:
 
     loop: ClosedLoop
     joints: Array
-    share: float
+    second_loop_weight: float
     errors: Array | None
 
     def torque(self, X: Array) -> tuple[Array, Array]:
@@ -95,7 +95,9 @@ class _Balance:
     def slopes(self, X: Array) -> Array:
         """Return the derivative of `left` by X, (n + n_z, n + n_z)."""
         truth, q = self.loop.truth, X[: self.loop.truth.n]
-        K, L, E, F = law_slopes(self.loop, q, X[truth.n :], self.joints, self.share, self.errors)
+        K, L, E, F = law_slopes(
+            self.loop, q, X[truth.n :], self.joints, self.second_loop_weight, self.errors
+        )
         seen = measured_slopes(self.loop, q)[:, : truth.n]
         by_q = truth.tangent_stiffness(q) - truth.B @ (K @ seen)
         return np.block([[by_q, -truth.B @ L], [E @ seen, F]])
@@ -110,7 +112,9 @@ class _Balance:
 
     def _given(self, X: Array) -> list[ca.DM]:
         n = self.loop.truth.n
-        return law_arguments(self.loop, X[:n], X[n:], self.joints, self.share, self.errors)
+        return law_arguments(
+            self.loop, X[:n], X[n:], self.joints, self.second_loop_weight, self.errors
+        )
 
 
 def law_arguments(
@@ -118,12 +122,12 @@ def law_arguments(
     q: Array,
     z: Array,
     joints: Array,
-    share: float,
+    second_loop_weight: float,
     errors: Array | None,
 ) -> list[ca.DM]:
     """Arguments of a controller's law at rest: the truth at q (n,), the law's states z (n_z,)."""
     zero, rest = np.zeros(loop.truth.m), np.zeros(loop.truth.n)
-    arguments = [share, z, joints, zero, zero, *loop.measurement.function(q, rest)]
+    arguments = [second_loop_weight, z, joints, zero, zero, *loop.measurement.function(q, rest)]
     if loop.controller.plant.unknown:
         parts = len(loop.controller.plant.stiffness_parts)
         arguments.append(np.zeros(parts) if errors is None else errors)
@@ -135,7 +139,7 @@ def law_slopes(
     q: Array,
     z: Array,
     joints: Array,
-    share: float,
+    second_loop_weight: float,
     errors: Array | None = None,
 ) -> tuple[Array, Array, Array, Array]:
     """Differentiate a law at rest: tau by the measured state and by z, z' by the same.
@@ -143,7 +147,7 @@ def law_slopes(
     Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z), n being that of the design plant; the
     arguments are those of `law_arguments`. `measured_slopes` has what is measured by the truth's.
     """
-    given = law_arguments(loop, q, z, joints, share, errors)
+    given = law_arguments(loop, q, z, joints, second_loop_weight, errors)
     law = loop.controller.without_limits.law_jacobian
     K, L, E, F = (np.array(J).reshape(J.shape) for J in law(*given))
     return K, L, E, F
@@ -157,7 +161,7 @@ def measured_slopes(loop: ClosedLoop, q: Array) -> Array:
 def find_rest(
     loop: ClosedLoop,
     joints: Array,
-    share: float,
+    second_loop_weight: float,
     errors: Array | None = None,
     start: tuple[Array, Array] | None = None,
 ) -> Rest:
@@ -173,7 +177,7 @@ def find_rest(
         Any closed loop.
     joints
         Desired joint variables (m,) [rad or m].
-    share
+    second_loop_weight
         0 in the gross motion, 1 under the second loop.
     errors
         Relative errors of the law's stiffness, by part, where they are unknown to its controller;
@@ -191,9 +195,11 @@ def find_rest(
     """
     q0, tau0 = find_equilibrium(loop.truth, loop.truth.straight(joints))
     z0 = loop.agreeing_state(q0, np.zeros(loop.truth.n))
-    if not _holds(loop.controller, joints, share):
+    if not _holds(loop.controller, joints, second_loop_weight):
         return Rest(desired=joints, q=q0, z=z0, tau=tau0, reference=q0)
-    balance = _Balance(loop=loop, joints=joints, share=share, errors=errors)
+    balance = _Balance(
+        loop=loop, joints=joints, second_loop_weight=second_loop_weight, errors=errors
+    )
     begin = np.concatenate([q0, z0] if start is None else start)
     X, falls = _contract(balance, begin, np.zeros_like(begin)), False
     if X is None and start is None:
@@ -210,7 +216,7 @@ def find_rest(
 
 
 def rest_at_reference(
-    loop: ClosedLoop, joints: Array, share: float, errors: Array | None = None
+    loop: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array | None = None
 ) -> Rest:
     """Find where a closed loop rests at its reference: see `find_rest`.
 
@@ -221,7 +227,7 @@ def rest_at_reference(
     ComputationError
         When the arm has no equilibrium with its joints held at the reference.
     """
-    rest = find_rest(loop, joints, share, errors)
+    rest = find_rest(loop, joints, second_loop_weight, errors)
     if rest.falls:
         raise NoRestError(
             f"{loop.controller.design.name}: the loop has no equilibrium at its reference "
@@ -231,25 +237,34 @@ def rest_at_reference(
 
 
 def follow_rest(
-    loop: ClosedLoop, rest: Rest, share: float, errors: Array | None, start: tuple[Array, Array]
+    loop: ClosedLoop,
+    rest: Rest,
+    second_loop_weight: float,
+    errors: Array | None,
+    start: tuple[Array, Array],
 ) -> Rest | None:
     """Find the equilibrium next to q (n,), z (n_z,) of a loop that differs a little from another.
 
     `rest` is that of the other loop, whose reference this one has; None where none is next to it.
     """
-    balance, n = _Balance(loop=loop, joints=rest.desired, share=share, errors=errors), len(rest.q)
-    if not _holds(loop.controller, rest.desired, share):
-        return find_rest(loop, rest.desired, share, errors)
+    balance, n = (
+        _Balance(
+            loop=loop, joints=rest.desired, second_loop_weight=second_loop_weight, errors=errors
+        ),
+        len(rest.q),
+    )
+    if not _holds(loop.controller, rest.desired, second_loop_weight):
+        return find_rest(loop, rest.desired, second_loop_weight, errors)
     begin = np.concatenate(start)
     X = _contract(balance, begin, np.zeros_like(begin))
     return None if X is None else replace(rest, q=X[:n], z=X[n:], tau=balance.torque(X)[0])
 
 
-def _holds(controller: Controller, joints: Array, share: float) -> bool:
+def _holds(controller: Controller, joints: Array, second_loop_weight: float) -> bool:
     """Whether a law has the joint variables (m,) for its reference: a second loop has its own."""
     if controller.design.open_loop:
         return False
-    own = controller.feedback is None or not share
+    own = controller.feedback is None or not second_loop_weight
     return own or np.array_equal(joints, controller.reference.final)
 
 
@@ -360,7 +375,7 @@ def _fall(balance: _Balance, X: Array) -> Array | None:
     return None
 
 
-def keep_still(loop: ClosedLoop, rest: Rest, share: float, errors: Array) -> Rest:
+def keep_still(loop: ClosedLoop, rest: Rest, second_loop_weight: float, errors: Array) -> Rest:
     """Let the integrals of a law with errors (p,) give the torque that holds the arm as it rests.
 
     A law is affine in its integrals, so that one step finds them; without any nothing changes, nor
@@ -369,9 +384,9 @@ def keep_still(loop: ClosedLoop, rest: Rest, share: float, errors: Array) -> Res
     own = loop.controller.n_integral
     if not own or not any(loop.truth.arm.gravity):
         return rest
-    arguments = law_arguments(loop, rest.q, rest.z, rest.desired, share, errors)
+    arguments = law_arguments(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
     short = rest.tau - np.array(loop.controller.without_limits.law(*arguments)[0]).ravel()
-    _, L, *_ = law_slopes(loop, rest.q, rest.z, rest.desired, share, errors)
+    _, L, *_ = law_slopes(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
     z = rest.z.copy()
     z[:own] += np.linalg.lstsq(L[:, :own], short, rcond=None)[0]
     return replace(rest, z=z)

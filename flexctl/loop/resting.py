@@ -97,14 +97,14 @@ def _held_torque(loop: ClosedLoop, joints: Array) -> Array:
 
 
 def other_rest(
-    loop: ClosedLoop, rest: Rest | None, end: tuple[Array, Array], share: float
+    loop: ClosedLoop, rest: Rest | None, end: tuple[Array, Array], second_loop_weight: float
 ) -> Rest | None:
     """Find the equilibrium next to the end (q, z) of a run, if it is another one than `rest`.
 
     None where the run does not end next to an equilibrium, or ends nearer to `rest`.
     """
     try:
-        found = find_rest(loop, loop.controller.reference.final, share, start=end)
+        found = find_rest(loop, loop.controller.reference.final, second_loop_weight, start=end)
     except ComputationError:  # or the arm cannot be held at the reference to begin with
         return None
     if rest is None:

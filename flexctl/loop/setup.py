@@ -23,7 +23,7 @@ class Case:
     Attributes
     ----------
     arm, design
-        As in `find_margin`.
+        As in `stiffness_margin`.
     truth_arm, truth_basis, design_basis
         As there; None for the defaults.
     unknown_damping
@@ -45,13 +45,13 @@ class Case:
     def __post_init__(self) -> None:
         """Refuse what has no margin."""
         if self.design.open_loop:
-            came = self.design.method
-            raise InputError(f"{self.design.label}: expected a design with feedback, got {came}")
+            got = self.design.method
+            raise InputError(f"{self.design.label}: expected a design with feedback, got {got}")
         if self.n_path < 0:
             raise InputError(f"n_path: expected no negative number of poses, got {self.n_path}")
 
     @property
-    def believed(self) -> Arm:
+    def designed_for(self) -> Arm:
         """The arm as the controller is made for it."""
         return without_damping(self.arm) if self.unknown_damping else self.arm
 
@@ -77,7 +77,7 @@ class Case:
         `basis` is another discretisation of the design plant.
         """
         controller = design_controller(
-            self.believed,
+            self.designed_for,
             design or self.design,
             basis or self.basis,
             interpreted=True,

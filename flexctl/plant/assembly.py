@@ -9,7 +9,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.beam import LengthShapes, Shapes, TipLoad, choose_basis, drop_above
-from flexctl.body import Body, Local, cross_joint, elementary_rotation, link_course, move_body
+from flexctl.body import Body, Local, cross_joint, elementary_rotation, link_section, move_body
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model import TWIST, Arm, BasisChoice, Link
@@ -55,7 +55,7 @@ def _mixes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, LengthShapes]:
 def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
     tip = tip_load(arm, j, direction)
     chosen = choose_basis(basis.kind, basis.order, direction)
-    shapes = chosen.shapes(tip, link_course(arm.links[j], direction))
+    shapes = chosen.shapes(tip, link_section(arm.links[j], direction))
     if basis.drop_above is None:
         return shapes
     body = Body(link=arm.links[j], planes={})

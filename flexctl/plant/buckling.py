@@ -17,7 +17,7 @@ from flexctl.beam import (
     assemble_matrices,
     density_rule,
 )
-from flexctl.body import elementary_rotation, link_course
+from flexctl.body import elementary_rotation, link_section
 from flexctl.checks import Array
 from flexctl.model import TWIST, Arm, BasisChoice, Link
 from flexctl.plant.assembly import inertia_beyond
@@ -200,10 +200,10 @@ def _sideways(link: Link, weak: str, strong: str, g: float, mass: float, moment:
         length=link.length,
         mass_per_length=link.mass_per_length,
         EI=link.rigidities,
-        courses={d: link_course(link, d) for d in (weak, TWIST)},
+        courses={d: link_section(link, d) for d in (weak, TWIST)},
     )
-    bent = HermiteElements(_ELEMENTS).shapes(None, beam.course(weak))
-    twisted = TwistElements(_ELEMENTS).shapes(None, beam.course(TWIST))
+    bent = HermiteElements(_ELEMENTS).shapes(None, beam.section(weak))
+    twisted = TwistElements(_ELEMENTS).shapes(None, beam.section(TWIST))
     K_w = assemble_matrices(beam, weak, bent).stiffness
     K_t = assemble_matrices(beam, TWIST, twisted).stiffness
     C = np.sqrt(factor) * abs(g) * _coupling(link, bent, twisted, mass, moment[0])
@@ -217,10 +217,12 @@ def _sideways(link: Link, weak: str, strong: str, g: float, mass: float, moment:
 def _coupling(link: Link, bent: Shapes, twisted: Shapes, mass: float, ahead: float) -> Array:
     """Int M phi u'' dx (twists, bendings) under a gravity of 1, M the moment about the section."""
     own = link.profile("mass_per_length")
-    lumps = np.array([lump.x for lump in link.masses])
-    breaks = np.unique([*bent.breaks, *twisted.breaks, *own.breaks, *lumps])
+    point_masses = np.array([point_mass.x for point_mass in link.masses])
+    breaks = np.unique([*bent.breaks, *twisted.breaks, *own.breaks, *point_masses])
     xi, weights = density_rule(breaks, 5)
-    beyond = np.maximum(lumps[None, :] - xi[:, None], 0.0) @ [lump.mass for lump in link.masses]
+    beyond = np.maximum(point_masses[None, :] - xi[:, None], 0.0) @ [
+        point_mass.mass for point_mass in link.masses
+    ]
     M = link.length * (_own_moment(link, xi, breaks) + beyond + mass * (1 - xi)) + ahead
     curvature = (link.length ** (bent.power - 2.0))[:, None] * bent.bending(xi)
     return (_angles(twisted, xi, link.length) * (link.length * weights * M)) @ curvature.T

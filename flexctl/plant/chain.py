@@ -17,7 +17,7 @@ from flexctl.body import (
     tip_turns,
 )
 from flexctl.plant.flexible_joint import SprungJoint, make_sprung_joints
-from flexctl.plant.frame_rotation import Transmission, transmission
+from flexctl.plant.frame_rotation import FrameRotation, frame_rotation
 
 AXIS = 5  # of a revolute joint among [A; w']: the z component of w'
 
@@ -45,7 +45,7 @@ class Stage:
     body: Body
     joint: int
     elastic: slice
-    before: Transmission
+    before: FrameRotation
     dynamics: BodyDynamics
     joint_drift: ca.SX
     rotor: SprungJoint | None
@@ -98,7 +98,7 @@ class Sweep:
     """
 
     stages: Sequence[Stage]
-    tip: Transmission
+    tip: FrameRotation
     tip_rate: ca.SX
 
 
@@ -117,7 +117,7 @@ def sweep(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Sweep:
     for j, body in enumerate(bodies):
         elastic = slice(row, row + len(body.coordinates))
         row = elastic.stop
-        before = transmission([*turns, joint_turn(body, q[j])])
+        before = frame_rotation([*turns, joint_turn(body, q[j])])
         spin = ca.vertcat(0, 0, 0 if body.sliding else v[j])
         carrier_rate = before.into(omega)
         omega = carrier_rate + spin
@@ -135,10 +135,10 @@ def sweep(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Sweep:
         )
         stages.append(stage)
         turns, omega = tip_turns(body, dynamics.bending), omega + dynamics.bending_rate
-    tip = transmission(turns)
+    tip = frame_rotation(turns)
     return Sweep(stages=stages, tip=tip, tip_rate=tip.into(omega))
 
 
-def rows(x: ca.SX, wanted: slice) -> ca.SX:
+def rows(x: ca.SX, expected: slice) -> ca.SX:
     """Entries of a column (k, 1), none of them from a scalar (which CasADi would repeat)."""
-    return x[wanted] if wanted.stop > wanted.start else ca.SX(0, 1)
+    return x[expected] if expected.stop > expected.start else ca.SX(0, 1)

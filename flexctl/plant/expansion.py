@@ -53,8 +53,8 @@ class Expansion:
 
     def up_to(self, degree: int, inputs: Iterable[int]) -> Expansion:
         """Leave out products of more than `degree` of these inputs."""
-        wanted = {Atom(kind="q", argument=index) for index in inputs}
-        counted = {k for k, atom in enumerate(self.atoms) if atom in wanted}
+        expected = {Atom(kind="q", argument=index) for index in inputs}
+        counted = {k for k, atom in enumerate(self.atoms) if atom in expected}
         entries = [
             {m: c for m, c in entry.items() if sum(n for k, n in m if k in counted) <= degree}
             for entry in self.entries

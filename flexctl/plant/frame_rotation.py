@@ -66,7 +66,7 @@ class _General:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transmission:
+class FrameRotation:
     """The rotation from the axes of one body to those of the next: of its tip, then the joint."""
 
     factors: tuple[_Plane | _General, ...]
@@ -96,7 +96,7 @@ class Transmission:
         return ca.vertcat(ca.horzcat(A, C), ca.horzcat(C.T, B))
 
 
-def transmission(turns: Sequence[Turn | VectorTurn]) -> Transmission:
+def frame_rotation(turns: Sequence[Turn | VectorTurn]) -> FrameRotation:
     """Merge turns about one axis in a row and drop those by a constant zero."""
     merged: list[Turn | VectorTurn] = []
     for turn in turns:
@@ -107,7 +107,7 @@ def transmission(turns: Sequence[Turn | VectorTurn]) -> Transmission:
             merged[-1] = Turn(axis=turn.axis, angle=last.angle + turn.angle)
         else:
             merged.append(turn)
-    return Transmission(factors=tuple(_factor(turn) for turn in merged))
+    return FrameRotation(factors=tuple(_factor(turn) for turn in merged))
 
 
 def _factor(turn: Turn | VectorTurn) -> _Plane | _General:

@@ -40,13 +40,13 @@ _ABANDONED = 3600.0  # s after which what a build left belongs to nobody
 
 def find_compiler() -> str | None:
     """Path of the C compiler, or None where there is none (or FLEXCTL_CC is "none")."""
-    wanted = os.environ.get("FLEXCTL_CC")
-    if wanted == "none":
+    expected = os.environ.get("FLEXCTL_CC")
+    if expected == "none":
         return None
-    names, path = [wanted] if wanted else ["gcc", "clang", "cc"], os.environ.get("PATH")
+    names, path = [expected] if expected else ["gcc", "clang", "cc"], os.environ.get("PATH")
     compiler = next((found for name in names if (found := _which(name, path))), None)
-    if wanted and compiler is None:
-        raise InputError(f"FLEXCTL_CC: expected a C compiler or none, got {wanted!r} (not found)")
+    if expected and compiler is None:
+        raise InputError(f"FLEXCTL_CC: expected a C compiler or none, got {expected!r} (not found)")
     return compiler
 
 
@@ -64,8 +64,8 @@ def cache_folder() -> Path:
         When the user has no home to keep it in.
     """
     try:
-        wanted = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
-        return Path(wanted).expanduser().absolute()  # a loader does not look for bare names here
+        expected = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
+        return Path(expected).expanduser().absolute()  # a loader does not look for bare names here
     except RuntimeError as error:
         raise FileNotFoundError(f"no home folder: {error}") from error
 

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg
 
 from flexctl import checks
-from flexctl.beam import PLAIN, Course, Shapes, unit_matrices
+from flexctl.beam import PLAIN, SectionProfile, Shapes, unit_matrices
 from flexctl.body import Body, free_length, spread
 from flexctl.checks import Array
 
@@ -97,17 +97,17 @@ def _squares(body: Body, direction: str, length: ca.SX, d: ca.SX) -> ca.SX:
     """Strain energy of every part (n, 1) over EI / (2 l^3), at coordinates d (n, 1)."""
     shapes, S = body.planes[direction], spread(body, direction, length)
     if direction not in body.mixes:
-        return (ca.DM(modal_parts(shapes, body.course(direction))) @ (S @ d)) ** 2
+        return (ca.DM(modal_parts(shapes, body.section(direction))) @ (S @ d)) ** 2
     K = ca.DM(unit_matrices(shapes)[1])
     return ca.sum1(S * (K @ S)).T * d**2
 
 
-def modal_parts(shapes: Shapes, course: Course = PLAIN) -> Array:
+def modal_parts(shapes: Shapes, section: SectionProfile = PLAIN) -> Array:
     """Rows a_j (n, n) with K_1 = sum_j a_j a_j', by ascending frequency.
 
     Where the shapes are the modes themselves K_1 is diagonal, and every coordinate is a part.
     """
-    M, K = unit_matrices(shapes, course)
+    M, K = unit_matrices(shapes, section)
     size = np.sqrt(np.diag(K))
     if (np.abs(K - np.diag(np.diag(K))) <= _DIAGONAL * np.outer(size, size)).all():
         return np.diag(size)

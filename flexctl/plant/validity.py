@@ -113,9 +113,9 @@ def require_balance(plant: Plant, q: Array, v: Array, tau: Array, a: Array) -> N
         under the torques tau (m,); says which coordinates move no mass if that is the reason.
     """
     if np.all(np.isfinite(a)):
-        wanted = plant.B @ np.asarray(tau, dtype=float)
-        off = np.linalg.norm(plant.inverse_dynamics(q, v, a) - wanted)
-        if off <= _WORST_RESIDUAL * (np.linalg.norm(wanted) + _largest_force(plant, q, v)):
+        expected = plant.B @ np.asarray(tau, dtype=float)
+        off = np.linalg.norm(plant.inverse_dynamics(q, v, a) - expected)
+        if off <= _WORST_RESIDUAL * (np.linalg.norm(expected) + _largest_force(plant, q, v)):
             return
     require_inertia(plant, q)
     raise ComputationError(

@@ -47,7 +47,7 @@ class AddedDamping:
 
 
 def least_damping(
-    case: Case, wanted: float, *, ratios: tuple[float, float] = RATIOS
+    case: Case, expected: float, *, ratios: tuple[float, float] = RATIOS
 ) -> AddedDamping:
     """Find the least damping ratio of all links with alpha_upper >= wanted.
 
@@ -58,7 +58,7 @@ def least_damping(
     ----------
     case
         What it is sought for.
-    wanted
+    expected
         Required alpha_upper [-] at the worst pose.
     ratios
         Least and largest ratio [-], above 0 and below 1.
@@ -73,7 +73,7 @@ def least_damping(
     if not any(link.flexible for link in case.arm.links):
         raise InputError(f"{case.arm.label}: damping: expected a link that bends, got none")
     grid = [0.0, *log_grid(*ratios, _PER_DECADE)]
-    found = first_to_bear(damped(case), grid, wanted)
+    found = first_to_bear(damped(case), grid, expected)
     own = written_ratios(case.body)
     return AddedDamping(requirement=found, own=own, n_path=case.n_path)
 
@@ -109,7 +109,7 @@ class AddedInertia:
 
 def least_inertia(
     case: Case,
-    wanted: float,
+    expected: float,
     joints: Sequence[str] | None = None,
     *,
     factors: tuple[float, float] = INERTIAS,
@@ -125,7 +125,7 @@ def least_inertia(
     ----------
     case
         What it is sought for.
-    wanted
+    expected
         Required alpha_upper [-] at the worst pose.
     joints
         Names of joints; all by default.
@@ -139,11 +139,11 @@ def least_inertia(
     """
     chosen = case.arm.joints if joints is None else tuple(joints)
     if not chosen or not set(chosen) <= set(case.arm.joints):
-        came = ", ".join(chosen) or "none"
-        raise InputError(f"joints: expected some of {', '.join(case.arm.joints)}, got {came}")
+        got = ", ".join(chosen) or "none"
+        raise InputError(f"joints: expected some of {', '.join(case.arm.joints)}, got {got}")
     if not 0 < factors[0] < factors[1] < np.inf:
-        came = f"{factors[0]:g} to {factors[1]:g}"
-        raise InputError(f"factors: expected a range above 0, got {came}")
+        got = f"{factors[0]:g} to {factors[1]:g}"
+        raise InputError(f"factors: expected a range above 0, got {got}")
     truth = case.truth
     M = truth.mass_matrix(truth.straight(make_reference(case.design).final))
     own = {
@@ -156,7 +156,7 @@ def least_inertia(
     grid = [0.0, *log_grid(*factors, _STEPS)]
     return AddedInertia(
         joints=chosen,
-        requirement=first_to_bear(rebuilt(heavier), grid, wanted),
+        requirement=first_to_bear(rebuilt(heavier), grid, expected),
         own=tuple(own.values()),
         n_path=case.n_path,
     )

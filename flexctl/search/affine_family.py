@@ -28,11 +28,11 @@ _ROUND_OFF = 64 * np.finfo(float).eps  # of an entry: nothing that is varied rea
 
 @dataclass(frozen=True, kw_only=True)
 class PoseFamily:
-    """A loop at joint variables (m,), `share` of the second loop: what it is at the nodes."""
+    """A loop at joint variables (m,), of a weight of the second loop: what it is at the nodes."""
 
     closed: ClosedLoop
     joints: Array
-    share: float
+    second_loop_weight: float
     linear: tuple[LinearLoop, ...]
     laws: tuple[Callable[[Array], Array], ...]
     names: Callable[[int], ModeNames]
@@ -49,7 +49,7 @@ class PoseFamily:
         return PoseLoop(
             closed=self.closed,
             joints=self.joints,
-            share=self.share,
+            second_loop_weight=self.second_loop_weight,
             loop=loop,
             names=self.names(loop.size),
         )
@@ -65,16 +65,18 @@ class PoseFamily:
         return replace(self.linear[0], **kept)
 
 
-def family_at(closed: Sequence[ClosedLoop], joints: Array, share: float) -> PoseFamily:
+def family_at(closed: Sequence[ClosedLoop], joints: Array, second_loop_weight: float) -> PoseFamily:
     """Linearise the loops of the nodes at joint variables (m,), at rest."""
-    linear = [linearise_loop(loop, joints, share) for loop in closed]
+    linear = [linearise_loop(loop, joints, second_loop_weight) for loop in closed]
     pairs = zip(closed, linear, strict=True)
     return PoseFamily(
         closed=closed[0],
         joints=joints,
-        share=share,
+        second_loop_weight=second_loop_weight,
         linear=tuple(linear),
-        laws=tuple(_remembered(RestingLaw(loop, joints, share, own)) for loop, own in pairs),
+        laws=tuple(
+            _remembered(RestingLaw(loop, joints, second_loop_weight, own)) for loop, own in pairs
+        ),
         names=lru_cache(maxsize=1)(partial(name_modes, closed[0], joints)),
     )
 

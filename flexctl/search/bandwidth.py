@@ -44,7 +44,7 @@ class Bandwidth:
 
 
 def largest_bandwidth(
-    case: Case, wanted: float, *, scales: tuple[float, float] = SCALES
+    case: Case, expected: float, *, scales: tuple[float, float] = SCALES
 ) -> Bandwidth:
     """Find the largest s in a range at which the gross motion has alpha_upper >= wanted.
 
@@ -57,7 +57,7 @@ def largest_bandwidth(
     ----------
     case
         What it is sought for.
-    wanted
+    expected
         Required alpha_upper [-] at the worst pose.
     scales
         Least and largest s [-], above 0.
@@ -72,7 +72,7 @@ def largest_bandwidth(
     _check_range("scales", scales)
     families = gain_families(case)
     grid = log_grid(*scales, _PER_DECADE)[::-1]
-    found = first_to_bear(lambda s: under_gains(families, faster(s)), grid, wanted, own=1.0)
+    found = first_to_bear(lambda s: under_gains(families, faster(s)), grid, expected, own=1.0)
     gains = scale_gains(case.design.joint_gains, faster(found.best.value)) if found.best else None
     return Bandwidth(requirement=found, gains=gains, n_path=case.n_path)
 
@@ -99,7 +99,7 @@ class SecondBandwidth:
 
 
 def fastest_second_loop(
-    case: Case, wanted: float, *, powers: tuple[float, float] = _EFFORTS
+    case: Case, expected: float, *, powers: tuple[float, float] = _EFFORTS
 ) -> SecondBandwidth:
     """Find the least effort weight at which the second loop has alpha_upper >= wanted.
 
@@ -111,7 +111,7 @@ def fastest_second_loop(
     ----------
     case
         What it is sought for, with a second loop.
-    wanted
+    expected
         Required alpha_upper [-].
     powers
         Least and largest power of ten by which the weight is multiplied.
@@ -128,7 +128,7 @@ def fastest_second_loop(
 
     final = replace(case, n_path=0)
     loops = rebuilt(lambda factor: replace(final, design=with_effort(case.design, factor)))
-    found = first_to_bear(loops, log_grid(low, high, _PER_POWER), wanted, own=1.0)
+    found = first_to_bear(loops, log_grid(low, high, _PER_POWER), expected, own=1.0)
     if found.best is None:
         return SecondBandwidth(requirement=found, effort=None, slowest=np.nan, fastest=np.nan)
     best = with_effort(case.design, found.best.value)

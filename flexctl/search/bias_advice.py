@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from flexctl.errors import ComputationError
-from flexctl.loop import Case, ClosedLoop, describe_rest, find_rest, share_at_end
-from flexctl.robustness import ERROR, Interval, Margin
+from flexctl.loop import Case, ClosedLoop, describe_rest, final_loop_weight, find_rest
+from flexctl.robustness import ERROR, Interval, StiffnessMargin
 from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
 from flexctl.search.other_arms import borne_by_other_arms
 from flexctl.search.remedies import Bias, bias_for, borne_with, margin_bias, margin_intervals
@@ -75,7 +75,7 @@ class BiasAdvice:
 
 def advise_bias(
     case: Case,
-    found: Margin,
+    found: StiffnessMargin,
     runs: BiasRuns | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> BiasAdvice | None:
@@ -149,10 +149,13 @@ class _Offers:
         if not any(self.case.body.gravity):
             return 0.0
         loop = self._closed
-        final, share = loop.controller.reference.final, share_at_end(loop.controller)
+        final, second_loop_weight = (
+            loop.controller.reference.final,
+            final_loop_weight(loop.controller),
+        )
         errors = np.full(len(loop.controller.plant.stiffness_parts), bias)
         try:
-            rest = describe_rest(loop, find_rest(loop, final, share, errors))
+            rest = describe_rest(loop, find_rest(loop, final, second_loop_weight, errors))
         except ComputationError:
             return None
         return None if rest.falls or not rest.holds else rest.tip_offset

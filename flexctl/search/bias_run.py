@@ -83,13 +83,13 @@ class BiasRuns:
 
     @cached_property
     def _parts(self) -> int:
-        plant = assemble_plant(self.case.believed, self.case.basis, interpreted=True)
+        plant = assemble_plant(self.case.designed_for, self.case.basis, interpreted=True)
         return len(plant.stiffness_parts)
 
     def _measured(self, bias: float) -> BiasRun:
         case, error = self.case, StiffnessError(values=(bias,) * self._parts)
         controller = design_controller(
-            case.believed, case.design, case.basis, stiffness_error=error
+            case.designed_for, case.design, case.basis, stiffness_error=error
         )
         try:
             run = simulate(close_around(controller, self._truth), tolerance=_TOLERANCE)

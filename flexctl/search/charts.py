@@ -86,8 +86,8 @@ def gain_chart(
         As `design_controller`.
     """
     if not 0 < span[0] < span[1] < np.inf or count < 2:
-        came = f"{count} from {span[0]:g} to {span[1]:g}"
-        raise InputError(f"factors: expected 2 or more in a range above 0, got {came}")
+        got = f"{count} from {span[0]:g} to {span[1]:g}"
+        raise InputError(f"factors: expected 2 or more in a range above 0, got {got}")
     families, factors = gain_families(case), np.geomspace(*span, count)
 
     def at(Gp: float, Gv: float) -> Trial:

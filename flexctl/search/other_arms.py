@@ -49,8 +49,8 @@ class OtherArms:
         errors = np.full(len(self.closed.controller.plant.stiffness_parts), bias)
         try:
             return all(
-                judge_poles(linearise_loop(loop, joints, share, errors).poles) is True
-                for joints, share in self._poses
+                judge_poles(linearise_loop(loop, joints, second_loop_weight, errors).poles) is True
+                for joints, second_loop_weight in self._poses
             )
         except NoRestError:  # it leaves its reference
             return False
@@ -82,15 +82,15 @@ def borne_by_other_arms(case: Case, bias: Bias) -> float:
     return borne
 
 
-def bias_on_softer_arms(case: Case, start: float, wanted: float) -> float | None:
-    """Smallest underestimate on purpose with which arms softer by up to `wanted` are tolerated.
+def bias_on_softer_arms(case: Case, start: float, expected: float) -> float | None:
+    """Smallest underestimate on purpose with which arms softer by up to `expected` are tolerated.
 
     From `start` <= 0, what the interval of the file's own arm asks for and so the smallest, on in
     steps of 5 %, the last of which is then narrowed down; tried without error and at quarters of
-    `wanted`. None down to -90 %.
+    `expected`. None down to -90 %.
     """
     arms = OtherArms(case=case)
-    errors = [0.0, *(wanted * np.array(_STEPS))][::-1]
+    errors = [0.0, *(expected * np.array(_STEPS))][::-1]
     fails = start
     for bias in np.arange(start, _LEAST, -_LOWER).tolist():
         if arms.bears(bias, errors):

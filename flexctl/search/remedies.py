@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from flexctl.errors import InputError
-from flexctl.robustness import Interval, Margin
+from flexctl.robustness import Interval, StiffnessMargin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +75,8 @@ def borne_with(intervals: Iterable[Interval], bias: float) -> tuple[float, float
     return (1 + lower) / (1 + bias) - 1, (1 + upper) / (1 + bias) - 1
 
 
-def bias_for(intervals: Iterable[Interval | None], wanted: float) -> float | None:
-    """Smallest underestimate b <= 0 with which all poses tolerate an overestimate of `wanted`.
+def bias_for(intervals: Iterable[Interval | None], expected: float) -> float | None:
+    """Smallest underestimate b <= 0 with which all poses tolerate an overestimate of `expected`.
 
     1 + b = (1 + u)/(1 + wanted), as in `best_bias`; None where the loop then is not stable with the
     right K_file either, b < l, or is unstable without an error.
@@ -87,15 +87,15 @@ def bias_for(intervals: Iterable[Interval | None], wanted: float) -> float | Non
         return None
     upper = min(interval.alpha_upper for interval in known)
     lower = max(interval.alpha_lower for interval in known)
-    bias = min((1 + upper) / (1 + wanted) - 1, 0.0)
+    bias = min((1 + upper) / (1 + expected) - 1, 0.0)
     return bias if bias > lower or not bias else None
 
 
-def margin_intervals(found: Margin) -> list[Interval | None]:
+def margin_intervals(found: StiffnessMargin) -> list[Interval | None]:
     """Intervals of the judged pose and of the whole motion."""
     return [found.exact, *(pose.interval for pose in found.path)]
 
 
-def margin_bias(found: Margin) -> Bias | None:
+def margin_bias(found: StiffnessMargin) -> Bias | None:
     """Choose it for the judged pose and the whole motion together."""
     return best_bias(margin_intervals(found))

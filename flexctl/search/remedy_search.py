@@ -8,7 +8,7 @@ from functools import partial
 
 from flexctl.errors import InputError
 from flexctl.loop import Case
-from flexctl.robustness import Margin
+from flexctl.robustness import StiffnessMargin
 from flexctl.search.added_damping import AddedDamping, AddedInertia, least_damping, least_inertia
 from flexctl.search.bandwidth import (
     Bandwidth,
@@ -23,7 +23,7 @@ from flexctl.search.remedies import bias_for, margin_intervals
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """What makes a loop tolerate an overestimate `wanted` [-]; None of what does not apply.
+    """What makes a loop tolerate an overestimate `expected` [-]; None of what does not apply.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Remedies:
         More inertia at all joints.
     """
 
-    wanted: float
+    expected: float
     bias: float | None
     bias_run: BiasRun | None
     bandwidth: Bandwidth | None
@@ -52,8 +52,8 @@ class Remedies:
 
 def find_remedies(
     case: Case,
-    found: Margin,
-    wanted: float,
+    found: StiffnessMargin,
+    expected: float,
     progress: Callable[[str], None] | None = None,
     runs: BiasRuns | None = None,
 ) -> Remedies:
@@ -65,7 +65,7 @@ def find_remedies(
         Arm, design, and how many poses of the motion are judged.
     found
         The loop's margin as it is.
-    wanted
+    expected
         Required alpha_upper [-], above 0.
     progress
         Called with a sentence before every longer piece of work.
@@ -77,30 +77,30 @@ def find_remedies(
     InputError
         When nothing is required.
     """
-    if not 0 < wanted < float("inf"):
-        raise InputError(f"need: expected an overestimate above 0, got {wanted:g}")
+    if not 0 < expected < float("inf"):
+        raise InputError(f"need: expected an overestimate above 0, got {expected:g}")
     say = progress or (lambda _words: None)
     say("remedies: a deliberate underestimate")
-    bias = bias_for(margin_intervals(found), wanted)
+    bias = bias_for(margin_intervals(found), expected)
     if bias is not None and found.exact.unknowns:
-        bias = bias_on_softer_arms(case, bias, wanted)
+        bias = bias_on_softer_arms(case, bias, expected)
     here = partial(
-        Remedies, wanted=wanted, bias=bias, bias_run=runs.run(bias) if runs and bias else None
+        Remedies, expected=expected, bias=bias, bias_run=runs.run(bias) if runs and bias else None
     )
     if not found.exact.unknowns:
         return here(bandwidth=None, second_loop=None, damping=None, inertia=None)
     say("remedies: slower joint gains")
-    bandwidth, second, damping = largest_bandwidth(case, wanted), None, None
+    bandwidth, second, damping = largest_bandwidth(case, expected), None, None
     if found.second_loop:
         say("remedies: a slower second loop")
-        second = fastest_second_loop(case, wanted)
+        second = fastest_second_loop(case, expected)
     if any(link.flexible for link in case.arm.links):
         say("remedies: more damping")
-        damping = least_damping(case, wanted)
+        damping = least_damping(case, expected)
     say("remedies: more inertia at the joints")
     return here(
         bandwidth=bandwidth,
         second_loop=second,
         damping=damping,
-        inertia=least_inertia(case, wanted),
+        inertia=least_inertia(case, expected),
     )

@@ -16,7 +16,7 @@ import scipy.optimize
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError, InputError
-from flexctl.robustness import Loss, PoseLoop, axis_tolerance
+from flexctl.robustness import PoseLoop, StabilityLimit, axis_tolerance
 
 Variants = Callable[[float], Iterable[PoseLoop]]
 """Loops of one variant, at all poses it is judged at, made one after the other as they are asked
@@ -54,17 +54,17 @@ class Trial:
     value: float
     alpha_upper: float
     alpha_lower: float = np.nan
-    loss: Loss | None = None
+    loss: StabilityLimit | None = None
     joints: tuple[float, ...] = ()
     second_loop: bool = False
     why: str = ""
 
-    def bears(self, wanted: float) -> bool:
-        """Whether it tolerates an overestimate of `wanted`, and is no edge of stability itself.
+    def bears(self, expected: float) -> bool:
+        """Whether it tolerates an overestimate of `expected`, and is no edge of stability itself.
 
         As much of an underestimate, up to 1 %, is asked of it too: an unstable loop has neither.
         """
-        return self.alpha_upper >= wanted and -self.alpha_lower >= min(wanted, _NO_EDGE)
+        return self.alpha_upper >= expected and -self.alpha_lower >= min(expected, _NO_EDGE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class Requirement:
 
     Attributes
     ----------
-    wanted
+    expected
         Required alpha_upper [-].
     found
         The answer; None where no value of the grid tolerates it.
@@ -91,7 +91,7 @@ class Requirement:
         How many variants were judged, those of the refinement too.
     """
 
-    wanted: float
+    expected: float
     found: Trial | None
     fails: float | None
     best: Trial | None
@@ -113,13 +113,13 @@ def judge(value: float, loops: Callable[[], Iterable[PoseLoop]]) -> Trial:
     return replace(worst, alpha_lower=lower)
 
 
-def _at(value: float, pose: PoseLoop, upper: Loss) -> Trial:
+def _at(value: float, pose: PoseLoop, upper: StabilityLimit) -> Trial:
     return Trial(
         value=value,
         alpha_upper=upper.alpha,
         loss=upper,
         joints=tuple(pose.joints.tolist()),
-        second_loop=bool(pose.share),
+        second_loop=bool(pose.second_loop_weight),
     )
 
 
@@ -134,7 +134,7 @@ def excess(loop: PoseLoop, alpha: float) -> float:
 
 
 def first_to_bear(
-    variants: Variants, grid: Sequence[float] | Array, wanted: float, own: float | None = None
+    variants: Variants, grid: Sequence[float] | Array, expected: float, own: float | None = None
 ) -> Requirement:
     """Find the first value of a grid with alpha_upper >= wanted, refined towards the one before.
 
@@ -147,7 +147,7 @@ def first_to_bear(
         Loops of a value; see `Variants`.
     grid
         Values, the most preferable first.
-    wanted
+    expected
         Required alpha_upper [-], above 0.
     own
         Value to be judged before, whatever it tolerates.
@@ -157,10 +157,10 @@ def first_to_bear(
     InputError
         When the requirement is not above 0, or the grid is empty.
     """
-    if not wanted > 0 or not len(grid):
-        came = f"{wanted:g} and {len(grid)} values"
-        raise InputError(f"required margin: expected one above 0 and values to try, got {came}")
-    return _Search(variants=variants, wanted=wanted).through(tuple(map(float, grid)), own)
+    if not expected > 0 or not len(grid):
+        got = f"{expected:g} and {len(grid)} values"
+        raise InputError(f"required margin: expected one above 0 and values to try, got {got}")
+    return _Search(variants=variants, expected=expected).through(tuple(map(float, grid)), own)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +186,7 @@ class _Search:
     """One search: through the grid, then in the first bracket in which the answer changes."""
 
     variants: Variants
-    wanted: float
+    expected: float
 
     def through(self, grid: tuple[float, ...], own: float | None) -> Requirement:
         """Go through the grid."""
@@ -199,12 +199,12 @@ class _Search:
                 continue
             trial = self._exact(value)
             tried = tried.after(trial)
-            if trial.bears(self.wanted):
+            if trial.bears(self.expected):
                 found, before, tried = self._refined(trial, before, tried)
                 break
             before = value
         return Requirement(
-            wanted=self.wanted,
+            expected=self.expected,
             found=found,
             fails=before if found else None,
             best=found or tried.best,
@@ -218,7 +218,7 @@ class _Search:
 
     def _quickly_lost(self, value: float, best: Trial | None) -> bool:
         """Whether eigenvalues show that it tolerates less than required, and less than best."""
-        least, x = best.alpha_upper if best else 0.0, self.wanted
+        least, x = best.alpha_upper if best else 0.0, self.expected
         until = min(least + _NEXT * x if least else _LEAST * x, x)
         return self._excess(value, (until, 0.0), first=True) > 0
 
@@ -241,7 +241,7 @@ class _Search:
         if bad is None:
             return good, None, tried
         axis = _Axis(start=good.value, end=bad)
-        errors = tuple(np.linspace(0.0, self.wanted, 4)[::-1])
+        errors = tuple(np.linspace(0.0, self.expected, 4)[::-1])
 
         def gap(t: float) -> float:
             return self._excess(axis.value(t), errors)
@@ -254,7 +254,7 @@ class _Search:
             for aside in (2, 20, 200):  # round-off may hide a slow growth at t
                 trial = self._exact(axis.value(max(t - aside * narrow, 0.0)))
                 tried = tried.after(trial)
-                if trial.bears(self.wanted):
+                if trial.bears(self.expected):
                     return trial, axis.value(min(t + aside * narrow, 1.0)), tried
         return self._halved(good, axis, tried)
 
@@ -264,7 +264,7 @@ class _Search:
         for _ in range(_HALVINGS):
             trial = self._exact(axis.value((low + high) / 2))
             tried = tried.after(trial)
-            if trial.bears(self.wanted):
+            if trial.bears(self.expected):
                 low, good = (low + high) / 2, trial
             else:
                 high = (low + high) / 2

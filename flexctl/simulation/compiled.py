@@ -263,10 +263,10 @@ def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array
     if driver is None or path is None:
         return [np.array(result) for result in build(loop, name).map(N).call(list(signals))]
     function = external(name, path)
-    wanted = [(function.numel_in(i), N) for i in range(function.n_in())]
+    expected = [(function.numel_in(i), N) for i in range(function.n_in())]
     given = [
         np.asfortranarray(checks.shape(f"argument {i + 1} of {name}", signal, shape), dtype=float)
-        for i, (signal, shape) in enumerate(zip(signals, wanted, strict=True))
+        for i, (signal, shape) in enumerate(zip(signals, expected, strict=True))
     ]
     rows = [function.numel_out(i) for i in range(function.n_out())]
     results = [np.zeros((count, N), order="F") for count in rows]

@@ -215,13 +215,13 @@ def _attempts(
     """
     budget = min(esdirk_budget(turned, stretches), max_steps)
     first = min(_OFTEN * max(turned, stretches) + _SOME, max_steps)
-    wanted = [("esdirk", budget)] if budget else []
-    wanted += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
+    expected = [("esdirk", budget)] if budget else []
+    expected += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
     if driver_library() is None:  # a trial that ends early costs as much as one that does not
-        wanted = [(name, max_steps) for name, _ in wanted]
+        expected = [(name, max_steps) for name, _ in expected]
     if loop.controller.observer:
-        wanted = [(name, most) for name, most in wanted if name != "esdirk"]
-    return list(dict.fromkeys(wanted))
+        expected = [(name, most) for name, most in expected if name != "esdirk"]
+    return list(dict.fromkeys(expected))
 
 
 def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from flexctl.verdict.comparison import BASELINE, Comparison, compare
 from flexctl.verdict.evaluation import TOLERANCE, Evaluation, evaluate
-from flexctl.verdict.margins import NO_LIMIT_DB, Margins
+from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins
 from flexctl.verdict.performance import find_no_rest, judge_residual
 from flexctl.verdict.stability import Stability
 
@@ -12,8 +12,8 @@ __all__ = [
     "TOLERANCE",
     "Comparison",
     "Evaluation",
-    "Margins",
     "Stability",
+    "StabilityMargins",
     "compare",
     "evaluate",
     "find_no_rest",

@@ -30,11 +30,13 @@ def disk_margin(cut: CutLoop) -> tuple[float, float]:
     for k in np.argsort(bound)[::-1]:
         if bound[k] <= _CLOSE * found.max():
             break  # mu never exceeds the norm: no later frequency can be worse
-        found[k] = structured(Z[k])
+        found[k] = structured_singular_value(Z[k])
     best, at = float(found.max()), float(w[found.argmax()])
     for k in _peaks(found):
         refined: Any = scipy.optimize.minimize_scalar(
-            lambda x: -structured(cut.sensitivity(np.array([x]))[0] - np.eye(cut.m) / 2),
+            lambda x: (
+                -structured_singular_value(cut.sensitivity(np.array([x]))[0] - np.eye(cut.m) / 2)
+            ),
             bounds=(w[max(k - 1, 0)], w[min(k + 1, len(w) - 1)]),
             method="bounded",
         )
@@ -62,7 +64,7 @@ def _peaks(values: Array) -> list[int]:
     return np.flatnonzero(top).tolist()
 
 
-def structured(Z: ComplexArray) -> float:
+def structured_singular_value(Z: ComplexArray) -> float:
     """Structured singular value of Z (m, m), one complex block per channel."""
     return max(_of_channels(Z[np.ix_(own, own)]) for own in _coupled(Z))
 

@@ -16,10 +16,10 @@ from flexctl.loop import (
     LinearPoses,
     Resting,
     describe_rest,
+    final_loop_weight,
     linear_poses,
     other_rest,
     path_rests,
-    share_at_end,
     why_it_leaves,
     why_not_held,
 )
@@ -27,7 +27,7 @@ from flexctl.model import BasisChoice, Design
 from flexctl.plant import Plant, count_operations
 from flexctl.robustness import StiffnessTolerance, judge_stiffness
 from flexctl.simulation import DEFAULT_SAMPLES, Tolerance, Trajectory, simulate
-from flexctl.verdict.margins import Margins, find_margins
+from flexctl.verdict.margins import StabilityMargins, stability_margins
 from flexctl.verdict.performance import (
     Effort,
     Residual,
@@ -64,7 +64,7 @@ class Evaluation:
     residual: Residual | None = None
     effort: Effort | None = None
     stability: Stability | None = None
-    margins: Margins | None = None
+    margins: StabilityMargins | None = None
     min_sampling_rate: float | None = None
     stiffness: StiffnessTolerance | None = None
     trajectory: Trajectory | None = field(default=None, repr=False)
@@ -190,7 +190,7 @@ def _linear(
     sound = stability is not None and stability.stable is True
     get, final = found.get, poses.final if poses and sound else None
     return {
-        "margins": final and get("margins", lambda: find_margins(final)),
+        "margins": final and get("margins", lambda: stability_margins(final)),
         "min_sampling_rate": final
         and get("margins.min_sampling_rate", lambda: smallest_sampling_rate(final)),
         "stiffness": get("stiffness", lambda: judge_stiffness(found.loop)),
@@ -304,7 +304,7 @@ def _seen_in(
 ) -> Resting:
     """Add the equilibrium to which a run leads, where it is another one."""
     rest = poses.final.rest if poses else None
-    other = other_rest(loop, rest, run.end, share_at_end(loop.controller))
+    other = other_rest(loop, rest, run.end, final_loop_weight(loop.controller))
     if other is None:
         return resting
     if resting.exists:

@@ -19,7 +19,7 @@ NO_LIMIT_DB = 60.0  # a gain that may be a thousand times off is limited by othe
 
 
 @dataclass(frozen=True, kw_only=True)
-class Margins:
+class StabilityMargins:
     """Margins of a stable loop broken at its m actuators; infinite where nothing limits them.
 
     Attributes
@@ -60,7 +60,7 @@ class Margins:
         return np.minimum(self.gain_up_db, self.gain_down_db)
 
 
-def find_margins(loop: LinearLoop) -> Margins:
+def stability_margins(loop: LinearLoop) -> StabilityMargins:
     """Margins of a stable linear loop at its actuators.
 
     Gains are the real errors at which an eigenvalue reaches the limit of stability, phases and
@@ -86,7 +86,7 @@ def find_margins(loop: LinearLoop) -> Margins:
     disk, at = disk_margin(cut)
     with np.errstate(divide="ignore"):
         up, down = 20 * np.log10(gains[:, 1]), -20 * np.log10(gains[:, 0])
-    return Margins(
+    return StabilityMargins(
         gain_up_db=up,
         gain_down_db=down,
         phase_deg=np.array([_phase(found) for found in places]),

@@ -91,8 +91,8 @@ def judge_residual(run: Trajectory, controller: Controller) -> Residual:
 
 def _crossing(t: Array, error: Array, k: int, band: float) -> float:
     """Time between samples k and k + 1 at which the error falls to the band [s]."""
-    share = (error[k] - band) / (error[k] - error[k + 1])
-    return float(t[k] + share * (t[k + 1] - t[k]))
+    second_loop_weight = (error[k] - band) / (error[k] - error[k + 1])
+    return float(t[k] + second_loop_weight * (t[k + 1] - t[k]))
 
 
 def judge_effort(run: Trajectory) -> Effort:

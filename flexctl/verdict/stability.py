@@ -15,9 +15,9 @@ from flexctl.loop import (
     LinearPoses,
     close_around,
     damping_ratios,
+    final_loop_weight,
     judge_poles,
     linearise_loop,
-    share_at_end,
     spectral_abscissa,
 )
 from flexctl.plant import Plant
@@ -87,7 +87,9 @@ _Step = tuple[int, float, bool | str]  # order, spectral abscissa, whether it is
 def _at_order(controller: Controller, plant: Plant) -> _Step:
     loop, order = close_around(controller, plant), plant.basis.order
     try:
-        poles = linearise_loop(loop, controller.reference.final, share_at_end(controller)).poles
+        poles = linearise_loop(
+            loop, controller.reference.final, final_loop_weight(controller)
+        ).poles
     except NoRestError:
         return order, np.nan, "no equilibrium"
     return order, spectral_abscissa(poles), judge_poles(poles)

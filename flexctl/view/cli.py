@@ -21,7 +21,7 @@ from click.shell_completion import shell_complete
 
 from flexctl import __version__
 from flexctl.errors import FlexctlError, FlexctlWarning, InputError
-from flexctl.view.options import ARM, BASIS, INTEGRATION, OUTPUT, PLOT, TRUTH, Asked, options
+from flexctl.view.options import ARM, BASIS, INTEGRATION, OUTPUT, PLOT, TRUTH, CliOptions, options
 
 COMPLETION = "_FLEXCTL_COMPLETE"  # a shell sets it when it asks what may follow
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -47,7 +47,7 @@ def list_catalogue(**given: Any) -> int:
     """Show the catalogue: arms and controller designs."""
     from flexctl.view.commands.listing import list_files
 
-    return _deliver(list_files, Asked(**given))
+    return _deliver(list_files, CliOptions(**given))
 
 
 @cli.command()
@@ -63,7 +63,7 @@ def inspect(model: str, pose: str, **given: Any) -> int:
     """Show what an arm is: coordinates, frequencies, inertia."""
     from flexctl.view.commands.inspection import inspect_model
 
-    return _deliver(inspect_model, Asked(**given), model, pose)
+    return _deliver(inspect_model, CliOptions(**given), model, pose)
 
 
 @cli.command()
@@ -86,7 +86,7 @@ def simulate(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     """Run DESIGN on MODEL once; --out run.nc keeps all signals."""
     from flexctl.view.commands.simulation import simulate_design
 
-    asked = Asked(**given)
+    asked = CliOptions(**given)
     return _deliver(simulate_design, asked, model, design, at, duration, animate)
 
 
@@ -102,7 +102,7 @@ def compare(
     """Rank gain sets: which DESIGN to use on MODEL, and why."""
     from flexctl.view.commands.comparison import compare_designs
 
-    return _deliver(compare_designs, Asked(**given), model, designs, report, not no_baseline)
+    return _deliver(compare_designs, CliOptions(**given), model, designs, report, not no_baseline)
 
 
 @cli.command()
@@ -120,7 +120,7 @@ def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int
     """Find how soft MODEL may be before the composite DESIGN destabilises it."""
     from flexctl.view.commands.separation import separate
 
-    return _deliver(separate, Asked(**given), model, design, fixed_damping)
+    return _deliver(separate, CliOptions(**given), model, design, fixed_damping)
 
 
 @cli.command()
@@ -208,14 +208,14 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
         errors=errors,
         stiffness=stiffness,
         time_limit=time_limit,
-        structured=not no_structured,
+        independent=not no_structured,
         orders=orders,
         unknown_damping=unknown_damping,
         run=run,
         need=need,
         chart=chart,
     )
-    return _deliver(command, Asked(**given), model, design)
+    return _deliver(command, CliOptions(**given), model, design)
 
 
 @cli.command()
@@ -261,7 +261,7 @@ def track(
     """Follow the eigenvalues of DESIGN's loop around MODEL along its motion."""
     from flexctl.view.commands.loci import track_design
 
-    return _deliver(track_design, Asked(**given), model, design, motion, points, vary, beside)
+    return _deliver(track_design, CliOptions(**given), model, design, motion, points, vary, beside)
 
 
 @cli.command()
@@ -279,7 +279,7 @@ def count(model: str, design: str | None, engine: Any, **given: Any) -> int:
     """Count the operations of MODEL's dynamics, and of DESIGN's control law."""
     from flexctl.view.commands.counting import count_arm
 
-    return _deliver(count_arm, Asked(**given), model, design, engine)
+    return _deliver(count_arm, CliOptions(**given), model, design, engine)
 
 
 @cli.command()
@@ -289,10 +289,10 @@ def reproduce(paper: str, **given: Any) -> int:
     """Compare the claims of PAPER with results computed here."""
     from flexctl.view.reproduction import reproduce_paper
 
-    return _deliver(reproduce_paper, Asked(**given), paper)
+    return _deliver(reproduce_paper, CliOptions(**given), paper)
 
 
-def _deliver(command: Any, asked: Asked, *words: Any) -> int:
+def _deliver(command: Any, asked: CliOptions, *words: Any) -> int:
     """Check what was asked, compute, hand over; 0, or 1 where a requirement does not hold."""
     from flexctl.view.output import deliver
     from flexctl.view.requirements import read_requirements

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from flexctl.robustness import Margin, Separation
+from flexctl.robustness import StiffnessMargin, TimeScaleMargin
 from flexctl.verdict import Comparison, Evaluation
 from flexctl.view.words.stiffness_margin import margin_words
 from flexctl.view.words.time_scale_margin import time_scale_words
@@ -30,7 +30,7 @@ def explain(record: object) -> str:
 
 explain.register(Comparison, verdict)
 explain.register(Evaluation, evaluation_words)
-explain.register(Separation, time_scale_words)
+explain.register(TimeScaleMargin, time_scale_words)
 
 
-explain.register(Margin, margin_words)
+explain.register(StiffnessMargin, margin_words)

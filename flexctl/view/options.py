@@ -95,7 +95,7 @@ def options(*groups: tuple[Callable[..., Any], ...]) -> Callable[[Any], Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class CliOptions:
     """What the shared options ask for.
 
     Attributes
@@ -143,5 +143,5 @@ class Asked:
             prefix = kind.replace("-", "_")
             both = [getattr(self, f"{prefix}{name}") for name in ("modes", "elements")]
             if None not in both:
-                wanted = f"--{kind}modes or --{kind}elements, not both"
-                raise InputError(f"options: expected {wanted}, got {both[0]} and {both[1]}")
+                expected = f"--{kind}modes or --{kind}elements, not both"
+                raise InputError(f"options: expected {expected}, got {both[0]} and {both[1]}")

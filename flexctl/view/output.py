@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from flexctl.errors import InputError
-from flexctl.view.options import Asked
+from flexctl.view.options import CliOptions
 from flexctl.view.requirements import Requirement
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Result:
     provenance: Callable[[], Mapping[str, Any]] = dict
 
 
-def deliver(result: Result, asked: Asked, requirements: Sequence[Requirement]) -> int:
+def deliver(result: Result, asked: CliOptions, requirements: Sequence[Requirement]) -> int:
     """Write files, print, and return the number of requirements that do not hold."""
     from flexctl.records import plain
 
@@ -92,7 +92,7 @@ def silence(name: Literal["stdout", "stderr"]) -> None:
         setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (closed at exit)
 
 
-def check_targets(asked: Asked, *out_suffixes: str) -> None:
+def check_targets(asked: CliOptions, *out_suffixes: str) -> None:
     """Refuse --out and --plot early, before anything is computed; see `check_target`."""
     check_target("--out", asked.out, (*out_suffixes, ".json"))
     check_target("--plot", asked.plot, FIGURES)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flexctl.errors import InputError
 from flexctl.model import nearest
-from flexctl.view.options import Asked
+from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.papers import PAPERS, claims_of
 from flexctl.view.papers.claim import Claim
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _STYLES = {"holds": "green", "differs": "bold red", "cannot be checked": "yellow"}
 
 
-def reproduce_paper(asked: Asked, paper: str) -> Result:
+def reproduce_paper(asked: CliOptions, paper: str) -> Result:
     """Find what `flexctl reproduce` prints.
 
     Raises

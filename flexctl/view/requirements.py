@@ -94,8 +94,8 @@ def look_up(answer: Any, key: str) -> Any:
 def _read(text: str) -> Requirement:
     match = _PATTERN.fullmatch(text)
     if not match:
-        wanted = f"KEY<VALUE with one of {_SIGNS}"
-        raise InputError(f"--require: expected {wanted}, got {text!r}")
+        expected = f"KEY<VALUE with one of {_SIGNS}"
+        raise InputError(f"--require: expected {expected}, got {text!r}")
     if match["sign"] not in _OPERATORS:
         raise InputError(
             f"--require {text}: expected one of the operators {_SIGNS}, got {match['sign']}, "
@@ -126,8 +126,8 @@ def _hint(part: str, known: Sequence[str]) -> str:
     if not known:
         return f" (there is nothing below a single value, so no {part})"
     close = difflib.get_close_matches(part, known, n=1, cutoff=0.5)
-    wanted = f"nearest: {close[0]}" if close else f"one of: {', '.join(known)}"
-    return f" (for {part}, {wanted})"
+    expected = f"nearest: {close[0]}" if close else f"one of: {', '.join(known)}"
+    return f" (for {part}, {expected})"
 
 
 def _is_number(value: object) -> bool:

@@ -116,7 +116,7 @@ def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Data
 def _variables(run: Trajectory, lines: tuple[str, ...]) -> dict[str, Any]:
     """Return dimensions, values, and unit with meaning, by name."""
     energy = run.energy
-    wanted = {
+    expected = {
         "desired": _by("joint", run.desired, "joint_unit", "reference"),
         "desired_rate": _by("joint", run.desired_rate, "joint_unit/s", "rate of the reference"),
         "joint_error": _by("joint", run.joint_error, "joint_unit", "joint minus reference"),
@@ -129,7 +129,7 @@ def _variables(run: Trajectory, lines: tuple[str, ...]) -> dict[str, Any]:
         "a": _by("coordinate", run.a, "coordinate_unit/s^2", "accelerations"),
         "tau": _by("joint", run.tau, "torque_unit", "actuator torques or forces"),
         "tip": _by("axis", run.tip, "m", "tip in the base frame"),
-        **(wanted if run.tracks else {}),
+        **(expected if run.tracks else {}),
         "deflection": _by(
             "line", _stacked(run.deflection, lines, run), "line_unit", "at the line's end"
         ),
@@ -192,10 +192,10 @@ def _columns(run: Trajectory) -> Iterator[tuple[str, Array]]:
     for suffix, names, rows in (*groups, ("torque", run.joints, run.tau)):
         for name, row in zip(names, rows, strict=True):
             yield f"{name}.{suffix}", row
-    for axis, row, wanted in zip(AXES, run.tip, run.desired_tip, strict=True):
+    for axis, row, expected in zip(AXES, run.tip, run.desired_tip, strict=True):
         yield f"tip.{axis}", row
         if run.tracks:
-            yield f"tip.{axis}.desired", wanted
+            yield f"tip.{axis}.desired", expected
     if run.tracks:
         yield "tip_error", run.tip_error
     for line, row in run.deflection.items():

@@ -6,7 +6,7 @@ from functools import singledispatch
 from typing import Any
 
 from flexctl.plant import Operations
-from flexctl.robustness import Margin, Separation
+from flexctl.robustness import StiffnessMargin, TimeScaleMargin
 from flexctl.verdict import Comparison, Evaluation
 from flexctl.view.json.evaluation import comparison_json, evaluation_json
 from flexctl.view.json.stiffness_margin import margin_json
@@ -34,8 +34,8 @@ def to_json(record: object) -> dict[str, Any]:
 
 to_json.register(Evaluation, evaluation_json)
 to_json.register(Comparison, comparison_json)
-to_json.register(Margin, margin_json)
-to_json.register(Separation, time_scale_json)
+to_json.register(StiffnessMargin, margin_json)
+to_json.register(TimeScaleMargin, time_scale_json)
 
 
 @to_json.register

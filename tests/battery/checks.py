@@ -26,7 +26,7 @@ from flexctl.model.design import Reference
 from flexctl.model.lookup import load_design, load_model
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
-from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.simulation.run import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import evaluate
@@ -434,7 +434,7 @@ def growth(held: Held, near: Rest) -> float:
 def margin_of(s: Subject, errors: dict | None = None):
     """Margin at the final pose; None where the package says in one line why there is none."""
     try:
-        return find_margin(s.arm, s.held_design, n_path=0, errors=errors)
+        return stiffness_margin(s.arm, s.held_design, n_path=0, errors=errors)
     except FlexctlError as error:
         s.report.expect("\n" not in str(error), f"margin: more than a line: {error}")
         s.report.counts["margins: refused"] += 1

@@ -68,8 +68,8 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     ledger, sources = FOLDER / "ledger.jsonl", digest()
     entries = done(ledger, sources)
-    wanted = range(options.start, options.start + options.seeds)
-    left = [seed for seed in wanted if seed not in entries]
+    expected = range(options.start, options.start + options.seeds)
+    left = [seed for seed in expected if seed not in entries]
     # not concurrent.futures, whose workers hang when they are replaced (python/cpython#115634)
     with multiprocessing.get_context("spawn").Pool(options.jobs, None, (), PER_PROCESS) as pool:
         for entry in pool.imap(run_seed, left):
@@ -77,7 +77,7 @@ def main() -> int:
             with ledger.open("a") as file:
                 file.write(json.dumps(entries[entry["seed"]]) + "\n")
             say(entry)
-    return summary([entries[seed] for seed in wanted])
+    return summary([entries[seed] for seed in expected])
 
 
 def say(entry: dict) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from flexctl.model.lookup import load_design
-from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.verdict.evaluation import evaluate
 from flexctl.view.to_json import to_json
 from tests.battery.checks import Subject, check_runs, growth, with_payload
@@ -122,7 +122,11 @@ def test_the_loop_rests_on_one_side_of_the_fold_only(share, rests):
 
 def test_the_margin_against_its_payload_ends_at_the_fold():
     s = subject("payload-fold")
-    found = find_margin(s.arm, s.held_design, n_path=0, errors={"payload": 1.0}).structured[0].found
+    found = (
+        stiffness_margin(s.arm, s.held_design, n_path=0, errors={"payload": 1.0})
+        .structured[0]
+        .found
+    )
 
     assert found.guaranteed_fraction == pytest.approx(-FOLD, rel=1e-5)
     assert not found.proven

@@ -9,7 +9,7 @@ from flexctl.beam.assumed_modes import AssumedModes
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import TipLoad
 from flexctl.beam.matrices import unit_matrices
-from flexctl.beam.section_profile import Course, Lump
+from flexctl.beam.section_profile import PointMass, SectionProfile
 from flexctl.beam.unclamped_modes import FreeModes, PinnedModes
 from flexctl.model.profile import Profile
 
@@ -173,7 +173,7 @@ def test_both_frames_span_the_same_motions():
 @pytest.mark.parametrize("basis", [PinnedModes, FreeModes])
 def test_a_load_at_the_tip_and_a_mass_there_give_the_same_modes(basis):
     shear = Profile.uniform(80.0)
-    load, lump = TipLoad(mass=0.4, inertia=0.02), Lump(x=1.0, mass=0.4, inertia=0.02)
-    one = basis(3).shapes(load, Course(shear=shear))
-    other = basis(3).shapes(None, Course(shear=shear, lumps=(lump,)))
+    load, point_mass = TipLoad(mass=0.4, inertia=0.02), PointMass(x=1.0, mass=0.4, inertia=0.02)
+    one = basis(3).shapes(load, SectionProfile(shear=shear))
+    other = basis(3).shapes(None, SectionProfile(shear=shear, point_masses=(point_mass,)))
     assert one.frequencies == pytest.approx(other.frequencies, rel=1e-10)

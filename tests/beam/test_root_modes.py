@@ -66,8 +66,8 @@ def test_signs_are_those_of_the_table(line):
 def test_roots_are_good_to_round_off_at_every_length(n):
     found, lengths = shapes_of("beyond", n), np.geomspace(SHORTEST, LONGEST, 57)
     roots = [found.modes.roots_at([s], found.load_at(s)) for s in np.log(lengths)]
-    wanted = roots_along(n, LINES["beyond"].loads(lengths))
-    np.testing.assert_allclose(roots, wanted, rtol=1e-13)
+    expected = roots_along(n, LINES["beyond"].loads(lengths))
+    np.testing.assert_allclose(roots, expected, rtol=1e-13)
 
 
 def turning(parameters):

@@ -9,13 +9,13 @@ from flexctl.beam.bases import TWIST_BASES
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices, unit_matrices
 from flexctl.beam.reduction import CraigBampton, drop_above
-from flexctl.beam.section_profile import Course, Lump
+from flexctl.beam.section_profile import PointMass, SectionProfile
 from flexctl.beam.twist import TwistElements, TwistModes, twist_roots
 from flexctl.errors import InputError
 from flexctl.model.profile import Profile
 
 POLAR = 3e-4  # rho I_p / (rho A l^2)
-UNIFORM = Course(rotary=Profile.uniform(POLAR))
+UNIFORM = SectionProfile(rotary=Profile.uniform(POLAR))
 
 
 def relative(x, value, power=1):
@@ -24,10 +24,10 @@ def relative(x, value, power=1):
     return profile.scaled(1 / profile.mean)
 
 
-def frequencies(course=UNIFORM, kind="modes", order=4, tip=None):
+def frequencies(section=UNIFORM, kind="modes", order=4, tip=None):
     """Lowest frequencies over sqrt(GJ / (rho I_p l^2)) of the means."""
-    line = Beam(length=1.0, mass_per_length=1.0, EI={"twist": 1.0}, courses={"twist": course})
-    shapes = TWIST_BASES[kind](order).shapes(tip, course)
+    line = Beam(length=1.0, mass_per_length=1.0, EI={"twist": 1.0}, courses={"twist": section})
+    shapes = TWIST_BASES[kind](order).shapes(tip, section)
     return assemble_matrices(line, "twist", shapes, tip).frequencies() * np.sqrt(POLAR)
 
 
@@ -75,7 +75,7 @@ def test_a_cone_has_the_roots_of_spherical_bessel_functions(kind, order, rel):
     # (s^4 phi')' + b^2 s^4 phi = 0 from the apex on: phi = z_1(b s)/s, phi' = -b z_2(b s)/s
     root, tip = 1.0, 0.4  # diameters; the apex lies at s = 0
     taper = relative((0, 1), (root**4, tip**4), power=4)
-    course = Course(bending=taper, rotary=taper.scaled(POLAR))
+    section = SectionProfile(bending=taper, rotary=taper.scaled(POLAR))
     s = np.array([root, tip]) / (root - tip)
 
     def determinant(b):
@@ -83,7 +83,7 @@ def test_a_cone_has_the_roots_of_spherical_bessel_functions(kind, order, rel):
             1, b * s[0]
         ) * spherical_jn(2, b * s[1])
 
-    assert frequencies(course, kind, order)[:3] == pytest.approx(roots(determinant, 3), rel=rel)
+    assert frequencies(section, kind, order)[:3] == pytest.approx(roots(determinant, 3), rel=rel)
 
 
 @pytest.mark.parametrize(("kind", "order", "rel"), [("modes", 3, 1e-10), ("elements", 40, 2e-6)])
@@ -91,23 +91,25 @@ def test_a_disc_on_a_stepped_rod(kind, order, rel):
     # GJ and rho I_p fall by 4 at a = 0.35, where a disc of J stands: waves of one wave number
     a, J, step = 0.35, 0.6, 4.0
     profile = relative((0, a, a, 1), (step, step, 1, 1))
-    lump = Lump(x=a, mass=0.0, inertia=J * POLAR)
-    course = Course(bending=profile, rotary=profile.scaled(POLAR), lumps=(lump,))
+    point_mass = PointMass(x=a, mass=0.0, inertia=J * POLAR)
+    section = SectionProfile(
+        bending=profile, rotary=profile.scaled(POLAR), point_masses=(point_mass,)
+    )
     own = profile.value[0], profile.value[-1]
 
     def determinant(b):
         inner = own[0] * b * np.cos(b * a) - J * b**2 * np.sin(b * a)
         return inner * np.cos(b * (1 - a)) - np.sin(b * a) * own[1] * b * np.sin(b * (1 - a))
 
-    assert frequencies(course, kind, order)[:3] == pytest.approx(roots(determinant, 3), rel=rel)
+    assert frequencies(section, kind, order)[:3] == pytest.approx(roots(determinant, 3), rel=rel)
 
 
 @pytest.mark.parametrize(
-    "course", [UNIFORM, Course(bending=relative((0, 1), (3, 1)), rotary=UNIFORM.rotary)]
+    "course", [UNIFORM, SectionProfile(bending=relative((0, 1), (3, 1)), rotary=UNIFORM.rotary)]
 )
-def test_modes_have_the_inertia_of_the_line_and_are_orthogonal(course):
-    shapes = TwistModes(4).shapes(None, course)
-    mass, stiffness = unit_matrices(shapes, course)
+def test_modes_have_the_inertia_of_the_line_and_are_orthogonal(section):
+    shapes = TwistModes(4).shapes(None, section)
+    mass, stiffness = unit_matrices(shapes, section)
     assert mass == pytest.approx(POLAR * np.eye(4), abs=1e-12 * POLAR)
     off = stiffness - np.diag(np.diag(stiffness))
     assert np.abs(off).max() < 1e-10 * np.abs(stiffness).max()
@@ -133,7 +135,7 @@ def test_coordinates_of_elements_are_the_angles_that_they_are_called():
 @pytest.mark.parametrize("basis", [TwistModes(9), TwistElements(6)])
 def test_a_reduced_rod_is_at_its_tip_as_stiff_as_its_base(basis, kept):
     base = basis.shapes(None, UNIFORM)
-    reduced = CraigBampton(base=base, kept=kept, course=UNIFORM)
+    reduced = CraigBampton(base=base, kept=kept, section=UNIFORM)
     assert reduced.names == ("tip.angle", "1", "2")[: kept + 1]
     tips = [own.rotation(1.0)[:, 0] for own in (base, reduced)]
     K = [unit_matrices(own, UNIFORM)[1] for own in (base, reduced)]
@@ -155,7 +157,7 @@ def test_what_is_dropped_is_faster_than_the_cutoff():
 
 def test_a_line_without_polar_inertia_has_no_modes():
     with pytest.raises(InputError, match="polar inertia"):
-        TwistModes(2).shapes(None, Course())
+        TwistModes(2).shapes(None, SectionProfile())
 
 
 @pytest.mark.parametrize("basis", [TwistModes, TwistElements])

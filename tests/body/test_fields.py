@@ -10,7 +10,7 @@ from flexctl.beam.graded import graded_elements
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import TipLoad
 from flexctl.beam.quadrature import gauss
-from flexctl.beam.section_profile import Course, Lump
+from flexctl.beam.section_profile import PointMass, SectionProfile
 from flexctl.body.fields import Field, integral, product_integral, sparse
 from flexctl.body.foreshortening import shortening
 from flexctl.model.profile import Profile
@@ -105,10 +105,10 @@ def test_foreshortening_of_many_modes_keeps_its_digits_in_few_coordinates(order)
 @pytest.mark.parametrize("order", [2, 3, 6, 12])
 def test_foreshortening_of_planes_whose_nodes_differ_is_that_of_each_plane(order):
     courses = [
-        Course(bending=STEPPED.scaled(1 / STEPPED.mean)),
-        Course(lumps=(Lump(x=0.37, mass=0.1), Lump(x=0.8, mass=0.1))),
+        SectionProfile(bending=STEPPED.scaled(1 / STEPPED.mean)),
+        SectionProfile(point_masses=(PointMass(x=0.37, mass=0.1), PointMass(x=0.8, mass=0.1))),
     ]
-    planes = [graded_elements(order, course) for course in courses]
+    planes = [graded_elements(order, section) for section in courses]
     rng = np.random.default_rng(order)
     bent = [ca.SX(ca.DM(rng.normal(size=len(shapes.names)))) for shapes in planes]
     ends = np.array([0.2, 0.37, 0.5, 0.9])

@@ -61,9 +61,9 @@ def test_fast_gains_multiply_the_fast_positions_and_their_rates(name, angle):
     at = (0.0, [], pose_of(plant.arm), none, none, plant.straight(pose_of(plant.arm)))
     J = np.array(controller.law_jacobian(*at, np.zeros(plant.n))[0])
     T_z = controller.fast.scales.T[:, plant.m :]
-    wanted = -np.hstack([controller.fast.Kp, controller.fast.Kv])
+    expected = -np.hstack([controller.fast.Kp, controller.fast.Kv])
     found = np.hstack([J[:, : plant.n] @ T_z, J[:, plant.n :] @ T_z])
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.mark.slow  # takes long
@@ -123,9 +123,11 @@ def test_scaled_gains_are_the_same_for_every_stiffness(name, factor):
     )
     n_z, cost = len(soft.names), {"strain_energy": 2.0, "kinetic_energy": 0.5}
     found = design_fast_loop(hard, FastWeights(**cost, effort=0.1 / factor)).gain
-    wanted = design_fast_loop(soft, FastWeights(**cost, effort=0.1)).gain
+    expected = design_fast_loop(soft, FastWeights(**cost, effort=0.1)).gain
     ratio = np.repeat([factor, np.sqrt(factor)], n_z)
-    np.testing.assert_allclose(found / ratio, wanted, rtol=1e-5, atol=1e-6 * np.abs(wanted).max())
+    np.testing.assert_allclose(
+        found / ratio, expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max()
+    )
 
 
 def test_energies_weigh_what_they_say():
@@ -155,14 +157,14 @@ def units_of(arm, modes):
 @pytest.mark.parametrize("scaled", [True, False])
 def test_given_gains_are_read_in_the_terms_they_are_given_in(modes, scaled):
     arm = arm_of("subudhi-morris")
-    wanted = made("subudhi-morris", fast=weights()).fast
-    order = [wanted.scales.names.index(name) for name in COLUMNS]
+    expected = made("subudhi-morris", fast=weights()).fast
+    order = [expected.scales.names.index(name) for name in COLUMNS]
     unit = units_of(arm, modes) if modes else np.ones(6)
-    k_c = min(wanted.scales.K_z.diagonal()[order] * unit**2) if scaled else 1.0
-    Kp, Kv = wanted.Kp[:, order] * unit / k_c, wanted.Kv[:, order] * unit / np.sqrt(k_c)
+    k_c = min(expected.scales.K_z.diagonal()[order] * unit**2) if scaled else 1.0
+    Kp, Kv = expected.Kp[:, order] * unit / k_c, expected.Kv[:, order] * unit / np.sqrt(k_c)
     fast = {"Kp": Kp.tolist(), "Kv": Kv.tolist(), "columns": COLUMNS, "scaled": scaled}
     found = made("subudhi-morris", fast=fast | ({"modes": modes} if modes else {})).fast
-    np.testing.assert_allclose(found.gains, wanted.gains, rtol=1e-6)
+    np.testing.assert_allclose(found.gains, expected.gains, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -195,10 +197,10 @@ def test_given_gains_mean_the_same_for_a_line_written_in_pieces(modes):
     pieces = type(arm).model_validate(table | {"name": arm.name})
     gains = np.arange(1.0, 13.0).reshape(2, 6).tolist()
     fast = {"Kp": gains, "Kv": gains, "columns": COLUMNS, "modes": modes}
-    found, wanted = (
+    found, expected = (
         design_controller(a, design_of(arm, fast=fast)).fast.gains for a in (pieces, arm)
     )
-    np.testing.assert_allclose(found, wanted, rtol=1e-8)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize(("modes", "units"), [("tip", [2.0, np.sqrt(2)]), ("mass", [1.0, 1.0])])
@@ -258,14 +260,14 @@ def scheduled():
 def test_a_schedule_gives_the_gains_designed_at_the_pose(scheduled, share):
     pose = np.array([0.0, 0.5]) + share * np.array([1.0, 0.4])
     scales = separate_time_scales(scheduled.plant, pose)
-    wanted = design_fast_loop(scales, scheduled.design.fast_loop.weights).gain
+    expected = design_fast_loop(scales, scheduled.design.fast_loop.weights).gain
     J = np.array(
         scheduled.law_jacobian(
             0.0, [], pose, [0, 0], [0, 0], scheduled.plant.straight(pose), np.zeros(5)
         )[0]
     )
     found = -np.hstack([J[:, :5] @ scales.T[:, 2:], J[:, 5:] @ scales.T[:, 2:]])
-    error = np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
+    error = np.linalg.norm(found - expected) / np.linalg.norm(expected)
     assert error <= max(2 * scheduled.fast.interpolation_error, 1e-12)
 
 

@@ -78,10 +78,10 @@ def test_a_rigid_arm_gets_computed_torque(controller_of, random_state):
     q, v = random_state(plant, 2)
     q_d, v_d, a_d, _ = desired(2, 2)
     u = wanted_acceleration(controller.design, q, v, q_d, v_d, a_d, 0)
-    wanted = np.array(plant.casadi_functions["inverse_dynamics"](q, v, u)).ravel()
+    expected = np.array(plant.casadi_functions["inverse_dynamics"](q, v, u)).ravel()
     found = np.array(controller.law(0.0, [], q_d, v_d, a_d, q, v)[0]).ravel()
     assert plant.n == plant.m == 2
-    np.testing.assert_allclose(found, wanted, rtol=1e-11)
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
 @pytest.mark.parametrize("Gi", [2000.0, 2500.0])

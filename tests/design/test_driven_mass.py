@@ -81,8 +81,8 @@ def test_H_is_what_the_rest_adds_to_its_own_mass():
     np.testing.assert_allclose(found.H, H, rtol=1e-10)
     np.testing.assert_allclose(found.H_M, H @ M_ff, rtol=1e-10)
     np.testing.assert_array_equal(found.H_M, found.H_M.T)
-    wanted = np.sort(np.linalg.eigvals(H).real)[-2:]
-    np.testing.assert_allclose(found.eigenvalues, wanted, rtol=1e-10)
+    expected = np.sort(np.linalg.eigvals(H).real)[-2:]
+    np.testing.assert_allclose(found.eigenvalues, expected, rtol=1e-10)
     assert found.lambda_max == found.eigenvalues[-1] == max(found.eigenvalues)
 
 
@@ -108,8 +108,8 @@ def test_an_error_of_the_stiffness_is_a_torque():
     blocks = found.blocks(dK)
     np.testing.assert_array_equal(blocks[0], dK_rf)
     np.testing.assert_array_equal(blocks[1], dK_ff)
-    wanted = dK_rf - M_rf @ np.linalg.inv(M_ff) @ dK_ff
-    np.testing.assert_allclose(found.error_torque(dK), wanted, rtol=1e-10)
+    expected = dK_rf - M_rf @ np.linalg.inv(M_ff) @ dK_ff
+    np.testing.assert_allclose(found.error_torque(dK), expected, rtol=1e-10)
 
 
 def test_where_nothing_follows_there_is_nothing_to_split():
@@ -182,10 +182,10 @@ def test_weights_are_energies_of_links_and_springs_and_squares_of_errors():
     errors, rates = q[list(DRIVES)], v[list(DRIVES)]
     moving = v.copy()
     moving[list(DRIVES)] = 0  # what the drives do is not energy of the links
-    wanted = 300 * errors @ errors + 0.3 * rates @ rates
-    wanted += 2 * joint_free @ arm.K_elastic @ joint_free / 2 + 5 * moving @ arm.M @ moving / 2
+    expected = 300 * errors @ errors + 0.3 * rates @ rates
+    expected += 2 * joint_free @ arm.K_elastic @ joint_free / 2 + 5 * moving @ arm.M @ moving / 2
 
-    assert x @ Q @ x == pytest.approx(wanted, rel=1e-12)
+    assert x @ Q @ x == pytest.approx(expected, rel=1e-12)
     np.testing.assert_allclose(Q, Q.T, atol=1e-12)
 
 
@@ -202,8 +202,8 @@ def test_the_gain_is_optimal_in_the_states_as_they_are(solver):
     np.testing.assert_array_equal(found.cost, found.cost.T)
     G = B.T @ P / 1e-2
     np.testing.assert_allclose(found.gain, G, rtol=1e-7, atol=1e-9 * np.abs(G).max())
-    wanted = np.sort_complex(np.linalg.eigvals(A - B @ G))
-    np.testing.assert_allclose(np.sort_complex(found.poles), wanted, rtol=1e-7)
+    expected = np.sort_complex(np.linalg.eigvals(A - B @ G))
+    np.testing.assert_allclose(np.sort_complex(found.poles), expected, rtol=1e-7)
 
 
 def test_modes_that_no_torque_damps_are_named():

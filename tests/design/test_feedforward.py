@@ -70,10 +70,10 @@ def test_torques_are_those_of_the_rigid_arm_and_nothing_is_fed_back(arm_of, make
     controller = design_controller(arm, make["design"]([0, 0, 0.5], [0.5, 0.4, 0.9], "feedforward"))
     q_d, v_d, a_d = np.array([0.3, -0.7, 0.8]), *rng.normal(size=(2, 3))
     n = controller.plant.n
-    wanted = torques(arm, q_d, v_d, a_d)
+    expected = torques(arm, q_d, v_d, a_d)
     for measured in (np.zeros((2, n)), rng.normal(size=(2, n))):
         tau, z_rate = controller.law(1.0, [], q_d, v_d, a_d, *measured)
-        np.testing.assert_allclose(np.array(tau).ravel(), wanted, rtol=1e-7)
+        np.testing.assert_allclose(np.array(tau).ravel(), expected, rtol=1e-7)
     assert z_rate.numel() == controller.n_state == 0
 
 

@@ -25,10 +25,10 @@ def test_torques_oppose_errors_and_know_joints_only(controller_of, random_state,
     gains = controller.design.gains
     straight = np.concatenate([q_d, np.zeros(plant.n - m)])
     gravity = np.array(plant.casadi_functions["gravity"](straight)).ravel()[:m]
-    wanted = gravity - np.array(gains.Gp) * (q[:m] - q_d) - np.array(gains.Gv) * (v[:m] - v_d)
-    wanted -= np.array(gains.Gi) * z
+    expected = gravity - np.array(gains.Gp) * (q[:m] - q_d) - np.array(gains.Gv) * (v[:m] - v_d)
+    expected -= np.array(gains.Gi) * z
     tau, z_rate = controller.law(0.0, z, q_d, v_d, a_d, q, v)
-    np.testing.assert_allclose(np.array(tau).ravel(), wanted, rtol=1e-11)
+    np.testing.assert_allclose(np.array(tau).ravel(), expected, rtol=1e-11)
     np.testing.assert_allclose(np.array(z_rate).ravel(), q[:m] - q_d, rtol=1e-12)
 
 

@@ -123,8 +123,8 @@ def test_rigid_forces_keep_the_arm_straight(arm, plant_of):
         [POSE, RATE, PULL],
     )
     straight = plant.straight
-    wanted = plant.inverse_dynamics(straight(POSE), straight(RATE), straight(PULL))
-    np.testing.assert_allclose(forces, wanted, rtol=1e-11)
+    expected = plant.inverse_dynamics(straight(POSE), straight(RATE), straight(PULL))
+    np.testing.assert_allclose(forces, expected, rtol=1e-11)
     np.testing.assert_allclose(torque, [forces[0], forces[1] + forces[2]], rtol=1e-11)
     twin = plant_of(arm(bends=False, spring=False), order=1)
     rotor = np.array([0.0, 9 * 0.01 * PULL[1]])
@@ -147,13 +147,13 @@ def test_joint_pd_acts_on_rotors_and_carries_the_weight(arm, make, integral):
     h = 1e-5
     moving = (weight(POSE + h * RATE) - weight(POSE - h * RATE)) / (2 * h * K_SPRING) * [0, 1]
     error, rate = q[[0, 2]] - POSE - ahead, v[[0, 2]] - RATE - moving
-    wanted = weight(POSE) - np.array([30.0, 12.0]) * error - np.array([5.0, 2.0]) * rate
+    expected = weight(POSE) - np.array([30.0, 12.0]) * error - np.array([5.0, 2.0]) * rate
     if integral:
-        wanted -= np.array([3.0, 7.0]) * z
+        expected -= np.array([3.0, 7.0]) * z
         np.testing.assert_allclose(np.array(z_rate).ravel(), error, rtol=1e-10)
 
     assert controller.n_state == (2 if integral else 0)
-    np.testing.assert_allclose(np.array(tau).ravel(), wanted, rtol=1e-8)
+    np.testing.assert_allclose(np.array(tau).ravel(), expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
@@ -167,10 +167,10 @@ def test_an_integral_changes_from_the_reference_to_the_sag_with_the_second_loop(
     sag = linearise(plant, plant.straight(POSE)).q0
     drives = list(plant.drives)
     reference = POSE + np.array([0.0, weight(POSE)[1] / K_SPRING])
-    wanted = q[drives] - (1 - share) * reference - share * sag[drives]
+    expected = q[drives] - (1 - share) * reference - share * sag[drives]
     z_rate = controller.law(share, np.zeros(2), POSE, RATE, PULL, q, v)[1]
 
-    np.testing.assert_allclose(np.array(z_rate).ravel(), wanted, rtol=1e-9)
+    np.testing.assert_allclose(np.array(z_rate).ravel(), expected, rtol=1e-9)
 
 
 def test_without_integral_action_a_law_integrates_nothing(arm, plant_of):

@@ -97,7 +97,7 @@ def test_the_covariance_solves_the_riccati_equation_of_the_filter(controller):
 
 def test_poles_are_those_of_the_error(controller):
     A, C, _, _ = steady(controller)
-    found, wanted = (
+    found, expected = (
         np.sort_complex(x)
         for x in (
             controller.observer.poles,
@@ -105,7 +105,7 @@ def test_poles_are_those_of_the_error(controller):
         )
     )
 
-    np.testing.assert_allclose(found, wanted, rtol=1e-7)
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
     assert found.real.max() < 0
 
 
@@ -118,8 +118,8 @@ def test_instruments_read_drives_joints_and_strains_only(make):
     read = controller.observer.instruments
     rows = [int(np.flatnonzero(row)[0]) for row in read.C]
 
-    wanted = [0, 2, n, n + 2, *range(3, n), 0, 1]  # encoders, tachometers, strains, joints
-    assert rows == wanted
+    expected = [0, 2, n, n + 2, *range(3, n), 0, 1]  # encoders, tachometers, strains, joints
+    assert rows == expected
     assert (read.C.sum(axis=1) == 1).all()
     assert read.names[1] == "encoder of rotor2"
     assert read.names[3] == "tachometer of rotor2"
@@ -225,8 +225,8 @@ def test_an_estimate_that_is_right_moves_as_the_arm(make, seed):
     q_d, v_d, a_d = np.random.default_rng(seed + 10).normal(size=(3, 2))
 
     tau, z_rate = (np.array(x).ravel() for x in controller.law(0, z, q_d, v_d, a_d, q, v))
-    wanted = np.array(full.law(0, [], q_d, v_d, a_d, q, v)[0]).ravel()
-    np.testing.assert_allclose(tau, wanted, rtol=1e-12)
+    expected = np.array(full.law(0, [], q_d, v_d, a_d, q, v)[0]).ravel()
+    np.testing.assert_allclose(tau, expected, rtol=1e-12)
     a = controller.plant.forward_dynamics(q, v, tau)
     np.testing.assert_allclose(z_rate, np.concatenate([v, a]), rtol=1e-8)
 
@@ -256,8 +256,8 @@ def test_the_estimate_knows_that_torques_are_limited(make):
     tau, z_rate = controller.law(0, z, [0.5], [0.0], [0.0], q, rest)
 
     assert float(tau) == 0.5
-    wanted = plant.forward_dynamics(q, rest, np.array([0.5]))
-    np.testing.assert_allclose(np.array(z_rate).ravel()[plant.n :], wanted, rtol=1e-9)
+    expected = plant.forward_dynamics(q, rest, np.array([0.5]))
+    np.testing.assert_allclose(np.array(z_rate).ravel()[plant.n :], expected, rtol=1e-9)
 
 
 def test_the_integral_takes_measured_positions(make):

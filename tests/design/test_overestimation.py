@@ -86,9 +86,9 @@ def test_eigenvalues_are_those_of_P_and_its_schur_complement(linear_of, kind, ba
     plant, linear = linear_of(kind, basis, seed)
     M_rr, M_rf, M_ff, _ = blocks(linear, plant.drives)
     P = M_rf.T @ np.linalg.solve(M_rr, M_rf)
-    wanted = scipy.linalg.eigh(P, M_ff - P, eigvals_only=True)[-plant.m :]
+    expected = scipy.linalg.eigh(P, M_ff - P, eigvals_only=True)[-plant.m :]
 
-    assert split_mass(linear.M, plant.drives).eigenvalues == pytest.approx(wanted, rel=1e-8)
+    assert split_mass(linear.M, plant.drives).eigenvalues == pytest.approx(expected, rel=1e-8)
 
 
 @pytest.mark.parametrize(("kind", "basis", "seed"), RIGID_JOINTS)
@@ -141,8 +141,8 @@ def test_coordinates_of_very_different_size_change_nothing(linear_of):
     d = np.geomspace(1e-3, 1e3, plant.n)
     scaled = split_mass(linear.M * np.outer(d, d), plant.drives)
 
-    wanted = split_mass(linear.M, plant.drives).eigenvalues
-    assert scaled.eigenvalues == pytest.approx(wanted, rel=1e-11)
+    expected = split_mass(linear.M, plant.drives).eigenvalues
+    assert scaled.eigenvalues == pytest.approx(expected, rel=1e-11)
 
 
 def test_assumptions_say_what_does_not_hold(make, plant_of):
@@ -185,10 +185,10 @@ def test_of_elements_lambda_is_that_of_a_hub_heavier_by_what_the_first_cannot_fo
 ):
     # what the end of the mesh changes falls by 0.08 per element; 1e-9: round-off of a massless hub
     stays = hub + root_inertia() * LINE / order**3
-    wanted = (hub + inertia_of_the_link(payload)) / stays - 1
+    expected = (hub + inertia_of_the_link(payload)) / stays - 1
 
     found = lambda_of(hub, "elements", order, payload)
-    assert found == pytest.approx(wanted, rel=8 * 0.08**order + 1e-9)
+    assert found == pytest.approx(expected, rel=8 * 0.08**order + 1e-9)
 
 
 def test_with_a_massless_hub_lambda_grows_as_the_cube_of_the_elements(lambda_of):
@@ -218,8 +218,8 @@ def test_of_modes_what_cannot_follow_is_the_rest_of_a_series(lambda_of, order):
     )
     stays = HUB + LINE * (1 / 3 - 4 * (b**-4.0).sum())
 
-    wanted = (HUB + inertia_of_the_link(0.0)) / stays - 1
-    assert lambda_of(HUB, "modes", order, 0.0) == pytest.approx(wanted, rel=1e-9)
+    expected = (HUB + inertia_of_the_link(0.0)) / stays - 1
+    assert lambda_of(HUB, "modes", order, 0.0) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.slow  # takes long
@@ -403,17 +403,17 @@ def test_along_a_path_it_is_that_of_every_pose(linear_of, kind):
     near = linear.q0[: plant.m, None] * [1.0, 0.9, 0.8]
     path = lemma_along(plant, near)
 
-    wanted = [stiffness_lemma(plant, plant.straight(q)) for q in near.T]
-    assert path.lambda_max == pytest.approx([lemma.lambda_max for lemma in wanted], rel=1e-9)
-    assert path.alpha_star == pytest.approx([lemma.alpha_star for lemma in wanted], rel=1e-9)
+    expected = [stiffness_lemma(plant, plant.straight(q)) for q in near.T]
+    assert path.lambda_max == pytest.approx([lemma.lambda_max for lemma in expected], rel=1e-9)
+    assert path.alpha_star == pytest.approx([lemma.alpha_star for lemma in expected], rel=1e-9)
 
 
 def test_bent_poses_are_taken_as_they_are(linear_of):
     plant, linear = linear_of("planar", ("modes", 2), 0)
     q = linear.q0 + 0.02 * np.arange(plant.n)
 
-    wanted = split_mass(plant.mass_matrix(q), plant.drives).lambda_max
-    assert lemma_along(plant, q[:, None]).lambda_max == pytest.approx([wanted], rel=1e-13)
+    expected = split_mass(plant.mass_matrix(q), plant.drives).lambda_max
+    assert lemma_along(plant, q[:, None]).lambda_max == pytest.approx([expected], rel=1e-13)
 
 
 def test_a_hundred_poses_of_the_spatial_arm_at_once_are_those_one_by_one(plant_of):

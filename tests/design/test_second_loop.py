@@ -62,8 +62,8 @@ def test_weights_are_energies(make, plant_of, random_state):
     x = np.concatenate([e, q[3:], rate, v[3:]])
     functions = plant.casadi_functions["energies"]
     strain, kinetic = float(functions(q, v)[1]), float(functions(straight, v)[0])
-    wanted = 300 * e @ e + 5 * rate @ rate + 2 * strain + 1 * kinetic
-    assert x @ Q @ x == pytest.approx(wanted, rel=1e-9)
+    expected = 300 * e @ e + 5 * rate @ rate + 2 * strain + 1 * kinetic
+    assert x @ Q @ x == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(("kind", "order"), BASES)

@@ -111,8 +111,8 @@ def test_a_sliding_links_stiffness_falls_with_the_cube_of_its_length():
 @pytest.mark.parametrize("name", EVERY)
 def test_fast_time_is_time_over_mu(name):
     _, scales = scales_of(name)
-    found, wanted = np.linalg.eigvals(scales.A_f) / scales.mu, np.linalg.eigvals(scales.fast[0])
-    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(wanted), rtol=1e-7)
+    found, expected = np.linalg.eigvals(scales.A_f) / scales.mu, np.linalg.eigvals(scales.fast[0])
+    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(expected), rtol=1e-7)
     assert scales.k_c == scales.K_z.diagonal().min() == pytest.approx(1 / scales.mu**2)
 
 
@@ -145,12 +145,12 @@ def test_the_modes_rows_of_67_are_as_printed():
 def test_67_as_printed_has_other_frequencies_than_the_arm():
     scales, (_, _, H21, H22), J, (K_s, K_w) = blocks_of_67()
     printed = np.block([[J @ K_s, np.zeros((2, 4))], [-H21 @ K_s, H22 @ K_w]])
-    found, wanted = (
+    found, expected = (
         np.sqrt(np.sort(np.linalg.eigvals(A).real)) for A in (printed, -scales.A_f[6:, :6])
     )
     # the rotors alone, on springs held at the far end: sqrt(k_s / J), twice
     assert np.isclose(found / scales.mu, np.sqrt(100 / 0.02), rtol=1e-8).sum() == 2
-    assert np.abs(found / wanted - 1).max() > 0.5
+    assert np.abs(found / expected - 1).max() > 0.5
 
 
 def test_an_arm_that_does_not_give_way_has_one_time_scale(make):

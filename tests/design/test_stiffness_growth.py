@@ -51,11 +51,11 @@ def designed_poles(make, linear_of):
     def build(kind, basis, seed, alpha):
         plant, linear = linear_of(kind, basis, seed)
         pose = linear.q0[: plant.m]
-        believed = RANDOM["random_arm"](make["arm"], kind, seed, scale=1 + alpha)
+        designed_for = RANDOM["random_arm"](make["arm"], kind, seed, scale=1 + alpha)
         gains = {"Gp": [GP], "Gv": [GV]}
         design = make["design"](0.9 * pose, pose, gains=gains)
         choice = BasisChoice(kind=basis[0], order=basis[1])
-        controller = design_controller(believed, design, choice, interpreted=True)
+        controller = design_controller(designed_for, design, choice, interpreted=True)
         loop = linearise_loop(close_around(controller, plant), pose, 0.0)
         return np.linalg.eigvals(loop.A + loop.B @ loop.K)
 
@@ -117,8 +117,8 @@ def test_the_rate_is_the_scalar_formula(linear_of, kind, basis, seed):
     found = stiffness_growth(linear, plant.drives, Gp=GP, Gv=GV)
     w, h = found.frequencies, found.coupling
 
-    wanted = h * GV * w**4 / (2 * ((w**2 - GP) ** 2 + GV**2 * w**2))
-    assert found.rate == pytest.approx(wanted, rel=1e-12)
+    expected = h * GV * w**4 / (2 * ((w**2 - GP) ** 2 + GV**2 * w**2))
+    assert found.rate == pytest.approx(expected, rel=1e-12)
     assert (found.rate > 0).all()
 
 

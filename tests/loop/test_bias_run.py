@@ -13,7 +13,7 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
-from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.search.bias_advice import advise_bias
 from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
 from flexctl.simulation.run import Tolerance
@@ -177,7 +177,7 @@ def test_every_kind_of_law_is_run(make, method, tables, ends):
 def test_a_smaller_bias_is_advised_where_the_one_that_suffices_at_rest_spoils_the_motion():
     design = load_design("rrp-stiff")
     case = Case(arm=load_model(design.model), design=design, n_path=3)
-    found = find_margin(case.arm, design, n_path=3)
+    found = stiffness_margin(case.arm, design, n_path=3)
     advice = advise_bias(case, found, BiasRuns(case=case))
     served, best = advice.advised, advice.smallest
 
@@ -200,7 +200,7 @@ def test_a_smaller_bias_is_advised_where_the_one_that_suffices_at_rest_spoils_th
 
 def test_the_best_at_rest_is_advised_where_it_serves_in_motion_too(single_runs):
     case = single_runs.case
-    found = find_margin(case.arm, case.design, truth_basis=ONE, n_path=1)
+    found = stiffness_margin(case.arm, case.design, truth_basis=ONE, n_path=1)
     advice = advise_bias(case, found, single_runs)
     least = advice.smallest or advice.at_rest  # the smallest bias that the error of 10 % asks for
     ran = simulate(close_loop(rebuilt(case, least.bias), case.arm, ONE))

@@ -34,9 +34,9 @@ def poles_of(arm, design, order=2, truth=None):
     return controller, linearise_loop(loop, controller.reference.final, 0.0).poles
 
 
-def distance(found, wanted):
+def distance(found, expected):
     """Largest distance of a found value from the nearest wanted one."""
-    return np.abs(found[:, None] - wanted).min(axis=1).max()
+    return np.abs(found[:, None] - expected).min(axis=1).max()
 
 
 def errors(arm, fast, angle="rotor", gains=GAINS, factors=FACTORS):
@@ -173,8 +173,8 @@ def stiff_runs():
 def rotor_error(run):
     """Largest distance of the rotors from the reference [rad]: of what the slow law controls."""
     loop, trajectory = run
-    wanted = loop.controller.reference.sample(trajectory.t)[0]
-    return np.abs(trajectory.q[2:4] - wanted).max()
+    expected = loop.controller.reference.sample(trajectory.t)[0]
+    return np.abs(trajectory.q[2:4] - expected).max()
 
 
 @pytest.mark.slow  # takes long

@@ -37,9 +37,9 @@ def points(loop):
 def test_the_sensitivity_is_that_of_the_loop_gain(loop):
     A, B, C = open_matrices(loop)
     gains = [-C @ np.linalg.solve(s * np.eye(len(A)) - A, B) for s in points(loop)]
-    wanted = [np.linalg.inv(np.eye(2) + L) for L in gains]
+    expected = [np.linalg.inv(np.eye(2) + L) for L in gains]
 
-    np.testing.assert_allclose(cut_loop(loop).sensitivity(FREQUENCIES), wanted, rtol=1e-9)
+    np.testing.assert_allclose(cut_loop(loop).sensitivity(FREQUENCIES), expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("channels", [(), (0,), (1,), (0, 1)])
@@ -58,12 +58,12 @@ def test_errors_of_gains_are_factors_of_the_torques(loop):
     values = np.linalg.eigvals(gains.A + gains.U @ np.diag(errors) @ np.linalg.inv(
         np.eye(2) - gains.D @ np.diag(errors)) @ gains.V)  # fmt: skip
     if loop.sample_time is None:
-        wanted = np.linalg.eigvals(changed.A + changed.B @ changed.K)
+        expected = np.linalg.eigvals(changed.A + changed.B @ changed.K)
     else:
         z = np.linalg.eigvals(sampled_loop(changed, T, loop.delay))
-        wanted = (z - 1) / (z + 1)
+        expected = (z - 1) / (z + 1)
 
-    np.testing.assert_allclose(np.sort_complex(values), np.sort_complex(wanted), rtol=1e-8)
+    np.testing.assert_allclose(np.sort_complex(values), np.sort_complex(expected), rtol=1e-8)
     assert [p.name for p in gains.parameters] == ["0", "1"]
     assert all(p.size == 1 and p.lowest == -1 and p.highest == np.inf for p in gains.parameters)
 

@@ -144,9 +144,9 @@ def test_where_multipliers_only_touch_the_circle_nothing_is_lost(make, monkeypat
     def with_another(family, count):  # a crossing after which the loop is stable still
         return [0.3, *real(family, count)]
 
-    wanted = sampled_delay(loop, [0])
+    expected = sampled_delay(loop, [0])
     monkeypatch.setattr(module, "_crossings", with_another)
-    assert sampled_delay(loop, [0]) == wanted
+    assert sampled_delay(loop, [0]) == expected
 
 
 @pytest.mark.parametrize(("turns", "misses"), [(11.9, False), (12.1, True)])

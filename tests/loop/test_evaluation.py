@@ -90,8 +90,8 @@ def test_tracking_is_what_the_run_shows(loop, run, verdict):
     assert verdict.tracking.tip_error_rms == pytest.approx(np.sqrt(squares), rel=2e-3)
     s = run.t / 0.5
     joint = run.q[0] - 0.6 * (s - np.sin(2 * np.pi * s) / (2 * np.pi))
-    wanted = np.abs(joint[moving]).max()
-    assert verdict.tracking.joint_error_max[0] == pytest.approx(wanted, rel=1e-4, abs=1e-9)
+    expected = np.abs(joint[moving]).max()
+    assert verdict.tracking.joint_error_max[0] == pytest.approx(expected, rel=1e-4, abs=1e-9)
 
 
 def test_the_residual_is_what_the_run_shows(loop, run, verdict):

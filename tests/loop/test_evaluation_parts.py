@@ -277,7 +277,7 @@ def test_another_truth_that_cannot_be_judged_leaves_the_own_one(judged):
     ],
 )
 def test_what_a_library_says_in_two_words_becomes_a_sentence(judged, error, why):
-    found = judged(find_margins=error)
+    found = judged(stability_margins=error)
     expected = f"the computation failed: {why}" if why else "no gains"
     assert found.not_computed == {"margins": expected}
 
@@ -356,7 +356,7 @@ def test_a_run_that_leads_elsewhere_is_seen(monkeypatch, exists, other, expected
 
     rest = None if other is None else SimpleNamespace(q=np.array([*other, 0.0]))
     monkeypatch.setattr(module, "other_rest", lambda *_args: rest)
-    monkeypatch.setattr(module, "share_at_end", lambda _controller: 0.0)
+    monkeypatch.setattr(module, "final_loop_weight", lambda _controller: 0.0)
     monkeypatch.setattr(module, "describe_rest", lambda _loop, _rest: Resting())
     loop = SimpleNamespace(truth=SimpleNamespace(m=2), controller=None)
     before = Resting(exists=exists)

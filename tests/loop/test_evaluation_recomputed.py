@@ -151,8 +151,8 @@ def test_residual_and_settling(case):
     if late > BAND:
         assert found["settling_time"] is None
     else:
-        wanted = outside[-1] - END if len(outside) else 0.0
-        assert found["settling_time"] == pytest.approx(wanted, abs=1.01 * np.diff(t).max())
+        expected = outside[-1] - END if len(outside) else 0.0
+        assert found["settling_time"] == pytest.approx(expected, abs=1.01 * np.diff(t).max())
 
 
 def test_effort(case):
@@ -198,8 +198,8 @@ def test_poles_and_damping(case):
     assert len(listed) == len(poles)
     assert max(apart.min(axis=0).max(), apart.min(axis=1).max()) < 1e-7 * scale
     assert found["spectral_abscissa"] == pytest.approx(poles.real.max(), rel=1e-6)
-    wanted = (-poles.real / np.abs(poles)).min()
-    assert found["min_damping_ratio"] == pytest.approx(wanted, rel=1e-6)
+    expected = (-poles.real / np.abs(poles)).min()
+    assert found["min_damping_ratio"] == pytest.approx(expected, rel=1e-6)
     assert found["stable"] is True
 
 
@@ -232,10 +232,10 @@ def test_gain_margins(case, j):
     down = first_loss(
         lambda x: abscissa(case, channel(case, j, 10 ** (-x / 20))), np.arange(0, 121, 1.0)
     )
-    for key, wanted in (("gain_up_db", up), ("gain_down_db", down)):
+    for key, expected in (("gain_up_db", up), ("gain_down_db", down)):
         value = as_number(found[key][j])
-        if np.isfinite(wanted):
-            assert value == pytest.approx(wanted, rel=1e-6)
+        if np.isfinite(expected):
+            assert value == pytest.approx(expected, rel=1e-6)
         else:
             assert value > 80
     assert as_number(found["gain_db"][j]) == min(

@@ -11,7 +11,7 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.lemma import stiffness_lemma
-from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.robustness.stiffness.margin import stiffness_margin
 
 WITNESS = runpy.run_path(str(Path(__file__).parent / "margin_witness.py"))
 rebuilt_loop, growth = WITNESS["rebuilt_loop"], WITNESS["growth"]
@@ -26,7 +26,7 @@ GIVEN = {
 
 def found(name, ratios, **more):
     design = load_design(name)
-    return find_margin(load_model(design.model), design, stiffness=ratios, n_path=0, **more)
+    return stiffness_margin(load_model(design.model), design, stiffness=ratios, n_path=0, **more)
 
 
 def rebuilt(name, margin, share):
@@ -34,7 +34,7 @@ def rebuilt(name, margin, share):
     design = load_design(name)
     arm = load_model(design.model)
     parts = assemble_plant(arm, margin.basis, interpreted=True).stiffness_parts
-    errors = share * np.array([margin.given_error.errors.get(part, 0.0) for part in parts])
+    errors = share * np.array([margin.assumed_stiffness.errors.get(part, 0.0) for part in parts])
     truth = assemble_plant(arm, margin.truth, interpreted=True)
     return growth(rebuilt_loop(arm, design, margin.basis, truth, errors))
 
@@ -50,7 +50,7 @@ def judged(request):
 
 def test_growth_with_all_of_the_error_is_that_of_a_controller_made_with_it(judged):
     name, margin = judged
-    here = margin.given_error.at[0]
+    here = margin.assumed_stiffness.at[0]
 
     assert here.abscissa == pytest.approx(rebuilt(name, margin, 1.0), rel=1e-6)
     assert here.stable == (here.abscissa < 0)
@@ -58,7 +58,7 @@ def test_growth_with_all_of_the_error_is_that_of_a_controller_made_with_it(judge
 
 def test_share_that_is_borne_ends_where_rebuilt_loops_lose_stability(judged):
     name, margin = judged
-    share = margin.given_error.at[0].share
+    share = margin.assumed_stiffness.at[0].share
     if share.upper is None:
         assert rebuilt(name, margin, 20.0) < 0
     else:
@@ -70,17 +70,17 @@ def test_share_that_is_borne_ends_where_rebuilt_loops_lose_stability(judged):
 
 def test_a_ratio_of_all_parts_is_the_error_alpha():
     margin = found("two-link-decoupling", {"link1": 1.5, "link2": 1.5})
-    ends = margin.given_error.at[0].share
+    ends = margin.assumed_stiffness.at[0].share
 
     assert 0.5 * ends.alpha_upper == pytest.approx(margin.exact.alpha_upper, rel=1e-9)
-    assert 0.5 * margin.given_error.lemma.alpha_star == pytest.approx(
+    assert 0.5 * margin.assumed_stiffness.lemma.alpha_star == pytest.approx(
         margin.lemma.alpha_star, rel=1e-9
     )
 
 
 def test_a_share_ends_where_no_stiffness_is_left():
     # link2 at half its stiffness: all of twice that error would be none, and none is lost before
-    share = found("two-link-decoupling", {"link2": 0.5}).given_error.at[0].share
+    share = found("two-link-decoupling", {"link2": 0.5}).assumed_stiffness.at[0].share
 
     assert share.upper is None
 
@@ -89,7 +89,7 @@ def test_the_lemma_of_a_given_error_is_that_of_its_matrix():
     margin = found("two-link-decoupling", {"link1.y.2": 2.49, "link2": 0.8})
     arm = load_model("planar-two-link")
     right = assemble_plant(arm, margin.basis, interpreted=True)
-    given = margin.given_error
+    given = margin.assumed_stiffness
     values = tuple(given.errors.get(part, 0.0) for part in right.stiffness_parts)
     wrong = assemble_plant(
         arm, margin.basis, interpreted=True, stiffness_error=StiffnessError(values=values)
@@ -104,9 +104,9 @@ def test_the_lemma_of_a_given_error_is_that_of_its_matrix():
 
 def test_the_motion_is_judged_pose_by_pose():
     design = load_design("two-link-decoupling")
-    margin = find_margin(load_model(design.model), design, stiffness={"link2": 0.9}, n_path=3)
+    margin = stiffness_margin(load_model(design.model), design, stiffness={"link2": 0.9}, n_path=3)
 
-    assert [at.t for at in margin.given_error.at] == [None, *(pose.t for pose in margin.path)]
+    assert [at.t for at in margin.assumed_stiffness.at] == [None, *(pose.t for pose in margin.path)]
 
 
 @pytest.mark.parametrize(

@@ -167,9 +167,9 @@ def test_units_of_the_states_and_of_time_do_not_matter(form, unit):
     D = np.array([1.0, unit, np.sqrt(unit), 1 / unit])
     A = pencil.A[0] * D[:, None] / D
     A[2:] *= unit  # fast rows: sigma in another unit
-    found, wanted = smallest_bound(form(separated(A, 2))), smallest_bound(pencil)
-    assert found.sigma == pytest.approx(unit * wanted.sigma, rel=1e-10)
-    assert found.frequency == pytest.approx(wanted.frequency, rel=1e-10)
+    found, expected = smallest_bound(form(separated(A, 2))), smallest_bound(pencil)
+    assert found.sigma == pytest.approx(unit * expected.sigma, rel=1e-10)
+    assert found.frequency == pytest.approx(expected.frequency, rel=1e-10)
 
 
 @pytest.mark.parametrize("seed", [5, 7, 10, 11])
@@ -178,8 +178,8 @@ def test_candidates_keep_their_digits_in_any_units_of_the_states(form, seed):
     pencil = random_loop(4, 6, seed)
     D = 10.0 ** np.random.default_rng(seed).uniform(-4, 4, pencil.size)
     found = candidates(form(separated(pencil.A[0] * D[:, None] / D, 4)))
-    wanted = np.array([c.sigma for c in find_crossings(pencil)])
-    assert np.abs(found[:, None] / wanted - 1).min(axis=0).max() < 1e-11
+    expected = np.array([c.sigma for c in find_crossings(pencil)])
+    assert np.abs(found[:, None] / expected - 1).min(axis=0).max() < 1e-11
 
 
 def test_all_crossings_of_a_loop_that_restabilises():
@@ -241,10 +241,10 @@ def test_twins_cross_together():
 @pytest.mark.slow_but("*-0", "*-1", "*-2")
 def test_random_loops_cross_where_a_fine_grid_sees_it(n_s, n_f, seed):
     pencil = random_loop(n_s, n_f, seed)
-    wanted = grid_crossings(pencil)
+    expected = grid_crossings(pencil)
     found = [c for c in find_crossings(pencil) if 1e-3 < c.sigma < 1e3]
-    assert [c.change for c in found] == [change for _, change in wanted]
-    np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in wanted], rtol=1e-8)
+    assert [c.change for c in found] == [change for _, change in expected]
+    np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in expected], rtol=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -255,10 +255,10 @@ def test_random_polynomial_loops_do_too(seed):
     mixed = np.zeros((5, 5))
     mixed[2:] = 0.2 * rng.normal(size=(3, 5))
     pencil = replace(pencil, A=A, E=(pencil.E[0], pencil.E[1] + mixed))
-    wanted = grid_crossings(pencil)
+    expected = grid_crossings(pencil)
     found = [c for c in find_crossings(pencil) if 1e-3 < c.sigma < 1e3]
-    assert [c.change for c in found] == [change for _, change in wanted]
-    np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in wanted], rtol=1e-8)
+    assert [c.change for c in found] == [change for _, change in expected]
+    np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in expected], rtol=1e-8)
 
 
 def arm_by_its_tips(damping, n, seed):
@@ -284,11 +284,11 @@ def arm_by_its_tips(damping, n, seed):
 @pytest.mark.slow_but("*-0")
 def test_lightly_damped_arms_lose_and_regain_stability_where_a_grid_sees_it(damping, seed):
     pencil = arm_by_its_tips(damping, n=5, seed=seed)
-    wanted = grid_crossings(pencil, 1e-6, 1e6, 4001)
+    expected = grid_crossings(pencil, 1e-6, 1e6, 4001)
     found = find_crossings(pencil)
     assert len(found) > 1
-    assert [c.change for c in found] == [change for _, change in wanted]
-    np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in wanted], rtol=1e-8)
+    assert [c.change for c in found] == [change for _, change in expected]
+    np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in expected], rtol=1e-8)
 
 
 @pytest.mark.parametrize("seed", [5, 7])
@@ -297,8 +297,8 @@ def test_rows_mixed_by_a_regular_matrix_change_nothing(seed):
     (A,) = pencil.A
     mixed = replace(pencil, E=tuple(np.diag(np.arange(1.0, 11)) @ E for E in pencil.E))
     mixed = replace(mixed, A=(np.diag(np.arange(1.0, 11)) @ A,))
-    found, wanted = find_crossings(mixed), find_crossings(pencil)
-    np.testing.assert_allclose([c.sigma for c in found], [c.sigma for c in wanted], rtol=1e-10)
+    found, expected = find_crossings(mixed), find_crossings(pencil)
+    np.testing.assert_allclose([c.sigma for c in found], [c.sigma for c in expected], rtol=1e-10)
 
 
 @pytest.mark.parametrize("seed", [5, 7, 10])
@@ -307,11 +307,11 @@ def test_the_polynomial_problem_agrees_with_the_reduced_one(seed):
     twice = times_one_plus_sigma(pencil)
     assert not twice.separated
     assert problem_size(twice) > problem_size(pencil)
-    found, wanted = find_crossings(twice), find_crossings(pencil)
-    assert len(found) == len(wanted) > 0
-    np.testing.assert_allclose([c.sigma for c in found], [c.sigma for c in wanted], rtol=1e-10)
+    found, expected = find_crossings(twice), find_crossings(pencil)
+    assert len(found) == len(expected) > 0
+    np.testing.assert_allclose([c.sigma for c in found], [c.sigma for c in expected], rtol=1e-10)
     np.testing.assert_allclose(
-        [c.frequency for c in found], [c.frequency for c in wanted], rtol=1e-10
+        [c.frequency for c in found], [c.frequency for c in expected], rtol=1e-10
     )
 
 
@@ -320,18 +320,18 @@ def test_the_whole_map_serves_where_a_subsystem_alone_is_undamped():
     A = np.array([[0.0, 1, 0, 0], [-1, -1, 0, 0.8], [0, 0, 0, 1], [0.3, 1, -1, 0]])
     pencil = separated(A, slow=2)
     assert problem_size(pencil) == 6
-    wanted = grid_crossings(pencil)
+    expected = grid_crossings(pencil)
     found = find_crossings(pencil)
-    assert [c.change for c in found] == [change for _, change in wanted]
-    np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in wanted], rtol=1e-8)
+    assert [c.change for c in found] == [change for _, change in expected]
+    np.testing.assert_allclose([c.sigma for c in found], [at for at, _ in expected], rtol=1e-8)
 
 
 @pytest.mark.parametrize("seed", [5, 6, 7, 8, 9])
 def test_bisection_finds_the_smallest_bound(seed):
     pencil = random_loop(4, 6, seed)
-    wanted = smallest_bound(pencil)
+    expected = smallest_bound(pencil)
     found = bisect_bound(pencil, 1e-3, 1e3)
-    assert found.sigma == pytest.approx(wanted.sigma, rel=1e-10)
+    assert found.sigma == pytest.approx(expected.sigma, rel=1e-10)
     assert found.destabilising
 
 

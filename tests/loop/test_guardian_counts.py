@@ -207,10 +207,10 @@ def test_as_many_unknowns_as_are_taken_are_taken(monkeypatch):
 
 def test_stable_ranges_begin_where_they_are_asked_to():
     pencil = oscillator(-6.0, 11.0, -6.0, 1.0)  # unstable in (1, 2) and beyond 3
-    for start, wanted in [(0.0, [(0, 1), (2, 3)]), (1.5, [(2, 3)]), (2.5, [(2.5, 3)]), (4.0, [])]:
+    for start, expected in [(0.0, [(0, 1), (2, 3)]), (1.5, [(2, 3)]), (2.5, [(2.5, 3)]), (4.0, [])]:
         found = stable_ranges(pencil, start)
         assert [end for ab in found for end in ab] == pytest.approx(
-            [x for ab in wanted for x in ab]
+            [x for ab in expected for x in ab]
         )
 
 
@@ -369,11 +369,11 @@ def test_the_map_of_polynomials_is_the_map_at_every_sigma(sigma):
     rng = np.random.default_rng(4)
     pencil = separated(*(rng.normal(size=(5, 5)) for _ in range(1)), 2, rng.normal(size=(5, 5)))
     i, _ = np.triu_indices(5, 1)
-    wanted = bialternate(power_sum(pencil.A, sigma), power_sum(pencil.E, sigma))
-    wanted[i >= 2] /= sigma
+    expected = bialternate(power_sum(pencil.A, sigma), power_sum(pencil.E, sigma))
+    expected[i >= 2] /= sigma
     found = power_sum(tuple(sum_map(pencil)), sigma)
 
-    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(("n_s", "n_f"), [(1, 1), (2, 1), (1, 3), (3, 4)])
@@ -398,10 +398,10 @@ def test_roots_are_those_of_the_rows_whatever_they_are_mixed_with():
     right = rng.normal(size=(5, 5))
     found = np.sort_complex(polynomial_roots(rows @ right))
 
-    wanted = np.sort_complex(np.array([1, 2, 3, 4, 5j, -5j], complex))
-    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
+    expected = np.sort_complex(np.array([1, 2, 3, 4, 5j, -5j], complex))
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
     scaled = np.array([1e-8, 1e6, 1.0, 1e3, 1e-4])[None, :, None] * (rows @ right)
-    np.testing.assert_allclose(np.sort_complex(polynomial_roots(scaled)), wanted, atol=1e-8)
+    np.testing.assert_allclose(np.sort_complex(polynomial_roots(scaled)), expected, atol=1e-8)
 
 
 def test_rows_that_are_free_of_sigma_have_no_roots():

@@ -411,8 +411,8 @@ def test_an_unstable_loop_is_no_reason_to_refuse_a_step(make):
 @needs_compiler
 def test_a_step_too_long_for_newton_is_a_clear_error(free_arm, moving):
     q, v = moving
-    wanted = "Newton's method does not converge: the step is too long .* take a smaller one"
-    with pytest.raises(RunError, match=wanted):
+    expected = "Newton's method does not converge: the step is too long .* take a smaller one"
+    with pytest.raises(RunError, match=expected):
         simulate(free_arm, integrator="midpoint", step=0.5, start=(q, 50 * v))
 
 

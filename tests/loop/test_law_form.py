@@ -69,9 +69,9 @@ def test_the_form_is_the_law(law, groups):
     delta, errors = np.array([0.9, -0.7, 0.3, 1.7])[: len(groups)], np.zeros(P)
     for group, value in zip(groups, delta, strict=True):
         errors[list(group.parts)] = group.range * value
-    wanted = law(errors) - law(np.zeros(P))
+    expected = law(errors) - law(np.zeros(P))
 
-    np.testing.assert_allclose(form.change(delta), wanted, atol=1e-12)
+    np.testing.assert_allclose(form.change(delta), expected, atol=1e-12)
     assert sum(form.sizes) == len(form.Q)
 
 

@@ -54,9 +54,9 @@ CASES = {
 }
 
 
-def nearest_match(found, wanted):
-    """Distance of every pole in `found` to its nearest in `wanted`, in units of its size."""
-    gap = np.abs(found[:, None] - wanted[None]).min(axis=1)
+def nearest_match(found, expected):
+    """Distance of every pole in `found` to its nearest in `expected`, in units of its size."""
+    gap = np.abs(found[:, None] - expected[None]).min(axis=1)
     return gap / np.maximum(np.abs(found), 1)
 
 
@@ -66,11 +66,11 @@ def test_poles_are_those_of_the_differentiated_loop(two_link_loop, name):
     loop = two_link_loop(truth_order=order, **tables)
     joints = loop.controller.reference.final if share else np.array([-0.8, 0.6])
     linear = linearise_loop(loop, joints, share)
-    rest, wanted = differentiated_loop(loop, joints, share)
+    rest, expected = differentiated_loop(loop, joints, share)
     np.testing.assert_allclose(linear.plant.q0, rest[: loop.truth.n], atol=1e-8)
-    assert len(linear.poles) == len(wanted)
-    assert nearest_match(linear.poles, wanted).max() < 1e-5
-    assert nearest_match(wanted, linear.poles).max() < 1e-5
+    assert len(linear.poles) == len(expected)
+    assert nearest_match(linear.poles, expected).max() < 1e-5
+    assert nearest_match(expected, linear.poles).max() < 1e-5
 
 
 @pytest.mark.slow  # takes long
@@ -79,8 +79,8 @@ def test_poles_of_the_sliding_arm_too(make):
     loop = make["close"](make["sliding"]((0.0, -9.81, 0.0)), design, kind="elements", order=1)
     joints = np.array([0.4, 0.7])
     linear = linearise_loop(loop, joints, 0.0)
-    _, wanted = differentiated_loop(loop, joints, 0.0)
-    assert nearest_match(linear.poles, wanted).max() < 1e-5
+    _, expected = differentiated_loop(loop, joints, 0.0)
+    assert nearest_match(linear.poles, expected).max() < 1e-5
 
 
 def test_on_its_own_plant_decoupling_has_the_poles_it_asks_for(make):

@@ -19,7 +19,7 @@ from flexctl.model.softening import soften_arm
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
-from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.stiffness_growth import stiffness_growth
 
 FOLDER = Path(__file__).parent
@@ -41,7 +41,7 @@ CLOSE = 1e-6
 
 def case(arm, design, basis, truth_basis, unknown_damping=False):
     """What a margin is found of, its margin, and the witness of it."""
-    margin = find_margin(
+    margin = stiffness_margin(
         arm,
         design,
         design_basis=basis,
@@ -49,9 +49,9 @@ def case(arm, design, basis, truth_basis, unknown_damping=False):
         n_path=0,
         unknown_damping=unknown_damping,
     )
-    believed = without_damping(arm) if unknown_damping else arm
+    designed_for = without_damping(arm) if unknown_damping else arm
     truth = assemble_plant(arm, margin.truth, interpreted=True)
-    return believed, design, basis, truth, margin
+    return designed_for, design, basis, truth, margin
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +119,8 @@ def test_a_model_of_stiffer_links_is_a_model_with_that_error(catalogue, name, al
     loop = close_around(design_controller(stiffer, design, basis, interpreted=True), truth)
     wrong = rebuilt_loop(arm, design, basis, truth, alpha)
 
-    found, wanted = WITNESS["matrix"](wrong), WITNESS["matrix"](loop)
-    assert np.abs(found - wanted).max() < 1e-12 * np.abs(wanted).max()
+    found, expected = WITNESS["matrix"](wrong), WITNESS["matrix"](loop)
+    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_a_loop_that_is_unstable_without_error_has_no_margin(name, mode):
     design = load_design(name)
 
     with pytest.raises(DesignError, match=f"stable without an error.*{mode} grows"):
-        find_margin(load_model(design.model), design, n_path=0)
+        stiffness_margin(load_model(design.model), design, n_path=0)
 
 
 # Arms and laws that the catalogue does not have
@@ -276,7 +276,7 @@ def undamped(make, kind, seed):
 @pytest.mark.slow_but("planar", "rotors")
 def test_without_damping_the_margin_is_zero(make, kind):
     arm, design, basis, _pose = undamped(make, kind, 0)
-    found = find_margin(arm, design, truth_basis=basis, n_path=0).exact
+    found = stiffness_margin(arm, design, truth_basis=basis, n_path=0).exact
 
     assert (found.alpha_lower, found.alpha_upper) == (-1, 0)
     assert found.marginal
@@ -287,16 +287,16 @@ def test_without_damping_the_margin_is_zero(make, kind):
 @pytest.mark.slow_but("planar", "rotors")
 def test_the_rates_of_a_margin_are_those_of_the_formula(make, kind):
     arm, design, basis, pose = undamped(make, kind, 0)
-    margin = find_margin(arm, design, truth_basis=basis, n_path=0)
+    margin = stiffness_margin(arm, design, truth_basis=basis, n_path=0)
     plant = assemble_plant(arm, basis, interpreted=True)
-    wanted = stiffness_growth(linearise(plant, plant.straight(pose)), plant.drives, Gp=GP, Gv=GV)
+    expected = stiffness_growth(linearise(plant, plant.straight(pose)), plant.drives, Gp=GP, Gv=GV)
     rings = [rate for rate in margin.rates if abs(rate.value.real) < 1e-6 * abs(rate.value)]
 
     found = sorted(rings, key=lambda rate: rate.value.imag)
-    assert [r.value.imag for r in found] == pytest.approx(list(wanted.frequencies), rel=1e-8)
-    scale = np.abs(wanted.shift).max()
+    assert [r.value.imag for r in found] == pytest.approx(list(expected.frequencies), rel=1e-8)
+    scale = np.abs(expected.shift).max()
     assert np.array([r.rate for r in found]) == pytest.approx(
-        wanted.shift, rel=1e-5, abs=1e-9 * scale
+        expected.shift, rel=1e-5, abs=1e-9 * scale
     )
 
 
@@ -306,14 +306,14 @@ def test_the_rates_of_a_margin_are_those_of_the_formula(make, kind):
 def test_one_part_in_ten_thousand_decides_at_the_rate(make, kind, alpha):
     arm, design, basis, pose = undamped(make, kind, 0)
     plant = assemble_plant(arm, basis, interpreted=True)
-    wanted = stiffness_growth(linearise(plant, plant.straight(pose)), plant.drives, Gp=GP, Gv=GV)
+    expected = stiffness_growth(linearise(plant, plant.straight(pose)), plant.drives, Gp=GP, Gv=GV)
     loop = rebuilt_loop(arm, design, basis, plant, alpha)
     values = np.linalg.eigvals(WITNESS["matrix"](loop))
-    found = [values[np.abs(values - 1j * w).argmin()].real for w in wanted.frequencies]
+    found = [values[np.abs(values - 1j * w).argmin()].real for w in expected.frequencies]
 
     assert (growth(loop) > 0) == (alpha > 0)
-    round_off = 1e-13 * wanted.frequencies.max()
-    assert np.array(found) == pytest.approx(alpha * wanted.rate, rel=0.01, abs=round_off)
+    round_off = 1e-13 * expected.frequencies.max()
+    assert np.array(found) == pytest.approx(alpha * expected.rate, rel=0.01, abs=round_off)
 
 
 @pytest.mark.parametrize("alpha", [0.01, -0.01])
@@ -324,16 +324,16 @@ def test_nonlinear_runs_grow_and_decay_at_the_linear_rates(make, alpha):
     basis, joints = BasisChoice(order=1), np.array([0.3, 0.9])
     plant = assemble_plant(arm, basis, interpreted=True)
     linear = linearise(plant, plant.straight(joints))
-    wanted = stiffness_growth(linear, plant.drives, Gp=GP, Gv=GV)
-    k = int(wanted.rate.argmax())
+    expected = stiffness_growth(linear, plant.drives, Gp=GP, Gv=GV)
+    k = int(expected.rate.argmax())
     case = Case(arm=arm, design=design, truth_basis=basis, design_basis=basis)
     loop = close_wrong(case, {"alpha": alpha}, joints, second_loop=False)
-    run = run_along_mode(loop, 1j * wanted.frequencies[k])
+    run = run_along_mode(loop, 1j * expected.frequencies[k])
 
     assert (run.rate > 0) == (alpha > 0)
     assert run.error < 0.02
     # of second order in alpha is what the rate is off the formula by
-    assert run.eigenvalue.real == pytest.approx(alpha * wanted.rate[k], rel=0.04)
+    assert run.eigenvalue.real == pytest.approx(alpha * expected.rate[k], rel=0.04)
 
 
 @pytest.mark.slow
@@ -342,7 +342,7 @@ def test_nonlinear_runs_of_the_spatial_arm_do_so_too(alpha):
     arm = with_options(load_model("theodore-ghosal-rrp"), foreshortening=None, damping=0.0)
     design, basis = load_design("rrp-stiff-decoupling"), BasisChoice(order=2)
     joints = np.array([np.pi, np.pi / 2, 1.0])
-    margin = find_margin(arm, design, truth_basis=basis, n_path=0)
+    margin = stiffness_margin(arm, design, truth_basis=basis, n_path=0)
     fastest = margin.rates[0]
     case = Case(arm=arm, design=design, truth_basis=basis, design_basis=basis)
     loop = close_wrong(case, {"alpha": alpha}, joints, second_loop=False)
@@ -373,7 +373,7 @@ def test_a_mode_that_no_torque_reaches_is_named(make, truth):
     link |= {"EI": {"y": 20.0, "z": 30.0}, "foreshortening": False}
     design = make["design"]([0.0], [1.0])
     basis = BasisChoice(kind=truth[0], order=truth[1])
-    found = find_margin(
+    found = stiffness_margin(
         make["arm"]([link]), design, truth_basis=basis, design_basis=basis, n_path=0
     ).exact
 
@@ -394,7 +394,7 @@ def test_the_mode_in_which_a_margin_is_lost_is_named(make, truth, soft, mode):
         links.append(link)
     design = make["design"]([0.0, 0.4], [0.3, 0.9])
     basis = BasisChoice(kind=truth[0], order=truth[1])
-    found = find_margin(
+    found = stiffness_margin(
         make["arm"](links), design, truth_basis=basis, design_basis=basis, n_path=0
     ).exact
 
@@ -409,7 +409,7 @@ def test_rates_of_a_sampled_loop_are_those_of_the_continuous_one_at_short_period
         update={"loop": design.loop.model_copy(update={"sample_time": 1e-5})}
     )
     basis = BasisChoice(kind="modes", order=2)
-    both = [find_margin(arm, d, truth_basis=basis, n_path=0) for d in (design, sampled)]
+    both = [stiffness_margin(arm, d, truth_basis=basis, n_path=0) for d in (design, sampled)]
     slow = [[r for r in found.rates if r.value.imag < 50] for found in both]
     values = [np.array(sorted((r.value for r in found), key=lambda v: v.imag)) for found in slow]
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg
 
 from flexctl.loop.linear import LinearLoop, sampled_loop
-from flexctl.verdict.margins import find_margins
+from flexctl.verdict.margins import stability_margins
 
 KINDS = ("damped", "undamped", "free", "integral", "observer")
 
@@ -120,7 +120,7 @@ def check_sides(value, limit, unit=1.0):
 
 
 def check(loop):
-    margins, m = find_margins(loop), loop.B.shape[1]
+    margins, m = stability_margins(loop), loop.B.shape[1]
     for j in range(m):
         one = np.eye(m)[j]
         for limit, sign in ((margins.gain_up_db[j], 1), (margins.gain_down_db[j], -1)):

@@ -10,7 +10,7 @@ from flexctl.errors import ComputationError
 from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
 from flexctl.verdict import sampling_rate
 from flexctl.verdict.cut import cut_loop
-from flexctl.verdict.margins import find_margins
+from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 
 
@@ -78,7 +78,7 @@ CHANNELS = [(*loop, channel) for loop in LOOPS for channel in range(loop[1])]
 @pytest.mark.parametrize(("seed", "m", "integral", "channel"), CHANNELS)
 def test_gain_margins_are_where_stability_ends(make, seed, m, integral, channel):
     loop = random_loop(make, seed, m, integral)
-    margins = find_margins(loop)
+    margins = stability_margins(loop)
     up, down = margins.gain_up_db[channel], -margins.gain_down_db[channel]
     for limit, inside, outside in ((up, -0.05, 0.05), (down, 0.05, -0.05)):
         if np.isfinite(limit):
@@ -93,7 +93,7 @@ def test_gain_margins_are_where_stability_ends(make, seed, m, integral, channel)
 def test_phase_margins_are_where_stability_ends(make, seed, m, integral, channel):
     # a constant complex factor turns positive and negative frequencies in opposite directions
     loop = random_loop(make, seed, m, integral)
-    phase = np.radians(find_margins(loop).phase_deg[channel])
+    phase = np.radians(stability_margins(loop).phase_deg[channel])
     if not np.isfinite(phase):
         turns = np.exp(1j * np.linspace(-np.pi, np.pi, 60))
         assert all(abscissa(loop, unit(loop, channel, f)) < 0 for f in turns)
@@ -105,7 +105,7 @@ def test_phase_margins_are_where_stability_ends(make, seed, m, integral, channel
 @pytest.mark.parametrize(("seed", "m", "integral", "channel"), CHANNELS)
 def test_delay_margins_are_where_stability_ends(make, seed, m, integral, channel):
     loop = random_loop(make, seed, m, integral)
-    delay = find_margins(loop).delay_seconds[channel]
+    delay = stability_margins(loop).delay_seconds[channel]
     if not np.isfinite(delay):
         delay = 50.0
         assert with_lag(loop, channel, delay) < 0
@@ -123,7 +123,7 @@ def as_control(loop):
 @pytest.mark.slow_but("1-*", "2-*", "3-*")
 def test_the_disk_margin_is_that_of_python_control(make, seed, m, integral):
     loop = random_loop(make, seed, m, integral)
-    margins = find_margins(loop)
+    margins = stability_margins(loop)
     at = margins.disk_frequency
     w = np.sort(np.concatenate([np.geomspace(at / 100, at * 100, 1500), [at]]))
     found = control.disk_margins(as_control(loop), w, skew=0.0)[0]
@@ -134,7 +134,7 @@ def test_the_disk_margin_is_that_of_python_control(make, seed, m, integral):
 @pytest.mark.parametrize(("seed", "m", "integral"), LOOPS)
 def test_nothing_inside_the_disk_destabilises(make, seed, m, integral):
     loop = random_loop(make, seed, m, integral)
-    d = find_margins(loop).disk
+    d = stability_margins(loop).disk
     rng = np.random.default_rng(seed)
     radius = d * np.sqrt(rng.uniform(size=(400, m))) * 0.999
     radius[:200] = 0.999 * d
@@ -146,7 +146,7 @@ def test_nothing_inside_the_disk_destabilises(make, seed, m, integral):
 @pytest.mark.parametrize(("seed", "m", "integral"), LOOPS[:3])
 def test_something_just_outside_the_disk_destabilises(make, seed, m, integral):
     loop = random_loop(make, seed, m, integral)
-    d = 1.02 * find_margins(loop).disk
+    d = 1.02 * stability_margins(loop).disk
     angles = np.linspace(0, 2 * np.pi, 180 if m == 1 else 90, endpoint=False)
     grid = np.stack(np.meshgrid(*[d * np.exp(1j * angles)] * m), axis=-1).reshape(-1, m)
     K = ((2 + grid) / (2 - grid))[..., None] * loop.K
@@ -155,7 +155,7 @@ def test_something_just_outside_the_disk_destabilises(make, seed, m, integral):
 
 def test_a_textbook_loop_has_its_textbook_margins(make):
     # L = 1/(s (s + 1)(s + 2)): gain margin 6; |L| = 1 where w^6 + 5 w^4 + 4 w^2 = 1
-    margins = find_margins(make["linear"]([[1]], [[3]], [[2]], [[0]], [[0]], [[-1]]))
+    margins = stability_margins(make["linear"]([[1]], [[3]], [[2]], [[0]], [[0]], [[-1]]))
     roots = np.roots([1, 5, 4, -1])
     w = np.sqrt(roots[(np.abs(roots.imag) < 1e-12) & (roots.real > 0)].real[0])
     phase = np.pi / 2 - np.arctan(w) - np.arctan(w / 2)
@@ -167,7 +167,7 @@ def test_a_textbook_loop_has_its_textbook_margins(make):
 
 def test_a_loop_that_needs_its_gain_has_a_margin_downwards(make):
     # 1/s^2 under PID: s^3 + g (kd s^2 + kp s + ki), stable for g > ki/(kd kp) = 1/4
-    margins = find_margins(make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-2]], [[-2]]))
+    margins = stability_margins(make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-2]], [[-2]]))
     assert margins.gain_down_db[0] == pytest.approx(20 * np.log10(4), rel=1e-6)
     assert margins.gain_up_db[0] == np.inf
     assert margins.gain_db[0] == margins.gain_down_db[0]
@@ -176,7 +176,7 @@ def test_a_loop_that_needs_its_gain_has_a_margin_downwards(make):
 def test_a_loop_that_a_lead_destabilises_has_its_phase_margin_on_that_side(make):
     # q'' + d q' + k q = u = g q: L = -g/D, as far from -1 as D is from the positive axis, leading
     d, k, g = 0.4, 9.0, 5.0
-    margins = find_margins(make["linear"]([[1]], [[d]], [[k]], [[g]], [[0]]))
+    margins = stability_margins(make["linear"]([[1]], [[d]], [[k]], [[g]], [[0]]))
     w = np.sqrt(np.roots([1, d**2 - 2 * k, k**2 - g**2]).real)  # where |D| = g
     lead = np.angle(k - w**2 + 1j * d * w)
     assert margins.phase_deg[0] == pytest.approx(np.degrees(lead.min()), rel=1e-9)
@@ -185,20 +185,20 @@ def test_a_loop_that_a_lead_destabilises_has_its_phase_margin_on_that_side(make)
 
 def test_a_loop_that_would_fall_over_has_a_margin_downwards(make):
     # q'' - 5 q = u = -20 q - 6 q': stable for g > 1/4; the loop leaves stability at zero frequency
-    margins = find_margins(make["linear"]([[1]], [[0]], [[-5]], [[-20]], [[-6]]))
+    margins = stability_margins(make["linear"]([[1]], [[0]], [[-5]], [[-20]], [[-6]]))
     assert margins.gain_down_db[0] == pytest.approx(20 * np.log10(4), rel=1e-3)
 
 
 def test_a_loop_without_feedback_in_one_channel_bears_anything_there(make):
     by_q, by_v = np.array([[-20.0, 0.0], [0.0, 0.0]]), np.array([[-6.0, 0.0], [0.0, 0.0]])
     loop = make["linear"](np.eye(2), 0.1 * np.eye(2), [[2, -1], [-1, 2]], by_q, by_v)
-    margins = find_margins(loop)
+    margins = stability_margins(loop)
     assert margins.gain_db[1] == margins.phase_deg[1] == margins.delay_seconds[1] == np.inf
 
 
 def test_a_double_integrator_under_pd_has_closed_form_margins(make):
     # L = (kp + kd s)/s^2, kp = kd = 1: |L| = 1 at w^4 = 1 + w^2, phase margin atan(w)
-    margins = find_margins(make["linear"]([[1]], [[0]], [[0]], [[-1]], [[-1]]))
+    margins = stability_margins(make["linear"]([[1]], [[0]], [[0]], [[-1]], [[-1]]))
     w = np.sqrt((1 + np.sqrt(5)) / 2)
     assert margins.phase_deg[0] == pytest.approx(np.degrees(np.arctan(w)), rel=1e-6)
     assert margins.delay_seconds[0] == pytest.approx(np.arctan(w) / w, rel=1e-6)
@@ -220,19 +220,19 @@ def test_sampled_gain_margins_are_where_stability_ends(make, period, delay):
     loop = make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]], None, period, delay)
     assert sampled_radius(loop) < 1
     exact = scipy.optimize.brentq(lambda g: sampled_radius(loop, g) - 1, 1.0, 20.0)
-    assert find_margins(loop).gain_up_db[0] == pytest.approx(20 * np.log10(exact), rel=1e-4)
+    assert stability_margins(loop).gain_up_db[0] == pytest.approx(20 * np.log10(exact), rel=1e-4)
 
 
 @pytest.mark.parametrize(("period", "delay"), SAMPLED)
 def test_a_sampled_oscillator_has_its_gain_margin_too(make, period, delay):
     loop = make["linear"]([[1]], [[0.4]], [[9]], [[-2]], [[-1.5]], None, period, delay)
     exact = scipy.optimize.brentq(lambda g: sampled_radius(loop, g) - 1, 1.0, 40.0)
-    assert find_margins(loop).gain_up_db[0] == pytest.approx(20 * np.log10(exact), rel=1e-4)
+    assert stability_margins(loop).gain_up_db[0] == pytest.approx(20 * np.log10(exact), rel=1e-4)
 
 
 def test_a_sampled_phase_margin_is_where_stability_ends(make):
     loop = make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]], None, 0.1, 0.04)
-    phase = np.radians(find_margins(loop).phase_deg[0])
+    phase = np.radians(stability_margins(loop).phase_deg[0])
     opened = sampled_loop(changed(loop, [0.0]), 0.1, 0.04)
     by_law = sampled_loop(loop, 0.1, 0.04) - opened
     radii = [
@@ -247,7 +247,7 @@ def test_margins_of_an_arm_are_where_its_loop_ends(make):
     design = make["design"]([0.0, 0.3], [0.5, 0.8])
     loop = make["close"](make["sliding"](), design, kind="modes", order=3)
     linear = linearise_loop(loop, np.array([0.5, 0.8]), 0.0)
-    margins = find_margins(linear)
+    margins = stability_margins(linear)
     for j in range(2):
         for limit, sign in ((margins.gain_up_db[j], 1), (-margins.gain_down_db[j], -1)):
             if np.isfinite(limit):
@@ -305,7 +305,7 @@ def test_channels_that_do_not_act_on_each_other_have_the_margin_of_the_worst(mak
     def disk(rows):
         n = rows.stop - rows.start
         none = np.zeros((n, n))
-        return find_margins(
+        return stability_margins(
             make["linear"](np.eye(n), none, none, -stiff[rows, rows], -rates[rows, rows])
         ).disk
 
@@ -321,7 +321,7 @@ def test_an_undamped_mode_is_no_pole_to_fall_upon(make):
     S = cut.sensitivity(np.array([0.0, 1.0, 2.0]))
     assert np.isfinite(S).all()
     assert np.linalg.svd(S[1], compute_uv=False)[1] < 1e-9  # where L has its pole
-    margins = find_margins(loop)
+    margins = stability_margins(loop)
     assert 0 < margins.disk < 2
     assert margins.common_delay_seconds > 0
 
@@ -343,15 +343,15 @@ def test_an_undamped_mode_is_no_pole_to_fall_upon(make):
 )
 def test_a_loop_that_does_not_decay_has_no_margins(make, loop):
     with pytest.raises(ComputationError, match="margins: expected eigenvalues that all decay, got"):
-        find_margins(make["linear"](*loop))
+        stability_margins(make["linear"](*loop))
 
 
 def test_an_actuator_without_use_has_no_margin_of_round_off(make):
     # L is real at s = 0 only, where it is infinite: no gain of 1e15 is a limit
-    margins = find_margins(make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]], [[-1e-3]]))
+    margins = stability_margins(make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]], [[-1e-3]]))
     assert margins.gain_up_db[0] == np.inf
     assert margins.gain_down_db[0] < 90
-    free = find_margins(make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]]))
+    free = stability_margins(make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]]))
     assert free.gain_down_db[0] == np.inf
 
 
@@ -359,7 +359,7 @@ def test_an_actuator_without_use_has_no_margin_of_round_off(make):
 def test_a_sampled_delay_margin_is_exact_in_fractions_of_a_sample(make, period, delay):
     loop = make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]], None, period, delay)
     exact = scipy.optimize.brentq(lambda d: sampled_radius(loop, 1.0, d) - 1, 1e-3, 1.0, xtol=1e-12)
-    margins = find_margins(loop)
+    margins = stability_margins(loop)
     assert margins.delay_seconds[0] == pytest.approx(exact, rel=1e-6)
     assert margins.common_delay_seconds == margins.delay_seconds[0]
 
@@ -390,7 +390,7 @@ def test_a_common_delay_takes_less_than_one_joint_alone(make):
     kp, kd, c = 4.0, 1.0, 1.5
     by_q, by_v = -kp * np.eye(2) - c * (np.ones((2, 2)) - np.eye(2)), -kd * np.eye(2)
     none = np.zeros((2, 2))
-    margins = find_margins(make["linear"](np.eye(2), none, none, by_q, by_v))
+    margins = stability_margins(make["linear"](np.eye(2), none, none, by_q, by_v))
     found = []
     for stiff in (kp + c, kp - c):  # of (kd s + stiff)/s^2
         w = np.sqrt((kd**2 + np.sqrt(kd**4 + 4 * stiff**2)) / 2)
@@ -417,7 +417,7 @@ def test_a_stiff_mode_is_not_taken_for_a_multiplier_minus_one(make):
     M, D, K = np.eye(2), np.diag([0.0, 2.0]), np.diag([0.0, 1e18])
     loop = make["linear"](M, D, K, [[-4.0, 0.0]], [[-3.0, 0.0]], None, 0.1)
     alone = make["linear"]([[1]], [[0]], [[0]], [[-4]], [[-3]], None, 0.1)
-    found, rigid = find_margins(loop), find_margins(alone)
+    found, rigid = stability_margins(loop), stability_margins(alone)
     for key in ("gain_up_db", "phase_deg", "delay_seconds"):
         np.testing.assert_allclose(getattr(found, key), getattr(rigid, key), rtol=1e-6)
 
@@ -428,4 +428,4 @@ def test_delays_are_upper_bounds_beside_a_mode_that_is_too_fast_for_the_samples(
     M, D = np.array([[1.0, 0.5], [0.5, 1.0]]), np.diag([0.0, 1e-4])
     K = np.diag([0.0, 0.75 * (2 * np.pi * turns / 0.1) ** 2])
     loop = make["linear"](M, D, K, [[-4.0, 0.0]], [[-3.0, 0.0]], None, 0.1)
-    assert find_margins(loop).delay_may_be_less == bound
+    assert stability_margins(loop).delay_may_be_less == bound

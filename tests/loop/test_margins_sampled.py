@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import brentq
 
 from flexctl.loop.linear import sampled_loop
-from flexctl.verdict.margins import find_margins
+from flexctl.verdict.margins import stability_margins
 
 T = 0.02
 M, K = [[2.0, 0.3], [0.3, 1.0]], [[0.0, 0.0], [0.0, 5.0]]
@@ -47,7 +47,7 @@ def test_gains_are_lost_where_a_multiplier_leaves_the_circle(make, delay, integr
     D = np.diag([0.1, 0.2])
     loop = make["linear"](M, D, K, *GAINS.values(), by_z, sample_time=T, delay=delay)
     assert largest(loop, np.ones(2)) < 0
-    found = find_margins(loop)
+    found = stability_margins(loop)
     up = lost(loop, j, np.geomspace(1.0, 1e3, 120))
     down = lost(loop, j, np.geomspace(1.0, 1e-6, 240))
 

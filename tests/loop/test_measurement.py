@@ -43,8 +43,8 @@ def test_equal_plants_are_seen_as_they_are(make, plant_of, basis):
     plant = plant_of(make["sliding"](), *basis)
     measurement = make_measurement(plant, plant_of(make["sliding"](), *basis))
     q, v = bent(plant, 1)
-    for found, wanted in zip(numbers(measurement.function, q, v), (q, v), strict=True):
-        np.testing.assert_array_equal(found, wanted)
+    for found, expected in zip(numbers(measurement.function, q, v), (q, v), strict=True):
+        np.testing.assert_array_equal(found, expected)
     assert not measurement.gauges
     assert "full state" in measurement.assumption
 
@@ -61,23 +61,23 @@ def test_a_deflection_in_the_span_of_the_design_is_seen_exactly(make, plant_of, 
     arm = make["sliding"]()
     seen, real = plant_of(arm, *design), plant_of(arm, *truth)
     measurement = make_measurement(seen, real)
-    wanted, v = bent(seen, 2)
+    expected, v = bent(seen, 2)
     # the same deflection and its rate in the truth's coordinates, by interpolation of the shapes
     own, fine = seen.bodies[1].planes["x"], real.bodies[1].planes["x"]
-    length = wanted[1]
+    length = expected[1]
     xi = np.linspace(0.02, 1, 60)
     to_fine = np.linalg.lstsq(fine.value(xi).T, own.value(xi).T, rcond=None)[0]
 
     def expand(delta):
         return to_fine @ delta
 
-    scaled = wanted[2:] * length**own.power
-    rate = v[2:] * length**own.power + wanted[2:] * own.power * v[1]
+    scaled = expected[2:] * length**own.power
+    rate = v[2:] * length**own.power + expected[2:] * own.power * v[1]
     d = expand(scaled) / length**fine.power
     d_rate = (expand(rate) - d * fine.power * v[1]) / length**fine.power
-    q = np.concatenate([wanted[:2], d])
+    q = np.concatenate([expected[:2], d])
     found_q, found_v = numbers(measurement.function, q, np.concatenate([v[:2], d_rate]))
-    np.testing.assert_allclose(found_q, wanted, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found_q, expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(found_v, v, rtol=1e-6, atol=1e-7)
 
 

@@ -16,7 +16,7 @@ from flexctl.model.settings import with_options
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.stiffness.arm_errors import payload_error
-from flexctl.robustness.stiffness.assumed_stiffness import judge_given
+from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed
 from flexctl.robustness.stiffness.model_errors import (
     RestingLaw,
     all_together,
@@ -106,8 +106,8 @@ def compare_form(given, groups):
         errors[list(group.parts)] = value
     joints, share = WITNESS["final"](loop)
     rest = resting_law(loop, joints, share).rest(errors)  # under gravity K_hat moves the arm
-    wanted = matrix(rebuilt_loop(arm, design, basis, truth, errors), rest=rest)
-    return form, form.matrix(delta), mapped(wanted) if form.sample_time else wanted
+    expected = matrix(rebuilt_loop(arm, design, basis, truth, errors), rest=rest)
+    return form, form.matrix(delta), mapped(expected) if form.sample_time else expected
 
 
 @pytest.mark.parametrize(("kind", "law", "groups"), CASES)
@@ -115,20 +115,20 @@ def compare_form(given, groups):
     "planar-integral-*", "planar-composite observer-*", "sliding-sampled-*", "rotors-composite-all"
 )
 def test_the_form_is_the_loop_of_a_controller_with_these_errors(given, kind, law, groups):
-    form, found, wanted = compare_form(given(kind, law), groups)
+    form, found, expected = compare_form(given(kind, law), groups)
 
-    assert np.abs(found - wanted).max() < 1e-11 * np.abs(wanted).max()
+    assert np.abs(found - expected).max() < 1e-11 * np.abs(expected).max()
     # joint PD computes with no stiffness, all others do
-    assert (np.abs(form.A - wanted).max() > 1e-9 * np.abs(wanted).max()) == (law != "joint-pd")
+    assert (np.abs(form.A - expected).max() > 1e-9 * np.abs(expected).max()) == (law != "joint-pd")
 
 
 @pytest.mark.parametrize(
     "law", ["composite", pytest.param("composite observer", marks=pytest.mark.slow)]
 )
 def test_composite_control_of_flexible_joints_without_gravity(given, law):
-    _form, found, wanted = compare_form(given("rotors", law, (0.0, 0.0, 0.0)), "by mode")
+    _form, found, expected = compare_form(given("rotors", law, (0.0, 0.0, 0.0)), "by mode")
 
-    assert np.abs(found - wanted).max() < 1e-11 * np.abs(wanted).max()
+    assert np.abs(found - expected).max() < 1e-11 * np.abs(expected).max()
 
 
 def test_products_of_compliances_are_not_small(given):
@@ -151,7 +151,7 @@ def test_a_given_error_is_followed_to_where_it_leaves_no_stiffness(given, error)
     made = given("rotors", "composite")
     loop = unknown_loop(*made)
     here = loop_at(loop, *WITNESS["final"](loop))
-    found = judge_given(here, (), {"rotor1": 1 - error}).at[0].share
+    found = judge_assumed(here, (), {"rotor1": 1 - error}).at[0].share
     nearly_all = np.zeros(len(loop.controller.plant.stiffness_parts))
     nearly_all[0] = -0.9985
 
@@ -180,8 +180,8 @@ def test_a_payload_is_the_same_error_alone_and_beside_others(make):
     assert alone.parameters[0].size < payload.size
     for error in (-1.0, 0.4):
         found = beside.matrix(np.array([error * (p is payload) for p in beside.parameters]))
-        wanted = alone.matrix(np.array([error]))
-        np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
+        expected = alone.matrix(np.array([error]))
+        np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.fixture(scope="module")
@@ -203,10 +203,10 @@ def test_an_error_of_the_payload_is_the_mass_of_the_tip(tip_loaded, kind, error)
     truth, linear = tip_loaded(kind)
     (found,) = payload_error(truth, linear)
     J = truth.tip_jacobian(linear.q0)[:3]
-    wanted = error * truth.arm.payload.mass * J.T @ J
+    expected = error * truth.arm.payload.mass * J.T @ J
 
     size = np.sqrt(np.diag(linear.M))
-    assert np.abs((error * found.M - wanted) / np.outer(size, size)).max() < 1e-12
+    assert np.abs((error * found.M - expected) / np.outer(size, size)).max() < 1e-12
     assert not found.K.any()
 
 
@@ -224,11 +224,11 @@ def test_errors_of_the_arm_are_those_of_another_arm(given, kind, law, error):
     other = with_options(arm, foreshortening=None, damping=0.02 * (1 - error))
     other = other.model_copy(update={"payload": load.model_copy(update=heavier)})
     built = assemble_plant(other, truth.basis, interpreted=True)
-    wanted = matrix(rebuilt_loop(arm, design, basis, built, 0.0))
+    expected = matrix(rebuilt_loop(arm, design, basis, built, 0.0))
 
     assert {p.name for p in form.parameters} >= {"payload", "damping of link1", "damping of link2"}
-    assert np.abs(form.matrix(delta) - wanted).max() < 1e-10 * np.abs(wanted).max()
-    assert np.abs(form.A - wanted).max() > 1e-4 * np.abs(wanted).max()
+    assert np.abs(form.matrix(delta) - expected).max() < 1e-10 * np.abs(expected).max()
+    assert np.abs(form.A - expected).max() > 1e-4 * np.abs(expected).max()
 
 
 def test_errors_of_the_arm_are_refused_of_a_sampled_law(given):
@@ -277,11 +277,11 @@ def test_what_is_guaranteed_and_what_destabilises_is_in_the_quantities_themselve
     links, payload = at.guaranteed
     sizes = {"link1": 0.2, "link2": 0.2, "payload": 30.0}
     worst = at.found.worst_case
-    wanted = {name: sizes[name] * x for name, x in zip(worst.names, worst.delta, strict=True)}
+    expected = {name: sizes[name] * x for name, x in zip(worst.names, worst.delta, strict=True)}
 
     assert links.upper == -links.lower == pytest.approx(0.2 * at.found.guaranteed_fraction)
     assert payload.any_below
     assert payload.upper == pytest.approx(30 * at.found.guaranteed_fraction)
-    assert at.worst_errors == pytest.approx(wanted)
+    assert at.worst_errors == pytest.approx(expected)
     assert min(at.worst_errors[name] for name in ("link1", "link2")) > -1
     assert at.worst_errors["payload"] >= -1

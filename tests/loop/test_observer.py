@@ -19,7 +19,7 @@ from flexctl.simulation.simulation import simulate
 from flexctl.simulation.step_size import local_poles
 from flexctl.verdict.comparison import compare
 from flexctl.verdict.evaluation import evaluate
-from flexctl.verdict.margins import find_margins
+from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 
 ALL = ["encoder", "tachometer", "strain_gauge"]
@@ -61,10 +61,10 @@ def close(make, name, kind="modes", order=2, truth=None, **tables):
     return close_loop(controller, truth or arm, BasisChoice(kind=kind, order=order))
 
 
-def distance(found, wanted):
+def distance(found, expected):
     """Largest distance of a value in one set to the nearest of the other, relative to its size."""
-    gap = np.abs(found[:, None] - wanted[None])
-    return max((gap.min(1) / np.abs(found)).max(), (gap.min(0) / np.abs(wanted)).max())
+    gap = np.abs(found[:, None] - expected[None])
+    return max((gap.min(1) / np.abs(found)).max(), (gap.min(0) / np.abs(expected)).max())
 
 
 def filter_poles(loop):
@@ -128,14 +128,14 @@ def test_as_noise_vanishes_the_loop_gain_of_the_full_state_is_recovered(make):
     # noise at the torques: their transfer function is recovered, whatever else is wrong
     w = np.geomspace(0.5, 50.0, 40)
     state = linearise_loop(close(make, "single", gains=observing()["gains"]), np.array([0.6]), 0.0)
-    wanted = loop_gain(state, w)
+    expected = loop_gain(state, w)
     errors = []
     for level in (1e-2, 1e-4, 1e-6):
         noise = {"encoder": 1e-2 * level, "tachometer": level, "strain_gauge": 1e-2 * level}
         noise |= {"tip": 0.0}
         loop = close(make, "single", **observing(observer={"noise": noise}))
         found = loop_gain(linearise_loop(loop, np.array([0.6]), 0.0), w)
-        errors.append(np.abs(found / wanted - 1).max())
+        errors.append(np.abs(found / expected - 1).max())
 
     assert errors[0] > 0.1
     assert errors[2] < 1e-2
@@ -165,7 +165,7 @@ def test_margins_are_those_of_the_compensator_in_python_control(make, name):
     G = -linearise_loop(state, final, 1.0).feedback
     compensator = control.ss(A - B @ G - L @ C, L, G, np.zeros((1, len(C))))
     plant = control.ss(A, B, C, np.zeros((len(C), 1)))
-    margins = find_margins(linear)
+    margins = stability_margins(linear)
     gain, phase, _, _, _, _ = control.stability_margins(compensator * plant, returnall=True)
 
     up, down = gain[gain > 1], gain[gain < 1]
@@ -179,7 +179,7 @@ def test_margins_are_those_of_the_compensator_in_python_control(make, name):
 def test_the_disk_margin_is_that_of_the_sensitivity(make):
     loop = close(make, "single", **observing())
     linear = linearise_loop(loop, np.array([0.6]), 0.0)
-    margins = find_margins(linear)
+    margins = stability_margins(linear)
     w = np.concatenate([np.geomspace(0.01, 1e4, 40001), [margins.disk_frequency]])
     S = 1 / (1 + loop_gain(linear, w))
 
@@ -207,11 +207,11 @@ def test_a_run_is_that_of_scipy(make, stepper, integral):
     loop = close(make, "joint", truth=other_truth(make, "joint"), **tables)
     times = np.array([0.0, 0.2, 0.5, 0.7])
     run = simulate(loop, times=times, tolerance=TIGHT)
-    wanted = stepper(loop).continuous(times)
+    expected = stepper(loop).continuous(times)
     n = loop.truth.n
 
-    np.testing.assert_allclose(run.q, wanted[:n], atol=2e-9)
-    np.testing.assert_allclose(run.v, wanted[n : 2 * n], atol=2e-7)
+    np.testing.assert_allclose(run.q, expected[:n], atol=2e-9)
+    np.testing.assert_allclose(run.v, expected[n : 2 * n], atol=2e-7)
 
 
 @pytest.mark.slow  # takes long
@@ -219,21 +219,21 @@ def test_a_run_is_that_of_scipy(make, stepper, integral):
 def test_integrators_agree(make, integrator):
     loop = close(make, "two-link", truth=other_truth(make, "two-link"), **observing())
     times = np.linspace(0, 0.6, 7)
-    wanted = simulate(loop, times=times, tolerance=TIGHT)
+    expected = simulate(loop, times=times, tolerance=TIGHT)
     found = simulate(loop, times=times, integrator=integrator, tolerance=Tolerance.of(1e-9))
 
-    np.testing.assert_allclose(found.q, wanted.q, atol=3e-7)
+    np.testing.assert_allclose(found.q, expected.q, atol=3e-7)
 
 
 def test_without_a_compiler_too(make, monkeypatch):
     loop = close(make, "single", **observing(observer={"start_error": [0.01]}))
     times = np.linspace(0, 0.3, 4)
-    wanted = simulate(loop, times=times)
+    expected = simulate(loop, times=times)
     monkeypatch.setenv("FLEXCTL_CC", "none")
     found = simulate(loop, times=times)
 
     assert "SciPy" in found.integrator
-    np.testing.assert_allclose(found.q, wanted.q, atol=1e-7)
+    np.testing.assert_allclose(found.q, expected.q, atol=1e-7)
 
 
 @pytest.mark.slow  # takes long
@@ -259,11 +259,11 @@ def test_a_wrong_start_is_forgotten_at_the_rates_of_the_observer(make, stepper):
     observer = loop.controller.observer
     decay = linear.A_state - observer.gain @ observer.instruments.C
     first = np.concatenate([[-error], np.zeros(2 * n - 1)])
-    wanted = np.array([scipy.linalg.expm(decay * t) @ first for t in times]).T
+    expected = np.array([scipy.linalg.expm(decay * t) @ first for t in times]).T
 
-    assert np.abs(wanted[0, -1]) < error / 10
-    size = np.abs(wanted).max(axis=1, keepdims=True)
-    np.testing.assert_allclose(found / size, wanted / size, atol=1e-4)
+    assert np.abs(expected[0, -1]) < error / 10
+    size = np.abs(expected).max(axis=1, keepdims=True)
+    np.testing.assert_allclose(found / size, expected / size, atol=1e-4)
 
 
 def stepped(step, z, times):
@@ -347,9 +347,9 @@ def test_rk4_is_as_stable_as_the_observer_lets_it(make):
     with pytest.raises(InputError, match="rk4 is unstable on this loop"):
         simulate(loop, times=times, duration=0.1, integrator="rk4", step=2.8 / fastest)
     fine = simulate(loop, times=times, duration=0.1, integrator="rk4", step=0.5 / fastest)
-    wanted = simulate(loop, times=times, duration=0.1)
+    expected = simulate(loop, times=times, duration=0.1)
 
-    np.testing.assert_allclose(fine.q, wanted.q, atol=1e-7)
+    np.testing.assert_allclose(fine.q, expected.q, atol=1e-7)
 
 
 def test_tolerances_hold_the_estimate_too(make):
@@ -367,8 +367,8 @@ def test_tolerances_hold_the_estimate_too(make):
         loop = close_loop(design_controller(arm, design), arm, BasisChoice(order=2))
         times = np.linspace(0, 0.02, 5)
         found = simulate(loop, times=times, tolerance=Tolerance.of(relative))
-        wanted = simulate(loop, times=times, tolerance=TIGHT)
-        errors.append(np.abs(found.v - wanted.v).max() / np.abs(wanted.v).max())
+        expected = simulate(loop, times=times, tolerance=TIGHT)
+        errors.append(np.abs(found.v - expected.v).max() / np.abs(expected.v).max())
 
     assert errors[0] < 1e-3
     assert errors[1] < 1e-6

@@ -116,7 +116,7 @@ def disturbed(case, closed, error, start, *, compiled, amplitude=1e-6):
     """(k, 2n) difference of two nonlinear runs with the wrong stiffness, one disturbed."""
     parts = len(closed.controller.plant.stiffness_parts)
     controller = design_controller(
-        case.believed,
+        case.designed_for,
         case.design,
         case.basis,
         interpreted=not compiled,

@@ -119,8 +119,8 @@ def test_tracking_is_judged_until_the_reference_ends(busy):
     assert found.tip_error_max == pytest.approx(max(error), rel=1e-12)
     assert found.tip_error_rms == pytest.approx(mean**0.5, rel=1e-12)
     for j in range(3):
-        wanted = max(abs(busy.q[j][k] - busy.desired[j][k]) for k in range(count))
-        assert found.joint_error_max[j] == pytest.approx(wanted, rel=1e-12)
+        expected = max(abs(busy.q[j][k] - busy.desired[j][k]) for k in range(count))
+        assert found.joint_error_max[j] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("controller", [designed(end=0.0), designed(rests=False)])

@@ -6,7 +6,7 @@ import pytest
 from flexctl.control.reference import make_reference
 from flexctl.loop.poses import motion_poses
 from flexctl.model.record import BasisChoice
-from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.stiffness_tolerance import judge_stiffness
 
 ONE = BasisChoice(kind="modes", order=1)
@@ -39,7 +39,7 @@ def test_poses_are_those_of_the_reference_at_their_times_the_end_last(make, tabl
 @pytest.mark.parametrize("kind", ["cycloid", "setpoint"])
 def test_one_pose_of_the_path_is_the_final_one_that_is_judged(make, kind):
     arm, design = make["two-link"]((0.0, 0.0, 0.0), EI=40.0), design_of(make, kind=kind)
-    found = find_margin(arm, design, truth_basis=ONE, n_path=1)
+    found = stiffness_margin(arm, design, truth_basis=ONE, n_path=1)
     pose = found.path[0]
 
     assert pose.t == (0.5 if kind == "cycloid" else 0.0)

@@ -182,9 +182,9 @@ def test_every_crossing_of_a_scan_is_found_and_no_other(N, r, seed, feedthrough)
     loop = random_loop(N, r, seed, feedthrough)
     low, high = (-0.99, 3.0) if feedthrough == -1 else (-3.0, 3.0)
     found = [(c.delta, c.change) for c in find_real_crossings(loop, low, high) if c.change]
-    wanted = scanned(loop, low, high)
-    assert [change for _, change in found] == [change for _, change in wanted]
-    np.testing.assert_allclose([d for d, _ in found], [d for d, _ in wanted], rtol=1e-9)
+    expected = scanned(loop, low, high)
+    assert [change for _, change in found] == [change for _, change in expected]
+    np.testing.assert_allclose([d for d, _ in found], [d for d, _ in expected], rtol=1e-9)
 
 
 def test_a_crossing_carries_its_eigenvalue():
@@ -315,8 +315,8 @@ def test_growth_rate_of_an_undamped_mode(m):
     gp, gv, k = 400.0, 40.0, 0.3 * m
     values, rates = growth_rates(one_mode(gp, gv, m, k))
     rate = rates[np.abs(values - 1j * np.sqrt(m)).argmin()]
-    wanted = k * gv * m / (2 * ((m - gp) ** 2 + gv**2 * m))
-    assert rate.real == pytest.approx(wanted, rel=1e-9)
+    expected = k * gv * m / (2 * ((m - gp) ** 2 + gv**2 * m))
+    assert rate.real == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_loop_marginal_at_zero_crosses_there():

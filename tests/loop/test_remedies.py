@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.robustness.stiffness.interval import Interval, Loss
+from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.search.remedies import Bias, best_bias, borne_with
 
 
 def interval(lower, upper):
     """Give an interval that ends there; None: nothing ends it."""
-    ends = [None if a is None else Loss(alpha=a, frequency=1.0, mode="m") for a in (lower, upper)]
+    ends = [
+        None if a is None else StabilityLimit(alpha=a, frequency=1.0, mode="m")
+        for a in (lower, upper)
+    ]
     return Interval(lower=ends[0], upper=ends[1])
 
 

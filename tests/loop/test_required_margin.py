@@ -50,21 +50,21 @@ def upper(case):
     return judge(0.0, lambda: judged_loops(closed, case.n_path)).alpha_upper
 
 
-def stable_up_to(case, wanted):
+def stable_up_to(case, expected):
     """Brute force: eigenvalues of rebuilt loops at 41 errors from 0 to what is wanted."""
     closed = case.close()
     loops = [pose.loop for pose in judged_loops(closed, case.n_path)]
-    errors = np.linspace(0.0, wanted, 41)
+    errors = np.linspace(0.0, expected, 41)
     return all((loop.poles(np.array([x])).real < 0).all() for loop in loops for x in errors)
 
 
 # One loop under many gains
 
 
-def assert_same_loops(found, wanted):
+def assert_same_loops(found, expected):
     """Compare state matrices under several errors, entry by entry above round-off of their row."""
     for alpha in ERRORS:
-        A, B = (pose.loop.matrix(np.array([alpha])) for pose in (found, wanted))
+        A, B = (pose.loop.matrix(np.array([alpha])) for pose in (found, expected))
         floor = 1e-13 * np.abs(B).max(axis=1, keepdims=True)
         assert (np.abs(A - B) <= 1e-10 * np.abs(B) + floor).all()
 
@@ -237,28 +237,28 @@ def test_a_logarithmic_grid_has_both_ends():
 
 @pytest.mark.parametrize("scales", [(0.05, 1.0), (0.05, 20.0)])
 def test_the_largest_bandwidth_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of, scales):
-    case, wanted = case_of(n_path=2), 0.02
+    case, expected = case_of(n_path=2), 0.02
 
-    found = largest_bandwidth(case, wanted, scales=scales).requirement.found
+    found = largest_bandwidth(case, expected, scales=scales).requirement.found
 
     def at(s):
         return replace(case, design=with_gains(case.design, faster(s)))
 
-    assert stable_up_to(at(found.value), wanted)
+    assert stable_up_to(at(found.value), expected)
     outside = found.value * 1.0005
-    assert outside > scales[1] or not stable_up_to(at(outside), wanted)
+    assert outside > scales[1] or not stable_up_to(at(outside), expected)
     assert found.alpha_upper == pytest.approx(upper(at(found.value)), rel=1e-8)
 
 
 @pytest.mark.slow  # takes long
 def test_the_largest_bandwidth_is_that_of_bisection(case_of):
-    case, wanted = case_of(), 0.02
+    case, expected = case_of(), 0.02
 
-    found = largest_bandwidth(case, wanted, scales=(0.05, 1.0))
+    found = largest_bandwidth(case, expected, scales=(0.05, 1.0))
 
     def lacks(log_s):
         s = np.exp(log_s)
-        return upper(replace(case, design=with_gains(case.design, faster(s)))) - wanted
+        return upper(replace(case, design=with_gains(case.design, faster(s)))) - expected
 
     near = np.log(found.requirement.found.value)
     wanted_s = np.exp(scipy.optimize.brentq(lacks, near - 0.1, near + 0.1, xtol=1e-8))
@@ -284,17 +284,17 @@ def test_no_bandwidth_bears_what_none_can(case_of):
 
 
 def test_the_least_effort_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of, make):
-    case, wanted = case_of(second_loop={"weights": make["weights"], "switch": "end"}), 0.3
+    case, expected = case_of(second_loop={"weights": make["weights"], "switch": "end"}), 0.3
 
-    found = fastest_second_loop(case, wanted, powers=(-3.0, 3.0))
+    found = fastest_second_loop(case, expected, powers=(-3.0, 3.0))
 
     def at(factor):
         design = with_effort(case.design, factor)
         return upper(replace(case, design=design, n_path=0))
 
     factor = found.requirement.found.value
-    assert at(factor) >= wanted
-    assert found.requirement.fails is None or at(found.requirement.fails) < wanted
+    assert at(factor) >= expected
+    assert found.requirement.fails is None or at(found.requirement.fails) < expected
     assert found.effort == pytest.approx(factor * 1e-4)
     assert found.fastest.real <= found.slowest.real < 0
 
@@ -332,30 +332,30 @@ def test_what_is_borne_grows_with_light_damping_as_the_first_order_formula_says(
 )
 def test_the_least_damping_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of, make, second):
     tables = {"second_loop": {"weights": make["weights"], "switch": "end"}} if second else {}
-    case, wanted = case_of(**tables), 0.05
+    case, expected = case_of(**tables), 0.05
 
-    found = least_damping(case, wanted).requirement
+    found = least_damping(case, expected).requirement
 
     def at(ratio):
         return case.changed(lambda arm: with_damping(arm, ratio))
 
-    assert upper(at(found.found.value)) >= wanted
-    assert upper(at(found.fails)) < wanted
+    assert upper(at(found.found.value)) >= expected
+    assert upper(at(found.fails)) < expected
     assert found.found.value == pytest.approx(found.fails, rel=1e-4)
 
 
 @pytest.mark.slow
 def test_the_least_inertia_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of):
-    case, wanted = case_of(), 0.05
+    case, expected = case_of(), 0.05
 
-    found = least_inertia(case, wanted)
+    found = least_inertia(case, expected)
 
     def at(inertia):
         return case.changed(lambda arm: with_inertia(arm, {"joint1": inertia}))
 
     (inertia,) = found.added
-    assert upper(at(inertia)) >= wanted
-    assert upper(at(inertia * 0.999)) < wanted
+    assert upper(at(inertia)) >= expected
+    assert upper(at(inertia * 0.999)) < expected
     assert inertia == pytest.approx(found.requirement.found.value * found.own[0])
 
 
@@ -384,14 +384,14 @@ def test_the_chart_of_gains_is_what_rebuilt_loops_bear(case_of):
 
     chart = gain_chart(case, span=(0.2, 5.0), count=3)
 
-    wanted = [
+    expected = [
         [
             upper(replace(case, design=with_gains(case.design, GainFactors(Gp=Gp, Gv=Gv))))
             for Gv in (0.2, 1.0, 5.0)
         ]
         for Gp in (0.2, 1.0, 5.0)
     ]
-    np.testing.assert_allclose(chart.alpha_upper, wanted, rtol=1e-8)
+    np.testing.assert_allclose(chart.alpha_upper, expected, rtol=1e-8)
     assert chart.own.alpha_upper == pytest.approx(chart.alpha_upper[1, 1])
     assert chart.modes[1][1] == chart.own.loss.mode
 
@@ -402,11 +402,11 @@ def test_the_chart_of_damping_is_what_rebuilt_loops_bear(case_of):
 
     chart = damping_chart(case, ratios=ratios)
 
-    wanted = [
+    expected = [
         [upper(there.changed(lambda arm, r=r: with_damping(arm, r))) for r in ratios]
         for there in (case, replace(case, unknown_damping=True))
     ]
-    np.testing.assert_allclose([chart.known, chart.unknown], wanted, rtol=1e-8)
+    np.testing.assert_allclose([chart.known, chart.unknown], expected, rtol=1e-8)
     assert chart.known[0] == chart.unknown[0] == 0.0
     assert chart.own_ratios == (0.01,)
 

@@ -30,7 +30,7 @@ from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.lft.deadline import Deadline
 from flexctl.robustness.stiffness.families import payload_family
-from flexctl.robustness.stiffness.margin import find_margin
+from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.structured_errors import bound_errors
 from flexctl.verdict.comparison import compare
 from flexctl.verdict.evaluation import evaluate
@@ -304,9 +304,9 @@ def test_the_payload_at_which_the_equilibrium_ends(make):
             5.6 - c * np.sin(q),
         ]
 
-    q, wanted = scipy.optimize.fsolve(fold, [0.6, -0.02], xtol=1e-14)
+    q, expected = scipy.optimize.fsolve(fold, [0.6, -0.02], xtol=1e-14)
     found = payload_family(loop, np.array([UP]), 0.0).interval()
-    assert found.lower.alpha == pytest.approx(wanted, abs=1e-6)
+    assert found.lower.alpha == pytest.approx(expected, abs=1e-6)
     assert (found.lower.ends, found.lower.kind, found.lower.mode) == (
         "fold",
         "divergence",
@@ -352,7 +352,7 @@ def test_errors_are_followed_no_farther_than_they_are_asked_for(make):
 
 
 def test_a_payload_is_judged_at_the_pose_that_tolerates_least_of_it(make):
-    found = find_margin(
+    found = stiffness_margin(
         vertical_link(make), raised(make), truth_basis=TRUTH, n_path=3, errors={"payload": 1.0}
     )
     final, worst = found.structured
@@ -367,12 +367,12 @@ def test_no_margin_is_given_of_where_an_arm_falls_to(make, load, rests):
     arm = vertical_link(make)
     case = {"truth_basis": TRUTH, "truth_arm": apply_settings(arm, [f"payload.mass=*{load}"])}
     if rests:
-        assert find_margin(arm, raised(make), n_path=0, **case).exact.alpha_upper == np.inf
+        assert stiffness_margin(arm, raised(make), n_path=0, **case).exact.alpha_upper == np.inf
         return
     with pytest.raises(NoRestError, match=r"no equilibrium at its reference joint1 = 0\.5236"):
-        find_margin(arm, raised(make), n_path=0, **case)
+        stiffness_margin(arm, raised(make), n_path=0, **case)
     lowered = make["design"]([UP], [-UP], "joint-pd", gains=PD, duration=6.0)
-    path = find_margin(arm, lowered, n_path=2, **case).path
+    path = stiffness_margin(arm, lowered, n_path=2, **case).path
     assert [(at.interval is None, at.why) for at in path] == [
         (True, "the loop has no equilibrium at its reference"),
         (False, ""),
@@ -433,7 +433,9 @@ class Bound:
 
 def margin_along(make, time_limit=1e4):
     asked = {"errors": {"payload": 1.0}, "time_limit": time_limit, "n_path": 3}
-    return find_margin(vertical_link(make), raised(make), truth_basis=TRUTH, **asked).structured
+    return stiffness_margin(
+        vertical_link(make), raised(make), truth_basis=TRUTH, **asked
+    ).structured
 
 
 def test_poses_of_a_motion_are_followed_no_farther_than_the_least_bound(make, monkeypatch):
@@ -534,7 +536,7 @@ def test_no_margin_is_given_of_an_arm_that_its_actuators_cannot_hold(make):
     arm = vertical_link(make, limits={"torque": 8.0})
     words = "margin: the actuators cannot hold the arm at this pose: joint1 needs 8.89 N m"
     with pytest.raises(DesignError, match=words):
-        find_margin(arm, raised(make), truth_basis=TRUTH, n_path=0)
+        stiffness_margin(arm, raised(make), truth_basis=TRUTH, n_path=0)
 
 
 def test_the_torque_that_is_named_is_the_largest_of_the_motion(make):

@@ -19,9 +19,9 @@ from flexctl.model.record import BasisChoice
 from flexctl.model.softening import soften_arm, soften_design
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.time_scales.guardian import stable_ranges
-from flexctl.robustness.time_scales.margin import find_separation
+from flexctl.robustness.time_scales.margin import time_scale_margin
 from flexctl.robustness.time_scales.pencil import poles
-from flexctl.robustness.time_scales.record import Bound, Separation, Spectra
+from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargin
 from flexctl.robustness.time_scales.remade import Remade
 from flexctl.robustness.time_scales.separated_loop import first_loss, separate_loop
 from flexctl.simulation.simulation import simulate
@@ -159,11 +159,11 @@ def test_the_bound_is_where_bisection_on_eigenvalues_finds_it(make, name, gains,
         return
     found = first_loss(pencil)
     s_star = 0.0 if found is None else found.sigma**-2
-    k, wanted = int(unstable.argmax()), 0.0
+    k, expected = int(unstable.argmax()), 0.0
     if unstable.any():
-        wanted = np.exp(scipy.optimize.bisect(abscissa, grid[k], grid[k - 1], xtol=1e-12))
+        expected = np.exp(scipy.optimize.bisect(abscissa, grid[k], grid[k - 1], xtol=1e-12))
 
-    assert s_star == pytest.approx(wanted, rel=1e-8, abs=1e-6)
+    assert s_star == pytest.approx(expected, rel=1e-8, abs=1e-6)
 
 
 @pytest.mark.slow  # takes long
@@ -236,8 +236,8 @@ def test_a_softer_arm_under_gravity_is_a_heavier_one_in_slower_time(s, gauges):
     (found,) = remade.spectra(s)
 
     assert remade.scales_time
-    wanted = np.sort_complex(linearise_loop(loop, joints, 0.0).poles)
-    np.testing.assert_allclose(np.sort_complex(found), wanted, rtol=1e-7)
+    expected = np.sort_complex(linearise_loop(loop, joints, 0.0).poles)
+    np.testing.assert_allclose(np.sort_complex(found), expected, rtol=1e-7)
 
 
 def test_functions_of_the_true_arm_are_made_once_for_all_stiffness(monkeypatch):
@@ -248,7 +248,7 @@ def test_functions_of_the_true_arm_are_made_once_for_all_stiffness(monkeypatch):
         "flexctl.robustness.time_scales.remade.assemble_plant",
         lambda *given, **named: made.append(given) or assemble_plant(*given, **named),
     )
-    find_separation(arm, design, truth_basis=BasisChoice(order=1))
+    time_scale_margin(arm, design, truth_basis=BasisChoice(order=1))
 
     assert len(made) == 1
 
@@ -260,9 +260,9 @@ def test_a_bracketed_bound_is_the_exact_one_where_there_is_one(make):
     arm, way = make["arm"]([rod | {"flexible_joint": DRIVE}]), {"kind": "quintic", "duration": 1.0}
     way |= {"from": [0.0], "to": [0.5]}
     design = design_of("sliding", GAINS["fast alone on the links"] | {"reference": way})
-    weightless = find_separation(arm, design, truth_basis=BasisChoice(order=1))
+    weightless = time_scale_margin(arm, design, truth_basis=BasisChoice(order=1))
     floating = arm.model_copy(update={"gravity": (0.0, 0.0, -1e-6)})
-    found = find_separation(floating, design, truth_basis=BasisChoice(order=1))
+    found = time_scale_margin(floating, design, truth_basis=BasisChoice(order=1))
 
     worst = weightless.worst
     assert worst.s_star > 0.1
@@ -276,7 +276,7 @@ def test_a_bracketed_bound_is_the_exact_one_where_there_is_one(make):
 @pytest.mark.slow  # takes long
 def test_two_stable_subsystems_of_the_catalogue_make_an_unstable_arm():
     arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-too-fast")
-    found = find_separation(arm, design, truth_basis=BasisChoice(order=3))
+    found = time_scale_margin(arm, design, truth_basis=BasisChoice(order=3))
 
     assert found.spectra.slow.real.max() < 0
     assert found.spectra.fast.real.max() < 0
@@ -287,7 +287,7 @@ def test_two_stable_subsystems_of_the_catalogue_make_an_unstable_arm():
 
 def test_a_subsystem_that_is_unstable_by_itself_has_no_bound():
     arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-printed")
-    found = find_separation(arm, design, truth_basis=BasisChoice(order=2))
+    found = time_scale_margin(arm, design, truth_basis=BasisChoice(order=2))
 
     assert "unstable fast subsystem" in found.worst.why
     assert (found.worst.s_star, found.mu_star, found.stable) == (np.inf, 0.0, False)
@@ -304,7 +304,7 @@ def test_a_pose_that_is_unstable_as_it_is_counts_although_the_worst_has_restabil
     again = [stable_ranges(pencil)[-1][0] ** -2 for pencil in ends]
     between = float(np.sqrt(again[0] * again[1]))
     softer = soften_arm(arm, between), soften_design(design, between)
-    found = find_separation(*softer, truth_basis=BasisChoice(order=2))
+    found = time_scale_margin(*softer, truth_basis=BasisChoice(order=2))
 
     assert {bound.stable for bound in found.path} == {True, False}
     assert found.stable is False
@@ -314,7 +314,7 @@ def test_a_pose_that_is_unstable_as_it_is_counts_although_the_worst_has_restabil
 @pytest.mark.parametrize("fixed", ["none", "joints", pytest.param("all", marks=pytest.mark.slow)])
 def test_a_loop_that_is_stable_at_every_stiffness_is_so_in_its_ranges(fixed):
     arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-slow-only")
-    found = find_separation(arm, design, truth_basis=BasisChoice(order=2), fixed_damping=fixed)
+    found = time_scale_margin(arm, design, truth_basis=BasisChoice(order=2), fixed_damping=fixed)
     ((low, high),) = found.spectra.ranges
 
     assert (found.worst.s_star, low, found.stable) == (0.0, 0.0, True)
@@ -324,7 +324,7 @@ def test_a_loop_that_is_stable_at_every_stiffness_is_so_in_its_ranges(fixed):
 def test_a_design_without_two_time_scales_is_refused():
     arm, design = load_model("subudhi-morris-2r"), load_design("subudhi-morris-decoupling")
     with pytest.raises(InputError, match=r"method: expected composite.*got decoupling"):
-        find_separation(arm, design)
+        time_scale_margin(arm, design)
 
 
 NO_POLES = np.zeros(0, dtype=complex)
@@ -346,9 +346,9 @@ FOUND |= {"epsilon": 0.01, "assumptions": ()}
         (Spectra, SPECTRA | {"s": np.array([1.0, 0.1])}, "s: expected ascending stiffness factors"),
         (Spectra, SPECTRA | {"poles": (NO_POLES,)}, "s: expected shape"),
         (Spectra, SPECTRA | {"ranges": ((1.0, 0.5),)}, "ranges: expected ascending stiffness"),
-        (Separation, FOUND | {"epsilon": 0.0}, "epsilon: expected one number above 0"),
-        (Separation, FOUND | {"path": ()}, "path: expected one bound at least, got none"),
-        (Separation, FOUND | {"orders": ()}, "orders: expected one bound at least, got none"),
+        (TimeScaleMargin, FOUND | {"epsilon": 0.0}, "epsilon: expected one number above 0"),
+        (TimeScaleMargin, FOUND | {"path": ()}, "path: expected one bound at least, got none"),
+        (TimeScaleMargin, FOUND | {"orders": ()}, "orders: expected one bound at least, got none"),
     ],
 )
 def test_a_record_that_contradicts_itself_is_refused(record, given, words):

@@ -127,8 +127,8 @@ def test_the_energy_account_closes(loop_of, name):
     account = run.energy
     assert np.abs(account.residual).max() < 1e-7 * account.scale
     gained = account.kinetic + account.strain + account.potential
-    wanted = gained[0] + account.supplied - account.dissipated
-    np.testing.assert_allclose(gained, wanted, atol=1e-7 * account.scale)
+    expected = gained[0] + account.supplied - account.dissipated
+    np.testing.assert_allclose(gained, expected, atol=1e-7 * account.scale)
 
 
 @pytest.mark.parametrize("times", [[0.3], [0.3, 0.5]])

@@ -16,7 +16,7 @@ from flexctl.robustness.lft.frequency_cover import (
     level_of_one_scaling,
     proven_parts,
 )
-from flexctl.robustness.lft.mu_bounds import structured
+from flexctl.robustness.lft.mu_bounds import find_mu_bounds
 from flexctl.robustness.lft.response import frequency_response
 from flexctl.robustness.lft.scalings import Block, Scalings, find_scalings
 from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
@@ -84,7 +84,7 @@ def bound(blocks):
 
 
 def test_one_error_has_its_exact_margin():
-    found = structured(uncertain([[-3.0]], [[1.5]], [[1.0]], (1,)))
+    found = find_mu_bounds(uncertain([[-3.0]], [[1.5]], [[1.0]], (1,)))
 
     assert found.guaranteed_fraction == pytest.approx(2.0, rel=1e-12)
     assert found.proven
@@ -94,7 +94,7 @@ def test_one_error_has_its_exact_margin():
 @pytest.mark.parametrize(("by_stiffness", "by_damping"), [(2.0, 0.5), (0.5, 2.0), (-1.6, 1.25)])
 def test_stiffness_and_damping_of_an_oscillator(damping, by_stiffness, by_damping):
     exact = 1 / max(abs(by_stiffness), abs(by_damping))
-    found = structured(oscillator(damping, by_stiffness, by_damping))
+    found = find_mu_bounds(oscillator(damping, by_stiffness, by_damping))
 
     assert found.proven
     assert exact / 1.015 < found.guaranteed_fraction <= exact
@@ -104,7 +104,7 @@ def test_stiffness_and_damping_of_an_oscillator(damping, by_stiffness, by_dampin
 @pytest.mark.parametrize("seed", [1, 2])
 def test_without_a_proof_the_bound_is_that_of_the_grid(seed):
     loop = random_loop(seed, sizes=(2, 1))
-    proven, found = structured(loop), structured(loop, prove=False)
+    proven, found = find_mu_bounds(loop), find_mu_bounds(loop, prove=False)
 
     assert (found.proven, found.cover, found.stopped) == (False, None, "")
     assert found.not_proven == ((0.0, np.inf),)
@@ -116,8 +116,8 @@ def test_without_a_proof_the_bound_is_that_of_the_grid(seed):
 
 
 def test_a_repeated_error_is_proven_as_one_where_independent_ones_destabilise():
-    assert structured(turned((2,))).guaranteed_fraction > 50
-    assert structured(turned((1, 1))).guaranteed_fraction == pytest.approx(1.0, rel=0.015)
+    assert find_mu_bounds(turned((2,))).guaranteed_fraction > 50
+    assert find_mu_bounds(turned((1, 1))).guaranteed_fraction == pytest.approx(1.0, rel=0.015)
 
 
 @pytest.mark.slow  # takes long
@@ -125,12 +125,12 @@ def test_a_repeated_error_is_proven_as_one_where_independent_ones_destabilise():
 def test_separable_channels_beyond_four_are_bounded_as_independent_ones(seed):
     together, apart = (random_loop(seed, sizes=sizes) for sizes in ((5, 1), (1,) * 6))
     many, one = together.parameters
-    found = structured(replace(together, parameters=(replace(many, separable=5), one)))
+    found = find_mu_bounds(replace(together, parameters=(replace(many, separable=5), one)))
 
-    independent = structured(apart).guaranteed_fraction
+    independent = find_mu_bounds(apart).guaranteed_fraction
     assert found.proven
     assert found.guaranteed_fraction == pytest.approx(independent, rel=0.03)
-    assert found.guaranteed_fraction < 1.02 * structured(together).guaranteed_fraction
+    assert found.guaranteed_fraction < 1.02 * find_mu_bounds(together).guaranteed_fraction
     assert any(
         "5 of its channels are bounded as independent errors" in note for note in found.notes
     )
@@ -139,7 +139,7 @@ def test_separable_channels_beyond_four_are_bounded_as_independent_ones(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_bounds_enclose_the_margin_over_a_grid_of_directions(seed):
     loop = random_loop(seed)
-    found = structured(loop)
+    found = find_mu_bounds(loop)
     along = np.linspace(-1, 1, 201)[:, None]
     edge = np.vstack([np.hstack([along, sign * np.ones_like(along)]) for sign in (-1, 1)])
     edge = np.vstack([edge, edge[:, ::-1]])
@@ -156,7 +156,7 @@ def test_bounds_enclose_the_margin_over_a_grid_of_directions(seed):
 @pytest.mark.slow_but("11-*")
 def test_no_sample_lies_between_the_fraction_and_zero_nor_below_the_worst_case(seed, sizes):
     loop = random_loop(seed, sizes=sizes)
-    found = structured(loop)
+    found = find_mu_bounds(loop)
     samples = np.random.default_rng(seed).uniform(-1, 1, size=(10_000, len(sizes)))
     samples *= 1.5 * found.worst_case.gamma
     unstable = np.abs(samples[growth(loop, samples) >= 0]).max(axis=1)
@@ -211,7 +211,7 @@ def test_no_frequency_within_a_proven_band_exceeds_the_level():
 
 
 def test_what_the_budget_leaves_is_said():
-    found = structured(random_loop(2), budget=1)
+    found = find_mu_bounds(random_loop(2), budget=1)
 
     assert not found.proven
     assert found.not_proven
@@ -247,7 +247,7 @@ def test_every_change_of_sign_is_an_eigenvalue_of_the_hamiltonian(seed):
 def test_a_complex_error_is_bounded_by_the_largest_gain():
     loop = uncertain([[0, 1], [-1, -0.2]], [[0], [-1]], [[1, 0]], (1,))  # z = 0.1
     exact = 2 * 0.1 * np.sqrt(1 - 0.1**2)  # 1 / max |1/(1 - w^2 + 2jzw)|
-    found = structured(loop, kinds=["complex"])
+    found = find_mu_bounds(loop, kinds=["complex"])
 
     assert exact / 1.015 < found.guaranteed_fraction <= exact
 
@@ -256,7 +256,7 @@ def test_a_full_block_is_bounded_by_the_largest_singular_value():
     loop = random_loop(5, sizes=(2,))
     w = np.linspace(0, 50, 20001)
     norm = np.linalg.norm(frequency_response(loop)(w), 2, axis=(1, 2)).max()
-    found = structured(loop, kinds=["full"])
+    found = find_mu_bounds(loop, kinds=["full"])
 
     assert norm < found.mu_peak < norm * 1.015
     assert any("full complex block" in note for note in found.notes)
@@ -265,7 +265,7 @@ def test_a_full_block_is_bounded_by_the_largest_singular_value():
 def test_kinds_are_nested():
     loop = random_loop(6, sizes=(2, 1))
     real, complex_, full = (
-        structured(loop, kinds=[kind] * 2).mu_peak for kind in ("real", "complex", "full")
+        find_mu_bounds(loop, kinds=[kind] * 2).mu_peak for kind in ("real", "complex", "full")
     )
 
     assert real <= complex_ * 1.01
@@ -336,11 +336,11 @@ def test_the_frequency_response_is_that_of_the_state_space():
 def test_an_ill_posed_loop_is_bounded_at_infinite_frequency():
     loop = uncertain([[-1.0]], [[0.1, 0]], [[0.1], [0]], (1, 1), D=np.diag([0.0, 0.8]))
 
-    assert structured(loop).guaranteed_fraction == pytest.approx(1.25, rel=0.015)
+    assert find_mu_bounds(loop).guaranteed_fraction == pytest.approx(1.25, rel=0.015)
 
 
 def test_a_given_crossing_is_on_the_grid_and_shows_its_peak():
-    found = structured(damped_only(1e-3, 2.0), crossings=[1.0])
+    found = find_mu_bounds(damped_only(1e-3, 2.0), crossings=[1.0])
 
     assert found.mu[np.argmin(np.abs(found.grid - 1.0))] == pytest.approx(2.0, rel=2e-3)
 
@@ -348,7 +348,7 @@ def test_a_given_crossing_is_on_the_grid_and_shows_its_peak():
 def test_frequencies_of_a_sampled_loop_are_those_of_its_samples():
     loop = oscillator(0.01, 0.5, 2.0)  # its poles cross at w = 1, of z at 2 atan(1)/T
     sampled = uncertain(loop.A, loop.U, loop.V, (1, 1), sample_time=0.1)
-    found = structured(sampled, crossings=[2 * np.arctan(1.0) / 0.1])
+    found = find_mu_bounds(sampled, crossings=[2 * np.arctan(1.0) / 0.1])
 
     assert found.grid[-1] == pytest.approx(np.pi / 0.1)
     assert np.abs(found.grid - 2 * np.arctan(1.0) / 0.1).min() < 1e-9
@@ -358,13 +358,13 @@ def test_the_guarantee_is_cut_at_what_a_parameter_bears():
     loop = uncertain([[-3.0]], [[1.0]], [[1.0]], (1,), lowest=-2.0)
     half = replace(loop, parameters=(replace(loop.parameters[0], range=0.5),))
 
-    assert any("from its lowest value -100 % up to +150 %" in x for x in structured(half).notes)
+    assert any("from its lowest value -100 % up to +150 %" in x for x in find_mu_bounds(half).notes)
 
 
 def test_what_no_parameter_may_have_is_guaranteed_against_and_no_worst_case():
     # -1 - d1/2 - d2/10 = 0 at d1 = -2 alone, where no stiffness is; with d >= -1 there is none
     loop = uncertain([[-1.0]], [[1.0, 1.0]], [[-0.5], [-0.1]], (1, 1), lowest=-1.0)
-    found = structured(loop)
+    found = find_mu_bounds(loop)
 
     assert found.worst_case is None
     assert found.guaranteed_fraction == pytest.approx(1 / 0.6, rel=0.015)
@@ -376,7 +376,7 @@ def test_the_margin_of_one_error_ends_at_its_lowest_value_if_it_may_have_that(ex
     loop = uncertain([[0, 1], [-1, -1]], [[0, 0], [-1, 1 / 3]], [[1, 0], [0, 1]], (2,), lowest=-1.0)
     loop = replace(loop, parameters=(replace(loop.parameters[0], excluded=excluded),))
 
-    assert structured(loop).guaranteed_fraction == pytest.approx(exact, rel=1e-9)
+    assert find_mu_bounds(loop).guaranteed_fraction == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize(("lowest", "exact"), [(-np.inf, 2.0), (-1.0, 5.0)])
@@ -386,7 +386,7 @@ def test_the_margin_of_one_error_ends_where_it_loses_its_meaning(lowest, exact):
         [[0, 1], [-1, -1]], [[0, 0], [-0.5, 0.2]], [[1, 0], [0, 1]], (2,), lowest=lowest
     )
 
-    assert structured(loop).guaranteed_fraction == pytest.approx(exact, rel=1e-9)
+    assert find_mu_bounds(loop).guaranteed_fraction == pytest.approx(exact, rel=1e-9)
 
 
 @pytest.mark.parametrize(("lost_below", "exact"), [(-np.inf, 3.0), (-1.5, 3.0), (-1.0, 1.0)])
@@ -395,19 +395,19 @@ def test_the_exact_margin_of_one_error_goes_on_above_its_lowest_value(lost_below
     loop = uncertain(
         [[0, 1], [-1, -1]], [[0, 0], [1, 1 / 3]], [[1 / lost_below, 0], [0, 1]], (2,), lowest=-1.0
     )
-    found = structured(loop)
+    found = find_mu_bounds(loop)
 
     assert found.guaranteed_fraction == pytest.approx(exact, rel=1e-9)
 
 
 def test_an_unstable_loop_is_refused():
     with pytest.raises(InputError, match="stable without errors"):
-        structured(uncertain([[0.5]], [[1.0]], [[1.0]], (1,)))
+        find_mu_bounds(uncertain([[0.5]], [[1.0]], [[1.0]], (1,)))
 
 
 def test_unknown_kinds_are_refused():
     with pytest.raises(InputError, match="kinds: expected one of real, complex, full"):
-        structured(damped_only(0.1, 1.0), kinds=["imaginary"])
+        find_mu_bounds(damped_only(0.1, 1.0), kinds=["imaginary"])
 
 
 def narrow(width):
@@ -425,7 +425,7 @@ def narrow(width):
 def test_the_worst_case_is_none_larger_than_that_of_errors_that_are_all_alike():
     # a search that walks in steps passes over the narrow window, between 0.998 and 1.002
     loop = narrow(2e-3)
-    found = structured(loop)
+    found = find_mu_bounds(loop)
 
     assert find_worst_case(loop).gamma > 0.999
     assert found.worst_case.gamma == pytest.approx(0.998, rel=1e-6)
@@ -455,7 +455,7 @@ def test_one_error_of_many_channels_needs_no_cover():
         np.vstack([np.zeros((n, n)), -np.eye(n)]),
         np.hstack([np.diag(np.arange(1.0, n + 1)), np.zeros((n, n))]),
     )
-    found = structured(uncertain(A, U, V, (n,)))
+    found = find_mu_bounds(uncertain(A, U, V, (n,)))
 
     assert found.guaranteed_fraction == found.worst_case.gamma == pytest.approx(1.0, rel=1e-9)
     assert found.proven
@@ -468,7 +468,7 @@ def test_a_motion_that_no_error_moves_is_left_out():
     A = np.zeros((4, 4))
     A[:2, :2], A[2:, 2:] = damped.A, [[0, 3], [-3, 0]]
     U, V = np.vstack([damped.U, np.zeros((2, 2))]), np.hstack([damped.V, np.zeros((2, 2))])
-    found = structured(uncertain(A, U, V, (1, 1)))
+    found = find_mu_bounds(uncertain(A, U, V, (1, 1)))
 
     assert found.proven
     assert found.guaranteed_fraction == pytest.approx(0.5, rel=0.015)
@@ -476,7 +476,7 @@ def test_a_motion_that_no_error_moves_is_left_out():
 
 def test_what_stops_at_its_deadline_is_proven_so_far():
     loop = random_loop(12, sizes=(2, 1))
-    whole, stopped = structured(loop), structured(loop, deadline=Deadline.within(1e-3))
+    whole, stopped = find_mu_bounds(loop), find_mu_bounds(loop, deadline=Deadline.within(1e-3))
 
     assert not stopped.proven
     assert "0.001 s" in stopped.stopped
@@ -506,8 +506,8 @@ def test_a_deadline_shares_what_is_left(left):
     deadline = Deadline.within(left)
 
     assert deadline.passed == (left == 0)
-    assert deadline.share(0.5).left == pytest.approx(left / 2, abs=0.1)
-    assert not Deadline().share(0.1).passed
+    assert deadline.part(0.5).left == pytest.approx(left / 2, abs=0.1)
+    assert not Deadline().part(0.1).passed
 
 
 def test_a_limit_that_was_reached_is_the_one_that_was_given_beside_its_part():
@@ -515,13 +515,13 @@ def test_a_limit_that_was_reached_is_the_one_that_was_given_beside_its_part():
     assert whole.reached == "the time limit of 20 s was reached"
     part = Deadline(begun=1.0, ends=1.5, whole=20.0)
     assert part.reached == "the time limit of 20 s (0.5 s of it for this part) was reached"
-    assert part.share(0.1).whole == 20.0
+    assert part.part(0.1).whole == 20.0
 
 
 def test_nothing_is_guaranteed_where_errors_move_an_undamped_motion():
     # x'' + (1 + d1) x = 0 stays on the axis, and d2 drives it off; round-off lifts it a little
     loop = uncertain([[0, 1], [-1, 1e-13]], [[0, 0], [-1, -1]], [[1, 0], [0, 1]], (1, 1))
-    found = structured(loop)
+    found = find_mu_bounds(loop)
 
     assert (found.guaranteed_fraction, found.mu_peak) == (0.0, np.inf)
     assert found.frequency == pytest.approx(1.0)

@@ -52,7 +52,7 @@ def upper(branches):
 
 
 def kinds(branches):
-    return [place.kind for place in branches.places]
+    return [place.kind for place in branches.events]
 
 
 @pytest.mark.parametrize("points", GRIDS)
@@ -62,7 +62,7 @@ def test_uncoupled_oscillators_cross(points):
     exact = np.array([pair(1 + found.s, 0.01), pair(2 - found.s, 0.01)]).T
     np.testing.assert_allclose(found.values[:, upper(found)], exact, rtol=1e-9)
     assert kinds(found) == ["crossing"]
-    assert found.places[0].start == pytest.approx(0.5, abs=1e-8)
+    assert found.events[0].start == pytest.approx(0.5, abs=1e-8)
 
 
 @pytest.mark.parametrize("points", [3, 4, 6, 20])
@@ -77,7 +77,7 @@ def test_a_crossing_on_ways_that_bend_has_its_place(points, start):
     found = follow(family, np.linspace(start, 0.95, points))
 
     assert kinds(found) == ["crossing"]
-    assert found.places[0].start == pytest.approx(0.5, abs=1e-9)
+    assert found.events[0].start == pytest.approx(0.5, abs=1e-9)
 
 
 @pytest.mark.parametrize("points", GRIDS)
@@ -113,7 +113,7 @@ def test_coupled_beams_veer_however_weak_their_spring(points, coupling):
 
     exact = two_beam_frequencies(found.s, coupling).T
     np.testing.assert_allclose(found.values[:, upper(found)].imag, exact, rtol=1e-9)
-    assert found.places == ()
+    assert found.events == ()
 
 
 @pytest.mark.parametrize("back", [1e-8, 1e-12, 1e-13])
@@ -127,7 +127,7 @@ def test_a_veering_by_a_strong_and_a_weak_coupling_is_no_crossing(points, back):
     half = np.hypot(found.s - 0.5, np.sqrt(back))
     exact = np.array([1.5 - half, 1.5 + half]).T
     np.testing.assert_allclose(found.values, exact, atol=1e-8)
-    assert found.places == ()
+    assert found.events == ()
 
 
 @pytest.mark.parametrize("back", [1e-11, 1e-13])
@@ -140,7 +140,7 @@ def test_a_weak_coupling_back_makes_a_pair_of_what_would_cross(points, back):
 
     assert kinds(found) == ["break-away", "break-in"]
     np.testing.assert_allclose(
-        [place.start for place in found.places],
+        [place.start for place in found.events],
         [0.5 - np.sqrt(back), 0.5 + np.sqrt(back)],
         atol=1e-8,
     )
@@ -151,8 +151,8 @@ def test_what_veers_nearer_than_can_be_told_from_a_crossing_is_unsafe(points):
     found = follow(lambda s: two_beams(s, 1e-10), np.linspace(0, 1, points))
 
     assert kinds(found) == ["unsafe"]
-    assert found.places[0].start < 0.5 < found.places[0].end
-    assert found.places[0].end - found.places[0].start < 1e-7
+    assert found.events[0].start < 0.5 < found.events[0].end
+    assert found.events[0].end - found.events[0].start < 1e-7
 
 
 @pytest.mark.parametrize("points", GRIDS)
@@ -202,8 +202,8 @@ def test_two_real_eigenvalues_break_away_where_a_quadratic_says(points):
     away = np.array([-1 + root, -1 - root]).T
     np.testing.assert_allclose(found.values, away, atol=1e-7)  # sqrt of round-off at s = 1
     assert kinds(found) == ["break-away"]
-    assert found.places[0].start == pytest.approx(1, abs=1e-12)
-    assert found.places[0].value == pytest.approx(-1, abs=1e-7)
+    assert found.events[0].start == pytest.approx(1, abs=1e-12)
+    assert found.events[0].value == pytest.approx(-1, abs=1e-7)
 
 
 @pytest.mark.parametrize("points", GRIDS)
@@ -224,8 +224,8 @@ def test_a_root_locus_breaks_away_where_its_gain_is_greatest(points):
 
     p = (-14 + np.sqrt(14**2 - 120)) / 6
     assert kinds(found) == ["break-away"]
-    assert found.places[0].start == pytest.approx(-(p**3 + 7 * p**2 + 10 * p), rel=1e-9)
-    assert found.places[0].value == pytest.approx(p, rel=1e-6)
+    assert found.events[0].start == pytest.approx(-(p**3 + 7 * p**2 + 10 * p), rel=1e-9)
+    assert found.events[0].value == pytest.approx(p, rel=1e-6)
 
 
 @pytest.mark.parametrize("points", GRIDS)
@@ -234,7 +234,7 @@ def test_a_pair_that_touches_the_real_axis_remains_a_pair(points):
 
     np.testing.assert_allclose(found.values[:, 0], -1 + 1j * np.abs(found.s - 0.37), atol=1e-12)
     assert kinds(found) == ["touching"]
-    assert found.places[0].start == pytest.approx(0.37, abs=1e-11)
+    assert found.events[0].start == pytest.approx(0.37, abs=1e-11)
 
 
 @pytest.mark.parametrize("points", GRIDS)
@@ -243,7 +243,7 @@ def test_equal_joints_are_followed_together(points):
 
     exact = pair(1 + found.s, 0.1)
     np.testing.assert_allclose(found.values[:, upper(found)], np.array([exact] * 2).T, rtol=1e-9)
-    assert found.places == ()
+    assert found.events == ()
     assert {tuple(map(len, sets)) for sets in found.together} == {(2, 2)}
 
 
@@ -269,7 +269,7 @@ def test_a_free_joint_keeps_its_two_zeros_beside_what_moves(points):
 
     np.testing.assert_allclose(found.values[:, :2], 0, atol=1e-7)
     np.testing.assert_allclose(found.values[:, 2], pair(2 - found.s, 0.3), rtol=1e-9)
-    assert found.places == ()
+    assert found.events == ()
 
 
 def test_eigenvalues_that_meet_on_every_point_of_the_grid_are_followed_through():
@@ -304,7 +304,7 @@ def test_a_pair_that_jumps_does_not_touch_the_real_axis(points):
     found = follow(lambda s: oscillators((1 if s < 0.4321 else 3, 0.1)), np.linspace(0, 1, points))
 
     assert kinds(found) == ["unsafe"]
-    assert found.places[0].start < 0.4321 <= found.places[0].end
+    assert found.events[0].start < 0.4321 <= found.events[0].end
 
 
 def test_a_pair_still_in_doubt_when_matrices_are_spent_does_not_touch_the_real_axis():
@@ -333,10 +333,10 @@ def test_near_ones_that_move_fast_keep_their_order_on_a_point_where_others_cross
     Q = np.linalg.qr(np.random.default_rng(points).standard_normal((5, 5)))[0]
     found = follow(lambda s: Q * exact(s) @ Q.T, np.linspace(0, 1, points))
 
-    wanted = np.array([exact(s) for s in found.s])
-    start = np.argsort(wanted[0])
+    expected = np.array([exact(s) for s in found.s])
+    start = np.argsort(expected[0])
     order = np.argsort(found.values[0].real)
-    np.testing.assert_allclose(found.values[:, order], wanted[:, start], atol=1e-9 * slope)
+    np.testing.assert_allclose(found.values[:, order], expected[:, start], atol=1e-9 * slope)
     assert not found.unsafe
 
 
@@ -408,11 +408,11 @@ def test_a_coarse_grid_gives_the_branches_of_one_a_hundred_times_finer(seed):
     np.testing.assert_allclose(coarse.at(grid), fine.at(grid), atol=1e-7 * size)
     assert not coarse.unsafe
     assert not fine.unsafe
-    assert [(p.kind, p.branches) for p in coarse.places] == [
-        (p.kind, p.branches) for p in fine.places
+    assert [(p.kind, p.branches) for p in coarse.events] == [
+        (p.kind, p.branches) for p in fine.events
     ]
     np.testing.assert_allclose(
-        [p.start for p in coarse.places], [p.start for p in fine.places], atol=1e-8
+        [p.start for p in coarse.events], [p.start for p in fine.events], atol=1e-8
     )
 
 
@@ -428,7 +428,7 @@ def test_branches_are_those_of_small_steps_to_the_nearest(seed):
         nearest = np.abs((2 * last - before)[:, None] - values).argmin(axis=1)
         walked.append(values[nearest])
 
-    assert found.places == ()  # so that the nearest is the next
+    assert found.events == ()  # so that the nearest is the next
     np.testing.assert_allclose(np.array(walked)[::1000], found.at(grid), atol=1e-6)
 
 

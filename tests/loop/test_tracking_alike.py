@@ -8,9 +8,9 @@ import pytest
 from flexctl.beam.matrices import assemble_matrices
 from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
-from flexctl.loci.loci import track
+from flexctl.loci.loci import eigenvalue_loci
 from flexctl.loci.mac import match_fields, motion_fields
-from flexctl.loci.pairs import find_alike
+from flexctl.loci.pairs import match_branches
 from flexctl.loci.sources import at_rest
 from flexctl.loop.closed_loop import close_around
 from flexctl.model.arm import Arm
@@ -36,10 +36,10 @@ def test_the_square_of_a_field_is_that_in_the_mass_matrix_of_the_line(basis, bod
     F = motion_fields(plant, JOINTS, 2 * plant.n + 3)
     beam = plant.bodies[body].beam(JOINTS[2] if body == 2 else 1.0)
     shapes = plant.bodies[body].planes[direction]
-    wanted = assemble_matrices(beam, direction, shapes).mass
+    expected = assemble_matrices(beam, direction, shapes).mass
 
     assert F.shape[1] == 2 * plant.n + 3
-    assert F[:, at].T @ F[:, at] == pytest.approx(wanted, rel=1e-10, abs=1e-14)
+    assert F[:, at].T @ F[:, at] == pytest.approx(expected, rel=1e-10, abs=1e-14)
     assert not F[:, plant.n :].any()
 
 
@@ -95,7 +95,7 @@ def tracked(kind, order, *, poses=3):
     controller = design_controller(arm, load_design("two-link-decoupling"), basis, interpreted=True)
     closed = close_around(controller, controller.plant)
     end = controller.reference.duration
-    return track(at_rest(closed), np.linspace(0, end, poses), fields=True)
+    return eigenvalue_loci(at_rest(closed), np.linspace(0, end, poses), fields=True)
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +109,7 @@ def fine():
 
 
 def test_a_discretisation_is_alike_to_itself(fine):
-    found = find_alike(fine, fine)
+    found = match_branches(fine, fine)
 
     assert found
     assert all((twin.ratio == 1).all() for twin in found)
@@ -117,7 +117,7 @@ def test_a_discretisation_is_alike_to_itself(fine):
 
 
 def test_a_finer_mesh_has_the_slow_branches_a_little_lower(coarse, fine):
-    found = find_alike(coarse, fine)
+    found = match_branches(coarse, fine)
     slow = [twin.ratio for twin in found[:2]]
 
     assert len(found) == 4  # two lines of one element: four pairs that swing
@@ -128,16 +128,16 @@ def test_a_finer_mesh_has_the_slow_branches_a_little_lower(coarse, fine):
 @pytest.mark.parametrize("k", [0, 2])
 def test_the_values_are_those_of_the_branches_named(coarse, fine, k):
     for_each = [
-        (fine.branches[t.index[k]].values[k], t.values[k]) for t in find_alike(coarse, fine)
+        (fine.branches[t.index[k]].values[k], t.values[k]) for t in match_branches(coarse, fine)
     ]
-    wanted, found = zip(*for_each, strict=True)
+    expected, found = zip(*for_each, strict=True)
 
-    assert found == wanted
+    assert found == expected
 
 
 def test_a_branch_that_nothing_is_alike_has_no_ratio(coarse, fine):
     noise = np.random.default_rng(3).standard_normal(fine.fields.shape)
-    found = find_alike(coarse, replace(fine, fields=noise.astype(complex)))
+    found = match_branches(coarse, replace(fine, fields=noise.astype(complex)))
 
     assert all(np.isnan(twin.ratio).all() for twin in found)
     assert all((twin.index == -1).all() and (twin.likeness < 0.5).all() for twin in found)
@@ -145,9 +145,9 @@ def test_a_branch_that_nothing_is_alike_has_no_ratio(coarse, fine):
 
 def test_another_grid_is_refused(coarse):
     with pytest.raises(InputError, match="the same values of the parameter"):
-        find_alike(coarse, tracked("elements", 1, poses=2))
+        match_branches(coarse, tracked("elements", 1, poses=2))
 
 
 def test_missing_fields_are_refused(coarse):
     with pytest.raises(InputError, match="branches with their fields"):
-        find_alike(coarse, replace(coarse, fields=None))
+        match_branches(coarse, replace(coarse, fields=None))

@@ -7,7 +7,7 @@ from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
 from flexctl.loci.branches import follow
 from flexctl.loci.labels import label_branches, titles
-from flexctl.loci.loci import track
+from flexctl.loci.loci import eigenvalue_loci
 from flexctl.loci.sources import at_rest, loop_matrix, matrix_in_motion, on_reference, on_run
 from flexctl.loci.variation import Variation, over, with_value
 from flexctl.loop.closed_loop import close_loop
@@ -175,7 +175,7 @@ def test_joints_of_a_decoupled_arm_break_in_where_they_are_damped_critically(mak
     found = follow(source.matrix, np.linspace(4.0, 8.0, 4))
     labels = label_branches(found, source.names)
 
-    meetings = [place for place in found.places if place.kind == "break-in"]
+    meetings = [place for place in found.events if place.kind == "break-in"]
     assert [place.start for place in meetings] == pytest.approx([6.0])
     assert meetings[0].value == pytest.approx(-3, rel=1e-5)
     assert {labels.labels[k] for k in meetings[0].branches} == {"joint1 + joint2"}
@@ -246,7 +246,7 @@ def test_an_arm_has_the_branches_of_a_fine_grid_on_a_coarse_one(rrp_branches):
     coarse, fine = rrp_branches[0][5], rrp_branches[0][101]
     grid, swings = np.linspace(0, 0.5, 5), np.abs(coarse.values[0]) > 30
 
-    assert coarse.places == fine.places == ()
+    assert coarse.events == fine.events == ()
     np.testing.assert_allclose(coarse.at(grid)[:, swings], fine.at(grid)[:, swings], rtol=1e-7)
 
 
@@ -300,9 +300,9 @@ def test_of_a_sampled_law_rates_are_those_of_its_multipliers(make):
 def test_of_a_sampled_law_places_are_told_as_rates_too(make):
     design = make["design"]([0.0], [0.5], gains={"Gp": 9.0, "Gv": 4.0}, loop={"sample_time": 0.02})
     varied = Variation(key="gains.Gv", arm=make["rigid-link"](), design=design, truth_basis=BASIS)
-    found = track(over(varied), np.linspace(4.0, 8.0, 41))
+    found = eigenvalue_loci(over(varied), np.linspace(4.0, 8.0, 41))
 
-    (place,) = found.places
+    (place,) = found.events
     near = [branch.values[np.abs(found.s - place.start).argmin()] for branch in found.branches]
     assert place.kind == "break-in"
     assert place.value == pytest.approx(np.mean(near), rel=1e-2)

@@ -65,19 +65,19 @@ def scanned(L, grid):
 def test_all_places_of_size_one_are_found_with_their_lags(make, channels, sampled):
     loop = coupled(make, **sampled)
     top = np.pi / T if sampled else 100.0
-    wanted = scanned(loop_gain(loop, channels), np.geomspace(1e-2, top * (1 - 1e-9), 500))
+    expected = scanned(loop_gain(loop, channels), np.geomspace(1e-2, top * (1 - 1e-9), 500))
     found = unit_gain(cut_loop(loop), channels)
 
-    assert len(wanted) >= 1
-    np.testing.assert_allclose(found.frequency, wanted[:, 0], rtol=1e-8)
-    np.testing.assert_allclose(found.lag, wanted[:, 1], rtol=1e-7)
+    assert len(expected) >= 1
+    np.testing.assert_allclose(found.frequency, expected[:, 0], rtol=1e-8)
+    np.testing.assert_allclose(found.lag, expected[:, 1], rtol=1e-7)
 
 
 def test_loci_are_eigenvalues_of_the_loop_gain(make):
     loop, w = coupled(make), np.array([0.3, 1.7, 8.0])
-    wanted = [np.sort_complex(np.linalg.eigvals(loop_gain(loop, (0, 1))(x))) for x in w]
+    expected = [np.sort_complex(np.linalg.eigvals(loop_gain(loop, (0, 1))(x))) for x in w]
     found = np.sort_complex(eigenvalue_loci(cut_loop(loop), (0, 1), w))
-    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_a_double_integrator_has_one_place_in_closed_form(make):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from flexctl.robustness.stiffness.path_growth import PathGrowth
-from flexctl.verdict.margins import Margins
+from flexctl.verdict.margins import StabilityMargins
 from flexctl.view.to_json import to_json
 from flexctl.view.words.warnings import warnings_of
 
@@ -179,7 +179,7 @@ def test_an_open_loop_is_called_one(method):
     assert "marginal" not in verdict([alpha], [alpha])
 
 
-SOUND = Margins(
+SOUND = StabilityMargins(
     gain_up_db=np.array([12.0, np.inf]),
     gain_down_db=np.array([np.inf, 9.0]),
     phase_deg=np.array([45.0, 60.0]),

@@ -15,7 +15,7 @@ from flexctl.loop.resting import Resting
 from flexctl.model.record import BasisChoice
 from flexctl.verdict.comparison import Comparison
 from flexctl.verdict.evaluation import Evaluation
-from flexctl.verdict.margins import Margins
+from flexctl.verdict.margins import StabilityMargins
 from flexctl.verdict.performance import Effort, Residual, Tracking
 from flexctl.verdict.stability import Stability
 from flexctl.view.explain import explain
@@ -48,7 +48,7 @@ def evaluation(name, k=1.0, **changes):
         abscissae=tuple(-x * k for x in (2.37, 2.19, 2.13, 2.11, 2.09)),
         settles_at_order=4,
     )
-    margins = Margins(
+    margins = StabilityMargins(
         gain_up_db=np.array([14.3, 11.6, 16.9]) * k,
         gain_down_db=np.array([9.7, 21.2, 12.8]) * k,
         phase_deg=np.array([47.3, 56.1, 39.4]) * k,

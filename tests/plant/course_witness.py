@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from flexctl.beam.bases import choose_basis
-from flexctl.body.body import link_course
+from flexctl.body.body import link_section
 
 _WITNESS = runpy.run_path(str(Path(__file__).with_name("witness.py")))
 Witness, series_rotation = _WITNESS["Witness"], _WITNESS["series_rotation"]
@@ -76,8 +76,8 @@ class CourseWitness(Witness):
         super().__init__(arm, kind, order)
 
     def _shapes(self, kind, order, j, direction):
-        course = link_course(self.arm.links[j], direction)
-        return Given(choose_basis(kind, order, direction).shapes(None, course))
+        section = link_section(self.arm.links[j], direction)
+        return Given(choose_basis(kind, order, direction).shapes(None, section))
 
     def grid(self, j):
         """All breaks of a link's line, and its points between them."""

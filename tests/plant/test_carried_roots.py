@@ -31,8 +31,8 @@ def state(length):
 def test_on_the_root_the_arm_moves_as_by_root_finding(length):
     q, v = state(length)
     a = np.array(carried().motion(q, v, TORQUES, carried().roots(length))[0]).ravel()
-    wanted = carried().plant.forward_dynamics(q, v, TORQUES)
-    np.testing.assert_allclose(a, wanted, rtol=1e-9, atol=1e-10 * np.abs(wanted).max())
+    expected = carried().plant.forward_dynamics(q, v, TORQUES)
+    np.testing.assert_allclose(a, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("length", [0.1, 0.4, 1.2])
@@ -46,10 +46,10 @@ def test_the_root_changes_at_the_rate_of_the_modes_energy(length):
 def test_a_wave_number_beside_the_root_is_taken_as_it_is():
     q, v = state(0.4)
     roots = carried().roots(0.4)
-    found, wanted = (
+    found, expected = (
         np.array(carried().motion(q, v, TORQUES, b)[0]).ravel() for b in (1.1 * roots, roots)
     )
-    assert np.abs(found / wanted - 1).max() > 1e-3
+    assert np.abs(found / expected - 1).max() > 1e-3
 
 
 def test_errors_of_roots_are_relative():

@@ -61,9 +61,9 @@ def test_wave_numbers_are_roots_of_the_frequency_equation(name, link):
 def test_the_mass_matrix_is_that_of_the_derivation_by_hand(name):
     plant = plant_of(load_model(name))
     q = np.random.default_rng(3).uniform(-0.03, 0.03, plant.n)
-    wanted = BY_HAND[name].mass_matrix(q)
+    expected = BY_HAND[name].mass_matrix(q)
 
-    np.testing.assert_allclose(plant.mass_matrix(q), wanted, atol=1e-13 * np.abs(wanted).max())
+    np.testing.assert_allclose(plant.mass_matrix(q), expected, atol=1e-13 * np.abs(expected).max())
 
 
 def test_with_link_2_straight_ahead_link_1_swings_slower():

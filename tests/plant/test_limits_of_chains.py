@@ -113,10 +113,10 @@ def test_derivatives_of_the_accelerations_are_exact():
     # differences of order four: h^4 and round-off / h leave about 1e-9 of the largest
     steps = np.eye(len(x)) * h
     slopes = [(8 * (a(x + s) - a(x - s)) - (a(x + 2 * s) - a(x - 2 * s))) / (12 * h) for s in steps]
-    wanted = np.array(slopes).T
+    expected = np.array(slopes).T
     found = np.hstack(plant.derivatives(x[:n], x[n : 2 * n], x[2 * n :]))
 
-    assert np.abs(found - wanted).max() < 1e-7 * np.abs(wanted).max()
+    assert np.abs(found - expected).max() < 1e-7 * np.abs(expected).max()
 
 
 def test_derivatives_at_rest_are_those_of_the_linear_model(build):

@@ -64,8 +64,8 @@ def test_factor_and_solve_cost_what_the_textbook_says(size):
     D, upper, order = ca.ldl(M, False)
     function = ca.Function("f", [M, b], [ca.ldl_solve(b, D, upper, order)], {"cse": True})
 
-    wanted = (size**3 - size) // 6 + size * (size - 1)
-    assert count_operations(function).add == wanted
+    expected = (size**3 - size) // 6 + size * (size - 1)
+    assert count_operations(function).add == expected
 
 
 EVERY = [
@@ -111,9 +111,9 @@ def test_single_precision_rounds_every_operation():
 def test_fifty_digits_are_carried_through():
     with mpmath.workdps(50):
         found = evaluate_in(ca.Function("f", [X], [ca.sin(x) / y]), [[1, 3]], mpmath.mpf)[0][0]
-        wanted = mpmath.sin(1) / 3
+        expected = mpmath.sin(1) / 3
 
-        assert abs(found / wanted - 1) < mpmath.mpf(10) ** -49
+        assert abs(found / expected - 1) < mpmath.mpf(10) ** -49
 
 
 def test_results_keep_their_shape_and_structural_zeros():

@@ -55,9 +55,9 @@ def test_a_free_payload_gives_the_terms_of_the_arm_that_has_it(pair, term):
 def test_a_free_payload_moves_as_the_arm_that_has_it(pair):
     at, fixed, free = pair
     q, v, tau = state(fixed)
-    wanted = fixed.forward_dynamics(q, v, tau)
-    np.testing.assert_allclose(at.forward_dynamics(q, v, tau), wanted, rtol=1e-10)
-    assert np.abs(free.forward_dynamics(q, v, tau) - wanted).max() > 1e-3 * np.abs(wanted).max()
+    expected = fixed.forward_dynamics(q, v, tau)
+    np.testing.assert_allclose(at.forward_dynamics(q, v, tau), expected, rtol=1e-10)
+    assert np.abs(free.forward_dynamics(q, v, tau) - expected).max() > 1e-3 * np.abs(expected).max()
 
 
 def test_values_share_the_functions(pair):

@@ -119,9 +119,9 @@ def test_the_kinetic_energy_is_that_of_all_material_points():
     (p, mass, angle), (P, _, turned) = chain.at(Y - h * V), chain.at(Y + h * V)
     speed, spin = (P - p) / (2 * h), (turned - angle) / (2 * h)
     inertias = np.array([JOINT_J, MOTOR_J, MOTOR_J, PAYLOAD_J])
-    wanted = (mass @ (speed**2).sum(axis=0) + inertias @ spin**2) / 2
+    expected = (mass @ (speed**2).sum(axis=0) + inertias @ spin**2) / 2
     # the central difference errs by h^2 V^3 / 6, about 1e-9
-    assert evaluated(plant, "energies", Y, V)[0] == pytest.approx(wanted, rel=1e-8)
+    assert evaluated(plant, "energies", Y, V)[0] == pytest.approx(expected, rel=1e-8)
 
 
 def test_left_out_terms_miss_some_of_the_kinetic_energy():
@@ -160,7 +160,7 @@ def test_a_pose_that_rests_has_the_plant_of_its_reference_shapes():
     fixed = assemble_plant(arm, BasisChoice(order=1), interpreted=True)
     moving = plant_of()
     joints = np.array([0.0, 0.5, 1.4])
-    found, wanted = (
+    found, expected = (
         np.linalg.eigvals(np.linalg.solve(M, K))
         for M, K in (
             (
@@ -173,7 +173,7 @@ def test_a_pose_that_rests_has_the_plant_of_its_reference_shapes():
             ),
         )
     )
-    np.testing.assert_allclose(np.sort(found.real), np.sort(wanted.real), rtol=1e-9)
+    np.testing.assert_allclose(np.sort(found.real), np.sort(expected.real), rtol=1e-9)
 
 
 def stiffness(plant, joints):
@@ -221,9 +221,9 @@ def test_a_line_that_twists_keeps_the_modes_of_twist_of_its_reference_pose():
     M = evaluated(pose, "mass_matrix", y)[3:, 3:]
     K = np.array([evaluated(pose, "elastic_force", y + d)[3:] for d in np.eye(pose.n)[3:]])
     model = linearise(fixed, y)
-    wanted = np.linalg.eigvals(np.linalg.solve(model.M[3:, 3:], model.K[3:, 3:])).real
+    expected = np.linalg.eigvals(np.linalg.solve(model.M[3:, 3:], model.K[3:, 3:])).real
     found = np.linalg.eigvals(np.linalg.solve(M, K)).real
-    assert np.sort(found) == pytest.approx(np.sort(wanted), rel=1e-8)
+    assert np.sort(found) == pytest.approx(np.sort(expected), rel=1e-8)
 
 
 def without_limits():

@@ -64,12 +64,12 @@ def test_the_clamped_link_has_its_exact_frequencies_at_every_length(settings, le
     plant = exact(settings)
     q, own = plant.straight(np.array([0.0, 0.0, length])), rows(plant, "link3.x")
     M, K = plant.mass_matrix(q), plant.elastic_stiffness(q)
-    block, wanted = np.ix_(own, own), stiffness(LOADS[settings], length)
+    block, expected = np.ix_(own, own), stiffness(LOADS[settings], length)
     # rho A l m(psi, psi) with m = 1, and no coupling: modes are orthogonal with their own load
     np.testing.assert_allclose(M[block], 0.331 * length * np.eye(2), atol=1e-8 * 0.331 * length)
-    np.testing.assert_allclose(np.diag(K[block]), wanted, rtol=1e-8)
+    np.testing.assert_allclose(np.diag(K[block]), expected, rtol=1e-8)
     omega = np.sqrt(np.linalg.eigvals(np.linalg.solve(M[block], K[block])))
-    np.testing.assert_allclose(np.sort(omega), np.sqrt(wanted / (0.331 * length)), rtol=1e-11)
+    np.testing.assert_allclose(np.sort(omega), np.sqrt(expected / (0.331 * length)), rtol=1e-11)
 
 
 @pytest.mark.slow  # takes long
@@ -80,8 +80,8 @@ def test_the_engines_agree():
     )
     q = np.array([0.4, -0.7, 0.7, *0.02 * rng.normal(size=first.n - 3)])
     v, tau = rng.normal(size=first.n), rng.normal(size=3)
-    found, wanted = (plant.forward_dynamics(q, v, tau) for plant in (first, second))
-    np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-9 * np.abs(wanted).max())
+    found, expected = (plant.forward_dynamics(q, v, tau) for plant in (first, second))
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("name", ["mass_matrix", "inverse_dynamics"])
@@ -92,9 +92,9 @@ def test_roots_in_the_graph_move_the_arm_as_the_table_does(settings, name):
     roots, table = (plant_of(modes, 1, settings) for modes in ("roots", "exact"))
     q = np.array([0.4, -0.7, 0.4, *0.01 * rng.normal(size=roots.n - 3)])
     arguments = (q, *rng.normal(size=(2, roots.n)))[: 1 if name == "mass_matrix" else 3]
-    found, wanted = (getattr(plant, name)(*arguments) for plant in (roots, table))
+    found, expected = (getattr(plant, name)(*arguments) for plant in (roots, table))
     # modes of the table are within 1e-9; what follows from their change within its derivatives
-    np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-8 * np.abs(wanted).max())
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8 * np.abs(expected).max())
 
 
 def test_a_fixed_basis_is_the_default_and_has_the_modes_of_its_pose():
@@ -183,8 +183,8 @@ def test_parts_of_the_stiffness_are_the_modes_of_the_present_length(length):
     q[own] = [2e-3, -1e-3]
     energies = np.array(ca.evalf(part_energies(plant.bodies, ca.SX(ca.DM(q))))).ravel()
     found = dict(zip(plant.stiffness_parts, energies, strict=True))
-    wanted = stiffness(LOADS[()], length) * q[own] ** 2 / 2
-    np.testing.assert_allclose([found["link3.y.1"], found["link3.y.2"]], wanted, rtol=1e-8)
+    expected = stiffness(LOADS[()], length) * q[own] ** 2 / 2
+    np.testing.assert_allclose([found["link3.y.1"], found["link3.y.2"]], expected, rtol=1e-8)
     assert sum(energies) == pytest.approx(plant.energies(q, np.zeros(plant.n))[1], rel=1e-8)
 
 
@@ -193,9 +193,9 @@ def test_one_error_of_all_parts_scales_the_stiffness_and_what_it_does_along_the_
     error = StiffnessError(values=(factor - 1,) * len(exact().stiffness_parts))
     wrong, other = plant_of("exact", error=error), exact((f"links.EI=*{factor}",))
     q = np.array([0.1, 0.2, 0.5, *0.01 * rng.normal(size=wrong.n - 3)])
-    found, wanted = (plant.elastic_force(q) for plant in (wrong, other))
-    np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-6)
-    assert abs(wanted[2]) > 1e-2
+    found, expected = (plant.elastic_force(q) for plant in (wrong, other))
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-6)
+    assert abs(expected[2]) > 1e-2
 
 
 @pytest.mark.parametrize("length", [0.3, 1.0])
@@ -208,8 +208,8 @@ def test_damping_is_that_of_fine_elements_in_the_modes(length):
     shapes = plant.bodies[2].shapes_at("x", length)
     xi, S = np.arange(1, 17) / 16, np.zeros((32, 2))
     S[::2], S[1::2] = shapes.value(xi).T, shapes.slope(xi).T / length
-    wanted = S.T @ D_fine[np.ix_(nodes, nodes)] @ S
-    np.testing.assert_allclose(D[np.ix_(own, own)], wanted, rtol=0, atol=2e-3 * wanted.max())
+    expected = S.T @ D_fine[np.ix_(nodes, nodes)] @ S
+    np.testing.assert_allclose(D[np.ix_(own, own)], expected, rtol=0, atol=2e-3 * expected.max())
 
 
 def in_fixed_modes(plant, fixed, q, v):
@@ -237,8 +237,8 @@ def test_what_is_damped_is_the_rate_of_the_deflection_whatever_the_modes(own_rat
     own = rows(plant, "link3.x")
     v[2], q[own], v[own] = 3.0, [5e-3, -2e-3], own_rate
     positions, rates = in_fixed_modes(plant, fixed, q, v)
-    found, wanted = v @ plant.damping(q) @ v, rates @ fixed.damping(positions) @ rates
-    assert found == pytest.approx(wanted, rel=5e-3)
+    found, expected = v @ plant.damping(q) @ v, rates @ fixed.damping(positions) @ rates
+    assert found == pytest.approx(expected, rel=5e-3)
 
 
 def test_the_damping_matrix_is_symmetric_and_takes_energy_only():

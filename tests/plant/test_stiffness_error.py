@@ -66,10 +66,10 @@ def test_one_error_of_all_parts_is_another_stiffness_of_the_arm(arm_of, name, ki
         "elastic_force": (q,),
     }[term]
 
-    found, wanted, right = (getattr(p, term)(*given) for p in (wrong, other, exact))
+    found, expected, right = (getattr(p, term)(*given) for p in (wrong, other, exact))
 
-    assert found == pytest.approx(wanted, rel=1e-9, abs=1e-10 * np.abs(wanted).max())
-    assert np.abs(right - wanted).max() > 1e-3 * np.abs(wanted).max()
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-10 * np.abs(expected).max())
+    assert np.abs(right - expected).max() > 1e-3 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize(("kind", "order"), BASES)
@@ -104,9 +104,9 @@ def test_a_wrong_mode_of_a_line_moves_its_own_frequency_alone(arm_of):
     K = wrong[np.ix_(line, line)]
     squares = np.linalg.eigvals(np.linalg.solve(own.mass, K)).real
 
-    wanted = own.frequencies() ** 2
-    wanted[1] *= 1.44
-    assert np.sort(squares) == pytest.approx(np.sort(wanted), rel=1e-7)
+    expected = own.frequencies() ** 2
+    expected[1] *= 1.44
+    assert np.sort(squares) == pytest.approx(np.sort(expected), rel=1e-7)
 
 
 def test_errors_that_are_not_as_many_as_parts_are_refused(arm_of):

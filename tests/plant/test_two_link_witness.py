@@ -95,9 +95,9 @@ def state(arm, seed):
     return q, rng.normal(size=arm.n), rng.normal(size=arm.n), rng.normal(size=2)
 
 
-def off(found, wanted):
+def off(found, expected):
     """Error against the witness, in units of its norm."""
-    return np.linalg.norm(found - wanted) / np.linalg.norm(wanted)
+    return np.linalg.norm(found - expected) / np.linalg.norm(expected)
 
 
 pytestmark = pytest.mark.parametrize("seed", range(5))

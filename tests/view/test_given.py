@@ -5,16 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from flexctl.robustness.stiffness.assumed_record import GivenAt, GivenError
-from flexctl.robustness.stiffness.interval import Interval, Loss
+from flexctl.robustness.stiffness.assumed_record import AssumedAtPose, AssumedStiffness
+from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.view.words.assumed_stiffness import given_words
 
 ASKED = ("margin", "subudhi-morris-2r", "subudhi-morris-decoupling", "--no-structured")
 ASKED += ("--truth-modes", "2", "--path", "2")
-UNSTABLE_WITHOUT = GivenAt(t=0.5, stable=True, abscissa=-1.0, mode="", share=None)
+UNSTABLE_WITHOUT = AssumedAtPose(t=0.5, stable=True, abscissa=-1.0, mode="", interval=None)
 GONE = "with it the loop has no equilibrium at its reference"
-FLUTTER = Loss(alpha=0.25, frequency=20.0, mode="link2.y.1")
+FLUTTER = StabilityLimit(alpha=0.25, frequency=20.0, mode="link2.y.1")
 
 
 def lemma(alpha_star):
@@ -30,14 +30,14 @@ def lemma(alpha_star):
 
 
 def at(t, upper, stable, growth=-1.0):
-    share = Interval(lower=None, upper=upper)
+    interval = Interval(lower=None, upper=upper)
     mode = "" if stable else "link2.y.1"
-    return GivenAt(t=t, stable=stable, abscissa=growth, mode=mode, share=share)
+    return AssumedAtPose(t=t, stable=stable, abscissa=growth, mode=mode, interval=interval)
 
 
 def given(*poses, alpha_star=3.0):
     errors = {"link1.y.1": 0.1, "link2.y.1": -0.2}
-    return GivenError(errors=errors, lemma=lemma(alpha_star), at=poses)
+    return AssumedStiffness(errors=errors, lemma=lemma(alpha_star), at=poses)
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,18 @@ def given(*poses, alpha_star=3.0):
             "alone allows 50 % of it. ",
         ),
         (
-            given(GivenAt(t=None, stable=False, abscissa=1.0, mode="joint1", share=None)),
+            given(AssumedAtPose(t=None, stable=False, abscissa=1.0, mode="joint1", interval=None)),
             "The stiffness given (link2.y.1 -20 %, the largest of 2 errors) "
             "destabilises the loop at the "
             "final pose: there joint1 grows at 1 1/s; none of that error is tolerated there; the "
             "lemma alone allows it. ",
         ),
         (
-            given(GivenAt(t=None, stable=False, abscissa=np.inf, mode="", share=None, why=GONE)),
+            given(
+                AssumedAtPose(
+                    t=None, stable=False, abscissa=np.inf, mode="", interval=None, why=GONE
+                )
+            ),
             "The stiffness given (link2.y.1 -20 %, the largest of 2 errors) "
             "destabilises the loop at the final pose: with it the loop has no equilibrium at its "
             "reference; none of that error is tolerated there; the lemma alone allows it. ",

@@ -11,19 +11,19 @@ import pytest
 from matplotlib.text import Text
 
 from flexctl.model.record import BasisChoice
-from flexctl.robustness.lft.mu_bounds import Structured
+from flexctl.robustness.lft.mu_bounds import MuBounds
 from flexctl.robustness.lft.worst_case import WorstCase
 from flexctl.robustness.stiffness.guaranteed import guaranteed_errors
-from flexctl.robustness.stiffness.interval import Interval, Loss
+from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 from flexctl.robustness.stiffness.record import (
+    IndependentErrorsAt,
     Locus,
-    Margin,
     ModeRate,
     OrderMargin,
     PoseMargin,
-    StructuredAt,
+    StiffnessMargin,
 )
 from flexctl.search.bias_advice import BiasAdvice, OfferedBias
 from flexctl.search.bias_run import BiasRun
@@ -38,8 +38,8 @@ from flexctl.view.words.stiffness_margin import margin_words
 ARM = "subudhi-morris-2r"
 QUICK = ("--truth-modes", "2", "--path", "3", "--no-structured")
 MODES = BasisChoice(kind="modes", order=2)
-FLUTTER = Loss(alpha=0.1, frequency=20.0, mode="link2.y.1")
-BELOW = Loss(alpha=-0.4, frequency=0.0, mode="joint1")
+FLUTTER = StabilityLimit(alpha=0.1, frequency=20.0, mode="link2.y.1")
+BELOW = StabilityLimit(alpha=-0.4, frequency=0.0, mode="joint1")
 
 
 def of(name):
@@ -72,7 +72,7 @@ def margin(**changes):
     """Give a margin made up by hand, with these changes."""
     alpha = np.array([-0.5, -0.1, -0.01, 0.0, 0.01, 0.1, 0.5])
     poles = tuple(np.array([-1 + 10 * a + 20j, -1 + 10 * a - 20j, -5.0]) for a in alpha)
-    made = Margin(
+    made = StiffnessMargin(
         model="arm",
         design="law",
         truth=MODES,
@@ -87,7 +87,7 @@ def margin(**changes):
         locus=Locus(alpha=alpha, poles=poles),
         path=(pose(0.0, FLUTTER), pose(1.0, FLUTTER)),
         orders=(),
-        structured=(),
+        independent=(),
         unknown_damping=False,
         assumptions=("linear",),
     )
@@ -128,8 +128,8 @@ def independent(sizes=None, **changes):
         "cover": SimpleNamespace(),
         "notes": (),
     }
-    found = Structured(**{**bounds, **changes})
-    return StructuredAt(
+    found = MuBounds(**{**bounds, **changes})
+    return IndependentErrorsAt(
         t=1.0,
         where="the final pose",
         second_loop=False,
@@ -491,7 +491,7 @@ def test_the_verdict_says_what_a_bias_does_in_motion(advice, words):
 )
 def test_the_table_says_what_the_run_with_a_bias_that_is_needed_does(run, words):
     none = {"bandwidth": None, "second_loop": None, "damping": None, "inertia": None}
-    remedies = Remedies(wanted=0.6, bias=run.bias, bias_run=run, **none)
+    remedies = Remedies(expected=0.6, bias=run.bias, bias_run=run, **none)
     basis = {"kind": "modes", "order": 2}
     answer = {"truth": basis, "basis": basis, "errors": None, "verdict": "so"}
     with (printer := console()).capture() as heard:
@@ -636,8 +636,8 @@ def test_the_table_says_what_is_found(changes, words):
     ],
 )
 def test_the_verdict_answers_for_independent_errors(changes, words):
-    assert words in said(margin(structured=(independent(**changes),)))
-    assert words in said(margin(structured=(independent(**changes),), exact=NO_STIFFNESS))
+    assert words in said(margin(independent=(independent(**changes),)))
+    assert words in said(margin(independent=(independent(**changes),), exact=NO_STIFFNESS))
 
 
 @pytest.mark.parametrize(
@@ -658,7 +658,7 @@ def test_the_verdict_answers_for_independent_errors(changes, words):
 def test_what_ends_an_equilibrium_is_said(ends, verdict, table):
     bounds = {"followed": True, "guaranteed_fraction": 0.2}
     at = replace(independent({"payload": 1.0}, **bounds), ends=ends, mode="joint1")
-    found = margin(structured=(at,))
+    found = margin(independent=(at,))
     assert f"payload +-20 % at the final pose (limit: {verdict})." in said(found)
     shown = " ".join(tabled(found).split())
     assert "payload +-20 % is tolerated (by continuation of the equilibrium, not proven)" in shown
@@ -668,7 +668,7 @@ def test_what_ends_an_equilibrium_is_said(ends, verdict, table):
 def test_where_the_time_was_over_nothing_is_said_to_end_the_range():
     bounds = {"guaranteed_fraction": 0.004, "stopped": "the time limit of 5 s was reached"}
     at = replace(independent({"payload": 1.0}, **bounds), ends="torque", mode="joint1")
-    text = said(margin(structured=(at,)))
+    text = said(margin(independent=(at,)))
     assert "payload +-0.4 % at the final pose (at least: the time limit of 5 s" in text
     assert "too large is link2's first mode in y -20 %" in text
     assert "torque limit" not in text
@@ -697,7 +697,7 @@ def test_only_what_is_proven_is_called_so(proven):
     rows = tabled(margin(exact=interval, path=(at,)))
     assert rows.count("exact") == (4 if proven else 0)  # above and below, here and on the way
     bounds = independent(proven=proven, not_proven=() if proven else ((18.0, 19.0),))
-    shown = tabled(margin(exact=interval, path=(), structured=(bounds,)))
+    shown = tabled(margin(exact=interval, path=(), independent=(bounds,)))
     assert ("not proven" in " ".join(shown.split())) == (not proven)
     assert "proven" in shown
 
@@ -706,7 +706,7 @@ def test_only_what_is_proven_is_called_so(proven):
 def test_a_worst_case_says_whether_eigenvalues_verified_it(verified):
     at = independent()
     worst = replace(at.found.worst_case, verified=verified)
-    shown = tabled(margin(structured=(independent(worst_case=worst),)))
+    shown = tabled(margin(independent=(independent(worst_case=worst),)))
     assert ("not verified" in shown) == (not verified)
 
 
@@ -720,12 +720,12 @@ def read(text, record):
 
 
 ABOVE, WAY = (
-    Loss(alpha=0.1437, frequency=21.3, mode="link1.y.1"),
-    Loss(alpha=0.0731, frequency=33.9, mode="link2.y.2"),
+    StabilityLimit(alpha=0.1437, frequency=21.3, mode="link1.y.1"),
+    StabilityLimit(alpha=0.0731, frequency=33.9, mode="link2.y.2"),
 )
 UNDER, WAY_UNDER = (
-    Loss(alpha=-0.613, frequency=5.17, mode="joint1"),
-    Loss(alpha=-0.271, frequency=47.7, mode="link2.y.1"),
+    StabilityLimit(alpha=-0.613, frequency=5.17, mode="joint1"),
+    StabilityLimit(alpha=-0.271, frequency=47.7, mode="link2.y.1"),
 )
 
 
@@ -783,7 +783,7 @@ def test_of_many_poses_the_worst_is_spoken_of():
 
 
 def test_a_panel_with_nothing_to_show_has_no_frame():
-    figure = plot_margin(margin(structured=(independent(worst_case=None),)), "at the final pose")
+    figure = plot_margin(margin(independent=(independent(worst_case=None),)), "at the final pose")
 
     (panel,) = [axes for axes in figure.axes if not axes.axison]
     assert [text.get_text() for text in panel.texts] == [

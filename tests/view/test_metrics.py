@@ -126,9 +126,9 @@ def read(cell, unit):
     return [SIZE[unit] * float(text) for text in cell.text.split(" / ")]
 
 
-def agrees(row, wanted):
+def agrees(row, expected):
     """Whether a row shows these figures, a list or number for each cell, to three digits."""
-    for cell, figures in zip(row.cells, wanted, strict=True):
+    for cell, figures in zip(row.cells, expected, strict=True):
         values = figures if isinstance(figures, list) else [figures]
         try:
             numbers = read(cell, row.unit)
@@ -144,8 +144,8 @@ def rows_of(evaluations):
     """Rows by the path of what they show."""
     rows, found = metric_rows(evaluations, ARM), {}
     for q in QUANTITIES:
-        wanted = [recorded(e, q) for e in evaluations]
-        matching = [row for row in rows if row.unit in q.units and agrees(row, wanted)]
+        expected = [recorded(e, q) for e in evaluations]
+        matching = [row for row in rows if row.unit in q.units and agrees(row, expected)]
         assert len(matching) == 1, f"{q.path}: expected one row, got {len(matching)}"
         found[q.path] = matching[0]
     return found
@@ -177,9 +177,9 @@ def test_a_row_is_called_what_it_shows(trio, place, q):
 def test_the_best_of_a_row_is_marked(trio, place, q):
     cells = metric_rows(trio, ARM)[place[q.path]].cells
     values = [recorded(e, q) for e in trio]
-    wanted = [q.better is not None and value == q.better(values) for value in values]
+    expected = [q.better is not None and value == q.better(values) for value in values]
 
-    assert [cell.best for cell in cells] == wanted
+    assert [cell.best for cell in cells] == expected
 
 
 @pytest.mark.parametrize("q", QUANTITIES, ids=lambda q: q.path)

@@ -146,9 +146,9 @@ def test_netcdf_carries_it_as_an_attribute(first, tmp_path, flexctl):
         made = json.loads(data.attrs["provenance"])
 
     assert said.status == 0
-    wanted = json.loads((first / "run.json").read_text())["provenance"]
+    expected = json.loads((first / "run.json").read_text())["provenance"]
     assert {key: made[key] for key in ("model", "designs", "gains", "files")} == {
-        key: wanted[key] for key in ("model", "designs", "gains", "files")
+        key: expected[key] for key in ("model", "designs", "gains", "files")
     }
 
 

@@ -120,8 +120,8 @@ def test_the_force_that_48_lacks_is_the_work_of_the_links_stiffness_as_it_grows(
     step = 1e-4 * np.eye(own.n)[2]
     strain = [own.energies(q + x, np.zeros(own.n))[1] for x in (step, -step)]
 
-    wanted = (1 + stiffness.ALPHA) * (strain[0] - strain[1]) / 2e-4
-    assert claims["equation 48"].numbers["sliding"] == pytest.approx(wanted, rel=1e-5)
+    expected = (1 + stiffness.ALPHA) * (strain[0] - strain[1]) / 2e-4
+    assert claims["equation 48"].numbers["sliding"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_growth_without_damping_is_that_of_the_formula(claims):
@@ -141,8 +141,8 @@ def test_the_condensed_stiffness_of_a_mesh_is_that_of_a_bar_bent_at_its_end():
     found, link = stiffness.condensed(5), stiffness.arm().links[1]
 
     compliance = np.linalg.inv(found) * link.EI["y"]
-    wanted = [[link.length**3 / 3, link.length**2 / 2], [link.length**2 / 2, link.length]]
-    assert compliance == pytest.approx(np.array(wanted), rel=1e-9)
+    expected = [[link.length**3 / 3, link.length**2 / 2], [link.length**2 / 2, link.length]]
+    assert compliance == pytest.approx(np.array(expected), rel=1e-9)
 
 
 def test_at_rest_u_accelerates_joints_by_a_gain_that_is_infinite_at_alpha_star(claims):

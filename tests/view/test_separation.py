@@ -9,7 +9,7 @@ import pytest
 from matplotlib.text import Text
 
 from flexctl.model.record import BasisChoice
-from flexctl.robustness.time_scales.record import Bound, Separation, Spectra
+from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargin
 from flexctl.view.commands.separation import _table
 from flexctl.view.figures.separation import plot_separation
 from flexctl.view.output import console
@@ -104,7 +104,7 @@ def found_of(*path, others=()):
     empty = np.zeros(0, dtype=complex)
     spectra = Spectra(slow=empty, fast=empty, full=poles[0], s=s, poles=poles, ranges=None)
     basis = BasisChoice(kind="modes", order=2)
-    return Separation(
+    return TimeScaleMargin(
         model="arm",
         design="law",
         truth=basis,

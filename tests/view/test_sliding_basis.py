@@ -42,8 +42,8 @@ def ask(flexctl):
 @pytest.mark.parametrize("length", [0.3, 1.3])
 def test_inspect_gives_the_exact_frequencies_of_the_pose(ask, length):
     found = ask("inspect", *EXACT, "--pose", f"joint3={length}")["link_frequencies"]["link3"]
-    wanted = exact_frequencies(length)
-    np.testing.assert_allclose([found["x"], found["y"]], [wanted, wanted], rtol=1e-10)
+    expected = exact_frequencies(length)
+    np.testing.assert_allclose([found["x"], found["y"]], [expected, expected], rtol=1e-10)
 
 
 def test_fixed_modes_are_off_away_from_their_pose(ask):

@@ -10,13 +10,13 @@ import xarray as xr
 from matplotlib.text import Text
 
 from flexctl.control.controller import design_controller
-from flexctl.loci.loci import track
 from flexctl.loci.sources import at_rest
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
+from flexctl.view.cli import track
 from flexctl.view.figures.loci import plot_tracking
 
 LOOP = ("planar-two-link", "two-link-decoupling", "--truth-modes", "1", "--points", "5")
@@ -59,10 +59,10 @@ def test_the_answer_has_the_keys_of_the_contract(asked):
 def test_eigenvalues_at_rest_are_those_of_the_loop(asked, k):
     found, _ = asked
     loop = linear(t=found["t"][k])
-    wanted = np.linalg.eigvals(loop.A + loop.B @ loop.K)
+    expected = np.linalg.eigvals(loop.A + loop.B @ loop.K)
     branches = [one["re"][k] + 1j * one["im"][k] for one in found["frozen"]]
 
-    assert np.sort_complex(branches) == pytest.approx(np.sort_complex(wanted), rel=1e-5)
+    assert np.sort_complex(branches) == pytest.approx(np.sort_complex(expected), rel=1e-5)
 
 
 def test_the_motion_begins_as_the_loop_rests(asked):

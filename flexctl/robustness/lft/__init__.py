@@ -1,10 +1,10 @@
 """Linear loops with unknown parameters, exact margins and bounds; knows no arm."""
 
-from flexctl.robustness.lft.controller_lft import ErrorGroup, Law, LawForm, factor, factor_law
+from flexctl.robustness.lft.controller_lft import ControllerLFT, ErrorGroup, Law, factor, factor_law
 from flexctl.robustness.lft.crossings import FLAT, ROUND_OFF, Crossing, verify
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
 from flexctl.robustness.lft.growth import axis_tolerance, growth_rates
-from flexctl.robustness.lft.mu_bounds import Structured, structured
+from flexctl.robustness.lft.mu_bounds import MuBounds, find_mu_bounds
 from flexctl.robustness.lft.one_error import first_crossing
 from flexctl.robustness.lft.real_crossings import stable_interval
 from flexctl.robustness.lft.real_problem import RealCrossing
@@ -17,25 +17,25 @@ __all__ = [
     "FLAT",
     "LARGEST",
     "ROUND_OFF",
+    "ControllerLFT",
     "Crossing",
     "Deadline",
     "ErrorGroup",
     "Law",
-    "LawForm",
+    "MuBounds",
     "Parameter",
     "RealCrossing",
     "Response",
-    "Structured",
     "UncertainLoop",
     "WorstCase",
     "axis_tolerance",
     "bilinear",
     "factor",
     "factor_law",
+    "find_mu_bounds",
     "first_crossing",
     "frequency_response",
     "growth_rates",
     "stable_interval",
-    "structured",
     "verify",
 ]

@@ -61,7 +61,7 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LawForm:
+class ControllerLFT:
     """J - J_0 = P Delta (I - D Delta)^-1 Q, Delta = diag(delta_i I) with `sizes` channels each.
 
     P is (k, r), Q (r, l) and D (r, r) for J (k, l); errors in units of their groups' `range`.
@@ -91,7 +91,7 @@ class _Dependence:
     units: tuple[Array, Array]
 
 
-def factor_law(J: Law, groups: Sequence[ErrorGroup]) -> LawForm:
+def factor_law(J: Law, groups: Sequence[ErrorGroup]) -> ControllerLFT:
     """Find the form of a law; pairs of groups are asked for only where it is not met without.
 
     Raises
@@ -163,7 +163,7 @@ def _pairs(
     return found
 
 
-def _realise(found: _Dependence, groups: Sequence[ErrorGroup]) -> LawForm:
+def _realise(found: _Dependence, groups: Sequence[ErrorGroup]) -> ControllerLFT:
     """Put the channels w = delta Q x of all L_i and those of all R_i, R_ij together, by group."""
     stiff = [factor(part) for part in found.linear]
     outer, inner, D = _compliant_channels(found)
@@ -175,7 +175,7 @@ def _realise(found: _Dependence, groups: Sequence[ErrorGroup]) -> LawForm:
     P = np.hstack([np.zeros((height, 0)), *(P for P, _ in stiff), *outer])
     Q = np.vstack([np.zeros((0, width)), *(Q for _, Q in stiff), *inner])
     D = np.asarray(scipy.linalg.block_diag(np.zeros((counts[0].sum(),) * 2), D))
-    return LawForm(
+    return ControllerLFT(
         P=P[:, order],
         Q=ranges * Q[order],
         D=ranges * D[np.ix_(order, order)],
@@ -225,16 +225,16 @@ def _right_inverse(C: Array, columns: Array) -> Array:
     return np.linalg.pinv(C / units) / units[:, None]
 
 
-def _distance(J: Law, J_0: Array, groups: Sequence[ErrorGroup], form: LawForm) -> float:
+def _distance(J: Law, J_0: Array, groups: Sequence[ErrorGroup], form: ControllerLFT) -> float:
     """How far the form is from the law at errors that were not used to find it, relative.
 
     They are as large whatever the groups' ranges: small errors show no form.
     """
     ranges = np.array([group.range for group in groups])
     delta = (0.7 + 0.6 * np.cos(np.arange(len(groups)))) / ranges
-    wanted = J(errors_of(J, groups, delta.tolist()))
-    size = _magnitude(np.abs(wanted) + np.abs(J_0))
-    return float((np.abs(J_0 + form.change(delta) - wanted) / size).max(initial=0.0))
+    expected = J(errors_of(J, groups, delta.tolist()))
+    size = _magnitude(np.abs(expected) + np.abs(J_0))
+    return float((np.abs(J_0 + form.change(delta) - expected) / size).max(initial=0.0))
 
 
 def _scales(size: Array) -> tuple[Array, Array]:

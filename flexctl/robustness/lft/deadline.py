@@ -43,11 +43,11 @@ class Deadline:
         """Time that was given [s]."""
         return self.ends - self.begun
 
-    def share(self, part: float) -> Deadline:
-        """Return the deadline of a part [-] of the time that is left."""
+    def part(self, fraction: float) -> Deadline:
+        """Return the deadline of a fraction [-] of the time that is left."""
         if self.ends == float("inf"):
             return self
-        return replace(Deadline.within(part * self.left), whole=self.whole)
+        return replace(Deadline.within(fraction * self.left), whole=self.whole)
 
     @property
     def reached(self) -> str:

@@ -63,8 +63,8 @@ def balanced(loop: UncertainLoop) -> UncertainLoop:
         If the loop has more than one parameter.
     """
     if len(loop.parameters) != 1:
-        wanted = "a loop of one error (UncertainLoop.along)"
-        raise InputError(f"parameters: expected {wanted}, got {len(loop.parameters)}")
+        expected = "a loop of one error (UncertainLoop.along)"
+        raise InputError(f"parameters: expected {expected}, got {len(loop.parameters)}")
     size = np.abs(loop.A) + np.abs(loop.U) @ np.abs(loop.V)
     _, (scale, _) = scipy.linalg.matrix_balance(size, permute=False, separate=True)
     A = loop.A / scale[:, None] * scale
@@ -118,11 +118,11 @@ def without_fixed_of_all(loop: UncertainLoop) -> UncertainLoop:
     return replace(loop, A=reduced.A, U=reduced.U, V=reduced.V / d[:, None], states=reduced.states)
 
 
-def _matches(wanted: Array, values: Array) -> Array:
+def _matches(expected: Array, values: Array) -> Array:
     """Index of the eigenvalue at each place wanted, each taken once; -1 where there is none."""
     free, tolerance = np.ones(len(values), dtype=bool), axis_tolerance(values)
-    found = np.full(len(wanted), -1)
-    for n, value in enumerate(wanted):
+    found = np.full(len(expected), -1)
+    for n, value in enumerate(expected):
         gap = np.where(free, np.abs(values - value), np.inf)
         k = gap.argmin()
         if gap[k] <= tolerance[k]:
@@ -138,8 +138,8 @@ def _deflated(loop: UncertainLoop, fixed: ComplexArray) -> UncertainLoop:
     chosen = _matches(fixed, values)
     left, right = (_real_span(vectors[:, chosen]) for vectors in (W, R))
     if np.linalg.cond(left.T @ right) > 1 / _CLUSTER:
-        came = f"one that grows with time for every error, near {np.abs(fixed).min():.4g}j"
-        raise DesignError(f"fixed eigenvalues: expected a bounded motion, got {came}")
+        got = f"one that grows with time for every error, near {np.abs(fixed).min():.4g}j"
+        raise DesignError(f"fixed eigenvalues: expected a bounded motion, got {got}")
     gone, kept, basis = _complement(left)
     U = there.U - right @ np.linalg.solve(left.T @ right, left.T @ there.U)
     reduced = UncertainLoop(

@@ -10,9 +10,9 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.robustness.lft.alike import exact_crossings
 from flexctl.robustness.lft.band_bound import MuBound, band_bound, scaled_norm, tight_bound
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
+from flexctl.robustness.lft.equal_errors import exact_crossings
 from flexctl.robustness.lft.frequency_cover import Cover, Range, cover_axis, level_of_one_scaling
 from flexctl.robustness.lft.growth import axis_tolerance, without_fixed_of_all
 from flexctl.robustness.lft.one_error import bounds_of_one, first_crossing, largest_eigenvalue
@@ -35,7 +35,7 @@ _RESERVE = 0.9  # of the time left that the cover may take: the rest is for what
 
 
 @dataclass(frozen=True, kw_only=True)
-class Structured:
+class MuBounds:
     """Bounds of the largest gamma such that every |delta_i| < gamma leaves a loop stable.
 
     Attributes
@@ -89,7 +89,7 @@ class Structured:
         return self.worst_case.gamma / self.guaranteed_fraction if self.worst_case else np.inf
 
 
-def structured(
+def find_mu_bounds(
     loop: UncertainLoop,
     *,
     crossings: Sequence[float] = (),
@@ -99,7 +99,7 @@ def structured(
     prove: bool = True,
     deadline: Deadline = ENDLESS,
     say: Callable[[str], None] = lambda _words: None,
-) -> Structured:
+) -> MuBounds:
     """Bound the errors that a stable loop tolerates, from below by mu and from above by a search.
 
     With M(s) = D + V (s - A)^-1 U the loop stays stable for |delta_i| < 1/max mu(M(jw)). Bounds of
@@ -143,18 +143,18 @@ def structured(
     if _alone(stated):
         return _one(loop, crossings)
     say("a search for a worst case")
-    worst, alike = _search(loop, deadline)
+    worst, equal = _search(loop, deadline)
     blocks = _expanded(loop, stated)
     least = max(_LEAST, 1 / worst.gamma if worst else 0.0)  # mu is no smaller at its frequency
     response = frequency_response(loop)
-    frequencies = [*crossings, *alike, *([worst.frequency] if worst else [])]
+    frequencies = [*crossings, *equal, *([worst.frequency] if worst else [])]
     axis_known = [_on_axis(loop, w) for w in frequencies if np.isfinite(w)]
     axis = _grid(response, axis_known)
     say(f"bounds at {len(axis)} frequencies")
-    bounds, start = _bounds_on(response, axis, blocks, axis_known, least, deadline.share(_GRID))
+    bounds, start = _bounds_on(response, axis, blocks, axis_known, least, deadline.part(_GRID))
     if not prove:
         return _on_grid(loop, stated, worst, axis, np.array([bound.value for bound in bounds]))
-    until = deadline.share(_RESERVE)
+    until = deadline.part(_RESERVE)
     cover = cover_axis(
         response,
         blocks,
@@ -171,7 +171,7 @@ def structured(
         stopped = deadline.reached
         cover = replace(cover, level=level_of_one_scaling(response, blocks, axis))
     fraction = 1 / cover.level
-    return Structured(
+    return MuBounds(
         guaranteed_fraction=fraction,
         mu_peak=cover.level,
         frequency=loop.frequency(1j * cover.at),
@@ -194,10 +194,10 @@ def _on_grid(
     worst: WorstCase | None,
     axis: Array,
     mu: Array,
-) -> Structured:
+) -> MuBounds:
     """Answer with the largest bound on a grid of frequencies (K,), without a proof between them."""
     peak = max(float(mu.max()), _LEAST)
-    return Structured(
+    return MuBounds(
         guaranteed_fraction=1 / peak,
         mu_peak=peak,
         frequency=loop.frequency(1j * axis[mu.argmax()]),
@@ -213,14 +213,14 @@ def _on_grid(
 
 def _search(loop: UncertainLoop, deadline: Deadline) -> tuple[WorstCase | None, list[float]]:
     """Worst case found, and the frequencies [rad/s] of errors that destabilise when all alike."""
-    alike = list(exact_crossings(loop, deadline.share(_ALIKE)))
+    equal = list(exact_crossings(loop, deadline.part(_ALIKE)))
     worst = find_worst_case(
         loop,
         first_crossing=first_crossing,
-        known=np.array([delta for delta, _ in alike]) if alike else None,
-        deadline=deadline.share(_SEARCH),
+        known=np.array([delta for delta, _ in equal]) if equal else None,
+        deadline=deadline.part(_SEARCH),
     )
-    return worst, [w for _, w in alike]
+    return worst, [w for _, w in equal]
 
 
 def _on_the_axis(loop: UncertainLoop) -> complex | None:
@@ -235,10 +235,10 @@ def _on_the_axis(loop: UncertainLoop) -> complex | None:
     return complex(standing[0]) if len(standing) else None
 
 
-def _marginal(loop: UncertainLoop, undamped: complex) -> Structured:
+def _marginal(loop: UncertainLoop, undamped: complex) -> MuBounds:
     """Answer for a loop with an undamped motion that errors move: nothing is guaranteed."""
     nothing = np.zeros(0)
-    return Structured(
+    return MuBounds(
         guaranteed_fraction=0.0,
         mu_peak=np.inf,
         frequency=loop.frequency(undamped),
@@ -252,7 +252,7 @@ def _marginal(loop: UncertainLoop, undamped: complex) -> Structured:
     )
 
 
-def _one(loop: UncertainLoop, crossings: Sequence[float]) -> Structured:
+def _one(loop: UncertainLoop, crossings: Sequence[float]) -> MuBounds:
     """Answer for one real error: its exact margin, and mu of a complex one, capped, on the grid."""
     fraction, worst, exact = bounds_of_one(loop)
     response = frequency_response(loop)
@@ -265,7 +265,7 @@ def _one(loop: UncertainLoop, crossings: Sequence[float]) -> Structured:
     notes = _notes(loop, (_blocks(loop, None)), fraction, stopped="", missing=False)
     if not exact:
         notes += (_BRACKETED,)
-    return Structured(
+    return MuBounds(
         guaranteed_fraction=fraction,
         mu_peak=1 / fraction,
         frequency=worst.frequency if worst else float(axis[0]),

@@ -84,8 +84,8 @@ def _check_sums(values: Array) -> None:
     close = np.abs(values[i] + values[j]) <= ROUND_OFF * np.abs(values).max()
     if close.any():
         worst = values[i[close][0]]
-        came = f"two that add up to zero for every error, near +-({worst:.4g})"
-        raise DesignError(f"crossings: expected eigenvalues that the error decides, got {came}")
+        got = f"two that add up to zero for every error, near +-({worst:.4g})"
+        raise DesignError(f"crossings: expected eigenvalues that the error decides, got {got}")
 
 
 def sum_problem(A: Array, U: Array, V: Array, D: Array) -> Array:

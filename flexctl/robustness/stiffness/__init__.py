@@ -1,22 +1,22 @@
 """How wrong the stiffness of a model may be: the lemma, exact margins, independent errors."""
 
-from flexctl.robustness.stiffness.assumed_record import GivenAt, GivenError
+from flexctl.robustness.stiffness.assumed_record import AssumedAtPose, AssumedStiffness
 from flexctl.robustness.stiffness.driven_mass import DrivenMass, split_mass
 from flexctl.robustness.stiffness.guaranteed import Guaranteed
-from flexctl.robustness.stiffness.interval import Interval, Loss
+from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.robustness.stiffness.lemma import Lemma, LemmaPath, lemma_along, stiffness_lemma
 from flexctl.robustness.stiffness.loci import follow
-from flexctl.robustness.stiffness.margin import ORDERS, TIME_LIMIT, find_margin
+from flexctl.robustness.stiffness.margin import ORDERS, TIME_LIMIT, stiffness_margin
 from flexctl.robustness.stiffness.model_errors import RestingLaw, all_together, pull_out_of
 from flexctl.robustness.stiffness.partial_errors import FARTHEST
 from flexctl.robustness.stiffness.path_growth import ERROR, NO_GROWTH
 from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
 from flexctl.robustness.stiffness.record import (
-    Margin,
+    IndependentErrorsAt,
     ModeRate,
     OrderMargin,
     PoseMargin,
-    StructuredAt,
+    StiffnessMargin,
 )
 from flexctl.robustness.stiffness.stiffness_growth import StiffnessGrowth, stiffness_growth
 from flexctl.robustness.stiffness.stiffness_tolerance import StiffnessTolerance, judge_stiffness
@@ -28,26 +28,25 @@ __all__ = [
     "NO_GROWTH",
     "ORDERS",
     "TIME_LIMIT",
+    "AssumedAtPose",
+    "AssumedStiffness",
     "DrivenMass",
-    "GivenAt",
-    "GivenError",
     "Guaranteed",
+    "IndependentErrorsAt",
     "Interval",
     "Lemma",
     "LemmaPath",
-    "Loss",
-    "Margin",
     "ModeRate",
     "OrderMargin",
     "PoseLoop",
     "PoseMargin",
     "RestingLaw",
+    "StabilityLimit",
     "StiffnessGrowth",
+    "StiffnessMargin",
     "StiffnessTolerance",
-    "StructuredAt",
     "all_together",
     "check_errors",
-    "find_margin",
     "follow",
     "judge_stiffness",
     "lemma_along",
@@ -56,4 +55,5 @@ __all__ = [
     "split_mass",
     "stiffness_growth",
     "stiffness_lemma",
+    "stiffness_margin",
 ]

@@ -10,7 +10,7 @@ from flexctl.robustness.stiffness.lemma import Lemma
 
 
 @dataclass(frozen=True, kw_only=True)
-class GivenAt:
+class AssumedAtPose:
     """What a given error dK = K_hat - K does at one pose.
 
     Attributes
@@ -23,7 +23,7 @@ class GivenAt:
         Largest real part of its eigenvalues then [1/s].
     mode
         What grows fastest; empty where the loop is stable.
-    share
+    interval
         Interval of t within which K + t dK is tolerated; None where the loop is unstable without
         error, or its margin cannot be told, as `why` says.
     """
@@ -32,12 +32,12 @@ class GivenAt:
     stable: bool
     abscissa: float
     mode: str
-    share: Interval | None
+    interval: Interval | None
     why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class GivenError:
+class AssumedStiffness:
     """A stiffness that was given: what the lemma says of it, and what the loop does with it.
 
     Attributes
@@ -53,12 +53,12 @@ class GivenError:
 
     errors: Mapping[str, float]
     lemma: Lemma
-    at: tuple[GivenAt, ...]
+    at: tuple[AssumedAtPose, ...]
 
     @property
-    def worst(self) -> GivenAt:
+    def worst(self) -> AssumedAtPose:
         """Pose that is lost: the one that grows fastest; else that which tolerates least of dK."""
         lost = [at for at in self.at if not at.stable]
         if lost:
             return max(lost, key=lambda at: at.abscissa)
-        return min(self.at, key=lambda at: at.share.alpha_upper if at.share else 0.0)
+        return min(self.at, key=lambda at: at.interval.alpha_upper if at.interval else 0.0)

@@ -12,7 +12,7 @@ from flexctl.errors import ComputationError, DesignError, InputError, NoRestErro
 from flexctl.loop import ClosedLoop, linearise_loop, name_modes
 from flexctl.plant import Plant
 from flexctl.robustness.lft import ErrorGroup, Parameter, UncertainLoop, axis_tolerance
-from flexctl.robustness.stiffness.assumed_record import GivenAt, GivenError
+from flexctl.robustness.stiffness.assumed_record import AssumedAtPose, AssumedStiffness
 from flexctl.robustness.stiffness.families import stiffness_family
 from flexctl.robustness.stiffness.followed import ErrorFamily
 from flexctl.robustness.stiffness.interval import Interval
@@ -52,11 +52,11 @@ def _ratio(part: str, ratios: Mapping[str, float]) -> float:
     return ratios.get(part, ratios.get(part.split(".")[0], 1.0))
 
 
-def judge_given(
+def judge_assumed(
     judged: PoseLoop,
     poses: Sequence[tuple[float, Array]],
     ratios: Mapping[str, float],
-) -> GivenError:
+) -> AssumedStiffness:
     """Judge a loop whose controller computes with a stiffness that is given.
 
     Parameters
@@ -80,8 +80,8 @@ def judge_given(
     errors = part_errors(plant, ratios)
     named = zip(plant.stiffness_parts, errors.tolist(), strict=True)
     model = plant.nominal
-    here = _given_at(closed, judged.joints, judged.share, errors, None)
-    return GivenError(
+    here = _given_at(closed, judged.joints, judged.second_loop_weight, errors, None)
+    return AssumedStiffness(
         errors={name: error for name, error in named if error},
         lemma=lemma_of_errors(model, model.straight(judged.joints), errors),
         at=(here, *(_given_at(closed, joints, 0.0, errors, t) for t, joints in poses)),
@@ -89,16 +89,21 @@ def judge_given(
 
 
 def _given_at(
-    closed: ClosedLoop, joints: Array, share: float, errors: Array, t: float | None
-) -> GivenAt:
+    closed: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array, t: float | None
+) -> AssumedAtPose:
     try:
-        loop = _along(closed, joints, share, errors)
+        loop = _along(closed, joints, second_loop_weight, errors)
     except NoRestError:
-        return GivenAt(t=t, stable=False, abscissa=np.inf, mode="", share=None, why=_NEVER)
+        return AssumedAtPose(t=t, stable=False, abscissa=np.inf, mode="", interval=None, why=_NEVER)
     names = name_modes(closed, joints, loop.size)
-    family = stiffness_family(closed, joints, share, errors)
+    family = stiffness_family(closed, joints, second_loop_weight, errors)
     pose = PoseLoop(
-        closed=closed, joints=joints, share=share, loop=loop, names=names, family=family
+        closed=closed,
+        joints=joints,
+        second_loop_weight=second_loop_weight,
+        loop=loop,
+        names=names,
+        family=family,
     )
     interval, why = None, ""
     try:
@@ -111,35 +116,39 @@ def _given_at(
     rates = loop.in_time(values).real
     worst = complex(values[rates.argmax()])
     grows = bool((values.real > axis_tolerance(values)).any())
-    return GivenAt(
+    return AssumedAtPose(
         t=t,
         stable=not grows,
         abscissa=float(rates.max()),
         mode=names.name(loop.matrix(np.ones(1)), worst) if grows else "",
-        share=interval,
+        interval=interval,
         why=why,
     )
 
 
 def _followed_at(
     family: ErrorFamily, interval: Interval | None, why: str, t: float | None
-) -> GivenAt:
+) -> AssumedAtPose:
     """Judge a given error at the equilibrium that it moves the loop to; it may have none."""
     there = next(family.over(np.ones(1)), None)
     if there is None:
         lost = interval.upper.mode if interval and interval.upper else ""
-        return GivenAt(t=t, stable=False, abscissa=np.inf, mode=lost, share=interval, why=_ENDS)
-    return GivenAt(
+        return AssumedAtPose(
+            t=t, stable=False, abscissa=np.inf, mode=lost, interval=interval, why=_ENDS
+        )
+    return AssumedAtPose(
         t=t,
         stable=not there.grows,
         abscissa=there.worst.real,
         mode=there.name(family.names, there.worst) if there.grows else "",
-        share=interval,
+        interval=interval,
         why=why,
     )
 
 
-def _along(closed: ClosedLoop, joints: Array, share: float, errors: Array) -> UncertainLoop:
+def _along(
+    closed: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array
+) -> UncertainLoop:
     """Return the loop of one number t, its errors being t times `errors` (p,).
 
     Most laws are linear in each stiffness, and so in t: few channels then suffice, those of the
@@ -147,8 +156,8 @@ def _along(closed: ClosedLoop, joints: Array, share: float, errors: Array) -> Un
     The law is asked at errors of one size, however large those given are: of small ones any law is
     linear. Either way t ends where a part of K + t dK is none.
     """
-    linear = linearise_loop(closed, joints, share)
-    law = RestingLaw(closed, joints, share, linear)
+    linear = linearise_loop(closed, joints, second_loop_weight)
+    law = RestingLaw(closed, joints, second_loop_weight, linear)
     size = float(np.abs(errors).max()) / _ASKED
     one = ErrorGroup(name="share", parts=(0,), range=size)
     try:
@@ -159,11 +168,11 @@ def _along(closed: ClosedLoop, joints: Array, share: float, errors: Array) -> Un
         return pull_out_of(law, closed, linear, groups).along(errors)
 
 
-def _within(share: Parameter, errors: Array) -> Parameter:
+def _within(second_loop_weight: Parameter, errors: Array) -> Parameter:
     """Cut the range of t to that in which t times every one of `errors` (p,) leaves a stiffness."""
-    one = replace(share, lowest=-1.0)
+    one = replace(second_loop_weight, lowest=-1.0)
     lows, highs = zip(*map(one.times, errors.tolist()), strict=True)
-    return replace(share, lowest=max(lows), highest=min(highs), range=1.0)
+    return replace(second_loop_weight, lowest=max(lows), highest=min(highs), range=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from flexctl.robustness.stiffness.followed import FARTHEST, LEAST, ErrorFamily
 
 
 def stiffness_family(
-    closed: ClosedLoop, joints: Array, share: float, direction: Array
+    closed: ClosedLoop, joints: Array, second_loop_weight: float, direction: Array
 ) -> ErrorFamily:
     """Loops whose law computes with K_hat = (1 + t d_j) K_j of every part, over t.
 
@@ -24,14 +24,14 @@ def stiffness_family(
     return ErrorFamily(
         closed=closed,
         joints=joints,
-        share=share,
+        second_loop_weight=second_loop_weight,
         made=lambda t: (closed, t * direction),
         lowest=float(max(ends[ends < 0], default=-farthest)),
         highest=float(min(ends[ends > 0], default=farthest)),
     )
 
 
-def payload_family(closed: ClosedLoop, joints: Array, share: float) -> ErrorFamily:
+def payload_family(closed: ClosedLoop, joints: Array, second_loop_weight: float) -> ErrorFamily:
     """Loops whose arm has another payload than the law knows, over its relative error.
 
     Mass and inertia err alike.
@@ -41,7 +41,7 @@ def payload_family(closed: ClosedLoop, joints: Array, share: float) -> ErrorFami
     return ErrorFamily(
         closed=closed,
         joints=joints,
-        share=share,
+        second_loop_weight=second_loop_weight,
         made=lambda error: (replace(closed, truth=closed.truth.loaded(1 + error)), errors),
         lowest=-1.0,
     )

@@ -32,7 +32,7 @@ from flexctl.loop import (
     sampled_loop,
 )
 from flexctl.robustness.lft import axis_tolerance
-from flexctl.robustness.stiffness.interval import Interval, Loss
+from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.robustness.stiffness.record import ModeRate
 
 FARTHEST = 100.0  # error up to which a margin is followed
@@ -104,7 +104,7 @@ class ErrorFamily:
 
     Attributes
     ----------
-    closed, joints, share
+    closed, joints, second_loop_weight
         The loop without error, its reference (m,) and the share of its second loop.
     made
         The loop at an error [-], and the errors (p,) of its law's stiffness, where they are inputs.
@@ -116,7 +116,7 @@ class ErrorFamily:
 
     closed: ClosedLoop
     joints: Array
-    share: float
+    second_loop_weight: float
     made: Callable[[float], tuple[ClosedLoop, Array | None]]
     lowest: float = LEAST
     highest: float = FARTHEST
@@ -132,7 +132,7 @@ class ErrorFamily:
             As `find_rest`.
         """
         loop, errors = self.made(0.0)
-        return self._followed(0.0, find_rest(loop, self.joints, self.share, errors))
+        return self._followed(0.0, find_rest(loop, self.joints, self.second_loop_weight, errors))
 
     @cached_property
     def names(self) -> ModeNames:
@@ -146,7 +146,7 @@ class ErrorFamily:
         if before is not None and before.error != near.error:
             ahead = (error - near.error) / (near.error - before.error)
             q, z = q + ahead * (q - before.rest.q), z + ahead * (z - before.rest.z)
-        rest = follow_rest(loop, near.rest, self.share, errors, (q, z))
+        rest = follow_rest(loop, near.rest, self.second_loop_weight, errors, (q, z))
         if rest is None:
             return None
         try:
@@ -156,7 +156,7 @@ class ErrorFamily:
 
     def _followed(self, error: float, rest: Rest) -> Followed:
         loop, errors = self.made(error)
-        linear = linearise_at(loop, rest, self.share, errors)
+        linear = linearise_at(loop, rest, self.second_loop_weight, errors)
         linear = self.adjusted(linear, error) if self.adjusted else linear
         period = linear.sample_time if linear.K.any() else None
         matrix = (
@@ -225,7 +225,7 @@ class ErrorFamily:
             for k in oscillatory[np.argsort(-rates.real[oscillatory])]
         )
 
-    def end(self, sign: int) -> Loss | None:
+    def end(self, sign: int) -> StabilityLimit | None:
         """Follow the error upwards or downwards to where the loop is lost."""
         limit = self.highest if sign > 0 else self.lowest
         before, here, step = None, self.start, _FIRST
@@ -244,7 +244,7 @@ class ErrorFamily:
             step = min(1.6 * step, _LONGEST * (1 + abs(here.error)))
         return None
 
-    def _located(self, here: Followed, there: Followed) -> Loss:
+    def _located(self, here: Followed, there: Followed) -> StabilityLimit:
         """Bisect between an error that is stable and one that is not."""
         while abs(there.error - here.error) > _resolution(there.error):
             middle = self.at((here.error + there.error) / 2, here)
@@ -254,15 +254,15 @@ class ErrorFamily:
                 here = middle
         return self._lost(here, there)
 
-    def _lost(self, here: Followed, there: Followed | None) -> Loss:
+    def _lost(self, here: Followed, there: Followed | None) -> StabilityLimit:
         """Describe what is lost after the last stable point."""
         if there is not None and (weak := self._unheld(there)).size:
             mode = self.closed.truth.joints[weak[0]]
-            return Loss(alpha=here.error, frequency=0.0, mode=mode, ends="torque")
+            return StabilityLimit(alpha=here.error, frequency=0.0, mode=mode, ends="torque")
         crosses = there is not None and there.grows
         seen = there if there is not None and crosses else here
         undamped = self.start.marginal and abs(here.error) < _NOTHING
-        return Loss(
+        return StabilityLimit(
             alpha=0.0 if undamped else here.error,
             frequency=abs(seen.worst.imag) if crosses else 0.0,
             mode=seen.name(self.names, seen.worst),

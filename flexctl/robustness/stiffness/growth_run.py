@@ -45,9 +45,9 @@ def close_wrong(
     if not second_loop:
         update["second_loop"] = None
     fixed = design.model_copy(update=update)
-    parts = assemble_plant(case.believed, case.basis, interpreted=True).stiffness_parts
+    parts = assemble_plant(case.designed_for, case.basis, interpreted=True).stiffness_parts
     error = StiffnessError(values=tuple(_error_of(part, stiffness) for part in parts))
-    controller = design_controller(case.believed, fixed, case.basis, stiffness_error=error)
+    controller = design_controller(case.designed_for, fixed, case.basis, stiffness_error=error)
     return close_loop(controller, case.body, case.truth.basis)
 
 

@@ -11,7 +11,7 @@ from flexctl.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loss:
+class StabilityLimit:
     """Where an eigenvalue reaches the imaginary axis.
 
     Attributes
@@ -60,8 +60,8 @@ class Interval:
         error and was followed in steps, up to `FARTHEST` of `followed`.
     """
 
-    lower: Loss | None
-    upper: Loss | None
+    lower: StabilityLimit | None
+    upper: StabilityLimit | None
     unmoved: tuple[str, ...] = ()
     unknowns: int = 0
     counted: int = 0
@@ -70,8 +70,8 @@ class Interval:
     def __post_init__(self) -> None:
         """Check that the ends enclose 0."""
         if not self.alpha_lower <= 0 <= self.alpha_upper:
-            came = f"{self.alpha_lower:g} to {self.alpha_upper:g}"
-            raise InputError(f"interval: expected one around 0, got {came}")
+            got = f"{self.alpha_lower:g} to {self.alpha_upper:g}"
+            raise InputError(f"interval: expected one around 0, got {got}")
 
     @property
     def alpha_lower(self) -> float:

@@ -30,7 +30,7 @@ from flexctl.plant import LinearPlant, Plant, linearise
 from flexctl.robustness.stiffness.driven_mass import DrivenMass, split_mass
 from flexctl.robustness.stiffness.flutter import first_flutter
 
-Loss = Literal["divergence", "flutter", "none"]
+LossKind = Literal["divergence", "flutter", "none"]
 
 _SAME = 1e-9  # entries of two matrices differ by less, beside sqrt(a_ii a_jj), and are the same
 _REAL = 1e-9  # |Im| of an eigenvalue beside the largest, below which it is real
@@ -70,7 +70,7 @@ class Lemma:
     H: Array
     lambda_max: float
     alpha_star: float
-    loss: Loss
+    loss: LossKind
     basis: BasisChoice | None
     coordinates: tuple[str, ...]
     assumptions: tuple[LemmaAssumption, ...]
@@ -149,12 +149,14 @@ def lemma_of(
     )
 
 
-def _diverges(lambda_max: float) -> tuple[float, Loss]:
+def _diverges(lambda_max: float) -> tuple[float, LossKind]:
     """Limit and loss of a block whose eigenvalues stay real."""
     return (1 / lambda_max, "divergence") if lambda_max else (np.inf, "none")
 
 
-def _lost(mass: DrivenMass, K_ff: Array, dK: Array, farthest: float) -> tuple[float, float, Loss]:
+def _lost(
+    mass: DrivenMass, K_ff: Array, dK: Array, farthest: float
+) -> tuple[float, float, LossKind]:
     """lambda_max, limit and loss of the block K_ff - t U V, of rank m at most."""
     U, V = mass.M_fr, -np.linalg.solve(mass.S_r, mass.error_torque(dK))
     compliance = np.linalg.solve(K_ff, U)

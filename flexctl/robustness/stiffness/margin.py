@@ -19,16 +19,21 @@ from flexctl.errors import ComputationError, DesignError, InputError, NoRestErro
 from flexctl.loop import N_PATH, Case, ClosedLoop, motion_poses
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.robustness.lft import Deadline
-from flexctl.robustness.stiffness.assumed_record import GivenError
-from flexctl.robustness.stiffness.assumed_stiffness import judge_given, part_errors
+from flexctl.robustness.stiffness.assumed_record import AssumedStiffness
+from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed, part_errors
 from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
 from flexctl.robustness.stiffness.guaranteed import guaranteed_errors
 from flexctl.robustness.stiffness.lemma import Lemma, lemma_along, stiffness_lemma
 from flexctl.robustness.stiffness.model_errors import by_link, by_mode
-from flexctl.robustness.stiffness.partial_errors import lemma_by_part, lemma_given
+from flexctl.robustness.stiffness.partial_errors import lemma_by_part, lemma_of_true_arm
 from flexctl.robustness.stiffness.path_growth import ERROR, PathGrowth, growth_or_none
 from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
-from flexctl.robustness.stiffness.record import Margin, OrderMargin, PoseMargin, StructuredAt
+from flexctl.robustness.stiffness.record import (
+    IndependentErrorsAt,
+    OrderMargin,
+    PoseMargin,
+    StiffnessMargin,
+)
 from flexctl.robustness.stiffness.structured_errors import (
     bound_errors,
     check_errors,
@@ -42,7 +47,7 @@ TIME_LIMIT = 20.0  # s for independent errors, at all poses together
 _FEW = 12  # parts of a stiffness that are looked at one by one in the lemma
 
 
-def find_margin(
+def stiffness_margin(
     arm: Arm,
     design: Design,
     *,
@@ -58,7 +63,7 @@ def find_margin(
     run: bool = False,
     time_limit: float = TIME_LIMIT,
     progress: Callable[[str], None] | None = None,
-) -> Margin:
+) -> StiffnessMargin:
     """Find how wrong the stiffness of a design's model may be.
 
     Parameters
@@ -113,25 +118,25 @@ def find_margin(
     if stiffness:
         part_errors(closed.controller.plant, stiffness)
     judged, path = study.judged(closed), study.along(closed, n_path)
-    return Margin(
+    return StiffnessMargin(
         model=arm.name,
         design=design.name,
         truth=closed.truth.basis,
         basis=closed.controller.plant.basis,
         pose=dict(zip(closed.truth.joints, judged.joints.tolist(), strict=True)),
         pose_asked=pose is not None,
-        second_loop=bool(judged.share),
+        second_loop=bool(judged.second_loop_weight),
         lemma=_lemma(judged),
         partial=_partial_lemmas(judged),
         given=_given_lemma(judged, case.body),
-        given_error=study.given(judged, path, stiffness) if stiffness else None,
+        assumed_stiffness=study.given(judged, path, stiffness) if stiffness else None,
         exact=judged.interval,
         rates=judged.rates,
         locus=judged.locus,
         path=path,
         path_growth=study.growth(closed, path),
         orders=tuple(study.at_order(basis) for basis in orders),
-        structured=study.structured(judged, path, errors, limit=time_limit, run=run)
+        independent=study.independent(judged, path, errors, limit=time_limit, run=run)
         if errors
         else (),
         unknown_damping=unknown_damping,
@@ -179,7 +184,7 @@ def _partial_lemmas(judged: PoseLoop) -> dict[str, Lemma]:
 def _given_lemma(judged: PoseLoop, body: Arm) -> Lemma | None:
     """Lemma of the error that the controller's model has beside the arm as it is."""
     plant = judged.closed.controller.plant.nominal
-    return lemma_given(plant, body, plant.straight(judged.joints))
+    return lemma_of_true_arm(plant, body, plant.straight(judged.joints))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,12 +223,12 @@ class _Study:
 
     def given(
         self, judged: PoseLoop, path: Sequence[PoseMargin], stiffness: Mapping[str, float]
-    ) -> GivenError:
+    ) -> AssumedStiffness:
         """Judge a given stiffness at the judged pose and at all of the motion."""
         closed, times = judged.closed, np.array([pose.t for pose in path])
         self.say("the stiffness that was given")
         poses = closed.controller.reference.sample(times)[0].T if path else ()
-        return judge_given(judged, list(zip(times.tolist(), poses, strict=True)), stiffness)
+        return judge_assumed(judged, list(zip(times.tolist(), poses, strict=True)), stiffness)
 
     def at_order(self, basis: BasisChoice) -> OrderMargin:
         """Find the same of the gain set made on another plant."""
@@ -239,7 +244,7 @@ class _Study:
         except DesignError as error:
             return here(interval=None, why=str(error))
 
-    def structured(
+    def independent(
         self,
         judged: PoseLoop,
         path: Sequence[PoseMargin],
@@ -247,7 +252,7 @@ class _Study:
         *,
         limit: float,
         run: bool,
-    ) -> tuple[StructuredAt, ...]:
+    ) -> tuple[IndependentErrorsAt, ...]:
         """Bound independent errors at the judged pose, and where the motion tolerates least.
 
         Nowhere if there are none: where only the stiffness may be wrong, and the law computes with
@@ -261,7 +266,7 @@ class _Study:
         if not judged.interval.marginal:
             where = "the pose asked for" if self.pose is not None else "the final pose"
             end = closed.controller.reference.duration
-            deadline = Deadline.within(limit).share(0.5 if worst else 1.0)
+            deadline = Deadline.within(limit).part(0.5 if worst else 1.0)
             found.append(at(judged, t=end, where=where, deadline=deadline))
             left = limit - min(deadline.used, limit / 2)
         if worst:
@@ -269,7 +274,7 @@ class _Study:
             poses = _payload_poses(path) if alone else [worst]
             where = _where(path, payload=alone)
             within = replace(Deadline.within(left), whole=limit)
-            same = alone and found and not judged.share and self.pose is None
+            same = alone and found and not judged.second_loop_weight and self.pose is None
             known = found[0] if same and poses[-1].t == found[0].t else None
             least = _least(closed, poses, partial(at, where=where), known, within, errors)
             cut = least.found.stopped and len(poses) > 1
@@ -286,12 +291,12 @@ class _Study:
         where: str,
         deadline: Deadline,
         reach: float = np.inf,
-    ) -> StructuredAt:
+    ) -> IndependentErrorsAt:
         self.say(f"independent errors at {where}")
         found = bound_errors(
             at.closed,
             at.joints,
-            at.share,
+            at.second_loop_weight,
             errors,
             t=t,
             where=where,
@@ -303,7 +308,7 @@ class _Study:
             return found
         self.say(f"a run beyond the worst case at {where}")
         named = worst_stiffness(found.found.worst_case, errors)
-        wrong = close_wrong(self.case, named, at.joints, second_loop=bool(at.share))
+        wrong = close_wrong(self.case, named, at.joints, second_loop=bool(at.second_loop_weight))
         return replace(found, run=run_along_mode(wrong, found.found.worst_case.eigenvalue))
 
 
@@ -325,11 +330,11 @@ def _payload_poses(path: Sequence[PoseMargin]) -> list[PoseMargin]:
 def _least(
     closed: ClosedLoop,
     poses: Sequence[PoseMargin],
-    at: Callable[..., StructuredAt],
-    known: StructuredAt | None,
+    at: Callable[..., IndependentErrorsAt],
+    known: IndependentErrorsAt | None,
     deadline: Deadline,
     errors: Mapping[str, float],
-) -> StructuredAt:
+) -> IndependentErrorsAt:
     """Bound errors at poses of the motion, each up to the least bound so far; return the least.
 
     `known` is what is known of the last pose already. Begun from the end, where an arm that sags
@@ -354,7 +359,9 @@ def _least(
     return least
 
 
-def _unfinished(known: StructuredAt, why: str, errors: Mapping[str, float]) -> StructuredAt:
+def _unfinished(
+    known: IndependentErrorsAt, why: str, errors: Mapping[str, float]
+) -> IndependentErrorsAt:
     """Guarantee nothing, as not all poses were judged: what is too large at one stays so."""
     found = replace(known.found, guaranteed_fraction=0.0, mu_peak=np.inf, proven=False, stopped=why)
     return replace(known, found=found, guaranteed=guaranteed_errors(0.0, errors))

@@ -28,9 +28,9 @@ from flexctl.loop import (
 )
 from flexctl.plant import Plant
 from flexctl.robustness.lft import (
+    ControllerLFT,
     ErrorGroup,
     Law,
-    LawForm,
     Parameter,
     UncertainLoop,
     bilinear,
@@ -60,7 +60,7 @@ def by_link(plant: Plant, size: float = 1.0) -> tuple[ErrorGroup, ...]:
 
 
 def pull_out(
-    loop: ClosedLoop, joints: Array, share: float, groups: Sequence[ErrorGroup]
+    loop: ClosedLoop, joints: Array, second_loop_weight: float, groups: Sequence[ErrorGroup]
 ) -> UncertainLoop:
     """Linearise a loop at rest with the errors of the law's stiffness pulled out.
 
@@ -68,7 +68,7 @@ def pull_out(
     ----------
     loop
         A loop whose controller has unknown errors of its stiffness: see `StiffnessError`.
-    joints, share
+    joints, second_loop_weight
         As in `linearise_loop`.
     groups
         What may be wrong by itself.
@@ -83,8 +83,8 @@ def pull_out(
     plant = loop.controller.plant
     if plant.stiffness_parts and not plant.unknown:
         raise InputError("errors: expected a controller of unknown stiffness, got a known one")
-    linear = linearise_loop(loop, joints, share)
-    return pull_out_of(RestingLaw(loop, joints, share, linear), loop, linear, groups)
+    linear = linearise_loop(loop, joints, second_loop_weight)
+    return pull_out_of(RestingLaw(loop, joints, second_loop_weight, linear), loop, linear, groups)
 
 
 class RestingLaw:
@@ -93,20 +93,24 @@ class RestingLaw:
     Under gravity integrals take over what an error changes in the torque that holds it there.
     """
 
-    def __init__(self, loop: ClosedLoop, joints: Array, share: float, linear: LinearLoop) -> None:
-        self._loop, self._joints, self._share = loop, joints, share
-        self._rest = linear.rest or find_rest(loop, joints, share)
+    def __init__(
+        self, loop: ClosedLoop, joints: Array, second_loop_weight: float, linear: LinearLoop
+    ) -> None:
+        self._loop, self._joints, self._second_loop_weight = loop, joints, second_loop_weight
+        self._rest = linear.rest or find_rest(loop, joints, second_loop_weight)
         self.parts = len(loop.controller.plant.stiffness_parts)
 
     def __call__(self, errors: Array) -> Array:
         """Return J, (m + n_z, 2n + n_z)."""
         rest = self.rest(errors)
-        K, L, E, F = law_slopes(self._loop, rest.q, rest.z, self._joints, self._share, errors)
+        K, L, E, F = law_slopes(
+            self._loop, rest.q, rest.z, self._joints, self._second_loop_weight, errors
+        )
         return np.block([[K, L], [E, F]])
 
     def rest(self, errors: Array) -> Rest:
         """Return the arm as it rests without error, held by integrals that know the errors (p,)."""
-        return keep_still(self._loop, self._rest, self._share, errors)
+        return keep_still(self._loop, self._rest, self._second_loop_weight, errors)
 
 
 def pull_out_of(
@@ -133,7 +137,7 @@ def pull_out_of(
 
 
 def _close(
-    loop: ClosedLoop, linear: LinearLoop, form: LawForm, parameters: tuple[Parameter, ...]
+    loop: ClosedLoop, linear: LinearLoop, form: ControllerLFT, parameters: tuple[Parameter, ...]
 ) -> UncertainLoop:
     """Close the loop: how the law's derivatives enter, and what they are taken by."""
     n_z = len(linear.F)

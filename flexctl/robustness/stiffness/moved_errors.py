@@ -16,17 +16,10 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.loop import ClosedLoop, LinearLoop
-from flexctl.robustness.lft import (
-    LARGEST,
-    Deadline,
-    ErrorGroup,
-    Structured,
-    UncertainLoop,
-    WorstCase,
-)
+from flexctl.robustness.lft import LARGEST, Deadline, ErrorGroup, MuBounds, UncertainLoop, WorstCase
 from flexctl.robustness.stiffness.arm_errors import damping_errors
 from flexctl.robustness.stiffness.followed import FARTHEST, ErrorFamily
-from flexctl.robustness.stiffness.interval import Loss
+from flexctl.robustness.stiffness.interval import StabilityLimit
 
 _CORNERS = 4  # errors up to which all corners of their box are tried
 _RANDOM = 16  # corners tried of more errors
@@ -39,7 +32,7 @@ class IndependentErrors:
 
     Attributes
     ----------
-    closed, joints, share
+    closed, joints, second_loop_weight
         As in `linearise_loop`; the controller's stiffness is unknown.
     loop
         The loop with its errors pulled out at the equilibrium without them.
@@ -49,7 +42,7 @@ class IndependentErrors:
 
     closed: ClosedLoop
     joints: Array
-    share: float
+    second_loop_weight: float
     loop: UncertainLoop
     groups: Sequence[ErrorGroup]
 
@@ -79,7 +72,7 @@ class IndependentErrors:
         return ErrorFamily(
             closed=self.closed,
             joints=self.joints,
-            share=self.share,
+            second_loop_weight=self.second_loop_weight,
             made=made,
             adjusted=damped if any(named.values()) else None,
             lowest=max(-farthest, *(_LEFT * low for low, _ in spans)),
@@ -96,7 +89,7 @@ class IndependentErrors:
         each = np.eye(len(self.loop.parameters))
         return [sign * one for one in each for sign in (1.0, -1.0)]
 
-    def directions(self, found: Structured) -> Iterator[Array]:
+    def directions(self, found: MuBounds) -> Iterator[Array]:
         """Errors (p,) to follow, the largest of each 1: single ones, the worst case, corners."""
         p = len(self.loop.parameters)
         yield from self.single
@@ -108,8 +101,8 @@ class IndependentErrors:
 
 
 def follow_errors(
-    asked: IndependentErrors, found: Structured, deadline: Deadline, reach: float = np.inf
-) -> tuple[Structured, Loss | None]:
+    asked: IndependentErrors, found: MuBounds, deadline: Deadline, reach: float = np.inf
+) -> tuple[MuBounds, StabilityLimit | None]:
     """Correct bounds of independent errors by what is lost along rays that follow the equilibrium.
 
     Where the time is over before every single error was followed either way, nothing is
@@ -152,8 +145,8 @@ def follow_errors(
 
 
 def _nearest(
-    asked: IndependentErrors, found: Structured, deadline: Deadline, reach: float
-) -> tuple[float, Loss | None, Array, int]:
+    asked: IndependentErrors, found: MuBounds, deadline: Deadline, reach: float
+) -> tuple[float, StabilityLimit | None, Array, int]:
     """Return the nearest loss along all directions: how far [-], what, where (p,), how many tried.
 
     `reach` and None where nothing is lost up to there.

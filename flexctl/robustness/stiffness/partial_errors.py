@@ -61,7 +61,7 @@ def _by_errors(plant: Plant, q: Array, farthest: float = FARTHEST) -> Callable[[
     return lemma
 
 
-def lemma_given(plant: Plant, arm: Arm, q: Array) -> Lemma | None:
+def lemma_of_true_arm(plant: Plant, arm: Arm, q: Array) -> Lemma | None:
     """Lemma for the error that a model has beside an arm of other stiffness; None if it has none.
 
     dK = K_hat - K, K_hat of `plant`, K and the masses of `arm` in the same shapes: measured, say,

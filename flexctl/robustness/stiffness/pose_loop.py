@@ -19,7 +19,7 @@ from flexctl.robustness.lft import (
 )
 from flexctl.robustness.stiffness.families import stiffness_family
 from flexctl.robustness.stiffness.followed import ErrorFamily
-from flexctl.robustness.stiffness.interval import Interval, Loss
+from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.robustness.stiffness.model_errors import all_together, pull_out
 from flexctl.robustness.stiffness.record import Locus, ModeRate
 
@@ -31,7 +31,7 @@ _SMALLEST = 1e-4
 
 @dataclass(frozen=True, kw_only=True)
 class PoseLoop:
-    """A loop at joint variables (m,), `share` of the second loop, linear, with its error alpha.
+    """A linear loop at joint variables (m,) under the second loop or not, with its error alpha.
 
     `loop` has the arm where it rests without error; `family` follows it where it rests with one,
     None where that is not to be done.
@@ -39,7 +39,7 @@ class PoseLoop:
 
     closed: ClosedLoop
     joints: Array
-    share: float
+    second_loop_weight: float
     loop: UncertainLoop
     names: ModeNames
     family: ErrorFamily | None = None
@@ -100,13 +100,13 @@ class PoseLoop:
         truth = self.closed.truth.basis
         return f"{self.closed.controller.design.label} on {truth.order} {truth.kind}: margin: "
 
-    def _loss(self, crossing: RealCrossing | None) -> Loss | None:
+    def _loss(self, crossing: RealCrossing | None) -> StabilityLimit | None:
         if crossing is None:
             return None
         value = crossing.eigenvalue
         matrix = self.loop.matrix(np.array([crossing.delta]))
         mode = self.names.name(matrix, value) if np.isfinite(value) else "delayed torque"
-        return Loss(alpha=crossing.delta, frequency=crossing.frequency, mode=mode)
+        return StabilityLimit(alpha=crossing.delta, frequency=crossing.frequency, mode=mode)
 
     @property
     def rates(self) -> tuple[ModeRate, ...]:
@@ -143,16 +143,21 @@ class PoseLoop:
         return Locus(alpha=alpha, poles=tuple(poles))
 
 
-def loop_at(closed: ClosedLoop, joints: Array, share: float) -> PoseLoop:
+def loop_at(closed: ClosedLoop, joints: Array, second_loop_weight: float) -> PoseLoop:
     """Linearise a loop at joint variables (m,) with its error alpha pulled out.
 
-    The controller's stiffness must be unknown: see `StiffnessError`. `share` is that of the second
-    loop, 0 or 1.
+    The controller's stiffness must be unknown: see `StiffnessError`. `second_loop_weight` is
+    0 or 1.
     """
-    loop = pull_out(closed, joints, share, all_together(closed.controller.plant))
+    loop = pull_out(closed, joints, second_loop_weight, all_together(closed.controller.plant))
     names = name_modes(closed, joints, loop.size)
     parts = np.ones(len(closed.controller.plant.stiffness_parts))
-    family = stiffness_family(closed, joints, share, parts) if len(parts) else None
+    family = stiffness_family(closed, joints, second_loop_weight, parts) if len(parts) else None
     return PoseLoop(
-        closed=closed, joints=joints, share=share, loop=loop, names=names, family=family
+        closed=closed,
+        joints=joints,
+        second_loop_weight=second_loop_weight,
+        loop=loop,
+        names=names,
+        family=family,
     )

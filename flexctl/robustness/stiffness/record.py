@@ -10,8 +10,8 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.model import BasisChoice
-from flexctl.robustness.lft import Structured
-from flexctl.robustness.stiffness.assumed_record import GivenError
+from flexctl.robustness.lft import MuBounds
+from flexctl.robustness.stiffness.assumed_record import AssumedStiffness
 from flexctl.robustness.stiffness.guaranteed import Guaranteed
 from flexctl.robustness.stiffness.interval import Interval
 from flexctl.robustness.stiffness.lemma import Lemma
@@ -95,7 +95,7 @@ class GrowthRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StructuredAt:
+class IndependentErrorsAt:
     """Independent errors at one pose.
 
     Attributes
@@ -109,7 +109,7 @@ class StructuredAt:
     mode
         What the worst case loses; empty where none was found.
     ends
-        What ends the equilibrium itself in the worst case: see `Loss`; empty where it stays.
+        What ends the equilibrium itself in the worst case, see `StabilityLimit`; or empty.
     guaranteed
         What the bounds say of every kind of error, in its own quantity.
     worst_errors
@@ -121,7 +121,7 @@ class StructuredAt:
     t: float
     where: str
     second_loop: bool
-    found: Structured
+    found: MuBounds
     mode: str
     guaranteed: tuple[Guaranteed, ...] = ()
     worst_errors: Mapping[str, float] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class StructuredAt:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Margin:
+class StiffnessMargin:
     """How wrong the stiffness of a controller's model may be.
 
     Attributes
@@ -152,7 +152,7 @@ class Margin:
     given
         The lemma there for the error that the model has beside an arm of other stiffness; None
         where it has none.
-    given_error
+    assumed_stiffness
         What a stiffness does that was given by its parts; None where none was.
     exact
         Interval of the complete loop at that pose.
@@ -167,7 +167,7 @@ class Margin:
         poses that are judged tolerate it, one is unstable without error, or it was not found.
     orders
         The gain set made on other plants; empty if that was not asked for.
-    structured
+    independent
         Independent errors; empty if that was not asked for.
     unknown_damping
         Whether the controller does not know the damping.
@@ -185,14 +185,14 @@ class Margin:
     lemma: Lemma
     partial: Mapping[str, Lemma]
     given: Lemma | None
-    given_error: GivenError | None = None
+    assumed_stiffness: AssumedStiffness | None = None
     exact: Interval
     rates: tuple[ModeRate, ...]
     locus: Locus
     path: tuple[PoseMargin, ...]
     path_growth: PathGrowth | None = None
     orders: tuple[OrderMargin, ...]
-    structured: tuple[StructuredAt, ...]
+    independent: tuple[IndependentErrorsAt, ...]
     unknown_damping: bool
     assumptions: tuple[str, ...]
 

@@ -21,7 +21,7 @@ _N_PATH = 11
 
 @dataclass(frozen=True, kw_only=True)
 class StiffnessTolerance:
-    """Both stiffness margins of a loop; see `Margin`, which says more.
+    """Both stiffness margins of a loop; see `StiffnessMargin`, which says more.
 
     Attributes
     ----------

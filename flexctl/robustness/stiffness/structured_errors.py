@@ -14,10 +14,10 @@ from flexctl.robustness.lft import (
     LARGEST,
     Deadline,
     ErrorGroup,
-    Structured,
+    MuBounds,
     UncertainLoop,
     WorstCase,
-    structured,
+    find_mu_bounds,
 )
 from flexctl.robustness.stiffness.arm_errors import (
     ArmError,
@@ -28,10 +28,10 @@ from flexctl.robustness.stiffness.arm_errors import (
 from flexctl.robustness.stiffness.guaranteed import guaranteed_errors
 from flexctl.robustness.stiffness.model_errors import by_link, by_mode, pull_out
 from flexctl.robustness.stiffness.moved_errors import IndependentErrors, follow_errors
-from flexctl.robustness.stiffness.record import StructuredAt
+from flexctl.robustness.stiffness.record import IndependentErrorsAt
 
 _BEYOND = 1.05  # of the worst case: there it grows visibly
-_NOT_BOUNDED = Structured(
+_NOT_BOUNDED = MuBounds(
     guaranteed_fraction=LARGEST,
     mu_peak=1 / LARGEST,
     frequency=np.inf,
@@ -50,7 +50,7 @@ ERRORS = ("modes", "links", "damping", "payload")
 
 
 def structured_loop(
-    closed: ClosedLoop, joints: Array, share: float, errors: Mapping[str, float]
+    closed: ClosedLoop, joints: Array, second_loop_weight: float, errors: Mapping[str, float]
 ) -> UncertainLoop:
     """Pull independent errors out of a loop at a pose.
 
@@ -58,7 +58,7 @@ def structured_loop(
     ----------
     closed
         A loop whose controller's stiffness is unknown.
-    joints, share
+    joints, second_loop_weight
         As in `linearise_loop`.
     errors
         What may be wrong, and by how much [-] an error of 1 is: of the controller's stiffness,
@@ -72,8 +72,8 @@ def structured_loop(
         nothing that could be wrong in this way.
     """
     check_errors(errors)
-    found = pull_out(closed, joints, share, _groups(closed, errors))
-    linear = linearise_loop(closed, joints, share).plant
+    found = pull_out(closed, joints, second_loop_weight, _groups(closed, errors))
+    linear = linearise_loop(closed, joints, second_loop_weight).plant
     own: list[ArmError] = []
     for kind, find in _OF_THE_ARM.items():
         if kind in errors:
@@ -98,8 +98,8 @@ def check_errors(errors: Mapping[str, float]) -> None:
     """Refuse errors that are unknown or contradict each other, with what was expected."""
     unknown = [name for name in errors if name not in ERRORS]
     if unknown or not errors:
-        came = ", ".join(unknown) or "none"
-        raise InputError(f"errors: expected some of {', '.join(ERRORS)}, got {came}")
+        got = ", ".join(unknown) or "none"
+        raise InputError(f"errors: expected some of {', '.join(ERRORS)}, got {got}")
     if "modes" in errors and "links" in errors:
         raise InputError("errors: expected modes or links, got both, though links hold their modes")
     for name, size in errors.items():
@@ -110,7 +110,7 @@ def check_errors(errors: Mapping[str, float]) -> None:
 def bound_errors(
     closed: ClosedLoop,
     joints: Array,
-    share: float,
+    second_loop_weight: float,
     errors: Mapping[str, float],
     *,
     t: float,
@@ -118,16 +118,16 @@ def bound_errors(
     deadline: Deadline = ENDLESS,
     reach: float = np.inf,
     say: Callable[[str], None] = lambda _words: None,
-) -> StructuredAt:
-    """Bound independent errors of a stable loop from both sides: see `structured`.
+) -> IndependentErrorsAt:
+    """Bound independent errors of a stable loop from both sides: see `find_mu_bounds`.
 
     Errors that move the equilibrium are followed up to `reach` times their sizes [-].
     """
-    loop = structured_loop(closed, joints, share, errors)
+    loop = structured_loop(closed, joints, second_loop_weight, errors)
     asked = IndependentErrors(
         closed=closed,
         joints=joints,
-        share=share,
+        second_loop_weight=second_loop_weight,
         loop=loop,
         groups=_groups(closed, errors),
     )
@@ -135,10 +135,10 @@ def bound_errors(
     found = (
         _NOT_BOUNDED  # one error is followed all the way: bounds at the old equilibrium add nothing
         if moves and len(loop.parameters) == 1
-        else structured(
+        else find_mu_bounds(
             loop,
             prove=not moves,  # of the equilibrium that they move nothing needs a proof
-            deadline=deadline.share(_BEFORE) if moves else deadline,
+            deadline=deadline.part(_BEFORE) if moves else deadline,
             say=lambda words: say(f"independent errors at {where}: {words}"),
         )
     )
@@ -146,10 +146,10 @@ def bound_errors(
         say(f"independent errors at {where}: the equilibrium that they move")
         found, loss = follow_errors(asked, found, deadline, reach)
     worst = found.worst_case
-    return StructuredAt(
+    return IndependentErrorsAt(
         t=t,
         where=where,
-        second_loop=bool(share),
+        second_loop=bool(second_loop_weight),
         found=found,
         mode=loss.mode if loss else _mode(closed, joints, loop, worst),
         ends=loss.ends if loss else "",
@@ -182,7 +182,7 @@ def worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, 
     """
     size = errors.get("modes", errors.get("links"))
     if size is None or len(errors) > 1:
-        wanted, came = "errors of modes or of links alone, to be run", ", ".join(errors)
-        raise InputError(f"run: expected {wanted}, got {came}")
+        expected, got = "errors of modes or of links alone, to be run", ", ".join(errors)
+        raise InputError(f"run: expected {expected}, got {got}")
     deltas = zip(worst.names, worst.delta.tolist(), strict=True)
     return {name: max(_BEYOND * delta * size, _LEAST_LEFT) for name, delta in deltas}

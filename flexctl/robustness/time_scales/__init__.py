@@ -1,6 +1,6 @@
 """How soft an arm may be before a composite law destabilises it."""
 
-from flexctl.robustness.time_scales.margin import find_separation
-from flexctl.robustness.time_scales.record import Bound, Separation, Spectra
+from flexctl.robustness.time_scales.margin import time_scale_margin
+from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargin
 
-__all__ = ["Bound", "Separation", "Spectra", "find_separation"]
+__all__ = ["Bound", "Spectra", "TimeScaleMargin", "time_scale_margin"]

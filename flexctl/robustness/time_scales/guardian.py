@@ -95,8 +95,8 @@ def _crossings(pencil: Pencil) -> tuple[Crossing, ...]:
         raise DesignError(f"crossings: expected a loop that sigma decides, got one {always}")
     size = problem_size(pencil)
     if size > LARGEST:
-        wanted = f"at most {LARGEST} unknowns"
-        raise InputError(f"crossings: expected {wanted}, got {size}; bisect_bound takes more")
+        expected = f"at most {LARGEST} unknowns"
+        raise InputError(f"crossings: expected {expected}, got {size}; bisect_bound takes more")
     return verify(pencil, candidates(pencil).tolist())
 
 
@@ -126,8 +126,8 @@ def bisect_bound(
         )
     if stable(pencil, low) is not True:
         worst = poles(pencil, low)
-        came = f"eigenvalue {_shown(worst[worst.real.argmax()])}"
-        raise DesignError(f"low: expected a loop that is stable at {low:g}, got {came}")
+        got = f"eigenvalue {_shown(worst[worst.real.argmax()])}"
+        raise DesignError(f"low: expected a loop that is stable at {low:g}, got {got}")
     grid = np.geomspace(low, high, 2 + int(per_decade * np.log10(high / low)))
     bracket = next((ab for ab in pairwise(grid.tolist()) if _abscissa(pencil, ab[1]) >= 0), None)
     return None if bracket is None else _narrow(pencil, *bracket)
@@ -230,10 +230,10 @@ def _count_unstable(pencil: Pencil, crossings: Sequence[Crossing], probes: Seque
         if np.isfinite(values).all() and not _on_axis(values).any()
     ]
     for sigma, count, change in counts:
-        wanted = counts[0][1] - counts[0][2] + change
-        if count != wanted:
+        expected = counts[0][1] - counts[0][2] + change
+        if count != expected:
             raise ComputationError(
-                f"crossings: expected {wanted} unstable eigenvalues at sigma = {sigma:.6g}, got "
+                f"crossings: expected {expected} unstable eigenvalues at sigma = {sigma:.6g}, got "
                 f"{count}: the exact problem is too ill-conditioned; bisect_bound does without it"
             )
 

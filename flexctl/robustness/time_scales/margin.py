@@ -22,7 +22,7 @@ from flexctl.model import Arm, BasisChoice, Design, FixedDamping
 from flexctl.plant import assemble_plant
 from flexctl.robustness.time_scales.guardian import stable_ranges
 from flexctl.robustness.time_scales.pencil import Pencil, fast_poles, poles, slow_poles, stable
-from flexctl.robustness.time_scales.record import Bound, Separation, Spectra, all_stable
+from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargin, all_stable
 from flexctl.robustness.time_scales.remade import Remade
 from flexctl.robustness.time_scales.separated_loop import (
     first_loss,
@@ -38,7 +38,7 @@ N_CURVE = 400  # stiffness factors at which eigenvalues are kept
 BEYOND = 30.0  # how far these go beyond the bound and the arm as it is
 
 
-def find_separation(
+def time_scale_margin(
     arm: Arm,
     design: Design,
     *,
@@ -47,7 +47,7 @@ def find_separation(
     design_basis: BasisChoice | None = None,
     fixed_damping: FixedDamping = "none",
     progress: Callable[[str], None] | None = None,
-) -> Separation:
+) -> TimeScaleMargin:
     """Find how soft an arm may be before its composite controller loses it.
 
     Parameters
@@ -84,7 +84,7 @@ def find_separation(
     remade = [_REMADE.format(why=why)] if why else []
     if not why and not all(bound.exact for bound in (*path, *orders)):
         remade = [_LARGE]
-    return Separation(
+    return TimeScaleMargin(
         model=arm.name,
         design=design.name,
         truth=study.basis,

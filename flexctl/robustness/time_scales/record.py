@@ -56,8 +56,8 @@ class Bound:
         if not self.s_star >= 0:  # NaN neither
             raise InputError(f"s_star: expected a factor of 0 or more, got {self.s_star}")
         if bool(self.why) != np.isinf(self.s_star):
-            wanted = "a reason exactly where no stiffness helps"
-            raise InputError(f"why: expected {wanted}, got {self.why!r} at s* = {self.s_star:g}")
+            expected = "a reason exactly where no stiffness helps"
+            raise InputError(f"why: expected {expected}, got {self.why!r} at s* = {self.s_star:g}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class Spectra:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Separation:
+class TimeScaleMargin:
     """The separation bound of a composite design on an arm.
 
     Attributes

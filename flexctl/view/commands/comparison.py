@@ -13,7 +13,7 @@ from flexctl.verdict import TOLERANCE as COMPARED
 from flexctl.view.figures.style import Look, looks
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.metrics import metric_rows, ranked, why_unranked
-from flexctl.view.options import Asked
+from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import design_basis, load_arm, load_gains, truth_arm, truth_basis
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def compare_designs(
-    asked: Asked, model: str, words: tuple[str, ...], report: Path | None, baseline: bool
+    asked: CliOptions, model: str, words: tuple[str, ...], report: Path | None, baseline: bool
 ) -> Result:
     """Find what `flexctl compare` prints, and write the report."""
     check_targets(asked)
@@ -67,7 +67,7 @@ def compare_designs(
     )
 
 
-def comparison_answer(comparison: Comparison, asked: Asked) -> dict[str, Any]:
+def comparison_answer(comparison: Comparison, asked: CliOptions) -> dict[str, Any]:
     """Describe a comparison under the keys of the contract, with what was changed of the arm."""
     answer = comparison_json(comparison)
     answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]

@@ -15,7 +15,7 @@ from flexctl.plant import (
     count_written_out,
     lower_triangle,
 )
-from flexctl.view.options import Asked
+from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_targets
 from flexctl.view.provenance import provenance, redesigned
 from flexctl.view.request import design_basis, load_arm, load_gains
@@ -34,7 +34,7 @@ ROWS = {
 }
 
 
-def count_arm(asked: Asked, model: str, design: str | None, engine: EngineName) -> Result:
+def count_arm(asked: CliOptions, model: str, design: str | None, engine: EngineName) -> Result:
     """Find what `flexctl count` prints."""
     check_targets(asked)
     arm = load_arm(model, asked)

@@ -22,7 +22,7 @@ from flexctl.plant import (
 from flexctl.view.commands.inspection_loads import assumed_poses, load_sentences, loads_in_pose
 from flexctl.view.commands.inspection_rest import at_rest_json, rest_sentences
 from flexctl.view.commands.inspection_table import inspection_table
-from flexctl.view.options import Asked
+from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_targets
 from flexctl.view.provenance import provenance
 from flexctl.view.request import design_basis, load_arm, read_pose, warn_of_pose
@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 ByPlane = dict[str, dict[str, Any]]
 
 
-def inspect_model(asked: Asked, model: str, pose: str) -> Result:
+def inspect_model(asked: CliOptions, model: str, pose: str) -> Result:
     """Find what `flexctl inspect` prints."""
     check_targets(asked)
     arm = load_arm(model, asked)
@@ -130,7 +130,7 @@ def unloaded_frequencies(plant: Plant, q: Array) -> dict[str, dict[str, Array]]:
 
     def found(j: int, d: str) -> Array:
         body, basis = plant.bodies[j], choose_basis(plant.basis.kind, plant.basis.order, d)
-        beam, shapes = body.beam(free_length(plant, j, q)), basis.shapes(None, body.course(d))
+        beam, shapes = body.beam(free_length(plant, j, q)), basis.shapes(None, body.section(d))
         return assemble_matrices(beam, d, shapes).frequencies()
 
     return {name: {d: found(j, d) for d in plant.bodies[j].planes} for j, name in _flexible(plant)}

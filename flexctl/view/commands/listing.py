@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from flexctl.model import Entry, list_designs, list_models
-from flexctl.view.options import Asked
+from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_targets
 from flexctl.view.provenance import provenance
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def list_files(asked: Asked) -> Result:
+def list_files(asked: CliOptions) -> Result:
     """List arms and designs; a file that cannot be read says so in place of its summary."""
     check_targets(asked)
     models, designs = list_models(), list_designs()

@@ -12,17 +12,17 @@ from flexctl.control import design_controller
 from flexctl.errors import InputError
 from flexctl.loci import (
     Branch,
-    Place,
+    EigenvalueLoci,
+    LocusEvent,
     Source,
-    Tracked,
     Variation,
     at_rest,
-    find_alike,
+    eigenvalue_loci,
+    match_branches,
     on_reference,
     on_run,
     over,
     rests_until,
-    track,
 )
 from flexctl.loop import ClosedLoop, close_loop
 from flexctl.model import Design
@@ -30,7 +30,7 @@ from flexctl.records import plain
 from flexctl.simulation import simulate
 from flexctl.view.commands.loci_beside import read_beside, twin_json
 from flexctl.view.commands.loci_files import write_csv, write_netcdf
-from flexctl.view.options import Asked
+from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import Provenance, as_text, integration, provenance, redesigned
 from flexctl.view.request import (
@@ -74,15 +74,15 @@ class Followed:
     From t = `lost` [s] on the loop has no equilibrium at its reference, and nothing is followed.
     """
 
-    asked: Asked
-    moving: Tracked
-    rest: Tracked | None
+    asked: CliOptions
+    moving: EigenvalueLoci
+    rest: EigenvalueLoci | None
     how: str | None
     lost: float | None = None
 
 
 def track_design(
-    asked: Asked,
+    asked: CliOptions,
     model: str,
     word: str,
     motion: str | None,
@@ -121,24 +121,24 @@ def track_design(
 def _result(found: Sequence[Followed], model: str, design: Design, made: Provenance) -> Result:
     first, *others = found
     answer = _answer(first, model, design)
-    twins = [find_alike(first.moving, other.moving) for other in others]
+    matches = [match_branches(first.moving, other.moving) for other in others]
     answer["beside"] = [
         {key: value for key, value in _answer(other, model, design).items() if key in _OWN}
-        | {"alike": [twin_json(twin) for twin in own]}
-        for other, own in zip(others, twins, strict=True)
+        | {"alike": [twin_json(match) for match in own]}
+        for other, own in zip(others, matches, strict=True)
     ]
 
     def table() -> RenderableType:
         from flexctl.view.commands.loci_table import tracking_table
 
-        return tracking_table(first.moving, first.rest, answer, twins)
+        return tracking_table(first.moving, first.rest, answer, matches)
 
     def figure() -> Any:
         from flexctl.view.figures.loci import plot_tracking
         from flexctl.view.figures.loci_beside import plot_beside
 
         if others:
-            return plot_beside(first.moving, [o.moving for o in others], twins, answer)
+            return plot_beside(first.moving, [o.moving for o in others], matches, answer)
         return plot_tracking(first.moving, first.rest, answer)
 
     kept = [(first.moving, first.rest), *((other.moving, other.rest) for other in others)]
@@ -155,7 +155,7 @@ def _result(found: Sequence[Followed], model: str, design: Design, made: Provena
 
 
 def _along(
-    asked: Asked,
+    asked: CliOptions,
     model: str,
     design: Design,
     motion: str | None,
@@ -168,19 +168,19 @@ def _along(
     closed = _close(asked, model, design)
     end = closed.controller.reference.duration
     if not end:
-        wanted = "a reference that moves, or --over KEY=FROM:TO"
-        raise InputError(f"{design.label}: expected {wanted}, got a set point")
+        expected = "a reference that moves, or --over KEY=FROM:TO"
+        raise InputError(f"{design.label}: expected {expected}, got a set point")
     say(f"{points} poses of the motion at rest")
     last = rests_until(closed, np.linspace(0, end, points))
     lost = last if last < end else None
     grid = np.linspace(0, last, points)
-    rest = track(at_rest(closed), grid, fields=fields)
+    rest = eigenvalue_loci(at_rest(closed), grid, fields=fields)
     how = motion or default_motion(closed)
     if how == "rest":
         return Followed(asked=asked, moving=rest, rest=rest, how=how, lost=lost)
     say("the motion")
     source = on_reference(closed) if how == "reference" else _run(closed, end)
-    moving = track(source, grid, fields=fields)
+    moving = eigenvalue_loci(source, grid, fields=fields)
     return Followed(asked=asked, moving=moving, rest=rest, how=how, lost=lost)
 
 
@@ -193,7 +193,7 @@ def _run(closed: ClosedLoop, end: float) -> Source:
     return on_run(closed, simulate(closed, times=np.linspace(0, end, _N_RUN), duration=end))
 
 
-def _close(asked: Asked, model: str, design: Design) -> ClosedLoop:
+def _close(asked: CliOptions, model: str, design: Design) -> ClosedLoop:
     arm = load_arm(model, asked)
     basis = design_basis(asked) or design.basis
     controller = design_controller(arm, design, basis)
@@ -201,7 +201,7 @@ def _close(asked: Asked, model: str, design: Design) -> ClosedLoop:
 
 
 def _over(
-    asked: Asked,
+    asked: CliOptions,
     model: str,
     design: Design,
     request: Request,
@@ -222,7 +222,7 @@ def _over(
     )
     say(f"{points} values of {request.key}")
     values = np.linspace(request.first, request.last, points)
-    moving = track(over(variation), values, fields=fields)
+    moving = eigenvalue_loci(over(variation), values, fields=fields)
     return Followed(asked=asked, moving=moving, rest=None, how=None)
 
 
@@ -261,8 +261,8 @@ def _answer(found: Followed, model: str, design: Design) -> dict[str, Any]:
             "t": moving.s if rest else None,
             "branches": [_branch(one) for one in moving.branches],
             "frozen": [_branch(one) for one in rest.branches] if rest else [],
-            "places": [_place(one) for one in moving.places],
-            "frozen_places": [_place(one) for one in rest.places] if rest else [],
+            "places": [_place(one) for one in moving.events],
+            "frozen_places": [_place(one) for one in rest.events] if rest else [],
             "n_matrices": moving.n_matrices,
             "no_rest_from": found.lost,
             "assumptions": [_assumed(how, moving)],
@@ -270,7 +270,7 @@ def _answer(found: Followed, model: str, design: Design) -> dict[str, Any]:
     )
 
 
-def _assumed(how: str | None, moving: Tracked) -> str:
+def _assumed(how: str | None, moving: EigenvalueLoci) -> str:
     if how:
         return _SAID[how]
     pose = "at rest at the final pose, under the second loop if there is one"
@@ -289,7 +289,7 @@ def _branch(branch: Branch) -> dict[str, Any]:
     }
 
 
-def _place(place: Place) -> dict[str, Any]:
+def _place(place: LocusEvent) -> dict[str, Any]:
     return {
         "kind": place.kind,
         "from": place.start,

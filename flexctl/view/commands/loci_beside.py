@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from flexctl.errors import InputError
-from flexctl.loci import Twin
-from flexctl.view.options import Asked
+from flexctl.loci import MatchedBranch
+from flexctl.view.options import CliOptions
 
 _WORD = re.compile(r"(?:(m)|e)([1-9][0-9]{0,2})")
 _LOUD = 5e-5  # of a frequency, to be called higher or lower
 
 
-def read_beside(text: str, asked: Asked) -> Asked:
+def read_beside(text: str, asked: CliOptions) -> CliOptions:
     """Read ``e2``, or ``m2:e8``: what to ask for in place of the discretisations of `asked`.
 
     Raises
@@ -42,19 +42,19 @@ def read_beside(text: str, asked: Asked) -> Asked:
     )
 
 
-def twin_json(twin: Twin) -> dict[str, Any]:
+def twin_json(match: MatchedBranch) -> dict[str, Any]:
     """Write which eigenvalue of the other discretisation a branch is, and how far off."""
     return {
-        "label": twin.branch.label,
-        "branch": [int(k) if k >= 0 else None for k in twin.index],
-        "likeness": twin.likeness,
-        "ratio": twin.ratio,
+        "label": match.branch.label,
+        "branch": [int(k) if k >= 0 else None for k in match.index],
+        "likeness": match.likeness,
+        "ratio": match.ratio,
     }
 
 
-def side_by_side(name: str, twins: Sequence[Twin]) -> str:
+def side_by_side(name: str, matches: Sequence[MatchedBranch]) -> str:
     """Say whether imaginary parts of another discretisation are higher or lower, and how far."""
-    off = [twin.ratio[twin.index >= 0] - 1 for twin in twins]
+    off = [match.ratio[match.index >= 0] - 1 for match in matches]
     every = np.concatenate([*off, np.zeros(0)])
     if not len(every):
         return f"{name}: no mode corresponds."
@@ -66,10 +66,10 @@ def side_by_side(name: str, twins: Sequence[Twin]) -> str:
     if high < _LOUD:
         return f"{name}: no imaginary part is higher, the lowest by {_percent(-low)} lower."
     extremes = [
-        next(twin for twin, x in zip(twins, off, strict=True) if len(x) and pick(x) == wanted)
-        for pick, wanted in ((np.min, low), (np.max, high))
+        next(match for match, x in zip(matches, off, strict=True) if len(x) and pick(x) == expected)
+        for pick, expected in ((np.min, low), (np.max, high))
     ]
-    least, most = (twin.branch.label for twin in extremes)
+    least, most = (match.branch.label for match in extremes)
     return (
         f"{name}: imaginary parts are up to {_percent(-low)} lower ({least}) and up to "
         f"{_percent(high)} higher ({most}) among corresponding modes."

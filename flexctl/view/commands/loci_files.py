@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.loci import Tracked
+from flexctl.loci import EigenvalueLoci
 from flexctl.view import signals
 
 
-def write_csv(path: Path, kept: Sequence[tuple[Tracked, Tracked | None]]) -> None:
+def write_csv(path: Path, kept: Sequence[tuple[EigenvalueLoci, EigenvalueLoci | None]]) -> None:
     """Write one row per value of the parameter; real and imaginary part of every branch [1/s].
 
     Columns of the loop at rest, where there are any, begin with ``frozen``; those of further
@@ -29,7 +29,9 @@ def write_csv(path: Path, kept: Sequence[tuple[Tracked, Tracked | None]]) -> Non
         writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
 
 
-def _named(kept: Sequence[tuple[Tracked, Tracked | None]]) -> Iterator[tuple[str, Tracked]]:
+def _named(
+    kept: Sequence[tuple[EigenvalueLoci, EigenvalueLoci | None]],
+) -> Iterator[tuple[str, EigenvalueLoci]]:
     """Branches with the beginning of their names."""
     for k, pair in enumerate(kept):
         beside = f"beside{k}_" if k else ""
@@ -38,13 +40,15 @@ def _named(kept: Sequence[tuple[Tracked, Tracked | None]]) -> Iterator[tuple[str
                 yield beside + frozen, tracked
 
 
-def _columns(prefix: str, tracked: Tracked) -> Iterator[tuple[str, Array]]:
+def _columns(prefix: str, tracked: EigenvalueLoci) -> Iterator[tuple[str, Array]]:
     for k, branch in enumerate(tracked.branches):
         yield f"{prefix}{k} {branch.label}.re", branch.values.real
         yield f"{prefix}{k} {branch.label}.im", branch.values.imag
 
 
-def write_netcdf(path: Path, kept: Sequence[tuple[Tracked, Tracked | None]], made: str) -> None:
+def write_netcdf(
+    path: Path, kept: Sequence[tuple[EigenvalueLoci, EigenvalueLoci | None]], made: str
+) -> None:
     """Write `re` and `im` [1/s] by branch and parameter, those at rest as `frozen_re` and so on.
 
     Those of further discretisations are `beside1_re`, `beside1_frozen_re`, ...; the attribute

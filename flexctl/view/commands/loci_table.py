@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from flexctl.loci import Branch, Place, Tracked, Twin
+from flexctl.loci import Branch, EigenvalueLoci, LocusEvent, MatchedBranch
 from flexctl.loop import in_words
 from flexctl.view.commands.loci_beside import side_by_side
 from flexctl.view.tables import literal, number, plain_table
@@ -22,10 +22,10 @@ _STILL = 1e-6  # share of itself that an eigenvalue moves by round-off
 
 
 def tracking_table(
-    moving: Tracked,
-    rest: Tracked | None,
+    moving: EigenvalueLoci,
+    rest: EigenvalueLoci | None,
     answer: dict[str, Any],
-    twins: Sequence[Sequence[Twin]] = (),
+    matches: Sequence[Sequence[MatchedBranch]] = (),
 ) -> RenderableType:
     """Put the slow branches, other discretisations and where branches meet under each other."""
     made = f"{answer['design']} designed on {basis_words(answer['basis'])}"
@@ -37,9 +37,9 @@ def tracking_table(
         if tracked and not (of and rest is moving):
             parts += _places(tracked, of)
     names = [beside_words(one) for one in answer["beside"]]
-    parts += [_beside(name, own) for name, own in zip(names, twins, strict=True)]
+    parts += [_beside(name, own) for name, own in zip(names, matches, strict=True)]
     notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
-    said = [side_by_side(name, own) for name, own in zip(names, twins, strict=True)]
+    said = [side_by_side(name, own) for name, own in zip(names, matches, strict=True)]
     words = (_verdict(moving, rest), *_lost(answer["no_rest_from"]), *said)
     verdicts = [literal(sentence, "bold") for sentence in words]
     return Group(*parts, *notes, *verdicts)
@@ -55,23 +55,23 @@ def _lost(t: float | None) -> list[str]:
     ]
 
 
-def _beside(name: str, twins: Sequence[Twin]) -> Table:
+def _beside(name: str, matches: Sequence[MatchedBranch]) -> Table:
     """Differences of the imaginary parts of another discretisation; a dash where none matches."""
     columns = ("branch", "% at the start", "at the end", "lowest", "highest", "lowest MAC")
     title = f"Imaginary parts on {name}, compared with these"
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4, 5))
-    for twin in twins[:_N_ROWS]:
-        off = 100 * (twin.ratio - 1)
+    for match in matches[:_N_ROWS]:
+        off = 100 * (match.ratio - 1)
         alike = off[np.isfinite(off)] if np.isfinite(off).any() else np.array([np.nan])
-        numbers = (off[0], off[-1], alike.min(), alike.max(), twin.likeness.min())
+        numbers = (off[0], off[-1], alike.min(), alike.max(), match.likeness.min())
         row = [f"{x:.2g}" if np.isfinite(x) else "-" for x in numbers]
-        table.add_row(literal(twin.branch.label), *row)
-    if len(twins) > _N_ROWS:
-        table.add_row(f"{len(twins) - _N_ROWS} faster ones (--json)")
+        table.add_row(literal(match.branch.label), *row)
+    if len(matches) > _N_ROWS:
+        table.add_row(f"{len(matches) - _N_ROWS} faster ones (--json)")
     return table
 
 
-def _branches(tracked: Tracked, title: str) -> Table:
+def _branches(tracked: EigenvalueLoci, title: str) -> Table:
     columns = ("branch", "rad/s", "to", "damping", "to", "least", f"at {tracked.parameter}")
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4, 5, 6))
     rows = [_row(tracked, branch) for branch in tracked.upper]
@@ -84,7 +84,7 @@ def _branches(tracked: Tracked, title: str) -> Table:
     return table
 
 
-def _row(tracked: Tracked, branch: Branch) -> tuple[str, ...]:
+def _row(tracked: EigenvalueLoci, branch: Branch) -> tuple[str, ...]:
     least = int(np.argmin(branch.damping))
     ends = (branch.frequency[0], branch.frequency[-1], branch.damping[0], branch.damping[-1])
     moves = np.ptp(branch.damping) > _STILL
@@ -92,27 +92,27 @@ def _row(tracked: Tracked, branch: Branch) -> tuple[str, ...]:
     return branch.label, *(number(float(x)) for x in numbers)
 
 
-def _places(tracked: Tracked, of: str) -> list[RenderableType]:
-    if not tracked.places:
+def _places(tracked: EigenvalueLoci, of: str) -> list[RenderableType]:
+    if not tracked.events:
         return []
     columns = ("what", f"at {tracked.parameter}", "branches", "at rad/s")
     table = plain_table(f"Where branches meet{of}", *columns, numeric=(1, 3))
-    for place in _worth(tracked.places)[:_N_PLACES]:
+    for place in _worth(tracked.events)[:_N_PLACES]:
         names = dict.fromkeys(tracked.branches[k].label for k in place.branches)
         at = number((place.start + place.end) / 2)
         table.add_row(place.kind, at, literal(", ".join(names)), number(abs(place.value)))
-    left = len(tracked.places) - _N_PLACES
+    left = len(tracked.events) - _N_PLACES
     if left > 0:
         table.add_row(f"{left} more")
     return [table]
 
 
-def _worth(places: Sequence[Place]) -> list[Place]:
+def _worth(places: Sequence[LocusEvent]) -> list[LocusEvent]:
     """Unsafe ones first."""
     return sorted(places, key=lambda place: (place.kind != "unsafe", place.start))
 
 
-def _verdict(moving: Tracked, rest: Tracked | None) -> str:
+def _verdict(moving: EigenvalueLoci, rest: EigenvalueLoci | None) -> str:
     if all(np.ptp(one.values) <= _STILL * one.frequency.max() for one in moving.branches):
         return f"No eigenvalue depends on {moving.parameter} there."
     unsafe = [*moving.unsafe, *(rest.unsafe if rest and rest is not moving else ())]
@@ -127,7 +127,7 @@ def _verdict(moving: Tracked, rest: Tracked | None) -> str:
     return f"{sure} {state}: {name}, {abs(rate):.3g} 1/s at {at}."
 
 
-def _doubt(place: Place, tracked: Tracked) -> str:
+def _doubt(place: LocusEvent, tracked: EigenvalueLoci) -> str:
     labels = dict.fromkeys(tracked.branches[k].label for k in place.branches)
     return f"{tracked.parameter} = {place.start:.6g} ({', '.join(labels)})"
 

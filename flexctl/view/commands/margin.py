@@ -12,7 +12,7 @@ from flexctl.errors import InputError
 from flexctl.loop import Case
 from flexctl.model import Arm, load_ratios
 from flexctl.records import plain
-from flexctl.robustness import ORDERS, TIME_LIMIT, Margin, check_errors, find_margin
+from flexctl.robustness import ORDERS, TIME_LIMIT, StiffnessMargin, check_errors, stiffness_margin
 from flexctl.search import (
     BiasRuns,
     DampingChart,
@@ -24,7 +24,7 @@ from flexctl.search import (
     gain_chart,
 )
 from flexctl.view.json.stiffness_margin import bias_json, margin_json, remedies_json
-from flexctl.view.options import Asked
+from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import Provenance, integration, provenance, redesigned
 from flexctl.view.request import (
@@ -51,7 +51,7 @@ _CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
 
 
 def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
-    asked: Asked,
+    asked: CliOptions,
     model: str,
     word: str,
     *,
@@ -60,7 +60,7 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     errors: Sequence[str] = (),
     stiffness: Path | None = None,
     time_limit: float = TIME_LIMIT,
-    structured: bool = True,
+    independent: bool = True,
     orders: bool = False,
     unknown_damping: bool = False,
     run: bool = False,
@@ -69,7 +69,7 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
 ) -> Result:
     """Find what `flexctl margin` prints."""
     check_targets(asked)
-    sizes = read_errors(errors, structured=structured)
+    sizes = read_errors(errors, independent=independent)
     if not 0 < time_limit < float("inf"):
         raise InputError(f"--time-limit: expected seconds above 0, got {time_limit:g}")
     if need is not None and not 0 < need < float("inf"):
@@ -79,7 +79,7 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     _check_case(case, sizes)
     joints = read_joints(pose, case.arm)
     with progress() as say, named(stiffness):
-        found = find_margin(
+        found = stiffness_margin(
             case.arm,
             case.design,
             truth_arm=case.truth_arm,
@@ -129,7 +129,7 @@ def named(path: Path | None) -> Iterator[None]:
 
 def _result(
     answer: dict[str, Any],
-    found: Margin,
+    found: StiffnessMargin,
     remedies: Remedies | None,
     drawn: GainChart | DampingChart | None,
     where: str,
@@ -151,7 +151,7 @@ def _result(
     return Result(answer=answer, table=table, figure=figure, provenance=made)
 
 
-def _case(asked: Asked, model: str, word: str, *, path: int, unknown_damping: bool) -> Case:
+def _case(asked: CliOptions, model: str, word: str, *, path: int, unknown_damping: bool) -> Case:
     """Load what is asked for; its remedies are judged at a few poses of the motion."""
     arm = load_arm(model, asked)
     design = load_gains(word, arm)
@@ -181,7 +181,7 @@ def _check_case(case: Case, errors: Mapping[str, float]) -> None:
         )
 
 
-def _answer(asked: Asked, found: Margin, remedies: Remedies | None) -> dict[str, Any]:
+def _answer(asked: CliOptions, found: StiffnessMargin, remedies: Remedies | None) -> dict[str, Any]:
     answer = margin_json(found)
     answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
     answer["remedies"] = plain(remedies_json(remedies)) if remedies else {}
@@ -199,13 +199,13 @@ def read_joints(text: str, arm: Arm) -> dict[str, float]:
     found = read_pose(text)
     for name in found:
         if name not in arm.joints:
-            wanted = f"joint variables of {arm.name} ({', '.join(arm.joints)})"
-            raise InputError(f"--pose: expected {wanted}, got {name!r}")
+            expected = f"joint variables of {arm.name} ({', '.join(arm.joints)})"
+            raise InputError(f"--pose: expected {expected}, got {name!r}")
     warn_of_pose(arm, found)
     return found
 
 
-def read_errors(words: Sequence[str], *, structured: bool) -> dict[str, float]:
+def read_errors(words: Sequence[str], *, independent: bool) -> dict[str, float]:
     """Read ``modes`` or ``payload=0.5``, each once; nothing where no bounds are asked for.
 
     Raises
@@ -213,7 +213,7 @@ def read_errors(words: Sequence[str], *, structured: bool) -> dict[str, float]:
     InputError
         When an error is not known, comes twice, or sizes and --no-structured come together.
     """
-    if not structured:
+    if not independent:
         if words:
             raise InputError(f"--errors: expected none with --no-structured, got {words[0]!r}")
         return {}

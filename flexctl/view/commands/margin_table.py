@@ -11,13 +11,13 @@ from rich.table import Table
 
 from flexctl.loop import in_words
 from flexctl.robustness import (
+    IndependentErrorsAt,
     Interval,
-    Loss,
-    Margin,
     ModeRate,
     OrderMargin,
     PoseMargin,
-    StructuredAt,
+    StabilityLimit,
+    StiffnessMargin,
 )
 from flexctl.search import Remedies, Requirement
 from flexctl.view.tables import literal, number, plain_table
@@ -41,13 +41,13 @@ _N_ERRORS = 8
 
 
 def margin_table(
-    found: Margin, answer: dict[str, Any], where: str, remedies: Remedies | None = None
+    found: StiffnessMargin, answer: dict[str, Any], where: str, remedies: Remedies | None = None
 ) -> RenderableType:
     """Put everything found under each other, the verdict last."""
     parts: list[RenderableType] = [_ends(found, answer, where)]
     if found.rates and found.exact.unknowns:
         parts.append(_rates(found, where))
-    parts += [_independent(at) for at in found.structured]
+    parts += [_independent(at) for at in found.independent]
     if found.orders:
         parts.append(_orders(found, where))
     if remedies:
@@ -57,11 +57,11 @@ def margin_table(
     return Group(*parts, *notes, literal(answer["verdict"], "bold"))
 
 
-def _remedies(found: Remedies, margin: Margin) -> Table:
+def _remedies(found: Remedies, margin: StiffnessMargin) -> Table:
     """Say of every remedy how much of it is needed, or that none is effective."""
     where = "at the final pose and along the motion" if margin.path else "at the final pose"
     table = plain_table(
-        f"Remedies with which an overestimate of {percent(found.wanted)} is tolerated {where}",
+        f"Remedies with which an overestimate of {percent(found.expected)} is tolerated {where}",
         "",
         "",
         "",
@@ -100,7 +100,7 @@ def _searched(searched: Requirement) -> tuple[str, str]:
     return "none found", f"in {span}{best_words}"
 
 
-def _ends(found: Margin, answer: dict[str, Any], where: str) -> Table:
+def _ends(found: StiffnessMargin, answer: dict[str, Any], where: str) -> Table:
     title = (
         f"{found.model}, judged on {basis_words(answer['truth'])} per link and plane, "
         f"{found.design} designed on {basis_words(answer['basis'])}"
@@ -111,7 +111,7 @@ def _ends(found: Margin, answer: dict[str, Any], where: str) -> Table:
     return table
 
 
-def _rows(found: Margin, where: str) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
+def _rows(found: StiffnessMargin, where: str) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
     """Both margins above, then the exact one below, each at the judged and at the worst pose."""
     lemma, exact = found.lemma, found.exact
     none = lemma.loss == "none" or no_stiffness(found)
@@ -125,8 +125,8 @@ def _rows(found: Margin, where: str) -> Iterator[tuple[str, str, tuple[str, str,
     yield from _worst("overestimate", worst, found.worst)
     yield f"underestimate, {how} {where}", borne_below(exact.alpha_lower), _lost(exact.lower)
     yield from _worst("underestimate", worst, found.worst_below)
-    if found.given_error:
-        yield given_row(found.given_error, where)
+    if found.assumed_stiffness:
+        yield given_row(found.assumed_stiffness, where)
     if lost:
         what = "unstable without error" if all_grow(lost) else "no margin"
         label = f"{what} at {len(lost)} of {len(found.path)} poses"
@@ -150,13 +150,13 @@ def _how(found: Interval) -> str:
     return "exact" if found.proven else "by continuation"
 
 
-def _lost(loss: Loss | None) -> tuple[str, str, str]:
+def _lost(loss: StabilityLimit | None) -> tuple[str, str, str]:
     if loss is None:
         return "-", "", ""
     return loss.kind, in_words(loss.mode), number(loss.frequency) if loss.frequency else ""
 
 
-def _rates(found: Margin, where: str) -> Table:
+def _rates(found: StiffnessMargin, where: str) -> Table:
     title = f"Fastest-growing modes to first order {where}: a guide, the margin is above"
     columns = (
         "mode",
@@ -183,7 +183,7 @@ def _all_lost(rate: ModeRate) -> str:
     return f"over {percent(MOST)}" if MOST < at < np.inf else percent(at)
 
 
-def _independent(at: StructuredAt) -> Table:
+def _independent(at: IndependentErrorsAt) -> Table:
     found, worst = at.found, at.found.worst_case
     table = plain_table(bound_words(at), "worst case found, error of", "size", numeric=(1,))
     if worst is None:
@@ -207,7 +207,7 @@ def _independent(at: StructuredAt) -> Table:
     return table
 
 
-def _orders(found: Margin, where: str) -> Table:
+def _orders(found: StiffnessMargin, where: str) -> Table:
     title = f"The gain set designed on other plants, {where}"
     columns = ("designed on", "overestimate tolerated", "underestimate", "lemma", "limit")
     table = plain_table(title, *columns)
@@ -226,7 +226,7 @@ def _order(order: OrderMargin) -> tuple[str, ...]:
     return made, borne_above(found.alpha_upper), borne_below(found.alpha_lower), star, lost
 
 
-def _lemma_notes(found: Margin) -> list[str]:
+def _lemma_notes(found: StiffnessMargin) -> list[str]:
     if no_stiffness(found):
         return []
     return [

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexctl.model import FixedDamping
-from flexctl.robustness import Separation, find_separation
+from flexctl.robustness import TimeScaleMargin, time_scale_margin
 from flexctl.view.json.time_scale_margin import time_scale_json
-from flexctl.view.options import Asked
+from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import provenance, redesigned
 from flexctl.view.request import design_basis, load_arm, load_gains, truth_arm, truth_basis
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def separate(asked: Asked, model: str, word: str, fixed_damping: FixedDamping) -> Result:
+def separate(asked: CliOptions, model: str, word: str, fixed_damping: FixedDamping) -> Result:
     """Find what `flexctl separation` prints."""
     check_targets(asked)
     arm = load_arm(model, asked)
     design = load_gains(word, arm)
     basis, as_it_is = design_basis(asked), truth_arm(arm, asked)
     with progress() as say:
-        found = find_separation(
+        found = time_scale_margin(
             arm,
             design,
             truth_arm=as_it_is,
@@ -51,7 +51,7 @@ def separate(asked: Asked, model: str, word: str, fixed_damping: FixedDamping) -
     )
 
 
-def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
+def _table(found: TimeScaleMargin, answer: dict[str, Any]) -> RenderableType:
     from rich.console import Group
 
     from flexctl.view.tables import literal, plain_table
@@ -74,7 +74,7 @@ def _table(found: Separation, answer: dict[str, Any]) -> RenderableType:
     return Group(table, orders, *notes, literal(answer["verdict"], "bold"))
 
 
-def _rows(found: Separation) -> list[tuple[str, str, str]]:
+def _rows(found: TimeScaleMargin) -> list[tuple[str, str, str]]:
     """Figures of the worst bound, each with its label and unit; of no crossing, only s*."""
     worst = found.worst
     label = "stiffness factor s* where stability is lost"
@@ -97,7 +97,7 @@ def _rows(found: Separation) -> list[tuple[str, str, str]]:
     ]
 
 
-def _judged(found: Separation) -> str:
+def _judged(found: TimeScaleMargin) -> str:
     """Name what was judged: poses of the motion and truth orders, as far as there are several."""
     several = {
         "poses": len({bound.t for bound in (*found.path, *found.orders)}) > 1,

@@ -14,7 +14,7 @@ from flexctl.control import design_controller, gains_used
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, close_loop
 from flexctl.simulation import Tolerance, Trajectory, check_integration, simulate
-from flexctl.view.options import Asked
+from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import (
@@ -47,7 +47,12 @@ LEAST_TOLERANCE, MOST_TOLERANCE = 1e-13, 1e-2  # round-off; nothing of a motion 
 
 
 def simulate_design(
-    asked: Asked, model: str, design: str, at: str, duration: float | None, animate: Path | None
+    asked: CliOptions,
+    model: str,
+    design: str,
+    at: str,
+    duration: float | None,
+    animate: Path | None,
 ) -> Result:
     """Find what `flexctl simulate` prints."""
     check_targets(asked, ".nc", ".csv")
@@ -59,7 +64,7 @@ def simulate_design(
     samples = read_numbers("--at", at)
     tolerance = _integration(asked)
     loop = _close(asked, model, design)
-    times, wanted = run_times(loop.duration, samples, duration)
+    times, expected = run_times(loop.duration, samples, duration)
     with progress() as say:
         say(f"simulating {design} on {model}")
         run = simulate(
@@ -73,7 +78,7 @@ def simulate_design(
         if animate:
             say("drawing the film")
             _animate(loop, run, animate)
-    answer = simulation_json(loop, run, wanted, asked)
+    answer = simulation_json(loop, run, expected, asked)
     arm = loop.truth.arm
     made = provenance(
         model,
@@ -103,10 +108,10 @@ def simulate_design(
     )
 
 
-def _integration(asked: Asked) -> Tolerance | None:
+def _integration(asked: CliOptions) -> Tolerance | None:
     """Check how a run shall be integrated, and return its tolerance; None for the default."""
-    wanted = asked.tolerance is not None
-    check_integration(asked.integrator, asked.step, tolerance=wanted, prefix="--")
+    expected = asked.tolerance is not None
+    check_integration(asked.integrator, asked.step, tolerance=expected, prefix="--")
     if asked.tolerance is None:
         return None
     if not LEAST_TOLERANCE <= asked.tolerance <= MOST_TOLERANCE:
@@ -128,14 +133,14 @@ def run_times(
         When the duration is not above 0, or a sample lies before 0 or after the end.
     """
     end = planned if duration is None else checks.positive("--duration", duration)
-    wanted = np.array(samples) if samples else np.linspace(0, end, N_SAMPLES)
-    if wanted.min() < 0 or (duration is not None and wanted.max() > end):
+    expected = np.array(samples) if samples else np.linspace(0, end, N_SAMPLES)
+    if expected.min() < 0 or (duration is not None and expected.max() > end):
         raise InputError(
             f"--at: expected times from 0 to the end of the run{_end_words(duration)}, "
-            f"got {wanted.min() if wanted.min() < 0 else wanted.max():g}"
+            f"got {expected.min() if expected.min() < 0 else expected.max():g}"
         )
-    end = max(end, float(wanted.max()))
-    return np.union1d(np.linspace(0, end, N_KEPT), wanted), wanted
+    end = max(end, float(expected.max()))
+    return np.union1d(np.linspace(0, end, N_KEPT), expected), expected
 
 
 def _end_words(duration: float | None) -> str:
@@ -143,7 +148,7 @@ def _end_words(duration: float | None) -> str:
 
 
 def simulation_json(
-    loop: ClosedLoop, run: Trajectory, times: Array, asked: Asked
+    loop: ClosedLoop, run: Trajectory, times: Array, asked: CliOptions
 ) -> dict[str, Any]:
     """Describe a run under the keys of the contract; `times` (k,) [s] are among the run's."""
     truth: dict[str, Any] = loop.truth.basis.described()
@@ -205,7 +210,7 @@ def _energy(run: Trajectory) -> dict[str, float]:
     }
 
 
-def _close(asked: Asked, model: str, design: str) -> ClosedLoop:
+def _close(asked: CliOptions, model: str, design: str) -> ClosedLoop:
     arm = load_arm(model, asked)
     gains = load_gains(design, arm)
     basis = design_basis(asked) or gains.basis

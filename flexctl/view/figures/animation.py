@@ -36,8 +36,8 @@ def check_film(path: Path) -> None:
         When an .mp4 is asked for and there is no ffmpeg.
     """
     if path.suffix.lower() == ".mp4" and shutil.which("ffmpeg") is None:
-        wanted = "expected ffmpeg on the path to write .mp4"
-        raise InputError(f"--animate: {wanted}, got none; a .gif can be written without it")
+        expected = "expected ffmpeg on the path to write .mp4"
+        raise InputError(f"--animate: {expected}, got none; a .gif can be written without it")
 
 
 def write_animation(path: Path, loop: ClosedLoop, run: Trajectory) -> None:

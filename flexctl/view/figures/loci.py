@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci import Branch, Tracked
+from flexctl.loci import Branch, EigenvalueLoci
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.style import (
     BAD,
@@ -30,7 +30,9 @@ _LINEAR = 1.0  # 1/s: about the imaginary axis the real parts are drawn to scale
 _ARROW = 0.5  # where on its way a locus has its arrow
 
 
-def plot_tracking(moving: Tracked, rest: Tracked | None, answer: dict[str, Any]) -> Figure:
+def plot_tracking(
+    moving: EigenvalueLoci, rest: EigenvalueLoci | None, answer: dict[str, Any]
+) -> Figure:
     """Draw the slow branches that swing, solid in motion and dashed at rest."""
     with styled():
         figure = new_figure(11, 6.6)
@@ -54,7 +56,7 @@ def plot_tracking(moving: Tracked, rest: Tracked | None, answer: dict[str, Any])
         return figure
 
 
-def _draw_rest(over: Axes, damping: Axes, rest: Tracked, colours: Mapping[str, str]) -> None:
+def _draw_rest(over: Axes, damping: Axes, rest: EigenvalueLoci, colours: Mapping[str, str]) -> None:
     for branch in chosen(rest)[0]:
         style = {"color": colours.get(branch.label, MUTED), "linewidth": 1, "linestyle": "--"}
         over.plot(rest.s, branch.values.imag, **style)
@@ -62,13 +64,13 @@ def _draw_rest(over: Axes, damping: Axes, rest: Tracked, colours: Mapping[str, s
     over.plot([], [], "--", color=MUTED, linewidth=1, label="at rest")
 
 
-def _mark_unsafe(tracked: Tracked, *panels: Axes) -> None:
+def _mark_unsafe(tracked: EigenvalueLoci, *panels: Axes) -> None:
     for place in tracked.unsafe:
         for axes in panels:
             axes.axvspan(place.start, place.end, color=BAD, alpha=0.3, linewidth=1.5)
 
 
-def chosen(tracked: Tracked) -> tuple[list[Branch], list[Branch]]:
+def chosen(tracked: EigenvalueLoci) -> tuple[list[Branch], list[Branch]]:
     """Choose the slowest branches that swing; return all others too, one of every pair."""
     swinging = [branch for branch in tracked.upper if _swings(branch.values)]
     slow = sorted(swinging, key=lambda branch: float(branch.values.imag.min()))[:_N_SHOWN]
@@ -80,7 +82,7 @@ def _swings(values: ComplexArray) -> bool:
 
 
 def _draw(
-    over: Axes, damping: Axes, plane: Axes, tracked: Tracked, branch: Branch, colour: str
+    over: Axes, damping: Axes, plane: Axes, tracked: EigenvalueLoci, branch: Branch, colour: str
 ) -> None:
     over.plot(tracked.s, branch.values.imag, color=colour, label=branch.label)
     damping.plot(tracked.s, 100 * branch.damping, color=colour)
@@ -124,7 +126,7 @@ def _lay_plane(plane: Axes, slow: Sequence[Branch], others: Sequence[Branch]) ->
     plane.set_title("s plane: from o along the arrow to x")
 
 
-def _label(tracked: Tracked, over: Axes, damping: Axes) -> None:
+def _label(tracked: EigenvalueLoci, over: Axes, damping: Axes) -> None:
     over.set_ylabel("Im [rad/s]")
     damping.set_ylabel("damping ratio [%]")
     damping.set_xlabel("time [s]" if tracked.parameter == "t" else tracked.parameter)

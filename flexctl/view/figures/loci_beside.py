@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from flexctl.loci import Tracked, Twin
+from flexctl.loci import EigenvalueLoci, MatchedBranch
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.style import MUTED, PALETTE, few_ticks, new_figure, styled
 from flexctl.view.words.numbers import beside_words
@@ -27,9 +27,9 @@ _STEEP = 5.0  # percent from which on differences are drawn beyond a linear midd
 
 
 def plot_beside(
-    moving: Tracked,
-    others: Sequence[Tracked],
-    twins: Sequence[Sequence[Twin]],
+    moving: EigenvalueLoci,
+    others: Sequence[EigenvalueLoci],
+    matches: Sequence[Sequence[MatchedBranch]],
     answer: dict[str, Any],
 ) -> Figure:
     """Draw imaginary parts, first modes of all lines left and second ones right.
@@ -40,10 +40,10 @@ def plot_beside(
     with styled():
         figure = new_figure(12, 7.4)
         axes = figure.subplots(2, len(_PANELS), sharex=True, height_ratios=(1.5, 1), squeeze=False)
-        colours = _colours(twins[0])
+        colours = _colours(matches[0])
         names = [beside_words(one) for one in answer["beside"]]
         for column, mode in enumerate(_PANELS):
-            shown = [_of_mode(own, mode) for own in twins]
+            shown = [_of_mode(own, mode) for own in matches]
             over, off = axes[:, column]
             if not shown[0]:
                 over.set_axis_off()
@@ -61,20 +61,20 @@ def _title(answer: Mapping[str, Any]) -> str:
     return f"{answer['design']} on {answer['model']}: eigenvalues of discretisations side by side"
 
 
-def _line(twin: Twin) -> str | None:
-    found = _LINE_AND_MODE.fullmatch(twin.branch.label)
+def _line(match: MatchedBranch) -> str | None:
+    found = _LINE_AND_MODE.fullmatch(match.branch.label)
     return found[1] if found else None
 
 
-def _of_mode(twins: Sequence[Twin], mode: int) -> list[Twin]:
+def _of_mode(matches: Sequence[MatchedBranch], mode: int) -> list[MatchedBranch]:
     """Branches that are this mode of a line, in the order of the lines."""
-    labels = ((_LINE_AND_MODE.fullmatch(twin.branch.label), twin) for twin in twins)
-    found = [(words[1], twin) for words, twin in labels if words and int(words[2]) == mode]
-    return [twin for _, twin in sorted(found, key=lambda pair: pair[0])]
+    labels = ((_LINE_AND_MODE.fullmatch(match.branch.label), match) for match in matches)
+    found = [(words[1], match) for words, match in labels if words and int(words[2]) == mode]
+    return [match for _, match in sorted(found, key=lambda pair: pair[0])]
 
 
-def _colours(twins: Sequence[Twin]) -> dict[str, str]:
-    lines = sorted({line for line in map(_line, twins) if line})
+def _colours(matches: Sequence[MatchedBranch]) -> dict[str, str]:
+    lines = sorted({line for line in map(_line, matches) if line})
     return dict(zip(lines, PALETTE * len(lines), strict=False))
 
 
@@ -85,32 +85,34 @@ def _marked(count: int) -> NDArray[np.int64]:
 def _draw(
     over: Axes,
     off: Axes,
-    moving: Tracked,
-    shown: Sequence[Sequence[Twin]],
+    moving: EigenvalueLoci,
+    shown: Sequence[Sequence[MatchedBranch]],
     colours: Mapping[str, str],
 ) -> None:
     at = _marked(len(moving.s))
     s = moving.s[at]
-    for twin in shown[0]:
-        line = _line(twin) or ""
+    for match in shown[0]:
+        line = _line(match) or ""
         style = {"color": colours[line], "markersize": 5.5}
-        over.plot(moving.s, twin.branch.values.imag, color=colours[line], linewidth=0.6, alpha=0.6)
-        over.plot(s, twin.branch.values.imag[at], "o", fillstyle="none", label=line, **style)
+        over.plot(moving.s, match.branch.values.imag, color=colours[line], linewidth=0.6, alpha=0.6)
+        over.plot(s, match.branch.values.imag[at], "o", fillstyle="none", label=line, **style)
     for mark, own in zip(itertools.cycle(_MARKS), shown, strict=False):
-        for twin in own:
-            style = {"color": colours[_line(twin) or ""], "markersize": 6.5, "linestyle": ""}
-            over.plot(s, twin.values.imag[at], mark, markeredgewidth=1.2, **style)
-            percent = 100 * (twin.ratio - 1)
+        for match in own:
+            style = {"color": colours[_line(match) or ""], "markersize": 6.5, "linestyle": ""}
+            over.plot(s, match.values.imag[at], mark, markeredgewidth=1.2, **style)
+            percent = 100 * (match.ratio - 1)
             # another partner from here on: no line, as nothing jumps
-            changes = np.flatnonzero(np.diff(twin.index)) + 1
+            changes = np.flatnonzero(np.diff(match.index)) + 1
             parts = np.insert(moving.s, changes, np.nan), np.insert(percent, changes, np.nan)
             off.plot(*parts, color=style["color"], linewidth=0.8)
             off.plot(s, percent[at], mark, markeredgewidth=1.2, **style)
 
 
-def _draw_others(over: Axes, others: Sequence[Tracked], shown: Sequence[Sequence[Twin]]) -> None:
+def _draw_others(
+    over: Axes, others: Sequence[EigenvalueLoci], shown: Sequence[Sequence[MatchedBranch]]
+) -> None:
     """Draw the other branches of the other discretisations that lie among those shown, in grey."""
-    values = np.concatenate([twin.branch.values.imag for twin in shown[0]])
+    values = np.concatenate([match.branch.values.imag for match in shown[0]])
     low, high = values.min() / 1.3, values.max() * 1.3
     over.set_ylim(low, high)
     for tracked in others:
@@ -120,7 +122,7 @@ def _draw_others(over: Axes, others: Sequence[Tracked], shown: Sequence[Sequence
             over.plot(tracked.s, height, color=MUTED, linewidth=0.7, zorder=1)
 
 
-def _label(over: Axes, off: Axes, moving: Tracked, mode: int) -> None:
+def _label(over: Axes, off: Axes, moving: EigenvalueLoci, mode: int) -> None:
     over.set_title(f"Mode {mode} of each line")
     over.set_ylabel("Im [rad/s]")
     low, high = over.get_ylim()

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from flexctl.robustness import Margin, PoseMargin
+from flexctl.robustness import PoseMargin, StiffnessMargin
 from flexctl.view.figures.margin_bars import plot_errors, plot_order_bars, plot_rates
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.margin_loci import plot_loci
@@ -26,7 +26,7 @@ _LATE = 0.7  # of the motion
 _LETTERS = 112  # in a line as wide as the page
 
 
-def plot_margin(found: Margin, where: str) -> Figure:
+def plot_margin(found: StiffnessMargin, where: str) -> Figure:
     """Draw one page: eigenvalues over alpha, margins along the motion, errors or rates, orders.
 
     `where` names the judged pose.
@@ -35,9 +35,9 @@ def plot_margin(found: Margin, where: str) -> Figure:
         return _drawn(found, where)
 
 
-def _drawn(found: Margin, where: str) -> Figure:
+def _drawn(found: StiffnessMargin, where: str) -> Figure:
     rows = 3 if found.orders else 2
-    figure = new_figure(12.0, _HEIGHT + 2.4 * (rows - 2) + 1.2 * (len(found.structured) > 1))
+    figure = new_figure(12.0, _HEIGHT + 2.4 * (rows - 2) + 1.2 * (len(found.independent) > 1))
     title = f"{found.design} on {found.model}: how wrong may its stiffness be?"
     figure.suptitle(f"{title}\n{_answer(found, where)}", fontweight="bold", x=0.01, ha="left")
     grid = figure.add_gridspec(rows, 2, width_ratios=(1.35, 1))
@@ -45,9 +45,9 @@ def _drawn(found: Margin, where: str) -> Figure:
     frequency = figure.add_subplot(grid[1, 0], sharex=damping)
     plot_loci(damping, frequency, found, where)
     plot_along(figure.add_subplot(grid[0, 1]), found, where)
-    if found.structured:
-        parts = grid[1, 1].subgridspec(len(found.structured), 1)
-        for k, at in enumerate(found.structured):
+    if found.independent:
+        parts = grid[1, 1].subgridspec(len(found.independent), 1)
+        for k, at in enumerate(found.independent):
             plot_errors(figure.add_subplot(parts[k, 0]), at)
     else:
         plot_rates(figure.add_subplot(grid[1, 1]), found)
@@ -56,7 +56,7 @@ def _drawn(found: Margin, where: str) -> Figure:
     return figure
 
 
-def _answer(found: Margin, where: str) -> str:
+def _answer(found: StiffnessMargin, where: str) -> str:
     """Say which overestimates are tolerated, and what the lemma says."""
     said = [f"{borne_above(found.exact.alpha_upper)} {where}"]
     lost = [pose for pose in found.path if not pose.interval]
@@ -72,7 +72,7 @@ def _answer(found: Margin, where: str) -> str:
     return fill(f"overestimates tolerated: {'; '.join(said)}", _LETTERS)
 
 
-def plot_along(axes: Axes, found: Margin, where: str) -> None:
+def plot_along(axes: Axes, found: StiffnessMargin, where: str) -> None:
     """Draw what is tolerated along the motion: between the exact ends, beside the lemma's."""
     end = found.path[-1].t if found.path else 0.0
     poses = [pose for pose in found.path if pose.interval]
@@ -91,7 +91,7 @@ def plot_along(axes: Axes, found: Margin, where: str) -> None:
     legend_above(axes, columns=2)
 
 
-def _values(found: Margin) -> list[float]:
+def _values(found: StiffnessMargin) -> list[float]:
     """All that is to be shown [%]."""
     intervals = [found.exact, *(pose.interval for pose in found.path if pose.interval)]
     ends = [end for one in intervals for end in (one.alpha_lower, one.alpha_upper)]
@@ -117,7 +117,7 @@ def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
         _say(axes, 0.08, "any underestimate is tolerated")
 
 
-def _lemma(axes: Axes, found: Margin, top: float) -> None:
+def _lemma(axes: Axes, found: StiffnessMargin, top: float) -> None:
     order = f"lemma ({basis_words(found.basis.described())})"
     applies = not no_stiffness(found)
     stars = 100 * np.array([pose.alpha_star if applies else np.inf for pose in found.path])
@@ -136,7 +136,7 @@ def _lemma(axes: Axes, found: Margin, top: float) -> None:
         )
 
 
-def _judged(axes: Axes, found: Margin, end: float, top: float, where: str) -> None:
+def _judged(axes: Axes, found: StiffnessMargin, end: float, top: float, where: str) -> None:
     """Mark the interval of the judged pose beside the motion's end."""
     t = 1.03 * (end or 1)
     low, high = 100 * found.exact.alpha_lower, 100 * found.exact.alpha_upper

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from flexctl.robustness import Margin, ModeRate, OrderMargin, StructuredAt, WorstCase
+from flexctl.robustness import (
+    IndependentErrorsAt,
+    ModeRate,
+    OrderMargin,
+    StiffnessMargin,
+    WorstCase,
+)
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, few_ticks, plain_log
@@ -26,7 +32,7 @@ _NO_STIFFNESS = "the control law uses no stiffness: its error moves no mode"
 _LEAST = 1e-4  # percent
 
 
-def plot_errors(axes: Axes, at: StructuredAt) -> None:
+def plot_errors(axes: Axes, at: IndependentErrorsAt) -> None:
     """Draw the worst case found, error by error, over the band that is guaranteed.
 
     Where no errors were found that destabilise, one line says so instead.
@@ -54,7 +60,7 @@ def plot_errors(axes: Axes, at: StructuredAt) -> None:
     axes.set_xlim(-wide, wide)
 
 
-def _worst_bars(axes: Axes, at: StructuredAt, worst: WorstCase) -> None:
+def _worst_bars(axes: Axes, at: IndependentErrorsAt, worst: WorstCase) -> None:
     """Draw the largest errors of the worst case in their units, each with its own size written."""
     order = np.argsort(-np.abs(worst.delta), kind="stable")[:_N_BARS]
     axes.barh(range(len(order)), 100 * worst.delta[order], 0.6, color=BAD)
@@ -73,7 +79,7 @@ def _worst_bars(axes: Axes, at: StructuredAt, worst: WorstCase) -> None:
     axes.set_xlabel("error [%]" if own else "error [% of its unit size; written: of itself]")
 
 
-def plot_rates(axes: Axes, found: Margin) -> None:
+def plot_rates(axes: Axes, found: StiffnessMargin) -> None:
     """Draw at which error each mode has lost its decay to first order, the first one on top.
 
     Where nothing damps one, that is at no error at all: then how fast each grows.
@@ -134,7 +140,7 @@ def _slow(rate: ModeRate) -> float:
     return -growth(rate)
 
 
-def plot_order_bars(axes: Axes, found: Margin, where: str) -> None:
+def plot_order_bars(axes: Axes, found: StiffnessMargin, where: str) -> None:
     """Draw the exact upper ends of the gain set made on other plants, with the lemma's beside."""
     axes.set_title(f"The gain set made on other plants, judged {where}")
     axes.set_ylabel("tolerated overestimate [%]")

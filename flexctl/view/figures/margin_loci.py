@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.robustness import Margin, follow
+from flexctl.robustness import StiffnessMargin, follow
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
 from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, few_ticks, plain_log
@@ -21,7 +21,7 @@ _STILL = 1e-9  # |Im| beside |lambda| below which nothing swings
 _TICKS = (-100, -10, -1, 0, 1, 10, 100)
 
 
-def plot_loci(damping: Axes, frequency: Axes, found: Margin, where: str) -> None:
+def plot_loci(damping: Axes, frequency: Axes, found: StiffnessMargin, where: str) -> None:
     """Draw the least damped modes over alpha, all others in grey, with both margins marked."""
     alpha, poles = 100 * found.locus.alpha, follow(found.locus)
     upper = poles[:, (poles.imag >= 0).all(axis=0) | (poles[found.locus.alpha == 0][0].imag >= 0)]
@@ -51,7 +51,7 @@ def plot_loci(damping: Axes, frequency: Axes, found: Margin, where: str) -> None
     _name_marks(damping, found)
 
 
-def _critical(alpha: Array, poles: ComplexArray, found: Margin) -> list[int]:
+def _critical(alpha: Array, poles: ComplexArray, found: StiffnessMargin) -> list[int]:
     """Branches that become unstable, the first one first, then those that lose most damping."""
     low, high = _ends(found)
     low = _BEYOND * low if found.exact.lower and -low < 100 * ALMOST_ALL else 0.0
@@ -65,11 +65,11 @@ def _critical(alpha: Array, poles: ComplexArray, found: Margin) -> list[int]:
     return moved[:_N_CRITICAL] if found.exact.unknowns else []
 
 
-def _ends(found: Margin) -> tuple[float, float]:
+def _ends(found: StiffnessMargin) -> tuple[float, float]:
     return 100 * found.exact.alpha_lower, 100 * found.exact.alpha_upper
 
 
-def _star(found: Margin) -> float:
+def _star(found: StiffnessMargin) -> float:
     """Overestimate that the lemma tolerates [%], where it applies."""
     return np.inf if no_stiffness(found) else 100 * found.lemma.alpha_star
 
@@ -81,7 +81,7 @@ def _ratios(poles: ComplexArray) -> Array:
         return np.where(size > 0, -100 * poles.real / size, np.nan)
 
 
-def _name(branch: ComplexArray, found: Margin) -> str:
+def _name(branch: ComplexArray, found: StiffnessMargin) -> str:
     """Name a branch by the motion it is of without error."""
     value = branch[found.locus.alpha == 0][0]
     gaps = [abs(rate.value - value) for rate in found.rates]
@@ -114,7 +114,7 @@ def _frequency_axis(axes: Axes, critical: ComplexArray) -> None:
     legend_above(axes)
 
 
-def _mark(axes: Axes, found: Margin) -> None:
+def _mark(axes: Axes, found: StiffnessMargin) -> None:
     low, high = _ends(found)
     left, right = axes.get_xlim()
     axes.axvline(0, color=GOOD, linewidth=1.4)
@@ -127,7 +127,7 @@ def _mark(axes: Axes, found: Margin) -> None:
         axes.axvline(star, color=PALETTE[0], linewidth=1.6, linestyle=":", zorder=4)
 
 
-def _name_marks(axes: Axes, found: Margin) -> None:
+def _name_marks(axes: Axes, found: StiffnessMargin) -> None:
     """Write both margins above each other at the right height of their lines."""
     low, high = _ends(found)
     left = axes.get_xlim()[0]

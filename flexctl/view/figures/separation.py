@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from flexctl.robustness import Bound, Separation, Spectra
+from flexctl.robustness import Bound, Spectra, TimeScaleMargin
 from flexctl.view.figures.style import (
     BAD,
     GOOD,
@@ -28,7 +28,7 @@ _WIDTH = 40  # characters of a line of text in a panel
 _PAPER = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
 
 
-def plot_separation(found: Separation) -> Figure:
+def plot_separation(found: TimeScaleMargin) -> Figure:
     """Draw frequency and damping of all eigenvalues over s, and the bound over path and orders.
 
     Dashed lines are the slow subsystem's frequencies, which do not depend on s, and the fast
@@ -38,7 +38,7 @@ def plot_separation(found: Separation) -> Figure:
         return _drawn(found)
 
 
-def _drawn(found: Separation) -> Figure:
+def _drawn(found: TimeScaleMargin) -> Figure:
     figure = new_figure(10.5, 6.6)
     how = "" if found.worst.exact else " (bracketed)"
     title = f"{found.design} on {found.model}{how}"
@@ -64,12 +64,12 @@ def _drawn(found: Separation) -> Figure:
     return figure
 
 
-def _pose(found: Separation) -> Bound:
+def _pose(found: TimeScaleMargin) -> Bound:
     """Return the bound at the pose and on the truth plant of the eigenvalues drawn."""
     return max(found.path, key=lambda bound: bound.s_star)
 
 
-def _truth(bound: Bound, found: Separation) -> str:
+def _truth(bound: Bound, found: TimeScaleMargin) -> str:
     return f"{bound.order} {found.truth.kind}"
 
 
@@ -165,7 +165,7 @@ def _words(bound: Bound) -> str:
     return f"s* = {bound.s_star:.3g}: no {missing} below"
 
 
-def _over_path(axes: Axes, found: Separation) -> None:
+def _over_path(axes: Axes, found: TimeScaleMargin) -> None:
     alone = len(found.path) == 1
     where = "at the worst pose" if alone else "along the motion"
     axes.set_title(f"Bound {where} ({found.truth.order} {found.truth.kind})")
@@ -176,7 +176,7 @@ def _over_path(axes: Axes, found: Separation) -> None:
         axes.set_xticks(times, [f"{t:.3g}" for t in times])
 
 
-def _over_orders(axes: Axes, found: Separation) -> None:
+def _over_orders(axes: Axes, found: TimeScaleMargin) -> None:
     axes.set_title("Bound over the truth's order")
     axes.set_xlabel(f"{found.truth.kind} per link and plane")
     orders = [bound.order for bound in found.orders]
@@ -188,7 +188,7 @@ def _bounds(
     axes: Axes,
     places: Sequence[float],
     bounds: Sequence[Bound],
-    found: Separation,
+    found: TimeScaleMargin,
     marker: str | None,
 ) -> None:
     """Draw bounds where they are finite and above zero, and say in words what the others are."""
@@ -218,7 +218,7 @@ def _bounds(
         axes.annotate(words, (places[0], s_star[0]), color=BAD, bbox=_PAPER, **style)
 
 
-def _say(axes: Axes, worst: Bound, found: Separation) -> None:
+def _say(axes: Axes, worst: Bound, found: TimeScaleMargin) -> None:
     """Say in an empty panel that no bound is drawn because there is none."""
     if worst.why:
         reason = textwrap.shorten(worst.why, 5 * _WIDTH, placeholder=" ...")

@@ -13,7 +13,7 @@ from flexctl.view.words.verdict import verdict
 if TYPE_CHECKING:
     from flexctl.loop import Resting
     from flexctl.robustness import StiffnessTolerance
-    from flexctl.verdict import Comparison, Evaluation, Margins, Stability
+    from flexctl.verdict import Comparison, Evaluation, Stability, StabilityMargins
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def _stability(s: Stability) -> dict[str, Any]:
     }
 
 
-def _margins(margins: Margins | None, rate: float | None) -> dict[str, Any] | None:
+def _margins(margins: StabilityMargins | None, rate: float | None) -> dict[str, Any] | None:
     """Margins of a stable loop; an unstable one has none."""
     if margins is None:
         return None

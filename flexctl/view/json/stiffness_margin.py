@@ -8,19 +8,19 @@ from typing import Any
 from flexctl.records import plain
 from flexctl.robustness import (
     FARTHEST,
-    GivenError,
+    AssumedStiffness,
+    IndependentErrorsAt,
     Interval,
     Lemma,
-    Loss,
-    Margin,
     ModeRate,
     OrderMargin,
-    StructuredAt,
+    StabilityLimit,
+    StiffnessMargin,
 )
 from flexctl.search import BiasAdvice, BiasRun, OfferedBias, Remedies, Requirement, Trial
 
 
-def margin_json(found: Margin) -> dict[str, Any]:
+def margin_json(found: StiffnessMargin) -> dict[str, Any]:
     """Write margins as nested dictionaries and lists; the unknown and infinite are None."""
     return plain(
         {
@@ -35,12 +35,12 @@ def margin_json(found: Margin) -> dict[str, Any]:
                 "parts": {name: _limit(lemma) for name, lemma in found.partial.items()},
                 "given": _lemma(found.given) if found.given else None,
             },
-            "given_stiffness": _given(found.given_error) if found.given_error else None,
+            "given_stiffness": _given(found.assumed_stiffness) if found.assumed_stiffness else None,
             "exact": _interval(found.exact) | {"rates": [_rate(rate) for rate in found.rates]},
             "path": _path(found),
             "orders": [_order(order) for order in found.orders],
-            "structured": _structured(found.structured[0]) if found.structured else None,
-            "structured_at": [_structured(one) for one in found.structured],
+            "structured": _structured(found.independent[0]) if found.independent else None,
+            "structured_at": [_structured(one) for one in found.independent],
             "assumptions": {
                 "damping": "unknown" if found.unknown_damping else "known",
                 "gains": "those of alpha = 0",
@@ -69,7 +69,7 @@ def _limit(lemma: Lemma) -> dict[str, Any]:
     return {"alpha_star": lemma.alpha_star, "loss": lemma.loss}
 
 
-def _given(found: GivenError) -> dict[str, Any]:
+def _given(found: AssumedStiffness) -> dict[str, Any]:
     """Write what a given stiffness does; shares are of its whole error."""
     poses = found.at
     return {
@@ -82,8 +82,8 @@ def _given(found: GivenError) -> dict[str, Any]:
                 "stable": at.stable,
                 "abscissa": at.abscissa,
                 "mode": at.mode,
-                "share": at.share.alpha_upper if at.share else 0.0,
-                "upper": _loss(at.share.upper) if at.share else None,
+                "share": at.interval.alpha_upper if at.interval else 0.0,
+                "upper": _loss(at.interval.upper) if at.interval else None,
                 "why": at.why,
             }
             for at in poses
@@ -101,7 +101,7 @@ def _rate(rate: ModeRate) -> dict[str, Any]:
     }
 
 
-def _path(found: Margin) -> dict[str, Any]:
+def _path(found: StiffnessMargin) -> dict[str, Any]:
     """Write what is found along the motion, a list by pose each."""
     poses, worst = found.path, found.worst
     return {
@@ -133,7 +133,7 @@ def _interval(interval: Interval) -> dict[str, Any]:
     }
 
 
-def _loss(loss: Loss | None) -> dict[str, Any] | None:
+def _loss(loss: StabilityLimit | None) -> dict[str, Any] | None:
     if loss is None:
         return None
     return {
@@ -163,7 +163,7 @@ def _order(order: OrderMargin) -> dict[str, Any]:
     }
 
 
-def _structured(at: StructuredAt) -> dict[str, Any]:
+def _structured(at: IndependentErrorsAt) -> dict[str, Any]:
     found = at.found
     worst = found.worst_case
     return {
@@ -234,7 +234,7 @@ def remedies_json(found: Remedies) -> dict[str, Any]:
     joint, second = found.bandwidth, found.second_loop
     damping, inertia = found.damping, found.inertia
     return {
-        "need": found.wanted,
+        "need": found.expected,
         "bias_for_need": found.bias,
         "bias_for_need_run": found.bias_run and bias_run_json(found.bias_run),
         "bandwidth": joint

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from flexctl.checks import ComplexArray
-from flexctl.robustness import Separation
+from flexctl.robustness import TimeScaleMargin
 
 
-def time_scale_json(found: Separation) -> dict[str, Any]:
+def time_scale_json(found: TimeScaleMargin) -> dict[str, Any]:
     """Write a separation bound."""
     worst, spectra = found.worst, found.spectra
     return {

@@ -188,8 +188,8 @@ def _slow_error(f1: bool) -> float:
     rigid = assemble_plant(arm(rigid_joints=True).rigid, BasisChoice(order=1), interpreted=True)
 
     def rates(t: float, x: Array) -> Array:
-        wanted, rate, acceleration = (w[:, 0] for w in reference.sample(np.array([t])))
-        e, de = x[:2] - wanted, x[2:] - rate
+        expected, rate, acceleration = (w[:, 0] for w in reference.sample(np.array([t])))
+        e, de = x[:2] - expected, x[2:] - rate
         u = acceleration - np.array(gains.Gv) * de - np.array(gains.Gp) * e
         h = np.zeros(2) if f1 else rigid.bias(x[:2], x[2:])
         return np.concatenate([x[2:], u - np.linalg.solve(rigid.mass_matrix(x[:2]), h)])

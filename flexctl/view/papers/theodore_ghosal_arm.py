@@ -21,7 +21,7 @@ from flexctl.model import (
     with_options,
 )
 from flexctl.plant import LinearPlant, Plant, assemble_plant, linearise
-from flexctl.robustness import Margin, find_margin
+from flexctl.robustness import StiffnessMargin, stiffness_margin
 
 TWO_MODES = BasisChoice(order=2)  # per line, as the paper
 N_POSES = 11
@@ -108,7 +108,7 @@ def margin(
     basis: tuple[str, int] = ("modes", 2),
     truth: tuple[str, int] = ("modes", 2),
     effort: float | None = None,
-) -> Margin:
+) -> StiffnessMargin:
     """Find how wrong the stiffness may be at the end of the motion.
 
     `basis` of the design's plant and `truth` are kind and order.
@@ -118,7 +118,7 @@ def margin(
     DesignError
         When the loop is unstable without an error.
     """
-    return find_margin(
+    return stiffness_margin(
         arm(damping),
         design(gains, effort),
         design_basis=plant(*basis).basis,

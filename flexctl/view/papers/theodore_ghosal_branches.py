@@ -7,7 +7,15 @@ from functools import cache
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci import LIKE, Source, Tracked, match_fields, on_run, swinging, track
+from flexctl.loci import (
+    LIKE,
+    EigenvalueLoci,
+    Source,
+    eigenvalue_loci,
+    match_fields,
+    on_run,
+    swinging,
+)
 from flexctl.view.papers.claim import Claim, judge
 from flexctl.view.papers.theodore_ghosal_arm import N_POSES, held_squares, plant
 from flexctl.view.papers.theodore_ghosal_meshes import excess
@@ -30,9 +38,9 @@ def source(kind: str, load: str = "MJD") -> Source:
 
 
 @cache
-def branches() -> Tracked:
+def branches() -> EigenvalueLoci:
     """Branches of the assumed modes."""
-    return track(source("modes"), times(), fields=True)
+    return eigenvalue_loci(source("modes"), times(), fields=True)
 
 
 def upper(of: Source, t: float) -> tuple[ComplexArray, ComplexArray]:

@@ -222,8 +222,8 @@ def solved_together() -> Claim:
     q[2] = 0.5
     beta = carried.roots(0.5)
     a = np.array(carried.motion(q, v, np.ones(3), beta)[0]).ravel()
-    wanted = carried.plant.forward_dynamics(q, v, np.ones(3))
-    off = float(np.abs(a - wanted).max() / np.abs(wanted).max())
+    expected = carried.plant.forward_dynamics(q, v, np.ones(3))
+    off = float(np.abs(a - expected).max() / np.abs(expected).max())
     drift = integrated_error(1.0)
     return Claim(
         id="section 4.2, solved together",

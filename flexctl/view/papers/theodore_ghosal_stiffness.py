@@ -44,9 +44,9 @@ def _law() -> tuple[Array, Array]:
     q = own.straight(poses()[:, 5])
     q[m::2] = _TIP
     v = np.linspace(-1, 1, own.n)
-    wanted = (q[:m] + 0.01, 0.9 * v[:m], np.ones(m))
-    found = controller.law(0.0, np.zeros(0), *wanted, q, v)[0]
-    u = wanted[2] + STIFF[1] * (wanted[1] - v[:m]) + STIFF[0] * (wanted[0] - q[:m])
+    expected = (q[:m] + 0.01, 0.9 * v[:m], np.ones(m))
+    found = controller.law(0.0, np.zeros(0), *expected, q, v)[0]
+    u = expected[2] + STIFF[1] * (expected[1] - v[:m]) + STIFF[0] * (expected[0] - q[:m])
     mass, h = split_mass(own.mass_matrix(q), own.drives), own.bias(q, v)
     force = h[m:] + (1 + ALPHA) * own.elastic_force(q)[m:]
     return np.array(found).ravel(), mass.S_r @ u + h[:m] - mass.F.T @ force

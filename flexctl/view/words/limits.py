@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flexctl.loop import in_words
-from flexctl.robustness import Loss
+from flexctl.robustness import StabilityLimit
 
 ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may leave out all
 _LARGE = 1e6
@@ -38,7 +38,7 @@ def borne_below(alpha: float) -> str:
     return f"up to {percent(-alpha)}" if -alpha < ALMOST_ALL else "any"
 
 
-def loss_words(loss: Loss) -> str:
+def limit_words(loss: StabilityLimit) -> str:
     """Name the limit: ``flutter of link3's first mode in x at 127 rad/s``."""
     if loss.ends == "torque":
         return f"torque limit of {in_words(loss.mode)}"

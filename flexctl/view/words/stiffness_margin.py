@@ -7,9 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from flexctl.loop import in_words
-from flexctl.robustness import NO_GROWTH, Guaranteed, Margin, PoseMargin, StructuredAt
+from flexctl.robustness import (
+    NO_GROWTH,
+    Guaranteed,
+    IndependentErrorsAt,
+    PoseMargin,
+    StiffnessMargin,
+)
 from flexctl.view.words.assumed_stiffness import given_words
-from flexctl.view.words.limits import ALMOST_ALL, loss_words, percent
+from flexctl.view.words.limits import ALMOST_ALL, limit_words, percent
 from flexctl.view.words.numbers import basis_words, times
 
 _AT_THE_END = 1.02  # of a guaranteed range: a worst case there is what ends it
@@ -19,7 +25,7 @@ _GROWS = "got one in which "  # of a refusal, before what grows
 _LESS = 0.98  # of another margin: the difference is worth a word
 
 
-def tolerated(at: StructuredAt) -> str:
+def tolerated(at: IndependentErrorsAt) -> str:
     """Say what independent errors are tolerated together: ``payload +-4.5 % is tolerated``."""
     ranges = [range_words(one) for one in at.guaranteed]
     if [one.kind for one in at.guaranteed] == ["payload"]:  # a single number
@@ -27,7 +33,7 @@ def tolerated(at: StructuredAt) -> str:
     return f"all of {', '.join(ranges)} together are tolerated"
 
 
-def bound_words(at: StructuredAt) -> str:
+def bound_words(at: IndependentErrorsAt) -> str:
     """Say what independent errors may be, and how that is known."""
     found, about = at.found, f"Independent errors at {at.where}"
     if found.stopped and not found.guaranteed_fraction:
@@ -40,7 +46,7 @@ def bound_words(at: StructuredAt) -> str:
     return f"{about}: {tolerated(at)} ({proof}{peak})"
 
 
-def lost_words(at: StructuredAt) -> str:
+def lost_words(at: IndependentErrorsAt) -> str:
     """Say what a worst case of independent errors does."""
     worst = at.found.worst_case
     if at.ends == "torque":
@@ -61,7 +67,7 @@ def range_words(borne: Guaranteed) -> str:
     return f"{borne.kind} +-{percent(borne.upper)}"
 
 
-def lemma_words(found: Margin) -> str:
+def lemma_words(found: StiffnessMargin) -> str:
     """Write alpha* with the order of its basis, without which it means nothing.
 
     A law that uses no stiffness has none.
@@ -73,7 +79,7 @@ def lemma_words(found: Margin) -> str:
     return f"{size} ({_order(found)})"
 
 
-def _order(found: Margin) -> str:
+def _order(found: StiffnessMargin) -> str:
     return basis_words(found.basis.described())
 
 
@@ -87,24 +93,24 @@ def all_grow(lost: Sequence[PoseMargin]) -> bool:
     return all(_GROWS in pose.why for pose in lost)
 
 
-def judged_where(found: Margin) -> str:
+def judged_where(found: StiffnessMargin) -> str:
     """Name the judged pose."""
     where = "at the pose asked for" if found.pose_asked else "at the final pose"
     return where + " under the second loop" if found.second_loop else where
 
 
-def margin_words(found: Margin, advice: str = "") -> str:
+def margin_words(found: StiffnessMargin, advice: str = "") -> str:
     """Say in a few sentences what an engineer can act on.
 
     A stiffness that was given comes first, then what is unstable without any error; `advice` is
     what is said of a bias on purpose.
     """
     where = judged_where(found)
-    given = given_words(found.given_error, where) if found.given_error else ""
+    given = given_words(found.assumed_stiffness, where) if found.assumed_stiffness else ""
     return f"{given}{_unstable(found)}{_said(found, where, advice)}{_independent(found)}"
 
 
-def _said(found: Margin, where: str, advice: str) -> str:
+def _said(found: StiffnessMargin, where: str, advice: str) -> str:
     name = f"{found.design} on {found.model}"
     if no_stiffness(found):
         said = f"{name}: the control law uses no stiffness, so that an error of it has no effect"
@@ -117,16 +123,16 @@ def _said(found: Margin, where: str, advice: str) -> str:
     return f"{first}. " + "".join(_rest(found, where, advice))
 
 
-def _independent(found: Margin) -> str:
+def _independent(found: StiffnessMargin) -> str:
     """Say what independent errors are tolerated; how that is known stands in the table."""
-    known = [at for at in found.structured if at.found.guaranteed_fraction or not at.found.stopped]
+    known = [at for at in found.independent if at.found.guaranteed_fraction or not at.found.stopped]
     places = [f"{', '.join(map(range_words, at.guaranteed))} {_where(at)}" for at in known]
     said = f" Independent errors tolerated: {'; '.join(places)}." if places else ""
-    unknown = [at for at in found.structured if at not in known]
+    unknown = [at for at in found.independent if at not in known]
     return said + "".join(f" {bound_words(at)}{_nearest(at)}." for at in unknown)
 
 
-def _where(at: StructuredAt) -> str:
+def _where(at: IndependentErrorsAt) -> str:
     """Name the pose, what ends the range, or why it may be larger."""
     if at.found.stopped:
         return f"at {at.where} (at least: {at.found.stopped}{_nearest(at)})"
@@ -137,7 +143,7 @@ def _where(at: StructuredAt) -> str:
     return f"at {at.where}" + (f" ({'; '.join(about)})" if about else "")
 
 
-def _nearest(at: StructuredAt) -> str:
+def _nearest(at: IndependentErrorsAt) -> str:
     """Name the nearest errors that were found to be too large."""
     if at.found.worst_case is None:
         return ""
@@ -147,25 +153,25 @@ def _nearest(at: StructuredAt) -> str:
     return f"; too large is {', '.join([*shown, *more])}"
 
 
-def largest_errors(at: StructuredAt) -> list[tuple[str, float]]:
+def largest_errors(at: IndependentErrorsAt) -> list[tuple[str, float]]:
     """Errors of a worst case by name, the largest first, without those that are zero."""
     errors = sorted(at.worst_errors.items(), key=lambda error: -abs(error[1]))
     return [(name, error) for name, error in errors if abs(error) > _NO_ERROR]
 
 
-def no_stiffness(found: Margin) -> bool:
+def no_stiffness(found: StiffnessMargin) -> bool:
     """Whether the exact margin has nothing to depend on; a followed one has no unknowns either."""
     exact = found.exact
     return exact.proven and not exact.unknowns and exact.upper is exact.lower is None
 
 
-def _zero(found: Margin) -> str:
+def _zero(found: StiffnessMargin) -> str:
     """Name the undamped mode at the judged pose."""
-    lost = f" ({loss_words(found.exact.upper)}, an undamped mode)" if found.exact.upper else ""
+    lost = f" ({limit_words(found.exact.upper)}, an undamped mode)" if found.exact.upper else ""
     return f"{lost}. "
 
 
-def _rest(found: Margin, where: str, advice: str) -> tuple[str, ...]:
+def _rest(found: StiffnessMargin, where: str, advice: str) -> tuple[str, ...]:
     return (
         f"{_below(found, where)}. ",
         _growth(found),
@@ -176,15 +182,15 @@ def _rest(found: Margin, where: str, advice: str) -> tuple[str, ...]:
     )
 
 
-def _above(found: Margin, where: str) -> str:
+def _above(found: StiffnessMargin, where: str) -> str:
     upper = found.exact.upper
     if upper is None:
         return f"any overestimate of the stiffness {where}"
     size = percent(upper.alpha)
-    return f"a stiffness overestimate of up to {size} {where} (limit: {loss_words(upper)})"
+    return f"a stiffness overestimate of up to {size} {where} (limit: {limit_words(upper)})"
 
 
-def _above_moving(found: Margin) -> str:
+def _above_moving(found: StiffnessMargin) -> str:
     """Say how much less is tolerated at the worst pose of the motion, held still."""
     worst = found.worst
     if worst is None or worst.interval is None:
@@ -196,10 +202,10 @@ def _above_moving(found: Margin) -> str:
         return ", and about the same at all poses of the motion"
     size = f"only {percent(there.upper.alpha)}" if there.upper.alpha else "none"
     place = f"when held still at t = {worst.t:.3g} s of the motion"
-    return f", but {size} {place} ({loss_words(there.upper)})"
+    return f", but {size} {place} ({limit_words(there.upper)})"
 
 
-def _below(found: Margin, where: str) -> str:
+def _below(found: StiffnessMargin, where: str) -> str:
     ends = [(found.exact.alpha_lower, found.exact.lower, where)]
     if (pose := found.worst_below) and pose.interval:
         here = f"when held still at t = {pose.t:.3g} s of the motion"
@@ -208,12 +214,12 @@ def _below(found: Margin, where: str) -> str:
     if loss is None or -alpha >= ALMOST_ALL:
         return "It tolerates any underestimate"
     if not alpha:
-        return f"It tolerates no underestimate {place}: {loss_words(loss)}"
+        return f"It tolerates no underestimate {place}: {limit_words(loss)}"
     size = percent(-alpha)
-    return f"It tolerates underestimates of up to {size} (limit: {loss_words(loss)}, {place})"
+    return f"It tolerates underestimates of up to {size} (limit: {limit_words(loss)}, {place})"
 
 
-def _growth(found: Margin) -> str:
+def _growth(found: StiffnessMargin) -> str:
     """Say what comes of an error of 10 % in the time that the motion lasts."""
     growth = found.path_growth
     if growth is None:
@@ -224,7 +230,7 @@ def _growth(found: Margin) -> str:
     return f"At {asked} a small disturbance grows by up to {times(growth.factor)} during {time}. "
 
 
-def _followed(found: Margin) -> str:
+def _followed(found: StiffnessMargin) -> str:
     """Say where limits are not proven."""
     known = [found.exact, *(pose.interval for pose in found.path if pose.interval)]
     if all(interval.proven for interval in known):
@@ -235,7 +241,7 @@ def _followed(found: Margin) -> str:
     )
 
 
-def _lemma(found: Margin) -> str:
+def _lemma(found: StiffnessMargin) -> str:
     """Say which of the two margins to use, and why."""
     least = least_upper(found)
     star, order = found.lemma.alpha_star, _order(found)
@@ -253,21 +259,21 @@ def _lemma(found: Margin) -> str:
     return f"Use this margin, which includes all terms, not {lemma}, {why}"
 
 
-def least_upper(found: Margin) -> float:
+def least_upper(found: StiffnessMargin) -> float:
     """Return the least upper end [-] of the judged pose and the motion."""
     worst = found.worst
     moving = worst.interval.alpha_upper if worst and worst.interval else np.inf
     return min(found.exact.alpha_upper, moving)
 
 
-def _unmoved(found: Margin) -> str:
+def _unmoved(found: StiffnessMargin) -> str:
     if not found.exact.unmoved:
         return ""
     names = ", ".join(dict.fromkeys(in_words(name) for name in found.exact.unmoved))
     return f" Undamped for every error, and therefore not judged: {names}."
 
 
-def _unstable(found: Margin) -> str:
+def _unstable(found: StiffnessMargin) -> str:
     lost = [pose for pose in found.path if pose.interval is None]
     if not lost:
         return ""

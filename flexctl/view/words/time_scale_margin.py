@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from flexctl.robustness import Bound, Separation
+from flexctl.robustness import Bound, TimeScaleMargin
 
 
-def time_scale_words(found: Separation) -> str:
+def time_scale_words(found: TimeScaleMargin) -> str:
     """Say in a sentence or two how far the arm is from losing its time scales."""
     worst, name = found.worst, f"{found.design} on {found.model}"
     where = f"on {worst.order} {found.truth.kind}, at the pose of t = {worst.t:.3g} s"
