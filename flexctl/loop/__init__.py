@@ -39,7 +39,7 @@ from flexctl.loop.resting import (
     why_it_leaves,
     why_not_held,
 )
-from flexctl.loop.setup import LADDER, Case, default_truth
+from flexctl.loop.setup import LADDER, Setup, default_truth
 
 __all__ = [
     "APPLY",
@@ -48,7 +48,6 @@ __all__ = [
     "N_PATH",
     "ON_AXIS",
     "SAMPLE",
-    "Case",
     "ClosedLoop",
     "Event",
     "LinearLoop",
@@ -56,6 +55,7 @@ __all__ = [
     "ModeNames",
     "Rest",
     "Resting",
+    "Setup",
     "close_around",
     "close_loop",
     "damping_ratios",

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexctl.errors import InputError
-from flexctl.loop import Case
 from flexctl.model import Design, Gains
+from flexctl.robustness import Case
 from flexctl.search.gain_family import faster, scale_gains
 from flexctl.search.requirement import Requirement, first_to_bear, log_grid
 from flexctl.search.variants import gain_families, rebuilt, under_gains

@@ -8,11 +8,11 @@ from scipy.integrate import solve_ivp
 
 from flexctl.control.controller import design_controller
 from flexctl.loop.closed_loop import close_around, close_loop
-from flexctl.loop.setup import Case
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
+from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.search.bias_advice import advise_bias
 from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
@@ -95,7 +95,7 @@ def single(make, method="decoupling", arm=None, **tables):
     tables.setdefault("basis", {"kind": "modes", "order": 1})
     kind = tables.get("kind")
     design = make["design"]([0.0], [2.0] if kind == "spin-up" else [0.5], method, **tables)
-    return Case(arm=arm or make["single"](), design=design, truth_basis=ONE, n_path=1)
+    return Case.of(arm or make["single"](), design, truth_basis=ONE, n_path=1)
 
 
 def rebuilt(case, bias):
@@ -176,7 +176,7 @@ def test_every_kind_of_law_is_run(make, method, tables, ends):
 @pytest.mark.slow
 def test_a_smaller_bias_is_advised_where_the_one_that_suffices_at_rest_spoils_the_motion():
     design = load_design("rrp-stiff")
-    case = Case(arm=load_model(design.model), design=design, n_path=3)
+    case = Case.of(load_model(design.model), design, n_path=3)
     found = stiffness_margin(case.arm, design, n_path=3)
     advice = advise_bias(case, found, BiasRuns(case=case))
     served, best = advice.advised, advice.smallest

@@ -142,7 +142,7 @@ def test_designs_are_made_for_the_arm_as_modelled_and_judged_on_the_arm_as_it_is
     truth = apply_settings(arm, ["link1.EI=*0.95", "payload.mass=+5%"])
     choice = BasisChoice(kind="modes", order=2)
     known, other = (
-        compare(arm, [design], truth_arm=t, truth_basis=choice, baseline=False).evaluations[0]
+        compare(arm, [design], true_arm=t, truth_basis=choice, baseline=False).evaluations[0]
         for t in (arm, truth)
     )
     assert np.abs(known.tracking.joint_error_max[0]) < 1e-6

@@ -10,7 +10,6 @@ import pytest
 from flexctl.control.controller import design_controller
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around
-from flexctl.loop.setup import Case
 from flexctl.model.changed_arm import without_damping
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
@@ -18,6 +17,7 @@ from flexctl.model.settings import with_options
 from flexctl.model.softening import soften_arm
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
+from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
 from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.stiffness_growth import stiffness_growth
@@ -326,7 +326,7 @@ def test_nonlinear_runs_grow_and_decay_at_the_linear_rates(make, alpha):
     linear = linearise(plant, plant.straight(joints))
     expected = stiffness_growth(linear, plant.drives, Gp=GP, Gv=GV)
     k = int(expected.rate.argmax())
-    case = Case(arm=arm, design=design, truth_basis=basis, design_basis=basis)
+    case = Case.of(arm, design, truth_basis=basis, design_basis=basis)
     loop = close_wrong(case, {"alpha": alpha}, joints, second_loop=False)
     run = run_along_mode(loop, 1j * expected.frequencies[k])
 
@@ -344,7 +344,7 @@ def test_nonlinear_runs_of_the_spatial_arm_do_so_too(alpha):
     joints = np.array([np.pi, np.pi / 2, 1.0])
     margin = stiffness_margin(arm, design, truth_basis=basis, n_path=0)
     fastest = margin.rates[0]
-    case = Case(arm=arm, design=design, truth_basis=basis, design_basis=basis)
+    case = Case.of(arm, design, truth_basis=basis, design_basis=basis)
     loop = close_wrong(case, {"alpha": alpha}, joints, second_loop=False)
     run = run_along_mode(loop, fastest.value)
 
@@ -356,7 +356,7 @@ def test_nonlinear_runs_of_the_spatial_arm_do_so_too(alpha):
 def test_a_run_does_not_show_laws_with_states(make):
     arm, design, basis, pose = undamped(make, "planar", 0)
     design = design.model_copy(update={"gains": design.gains.model_copy(update={"Gi": (1.0,)})})
-    case = Case(arm=arm, design=design, truth_basis=basis, design_basis=basis)
+    case = Case.of(arm, design, truth_basis=basis, design_basis=basis)
     loop = close_wrong(case, {"alpha": 0.1}, pose, second_loop=False)
 
     with pytest.raises(InputError, match="expected a law without states"):

@@ -6,12 +6,12 @@ import pytest
 from flexctl.control.controller import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop, spectral_abscissa
-from flexctl.loop.setup import Case
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.softening import soften_arm
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
+from flexctl.robustness.stiffness.case import Case
 from flexctl.search.other_arms import OtherArms, bias_on_softer_arms, borne_by_other_arms
 from flexctl.search.remedies import Bias
 
@@ -21,7 +21,7 @@ BASIS = BasisChoice(kind="modes", order=2)
 @pytest.fixture(scope="module")
 def case():
     design = load_design("rrp-stiff-decoupling")
-    return Case(arm=load_model(design.model), design=design, truth_basis=BASIS, n_path=1)
+    return Case.of(load_model(design.model), design, truth_basis=BASIS, n_path=1)
 
 
 def abscissa(case, bias, error):

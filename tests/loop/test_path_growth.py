@@ -10,12 +10,12 @@ from flexctl.control.controller import design_controller
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
-from flexctl.loop.setup import Case
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness import path_growth
+from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.path_growth import find_path_growth
 from flexctl.simulation.run import Tolerance
 from flexctl.simulation.simulation import simulate
@@ -28,7 +28,7 @@ def single(make, method="decoupling", **loop):
     """A turning link: the loop is the same at every pose, so that all can be told by hand."""
     loop |= {"duration": 6.0}
     design = make["design"]([0.0], [0.6], method, duration=5.0, loop=loop)
-    return Case(arm=make["single"](damping=0.03, hub=1.0), design=design, truth_basis=ONE)
+    return Case.of(make["single"](damping=0.03, hub=1.0), design, truth_basis=ONE)
 
 
 def frozen(closed, error):
@@ -171,7 +171,7 @@ def test_a_nonlinear_run_with_the_wrong_stiffness_grows_as_it_says(make):
     [("theodore-ghosal-rrp", "rrp-stiff", 0.1, 0.12)],  # what moves fast is not frozen
 )
 def test_it_is_that_of_nonlinear_runs_of_arms_in_motion(model, design, error, off):
-    case = Case(arm=load_model(model), design=load_design(design))
+    case = Case.of(load_model(model), load_design(design))
     found, linear, run = grows_in_runs(case, error, closed := case.close(), compiled=True)
 
     assert run == pytest.approx(linear, rel=off)

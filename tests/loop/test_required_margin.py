@@ -8,12 +8,12 @@ import scipy.optimize
 
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.mode_names import ModeNames
-from flexctl.loop.setup import Case
 from flexctl.model.changed_arm import with_damping, with_inertia
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
 from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
+from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
 from flexctl.robustness.stiffness.stiffness_growth import stiffness_growth
 from flexctl.search.added_damping import least_damping, least_inertia
@@ -39,7 +39,7 @@ def case_of(make):
         tables.setdefault("basis", {"kind": "modes", "order": 2})
         joints = len(arm.links)
         design = make["design"]([0.0] * joints, [0.5] * joints, method, **tables)
-        return Case(arm=arm, design=design, truth_basis=MODES, n_path=n_path)
+        return Case.of(arm, design, truth_basis=MODES, n_path=n_path)
 
     return build
 
@@ -109,7 +109,7 @@ def test_loops_of_three_gain_sets_give_those_of_any_other(case_of, method, table
 )
 def test_margins_of_catalogue_designs_follow_from_three_gain_sets(name):
     design = load_design(name)
-    case = Case(arm=load_model(design.model), design=design)
+    case = Case.of(load_model(design.model), design)
     nodes = close_family(design, case.close)
     final, by = nodes[0].controller.reference.final, GainFactors(Gp=0.3, Gv=1.7)
 

@@ -91,7 +91,7 @@ def test_every_rate_above_the_smallest_one_is_stable(rrp_loop):
 def judged(rrp_arm, other_arm, design):
     truth = BasisChoice(kind="modes", order=2)
     return compare(
-        rrp_arm, [load_design(design)], truth_arm=other_arm, truth_basis=truth, baseline=False
+        rrp_arm, [load_design(design)], true_arm=other_arm, truth_basis=truth, baseline=False
     )
 
 

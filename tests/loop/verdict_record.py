@@ -99,11 +99,12 @@ def stiffness(here, on_the_way, exact=True, proven=True, growth=None):
 
 def verdict(ranked, evaluations):
     """The words of a comparison of these, the ranked ones best first."""
+    known = {e.name: e for e in (*evaluations, *ranked)}
     comparison = Comparison(
         model="arm",
         truth=BasisChoice(kind="elements", order=4),
         backend="none",
-        evaluations=tuple(evaluations),
+        evaluations=tuple(known.values()),
         ranking=tuple(e.name for e in ranked),
     )
     return explain(comparison)
@@ -124,6 +125,7 @@ def read(ranked, evaluations=None):
 def once(answer):
     """Leave out what stands in the record twice by its nature, as the nearer of two limits."""
     answer.pop("saturated_seconds")
+    answer.pop("reasons")
     for part, keys in {"margins": ("gain_up_db", "gain_down_db"), "stability": ("poles",)}.items():
         for key in keys:
             (answer[part] or {}).pop(key, None)

@@ -14,7 +14,7 @@ from flexctl.model.record import BasisChoice
 from flexctl.robustness.lft.mu_bounds import MuBounds
 from flexctl.robustness.lft.worst_case import WorstCase
 from flexctl.robustness.stiffness.guaranteed import guaranteed_errors
-from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
+from flexctl.robustness.stiffness.interval import Growing, Interval, StabilityLimit
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 from flexctl.robustness.stiffness.record import (
@@ -340,10 +340,10 @@ def test_a_loop_that_is_unstable_without_error_is_refused_by_its_mode(flexctl):
 
 
 UNSTABLE = PoseMargin(
-    t=0.5, alpha_star=0.3, interval=None, why="law: expected x, got one in which joint1 grows"
+    t=0.5, alpha_star=0.3, interval=None, growing=Growing(mode="joint1", rate=None, frequency=0.0)
 )
-NO_REST = replace(UNSTABLE, why="the loop has no equilibrium at its reference")
-WEAK = replace(UNSTABLE, why="law on 2 modes: margin: the actuators cannot hold the arm")
+NO_REST = replace(UNSTABLE, growing=None, reason="the loop has no equilibrium at its reference")
+WEAK = replace(UNSTABLE, growing=None, reason="the actuators cannot hold the arm")
 ZERO = replace(FLUTTER, alpha=0.0)
 
 

@@ -1,6 +1,8 @@
 """How wrong the stiffness of a model may be: the lemma, exact margins, independent errors."""
 
 from flexctl.robustness.stiffness.assumed_record import AssumedAtPose, AssumedStiffness
+from flexctl.robustness.stiffness.assumed_stiffness import RatioError
+from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.driven_mass import DrivenMass, split_mass
 from flexctl.robustness.stiffness.guaranteed import Guaranteed
 from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
@@ -30,6 +32,7 @@ __all__ = [
     "TIME_LIMIT",
     "AssumedAtPose",
     "AssumedStiffness",
+    "Case",
     "DrivenMass",
     "Guaranteed",
     "IndependentErrorsAt",
@@ -40,6 +43,7 @@ __all__ = [
     "OrderMargin",
     "PoseLoop",
     "PoseMargin",
+    "RatioError",
     "RestingLaw",
     "StabilityLimit",
     "StiffnessGrowth",

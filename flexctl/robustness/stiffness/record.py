@@ -13,7 +13,7 @@ from flexctl.model import BasisChoice
 from flexctl.robustness.lft import MuBounds
 from flexctl.robustness.stiffness.assumed_record import AssumedStiffness
 from flexctl.robustness.stiffness.guaranteed import Guaranteed
-from flexctl.robustness.stiffness.interval import Interval
+from flexctl.robustness.stiffness.interval import Growing, Interval
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 
@@ -23,13 +23,16 @@ class PoseMargin:
     """Margins at one pose of the motion, under the law of the gross motion.
 
     `alpha_star` is the lemma's, `interval` the exact one; None where the loop is unstable without
-    any error, its actuators cannot hold the arm, or it has no equilibrium there, as `why` says.
+    any error, its actuators cannot hold the arm, or it has no equilibrium there: `why` names the
+    loop and says it, `reason` says it alone, and `growing` is the mode that grows.
     """
 
     t: float
     alpha_star: float
     interval: Interval | None
     why: str = ""
+    reason: str = ""
+    growing: Growing | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
