@@ -4,6 +4,7 @@ from flexctl.control.controller import Controller, design_controller, design_on,
 from flexctl.control.fast_loop import make_fast_loop
 from flexctl.control.gains import gains_used
 from flexctl.control.instruments import gauge_matrix, gauge_positions
+from flexctl.control.laws import law_inputs
 from flexctl.control.observer import limit_torque
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.second_loop import passive_rows
@@ -18,6 +19,7 @@ __all__ = [
     "gains_used",
     "gauge_matrix",
     "gauge_positions",
+    "law_inputs",
     "limit_torque",
     "make_fast_loop",
     "make_reference",

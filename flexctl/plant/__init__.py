@@ -18,6 +18,7 @@ from flexctl.plant.energies import chain_energies
 from flexctl.plant.expansion import Expansion, multiply_out
 from flexctl.plant.identity import source_digest
 from flexctl.plant.inspection import Inspection, inspect_arm
+from flexctl.plant.interchange import state_space
 from flexctl.plant.library_cache import cached_library, find_compiler
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linear_model, linearise
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
@@ -71,6 +72,7 @@ __all__ = [
     "require_inertia",
     "root_errors",
     "source_digest",
+    "state_space",
     "tip_body",
     "tip_load",
     "why_out_of_range",

@@ -2,7 +2,7 @@
 
 from flexctl.verdict.comparison import BASELINE, Comparison, compare
 from flexctl.verdict.evaluation import TOLERANCE, Evaluation, evaluate
-from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins
+from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
 from flexctl.verdict.performance import find_no_rest, judge_residual
 from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
 from flexctl.verdict.stability import Stability
@@ -22,5 +22,6 @@ __all__ = [
     "find_reasons",
     "judge_residual",
     "not_computed",
+    "stability_margins",
     "unstable_orders",
 ]

@@ -12,6 +12,7 @@ from flexctl.errors import DesignError, InputError
 from flexctl.loop import LADDER, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, check_design
 from flexctl.plant import Plant, assemble_plant
+from flexctl.records import Summary
 from flexctl.verdict.evaluation import Evaluation, evaluate, require_motion
 from flexctl.verdict.reasons import unstable_orders
 
@@ -19,8 +20,8 @@ BASELINE = "joint-pd"
 _MOTION_SAMPLES = 201  # by which motions are compared
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Comparison(Summary):
     """Verdicts on several designs.
 
     Attributes

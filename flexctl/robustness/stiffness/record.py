@@ -10,6 +10,7 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.model import BasisChoice
+from flexctl.records import Summary
 from flexctl.robustness.lft import MuBounds
 from flexctl.robustness.stiffness.assumed_record import AssumedStiffness
 from flexctl.robustness.stiffness.guaranteed import Guaranteed
@@ -132,8 +133,8 @@ class IndependentErrorsAt:
     ends: Literal["", "fold", "torque"] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class StiffnessMargin:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StiffnessMargin(Summary):
     """How wrong the stiffness of a controller's model may be.
 
     Attributes
