@@ -149,7 +149,7 @@ def scalar_loop(linear, inverse=0.0):
         states=("x",),
     )
     names = ModeNames(T=np.eye(1), names=("x",))
-    return PoseLoop(closed=None, joints=np.zeros(1), share=0.0, loop=loop, names=names)
+    return PoseLoop(closed=None, joints=np.zeros(1), second_loop_weight=0.0, loop=loop, names=names)
 
 
 def bands(s):
