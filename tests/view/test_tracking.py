@@ -100,7 +100,9 @@ def test_the_figure_names_its_branches():
     design = load_design("two-link-decoupling")
     arm = load_model("planar-two-link")
     closed = close_loop(design_controller(arm, design), arm, design.basis)
-    found = eigenvalue_loci(at_rest(closed), np.linspace(0, closed.controller.reference.duration, 5))
+    found = eigenvalue_loci(
+        at_rest(closed), np.linspace(0, closed.controller.reference.duration, 5)
+    )
     figure = plot_tracking(found, found, {"design": "law", "model": "arm"})
     figure.draw_without_rendering()
     words = " ".join(text.get_text() for text in figure.findobj(Text))
