@@ -4,11 +4,9 @@ the rigid joint that a stiff spring tends to."""
 import numpy as np
 import pytest
 
-from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
 from tests.arms import chain_plant
 
-BASIS = BasisChoice(kind="modes", order=2)
 BEAM = {"joint": "revolute", "length": 0.5, "mass_per_length": 0.2, "EI": {"y": 1.0}}
 TWISTED = BEAM | {"dh": {"alpha": 0.8}, "EI": {"y": 1.0, "z": 2.0}}
 LOAD = {"mass": 0.1, "com": [0.02, 0.01, 0.0], "inertia": [0.001, 0.002, 0.0025]}
@@ -79,10 +77,8 @@ def test_a_carried_rotor_is_a_link_between_its_neighbours(place):
 @pytest.mark.parametrize("carried", [False, True])
 def test_the_momentum_of_a_geared_rotor_counts_its_turns_on_the_carrier(carried):
     # planar: the second rotor's carrier turns with theta1' and the slope's rate at its tip
-    free, plant = (
-        chain_plant([BEAM, BEAM]),
-        chain_plant([BEAM, BEAM | rotor(gear=5.0, carried=carried)]),
-    )
+    free = chain_plant([BEAM, BEAM])
+    plant = chain_plant([BEAM, BEAM | rotor(gear=5.0, carried=carried)])
     q, v, _ = state(plant)
     others = np.delete(np.arange(plant.n), 2)
     ahead, behind = (plant.deflections(q + h * v)[1][0] for h in (1e-6, -1e-6))
