@@ -1,8 +1,5 @@
 """The differential form of the frequency equation, and what the misprint of (47) does to it."""
 
-import runpy
-from pathlib import Path
-
 import mpmath
 import numpy as np
 import pytest
@@ -12,8 +9,7 @@ from flexctl.beam.frequency_equation import frequency_equation, root_rate
 from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.roots import roots_along
-
-WITNESS = runpy.run_path(str(Path(__file__).with_name("sliding_witness.py")))
+from tests.beam import sliding_witness
 
 # models/theodore-ghosal-rrp.toml, link 3 and payload; designs/rrp-stiff.toml, reference
 LINE = SlidingLine(mass_per_length=0.331, mass=0.0828)
@@ -102,7 +98,7 @@ def test_derivatives_of_the_equation_are_those_of_the_printed_one(beta, by):
     at = (beta, LOAD.mass, LOAD.inertia, LOAD.offset)
     order = tuple(int(i == by) for i in range(4))
     with mpmath.workdps(50):
-        exact = mpmath.diff(WITNESS["equation"], at, order) / mpmath.cosh(beta)
+        exact = mpmath.diff(sliding_witness.equation, at, order) / mpmath.cosh(beta)
     found = frequency_equation(np.array([[beta]]), LoadPath.through(LOAD))
     value = (found.by_beta, *found.by_load)[by][0, 0]
     # round-off of the largest term, of order beta^4
@@ -112,7 +108,7 @@ def test_derivatives_of_the_equation_are_those_of_the_printed_one(beta, by):
 @pytest.mark.parametrize("beta", [0.9, 4.6, 25.0])
 def test_the_equation_is_the_printed_one(beta):
     with mpmath.workdps(50):
-        exact = WITNESS["equation"](mpmath.mpf(beta), LOAD.mass, LOAD.inertia, LOAD.offset)
+        exact = sliding_witness.equation(mpmath.mpf(beta), LOAD.mass, LOAD.inertia, LOAD.offset)
         exact /= mpmath.cosh(beta)
     found = frequency_equation(np.array([[beta]]), LoadPath.through(LOAD)).f[0, 0]
     assert found == pytest.approx(float(exact), rel=1e-12, abs=1e-14 * beta**4)

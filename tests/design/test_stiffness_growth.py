@@ -1,8 +1,6 @@
 """Growth under a small error of the stiffness, against closed loops made in two other ways."""
 
-import runpy
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +13,10 @@ from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
 from flexctl.robustness.stiffness.driven_mass import split_mass
 from flexctl.robustness.stiffness.stiffness_growth import stiffness_growth
+from tests.random_arms import random_arm, random_pose
 
-RANDOM = runpy.run_path(str(Path(__file__).with_name("random_arms.py")))
+pytestmark = pytest.mark.usefixtures("no_compiler")
+
 GP, GV = 120.0, 16.0
 KINDS = ("planar", "spatial", "sliding", "rotors", "carried")
 BASES = (("modes", 2), ("elements", 2))
@@ -31,14 +31,14 @@ ALPHA = 1e-4
 
 
 @pytest.fixture(scope="module")
-def linear_of(make, plant_of):
+def linear_of(plant_of):
     """linear_of(kind, (basis, order), seed): plant and its linear model."""
 
     @cache
     def build(kind, basis, seed):
-        arm = RANDOM["random_arm"](make["arm"], kind, seed)
+        arm = random_arm(kind, seed)
         plant = plant_of(arm, *basis)
-        return plant, linearise(plant, plant.straight(RANDOM["random_pose"](arm, seed)))
+        return plant, linearise(plant, plant.straight(random_pose(arm, seed)))
 
     return build
 
@@ -51,7 +51,7 @@ def designed_poles(make, linear_of):
     def build(kind, basis, seed, alpha):
         plant, linear = linear_of(kind, basis, seed)
         pose = linear.q0[: plant.m]
-        designed_for = RANDOM["random_arm"](make["arm"], kind, seed, scale=1 + alpha)
+        designed_for = random_arm(kind, seed, scale=1 + alpha)
         gains = {"Gp": [GP], "Gv": [GV]}
         design = make["design"](0.9 * pose, pose, gains=gains)
         choice = BasisChoice(kind=basis[0], order=basis[1])

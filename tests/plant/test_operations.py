@@ -143,8 +143,8 @@ def test_an_operation_without_a_form_elsewhere_is_named():
         evaluate_in(ca.Function("f", [X], [ca.erf(x)]), [[1.0, 2.0]], float)
 
 
-def test_the_mass_matrix_in_fifty_digits_is_that_of_the_plant(plant_of):
-    plant = plant_of("two-link")
+def test_the_mass_matrix_in_fifty_digits_is_that_of_the_plant(plant_named):
+    plant = plant_named("two-link")
     q = np.linspace(-0.2, 0.3, plant.n)
     with mpmath.workdps(50):
         M = evaluate_in(plant.casadi_functions["mass_matrix"], [q], mpmath.mpf)[0].astype(float)

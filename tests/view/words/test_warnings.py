@@ -1,10 +1,7 @@
 """What speaks against a design that ranks first: phrases checked against the record."""
 
 import re
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,12 +10,7 @@ from flexctl.robustness.stiffness.path_growth import PathGrowth
 from flexctl.verdict.margins import StabilityMargins
 from flexctl.view.to_json import to_json
 from flexctl.view.words.warnings import warnings_of
-
-# tests are no package, so a module beside this one is read by its path
-RECORD = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("verdict_record.py"))))
-evaluation, stiffness, changed = RECORD.evaluation, RECORD.stiffness, RECORD.changed
-verdict = RECORD.verdict
-read, of, THIN, SETTLED = RECORD.read, RECORD.of, RECORD.THIN, RECORD.SETTLED
+from tests.verdict_record import SETTLED, THIN, changed, evaluation, of, read, stiffness, verdict
 
 
 @pytest.mark.parametrize(
@@ -104,7 +96,8 @@ def test_growth_along_the_motion_is_said_at_its_largest():
 
 
 def test_finer_truths_on_which_it_is_unstable_are_named_by_their_order():
-    words = verdict([evaluation("zeta")], [evaluation("zeta")])
+    sound = [evaluation("zeta")]
+    words = verdict(sound, sound)
     assert "elements" not in words
 
     rates = (2.37, 0.17, -2.13, 0.11, 2.09)  # of orders 1, 2, 4, 6, 8, judged on 4
@@ -122,7 +115,8 @@ def test_a_design_that_is_only_marginally_stable_is_said_to_be():
     marginal = changed(evaluation("alpha"), stable="marginal")
 
     assert "marginal" in verdict([marginal], [marginal])
-    assert "marginal" not in verdict([evaluation("alpha")], [evaluation("alpha")])
+    sound = [evaluation("alpha")]
+    assert "marginal" not in verdict(sound, sound)
 
 
 def test_several_caveats_are_all_said():

@@ -1,22 +1,23 @@
 """Sentences of a verdict checked against the record they came from, whatever their words are."""
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from flexctl.errors import ComputationError
 from flexctl.view.to_json import to_json
-
-# tests are no package, so a module beside this one is read by its path
-RECORD = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("verdict_record.py"))))
-evaluation, stiffness, changed = RECORD.evaluation, RECORD.stiffness, RECORD.changed
-verdict = RECORD.verdict
-read, of, THIN = RECORD.read, RECORD.of, RECORD.THIN
-resting, SETTLED = RECORD.resting, RECORD.SETTLED
+from tests.verdict_record import (
+    SETTLED,
+    THIN,
+    changed,
+    evaluation,
+    of,
+    read,
+    resting,
+    stiffness,
+    verdict,
+)
 
 
 def test_the_best_is_named_first_with_its_own_figures_and_the_next_with_its():
@@ -75,9 +76,10 @@ def test_an_error_that_is_where_the_tip_rests_is_not_blamed_on_a_slow_eigenvalue
 
 def test_a_next_that_does_not_settle_where_the_best_does_is_said_to():
     alpha, beta = evaluation("alpha"), evaluation("beta", 1.37)
+    late, never = [alpha, unsettled(beta)], [unsettled(alpha), beta]
 
-    assert "not settled" in verdict([alpha, unsettled(beta)], [alpha, beta])
-    assert "not settled" not in verdict([unsettled(alpha), beta], [alpha, beta])
+    assert "not settled" in verdict(late, late)
+    assert "not settled" not in verdict(never, never)
 
 
 @pytest.mark.parametrize(("share", "said"), [(0.5, True), (0.89, True), (0.9, False), (2, False)])
