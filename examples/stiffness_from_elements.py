@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import scipy.linalg
 
 import flexctl
-from flexctl.beam import HermiteElements, clamped_mass_roots, unit_matrices
+from flexctl.beam import HermiteElements, unit_matrices
+from flexctl.beam.roots import clamped_mass_roots
 from flexctl.robustness import StiffnessMargin
 
 LINES = ("link2.y", "link2.z", "link3.x", "link3.y")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from examples.papers.theodore_ghosal.stiffness_growth import stiffness_growth
 from flexctl.control.controller import design_controller
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around
@@ -20,7 +21,6 @@ from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
 from flexctl.robustness.stiffness.margin import stiffness_margin
-from flexctl.robustness.stiffness.stiffness_growth import stiffness_growth
 
 FOLDER = Path(__file__).parent
 WITNESS = runpy.run_path(str(FOLDER / "margin_witness.py"))
