@@ -1,9 +1,7 @@
 """`flexctl margin` as a person and as a script use it."""
 
 import json
-import runpy
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -34,6 +32,7 @@ from flexctl.view.figures.margin import plot_margin
 from flexctl.view.output import console
 from flexctl.view.words.bias import advice_words
 from flexctl.view.words.stiffness_margin import margin_words
+from tests.numbers_in_words import sources
 
 ARM = "subudhi-morris-2r"
 QUICK = ("--truth-modes", "2", "--path", "3", "--no-structured")
@@ -710,13 +709,10 @@ def test_a_worst_case_says_whether_eigenvalues_verified_it(verified):
     assert ("not verified" in shown) == (not verified)
 
 
-NUMBERS = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))["sources"]
-
-
 def read(text, record):
     """Where the numbers of a margin's words stand in the record."""
     units = {"t": "s", "frequency": "rad/s", "crossing": "rad/s"}
-    return NUMBERS(text.replace("2 modes", ""), record, units)
+    return sources(text.replace("2 modes", ""), record, units)
 
 
 ABOVE, WAY = (

@@ -53,7 +53,7 @@ def test_clamped_modes_are_better_where_the_paper_says():
     assert claim.verdict == "holds"
     assert claim.numbers["clamped"] < 1e-5
     assert claim.numbers["pinned"] > 0.2
-    # findings.md, from tests/beam/test_loose_modes.py
+    # findings.md, from tests/beam/test_unclamped_modes.py
     assert claim.numbers["clamped_2_at_10"] == pytest.approx(8e-4, rel=0.1)
     assert claim.numbers["pinned_2_at_0.01"] == pytest.approx(0.26, rel=0.03)
 

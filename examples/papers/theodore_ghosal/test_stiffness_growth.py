@@ -10,13 +10,12 @@ from flexctl.control.controller import design_controller
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
-from flexctl.model.arm import Arm
-from flexctl.model.design import Design
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
-from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.stiffness.driven_mass import split_mass
-from tests.design.random_arms import random_arm, random_pose
+from tests.random_arms import random_arm, random_pose
+
+pytestmark = pytest.mark.usefixtures("no_compiler")
 
 GP, GV = 120.0, 16.0
 KINDS = ("planar", "spatial", "sliding", "rotors", "carried")
@@ -31,46 +30,13 @@ RIGID_JOINTS = [arm for arm in ARMS if arm.values[0] in ("planar", "spatial", "s
 ALPHA = 1e-4
 
 
-def make_arm(links, payload=None):
-    """An arm from tables as a file would hold them, without gravity."""
-    table = {"name": "arm", "summary": "made for a test", "source": "own", "link": links}
-    return Arm.model_validate(table | {"gravity": [0.0, 0.0, 0.0], "payload": payload or {}})
-
-
-def single_link(damping, hub, EI=18.4):
-    """One flexible link on a hub with a payload; linear but for squares of the deflection."""
-    link = {"joint": "revolute", "length": 1.0, "mass_per_length": 0.54, "EI": {"y": EI}}
-    link |= {"damping_ratio": damping, "joint_inertia": hub, "foreshortening": False}
-    return make_arm([link], {"mass": 0.25})
-
-
-def make_design(start, end):
-    """Decoupling from `start` to `end` (m,)."""
-    table = {"name": "trial", "summary": "made for a test", "source": "own", "model": "arm"}
-    table |= {"method": "decoupling", "gains": {"Gp": [GP], "Gv": [GV]}}
-    motion = {"kind": "cycloid", "from": list(start), "to": list(end), "duration": 0.5}
-    return Design.model_validate(table | {"reference": motion})
-
-
-def plant_of(arm, kind="modes", order=2):
-    return assemble_plant(arm, BasisChoice(kind=kind, order=order), interpreted=True)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_compiler():
-    """Every function is called a few times only."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FLEXCTL_CC", "none")
-        yield
-
-
 @pytest.fixture(scope="module")
-def linear_of():
+def linear_of(plant_of):
     """linear_of(kind, (basis, order), seed): plant and its linear model."""
 
     @cache
     def build(kind, basis, seed):
-        arm = random_arm(make_arm, kind, seed)
+        arm = random_arm(kind, seed)
         plant = plant_of(arm, *basis)
         return plant, linearise(plant, plant.straight(random_pose(arm, seed)))
 
@@ -78,15 +44,16 @@ def linear_of():
 
 
 @pytest.fixture(scope="module")
-def designed_poles(linear_of):
+def designed_poles(make, linear_of):
     """designed_poles(kind, basis, seed, alpha): of flexctl's controller for an arm 1 + alpha as
     stiff, closed around the arm."""
 
     def build(kind, basis, seed, alpha):
         plant, linear = linear_of(kind, basis, seed)
         pose = linear.q0[: plant.m]
-        designed_for = random_arm(make_arm, kind, seed, scale=1 + alpha)
-        design = make_design(0.9 * pose, pose)
+        designed_for = random_arm(kind, seed, scale=1 + alpha)
+        gains = {"Gp": [GP], "Gv": [GV]}
+        design = make["design"](0.9 * pose, pose, gains=gains)
         choice = BasisChoice(kind=basis[0], order=basis[1])
         controller = design_controller(designed_for, design, choice, interpreted=True)
         loop = linearise_loop(close_around(controller, plant), pose, 0.0)
@@ -246,11 +213,11 @@ def test_an_error_of_one_link(linear_of, kind, seed):
     assert moved == pytest.approx(found.shift, rel=0.01, abs=1e-3 * np.abs(found.shift).max())
 
 
-def test_two_modes_of_one_frequency_are_told_apart_by_the_error():
+def test_two_modes_of_one_frequency_are_told_apart_by_the_error(make, plant_of):
     # a beam that is the same in both planes on a joint that turns about one of them only
     link = {"joint": "revolute", "length": 1.0, "mass_per_length": 0.5, "joint_inertia": 0.2}
     link |= {"EI": {"y": 20.0, "z": 20.0}, "dh": {"alpha": 0.7}}
-    plant = plant_of(make_arm([link]), "modes", 1)
+    plant = plant_of(make["arm"]([link]), "modes", 1)
     linear = linearise(plant)
     found = stiffness_growth(linear, plant.drives, Gp=GP, Gv=GV)
     poles = np.linalg.eigvals(printed_loop(linear, plant.drives, linear.K, 1e-5))
@@ -262,13 +229,13 @@ def test_two_modes_of_one_frequency_are_told_apart_by_the_error():
 
 
 @pytest.mark.parametrize(("share", "stable"), [(0.97, True), (1.03, False)])
-def test_light_damping_that_the_law_knows_bears_the_first_margin(share, stable):
-    arm = single_link(damping=1e-4, hub=1.0)
+def test_light_damping_that_the_law_knows_bears_the_first_margin(make, plant_of, share, stable):
+    arm = make["single"](damping=1e-4, hub=1.0)
     plant = plant_of(arm)
     margin = stiffness_growth(linearise(plant), plant.drives, Gp=GP, Gv=GV).first_margin
-    design = make_design([0.0], [1.0])
+    design = make["design"]([0.0], [1.0], gains={"Gp": [GP], "Gv": [GV]})
     # damping ratios stay those of the arm, D of the stiffer one is larger by margin/2 only
-    stiffer = single_link(damping=1e-4, hub=1.0, EI=18.4 * (1 + share * margin))
+    stiffer = make["single"](damping=1e-4, hub=1.0, EI=18.4 * (1 + share * margin))
     controller = design_controller(stiffer, design, BasisChoice(order=2), interpreted=True)
     loop = linearise_loop(close_around(controller, plant), np.array([1.0]), 0.0)
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tests.arms import make_arm
+
 
 def random_link(rng, kind, planes):
     """Table of a flexible link; prismatic ones slide."""
@@ -15,7 +17,7 @@ def random_link(rng, kind, planes):
     return link
 
 
-def random_arm(make_arm, kind, seed, scale=1.0):
+def random_arm(kind, seed, scale=1.0):
     """Planar, spatial, sliding or flexible-joint arm; all stiffness times `scale`."""
     rng = np.random.default_rng(seed)
     if kind == "sliding":

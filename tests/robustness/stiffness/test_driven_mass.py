@@ -15,6 +15,8 @@ from flexctl.model.second_loop import SecondLoop
 from flexctl.plant.linearisation import LinearPlant
 from flexctl.robustness.stiffness.driven_mass import split_mass
 
+pytestmark = pytest.mark.usefixtures("no_compiler")
+
 # of five coordinates the torques act on these, in this order: joint 1 and a rotor behind joint 2
 DRIVES, PASSIVE = (0, 2), (1, 3, 4)
 SIZES = np.array([1.0, 3e2, 1e-3, 4e4, 2e-2])

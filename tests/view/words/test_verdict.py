@@ -1,22 +1,23 @@
 """Sentences of a verdict checked against the record they came from, whatever their words are."""
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from flexctl.errors import ComputationError
 from flexctl.view.to_json import to_json
-
-# tests are no package, so a module beside this one is read by its path
-RECORD = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("verdict_record.py"))))
-evaluation, stiffness, changed = RECORD.evaluation, RECORD.stiffness, RECORD.changed
-verdict = RECORD.verdict
-read, of, THIN = RECORD.read, RECORD.of, RECORD.THIN
-resting, SETTLED = RECORD.resting, RECORD.SETTLED
+from tests.verdict_record import (
+    SETTLED,
+    THIN,
+    changed,
+    evaluation,
+    of,
+    read,
+    resting,
+    stiffness,
+    verdict,
+)
 
 
 def test_the_best_is_named_first_with_its_own_figures_and_the_next_with_its():

@@ -1,9 +1,7 @@
 """Several designs side by side: the ranking, the baseline, what cannot be judged."""
 
 import json
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +13,8 @@ from flexctl.model.settings import apply_settings
 from flexctl.verdict.comparison import baseline_design, compare
 from flexctl.view.explain import explain
 from flexctl.view.to_json import to_json
-
-# tests are no package, so a module of another folder is read by its path
-RECORD = runpy.run_path(str(Path(__file__).with_name("verdict_record.py")))
-WORDS = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))
+from tests.numbers_in_words import unfounded
+from tests.verdict_record import verdict
 
 
 def named(design, name):
@@ -83,7 +79,7 @@ def test_a_second_that_settles_well_before_the_first_is_said_to(comparison, seco
         replace(best, name=name, residual=replace(best.residual, settling_time=time))
         for name, time in (("one", 1.0), ("other", second))
     )
-    words = RECORD["verdict"]([one, other], [one, other])
+    words = verdict([one, other], [one, other])
 
     assert "Second: other with" in words
     assert ("settling sooner, within 0.5 s." in words) == said
@@ -99,8 +95,8 @@ def test_every_number_of_its_verdict_is_in_its_record(comparison):
     words = explain(comparison)
     for e in comparison.evaluations:  # why a design failed is quoted, not made of numbers
         words = words.replace(e.failed or "-", "-")
-    assert WORDS["unfounded"](words, record, units) == []
-    assert WORDS["unfounded"]("its tip is 12.3456789 mm off", record, units) == ["12.3456789 mm"]
+    assert unfounded(words, record, units) == []
+    assert unfounded("its tip is 12.3456789 mm off", record, units) == ["12.3456789 mm"]
 
 
 def test_its_json_is_plain_and_complete(comparison):

@@ -1,9 +1,7 @@
 """Errors pulled out of a loop, against controllers and arms that are rebuilt with them."""
 
 import itertools
-import runpy
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,13 +24,15 @@ from flexctl.robustness.stiffness.model_errors import (
 )
 from flexctl.robustness.stiffness.pose_loop import loop_at
 from flexctl.robustness.stiffness.structured_errors import bound_errors, structured_loop
-
-FOLDER = Path(__file__).parent
-WITNESS = runpy.run_path(str(FOLDER / "margin_witness.py"))
-RANDOM = runpy.run_path(str(FOLDER.parent / "design" / "random_arms.py"))
-unknown_loop, rebuilt_loop, matrix = (
-    WITNESS[key] for key in ("unknown_loop", "rebuilt_loop", "matrix")
+from tests.random_arms import random_arm, random_pose
+from tests.robustness.stiffness.margin_witness import (
+    final,
+    growth,
+    matrix,
+    rebuilt_loop,
+    unknown_loop,
 )
+
 WEIGHTS = {"joint_error": 300.0, "joint_rate": 3.0, "strain_energy": 1.0}
 WEIGHTS |= {"kinetic_energy": 1.0, "effort": 1e-2}
 SAMPLED = {"sample_time": 2e-3, "delay": 3e-3}
@@ -59,10 +59,10 @@ def given(make):
 
     @cache
     def build(kind, law, gravity=EARTH, damping=0.02):
-        arm = RANDOM["random_arm"](make["arm"], kind, 1)
+        arm = random_arm(kind, 1)
         arm = with_options(arm, foreshortening=None, damping=damping)
         arm = arm.model_copy(update={"gravity": gravity})
-        pose, tables = RANDOM["random_pose"](arm, 1), dict(LAWS[law])
+        pose, tables = random_pose(arm, 1), dict(LAWS[law])
         method = tables.pop("method", "decoupling")
         design = make["design"](0.9 * pose, pose, method, **tables)
         truth = assemble_plant(arm, BasisChoice(kind="elements", order=2), interpreted=True)
@@ -99,12 +99,12 @@ def compare_form(given, groups):
     loop = unknown_loop(arm, design, basis, truth)
     plant = loop.controller.plant
     chosen = GROUPS[groups](plant)
-    form = pull_out(loop, *WITNESS["final"](loop), chosen)
+    form = pull_out(loop, *final(loop), chosen)
     delta = np.random.default_rng(7).uniform(-0.6, 1.5, len(chosen))
     errors = np.zeros(len(plant.stiffness_parts))
     for group, value in zip(chosen, delta, strict=True):
         errors[list(group.parts)] = value
-    joints, share = WITNESS["final"](loop)
+    joints, share = final(loop)
     rest = resting_law(loop, joints, share).rest(errors)  # under gravity K_hat moves the arm
     expected = matrix(rebuilt_loop(arm, design, basis, truth, errors), rest=rest)
     return form, form.matrix(delta), mapped(expected) if form.sample_time else expected
@@ -136,7 +136,7 @@ def test_products_of_compliances_are_not_small(given):
     # spring where all errors are alike, and of all other springs and modes where they are not
     arm, design, basis, truth = given("rotors", "composite")
     loop = unknown_loop(arm, design, basis, truth)
-    at, parts = WITNESS["final"](loop), loop.controller.plant.stiffness_parts
+    at, parts = final(loop), loop.controller.plant.stiffness_parts
     law = RestingLaw(loop, *at, linearise_loop(loop, *at))
     alone = [law(-0.5 * e) - law(0 * e) for e in np.eye(len(parts))]
     both = law(np.full(len(parts), -0.5)) - law(np.zeros(len(parts)))
@@ -150,14 +150,14 @@ def test_a_given_error_is_followed_to_where_it_leaves_no_stiffness(given, error)
     # with it, and is stable there, as rebuilt loops are
     made = given("rotors", "composite")
     loop = unknown_loop(*made)
-    here = loop_at(loop, *WITNESS["final"](loop))
+    here = loop_at(loop, *final(loop))
     found = judge_assumed(here, (), {"rotor1": 1 - error}).at[0].share
     nearly_all = np.zeros(len(loop.controller.plant.stiffness_parts))
     nearly_all[0] = -0.9985
 
     assert found.upper is None
     assert not found.proven
-    assert WITNESS["growth"](rebuilt_loop(*made, nearly_all)) < 0
+    assert growth(rebuilt_loop(*made, nearly_all)) < 0
 
 
 # What the arm has beside what its controller knows
@@ -171,7 +171,7 @@ def test_a_payload_is_the_same_error_alone_and_beside_others(make):
     design = make["design"]([0.0], [0.5], "joint-pd", gains={"Gp": [40.0], "Gv": [10.0]})
     truth = assemble_plant(arm, BasisChoice(kind="elements", order=2), interpreted=True)
     loop = unknown_loop(arm, design, BasisChoice(order=1), truth)
-    at = WITNESS["final"](loop)
+    at = final(loop)
     alone = structured_loop(loop, *at, {"payload": 0.5})
     beside = structured_loop(loop, *at, {"payload": 0.5, "damping": 1.0})
     payload = next(p for p in beside.parameters if p.name == "payload")
@@ -216,7 +216,7 @@ def test_errors_of_the_arm_are_those_of_another_arm(given, kind, law, error):
     arm, design, basis, truth = given(kind, law, (0.0, 0.0, 0.0))
     loop = unknown_loop(arm, design, basis, truth)
     errors = {"payload": 0.5, "damping": 2.0}
-    form = structured_loop(loop, *WITNESS["final"](loop), errors)
+    form = structured_loop(loop, *final(loop), errors)
     delta = [error if p.name == "payload" else -error / 2 for p in form.parameters]
     load = arm.payload
     heavier = {"mass": load.mass * (1 + 0.5 * error)}
@@ -235,7 +235,7 @@ def test_errors_of_the_arm_are_refused_of_a_sampled_law(given):
     loop = unknown_loop(*given("planar", "sampled"))
 
     with pytest.raises(InputError, match="got a sampled one"):
-        structured_loop(loop, *WITNESS["final"](loop), {"damping": 1.0})
+        structured_loop(loop, *final(loop), {"damping": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_errors_that_make_no_sense_are_refused(given, errors, words):
     loop = unknown_loop(*given("planar", "gains"))
 
     with pytest.raises(InputError, match=words):
-        structured_loop(loop, *WITNESS["final"](loop), errors)
+        structured_loop(loop, *final(loop), errors)
 
 
 def test_a_controller_of_known_stiffness_has_no_errors_to_pull_out(given):
@@ -259,7 +259,7 @@ def test_a_controller_of_known_stiffness_has_no_errors_to_pull_out(given):
     known = rebuilt_loop(arm, design, basis, truth, 0.0)
 
     with pytest.raises(InputError, match="expected a controller of unknown stiffness"):
-        pull_out(known, *WITNESS["final"](known), all_together(known.controller.plant))
+        pull_out(known, *final(known), all_together(known.controller.plant))
 
 
 def test_errors_of_a_damping_that_is_not_there_are_refused(given):
@@ -267,13 +267,13 @@ def test_errors_of_a_damping_that_is_not_there_are_refused(given):
 
     said = f"{loop.truth.arm.label}: errors.damping: expected an arm with damping, got one without"
     with pytest.raises(InputError, match=said):
-        structured_loop(loop, *WITNESS["final"](loop), {"damping": 1.0})
+        structured_loop(loop, *final(loop), {"damping": 1.0})
 
 
 @pytest.mark.slow  # takes long
 def test_what_is_guaranteed_and_what_destabilises_is_in_the_quantities_themselves(given):
     loop = unknown_loop(*given("planar", "composite", (0.0, 0.0, 0.0)))  # the rest stays
-    at = bound_errors(loop, *WITNESS["final"](loop), {"links": 0.2, "payload": 30.0}, t=0, where="")
+    at = bound_errors(loop, *final(loop), {"links": 0.2, "payload": 30.0}, t=0, where="")
     links, payload = at.guaranteed
     sizes = {"link1": 0.2, "link2": 0.2, "payload": 30.0}
     worst = at.found.worst_case

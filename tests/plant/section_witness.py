@@ -4,17 +4,13 @@ It reads what varies from the table of the file by itself, moves every mass and 
 rigid body, and takes from the package the shapes alone, whose frequencies tests/beam judges.
 """
 
-import runpy
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
 from flexctl.beam.bases import choose_basis
 from flexctl.body.body import link_section
-
-_WITNESS = runpy.run_path(str(Path(__file__).with_name("witness.py")))
-Witness, series_rotation = _WITNESS["Witness"], _WITNESS["series_rotation"]
+from tests.plant.witness import Witness, series_rotation
 
 
 class Given:
@@ -67,7 +63,7 @@ def rule(breaks, count):
     return (np.array(breaks)[:-1, None] + width * t).ravel(), (width * w).ravel()
 
 
-class CourseWitness(Witness):
+class SectionWitness(Witness):
     """Material points of an arm of revolute links whose lines have a course."""
 
     def __init__(self, arm, kind="modes", order=2):

@@ -1,19 +1,13 @@
 """Arms of two time scales and what tests do to them: stiffen, make rigid, give a design."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 
 from flexctl.control.singular_perturbation import separate_time_scales
 from flexctl.model.design import Design
 from flexctl.model.lookup import load_model
-from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
-from flexctl.plant.plant import assemble_plant
+from tests.arms import make_arm
 
-# tests are no package, so a module of another folder is read by its path
-make_arm = runpy.run_path(str(Path(__file__).parents[1] / "plant" / "conftest.py"))["make_arm"]
 PLANAR, SPACE = (0.0, 0.0, 0.0), (0.0, 2.0, -9.81)
 JOINT = {"rotor_inertia": 0.02, "stiffness": 60.0, "damping": 0.02}
 CARRIED = {"rotor_inertia": 1e-4, "gear": 12.0, "stiffness": 45.0, "carried": True}
@@ -76,11 +70,6 @@ def pose_of(arm):
     return np.array(
         [0.6 if k.joint == "prismatic" else 0.5 + 0.2 * j for j, k in enumerate(arm.links)]
     )
-
-
-def plant_of(arm, order=2):
-    """The arm on modes, interpreted."""
-    return assemble_plant(arm, BasisChoice(kind="modes", order=order), interpreted=True)
 
 
 def stiffened(arm, factor):

@@ -1,6 +1,5 @@
 """The exact stiffness margin against controllers rebuilt with wrong numbers, and against runs."""
 
-import runpy
 from functools import cache
 from pathlib import Path
 
@@ -21,12 +20,17 @@ from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
 from flexctl.robustness.stiffness.margin import stiffness_margin
+from tests.random_arms import random_arm, random_pose
+from tests.robustness.stiffness.margin_witness import (
+    all_parts,
+    ends,
+    growth,
+    matrix,
+    rebuilt_loop,
+    scan,
+    unknown_loop,
+)
 
-FOLDER = Path(__file__).parent
-WITNESS = runpy.run_path(str(FOLDER / "margin_witness.py"))
-RANDOM = runpy.run_path(str(FOLDER.parent / "design" / "random_arms.py"))
-unknown_loop, rebuilt_loop = WITNESS["unknown_loop"], WITNESS["rebuilt_loop"]
-growth, all_parts, ends, scan = (WITNESS[k] for k in ("growth", "all_parts", "ends", "scan"))
 SLOW = ("rrp-observer", "rrp-stiff", "rrp-stiff-decoupling", "wu-haug-4", "rrp-composite")
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
 VERTICAL = ["vertical-2r-pd", "vertical-2r-integral", "vertical-2r-decoupling"]
@@ -67,7 +71,7 @@ def catalogue():
 
 
 def test_every_design_that_closes_a_loop_is_judged():
-    files = (Path(__file__).parents[2] / "designs").glob("*.toml")
+    files = (Path(__file__).parents[3] / "designs").glob("*.toml")
     closed = {path.stem for path in files if not load_design(path.stem).open_loop}
     judged = {name if isinstance(name, str) else name.values[0] for name in DESIGNS}
 
@@ -119,7 +123,7 @@ def test_a_model_of_stiffer_links_is_a_model_with_that_error(catalogue, name, al
     loop = close_around(design_controller(stiffer, design, basis, interpreted=True), truth)
     wrong = rebuilt_loop(arm, design, basis, truth, alpha)
 
-    found, expected = WITNESS["matrix"](wrong), WITNESS["matrix"](loop)
+    found, expected = matrix(wrong), matrix(loop)
     assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
 
 
@@ -172,10 +176,10 @@ def trial(make):
 
     @cache
     def build(kind, law, seed=0, damping=0.02, gravity=(0.0, 0.0, 0.0), unknown=False, Gp=100.0):
-        arm = RANDOM["random_arm"](make["arm"], kind, seed)
+        arm = random_arm(kind, seed)
         arm = with_options(arm, foreshortening=None, damping=damping)
         arm = arm.model_copy(update={"gravity": gravity})
-        pose = RANDOM["random_pose"](arm, seed)
+        pose = random_pose(arm, seed)
         tables = {"gains": {"Gp": [Gp], "Gv": [2 * np.sqrt(Gp)]}} | LAWS[law]
         design = make["design"](0.9 * pose, pose, **tables)
         basis, truth = BasisChoice(order=1), BasisChoice(kind="elements", order=2)
@@ -266,8 +270,8 @@ GP, GV = 100.0, 20.0
 
 def undamped(make, kind, seed):
     """Random arm, truth and design plant of the same modes, without damping."""
-    arm = RANDOM["random_arm"](make["arm"], kind, seed)
-    pose = RANDOM["random_pose"](arm, seed)
+    arm = random_arm(kind, seed)
+    pose = random_pose(arm, seed)
     design = make["design"](0.9 * pose, pose, gains={"Gp": [GP], "Gv": [GV]})
     return arm, design, BasisChoice(order=2), pose
 
@@ -308,7 +312,7 @@ def test_one_part_in_ten_thousand_decides_at_the_rate(make, kind, alpha):
     plant = assemble_plant(arm, basis, interpreted=True)
     expected = stiffness_growth(linearise(plant, plant.straight(pose)), plant.drives, Gp=GP, Gv=GV)
     loop = rebuilt_loop(arm, design, basis, plant, alpha)
-    values = np.linalg.eigvals(WITNESS["matrix"](loop))
+    values = np.linalg.eigvals(matrix(loop))
     found = [values[np.abs(values - 1j * w).argmin()].real for w in expected.frequencies]
 
     assert (growth(loop) > 0) == (alpha > 0)

@@ -1,50 +1,13 @@
-"""Loops to test with: small arms whose behaviour a few lines of NumPy repeat."""
-
-import os
-import runpy
-from functools import cache
-from pathlib import Path
+"""Closed loops to test with, and the same loops integrated by SciPy."""
 
 import numpy as np
-import pytest
 import scipy.integrate
 
 from flexctl.control.controller import design_controller
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import LinearLoop
-from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import LinearPlant
-from flexctl.plant.plant import assemble_plant
-from flexctl.simulation.simulation import simulate
-
-# tests are no package, so a module of another folder is read by its path
-DESIGN = runpy.run_path(str(Path(__file__).parents[1] / "design" / "conftest.py"))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory):
-    """Compile into a folder of this session unless the caller names one."""
-    with pytest.MonkeyPatch.context() as patch:
-        if "FLEXCTL_CACHE" not in os.environ:
-            patch.setenv("FLEXCTL_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.delenv("FLEXCTL_CC", raising=False)
-        yield
-
-
-def sliding_arm(gravity=(0.0, 0.0, 0.0)):
-    """A rigid turning link that carries a flexible sliding one."""
-    first = {"joint": "revolute", "dh": {"alpha": np.pi / 2}, "joint_inertia": 0.5}
-    second = {"joint": "prismatic", "total_length": 1.0, "mass_per_length": 0.4}
-    second |= {"EI": {"x": 20.0}, "damping_ratio": 0.02, "joint_inertia": 0.1}
-    return DESIGN["make_arm"]([first, second], gravity, {"mass": 0.2})
-
-
-def rigid_link(inertia=0.5, torque=None):
-    """One rigid link: inertia times angular acceleration is the torque."""
-    link = {"joint": "revolute", "joint_inertia": inertia}
-    link |= {"limits": {"torque": torque}} if torque else {}
-    return DESIGN["make_arm"]([link])
 
 
 def close(arm, design, truth=None, kind="modes", order=2):
@@ -152,69 +115,3 @@ class Stepper:
         n = self.n
         a = self.truth.forward_dynamics(x[:n], x[n : 2 * n], tau)
         return np.concatenate([x[n : 2 * n], a, z_rate])
-
-
-@pytest.fixture(scope="session")
-def stepper():
-    """stepper(loop): the loop as SciPy sees it."""
-    return Stepper
-
-
-@pytest.fixture(scope="session")
-def make():
-    """Builders of arms, designs and loops."""
-    names = {"arm": "make_arm", "design": "make_design", "rigid": "rigid_two_link"}
-    names |= {"single": "single_link", "two-link": "two_link", "rrp": "rrp", "weights": "WEIGHTS"}
-    own = {"sliding": sliding_arm, "rigid-link": rigid_link, "close": close, "linear": hand_made}
-    return {key: DESIGN[name] for key, name in names.items()} | own
-
-
-@pytest.fixture(scope="session")
-def plant_of():
-    """plant_of(arm, kind, order): the arm in this discretisation, interpreted."""
-
-    def build(arm, kind="modes", order=2):
-        return assemble_plant(arm, BasisChoice(kind=kind, order=order), interpreted=True)
-
-    return build
-
-
-@pytest.fixture(scope="session")
-def rrp_arm():
-    """The arm of [TG95] from the catalogue."""
-    return load_model("theodore-ghosal-rrp")
-
-
-@pytest.fixture(scope="session")
-def rrp_loop(rrp_arm):
-    """rrp_loop(design, design kind, truth kind, truth order): closed once per session."""
-
-    @cache
-    def build(name, basis="modes", kind="elements", order=4, drop_above=None):
-        choice = BasisChoice(kind=basis, order=2)
-        controller = design_controller(rrp_arm, load_design(name), choice)
-        truth = BasisChoice(kind=kind, order=order, drop_above=drop_above)
-        return close_loop(controller, rrp_arm, truth)
-
-    return build
-
-
-@pytest.fixture(scope="session")
-def rrp_run(rrp_loop):
-    """rrp_run(...): the run of `rrp_loop(...)`, simulated once per session."""
-    return cache(lambda *choice: simulate(rrp_loop(*choice)))
-
-
-@pytest.fixture(scope="session")
-def two_link_loop(make):
-    """two_link_loop(**tables): a nonlinear loop under gravity, the truth stiffer than modelled."""
-
-    def build(method="decoupling", truth_order=1, **tables):
-        tables.setdefault("basis", {"kind": "modes", "order": 1})
-        gravity = (0.0, -9.81, 0.0)
-        design = make["design"]([-1.2, 0.3], [-0.5, 0.9], method, **tables)
-        links = make["two-link"](gravity, EI=40.0)
-        truth = make["two-link"](gravity, EI=44.0)
-        return make["close"](links, design, truth, order=truth_order)
-
-    return build

@@ -1,8 +1,5 @@
 """The separation bound against loops made anew, bisection on eigenvalues, and nonlinear runs."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -25,9 +22,9 @@ from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargi
 from flexctl.robustness.time_scales.remade import Remade
 from flexctl.robustness.time_scales.separated_loop import first_loss, separate_loop
 from flexctl.simulation.simulation import simulate
+from tests.arms import make_arm
+from tests.designs import make_design
 
-# tests are no package, so a module of another folder is read by its path
-DESIGN = runpy.run_path(str(Path(__file__).parents[1] / "design" / "conftest.py"))
 DRIVE = {"rotor_inertia": 0.02, "stiffness": 40.0, "damping": 0.05}
 BEAM = {"joint": "revolute", "length": 0.5, "mass_per_length": 0.2, "EI": {"y": 1.0}}
 BEAM |= {"damping_ratio": 0.01, "foreshortening": False}
@@ -208,9 +205,9 @@ def weighed_down(gauges=None):
     """One flexible link on a flexible joint under gravity, and a composite design for it."""
     link = BEAM | {"EI": {"y": 40.0}, "flexible_joint": DRIVE | {"stiffness": 400.0}}
     load = {"mass": 0.1, "inertia": [0.0, 0.0, 1e-3]}
-    arm = DESIGN["make_arm"]([link], gravity=(0.0, -9.81, 0.0), payload=load)
+    arm = make_arm([link], gravity=(0.0, -9.81, 0.0), payload=load)
     tables = FAST | LQR | ({"loop": {"strain_gauges": gauges}} if gauges else {})
-    return arm, DESIGN["make_design"]([0.0], [0.6], "composite", **tables)
+    return arm, make_design([0.0], [0.6], "composite", **tables)
 
 
 @pytest.mark.parametrize("gauges", [None, [0.1, 0.6]])

@@ -1,8 +1,5 @@
 """A stiffness given part by part, against controllers rebuilt with that stiffness."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,9 +9,8 @@ from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.lemma import stiffness_lemma
 from flexctl.robustness.stiffness.margin import stiffness_margin
+from tests.robustness.stiffness.margin_witness import growth, rebuilt_loop
 
-WITNESS = runpy.run_path(str(Path(__file__).parent / "margin_witness.py"))
-rebuilt_loop, growth = WITNESS["rebuilt_loop"], WITNESS["growth"]
 CLOSE = 1e-6
 GIVEN = {
     "two-link-decoupling": {"link1.y.2": 2.49, "link2": 0.8},

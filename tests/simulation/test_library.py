@@ -11,7 +11,9 @@ from flexctl.errors import FlexctlWarning
 from flexctl.loop.closed_loop import close_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.plant import library_cache
+from flexctl.plant import plant as plant_module
 from flexctl.plant.library_cache import cache_folder, find_compiler
+from flexctl.simulation import library, multistep
 from flexctl.simulation.simulation import simulate
 
 TIMES = np.array([0.0, 0.1, 0.2])
@@ -100,3 +102,23 @@ def test_a_run_goes_on_interpreted_where_nothing_can_be_written(
     assert len(said) == 1
     assert found.q == pytest.approx(compiled.q, rel=1e-6, abs=1e-9)
     assert "compiled" not in found.integrator
+
+
+def keys_of_a_run(controller, arm, monkeypatch):
+    """Keys of what the sources derive from the arm and the law, by what they are keys of."""
+    loop = close_loop(controller, arm, controller.plant.basis)
+    names = ("forward_dynamics", "dissipation", "law_jacobian")
+    keys = {name: library.content(loop, name) for name in names}
+    with monkeypatch.context() as patch:
+        patch.setattr(multistep, "compile_functions", lambda key, _: keys.update(rate=key))
+        multistep._load_rate(loop)
+    return keys
+
+
+def test_other_sources_do_not_meet_what_these_compiled(controller, arm, monkeypatch):
+    before = keys_of_a_run(controller, arm, monkeypatch)
+    for module in (plant_module, library, multistep):
+        monkeypatch.setattr(module, "source_digest", lambda: "of other sources")
+    after = keys_of_a_run(controller, arm, monkeypatch)
+
+    assert not set(before.values()) & set(after.values())

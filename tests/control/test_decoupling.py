@@ -1,8 +1,5 @@
 """Decoupling: on its own plant every joint obeys e'' + Gv e' + Gp e + Gi int(e) = 0."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,9 +9,8 @@ from flexctl.errors import DesignError, InputError
 from flexctl.model.design import Design
 from flexctl.plant.linearisation import find_equilibrium
 from flexctl.plant.stiffness_error import StiffnessError
+from tests.two_scales import arm_of, design_of
 
-# tests are no package, so a module beside this one is read by its path
-TWO = runpy.run_path(str(Path(__file__).with_name("two_scales.py")))
 NAMES = ["rrp", "two-link", "spatial", "sliding-first", "rigid-sliding", "rigid"]
 
 
@@ -134,7 +130,7 @@ def test_a_reference_beyond_the_beam_is_refused(make):
 
 def flexible_joint_design(arm, integral, **more):
     """Decoupling with gains 80 and 15 of every joint, and 7 if it integrates."""
-    design = TWO["design_of"](arm, gains=(80.0, 15.0), slow_loop=None, method="decoupling", **more)
+    design = design_of(arm, gains=(80.0, 15.0), slow_loop=None, method="decoupling", **more)
     gains = design.gains.model_copy(update={"Gi": (7.0,)} if integral else {})
     return design.model_copy(update={"gains": gains})
 
@@ -164,7 +160,7 @@ def differentiated(f, h=5e-3):
 @pytest.mark.parametrize("name", ["heavy-sliding", "heavy-spatial", "mixed"])
 def test_rotors_accelerate_about_their_own_reference_under_gravity(name, integral, random_state):
     # q_d + c_r/k moves otherwise than q_d: with the joints' acceleration rotors were 6e-4 rad off
-    arm = TWO["arm_of"](name)
+    arm = arm_of(name)
     controller = design_controller(arm, flexible_joint_design(arm, integral), interpreted=True)
     plant, m, rows = controller.plant, controller.plant.m, list(controller.plant.drives)
     q_d, v_d, a_d = differentiated(lambda t: moving(m, t))
@@ -184,7 +180,7 @@ def test_rotors_accelerate_about_their_own_reference_under_gravity(name, integra
 def test_the_second_loop_and_its_integral_rest_in_the_nominal_sag(error):
     # links that sag load the springs by more than c_r: an integral that knew c_r alone pulled the
     # joints 1.5 mrad off their target, against the second loop
-    arm = TWO["arm_of"]("heavy-spatial")
+    arm = arm_of("heavy-spatial")
     second = {"weights": {"joint_error": 50.0, "joint_rate": 1.0, "effort": 1e-3}}
     second["weights"] |= {"strain_energy": 1.0, "kinetic_energy": 1.0}
     design = flexible_joint_design(arm, True, second_loop=second)

@@ -1,4 +1,4 @@
-"""The project's manners: imports that cost nothing, sources that exist, docstrings everywhere."""
+"""The conventions of the project: cheap imports, sources that exist, docstrings everywhere."""
 
 import ast
 import re

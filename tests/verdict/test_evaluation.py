@@ -1,9 +1,7 @@
 """The verdict on one design: its figures again from the run, its JSON, what never ranks."""
 
 import json
-import runpy
 from dataclasses import replace
-from pathlib import Path
 
 import casadi as ca
 import numpy as np
@@ -14,8 +12,7 @@ from flexctl.simulation.run import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import Evaluation, count_law, evaluate
 from flexctl.view.to_json import to_json
-
-RECORD = runpy.run_path(str(Path(__file__).with_name("verdict_record.py")))
+from tests import verdict_record
 
 # what the command line promises, by table
 KEYS = {
@@ -214,7 +211,7 @@ def test_a_run_out_of_steps_costs_its_metrics_and_condemns_no_design(loop, verdi
     assert "the limit of 20 steps was reached" in found.not_computed["tracking"]
     np.testing.assert_array_equal(found.margins.gain_db, verdict.margins.gain_db)
     assert not found.ranks
-    said = RECORD["verdict"]([], [found])
+    said = verdict_record.verdict([], [found])
     assert "No design could be ranked" in said
     assert "trial was not ranked" in said
     assert "unstable" not in said

@@ -1,8 +1,6 @@
 """The lemma on overestimated stiffness, against eigenvalues, closed forms and limits of meshes."""
 
-import runpy
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,8 +13,10 @@ from flexctl.model.solids import RigidBody
 from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.robustness.stiffness.driven_mass import split_mass
 from flexctl.robustness.stiffness.lemma import lemma_along, lemma_of, stiffness_lemma
+from tests.random_arms import random_arm, random_pose
 
-RANDOM = runpy.run_path(str(Path(__file__).with_name("random_arms.py")))
+pytestmark = pytest.mark.usefixtures("no_compiler")
+
 RIGID_JOINTS = [
     (kind, basis, seed)
     for kind in ("planar", "spatial", "sliding")
@@ -30,14 +30,14 @@ HUB, LINE, PAYLOAD = 0.1, 0.54, 0.25  # of the single link: inertia, kg/m at 1 m
 
 
 @pytest.fixture(scope="module")
-def linear_of(make, plant_of):
+def linear_of(plant_of):
     """linear_of(kind, (basis, order), seed): plant and its linear model, made once."""
 
     @cache
     def build(kind, basis, seed):
-        arm = RANDOM["random_arm"](make["arm"], kind, seed)
+        arm = random_arm(kind, seed)
         plant = plant_of(arm, *basis)
-        return plant, linearise(plant, plant.straight(RANDOM["random_pose"](arm, seed)))
+        return plant, linearise(plant, plant.straight(random_pose(arm, seed)))
 
     return build
 

@@ -1,10 +1,7 @@
 """What speaks against a design that ranks first: phrases checked against the record."""
 
 import re
-import runpy
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,12 +10,7 @@ from flexctl.robustness.stiffness.path_growth import PathGrowth
 from flexctl.verdict.margins import StabilityMargins
 from flexctl.view.to_json import to_json
 from flexctl.view.words.warnings import warnings_of
-
-# tests are no package, so a module beside this one is read by its path
-RECORD = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("verdict_record.py"))))
-evaluation, stiffness, changed = RECORD.evaluation, RECORD.stiffness, RECORD.changed
-verdict = RECORD.verdict
-read, of, THIN, SETTLED = RECORD.read, RECORD.of, RECORD.THIN, RECORD.SETTLED
+from tests.verdict_record import SETTLED, THIN, changed, evaluation, of, read, stiffness, verdict
 
 
 @pytest.mark.parametrize(

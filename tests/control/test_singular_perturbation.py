@@ -1,9 +1,7 @@
 """Two time scales of several arms: closed forms, identities, and (67) of SM02 as it should be."""
 
-import runpy
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +9,10 @@ import pytest
 from flexctl.control.singular_perturbation import separate_time_scales, slow_fast_map
 from flexctl.errors import InputError
 from flexctl.plant.linearisation import linearise
+from tests.arms import plant_of
+from tests.two_scales import ARMS, HEAVY, arm_of, pose_of, stiff_twin
 
-# tests are no package, so a module beside this one is read by its path
-TWO = runpy.run_path(str(Path(__file__).with_name("two_scales.py")))
-arm_of, plant_of, pose_of = TWO["arm_of"], TWO["plant_of"], TWO["pose_of"]
-EVERY = [*TWO["ARMS"], *TWO["HEAVY"]]
+EVERY = [*ARMS, *HEAVY]
 ANGLES = ["link", "rotor"]
 
 
@@ -52,7 +49,7 @@ def test_the_fast_subsystem_is_the_same_beside_either_angle(name):
     np.testing.assert_allclose(parts[0], parts[1], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", TWO["ARMS"])
+@pytest.mark.parametrize("name", ARMS)
 def test_fast_frequencies_are_the_natural_ones_of_the_free_arm(name):
     # at rest without gravity the free joints are cyclic, so nothing is left out
     plant, scales = scales_of(name)
@@ -64,13 +61,13 @@ def test_fast_frequencies_are_the_natural_ones_of_the_free_arm(name):
 @pytest.mark.parametrize("name", ["subudhi-morris", "rigid-links", "sliding"])
 def test_the_slow_mass_is_that_of_the_arm_with_rigid_joints(name):
     _, scales = scales_of(name)
-    twin = TWO["stiff_twin"](arm_of(name))
+    twin = stiff_twin(arm_of(name))
     np.testing.assert_allclose(
         scales.M_s, plant_of(twin).mass_matrix(pose_of(twin)), rtol=1e-12, atol=1e-14
     )
 
 
-@pytest.mark.parametrize("name", TWO["HEAVY"])
+@pytest.mark.parametrize("name", HEAVY)
 def test_gravity_is_part_of_the_slow_subsystem(name):
     plant, scales = scales_of(name)
     joints, S, step = pose_of(plant.arm), plant.straight(np.eye(plant.m)), 1e-6
@@ -81,14 +78,14 @@ def test_gravity_is_part_of_the_slow_subsystem(name):
     np.testing.assert_allclose(scales.G_s, np.array(columns).T, rtol=1e-7, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", TWO["ARMS"])
+@pytest.mark.parametrize("name", ARMS)
 def test_gravity_is_none_of_the_fast_subsystem(name):
     _, scales = scales_of(name)
     assert not scales.G_s.any()
 
 
 @pytest.mark.parametrize("angle", ANGLES)
-@pytest.mark.parametrize("name", TWO["ARMS"])
+@pytest.mark.parametrize("name", ARMS)
 def test_the_manifold_balances_the_slow_motion(name, angle):
     # the nonlinear inverse dynamics of the bent arm leaves no force that is not a torque's
     plant, scales = scales_of(name, angle)

@@ -4,9 +4,7 @@ No two of their numbers are alike: so every number of a sentence stands in one p
 and that is where it was read.
 """
 
-import runpy
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,9 +18,8 @@ from flexctl.verdict.performance import Effort, Residual, Tracking
 from flexctl.verdict.stability import Stability
 from flexctl.view.explain import explain
 from flexctl.view.to_json import to_json
+from tests.numbers_in_words import sources
 
-# tests are no package, so a module of another folder is read by its path
-SOURCES = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))["sources"]
 SETTLED = {"residual.tip_error_max", "residual.settling_time"}
 THIN = {"disk": 0.2813, "phase_deg": np.array([17.3, 16.1, 19.4])}
 DIMENSIONS = {
@@ -118,7 +115,7 @@ def read(ranked, evaluations=None):
     for e in evaluations:  # what a design or a reason is called holds no numbers of the record
         for said in (e.failed, e.no_rest):
             plain = plain.replace(said, "") if said else plain
-    return words, SOURCES(plain, record, DIMENSIONS)
+    return words, sources(plain, record, DIMENSIONS)
 
 
 def once(answer):

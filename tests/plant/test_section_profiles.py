@@ -1,8 +1,5 @@
 """Arms whose links vary along themselves, carry masses, shear and turn."""
 
-import runpy
-from pathlib import Path
-
 import casadi as ca
 import numpy as np
 import pytest
@@ -12,8 +9,8 @@ from flexctl.model.softening import soften_arm
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import part_energies
+from tests.plant.section_witness import SectionWitness
 
-CourseWitness = runpy.run_path(str(Path(__file__).with_name("course_witness.py")))["CourseWitness"]
 TAPER = {"x": [0.0, 1.0], "value": [0.9, 0.3], "power": 2}
 STIFF = {"x": [0.0, 1.0], "value": [27.0, 3.0], "power": 4}
 STEP = {"x": [0.0, 0.4, 0.4, 1.0], "value": [0.6, 0.5, 0.3, 0.2]}
@@ -53,12 +50,12 @@ PARAMS += [pytest.param(case, marks=pytest.mark.slow) for case in LONG]
 
 
 @pytest.fixture(scope="module", params=PARAMS, ids="-".join)
-def pair(request, build):
+def pair(request, make):
     name, kind = request.param
-    arm = build["arm"](ARMS[name], (2.0, -9.0, 3.0), PAYLOAD)
+    arm = make["arm"](ARMS[name], (2.0, -9.0, 3.0), PAYLOAD)
     order = 3 if kind == "elements" else 2
     plant = assemble_plant(arm, BasisChoice(kind=kind, order=order), interpreted=True)
-    return plant, CourseWitness(arm, kind, order)
+    return plant, SectionWitness(arm, kind, order)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -101,8 +98,8 @@ TURNING |= {"masses": [{"x": 0.7, "mass": 0.2, "inertia": [1e-3, 2e-3, 2e-3]}]}
 
 
 @pytest.mark.parametrize("kind", ["modes", "elements"])
-def test_the_recursion_agrees_with_lagrange_in_space(build, random_state, kind):
-    arm = build["arm"]([UPRIGHT, TURNING, RIGID], (2.0, -9.0, 3.0), PAYLOAD)
+def test_the_recursion_agrees_with_lagrange_in_space(make, random_state, kind):
+    arm = make["arm"]([UPRIGHT, TURNING, RIGID], (2.0, -9.0, 3.0), PAYLOAD)
     basis = BasisChoice(kind=kind, order=2)
     one, other = (
         assemble_plant(arm, basis, engine=engine, interpreted=True)
@@ -117,9 +114,9 @@ def test_the_recursion_agrees_with_lagrange_in_space(build, random_state, kind):
 
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", LINKS)
-def test_the_straight_arm_has_the_inertia_of_its_rigid_twin(build, interpreted, name, kind):
-    arm = build["arm"](ARMS[name], (0.0, 0.0, 0.0), PAYLOAD)
-    flexible, rigid = interpreted(arm, kind), interpreted(arm.rigid)
+def test_the_straight_arm_has_the_inertia_of_its_rigid_twin(make, plant_of, name, kind):
+    arm = make["arm"](ARMS[name], (0.0, 0.0, 0.0), PAYLOAD)
+    flexible, rigid = plant_of(arm, kind), plant_of(arm.rigid)
     q = flexible.straight([0.4, -0.9])
     M = flexible.mass_matrix(q)[:2, :2]
     assert pytest.approx(rigid.mass_matrix(q[:2]), rel=1e-12) == M
@@ -128,8 +125,8 @@ def test_the_straight_arm_has_the_inertia_of_its_rigid_twin(build, interpreted, 
 @pytest.mark.slow  # takes long
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", LINKS)
-def test_forward_dynamics_undoes_inverse_dynamics(build, interpreted, random_state, name, kind):
-    plant = interpreted(build["arm"](ARMS[name], (0.0, -9.81, 0.0), PAYLOAD), kind)
+def test_forward_dynamics_undoes_inverse_dynamics(make, plant_of, random_state, name, kind):
+    plant = plant_of(make["arm"](ARMS[name], (0.0, -9.81, 0.0), PAYLOAD), kind)
     q, v, _ = random_state(plant, 1)
     tau = np.array([3.0, -1.0])
     a = plant.forward_dynamics(q, v, tau)
@@ -139,10 +136,10 @@ def test_forward_dynamics_undoes_inverse_dynamics(build, interpreted, random_sta
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_damping_is_by_mode_of_the_clamped_line(build, interpreted, name):
+def test_damping_is_by_mode_of_the_clamped_line(make, plant_of, name):
     # D of modes is diagonal: 2 zeta w times their mass
     link = LINKS[name] | {"damping_ratio": [0.02, 0.03]}
-    plant = interpreted(build["arm"]([link]))
+    plant = plant_of(make["arm"]([link]))
     q = plant.straight([0.0])
     M, D = plant.mass_matrix(q)[1:, 1:], plant.damping(q)[1:, 1:]
     K = np.array([plant.elastic_force(e)[1:] for e in np.eye(3)[1:]])
@@ -152,11 +149,11 @@ def test_damping_is_by_mode_of_the_clamped_line(build, interpreted, name):
 
 
 @pytest.mark.parametrize("kind", ["modes", "elements"])
-def test_frequencies_of_a_carried_mass_at_the_end_are_those_of_a_payload(build, interpreted, kind):
+def test_frequencies_of_a_carried_mass_at_the_end_are_those_of_a_payload(make, plant_of, kind):
     load = {"mass": 0.3, "inertia": [0.0, 0.0, 2e-3]}
     tip = {"tip_load": {"include": ["M", "J"]}} if kind == "modes" else {}
-    carried = interpreted(build["arm"]([PLANAR | {"masses": [load | {"x": 1.0}]}]), kind, 4)
-    payload = interpreted(build["arm"]([PLANAR | tip], payload=load), kind, 4)
+    carried = plant_of(make["arm"]([PLANAR | {"masses": [load | {"x": 1.0}]}]), kind, 4)
+    payload = plant_of(make["arm"]([PLANAR | tip], payload=load), kind, 4)
     found, expected = (
         linearise(plant, plant.straight([0.0])).frequencies() for plant in (carried, payload)
     )
@@ -165,11 +162,11 @@ def test_frequencies_of_a_carried_mass_at_the_end_are_those_of_a_payload(build, 
 
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 def test_a_uniform_line_written_in_pieces_moves_as_one_written_as_a_number(
-    build, interpreted, random_state, kind
+    make, plant_of, random_state, kind
 ):
     same = {"mass_per_length": {"x": [0, 0.5, 1], "value": [0.4, 0.4, 0.4]}}
-    written = interpreted(build["arm"]([PLANAR | same, PLANAR], payload=PAYLOAD), kind)
-    plain = interpreted(build["arm"]([PLANAR, PLANAR], payload=PAYLOAD), kind)
+    written = plant_of(make["arm"]([PLANAR | same, PLANAR], payload=PAYLOAD), kind)
+    plain = plant_of(make["arm"]([PLANAR, PLANAR], payload=PAYLOAD), kind)
     q, v, _ = random_state(plain, 3)
     a = plain.forward_dynamics(q, v, np.ones(2))
     assert written.forward_dynamics(q, v, np.ones(2)) == pytest.approx(
@@ -179,8 +176,8 @@ def test_a_uniform_line_written_in_pieces_moves_as_one_written_as_a_number(
 
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", LINKS)
-def test_parts_of_the_stiffness_add_up(build, interpreted, random_state, name, kind):
-    plant = interpreted(build["arm"](ARMS[name], (0.0, 0.0, 0.0), PAYLOAD), kind)
+def test_parts_of_the_stiffness_add_up(make, plant_of, random_state, name, kind):
+    plant = plant_of(make["arm"](ARMS[name], (0.0, 0.0, 0.0), PAYLOAD), kind)
     q, v, _ = random_state(plant, 7)
     x = ca.SX.sym("q", plant.n)
     parts = ca.Function("parts", [x], [part_energies(plant.bodies, x)])(q)
@@ -188,28 +185,28 @@ def test_parts_of_the_stiffness_add_up(build, interpreted, random_state, name, k
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_softening_scales_bending_and_shear(build, interpreted, random_state, name):
-    arm = build["arm"](ARMS[name], (0.0, 0.0, 0.0), PAYLOAD)
-    plant, stiff = interpreted(arm, "elements"), interpreted(soften_arm(arm, 2.0), "elements")
+def test_softening_scales_bending_and_shear(make, plant_of, random_state, name):
+    arm = make["arm"](ARMS[name], (0.0, 0.0, 0.0), PAYLOAD)
+    plant, stiff = plant_of(arm, "elements"), plant_of(soften_arm(arm, 2.0), "elements")
     q, _, _ = random_state(plant, 8)
     force = 2 * plant.elastic_force(q)
     assert stiff.elastic_force(q) == pytest.approx(force, abs=1e-11 * np.abs(force).max())
 
 
-def test_total_mass_and_inertia_of_a_tapered_link_are_integrals(build, interpreted):
+def test_total_mass_and_inertia_of_a_tapered_link_are_integrals(make, plant_of):
     # (a + (b - a) x)^2 with a, b the roots of the values
-    plant = interpreted(build["arm"]([LINKS["taper"]]))
+    plant = plant_of(make["arm"]([LINKS["taper"]]))
     a, b = np.sqrt(TAPER["value"])
     x = np.polynomial.Polynomial([a, b - a]) ** 2 * np.polynomial.Polynomial([0, 0, 1])
     inertia = 0.6**3 * (x.integ()(1) - x.integ()(0))
     assert plant.mass_matrix(np.zeros(plant.n))[0, 0] == pytest.approx(inertia, rel=1e-12)
 
 
-def test_in_space_turning_lacks_parts_of_the_relative_size_of_a_slope(build, interpreted):
+def test_in_space_turning_lacks_parts_of_the_relative_size_of_a_slope(make, plant_of):
     # against sections that turn as rigid bodies do, at deflections that shrink to nothing
     # (the first link makes the second turn about its own line too, or the parts would be squares)
-    arm = build["arm"]([RIGID, TURNING], (0.0, 0.0, 0.0), PAYLOAD)
-    plant, points = interpreted(arm), CourseWitness(arm)
+    arm = make["arm"]([RIGID, TURNING], (0.0, 0.0, 0.0), PAYLOAD)
+    plant, points = plant_of(arm), SectionWitness(arm)
     v = np.array([3.0, 2.0, 0.3, -0.2, 0.4, 0.1])
     q = np.array([0.3, 0.7, 0.02, 0.01, -0.015, 0.01])
 

@@ -1,8 +1,5 @@
 """Composite control: the law's parts one by one, gains given and designed, the schedule."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,13 +11,21 @@ from flexctl.model.composite import FastWeights
 from flexctl.model.lookup import load_design
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
-
-# tests are no package, so a module beside this one is read by its path
-TWO = runpy.run_path(str(Path(__file__).with_name("two_scales.py")))
-arm_of, design_of, pose_of, weights = (
-    TWO[name] for name in ("arm_of", "design_of", "pose_of", "weights")
+from tests.arms import plant_of
+from tests.two_scales import (
+    ARMS,
+    HEAVY,
+    arm_of,
+    design_of,
+    out_of_balance,
+    pose_of,
+    quasi_steady,
+    stiff_twin,
+    stiffened,
+    weights,
 )
-LIGHT, EVERY, ANGLES = list(TWO["ARMS"]), [*TWO["ARMS"], *TWO["HEAVY"]], ["link", "rotor"]
+
+LIGHT, EVERY, ANGLES = list(ARMS), [*ARMS, *HEAVY], ["link", "rotor"]
 COLUMNS = ["link1.y.1", "link1.y.2", "link2.y.1", "link2.y.2", "rotor1", "rotor2"]
 NEVER = {"Kp": [[1.0] * 6] * 2, "Kv": [[0.5] * 6] * 2, "columns": COLUMNS}
 
@@ -43,7 +48,7 @@ def made(name, angle="rotor", fast=None, **more):
 )
 def test_slow_control_is_computed_torque_of_the_arm_with_rigid_joints(name, angle):
     arm, rng = arm_of(name), np.random.default_rng(3)
-    twin = TWO["stiff_twin"](arm)
+    twin = stiff_twin(arm)
     decoupling = design_of(arm, slow_loop=None, method="decoupling")
     q, (v, v_d, a_d) = 0.9 * pose_of(arm), rng.normal(size=(3, len(arm.links)))
     soft = design_controller(arm, design_of(arm, angle))
@@ -71,7 +76,7 @@ def test_fast_gains_multiply_the_fast_positions_and_their_rates(name, angle):
 @pytest.mark.parametrize("name", EVERY)
 def test_what_is_not_a_torque_vanishes_at_the_quasi_steady_deflection(name, angle):
     # moving, accelerating, under gravity: z_qs read off the law, put into the inverse dynamics
-    arm = TWO["stiffened"](arm_of(name), 1e6)
+    arm = stiffened(arm_of(name), 1e6)
     controllers = [
         design_controller(arm, design_of(arm, angle, f))
         for f in (None, weights(1e6), weights(1e6, quasi_steady=False))
@@ -82,19 +87,19 @@ def test_what_is_not_a_torque_vanishes_at_the_quasi_steady_deflection(name, angl
     at = (pose_of(arm), 0 * rates[0], rates[1], S(0.99 * pose_of(arm)), S(rates[0]))
     slow, full, without = (law_at(c, *at) for c in controllers)
     np.testing.assert_allclose(without, slow, rtol=1e-12)  # undeflected: z = 0
-    z = TWO["quasi_steady"](plant, T, at, slow, full - slow, controllers[1].fast.Kp)
+    z = quasi_steady(plant, T, at, slow, full - slow, controllers[1].fast.Kp)
     assert np.abs(z).max() <= 1e-4  # or the next line would say little
-    rest = TWO["out_of_balance"](plant, T, at, slow, z)
+    rest = out_of_balance(plant, T, at, slow, z)
     assert np.abs(rest).max() <= 1e-4 * np.abs(slow).max()
 
 
-@pytest.mark.parametrize("name", list(TWO["HEAVY"]))
+@pytest.mark.parametrize("name", list(HEAVY))
 @pytest.mark.parametrize("angle", ANGLES)
 def test_the_torque_at_rest_tends_to_what_holds_the_arm(name, angle):
     # order one in epsilon: the deflected arm weighs on its joints a little otherwise
     errors = []
     for factor in (100.0, 1000.0):
-        arm = TWO["stiffened"](arm_of(name), factor)
+        arm = stiffened(arm_of(name), factor)
         controller = design_controller(arm, design_of(arm, angle, weights(factor)))
         rest, none = linearise(controller.plant, controller.plant.straight(pose_of(arm))), [0.0] * 3
         m, v = controller.plant.m, np.zeros(controller.plant.n)
@@ -118,8 +123,8 @@ def test_the_fast_loop_is_stable_and_solves_its_riccati_equation(name):
 @pytest.mark.parametrize("name", LIGHT)
 def test_scaled_gains_are_the_same_for_every_stiffness(name, factor):
     soft, hard = (
-        separate_time_scales(TWO["plant_of"](arm), pose_of(arm))
-        for arm in (arm_of(name), TWO["stiffened"](arm_of(name), factor))
+        separate_time_scales(plant_of(arm), pose_of(arm))
+        for arm in (arm_of(name), stiffened(arm_of(name), factor))
     )
     n_z, cost = len(soft.names), {"strain_energy": 2.0, "kinetic_energy": 0.5}
     found = design_fast_loop(hard, FastWeights(**cost, effort=0.1 / factor)).gain
@@ -132,7 +137,7 @@ def test_scaled_gains_are_the_same_for_every_stiffness(name, factor):
 
 def test_energies_weigh_what_they_say():
     # from any start the cost is that of the energies along the optimal motion: V = x'Px
-    scales = separate_time_scales(TWO["plant_of"](arm_of("mixed")), pose_of(arm_of("mixed")))
+    scales = separate_time_scales(plant_of(arm_of("mixed")), pose_of(arm_of("mixed")))
     lqr = design_fast_loop(scales, FastWeights(strain_energy=3.0, kinetic_energy=2.0, effort=0.2))
     A, B = scales.fast
     n_z, closed = len(scales.names), A - B @ lqr.gain
@@ -144,7 +149,7 @@ def test_energies_weigh_what_they_say():
 
 def units_of(arm, modes):
     """Own coordinates per unit of the file's, as in `COLUMNS`, from the model file's figures."""
-    plant = TWO["plant_of"](arm)
+    plant = plant_of(arm)
     if modes == "tip":
         shapes = [body.planes["y"].value(1.0)[:, 0] for body in plant.bodies]
         return np.concatenate([1 / shapes[0], 1 / shapes[1], [1.0, 1.0]])
