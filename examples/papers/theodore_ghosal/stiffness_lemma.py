@@ -83,10 +83,12 @@ def draw(folder: Path) -> None:
     figure, axis = plt.subplots(layout="constrained")
     for hub, row in zip(HUBS, table(), strict=True):
         axis.loglog(ELEMENTS, row, "o-", label=f"J = {hub:g} kg m$^2$")
+    axis.set_xticks(ELEMENTS, [str(n) for n in ELEMENTS])
+    axis.minorticks_off()
     axis.set_xlabel("elements")
     axis.set_ylabel(r"$\lambda_{max}(H)$ [-]")
     axis.set_title("TG section 4.3: single link, hubs of inertia J")
-    axis.legend()
+    axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(folder / "theodore-ghosal-lemma.png", dpi=150)
     plt.close(figure)
 
