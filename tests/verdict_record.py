@@ -95,7 +95,8 @@ def stiffness(here, on_the_way, exact=True, proven=True, growth=None):
 
 
 def verdict(ranked, evaluations):
-    """The words of a comparison of these, the ranked ones best first."""
+    """The words of a comparison of these, the ranked ones best first and among them."""
+    assert {id(e) for e in ranked} <= {id(e) for e in evaluations}
     comparison = Comparison(
         model="arm",
         truth=BasisChoice(kind="elements", order=4),

@@ -355,7 +355,7 @@ def test_a_payload_is_judged_at_the_pose_that_tolerates_least_of_it(make):
     found = stiffness_margin(
         vertical_link(make), raised(make), truth_basis=TRUTH, n_path=3, errors={"payload": 1.0}
     )
-    final, worst = found.structured
+    final, worst = found.independent
     assert [final.t, worst.t] == [6.0, 6.0]  # at the start it tolerates 24 times as much
     assert "least payload error" in worst.where
     assert worst.guaranteed[0].upper == final.guaranteed[0].upper
@@ -435,7 +435,7 @@ def margin_along(make, time_limit=1e4):
     asked = {"errors": {"payload": 1.0}, "time_limit": time_limit, "n_path": 3}
     return stiffness_margin(
         vertical_link(make), raised(make), truth_basis=TRUTH, **asked
-    ).structured
+    ).independent
 
 
 def test_poses_of_a_motion_are_followed_no_farther_than_the_least_bound(make, monkeypatch):

@@ -185,10 +185,10 @@ def judged(monkeypatch):
             "simulate": SimpleNamespace(saturated=np.array(saturated), end=None),
             "find_no_rest": no_rest,
             "other_rest": None,
-            "share_at_end": 0.0,
+            "final_loop_weight": 0.0,
             "_sample_times": "times",
         }
-        names = ["judge_tracking", "judge_residual", "judge_effort", "find_margins"]
+        names = ["judge_tracking", "judge_residual", "judge_effort", "stability_margins"]
         names += ["smallest_sampling_rate", "judge_stiffness"]
         made |= {name: name for name in names}
         for name, value in (made | parts).items():
@@ -208,7 +208,7 @@ PARTS = {
     "tracking": "judge_tracking",
     "residual": "judge_residual",
     "effort": "judge_effort",
-    "margins": "find_margins",
+    "margins": "stability_margins",
     "min_sampling_rate": "smallest_sampling_rate",
     "stiffness": "judge_stiffness",
     "rest": "resting",
@@ -231,7 +231,7 @@ def test_every_part_stands_where_it_belongs(judged):
 @pytest.mark.parametrize(
     ("part", "metric", "lost"),
     [
-        ("find_margins", "margins", {"margins"}),
+        ("stability_margins", "margins", {"margins"}),
         ("smallest_sampling_rate", "margins.min_sampling_rate", {"min_sampling_rate"}),
         ("judge_stiffness", "stiffness", {"stiffness"}),
         ("judge_stability", "spillover", {"margins", "min_sampling_rate"}),

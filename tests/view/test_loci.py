@@ -10,13 +10,13 @@ import xarray as xr
 from matplotlib.text import Text
 
 from flexctl.control.controller import design_controller
+from flexctl.loci.loci import eigenvalue_loci
 from flexctl.loci.sources import at_rest
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
-from flexctl.view.cli import track
 from flexctl.view.figures.loci import plot_tracking
 
 LOOP = ("planar-two-link", "two-link-decoupling", "--truth-modes", "1", "--points", "5")
@@ -100,7 +100,9 @@ def test_the_figure_names_its_branches():
     design = load_design("two-link-decoupling")
     arm = load_model("planar-two-link")
     closed = close_loop(design_controller(arm, design), arm, design.basis)
-    found = track(at_rest(closed), np.linspace(0, closed.controller.reference.duration, 5))
+    found = eigenvalue_loci(
+        at_rest(closed), np.linspace(0, closed.controller.reference.duration, 5)
+    )
     figure = plot_tracking(found, found, {"design": "law", "model": "arm"})
     figure.draw_without_rendering()
     words = " ".join(text.get_text() for text in figure.findobj(Text))

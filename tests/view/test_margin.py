@@ -563,25 +563,25 @@ HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3,
         ({"exact": Interval(lower=None, upper=None, unknowns=8)}, "exact: no limit above"),
         ({"exact": Interval(lower=None, upper=None)}, "the control law uses no stiffness"),
         ({"orders": (HOPELESS,)}, "judged at the final pose"),
-        ({"structured": (independent(),)}, "-20 %"),
-        ({"structured": (independent(),)}, "final pose: modes +-15 % stable (proven)"),
-        ({"structured": (independent(proven=False),)}, "15 % stable (not proven)"),
+        ({"independent": (independent(),)}, "-20 %"),
+        ({"independent": (independent(),)}, "final pose: modes +-15 % stable (proven)"),
+        ({"independent": (independent(proven=False),)}, "15 % stable (not proven)"),
         (
-            {"structured": (independent(sizes={"links": 0.2, "payload": 8.0}),)},
+            {"independent": (independent(sizes={"links": 0.2, "payload": 8.0}),)},
             "final pose: links +-3 %, payload any",
         ),
-        ({"structured": (independent(worst_case=None),)}, "no errors were found"),
+        ({"independent": (independent(worst_case=None),)}, "no errors were found"),
         (
-            {"structured": (independent(), independent())},
+            {"independent": (independent(), independent())},
             "worst found: destabilises link2's first mode in y at 20 rad/s",
         ),
         (
-            {"structured": (replace(independent(), ends="torque", mode="joint1"),)},
+            {"independent": (replace(independent(), ends="torque", mode="joint1"),)},
             "worst found: exceeds the torque limit of joint1",
         ),
         (
             {
-                "structured": (
+                "independent": (
                     independent(worst_case=None, guaranteed_fraction=0.0, stopped="late"),
                 )
             },
@@ -599,20 +599,20 @@ def test_the_figure_says_in_words_what_is_found(changes, words):
     [
         ({}, "overestimate, lemma alpha* 30 % (2 modes)"),
         (
-            {"structured": (independent(),)},
+            {"independent": (independent(),)},
             "all of modes +-15 % together are tolerated (proven; mu peak 6.667 at 19 rad/s)",
         ),
         (
-            {"structured": (independent({"links": 1.0, "payload": 0.5}),)},
+            {"independent": (independent({"links": 1.0, "payload": 0.5}),)},
             "all of links +-15 %, payload +-7.5 % together",
         ),
         (
-            {"structured": (independent({"links": 0.1, "payload": 10.0}),)},
+            {"independent": (independent({"links": 0.1, "payload": 10.0}),)},
             "all of links +-1.5 %, payload any physical value from -100 % up to +150 % together",
         ),
-        ({"structured": (independent(frequency=np.inf),)}, "mu peak 6.667 at no finite frequency"),
-        ({"structured": (independent(),)}, "link2's first mode in y -20 %"),
-        ({"structured": (independent(worst_case=None),)}, "no physical one found"),
+        ({"independent": (independent(frequency=np.inf),)}, "mu peak 6.667 at no finite frequency"),
+        ({"independent": (independent(),)}, "link2's first mode in y -20 %"),
+        ({"independent": (independent(worst_case=None),)}, "no physical one found"),
         ({"orders": (HOPELESS,)}, "2 modes unstable"),
         ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 poses none joint1 grows"),
         ({"path": (NO_REST,)}, "no margin at 1 of 1 poses none the loop has no equilibrium"),

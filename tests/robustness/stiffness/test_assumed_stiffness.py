@@ -54,7 +54,7 @@ def test_growth_with_all_of_the_error_is_that_of_a_controller_made_with_it(judge
 
 def test_share_that_is_borne_ends_where_rebuilt_loops_lose_stability(judged):
     name, margin = judged
-    share = margin.assumed_stiffness.at[0].share
+    share = margin.assumed_stiffness.at[0].interval
     if share.upper is None:
         assert rebuilt(name, margin, 20.0) < 0
     else:
@@ -66,7 +66,7 @@ def test_share_that_is_borne_ends_where_rebuilt_loops_lose_stability(judged):
 
 def test_a_ratio_of_all_parts_is_the_error_alpha():
     margin = found("two-link-decoupling", {"link1": 1.5, "link2": 1.5})
-    ends = margin.assumed_stiffness.at[0].share
+    ends = margin.assumed_stiffness.at[0].interval
 
     assert 0.5 * ends.alpha_upper == pytest.approx(margin.exact.alpha_upper, rel=1e-9)
     assert 0.5 * margin.assumed_stiffness.lemma.alpha_star == pytest.approx(
@@ -76,7 +76,7 @@ def test_a_ratio_of_all_parts_is_the_error_alpha():
 
 def test_a_share_ends_where_no_stiffness_is_left():
     # link2 at half its stiffness: all of twice that error would be none, and none is lost before
-    share = found("two-link-decoupling", {"link2": 0.5}).assumed_stiffness.at[0].share
+    share = found("two-link-decoupling", {"link2": 0.5}).assumed_stiffness.at[0].interval
 
     assert share.upper is None
 

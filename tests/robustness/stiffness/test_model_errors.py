@@ -151,7 +151,7 @@ def test_a_given_error_is_followed_to_where_it_leaves_no_stiffness(given, error)
     made = given("rotors", "composite")
     loop = unknown_loop(*made)
     here = loop_at(loop, *final(loop))
-    found = judge_assumed(here, (), {"rotor1": 1 - error}).at[0].share
+    found = judge_assumed(here, (), {"rotor1": 1 - error}).at[0].interval
     nearly_all = np.zeros(len(loop.controller.plant.stiffness_parts))
     nearly_all[0] = -0.9985
 

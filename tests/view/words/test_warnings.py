@@ -96,7 +96,8 @@ def test_growth_along_the_motion_is_said_at_its_largest():
 
 
 def test_finer_truths_on_which_it_is_unstable_are_named_by_their_order():
-    words = verdict([evaluation("zeta")], [evaluation("zeta")])
+    sound = [evaluation("zeta")]
+    words = verdict(sound, sound)
     assert "elements" not in words
 
     rates = (2.37, 0.17, -2.13, 0.11, 2.09)  # of orders 1, 2, 4, 6, 8, judged on 4
@@ -114,7 +115,8 @@ def test_a_design_that_is_only_marginally_stable_is_said_to_be():
     marginal = changed(evaluation("alpha"), stable="marginal")
 
     assert "marginal" in verdict([marginal], [marginal])
-    assert "marginal" not in verdict([evaluation("alpha")], [evaluation("alpha")])
+    sound = [evaluation("alpha")]
+    assert "marginal" not in verdict(sound, sound)
 
 
 def test_several_caveats_are_all_said():
