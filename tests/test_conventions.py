@@ -15,7 +15,10 @@ ROOT = Path(__file__).parents[1]
 BIBLIOGRAPHY = set(
     re.findall(r"^@\w+\{(\w+),", (ROOT / "references.bib").read_text(), re.MULTILINE)
 )
-MODULES = sorted((ROOT / "flexctl").rglob("*.py"))
+PAPERS = (ROOT / "examples" / "papers").rglob("*.py")
+MODULES = sorted(
+    [*(ROOT / "flexctl").rglob("*.py"), *(p for p in PAPERS if not p.name.startswith("test_"))]
+)
 CATALOGUE = sorted([*(ROOT / "models").glob("*.toml"), *(ROOT / "designs").glob("*.toml")])
 HEAVY = {"casadi", "control", "matplotlib", "pydantic", "scipy", "slycot", "xarray"}
 

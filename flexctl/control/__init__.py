@@ -1,7 +1,6 @@
 """What the law does: from plant and weights to a controller, one method a file."""
 
 from flexctl.control.controller import Controller, design_controller, design_on, torque_limits
-from flexctl.control.fast_loop import make_fast_loop
 from flexctl.control.gains import gains_used
 from flexctl.control.instruments import gauge_matrix, gauge_positions
 from flexctl.control.laws import law_inputs
@@ -21,7 +20,6 @@ __all__ = [
     "gauge_positions",
     "law_inputs",
     "limit_torque",
-    "make_fast_loop",
     "make_reference",
     "passive_rows",
     "separate_time_scales",

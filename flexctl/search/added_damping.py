@@ -1,9 +1,9 @@
 """Damping or inertia that a loop lacks to tolerate a required overestimate of the stiffness.
 
-To first order a mode is lost at alpha = 2 zeta w/(2 Re ds/dt) (`design.stiffness_growth`): damping
-helps in proportion, and inertia at the joints lets torques of the same error move them less. Both
-change the arm in fact and in what its controller knows, and every gain that a design finds itself,
-of a second loop or an observer, is found anew.
+To first order a mode is lost at alpha = 2 zeta w/(2 Re ds/dt): damping helps in proportion, and
+inertia at the joints lets torques of the same error move them less. Both change the arm in fact and
+in what its controller knows, and every gain that a design finds itself, of a second loop or an
+observer, is found anew.
 """
 
 from __future__ import annotations

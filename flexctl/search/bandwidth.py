@@ -1,8 +1,8 @@
 """Gains that meet a required margin: the largest bandwidth that tolerates so much overestimate.
 
 Feedback through a wrong stiffness takes energy from or gives it to every mode that its torques
-feel; the more of it the larger the gains are (`design.stiffness_growth`). Lower ones therefore
-tolerate more, but not monotonically: see `loop.margin.requirement`.
+feel; the more of it the larger the gains are. Lower ones therefore tolerate more, but not
+monotonically: see `loop.margin.requirement`.
 """
 
 from __future__ import annotations

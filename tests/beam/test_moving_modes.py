@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 import pytest
 
+from examples.papers.theodore_ghosal.root_rate import root_rate
 from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.frequency_equation import root_rate
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.load_path import LoadPath, SlidingLine

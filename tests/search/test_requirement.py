@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+from examples.papers.theodore_ghosal.stiffness_growth import stiffness_growth
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.mode_names import ModeNames
 from flexctl.model.changed_arm import with_damping, with_inertia
@@ -15,7 +16,6 @@ from flexctl.plant.linearisation import linearise
 from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
 from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
-from flexctl.robustness.stiffness.stiffness_growth import stiffness_growth
 from flexctl.search.added_damping import least_damping, least_inertia
 from flexctl.search.affine_family import family_at
 from flexctl.search.bandwidth import fastest_second_loop, largest_bandwidth, with_effort

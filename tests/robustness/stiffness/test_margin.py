@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from examples.papers.theodore_ghosal.stiffness_growth import stiffness_growth
 from flexctl.control.controller import design_controller
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around
@@ -19,7 +20,6 @@ from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
 from flexctl.robustness.stiffness.margin import stiffness_margin
-from flexctl.robustness.stiffness.stiffness_growth import stiffness_growth
 from tests.random_arms import random_arm, random_pose
 from tests.robustness.stiffness.margin_witness import (
     all_parts,
