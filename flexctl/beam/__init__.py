@@ -4,8 +4,7 @@ from flexctl.beam.assumed_modes import ModeShapes
 from flexctl.beam.bases import choose_basis
 from flexctl.beam.chebyshev import chebyshev_sum
 from flexctl.beam.hermite import HermiteElements
-from flexctl.beam.legendre_shapes import LegendreShapes
-from flexctl.beam.length_shapes import LengthShapes
+from flexctl.beam.legendre_shapes import LegendreShapes, LengthShapes
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.load_path import SlidingLine
 from flexctl.beam.matrices import assemble_matrices, modal_damping, unit_matrices

@@ -12,8 +12,7 @@ from flexctl.beam.ritz import ritz_modes
 from flexctl.beam.roots import clamped_mass_roots
 from flexctl.beam.section_profile import SectionProfile
 from flexctl.beam.shapes import Shapes, check_order, mode_names
-from flexctl.beam.tip_conditions import null_direction
-from flexctl.beam.waves import clamped_waves
+from flexctl.beam.waves import clamped_waves, null_direction
 from flexctl.checks import Array
 
 

@@ -1,10 +1,13 @@
-"""Clamped polynomials as shapes, and functions of a line written in them."""
+"""Shapes in Legendre polynomials, fixed or following the length of a line."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from flexctl.beam.load_path import lengths_within
 from flexctl.beam.moving_modes import MovingModes
 from flexctl.beam.shapes import Shapes, mode_names
 from flexctl.checks import Array
@@ -68,3 +71,40 @@ def common_base(series: Array, tolerance: float) -> Array:
     # every row loses at most the root of the squares left out, their sum at most sqrt(rows) of it
     left = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1] * len(rows))
     return V[: max(1, int((left > tolerance).sum()))]
+
+
+class LengthShapes(ABC):
+    """n modes psi_i(xi; l) = sum over k of B_k(xi) C_ki(ln l) on a range of lengths.
+
+    Attributes
+    ----------
+    shortest, longest
+        Ends of the range [m].
+    base
+        Fixed shapes B, K of them.
+    """
+
+    shortest: float
+    longest: float
+    base: LegendreShapes
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on of the modes."""
+
+    @abstractmethod
+    def mix_at(self, log_length: Any) -> list[list[Any]]:
+        """Return C (K lists of n) for s = ln l in any arithmetic, CasADi's too."""
+
+    def at(self, length: ArrayLike) -> LegendreShapes:
+        """Return the modes at one length [m].
+
+        Raises
+        ------
+        InputError
+            If it is out of range.
+        """
+        found = lengths_within(length, self.shortest, self.longest)
+        C = np.array(self.mix_at(np.log(found[0])), dtype=float)
+        return LegendreShapes(curvatures=C.T @ self.base.curvatures)

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from flexctl.beam.frequency_equation import AnyLoad, elementary
-from flexctl.beam.legendre_shapes import LegendreShapes
-from flexctl.beam.length_shapes import LengthShapes
+from flexctl.beam.legendre_shapes import LegendreShapes, LengthShapes
 from flexctl.beam.load_path import SlidingLine, check_range
 from flexctl.beam.root_modes import RootModes, fit_root_modes
 from flexctl.beam.shapes import mode_names

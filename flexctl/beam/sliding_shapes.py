@@ -19,8 +19,7 @@ from flexctl.beam.chebyshev import (
     nodes_for_proof,
     series_argument,
 )
-from flexctl.beam.legendre_shapes import LegendreShapes, common_base, legendre_series
-from flexctl.beam.length_shapes import LengthShapes
+from flexctl.beam.legendre_shapes import LegendreShapes, LengthShapes, common_base, legendre_series
 from flexctl.beam.load_path import SlidingLine, check_range
 from flexctl.beam.moving_modes import continued_modes
 from flexctl.beam.shapes import mode_names

@@ -1,9 +1,10 @@
-"""The two waves on a clamped line, written so that nothing overflows and nothing cancels."""
+"""Waves of a uniform line that is clamped at its root, and what its tip asks of them."""
 
 import math
 
 import numpy as np
 
+from flexctl.beam.load_path import LoadPath
 from flexctl.checks import Array
 
 _SHORT = 1.0  # below this wave number power series are used: the exponentials would cancel
@@ -61,3 +62,60 @@ def _series(beta: Array, xi: Array, derivative: int) -> Array:
 def _krylov(x: Array, part: int) -> Array:
     """Return sum over k of x^(4 k + part) / (4 k + part)!, every term positive; x (n, k) <= 1."""
     return sum((x ** (p := 4 * k + part) / math.factorial(p) for k in range(6)), np.zeros_like(x))
+
+
+def all_waves(beta: Array, xi: Array, derivative: int) -> Array:
+    """Return `clamped_waves` for wave numbers (k, n), any order of derivative, (2, k, n, g)."""
+    waves = clamped_waves(beta.ravel(), xi, derivative % 4)
+    waves = waves * beta.ravel()[:, None] ** (derivative - derivative % 4)
+    return waves.reshape(2, *beta.shape, xi.size)
+
+
+def conditions(tips: list[Array], pull: Array, load: LoadPath) -> tuple[Array, Array]:
+    """Return the residuals of moment and shear at the tip, (k, n) each.
+
+    psi'' - beta^4 (J psi' + D psi) and psi''' + beta^4 (M psi + D psi'): a mode makes them zero.
+
+    Parameters
+    ----------
+    tips
+        psi and its first three derivatives at the tip, (k, n) each.
+    pull
+        beta^4 (k, n).
+    load
+        k loads.
+    """
+    w, slope, moment, shear = tips
+    return (
+        moment - pull * (load.inertia * slope + load.offset * w),
+        shear + pull * (load.mass * w + load.offset * slope),
+    )
+
+
+def null_direction(beta: Array, load: LoadPath) -> Array:
+    """Return unit amplitudes (k, n, 2) of the two waves that meet both conditions at a root beta.
+
+    At a root both conditions say the same, so (10) of [TG95] takes the second alone, which is
+    0 / 0 where that one holds for every wave.  Here each row counts in proportion to what its
+    terms leave of their size, and the singular vector of both together is taken.
+    """
+    return np.linalg.svd(scaled_rows(beta, load)[0])[2][..., -1, :]
+
+
+def scaled_rows(beta: Array, load: LoadPath) -> tuple[Array, Array]:
+    """Return both conditions for the two waves (k, n, 2, 2), each over the size of its terms.
+
+    The sizes (k, n, 2) come second.
+    """
+    one = np.ones(1)
+    tips = (all_waves(beta, one, d)[..., 0] for d in range(4))
+    w, slope, moment, shear = (np.moveaxis(x, 0, -1) for x in tips)
+    M, J, D = (x[..., None] for x in (load.mass, load.inertia, load.offset))
+    pull = (beta**4)[..., None]
+    terms = (
+        (moment, -pull * J * slope, -pull * D * w),
+        (shear, pull * M * w, pull * D * slope),
+    )
+    sizes = [np.sum([np.abs(x).max(-1) for x in row], axis=0) for row in terms]
+    rows = [np.sum(row, axis=0) / size[..., None] for row, size in zip(terms, sizes, strict=True)]
+    return np.stack(rows, axis=-2), np.stack(sizes, axis=-1)

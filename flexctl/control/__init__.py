@@ -1,7 +1,12 @@
 """What the law does: from plant and weights to a controller, one method a file."""
 
-from flexctl.control.controller import Controller, design_controller, design_on, torque_limits
-from flexctl.control.gains import gains_used
+from flexctl.control.controller import (
+    Controller,
+    design_controller,
+    design_on,
+    gains_used,
+    torque_limits,
+)
 from flexctl.control.instruments import gauge_matrix, gauge_positions
 from flexctl.control.laws import law_inputs
 from flexctl.control.observer import limit_torque

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -283,3 +284,23 @@ def design_on(plant: Plant, design: Design) -> Controller:
         unlimited=unlimited,
         assumptions=(*parts.assumptions, *_for_another_arm(arm, design)),
     )
+
+
+def gains_used(controller: Controller) -> dict[str, Any]:
+    """Return every gain of a controller by name, as numbers and nested lists.
+
+    `Gp`, `Gv`, `Gi` of the joint loop as the file has them, `K` (m, 2n) of the second loop,
+    `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer.
+    """
+    design, found = controller.design, {}
+    if design.gains:
+        found |= design.gains.model_dump(exclude_none=True)
+    if design.slow_loop:
+        found["slow_loop"] = design.slow_loop.table()
+    if controller.feedback:
+        found["K"] = controller.feedback.gain.tolist()
+    if controller.fast:
+        found |= {"Kp": controller.fast.Kp.tolist(), "Kv": controller.fast.Kv.tolist()}
+    if controller.observer:
+        found["L"] = controller.observer.gain.tolist()
+    return found

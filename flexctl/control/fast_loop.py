@@ -19,8 +19,7 @@ from flexctl.beam import (
     unit_matrices,
 )
 from flexctl.checks import Array, ComplexArray
-from flexctl.control.lqr import StateFeedback, design_lqr
-from flexctl.control.modal_scaling import modal_scaling
+from flexctl.control.lqr import StateFeedback, design_lqr, modal_scaling
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales
 from flexctl.errors import DesignError, InputError

@@ -154,3 +154,23 @@ _SOLVERS: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
 def _residual(A: Array, Q: Array, gain: Array, R: Array, P: Array) -> float:
     rest = A.T @ P + P @ A - gain.T @ R @ gain + Q
     return float(np.linalg.norm(rest) / np.linalg.norm(Q))
+
+
+def modal_scaling(M: Array, K: Array, slowest: float = 0.0) -> tuple[Array, Array]:
+    """T (2n, 2n) and its inverse: [q; q'] = T y, y being of one size in modes of equal energy.
+
+    Deflections and rates of fine meshes differ by 1e5 in size, with which no Riccati solver
+    copes; modal displacements times their frequency and modal rates are of one size.
+
+    Parameters
+    ----------
+    M, K
+        Mass, positive definite, and stiffness (n, n), both symmetric.
+    slowest
+        Scale [rad/s] of motions slower than that, such as those that no stiffness holds.
+    """
+    w_squared, Phi = scipy.linalg.eigh(K, M)
+    w = np.sqrt(np.maximum(np.abs(w_squared), max(slowest**2, np.finfo(float).tiny)))
+    to_modes, none = Phi.T @ M, np.zeros_like(Phi)
+    T = np.block([[Phi / w, none], [none, Phi]])
+    return T, np.block([[w[:, None] * to_modes, none], [none, to_modes]])

@@ -10,8 +10,7 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 from flexctl.control.instruments import Instruments, fit_instruments
 from flexctl.control.laws import LawParts, constant, law_inputs
-from flexctl.control.lqr import design_lqr
-from flexctl.control.modal_scaling import modal_scaling
+from flexctl.control.lqr import design_lqr, modal_scaling
 from flexctl.control.reference import ReferenceMotion
 from flexctl.errors import DesignError
 from flexctl.model import Design, Noise, ObserverChoice

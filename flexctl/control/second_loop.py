@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control.lqr import StateFeedback, design_lqr
-from flexctl.control.modal_scaling import modal_scaling
+from flexctl.control.lqr import StateFeedback, design_lqr, modal_scaling
 from flexctl.model import SecondLoop
 from flexctl.plant import LinearPlant
 

@@ -1,26 +1,32 @@
 """What the user wrote: arms and designs, their schema, lookup, settings and what is refused."""
 
 from flexctl.model.arm import Arm
-from flexctl.model.changed_arm import with_damping, with_inertia, without_damping, written_ratios
+from flexctl.model.changed_arm import (
+    FixedDamping,
+    slowed_design,
+    soften_arm,
+    soften_design,
+    with_damping,
+    with_inertia,
+    without_damping,
+    written_ratios,
+)
 from flexctl.model.composite import FastLoop, FastWeights, SlowAngle
 from flexctl.model.design import Design, Gains, Reference
 from flexctl.model.files import read_text
 from flexctl.model.fit import check_design
-from flexctl.model.link import FlexibleJoint, Link
+from flexctl.model.link import TWIST, FlexibleJoint, Link
 from flexctl.model.lookup import Entry, list_designs, list_models, load_design, load_model
 from flexctl.model.observer import Noise, ObserverChoice
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import UNIFORM, Profile
-from flexctl.model.ratios import load_ratios
 from flexctl.model.record import BasisChoice, Solver, pick_basis
 from flexctl.model.refusals import build, build_file, nearest
-from flexctl.model.samples import Samples, load_samples
+from flexctl.model.samples import Samples, load_ratios, load_samples
 from flexctl.model.second_loop import SecondLoop
 from flexctl.model.settings import apply_settings, with_options
-from flexctl.model.softening import FixedDamping, slowed_design, soften_arm, soften_design
 from flexctl.model.solids import RigidBody
 from flexctl.model.storage import drafts, read_sealed, remove_draft, replacing_file, write_sealed
-from flexctl.model.torsion import TWIST
 
 __all__ = [
     "TWIST",

@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from flexctl.model.link import Torsion
 from flexctl.model.profile import UNIFORM, Profile, join_profiles, split_profiles
 from flexctl.model.record import (
     NOTHING,
@@ -30,7 +31,6 @@ from flexctl.model.record import (
     as_array,
 )
 from flexctl.model.solids import CarriedMass, RigidBody
-from flexctl.model.torsion import TWIST, Torsion
 
 JointKind = Literal["revolute", "prismatic"]
 PLANES: Mapping[JointKind, tuple[str, str]] = {"revolute": ("y", "z"), "prismatic": ("x", "y")}
@@ -296,3 +296,18 @@ def _check_prismatic(link: Link) -> None:
         if lowest < 0 or highest > link.total_length * (1 + 1e-12):
             expected = f"a free length (joint + dh.d) within [0, {link.total_length:.12g}] m"
             raise RefusalError("limits.position", expected=expected, got=link.limits.position)
+
+
+TWIST = "twist"
+"""The plane that is none: the line turns about itself."""
+
+
+class Torsion(Record):
+    """Twist of a line about itself, from a clamped root.
+
+    `GJ` [N m^2] torsional rigidity; absent: the line does not twist.  `polar_inertia` rho I_p
+    [kg m] of the sections about the line.
+    """
+
+    GJ: Positive | None = None
+    polar_inertia: Positive

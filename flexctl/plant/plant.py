@@ -21,13 +21,19 @@ from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
 from flexctl.plant.energies import chain_energies
 from flexctl.plant.equations import Equations
-from flexctl.plant.functions import DERIVATIVES, DYNAMICS, LINEARISATION, MATRICES
+from flexctl.plant.functions import (
+    DERIVATIVES,
+    DYNAMICS,
+    LINEARISATION,
+    MATRICES,
+    SharedEquations,
+    share_equations,
+)
 from flexctl.plant.identity import record_digest, source_digest
 from flexctl.plant.interchange import nonlinear_system
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.parameters import check_parameters, make_symbols, pack_numbers
 from flexctl.plant.recursion import Recursion
-from flexctl.plant.shared import SharedEquations, share_equations
 from flexctl.plant.sliding import check_followed, followed_range
 from flexctl.plant.stiffness_error import StiffnessError, part_energies, stiffness_parts
 from flexctl.plant.validity import STEEPEST_NODE, check_slopes, require_balance

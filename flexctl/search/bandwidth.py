@@ -14,9 +14,8 @@ import numpy as np
 from flexctl.errors import InputError
 from flexctl.model import Design, Gains
 from flexctl.robustness import Case
-from flexctl.search.gain_family import faster, scale_gains
 from flexctl.search.requirement import Requirement, first_to_bear, log_grid
-from flexctl.search.variants import gain_families, rebuilt, under_gains
+from flexctl.search.variants import faster, gain_families, rebuilt, scale_gains, under_gains
 
 SCALES = (0.01, 20.0)
 _PER_DECADE = 20

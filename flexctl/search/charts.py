@@ -13,9 +13,8 @@ from flexctl.errors import InputError
 from flexctl.model import written_ratios
 from flexctl.plant import assemble_plant
 from flexctl.robustness import Case, stiffness_lemma
-from flexctl.search.gain_family import GainFactors
 from flexctl.search.requirement import Trial, judge
-from flexctl.search.variants import damped, gain_families, under_gains
+from flexctl.search.variants import GainFactors, damped, gain_families, under_gains
 
 RATIOS = (0.0, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1)
 _N_FACTORS = 12

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from flexctl.checks import Array
 from flexctl.loop import ClosedLoop, motion_poses
-from flexctl.model import with_damping
+from flexctl.model import Design, Gains, with_damping
 from flexctl.robustness import Case, PoseLoop, loop_at
 from flexctl.search.affine_family import PoseFamily, family_at
-from flexctl.search.gain_family import GainFactors, close_family
 from flexctl.search.requirement import Variants
 
 _NODE = 0.1  # damping ratio
@@ -87,3 +87,49 @@ def rebuilt(case_of: Callable[[float], Case]) -> Variants:
         yield from judged_loops(close(value), case_of(value).n_path)
 
     return loops
+
+
+@dataclass(frozen=True, kw_only=True)
+class GainFactors:
+    """By what the joint gains of a design are multiplied [-]; all joints alike."""
+
+    Gp: float = 1.0
+    Gv: float = 1.0
+    Gi: float = 1.0
+
+    @property
+    def weights(self) -> Array:
+        """Weights (4,) of J_0, J_p, J_v and J_i, of sum 1."""
+        moved = np.array([self.Gp - 1, self.Gv - 1, -2 * (self.Gi - 1)])
+        return np.array([1 - moved.sum(), *moved])
+
+
+_NODES = (GainFactors(), GainFactors(Gp=2.0), GainFactors(Gv=2.0), GainFactors(Gi=0.5))
+
+
+def faster(s: float) -> GainFactors:
+    """Bandwidth s times as large, at the same damping ratios: s^2 Gp, s Gv, s^3 Gi."""
+    return GainFactors(Gp=s**2, Gv=s, Gi=s**3)
+
+
+def scale_gains(gains: Gains, by: GainFactors) -> Gains:
+    """Return gains multiplied by factors."""
+    integral = tuple(by.Gi * g for g in gains.Gi) if gains.Gi else gains.Gi
+    return Gains(
+        Gp=tuple(by.Gp * g for g in gains.Gp), Gv=tuple(by.Gv * g for g in gains.Gv), Gi=integral
+    )
+
+
+def with_gains(design: Design, by: GainFactors) -> Design:
+    """Return a design with its joint gains multiplied by factors."""
+    return design.model_copy(update={"gains": scale_gains(design.joint_gains, by)})
+
+
+def close_family(design: Design, close: Callable[[Design], ClosedLoop]) -> tuple[ClosedLoop, ...]:
+    """Close the loops of a design that those under all other gains follow from, its own first.
+
+    `close` makes the loop of a design with errors of its stiffness that are unknown.
+    """
+    integral = any(design.joint_gains.Gi or ())
+    nodes = _NODES if integral else _NODES[:3]
+    return tuple(close(with_gains(design, node)) for node in nodes)

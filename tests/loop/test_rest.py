@@ -29,7 +29,7 @@ from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.lft.deadline import Deadline
 from flexctl.robustness.stiffness.case import Case
-from flexctl.robustness.stiffness.families import payload_family
+from flexctl.robustness.stiffness.followed import payload_family
 from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.structured_errors import bound_errors
 from flexctl.verdict.comparison import compare

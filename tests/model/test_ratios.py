@@ -3,7 +3,7 @@
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.model.ratios import load_ratios
+from flexctl.model.samples import load_ratios
 
 
 def test_ratios_by_part(write):

@@ -4,8 +4,8 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from flexctl.model.changed_arm import soften_arm
 from flexctl.model.record import BasisChoice
-from flexctl.model.softening import soften_arm
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import part_energies

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
+from flexctl.model.changed_arm import soften_arm
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
-from flexctl.model.softening import soften_arm
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError

@@ -6,9 +6,9 @@ import pytest
 from flexctl.control.controller import design_controller
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop, spectral_abscissa
+from flexctl.model.changed_arm import soften_arm
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
-from flexctl.model.softening import soften_arm
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.case import Case

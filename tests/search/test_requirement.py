@@ -20,9 +20,16 @@ from flexctl.search.added_damping import least_damping, least_inertia
 from flexctl.search.affine_family import family_at
 from flexctl.search.bandwidth import fastest_second_loop, largest_bandwidth, with_effort
 from flexctl.search.charts import damping_chart, gain_chart
-from flexctl.search.gain_family import GainFactors, close_family, faster, with_gains
 from flexctl.search.requirement import first_to_bear, judge, log_grid
-from flexctl.search.variants import damped, judged_loops, path_poses
+from flexctl.search.variants import (
+    GainFactors,
+    close_family,
+    damped,
+    faster,
+    judged_loops,
+    path_poses,
+    with_gains,
+)
 
 MODES = BasisChoice(kind="modes", order=2)
 ERRORS = (0.0, 0.3, -0.4, 2.0)

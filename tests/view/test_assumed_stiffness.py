@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from flexctl.robustness.stiffness.assumed_record import AssumedAtPose, AssumedStiffness
 from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.robustness.stiffness.lemma import Lemma
+from flexctl.robustness.stiffness.record import AssumedAtPose, AssumedStiffness
 from flexctl.view.words.assumed_stiffness import given_words
 
 ASKED = ("margin", "subudhi-morris-2r", "subudhi-morris-decoupling", "--no-structured")

@@ -20,8 +20,7 @@ import numpy as np
 
 from examples.papers.theodore_ghosal.root_rate import equation_by_load
 from flexctl.beam.frequency_equation import equation_terms
-from flexctl.beam.legendre_shapes import LegendreShapes
-from flexctl.beam.length_shapes import LengthShapes
+from flexctl.beam.legendre_shapes import LegendreShapes, LengthShapes
 from flexctl.beam.root_shapes import RootShapes
 from flexctl.beam.roots import roots_along
 from flexctl.body.body import Body, free_length

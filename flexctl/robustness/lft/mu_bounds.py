@@ -12,10 +12,14 @@ from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.robustness.lft.band_bound import MuBound, band_bound, scaled_norm, tight_bound
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
-from flexctl.robustness.lft.equal_errors import exact_crossings
 from flexctl.robustness.lft.frequency_cover import Cover, Range, cover_axis, level_of_one_scaling
 from flexctl.robustness.lft.growth import axis_tolerance, without_fixed_of_all
-from flexctl.robustness.lft.one_error import bounds_of_one, first_crossing, largest_eigenvalue
+from flexctl.robustness.lft.one_error import (
+    bounds_of_one,
+    exact_crossings,
+    first_crossing,
+    largest_eigenvalue,
+)
 from flexctl.robustness.lft.response import Response, frequency_response
 from flexctl.robustness.lft.scalings import Block
 from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop

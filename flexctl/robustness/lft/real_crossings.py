@@ -27,10 +27,10 @@ from flexctl.robustness.lft.real_problem import (
     at_zero,
     prepare,
     through_infinity,
+    uncoupled,
     verified,
 )
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
-from flexctl.robustness.lft.uncoupled import uncoupled
 
 MOST_UNKNOWNS = 1200  # r N of an eigenvalue problem that takes some seconds
 

@@ -1,23 +1,23 @@
 """How wrong the stiffness of a model may be: the lemma, exact margins, independent errors."""
 
-from flexctl.robustness.stiffness.assumed_record import AssumedAtPose, AssumedStiffness
 from flexctl.robustness.stiffness.assumed_stiffness import RatioError
 from flexctl.robustness.stiffness.case import Case
-from flexctl.robustness.stiffness.guaranteed import Guaranteed
-from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
+from flexctl.robustness.stiffness.interval import Guaranteed, Interval, StabilityLimit
 from flexctl.robustness.stiffness.lemma import Lemma, stiffness_lemma
-from flexctl.robustness.stiffness.loci import follow
 from flexctl.robustness.stiffness.margin import ORDERS, TIME_LIMIT, stiffness_margin
 from flexctl.robustness.stiffness.model_errors import RestingLaw, all_together, pull_out_of
 from flexctl.robustness.stiffness.partial_errors import FARTHEST
 from flexctl.robustness.stiffness.path_growth import ERROR, NO_GROWTH
 from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
 from flexctl.robustness.stiffness.record import (
+    AssumedAtPose,
+    AssumedStiffness,
     IndependentErrorsAt,
     ModeRate,
     OrderMargin,
     PoseMargin,
     StiffnessMargin,
+    follow,
 )
 from flexctl.robustness.stiffness.stiffness_tolerance import StiffnessTolerance, judge_stiffness
 from flexctl.robustness.stiffness.structured_errors import check_errors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -124,3 +125,31 @@ class Interval:
     def marginal(self) -> bool:
         """Whether an undamped mode makes one end 0."""
         return not self.alpha_lower < 0 < self.alpha_upper
+
+
+PHYSICAL_END = -1.0  # relative error: no stiffness, payload or damper is left
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guaranteed:
+    """Range of relative errors of a kind [-] tolerated together with those of all others.
+
+    `lower` is not below -1: what is beyond has no meaning, whatever the bounds say of it.
+    """
+
+    kind: str
+    lower: float
+    upper: float
+
+    @property
+    def any_below(self) -> bool:
+        """Whether every physical underestimate is tolerated."""
+        return self.lower == PHYSICAL_END
+
+
+def guaranteed_errors(fraction: float, errors: Mapping[str, float]) -> tuple[Guaranteed, ...]:
+    """Turn a guaranteed fraction [-] of kinds with their sizes [-] into ranges of each kind."""
+    return tuple(
+        Guaranteed(kind=kind, lower=max(-fraction * size, PHYSICAL_END), upper=fraction * size)
+        for kind, size in errors.items()
+    )

@@ -19,18 +19,17 @@ from flexctl.errors import ComputationError, DesignError, InputError, NoRestErro
 from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.robustness.lft import Deadline
-from flexctl.robustness.stiffness.assumed_record import AssumedStiffness
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed, part_errors
 from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
-from flexctl.robustness.stiffness.guaranteed import guaranteed_errors
-from flexctl.robustness.stiffness.interval import NoMarginError
+from flexctl.robustness.stiffness.interval import NoMarginError, guaranteed_errors
 from flexctl.robustness.stiffness.lemma import Lemma, lemma_along, stiffness_lemma
 from flexctl.robustness.stiffness.model_errors import by_link, by_mode
 from flexctl.robustness.stiffness.partial_errors import lemma_by_part, lemma_of_true_arm
 from flexctl.robustness.stiffness.path_growth import ERROR, PathGrowth, growth_or_none
 from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
 from flexctl.robustness.stiffness.record import (
+    AssumedStiffness,
     IndependentErrorsAt,
     OrderMargin,
     PoseMargin,

@@ -16,8 +16,7 @@ from flexctl.robustness.lft import (
     growth_rates,
     stable_interval,
 )
-from flexctl.robustness.stiffness.families import stiffness_family
-from flexctl.robustness.stiffness.followed import ErrorFamily
+from flexctl.robustness.stiffness.followed import ErrorFamily, stiffness_family
 from flexctl.robustness.stiffness.interval import Growing, Interval, NoMarginError, StabilityLimit
 from flexctl.robustness.stiffness.model_errors import all_together, pull_out
 from flexctl.robustness.stiffness.record import Locus, ModeRate

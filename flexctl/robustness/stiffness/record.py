@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.model import BasisChoice
 from flexctl.records import Summary
 from flexctl.robustness.lft import MuBounds
-from flexctl.robustness.stiffness.assumed_record import AssumedStiffness
-from flexctl.robustness.stiffness.guaranteed import Guaranteed
-from flexctl.robustness.stiffness.interval import Growing, Interval
+from flexctl.robustness.stiffness.interval import Growing, Guaranteed, Interval
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 
@@ -211,3 +210,86 @@ class StiffnessMargin(Summary):
         """Pose of the motion that takes the least underestimate; None where none is stable."""
         stable = [(p.interval.alpha_lower, p) for p in self.path if p.interval]
         return max(stable, key=lambda pair: pair[0])[1] if stable else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssumedAtPose:
+    """What a given error dK = K_hat - K does at one pose.
+
+    Attributes
+    ----------
+    t
+        Time of the pose in the motion [s]; None of the judged pose.
+    stable
+        Whether nothing grows with all of dK.
+    abscissa
+        Largest real part of its eigenvalues then [1/s].
+    mode
+        What grows fastest; empty where the loop is stable.
+    interval
+        Interval of t within which K + t dK is tolerated; None where the loop is unstable without
+        error, or its margin cannot be told, as `why` says.
+    """
+
+    t: float | None
+    stable: bool
+    abscissa: float
+    mode: str
+    interval: Interval | None
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssumedStiffness:
+    """A stiffness that was given: what the lemma says of it, and what the loop does with it.
+
+    Attributes
+    ----------
+    errors
+        K_hat/K - 1 [-] of the parts that have one, by name.
+    lemma
+        At the judged pose; `alpha_star` is the share t of dK at which the flexible block is lost,
+        above 1 where the lemma allows all of it.
+    at
+        The judged pose first, then those of the motion.
+    """
+
+    errors: Mapping[str, float]
+    lemma: Lemma
+    at: tuple[AssumedAtPose, ...]
+
+    @property
+    def worst(self) -> AssumedAtPose:
+        """Pose that is lost: the one that grows fastest; else that which tolerates least of dK."""
+        lost = [at for at in self.at if not at.stable]
+        if lost:
+            return max(lost, key=lambda at: at.abscissa)
+        return min(self.at, key=lambda at: at.interval.alpha_upper if at.interval else 0.0)
+
+
+def follow(locus: Locus) -> ComplexArray:
+    """Eigenvalues (k, N) of a locus, one column per branch, in the order they have at alpha = 0.
+
+    Each goes to where its last step leads, all together by the least sum of relative distances.
+    Branches that meet between two errors may be exchanged there: it is for drawing.
+    """
+    middle = int(np.abs(locus.alpha).argmin())
+    poles = [np.asarray(values, dtype=complex) for values in locus.poles]
+    above = _followed(locus.alpha[middle:], poles[middle:])
+    below = _followed(locus.alpha[middle::-1], poles[middle::-1])
+    return np.array([*below[:0:-1], *above])
+
+
+def _followed(alpha: Array, poles: list[ComplexArray]) -> list[ComplexArray]:
+    found = poles[:1]
+    for k in range(1, len(poles)):
+        expected = found[-1]
+        if k > 1:
+            step = (alpha[k] - alpha[k - 1]) / (alpha[k - 1] - alpha[k - 2])
+            ahead = step * (found[-1] - found[-2])
+            expected = expected + ahead * np.minimum(
+                1, np.abs(expected) / (4 * np.abs(ahead) + 1e-300)
+            )
+        gap = np.abs(expected[:, None] - poles[k]) / (np.abs(expected)[:, None] + 1e-12)
+        found.append(poles[k][scipy.optimize.linear_sum_assignment(gap)[1]])
+    return found

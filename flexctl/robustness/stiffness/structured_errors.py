@@ -25,7 +25,7 @@ from flexctl.robustness.stiffness.arm_errors import (
     damping_errors,
     payload_error,
 )
-from flexctl.robustness.stiffness.guaranteed import guaranteed_errors
+from flexctl.robustness.stiffness.interval import guaranteed_errors
 from flexctl.robustness.stiffness.model_errors import by_link, by_mode, pull_out
 from flexctl.robustness.stiffness.moved_errors import IndependentErrors, follow_errors
 from flexctl.robustness.stiffness.record import IndependentErrorsAt

@@ -23,8 +23,15 @@ from flexctl.search import Remedies, Requirement
 from flexctl.view.tables import literal, number, plain_table
 from flexctl.view.words.assumed_stiffness import given_row
 from flexctl.view.words.bias import strays
-from flexctl.view.words.limits import borne_above, borne_below, percent
-from flexctl.view.words.mode_rates import MOST, decay, growth, lost_at
+from flexctl.view.words.limits import (
+    MOST,
+    borne_above,
+    borne_below,
+    decay,
+    growth,
+    lost_at,
+    percent,
+)
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.stiffness_margin import (
     all_grow,

@@ -19,8 +19,7 @@ from flexctl.robustness import (
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, few_ticks, plain_log
-from flexctl.view.words.limits import borne_above, figure, percent
-from flexctl.view.words.mode_rates import MOST, growth, lost_at
+from flexctl.view.words.limits import MOST, borne_above, figure, growth, lost_at, percent
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.stiffness_margin import lost_words, range_words
 

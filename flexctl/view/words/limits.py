@@ -1,11 +1,11 @@
-"""How a range of errors and what ends it are written."""
+"""How ranges of errors, what ends them, and growth to first order are written."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from flexctl.loop import in_words
-from flexctl.robustness import StabilityLimit
+from flexctl.robustness import ModeRate, StabilityLimit
 
 ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may leave out all
 _LARGE = 1e6
@@ -46,3 +46,29 @@ def limit_words(loss: StabilityLimit) -> str:
         return f"fold of the equilibrium, critical mode {in_words(loss.mode)}"
     swing = f" at {loss.frequency:.3g} rad/s" if loss.frequency else ""
     return f"{loss.kind} of {in_words(loss.mode)}{swing}"
+
+
+MOST = 10.0  # errors beyond 1000 % are far outside of what a derivative at 0 tells
+_ROUND_OFF = 1e-9  # of |lambda|: what is smaller is the error of an eigenvalue
+
+
+def decay(rate: ModeRate) -> float:
+    """Return -Re lambda [1/s], 0 where it is below the round-off of the eigenvalue."""
+    return _seen(-rate.value.real, rate)
+
+
+def growth(rate: ModeRate) -> float:
+    """Return Re dlambda/dalpha [1/s], 0 where it is below the round-off of the eigenvalue."""
+    return _seen(rate.rate.real, rate)
+
+
+def lost_at(rate: ModeRate) -> float:
+    """Return the error [-] that uses up the decay to first order; infinite where none does.
+
+    0 of what nothing damps and what grows.
+    """
+    return max(decay(rate), 0.0) / growth(rate) if growth(rate) > 0 else np.inf
+
+
+def _seen(value: float, rate: ModeRate) -> float:
+    return value if abs(value) > _ROUND_OFF * abs(rate.value) else 0.0

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from flexctl.robustness.stiffness.loci import follow
-from flexctl.robustness.stiffness.record import Locus
+from flexctl.robustness.stiffness.record import Locus, follow
 
 
 def test_branches_that_cross_in_frequency_are_followed_through_in_any_order():

@@ -10,11 +10,10 @@ from examples.papers.theodore_ghosal.stiffness_growth import stiffness_growth
 from flexctl.control.controller import design_controller
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around
-from flexctl.model.changed_arm import without_damping
+from flexctl.model.changed_arm import soften_arm, without_damping
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import with_options
-from flexctl.model.softening import soften_arm
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.stiffness.case import Case

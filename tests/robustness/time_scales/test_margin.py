@@ -10,10 +10,10 @@ from flexctl.control.singular_perturbation import separate_time_scales
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.loop.linear import linearise_loop
+from flexctl.model.changed_arm import soften_arm, soften_design
 from flexctl.model.design import Design
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
-from flexctl.model.softening import soften_arm, soften_design
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.time_scales.guardian import stable_ranges
 from flexctl.robustness.time_scales.margin import time_scale_margin
