@@ -15,11 +15,11 @@ from flexctl.model.composite import FastLoop, FastWeights, SlowAngle
 from flexctl.model.design import Design, Gains, Reference
 from flexctl.model.files import read_text
 from flexctl.model.fit import check_design
-from flexctl.model.link import TWIST, FlexibleJoint, Link
+from flexctl.model.link import FlexibleJoint, Link
 from flexctl.model.lookup import Entry, list_designs, list_models, load_design, load_model
 from flexctl.model.observer import Noise, ObserverChoice
 from flexctl.model.plausibility import odd_motion, odd_numbers
-from flexctl.model.profile import UNIFORM, Profile
+from flexctl.model.profile import TWIST, UNIFORM, Profile
 from flexctl.model.record import BasisChoice, Solver, pick_basis
 from flexctl.model.refusals import build, build_file, nearest
 from flexctl.model.samples import Samples, load_ratios, load_samples

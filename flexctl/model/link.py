@@ -14,8 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from flexctl.model.link import Torsion
-from flexctl.model.profile import UNIFORM, Profile, join_profiles, split_profiles
+from flexctl.model.profile import TWIST, UNIFORM, Profile, Torsion, join_profiles, split_profiles
 from flexctl.model.record import (
     NOTHING,
     Flag,
@@ -296,18 +295,3 @@ def _check_prismatic(link: Link) -> None:
         if lowest < 0 or highest > link.total_length * (1 + 1e-12):
             expected = f"a free length (joint + dh.d) within [0, {link.total_length:.12g}] m"
             raise RefusalError("limits.position", expected=expected, got=link.limits.position)
-
-
-TWIST = "twist"
-"""The plane that is none: the line turns about itself."""
-
-
-class Torsion(Record):
-    """Twist of a line about itself, from a clamped root.
-
-    `GJ` [N m^2] torsional rigidity; absent: the line does not twist.  `polar_inertia` rho I_p
-    [kg m] of the sections about the line.
-    """
-
-    GJ: Positive | None = None
-    polar_inertia: Positive

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.model.record import RefusalError, Said
+from flexctl.model.record import Positive, Record, RefusalError, Said
 
 POWERS = (1, 2, 3, 4)
 _KEYS = ("power", "value", "x")
@@ -193,3 +193,18 @@ def _split(key: str, entry: Mapping[str, object]) -> tuple[float, Profile]:
 
 
 UNIFORM = Profile()
+
+
+TWIST = "twist"
+"""The plane that is none: the line turns about itself."""
+
+
+class Torsion(Record):
+    """Twist of a line about itself, from a clamped root.
+
+    `GJ` [N m^2] torsional rigidity; absent: the line does not twist.  `polar_inertia` rho I_p
+    [kg m] of the sections about the line.
+    """
+
+    GJ: Positive | None = None
+    polar_inertia: Positive
