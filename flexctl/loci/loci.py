@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.branches import follow
+from flexctl.loci.crossings import AxisCrossing, find_crossings, stable_ranges
+from flexctl.loci.dominant import dominant
 from flexctl.loci.events import LocusEvent
 from flexctl.loci.labels import Labels, label_branches, titles
 from flexctl.loci.sources import Source
@@ -63,6 +66,8 @@ class EigenvalueLoci:
         Where branches meet or could not be joined safely; they name indices of `branches`.
     n_matrices
         How many loops were linearised.
+    crossings
+        Where branches cross the imaginary axis, in the order of s.
     fields
         What every branch moves (k, G, n), as `motion_fields` has it; None where it was not asked
         for.
@@ -73,6 +78,7 @@ class EigenvalueLoci:
     branches: tuple[Branch, ...]
     events: tuple[LocusEvent, ...]
     n_matrices: int
+    crossings: tuple[AxisCrossing, ...] = ()
     fields: ComplexArray | None = field(default=None, repr=False)
 
     @property
@@ -84,6 +90,17 @@ class EigenvalueLoci:
         return tuple(
             one for one in self.branches if (one.values.imag >= -_EDGE * one.frequency).all()
         )
+
+    @cached_property
+    def dominant(self) -> tuple[int, ...]:
+        """Indices of the branches that matter, the most dominant first; see `dominant`."""
+        return dominant(self.branches)
+
+    @cached_property
+    def stable(self) -> tuple[tuple[float, float], ...]:
+        """Ranges of the parameter over which no branch is unstable."""
+        rates = np.array([branch.values for branch in self.branches]).T
+        return stable_ranges(self.s, rates, self.crossings)
 
     @property
     def unsafe(self) -> tuple[LocusEvent, ...]:
@@ -112,6 +129,9 @@ def eigenvalue_loci(source: Source, grid: Array, *, fields: bool = False) -> Eig
         branches=tuple(_branch(k, names[k], values[:, k], labels) for k in order),
         events=tuple(_in_time(source, place, order) for place in joined.events),
         n_matrices=joined.n_matrices,
+        crossings=tuple(
+            replace(one, branch=order.index(one.branch)) for one in find_crossings(source, joined)
+        ),
         fields=_fields(source, grid, joined.right[at][:, :, order]) if fields else None,
     )
 

@@ -1,0 +1,187 @@
+"""Eigenvalue loci in the s plane: scales, lines of damping, beginning, end, design and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import SymmetricalLogLocator
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.loci import EigenvalueLoci, motion_of
+from flexctl.view.figures.percent_axis import PAPER
+from flexctl.view.figures.style import BAD, MUTED, plain_numbers
+from flexctl.view.words.loci import value_words
+
+_EDGE = 1e-5  # |Im| beside |lambda|: below it an eigenvalue is as good as real
+_WIDE = 12.0  # ratio of sizes from which on a linear plane hides the slow ones
+_FINEST = 1e-3  # of the largest: what is linear about the axes is not less
+_RATIOS = (0.01, 0.03, 0.1, 0.3, 0.7)
+_STILL = 6.0  # points that a locus has to move to have an arrow
+_LIMITS = 3  # with words beside them
+_GREY = "#6B7280"
+
+
+def drawn(values: ComplexArray) -> ComplexArray:
+    """Eigenvalues (k,) of the upper half plane and the real axis; NaN below and where infinite."""
+    shown = np.isfinite(values) & (values.imag >= -_EDGE * np.abs(values))
+    return np.where(shown, values.real + 1j * np.maximum(values.imag, 0.0), np.nan + 0j)
+
+
+def plot_plane(
+    axes: Axes,
+    loci: EigenvalueLoci,
+    shown: Sequence[int],
+    colours: Mapping[str, str],
+    answer: Mapping[str, Any],
+) -> None:
+    """Draw the loci of the branches `shown` with all marks, on scales that keep slow ones."""
+    values = {k: drawn(loci.branches[k].values) for k in shown}
+    frame_plane(axes, [own[np.isfinite(own)] for own in values.values()])
+    for k, own in values.items():
+        colour = colours[motion_of(loci.branches[k].label)]
+        axes.plot(own.real, own.imag, color=colour, zorder=3, solid_capstyle="round")
+        known = np.flatnonzero(np.isfinite(own))
+        if len(known):
+            _ends(axes, own[known[0]], own[known[-1]], colour)
+            _arrow(axes, own[known], colour)
+        _design(axes, loci.s, own, answer["design_value"], colour)
+    _limits(axes, loci, shown, answer)
+
+
+def plot_all(
+    axes: Axes, loci: EigenvalueLoci, shown: Sequence[int], colours: Mapping[str, str]
+) -> None:
+    """Draw every branch small, those `shown` elsewhere in their colours and the others in grey."""
+    every = [drawn(branch.values) for branch in loci.branches]
+    frame_plane(axes, [own[np.isfinite(own)] for own in every], wide=True)
+    for k, own in enumerate(every):
+        known = np.flatnonzero(np.isfinite(own))
+        if not len(known):
+            continue
+        inside = k in shown
+        colour = colours[motion_of(loci.branches[k].label)] if inside else MUTED
+        style = {"color": colour, "zorder": 3 if inside else 2, "linewidth": 1.1}
+        axes.plot(own.real, own.imag, **style)
+        axes.plot(own.real[known[-1]], own.imag[known[-1]], "x", markersize=3.5, **style)
+
+
+def frame_plane(axes: Axes, values: Sequence[ComplexArray], *, wide: bool = False) -> None:
+    """Scale the plane so that all values (k,) are told apart: linear, or symmetric-logarithmic.
+
+    About the axes a symmetric-logarithmic scale is linear, so that real eigenvalues and those on
+    the imaginary axis have their place on it.
+    """
+    every = np.concatenate([*values, np.zeros(0, dtype=complex)])
+    every = every if len(every) else np.array([-1.0 + 1.0j])
+    sizes = np.abs(every[every != 0])
+    far = len(sizes) and sizes.max() > _WIDE * sizes.min()
+    left, right, top = min(every.real.min(), 0.0), max(every.real.max(), 0.0), every.imag.max()
+    width = (right - left) or 1.0
+    top = top or width
+    if wide or far:
+        across = _linear(np.abs(every.real), sizes.max(initial=1.0))
+        along = _linear(every.imag, sizes.max(initial=1.0))
+        axes.set_xscale("symlog", linthresh=across, linscale=0.6)
+        axes.set_yscale("symlog", linthresh=along, linscale=0.6)
+        axes.set_xlim(2.0 * min(left, -across), max(2.0 * right, across))
+        axes.set_ylim(-0.25 * along, 2.0 * max(top, along))
+        for axis, linear in ((axes.xaxis, across), (axes.yaxis, along)):
+            axis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear))
+            axis.set_major_formatter(plain_numbers())
+    else:
+        axes.set_xlim(left - 0.06 * width, right + max(0.06 * width, 0.1 * right))
+        axes.set_ylim(-0.03 * top, 1.08 * top)
+    _damping_lines(axes)
+    low, high = axes.get_xlim()
+    axes.axvspan(0, high, color=BAD, alpha=0.08, linewidth=0, zorder=0)
+    axes.axvline(0, color="black", linewidth=1, zorder=1)
+    axes.axhline(0, color=_GREY, linewidth=0.8, zorder=1)
+    axes.set_xlim(low, high)
+    axes.set_xlabel("real part [1/s]")
+    axes.set_ylabel("imaginary part [rad/s]")
+
+
+def _linear(sizes: Array, largest: float) -> float:
+    """Power of ten up to which a scale is linear: that of the least of sizes (k,) to be seen."""
+    seen = sizes[sizes > _FINEST * largest]
+    least = float(seen.min()) if len(seen) else largest
+    return float(10 ** np.floor(np.log10(least)))
+
+
+def _damping_lines(axes: Axes) -> None:
+    """Draw lines of equal damping ratio, each named where it leaves the frame."""
+    (left, _), (_, top) = axes.get_xlim(), axes.get_ylim()
+    for zeta in _RATIOS:
+        end = min(-left / zeta, top / np.sqrt(1 - zeta**2))
+        r = np.concatenate([[0.0], np.geomspace(1e-6 * end, end, 300)])
+        x, y = -zeta * r, np.sqrt(1 - zeta**2) * r
+        axes.plot(x, y, color="#B8BEC6", linewidth=0.8, linestyle=":", zorder=1)
+        above = y[-1] >= 0.999 * top
+        style: dict[str, Any] = {"fontsize": 7.5, "color": _GREY, "textcoords": "offset points"}
+        place = {"ha": "center", "va": "bottom"} if above else {"ha": "right", "va": "center"}
+        offset = (0, 1) if above else (-1, 0)
+        if above or zeta == _RATIOS[-1]:
+            axes.annotate(f"{100 * zeta:g} %", (x[-1], y[-1]), xytext=offset, **place, **style)
+
+
+def _ends(axes: Axes, first: complex, last: complex, colour: str) -> None:
+    axes.plot(first.real, first.imag, "o", color=colour, markersize=5.5, mfc="white", zorder=4)
+    axes.plot(last.real, last.imag, "x", color=colour, markersize=6, mew=1.6, zorder=4)
+
+
+def _arrow(axes: Axes, values: ComplexArray, colour: str) -> None:
+    """Mark the way of a locus half along its length as it is drawn, where it has any."""
+    points = axes.transData.transform(np.column_stack([values.real, values.imag]))
+    length = np.append(0.0, np.cumsum(np.hypot(*np.diff(points, axis=0).T)))
+    if not length[-1] > _STILL * 4:
+        return
+    k = int(np.searchsorted(length, 0.5 * length[-1]).clip(1, len(values) - 1))
+    ends = [(values[j].real, values[j].imag) for j in (k, k - 1)]
+    style = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.4, "mutation_scale": 12}
+    axes.annotate("", ends[0], ends[1], arrowprops=style, zorder=4)
+
+
+def _design(axes: Axes, s: Array, own: ComplexArray, value: float | None, colour: str) -> None:
+    """Mark the eigenvalue at the design value, where that is among those followed."""
+    if value is None or not s[0] <= value <= s[-1]:
+        return
+    x, y = np.interp(value, s, own.real), np.interp(value, s, own.imag)
+    if np.isfinite(x):
+        axes.plot(x, y, "D", color=colour, markersize=5, mec="black", mew=0.7, zorder=5)
+
+
+def _limits(
+    axes: Axes, loci: EigenvalueLoci, shown: Sequence[int], answer: Mapping[str, Any]
+) -> None:
+    """Mark where branches cross the axis; the limits of the loop first, with their values."""
+    own = [one for one in loci.crossings if one.branch in shown]
+    own.sort(key=lambda one: not one.whole)
+    for k, one in enumerate(own):
+        y = max(one.value.imag, 0.0)
+        axes.plot(0, y, "*", color=BAD, markersize=11, mec="white", mew=0.6, zorder=6)
+        if k >= _LIMITS:
+            continue
+        words = value_words(one.s, answer)
+        if y > 0:
+            words += f", {y:.3g} rad/s"
+        style = {"color": BAD, "fontsize": 8.5, "fontweight": "bold", "bbox": PAPER, "zorder": 7}
+        place = {"textcoords": "offset points", "ha": "right", "va": "bottom"}
+        axes.annotate(words, (0, y), xytext=(-8, 5), **place, **style)
+
+
+def mark_names(axes: Axes, loci: EigenvalueLoci, answer: Mapping[str, Any]) -> None:
+    """Say what the marks are, in the corner of the plane that loci leave free."""
+    first, last = (value_words(float(s), answer) for s in (loci.s[0], loci.s[-1]))
+    style: dict[str, Any] = {"linestyle": "", "color": _GREY}
+    axes.plot([], [], "o", mfc="white", markersize=5.5, label=first, **style)
+    axes.plot([], [], "x", markersize=6, mew=1.6, label=last, **style)
+    value = answer["design_value"]
+    if value is not None and loci.s[0] <= value <= loci.s[-1]:
+        label = f"design: {value_words(value, answer)}"
+        axes.plot([], [], "D", markersize=5, mec="black", mew=0.7, label=label, **style)
+    if loci.crossings:
+        axes.plot([], [], "*", markersize=10, color=BAD, linestyle="", label="stability limit")
+    axes.plot([], [], ":", color=_GREY, linewidth=0.9, label="damping ratio")

@@ -1,0 +1,84 @@
+"""What is said of eigenvalue loci: units, values of the parameter, stability limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flexctl.loci import AxisCrossing, EigenvalueLoci
+from flexctl.loop import in_words
+from flexctl.view.words.numbers import listed
+
+_STEADY = 1e-9  # |Im| beside |lambda|: below, nothing oscillates
+_FEW = 3  # stability limits in a sentence
+
+
+def parameter_words(answer: Mapping[str, Any]) -> str:
+    """Name the parameter with its unit, for the label of an axis."""
+    if answer["parameter"] == "t":
+        return "time [s]"
+    if answer["scaled"]:
+        return f"{answer['parameter']} / value in the file [-]"
+    unit = answer["unit"]
+    return f"{answer['parameter']} [{unit}]" if unit else str(answer["parameter"])
+
+
+def value_words(value: float, answer: Mapping[str, Any]) -> str:
+    """Write a value of the parameter with its unit: ``1.23 kg``, ``0.8 times``."""
+    if answer["scaled"]:
+        return f"{value:.4g} times"
+    unit = "" if answer["unit"] == "-" else answer["unit"]
+    return f"{value:.4g} {unit}".strip()
+
+
+def limit_name(crossing: AxisCrossing, loci: EigenvalueLoci) -> str:
+    """Name what is lost at a stability limit: ``flutter of joint1 at 12.3 rad/s``."""
+    name = in_words(loci.branches[crossing.branch].label)
+    omega = abs(crossing.value.imag)
+    if omega <= _STEADY * loci.branches[crossing.branch].frequency.max():
+        return f"divergence of {name}"
+    return f"flutter of {name} at {omega:.4g} rad/s"
+
+
+def stability_words(loci: EigenvalueLoci, answer: Mapping[str, Any]) -> str:
+    """Say in a sentence over which range of the parameter the loop is stable, and what ends it."""
+    name = "t" if loci.parameter == "t" else loci.parameter
+    frozen = "Frozen at each instant, " if loci.parameter == "t" else ""
+    if not loci.stable:
+        said = f"unstable for every {name} followed."
+    elif not any(one.whole for one in loci.crossings):
+        said = f"stable for every {name} followed."
+    else:
+        ranges = [_range(low, high, loci, answer) for low, high in loci.stable]
+        ends = [one for one in loci.crossings if one.whole][:_FEW]
+        limits = [f"{limit_name(one, loci)} at {value_words(one.s, answer)}" for one in ends]
+        said = f"stable for {name} {listed(ranges)}; limit: {listed(limits)}."
+    said = f"{frozen}{said}"
+    return said[0].upper() + said[1:]
+
+
+def _range(low: float, high: float, loci: EigenvalueLoci, answer: Mapping[str, Any]) -> str:
+    first, last = low <= loci.s[0], high >= loci.s[-1]
+    if first and not last:
+        return f"below {value_words(high, answer)}"
+    if last and not first:
+        return f"above {value_words(low, answer)}"
+    return f"from {value_words(low, answer)} to {value_words(high, answer)}"
+
+
+def lost_words(answer: Mapping[str, Any]) -> list[str]:
+    """Say from where on there is no equilibrium to follow; nothing where there is one all along."""
+    above, below = answer["no_rest_from"], answer["no_rest_below"]
+    if answer["parameter"] == "t" and above is not None:
+        return [
+            f"Warning: from t = {above:.4g} s of the motion on the loop has no equilibrium at its "
+            "reference: the arm leaves it, and eigenvalues are followed only up to there."
+        ]
+    sides = [(above, "above"), (below, "below")]
+    return [
+        f"Warning: {side} {answer['parameter']} = {value_words(edge, answer)} the loop has no "
+        "equilibrium at its reference: the arm leaves it, and eigenvalues are followed only up to "
+        "there."
+        for edge, side in sides
+        if edge is not None
+    ]
