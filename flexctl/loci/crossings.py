@@ -16,8 +16,12 @@ from flexctl.loci.branches import Branches, follow
 from flexctl.loci.sources import Source
 from flexctl.loop import ON_AXIS
 
-_EXACT = 1e-10  # of the range of the parameter
+_EXACT = 1e-9  # of the range of the parameter
+_SAME = 1e-6  # of an eigenvalue: how far it is from itself by round-off, and no other is
 _NOISE = 1e-12  # of the largest eigenvalue: below, the sign of a real part means nothing
+
+
+Range = tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,11 +49,19 @@ class AxisCrossing:
     whole: bool
 
 
-def find_crossings(source: Source, joined: Branches) -> tuple[AxisCrossing, ...]:
-    """Locate where branches cross the imaginary axis, in the order of s.
+def find_crossings(
+    source: Source, joined: Branches
+) -> tuple[tuple[AxisCrossing, ...], tuple[Range, ...]]:
+    """Locate where branches cross the imaginary axis, and the ranges of s where none is unstable.
 
     Between nodes on different sides of the axis the branch is followed on to the point, so that
     near neighbours are not taken for it. What only touches the axis between nodes is not seen.
+
+    Returns
+    -------
+    tuple
+        Crossings in the order of s, and ranges between the first and the last s, which end where
+        the loop as a whole loses or gains its stability.
     """
     matrix = cache(source.matrix)
     rates = source.in_time(joined.values, joined.s)
@@ -61,38 +73,32 @@ def find_crossings(source: Source, joined: Branches) -> tuple[AxisCrossing, ...]
         for a, b in pairwise(known.tolist()):
             if sides[a, column] == sides[b, column]:
                 continue
-            at = _branch_between(source, matrix, joined, column, (a, b))
-            s = _axis(at, float(joined.s[a]), float(joined.s[b]), exact)
-            value = at(s)
+            bracket = _Bracket(
+                source=source,
+                matrix=matrix,
+                s=(float(joined.s[a]), float(joined.s[b])),
+                values=(complex(joined.values[a, column]), complex(joined.values[b, column])),
+            )
+            s, value = bracket.cross(exact)
             if value.imag >= -ON_AXIS * abs(value):
                 unstable = "above" if sides[b, column] > 0 else "below"
                 whole = _others_stable(source, matrix(s), s, value)
                 found.append(
                     AxisCrossing(s=s, value=value, branch=column, unstable=unstable, whole=whole)
                 )
-    return tuple(sorted(found, key=lambda one: (one.s, one.branch)))
+    found.sort(key=lambda one: (one.s, one.branch))
+    ends = float(joined.s[0]), float(joined.s[-1])
+    return tuple(found), _stable(ends, found, unstable=bool((sides > 0).any()))
 
 
-def stable_ranges(
-    s: Array, rates: ComplexArray, crossings: Sequence[AxisCrossing]
-) -> tuple[tuple[float, float], ...]:
-    """Ranges of the parameter over which no branch is unstable, between its first and last value.
-
-    Parameters
-    ----------
-    s, rates
-        The parameter (k,) and the branches (k, n) [1/s]: they decide where nothing crosses.
-    crossings
-        Of these branches; where the loop loses or gains its stability the ranges end.
-    """
+def _stable(ends: Range, crossings: Sequence[AxisCrossing], *, unstable: bool) -> tuple[Range, ...]:
+    """Ranges without an unstable branch; `unstable`: whether there is one at a node."""
     limits = [one for one in crossings if one.whole]
     if not limits:
-        size = np.where(np.isfinite(rates), np.abs(rates), 0.0)
-        known = np.maximum(ON_AXIS * size, _NOISE * size.max(axis=1, keepdims=True))
-        return () if (rates.real > known).any() else ((float(s[0]), float(s[-1])),)
-    edges = [float(s[0]), *(one.s for one in limits), float(s[-1])]
+        return () if unstable else (ends,)
+    edges = [ends[0], *(one.s for one in limits), ends[1]]
     stable = [limits[0].unstable == "above", *(one.unstable == "below" for one in limits)]
-    return tuple(ends for ends, held in zip(pairwise(edges), stable, strict=True) if held)
+    return tuple(pair for pair, held in zip(pairwise(edges), stable, strict=True) if held)
 
 
 def _sides(rates: ComplexArray, together: tuple[tuple[tuple[int, ...], ...], ...]) -> Array:
@@ -109,33 +115,57 @@ def _sides(rates: ComplexArray, together: tuple[tuple[tuple[int, ...], ...], ...
     return np.where(np.abs(real) > known, np.sign(real), 0.0)
 
 
-def _branch_between(
-    source: Source,
-    matrix: Callable[[float], Array],
-    joined: Branches,
-    column: int,
-    ends: tuple[int, int],
-) -> Callable[[float], complex]:
-    """Return the rate of a branch as a function of s between two nodes."""
-    first, last = (float(joined.s[k]) for k in ends)
+@dataclass(frozen=True, kw_only=True)
+class _Bracket:
+    """A branch between two nodes on different sides of the axis.
 
-    @cache
-    def at(s: float) -> complex:
-        if s in (first, last):
-            own = joined.values[ends[s == last], column]
-        else:
-            part = follow(matrix, np.array([first, s, last]))
-            start = joined.values[ends[0], column]
-            k = int(np.abs(part.values[0] - start).argmin())
-            own = part.at(np.array([s]))[0, k]
-        return complex(source.in_time(np.array([[own]]), np.array([s]))[0, 0])
+    `s` and `values` are the parameters and eigenvalues of both, in the plane of the matrix.
+    """
 
-    return at
+    source: Source
+    matrix: Callable[[float], Array]
+    s: tuple[float, float]
+    values: tuple[complex, complex]
 
+    def cross(self, exact: float) -> tuple[float, complex]:
+        """Find where the branch crosses the axis, and its rate there.
 
-def _axis(at: Callable[[float], complex], first: float, last: float, exact: float) -> float:
-    root: Any = scipy.optimize.brentq(lambda s: at(s).real, first, last, xtol=exact)
-    return float(root)
+        It is first taken as what is nearest to its way between known points, and then followed to
+        the point found: where that is another branch, it is followed at every step.
+        """
+        known = dict(zip(self.s, self.values, strict=True))
+
+        def nearest(s: float) -> complex:
+            order = sorted(known)
+            expected = np.interp(s, order, [known[x] for x in order])
+            values = np.linalg.eigvals(self.matrix(s))
+            return complex(values[np.abs(values - expected).argmin()])
+
+        s = self._root(known, nearest, exact)
+        if abs(known[s] - self._followed(s)) > _SAME * max(map(abs, self.values)):
+            known = dict(zip(self.s, self.values, strict=True))
+            s = self._root(known, self._followed, exact)
+        return s, self._rate(s, known[s])
+
+    def _root(
+        self, known: dict[float, complex], at: Callable[[float], complex], exact: float
+    ) -> float:
+        def real(s: float) -> float:
+            if s not in known:
+                known[s] = at(s)
+            return self._rate(s, known[s]).real
+
+        root: Any = scipy.optimize.brentq(real, *self.s, xtol=exact)
+        real(float(root))
+        return float(root)
+
+    def _followed(self, s: float) -> complex:
+        part = follow(self.matrix, np.array([self.s[0], s, self.s[1]]))
+        k = int(np.abs(part.values[0] - self.values[0]).argmin())
+        return complex(part.at(np.array([s]))[0, k])
+
+    def _rate(self, s: float, value: complex) -> complex:
+        return complex(self.source.in_time(np.array([[value]]), np.array([s]))[0, 0])
 
 
 def _others_stable(source: Source, A: Array, s: float, value: complex) -> bool:

@@ -12,7 +12,9 @@ from flexctl.checks import ComplexArray
 from flexctl.loop import ON_AXIS
 
 MOST = 7  # names of motions among dominant branches, as many as have a colour
-LEAST = 1e-3  # of the largest index: below, a branch is not dominant
+FIRST = 6  # eigenvalues that are dominant however small their index
+LEAST = 0.01  # of the largest index: below, no further one is dominant
+_SEEN = 0.03  # weight below which a branch is not seen at the tip: a second mode alone has 0.025
 _LIGHT = 0.01  # damping ratio: what is damped less counts as damped so much
 _NUMBERED = re.compile(r" \([0-9]+\)$")
 _MODE = re.compile(r"\S+\.(?P<plane>[xyz]|twist)\.(?P<number>[0-9]+)$")
@@ -42,8 +44,9 @@ def dominant(branches: Sequence[Followed], most: int = MOST) -> tuple[int, ...]:
     """Choose the branches of which the response is made, by their index of dominance.
 
     Branches that are unstable somewhere come first. The others follow by `dominance`, and with
-    each those of the same motion (``joint1 (1)``, ``joint1 (2)``), until `most` motions are named
-    or the index is below a thousandth of the largest.
+    each those of the same motion (``joint1 (1)``, ``joint1 (2)``), until `most` motions are named.
+    Beyond the first six those with an index below 1 % of the largest are left out, and always
+    those with none.
 
     Returns
     -------
@@ -52,9 +55,8 @@ def dominant(branches: Sequence[Followed], most: int = MOST) -> tuple[int, ...]:
     """
     index = np.array([dominance(branch) for branch in branches])
     least = LEAST * index[np.isfinite(index)].max(initial=0.0)
-    order = [
-        int(k) for k in np.argsort(-index, kind="stable") if index[k] > 0 and index[k] >= least
-    ]
+    order = [int(k) for k in np.argsort(-index, kind="stable") if index[k] > 0]
+    order = [k for i, k in enumerate(order) if i < FIRST or index[k] >= least]
     names = list(dict.fromkeys(motion_of(branches[k].label) for k in order))[:most]
     return tuple(k for k in order if motion_of(branches[k].label) in names)
 
@@ -62,12 +64,12 @@ def dominant(branches: Sequence[Followed], most: int = MOST) -> tuple[int, ...]:
 def dominance(branch: Followed) -> float:
     """Area under the envelope of a branch's decay [s], relative to that of other branches.
 
-    weight / (-Re lambda) where its decay is slowest; infinite where the branch is unstable. The
-    weight is the sum of the shares of motions, each as far as it is seen at the tip: joints,
-    rotors and first modes count 1, higher modes by their part in the static compliance of a
-    clamped line, (beta_1/beta_k)^4 in bending and 1/(2k - 1)^2 in torsion; torques that wait for
-    their time count 0. Damping ratios below 1 % count as 1 %: a model without damping of its
-    structure says nothing of which mode decays last.
+    weight / (-Re lambda) where its decay is slowest; infinite where the branch is unstable, zero
+    where the weight is below 3 %. The weight is the sum of the shares of motions, each as far as
+    it is seen at the tip: joints, rotors and first modes count 1, higher modes by their part in
+    the static compliance of a clamped line, (beta_1/beta_k)^4 in bending and 1/(2k - 1)^2 in
+    torsion; torques that wait for their time count 0. Damping ratios below 1 % count as 1 %: a
+    model without damping of its structure does not say which mode decays last.
     """
     values = branch.values[np.isfinite(branch.values)]
     if not len(values):
@@ -75,6 +77,8 @@ def dominance(branch: Followed) -> float:
     if (values.real > ON_AXIS * np.abs(values)).any():
         return float("inf")
     weight = sum(share * _seen(name) for name, share in branch.participation.items())
+    if weight < _SEEN:
+        return 0.0
     decay = np.maximum(-values.real, _LIGHT * np.abs(values))
     slowest = max(float(decay.min()), np.finfo(float).tiny)
     return weight / slowest

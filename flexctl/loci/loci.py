@@ -10,7 +10,7 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.branches import follow
-from flexctl.loci.crossings import AxisCrossing, find_crossings, stable_ranges
+from flexctl.loci.crossings import AxisCrossing, Range, find_crossings
 from flexctl.loci.dominant import dominant
 from flexctl.loci.events import LocusEvent
 from flexctl.loci.labels import Labels, label_branches, titles
@@ -68,6 +68,8 @@ class EigenvalueLoci:
         How many loops were linearised.
     crossings
         Where branches cross the imaginary axis, in the order of s.
+    stable
+        Ranges of s over which no branch is unstable.
     fields
         What every branch moves (k, G, n), as `motion_fields` has it; None where it was not asked
         for.
@@ -79,6 +81,7 @@ class EigenvalueLoci:
     events: tuple[LocusEvent, ...]
     n_matrices: int
     crossings: tuple[AxisCrossing, ...] = ()
+    stable: tuple[Range, ...] = ()
     fields: ComplexArray | None = field(default=None, repr=False)
 
     @property
@@ -95,12 +98,6 @@ class EigenvalueLoci:
     def dominant(self) -> tuple[int, ...]:
         """Indices of the branches that matter, the most dominant first; see `dominant`."""
         return dominant(self.branches)
-
-    @cached_property
-    def stable(self) -> tuple[tuple[float, float], ...]:
-        """Ranges of the parameter over which no branch is unstable."""
-        rates = np.array([branch.values for branch in self.branches]).T
-        return stable_ranges(self.s, rates, self.crossings)
 
     @property
     def unsafe(self) -> tuple[LocusEvent, ...]:
@@ -123,15 +120,15 @@ def eigenvalue_loci(source: Source, grid: Array, *, fields: bool = False) -> Eig
     at = np.searchsorted(joined.s, grid)
     values = source.in_time(joined.values[at], grid)
     names, order = titles(joined, labels), _slow_first(values[0])
+    crossings, stable = find_crossings(source, joined)
     return EigenvalueLoci(
         parameter=source.parameter,
         s=grid,
         branches=tuple(_branch(k, names[k], values[:, k], labels) for k in order),
         events=tuple(_in_time(source, place, order) for place in joined.events),
         n_matrices=joined.n_matrices,
-        crossings=tuple(
-            replace(one, branch=order.index(one.branch)) for one in find_crossings(source, joined)
-        ),
+        crossings=tuple(replace(one, branch=order.index(one.branch)) for one in crossings),
+        stable=stable,
         fields=_fields(source, grid, joined.right[at][:, :, order]) if fields else None,
     )
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from flexctl.checks import Array
 from flexctl.loci import EigenvalueLoci, motion_of
 from flexctl.loop import in_words
-from flexctl.view.figures.loci_plane import drawn, mark_names, plot_all, plot_plane
+from flexctl.view.figures.loci_plane import mark_names, path_of, plot_all, plot_plane
 from flexctl.view.figures.style import (
     BAD,
     GOOD,
@@ -25,7 +25,12 @@ from flexctl.view.figures.style import (
     plain_numbers,
     styled,
 )
-from flexctl.view.words.loci import parameter_words, stability_words, value_words
+from flexctl.view.words.loci import (
+    least_damped_words,
+    parameter_words,
+    stability_words,
+    value_words,
+)
 
 _LIGHT = 50.0  # %: branches damped less than that are to be told from zero
 _WIDE = 20.0  # ratio of sizes from which on their axis is logarithmic
@@ -59,7 +64,10 @@ def plot_tracking(
         _plot_over(over, moving, rest, shown, colours, answer)
         _legend(figure, plane, moving, rest, colours, answer)
         title = f"{answer['design']} on {answer['model']}: {_subject(answer)}"
-        said = fill(f"{stability_words(moving, answer)}{_unsafe(moving)}", _LETTERS)
+        words = f"{stability_words(moving, answer)}{_unsafe(moving)}"
+        if not moving.crossings:
+            words += f" {least_damped_words(moving, answer)}"
+        said = fill(words, _LETTERS)
         figure.suptitle(f"{title}\n{said}", x=0.01, ha="left", fontweight="bold")
         return figure
 
@@ -95,17 +103,17 @@ def _plot_over(
     answer: Mapping[str, Any],
 ) -> None:
     """Draw real part, damping ratio and frequency over the parameter."""
-    values = [(drawn(moving.branches[k].values), moving.branches[k].label) for k in shown]
-    for own, label in values:
-        _lines(panels, moving.s, own, {"color": colours[motion_of(label)], "zorder": 3})
+    values = [path_of(moving, k)[1] for k in shown]
+    for k in shown:
+        style = {"color": colours[motion_of(moving.branches[k].label)], "zorder": 3}
+        _lines(panels, *path_of(moving, k), style)
     if rest and rest is not moving:
         for k in rest.dominant:
-            branch = rest.branches[k]
-            colour = colours.get(motion_of(branch.label), MUTED)
+            colour = colours.get(motion_of(rest.branches[k].label), MUTED)
             style = {"color": colour, "linewidth": 1, "linestyle": "--", "zorder": 2}
-            _lines(panels, rest.s, drawn(branch.values), style)
+            _lines(panels, *path_of(rest, k), style)
     real, damping, frequency = panels
-    parts = [own[np.isfinite(own)] for own, _ in values]
+    parts = [own[np.isfinite(own)] for own in values]
     _scale_real(real, np.concatenate([np.zeros(0), *(own.real for own in parts)]))
     _scale_damping(damping, [own for own in parts if len(own)])
     _scale_frequency(frequency, np.concatenate([np.zeros(0), *(np.abs(own) for own in parts)]))
@@ -151,7 +159,12 @@ def _scale_damping(axes: Axes, values: Sequence[Any]) -> None:
         axes.set_ylim(low - room, high + room)
         more = len(shares) - len(light)
         if more and high < 100:
-            axes.set_title(f"{more} above", fontsize="small", loc="right", fontweight="normal")
+            axes.set_title(
+                f"{more} branch{'es' * (more > 1)} above",
+                fontsize="small",
+                loc="right",
+                fontweight="normal",
+            )
     low, high = axes.get_ylim()
     axes.axhspan(min(low, 0.0), 0, color=BAD, alpha=0.08, linewidth=0, zorder=0)
     axes.axhline(0, color="black", linewidth=1)

@@ -19,8 +19,9 @@ _EDGE = 1e-5  # |Im| beside |lambda|: below it an eigenvalue is as good as real
 _WIDE = 12.0  # ratio of sizes from which on a linear plane hides the slow ones
 _FINEST = 1e-3  # of the largest: what is linear about the axes is not less
 _RATIOS = (0.01, 0.03, 0.1, 0.3, 0.7)
-_STILL = 6.0  # points that a locus has to move to have an arrow
-_LIMITS = 3  # with words beside them
+_STILL = 24.0  # points on the page that a locus has to move to have an arrow
+_LIMITS = 4  # with words beside them
+_APART = 24.0  # points on the page, for words above each other
 _GREY = "#6B7280"
 
 
@@ -28,6 +29,24 @@ def drawn(values: ComplexArray) -> ComplexArray:
     """Eigenvalues (k,) of the upper half plane and the real axis; NaN below and where infinite."""
     shown = np.isfinite(values) & (values.imag >= -_EDGE * np.abs(values))
     return np.where(shown, values.real + 1j * np.maximum(values.imag, 0.0), np.nan + 0j)
+
+
+def path_of(loci: EigenvalueLoci, k: int) -> tuple[Array, ComplexArray]:
+    """Parameter and eigenvalues (p,) of a branch as they are drawn, with where it meets the axis.
+
+    Where a pair becomes two real eigenvalues, or these a pair, both are at the same point.
+    """
+    meetings = [
+        place
+        for place in loci.events
+        if place.kind in ("break-in", "break-away")
+        and k in place.branches
+        and loci.s[0] < place.start < loci.s[-1]
+    ]
+    s = np.append(loci.s, [place.start for place in meetings])
+    values = np.append(loci.branches[k].values, [place.value for place in meetings])
+    order = np.argsort(s, kind="stable")
+    return s[order], drawn(values[order])
 
 
 def plot_plane(
@@ -38,16 +57,14 @@ def plot_plane(
     answer: Mapping[str, Any],
 ) -> None:
     """Draw the loci of the branches `shown` with all marks, on scales that keep slow ones."""
-    values = {k: drawn(loci.branches[k].values) for k in shown}
-    frame_plane(axes, [own[np.isfinite(own)] for own in values.values()])
-    for k, own in values.items():
+    paths = {k: path_of(loci, k) for k in shown}
+    frame_plane(axes, [own[np.isfinite(own)] for _, own in paths.values()])
+    for k, (s, own) in paths.items():
         colour = colours[motion_of(loci.branches[k].label)]
         axes.plot(own.real, own.imag, color=colour, zorder=3, solid_capstyle="round")
-        known = np.flatnonzero(np.isfinite(own))
-        if len(known):
-            _ends(axes, own[known[0]], own[known[-1]], colour)
-            _arrow(axes, own[known], colour)
-        _design(axes, loci.s, own, answer["design_value"], colour)
+        _ends(axes, own[0], own[-1], colour)
+        _arrow(axes, own[np.isfinite(own)], colour)
+        _design(axes, s, own, answer["design_value"], colour)
     _limits(axes, loci, shown, answer)
 
 
@@ -55,7 +72,7 @@ def plot_all(
     axes: Axes, loci: EigenvalueLoci, shown: Sequence[int], colours: Mapping[str, str]
 ) -> None:
     """Draw every branch small, those `shown` elsewhere in their colours and the others in grey."""
-    every = [drawn(branch.values) for branch in loci.branches]
+    every = [path_of(loci, k)[1] for k in range(len(loci.branches))]
     frame_plane(axes, [own[np.isfinite(own)] for own in every], wide=True)
     for k, own in enumerate(every):
         known = np.flatnonzero(np.isfinite(own))
@@ -84,9 +101,9 @@ def frame_plane(axes: Axes, values: Sequence[ComplexArray], *, wide: bool = Fals
     if wide or far:
         across = _linear(np.abs(every.real), sizes.max(initial=1.0))
         along = _linear(every.imag, sizes.max(initial=1.0))
-        axes.set_xscale("symlog", linthresh=across, linscale=0.6)
-        axes.set_yscale("symlog", linthresh=along, linscale=0.6)
-        axes.set_xlim(2.0 * min(left, -across), max(2.0 * right, across))
+        axes.set_xscale("symlog", linthresh=across, linscale=0.4)
+        axes.set_yscale("symlog", linthresh=along, linscale=0.4)
+        axes.set_xlim(2.0 * min(left, -across), max(2.0 * right, 0.8 * across))
         axes.set_ylim(-0.25 * along, 2.0 * max(top, along))
         for axis, linear in ((axes.xaxis, across), (axes.yaxis, along)):
             axis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear))
@@ -136,7 +153,7 @@ def _arrow(axes: Axes, values: ComplexArray, colour: str) -> None:
     """Mark the way of a locus half along its length as it is drawn, where it has any."""
     points = axes.transData.transform(np.column_stack([values.real, values.imag]))
     length = np.append(0.0, np.cumsum(np.hypot(*np.diff(points, axis=0).T)))
-    if not length[-1] > _STILL * 4:
+    if not length[-1] > _STILL:
         return
     k = int(np.searchsorted(length, 0.5 * length[-1]).clip(1, len(values) - 1))
     ends = [(values[j].real, values[j].imag) for j in (k, k - 1)]
@@ -159,17 +176,21 @@ def _limits(
     """Mark where branches cross the axis; the limits of the loop first, with their values."""
     own = [one for one in loci.crossings if one.branch in shown]
     own.sort(key=lambda one: not one.whole)
-    for k, one in enumerate(own):
+    named: list[float] = []
+    for one in own:
         y = max(one.value.imag, 0.0)
         axes.plot(0, y, "*", color=BAD, markersize=11, mec="white", mew=0.6, zorder=6)
-        if k >= _LIMITS:
+        height = axes.transData.transform((0, y))[1]
+        below = any(abs(height - other) < _APART for other in named)
+        if len(named) == _LIMITS:
             continue
+        named.append(height)
         words = value_words(one.s, answer)
         if y > 0:
             words += f", {y:.3g} rad/s"
         style = {"color": BAD, "fontsize": 8.5, "fontweight": "bold", "bbox": PAPER, "zorder": 7}
-        place = {"textcoords": "offset points", "ha": "right", "va": "bottom"}
-        axes.annotate(words, (0, y), xytext=(-8, 5), **place, **style)
+        place = {"textcoords": "offset points", "ha": "right", "va": "top" if below else "bottom"}
+        axes.annotate(words, (0, y), xytext=(-8, -6 if below else 6), **place, **style)
 
 
 def mark_names(axes: Axes, loci: EigenvalueLoci, answer: Mapping[str, Any]) -> None:
@@ -183,5 +204,6 @@ def mark_names(axes: Axes, loci: EigenvalueLoci, answer: Mapping[str, Any]) -> N
         label = f"design: {value_words(value, answer)}"
         axes.plot([], [], "D", markersize=5, mec="black", mew=0.7, label=label, **style)
     if loci.crossings:
-        axes.plot([], [], "*", markersize=10, color=BAD, linestyle="", label="stability limit")
+        crossing = "crosses the axis" if loci.parameter == "t" else "stability limit"
+        axes.plot([], [], "*", markersize=10, color=BAD, linestyle="", label=crossing)
     axes.plot([], [], ":", color=_GREY, linewidth=0.9, label="damping ratio")

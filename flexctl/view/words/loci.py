@@ -10,7 +10,7 @@ from flexctl.loop import in_words
 from flexctl.view.words.numbers import listed
 
 _STEADY = 1e-9  # |Im| beside |lambda|: below, nothing oscillates
-_FEW = 3  # stability limits in a sentence
+_FEW = 2  # stability limits in a sentence
 
 
 def parameter_words(answer: Mapping[str, Any]) -> str:
@@ -18,15 +18,15 @@ def parameter_words(answer: Mapping[str, Any]) -> str:
     if answer["parameter"] == "t":
         return "time [s]"
     if answer["scaled"]:
-        return f"{answer['parameter']} / value in the file [-]"
+        return f"{answer['parameter']} / nominal [-]"
     unit = answer["unit"]
     return f"{answer['parameter']} [{unit}]" if unit else str(answer["parameter"])
 
 
 def value_words(value: float, answer: Mapping[str, Any]) -> str:
-    """Write a value of the parameter with its unit: ``1.23 kg``, ``0.8 times``."""
+    """Write a value of the parameter with its unit: ``1.23 kg``, ``0.8 of nominal``."""
     if answer["scaled"]:
-        return f"{value:.4g} times"
+        return "nominal" if value == 1 else f"{value:.4g} of nominal"
     unit = "" if answer["unit"] == "-" else answer["unit"]
     return f"{value:.4g} {unit}".strip()
 
@@ -50,11 +50,25 @@ def stability_words(loci: EigenvalueLoci, answer: Mapping[str, Any]) -> str:
         said = f"stable for every {name} followed."
     else:
         ranges = [_range(low, high, loci, answer) for low, high in loci.stable]
-        ends = [one for one in loci.crossings if one.whole][:_FEW]
-        limits = [f"{limit_name(one, loci)} at {value_words(one.s, answer)}" for one in ends]
-        said = f"stable for {name} {listed(ranges)}; limit: {listed(limits)}."
+        ends = [one for one in loci.crossings if one.whole]
+        limits = [f"at {value_words(one.s, answer)} {limit_name(one, loci)}" for one in ends]
+        said = f"stable for {name} {listed(ranges)}"
+        said += f"; {listed(limits)}." if len(ends) <= _FEW else "."
     said = f"{frozen}{said}"
     return said[0].upper() + said[1:]
+
+
+def least_damped_words(loci: EigenvalueLoci, answer: Mapping[str, Any]) -> str:
+    """Name the pair with the least damping ratio of all, and where it has it."""
+    pairs = [one for one in loci.branches if (one.values.imag > _STEADY * one.frequency).any()]
+    if not pairs:
+        return "No eigenvalue oscillates."
+    branch = min(pairs, key=lambda one: float(one.damping.min()))
+    k = int(branch.damping.argmin())
+    return (
+        f"Least damped: {in_words(branch.label)}, {100 * branch.damping[k]:.3g} % at "
+        f"{branch.frequency[k]:.3g} rad/s ({value_words(float(loci.s[k]), answer)})."
+    )
 
 
 def _range(low: float, high: float, loci: EigenvalueLoci, answer: Mapping[str, Any]) -> str:
