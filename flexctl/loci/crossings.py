@@ -170,10 +170,11 @@ class _Bracket:
 
 def _others_stable(source: Source, A: Array, s: float, value: complex) -> bool:
     """Whether all eigenvalues are stable but the one on the axis and its conjugate."""
-    rates = source.in_time(np.linalg.eigvals(A)[None], np.array([s]))[0]
+    values = np.linalg.eigvals(A).astype(complex)
+    rates: ComplexArray = source.in_time(values[None], np.array([s]))[0]
     swings = abs(value.imag) > ON_AXIS * abs(value)
     for own in (value, value.conjugate())[: 1 + swings]:
-        rates = np.delete(rates, np.abs(rates - own).argmin())
+        rates = np.delete(rates, int(np.abs(rates - own).argmin()))
     size = np.abs(rates[np.isfinite(rates)])
     known = _NOISE * size.max(initial=0.0)
     return bool((rates.real <= np.maximum(ON_AXIS * np.abs(rates), known)).all())

@@ -119,15 +119,16 @@ def test_the_abscissa_of_an_arm_changes_its_sign_at_the_limit():
     found = eigenvalue_loci(over(varied), np.array([0.9, 1.1]))
     controller = design_controller(arm, design, interpreted=True)
 
-    def abscissa(factor):
+    def poles(factor):
         truth = assemble_plant(
             apply_settings(arm, [f"link2.EI=*{factor!r}"]), basis, interpreted=True
         )
         closed = close_around(controller, truth)
-        return spectral_abscissa(linearise_loop(closed, controller.reference.final, 0.0).poles)
+        return linearise_loop(closed, controller.reference.final, 0.0).poles
 
     (one,) = found.crossings
-    assert abscissa(one.s * (1 - 1e-6)) > 0 > abscissa(one.s * (1 + 1e-6))
+    below, above = (poles(one.s * (1 + off)) for off in (-1e-6, 1e-6))
+    assert spectral_abscissa(below) > 0 > spectral_abscissa(above)
+    assert np.abs(below - one.value).min() < 1e-5
     assert (one.unstable, one.whole) == ("below", True)
     assert found.stable == ((one.s, 1.1),)
-    assert found.branches[one.branch].label == "link2.y.1"

@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import SymmetricalLogLocator
 
 from flexctl.checks import Array
 from flexctl.loci import EigenvalueLoci, motion_of
 from flexctl.loop import in_words
-from flexctl.view.figures.loci_plane import mark_names, path_of, plot_all, plot_plane
+from flexctl.view.figures.loci_plane import (
+    linear_about_zero,
+    mark_names,
+    path_of,
+    plot_all,
+    plot_plane,
+)
 from flexctl.view.figures.style import (
     BAD,
     GOOD,
@@ -114,7 +121,7 @@ def _plot_over(
             _lines(panels, *path_of(rest, k), style)
     real, damping, frequency = panels
     parts = [own[np.isfinite(own)] for own in values]
-    _scale_real(real, np.concatenate([np.zeros(0), *(own.real for own in parts)]))
+    _scale_real(real, [own.real for own in parts if len(own)])
     _scale_damping(damping, [own for own in parts if len(own)])
     _scale_frequency(frequency, np.concatenate([np.zeros(0), *(np.abs(own) for own in parts)]))
     for axes in panels:
@@ -132,15 +139,16 @@ def _lines(panels: Sequence[Axes], s: Array, own: Any, style: Mapping[str, Any])
         axes.plot(s, y, **style)
 
 
-def _scale_real(axes: Axes, values: Array) -> None:
+def _scale_real(axes: Axes, parts: Sequence[Array]) -> None:
     """Scale real parts so that the slow ones are told from zero beside the fast ones."""
     axes.set_ylabel("real part [1/s]")
-    sizes = np.abs(values[values != 0])
-    if len(sizes) and sizes.max() > _WIDE * sizes.min():
-        linear = 10 ** np.floor(np.log10(max(sizes.min(), 1e-3 * sizes.max())))
+    linear = linear_about_zero(parts)
+    if linear:
+        low, high = min(own.min() for own in parts), max(own.max() for own in parts)
         axes.set_yscale("symlog", linthresh=linear, linscale=0.6)
+        axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear))
         axes.yaxis.set_major_formatter(plain_numbers())
-        axes.set_ylim(2 * min(values.min(), -linear), max(2 * values.max(), linear))
+        axes.set_ylim(2 * min(low, -linear), max(2 * high, linear))
     low, high = axes.get_ylim()
     axes.axhspan(0, max(high, 0.0), color=BAD, alpha=0.08, linewidth=0, zorder=0)
     axes.axhline(0, color="black", linewidth=1)
@@ -221,12 +229,13 @@ def _name_marks(axes: Axes, loci: EigenvalueLoci, answer: Mapping[str, Any]) -> 
     previous, raised = -np.inf, False
     for s, words, colour in sorted(marks):
         raised = s - previous < 0.22 * (high - low) and not raised
-        place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        place: dict[str, Any] = {"xycoords": ("data", "axes fraction")}
+        place["textcoords"] = "offset points"
         right = s > high - 0.1 * (high - low)
         left = s < low + 0.1 * (high - low)
-        align = {"ha": "right" if right else "left" if left else "center", "va": "bottom"}
+        place |= {"ha": "right" if right else "left" if left else "center", "va": "bottom"}
         offset = (0, 13 if raised else 2)
-        axes.annotate(words, (s, 1.0), xytext=offset, color=colour, **place, **align)
+        axes.annotate(words, (s, 1.0), xytext=offset, color=colour, **place)
         previous = s
 
 

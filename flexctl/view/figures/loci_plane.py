@@ -17,7 +17,8 @@ from flexctl.view.words.loci import value_words
 
 _EDGE = 1e-5  # |Im| beside |lambda|: below it an eigenvalue is as good as real
 _WIDE = 12.0  # ratio of sizes from which on a linear plane hides the slow ones
-_FINEST = 1e-3  # of the largest: what is linear about the axes is not less
+_FINEST = 1e-3  # of the largest branch: smaller ones are as good as zero
+_LINSCALE = 0.4  # decades that the linear part takes
 _RATIOS = (0.01, 0.03, 0.1, 0.3, 0.7)
 _STILL = 24.0  # points on the page that a locus has to move to have an arrow
 _LIMITS = 4  # with words beside them
@@ -86,30 +87,31 @@ def plot_all(
 
 
 def frame_plane(axes: Axes, values: Sequence[ComplexArray], *, wide: bool = False) -> None:
-    """Scale the plane so that all values (k,) are told apart: linear, or symmetric-logarithmic.
+    """Scale the plane so that all branches, values (k,) each, are told apart.
 
-    About the axes a symmetric-logarithmic scale is linear, so that real eigenvalues and those on
-    the imaginary axis have their place on it.
+    An axis is linear, or where one branch is far smaller along it than another, or all if `wide`,
+    symmetric-logarithmic: about zero it is linear, so that real eigenvalues and those on the
+    imaginary axis have their place on it.
     """
-    every = np.concatenate([*values, np.zeros(0, dtype=complex)])
-    every = every if len(every) else np.array([-1.0 + 1.0j])
-    sizes = np.abs(every[every != 0])
-    far = len(sizes) and sizes.max() > _WIDE * sizes.min()
-    left, right, top = min(every.real.min(), 0.0), max(every.real.max(), 0.0), every.imag.max()
-    width = (right - left) or 1.0
+    every: ComplexArray = np.concatenate([*values, np.zeros(1, dtype=complex)])
+    left, right, top = every.real.min(), every.real.max(), every.imag.max()
+    width = (right - left) or top or 1.0
     top = top or width
-    if wide or far:
-        across = _linear(np.abs(every.real), sizes.max(initial=1.0))
-        along = _linear(every.imag, sizes.max(initial=1.0))
-        axes.set_xscale("symlog", linthresh=across, linscale=0.4)
-        axes.set_yscale("symlog", linthresh=along, linscale=0.4)
-        axes.set_xlim(2.0 * min(left, -across), max(2.0 * right, 0.8 * across))
-        axes.set_ylim(-0.25 * along, 2.0 * max(top, along))
-        for axis, linear in ((axes.xaxis, across), (axes.yaxis, along)):
-            axis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear))
-            axis.set_major_formatter(plain_numbers())
+    linear = linear_about_zero([own.real for own in values], wide=wide)
+    if linear:
+        axes.set_xscale("symlog", linthresh=linear, linscale=_LINSCALE)
+        axes.set_xlim(2.0 * min(left, -linear), max(2.0 * right, 0.8 * linear))
+        axes.xaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear))
+        axes.xaxis.set_major_formatter(plain_numbers())
     else:
         axes.set_xlim(left - 0.06 * width, right + max(0.06 * width, 0.1 * right))
+    linear = linear_about_zero([own.imag for own in values], wide=wide)
+    if linear:
+        axes.set_yscale("symlog", linthresh=linear, linscale=_LINSCALE)
+        axes.set_ylim(-0.25 * linear, 2.0 * max(top, linear))
+        axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear))
+        axes.yaxis.set_major_formatter(plain_numbers())
+    else:
         axes.set_ylim(-0.03 * top, 1.08 * top)
     _damping_lines(axes)
     low, high = axes.get_xlim()
@@ -121,11 +123,17 @@ def frame_plane(axes: Axes, values: Sequence[ComplexArray], *, wide: bool = Fals
     axes.set_ylabel("imaginary part [rad/s]")
 
 
-def _linear(sizes: Array, largest: float) -> float:
-    """Power of ten up to which a scale is linear: that of the least of sizes (k,) to be seen."""
-    seen = sizes[sizes > _FINEST * largest]
-    least = float(seen.min()) if len(seen) else largest
-    return float(10 ** np.floor(np.log10(least)))
+def linear_about_zero(parts: Sequence[Array], *, wide: bool = False) -> float:
+    """Up to which power of ten a scale is linear, so that the least branch is seen on it.
+
+    `parts` are the real or the imaginary parts (k,) of branches. Zero where an axis that is linear
+    throughout shows them all.
+    """
+    sizes = np.array([float(np.median(np.abs(own))) for own in parts if len(own)])
+    sizes = sizes[sizes > _FINEST * sizes.max(initial=0.0)]
+    if not len(sizes) or not (wide or sizes.max() > _WIDE * sizes.min()):
+        return 0.0
+    return float(10 ** np.floor(np.log10(sizes.min())))
 
 
 def _damping_lines(axes: Axes) -> None:
@@ -138,8 +146,9 @@ def _damping_lines(axes: Axes) -> None:
         axes.plot(x, y, color="#B8BEC6", linewidth=0.8, linestyle=":", zorder=1)
         above = y[-1] >= 0.999 * top
         style: dict[str, Any] = {"fontsize": 7.5, "color": _GREY, "textcoords": "offset points"}
-        place = {"ha": "center", "va": "bottom"} if above else {"ha": "right", "va": "center"}
-        offset = (0, 1) if above else (-1, 0)
+        place = {"ha": "center", "va": "bottom"} if above else {"ha": "left", "va": "center"}
+        style |= {} if above else {"bbox": PAPER}
+        offset = (0, 1) if above else (3, 0)
         if above or zeta == _RATIOS[-1]:
             axes.annotate(f"{100 * zeta:g} %", (x[-1], y[-1]), xytext=offset, **place, **style)
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from flexctl.robustness import AssumedStiffness
 from flexctl.view.figures.percent_axis import PAPER
-from flexctl.view.figures.style import BAD, PALETTE
+from flexctl.view.figures.style import BAD, GOOD, PALETTE
 from flexctl.view.words.numbers import listed
 
 GIVEN = PALETTE[3]
@@ -57,7 +57,7 @@ def mark_along(axes: Axes, given: AssumedStiffness, end: float) -> None:
     """Draw the least and the greatest error beside the margins, and where the loop is lost by it.
 
     The margins are those of one error of all parts; what the loop does with the given errors
-    together stands at every pose: a cross where they destabilise it.
+    together stands at every pose on the line of the greater one: a cross where it is unstable.
     """
     errors = grouped(given.errors)
     for error, names in dict.fromkeys((errors[0], errors[-1])):
@@ -66,15 +66,17 @@ def mark_along(axes: Axes, given: AssumedStiffness, end: float) -> None:
             color=GIVEN,
             linewidth=1.2,
             linestyle="-.",
-            zorder=4,
+            zorder=2,
             label=f"given: {names} {error:+.3g} %",
         )
-    lost = [pose for pose in given.at if not pose.stable]
-    if lost:
-        t = [1.03 * (end or 1) if pose.t is None else pose.t for pose in lost]
-        worst = max((error for error, _ in errors), key=abs)
-        label = "given: unstable there"
-        axes.plot(t, [worst] * len(t), "X", color=BAD, markersize=7, label=label, zorder=6)
+    worst = max((error for error, _ in errors), key=abs)
+    for stable, mark, colour in ((True, "o", GOOD), (False, "X", BAD)):
+        own = [pose for pose in given.at if pose.stable == stable]
+        if own:
+            t = [1.03 * (end or 1) if pose.t is None else pose.t for pose in own]
+            label = f"given, all parts: {'stable' if stable else 'unstable'}"
+            style = {"color": colour, "markersize": 6, "zorder": 6}
+            axes.plot(t, [worst] * len(t), mark, label=label, **style)
 
 
 def given_answer(given: AssumedStiffness) -> str:
