@@ -114,7 +114,8 @@ ANSWER = {
 
 def texts(figure):
     figure.draw_without_rendering()
-    return " ".join(text.get_text() for text in figure.findobj(Text))
+    words = " ".join(text.get_text() for text in figure.findobj(Text))
+    return " ".join(words.split())
 
 
 def branch(label, values):
@@ -168,7 +169,8 @@ def test_dominant_branches_fill_the_plane_and_real_ones_are_on_it(loci):
 
     assert plane.get_ylim()[1] < 50  # not up to the fast mode
     assert left < -0.07 < 0.1 < right
-    assert any((np.asarray(line.get_xdata()) == -0.06).any() for line in plane.lines)
+    real = [np.asarray(line.get_xdata(), dtype=float) for line in plane.lines]
+    assert any(len(x) == 5 and x[0] == pytest.approx(-0.06) for x in real)
 
 
 @pytest.mark.parametrize(("every", "panels", "top"), [(False, 5, 50), (True, 4, 1e5)])
@@ -184,7 +186,9 @@ def test_all_branches_are_drawn_on_request_or_in_their_own_panel(loci, every, pa
 def test_where_the_equilibrium_is_lost_is_hatched_and_named(loci):
     figure = plot_tracking(loci, None, OVER | {"no_rest_from": 2.0})
 
-    assert "no equilibrium: 2 kg" in texts(figure)
+    words = texts(figure)
+    assert "No equilibrium above 2 kg: there the arm falls." in words
+    assert "2 kg: falls" in words
     assert figure.axes[1].get_xlim()[1] > 2.0
 
 
@@ -245,7 +249,8 @@ def test_a_number_of_the_arm_is_varied(flexctl):
     assert (found["redesigned"], found["unit"], found["scaled"]) == (False, "kg", False)
     assert found["design_value"] == load_model("planar-two-link").payload.mass
     assert found["stability_limits"] == []
-    assert found["stable_ranges"] == [[1.0, 1.2]]
+    assert found["stable_ranges"] == []  # the law is made for two modes, the arm has one
+    assert max(one["re"][0] for one in found["branches"]) > 0
     assert any(one["dominant"] for one in found["branches"])
 
 

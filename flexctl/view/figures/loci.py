@@ -38,6 +38,7 @@ from flexctl.view.words.loci import (
     stability_words,
     value_words,
 )
+from flexctl.view.words.numbers import listed
 
 _LIGHT = 50.0  # %: branches damped less than that are to be told from zero
 _WIDE = 20.0  # ratio of sizes from which on their axis is logarithmic
@@ -72,6 +73,7 @@ def plot_tracking(
         _legend(figure, plane, moving, rest, colours, answer)
         title = f"{answer['design']} on {answer['model']}: {_subject(answer)}"
         words = f"{stability_words(moving, answer)}{_unsafe(moving)}"
+        words += _no_equilibrium(answer)
         if not moving.crossings:
             words += f" {least_damped_words(moving, answer)}"
         said = fill(words, _LETTERS)
@@ -90,6 +92,17 @@ def _subject(answer: Mapping[str, Any]) -> str:
 def _unsafe(loci: EigenvalueLoci) -> str:
     many = len(loci.unsafe)
     return f" {many} place{'s' * (many > 1)} not joined safely." if many else ""
+
+
+def _no_equilibrium(answer: Mapping[str, Any]) -> str:
+    """Say where the arm falls from its reference; nothing where it does not."""
+    sides = (("no_rest_below", "below"), ("no_rest_from", "above"))
+    lost = [
+        f"{word} {value_words(answer[key], answer)}"
+        for key, word in sides
+        if answer[key] is not None
+    ]
+    return f" No equilibrium {listed(lost)}: there the arm falls." if lost else ""
 
 
 def _colours(loci: EigenvalueLoci, shown: Sequence[int]) -> dict[str, str]:
@@ -204,10 +217,10 @@ def _mark(axes: Axes, loci: EigenvalueLoci, answer: Mapping[str, Any]) -> None:
     if value is not None and low <= value <= high:
         axes.axvline(value, color=GOOD, linewidth=1.3, linestyle="--", zorder=2)
     if answer["no_rest_from"] is not None:
-        axes.axvspan(high, high + _ROOM * span, fc="white", ec=MUTED, hatch="////", linewidth=0)
+        axes.axvspan(high, high + _ROOM * span, fc="white", ec=BAD, hatch="////", linewidth=0)
         high += _ROOM * span
     if answer["no_rest_below"] is not None:
-        axes.axvspan(low - _ROOM * span, low, fc="white", ec=MUTED, hatch="////", linewidth=0)
+        axes.axvspan(low - _ROOM * span, low, fc="white", ec=BAD, hatch="////", linewidth=0)
         low -= _ROOM * span
     for place in loci.unsafe:
         axes.axvspan(place.start, place.end, color=BAD, alpha=0.3, linewidth=1.5)
@@ -222,9 +235,7 @@ def _name_marks(axes: Axes, loci: EigenvalueLoci, answer: Mapping[str, Any]) -> 
         marks.append((value, f"design {value_words(value, answer)}", GOOD))
     for key, edge in (("no_rest_from", loci.s[-1]), ("no_rest_below", loci.s[0])):
         if answer[key] is not None:
-            marks.append(
-                (float(edge), f"no equilibrium: {value_words(float(edge), answer)}", MUTED)
-            )
+            marks.append((float(edge), f"{value_words(float(edge), answer)}: falls", BAD))
     low, high = axes.get_xlim()
     previous, raised = -np.inf, False
     for s, words, colour in sorted(marks):
