@@ -41,21 +41,13 @@ from flexctl.view.request import (
     truth_arm,
     truth_basis,
 )
+from flexctl.view.words.loci import assumed_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _OWN = ("basis", "truth", "branches", "frozen", "places", "frozen_places", "n_matrices")
 _N_RUN = 2001  # samples of the run whose loops are linearised
-_INSTANT = (
-    "; the time-varying loop is frozen at each instant, so that these eigenvalues alone do not "
-    "decide stability"
-)
-_SAID = {
-    "run": f"exact Jacobians on the nonlinear run{_INSTANT}",
-    "reference": f"exact Jacobians about the reference as it moves, links straight{_INSTANT}",
-    "rest": "frozen at rest at the poses of the reference",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,18 +300,6 @@ def _answer(found: Followed, model: str, design: Design) -> dict[str, Any]:
             "n_matrices": moving.n_matrices,
             "no_rest_from": found.lost,
             "no_rest_below": found.lost_below,
-            "assumptions": [_assumed(found)],
+            "assumptions": [assumed_words(found.how, varied)],
         }
     )
-
-
-def _assumed(found: Followed) -> str:
-    if found.how:
-        return _SAID[found.how]
-    pose = "at rest at the final pose, under the second loop if there is one"
-    key, varied = found.moving.parameter, found.variation
-    if varied is None or varied.of_design:
-        return f"{pose}; the law is made anew for every {key}"
-    if varied.redesign:
-        return f"{pose}; arm and law are made anew for every {key}: the law knows it"
-    return f"{pose}; the law is that of the arm as in the file, only the true arm's {key} changes"

@@ -5,12 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flexctl.loci import AxisCrossing, EigenvalueLoci
+from flexctl.loci import AxisCrossing, EigenvalueLoci, Variation
 from flexctl.loop import in_words
 from flexctl.view.words.numbers import listed
 
 _STEADY = 1e-9  # |Im| beside |lambda|: below, nothing oscillates
 _FEW = 2  # stability limits in a sentence
+
+_INSTANT = (
+    "; the time-varying loop is frozen at each instant, so that these eigenvalues alone do not "
+    "decide stability"
+)
+_SAID = {
+    "run": f"exact Jacobians on the nonlinear run{_INSTANT}",
+    "reference": f"exact Jacobians about the reference as it moves, links straight{_INSTANT}",
+    "rest": "frozen at rest at the poses of the reference",
+}
+
+
+def assumed_words(how: str | None, varied: Variation | None) -> str:
+    """Say what is linearised: along a motion taken as `how`, or over the number that is varied."""
+    if varied is None:
+        return _SAID[how or "rest"]
+    pose = "at rest at the final pose, under the second loop if there is one"
+    if varied.of_design:
+        return f"{pose}; the law is made anew for every {varied.key}"
+    if varied.redesign:
+        return f"{pose}; arm and law are made anew for every {varied.key}: the law knows it"
+    kept = "the law is that of the arm as in the file"
+    return f"{pose}; {kept}, only the true arm's {varied.key} changes"
 
 
 def parameter_words(answer: Mapping[str, Any]) -> str:
