@@ -15,6 +15,7 @@ from flexctl.checks import Array
 from flexctl.loci import EigenvalueLoci, motion_of
 from flexctl.loop import in_words
 from flexctl.view.figures.loci_plane import (
+    Style,
     linear_about_zero,
     mark_names,
     path_of,
@@ -23,6 +24,7 @@ from flexctl.view.figures.loci_plane import (
 )
 from flexctl.view.figures.style import (
     BAD,
+    DASHES,
     GOOD,
     MUTED,
     PALETTE,
@@ -42,6 +44,7 @@ from flexctl.view.words.numbers import listed
 
 _LIGHT = 50.0  # %: branches damped less than that are to be told from zero
 _WIDE = 20.0  # ratio of sizes from which on their axis is logarithmic
+_LINES = ("-", *DASHES[2:])  # dashed is what is at rest
 _LETTERS = 128  # in a line as wide as the page
 _ROOM = 0.06  # of the range, beyond what is followed
 
@@ -55,22 +58,22 @@ def plot_tracking(
 ) -> Figure:
     """Draw the dominant branches, or `every` one, and those frozen at rest dashed beside them."""
     shown = range(len(moving.branches)) if every else moving.dominant
-    colours = _colours(moving, shown)
+    styles = _styles(moving, shown)
     with styled():
         figure = new_figure(12, 8.2)
         grid = figure.add_gridspec(6, 2, width_ratios=(1.15, 1))
         plane = figure.add_subplot(grid[: 6 if every else 4, 0])
         over = [figure.add_subplot(grid[2 * k : 2 * k + 2, 1]) for k in range(3)]
-        plot_plane(plane, moving, shown, colours, answer)
+        plot_plane(plane, moving, shown, styles, answer)
         plane.set_title("s plane" if every else "s plane, dominant branches", pad=14)
         if not every:
             others = figure.add_subplot(grid[4:, 0])
-            plot_all(others, moving, shown, colours)
+            plot_all(others, moving, shown, styles)
             others.set_title(
                 f"All {len(moving.branches)} eigenvalues; in grey, not dominant", pad=14
             )
-        _plot_over(over, moving, rest, shown, colours, answer)
-        _legend(figure, plane, moving, rest, colours, answer)
+        _plot_over(over, moving, rest, shown, styles, answer)
+        _legend(figure, plane, moving, rest, styles, answer)
         title = f"{answer['design']} on {answer['model']}: {_subject(answer)}"
         words = f"{stability_words(moving, answer)}{_unsafe(moving)}"
         words += _no_equilibrium(answer)
@@ -105,13 +108,17 @@ def _no_equilibrium(answer: Mapping[str, Any]) -> str:
     return f" No equilibrium {listed(lost)}: there the arm falls." if lost else ""
 
 
-def _colours(loci: EigenvalueLoci, shown: Sequence[int]) -> dict[str, str]:
-    """One colour for every motion, the most dominant first; colours return where they run out."""
-    order = sorted(
-        shown, key=lambda k: loci.dominant.index(k) if k in loci.dominant else len(shown)
-    )
-    names = list(dict.fromkeys(motion_of(loci.branches[k].label) for k in order))
-    return {name: PALETTE[k % len(PALETTE)] for k, name in enumerate(names)}
+def _styles(loci: EigenvalueLoci, shown: Sequence[int]) -> dict[str, Style]:
+    """Colour of every motion, the most dominant first; further ones are dotted and dash-dotted."""
+    order = [*(k for k in loci.dominant if k in shown), *shown]
+    names = dict.fromkeys(motion_of(loci.branches[k].label) for k in order)
+    return {
+        name: {
+            "color": PALETTE[k % len(PALETTE)],
+            "linestyle": _LINES[k // len(PALETTE) % len(_LINES)],
+        }
+        for k, name in enumerate(names)
+    }
 
 
 def _plot_over(
@@ -119,18 +126,18 @@ def _plot_over(
     moving: EigenvalueLoci,
     rest: EigenvalueLoci | None,
     shown: Sequence[int],
-    colours: Mapping[str, str],
+    styles: Mapping[str, Style],
     answer: Mapping[str, Any],
 ) -> None:
     """Draw real part, damping ratio and frequency over the parameter."""
     values = [path_of(moving, k)[1] for k in shown]
     for k in shown:
-        style = {"color": colours[motion_of(moving.branches[k].label)], "zorder": 3}
-        _lines(panels, *path_of(moving, k), style)
+        style = styles[motion_of(moving.branches[k].label)]
+        _lines(panels, *path_of(moving, k), {**style, "zorder": 3})
     if rest and rest is not moving:
         for k in rest.dominant:
-            colour = colours.get(motion_of(rest.branches[k].label), MUTED)
-            style = {"color": colour, "linewidth": 1, "linestyle": "--", "zorder": 2}
+            own = styles.get(motion_of(rest.branches[k].label), {"color": MUTED})
+            style = {**own, "linewidth": 1, "linestyle": "--", "zorder": 2}
             _lines(panels, *path_of(rest, k), style)
     real, damping, frequency = panels
     parts = [own[np.isfinite(own)] for own in values]
@@ -255,13 +262,13 @@ def _legend(
     plane: Axes,
     moving: EigenvalueLoci,
     rest: EigenvalueLoci | None,
-    colours: Mapping[str, str],
+    styles: Mapping[str, Style],
     answer: Mapping[str, Any],
 ) -> None:
     """Name the motions and the marks below the title."""
-    for name, colour in list(colours.items())[: 3 * len(PALETTE)]:
+    for name, style in list(styles.items())[: len(_LINES) * len(PALETTE)]:
         words = " + ".join(map(in_words, name.split(" + ")))
-        plane.plot([], [], color=colour, linewidth=2.2, label=words)
+        plane.plot([], [], **style, linewidth=2.2, label=words)
     if rest and rest is not moving:
         plane.plot([], [], "--", color=MUTED, linewidth=1, label="frozen at rest")
     mark_names(plane, moving, answer)

@@ -13,7 +13,11 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.loci import EigenvalueLoci, motion_of
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, MUTED, plain_numbers
+from flexctl.view.words.limits import figure
 from flexctl.view.words.loci import value_words
+
+Style = dict[str, Any]
+"""Colour and dashes of a line, as matplotlib has them."""
 
 _EDGE = 1e-5  # |Im| beside |lambda|: below it an eigenvalue is as good as real
 _WIDE = 12.0  # ratio of sizes from which on a linear plane hides the slow ones
@@ -54,15 +58,16 @@ def plot_plane(
     axes: Axes,
     loci: EigenvalueLoci,
     shown: Sequence[int],
-    colours: Mapping[str, str],
+    styles: Mapping[str, Style],
     answer: Mapping[str, Any],
 ) -> None:
     """Draw the loci of the branches `shown` with all marks, on scales that keep slow ones."""
     paths = {k: path_of(loci, k) for k in shown}
     frame_plane(axes, [own[np.isfinite(own)] for _, own in paths.values()])
     for k, (s, own) in paths.items():
-        colour = colours[motion_of(loci.branches[k].label)]
-        axes.plot(own.real, own.imag, color=colour, zorder=3, solid_capstyle="round")
+        style = styles[motion_of(loci.branches[k].label)]
+        axes.plot(own.real, own.imag, **style, zorder=3, solid_capstyle="round")
+        colour = style["color"]
         _ends(axes, own[0], own[-1], colour)
         _arrow(axes, own[np.isfinite(own)], colour)
         _design(axes, s, own, answer["design_value"], colour)
@@ -70,7 +75,7 @@ def plot_plane(
 
 
 def plot_all(
-    axes: Axes, loci: EigenvalueLoci, shown: Sequence[int], colours: Mapping[str, str]
+    axes: Axes, loci: EigenvalueLoci, shown: Sequence[int], styles: Mapping[str, Style]
 ) -> None:
     """Draw every branch small, those `shown` elsewhere in their colours and the others in grey."""
     every = [path_of(loci, k)[1] for k in range(len(loci.branches))]
@@ -80,8 +85,8 @@ def plot_all(
         if not len(known):
             continue
         inside = k in shown
-        colour = colours[motion_of(loci.branches[k].label)] if inside else MUTED
-        style = {"color": colour, "zorder": 3 if inside else 2, "linewidth": 1.1}
+        own_style = styles[motion_of(loci.branches[k].label)] if inside else {"color": MUTED}
+        style = {**own_style, "zorder": 3 if inside else 2, "linewidth": 1.1}
         axes.plot(own.real, own.imag, **style)
         axes.plot(own.real[known[-1]], own.imag[known[-1]], "x", markersize=3.5, **style)
 
@@ -196,7 +201,7 @@ def _limits(
         named.append(height)
         words = value_words(one.s, answer)
         if y > 0:
-            words += f", {y:.3g} rad/s"
+            words += f", {figure(y)} rad/s"
         style = {"color": BAD, "fontsize": 8.5, "fontweight": "bold", "bbox": PAPER, "zorder": 7}
         place = {"textcoords": "offset points", "ha": "right", "va": "top" if below else "bottom"}
         axes.annotate(words, (0, y), xytext=(-8, -6 if below else 6), **place, **style)

@@ -7,6 +7,7 @@ from typing import Any
 
 from flexctl.loci import AxisCrossing, EigenvalueLoci, Variation
 from flexctl.loop import in_words
+from flexctl.view.words.limits import figure
 from flexctl.view.words.numbers import listed
 
 _STEADY = 1e-9  # |Im| beside |lambda|: below, nothing oscillates
@@ -49,9 +50,9 @@ def parameter_words(answer: Mapping[str, Any]) -> str:
 def value_words(value: float, answer: Mapping[str, Any]) -> str:
     """Write a value of the parameter with its unit: ``1.23 kg``, ``0.8 of nominal``."""
     if answer["scaled"]:
-        return "nominal" if value == 1 else f"{value:.4g} of nominal"
+        return "nominal" if value == 1 else f"{figure(value, 4)} of nominal"
     unit = "" if answer["unit"] == "-" else answer["unit"]
-    return f"{value:.4g} {unit}".strip()
+    return f"{figure(value, 4)} {unit}".strip()
 
 
 def limit_name(crossing: AxisCrossing, loci: EigenvalueLoci) -> str:
@@ -60,7 +61,7 @@ def limit_name(crossing: AxisCrossing, loci: EigenvalueLoci) -> str:
     omega = abs(crossing.value.imag)
     if omega <= _STEADY * loci.branches[crossing.branch].frequency.max():
         return f"divergence of {name}"
-    return f"flutter of {name} at {omega:.4g} rad/s"
+    return f"flutter of {name} at {figure(omega, 4)} rad/s"
 
 
 def stability_words(loci: EigenvalueLoci, answer: Mapping[str, Any]) -> str:
@@ -90,7 +91,7 @@ def least_damped_words(loci: EigenvalueLoci, answer: Mapping[str, Any]) -> str:
     k = int(branch.damping.argmin())
     return (
         f"Least damped: {in_words(branch.label)}, {100 * branch.damping[k]:.3g} % at "
-        f"{branch.frequency[k]:.3g} rad/s ({value_words(float(loci.s[k]), answer)})."
+        f"{figure(float(branch.frequency[k]))} rad/s ({value_words(float(loci.s[k]), answer)})."
     )
 
 
