@@ -1,9 +1,9 @@
 """What the law does: from plant and weights to a controller, one method a file."""
 
 from flexctl.control.controller import Controller, design_controller, design_on, torque_limits
-from flexctl.control.fast_loop import make_fast_loop
 from flexctl.control.gains import gains_used
 from flexctl.control.instruments import gauge_matrix, gauge_positions
+from flexctl.control.laws import law_inputs
 from flexctl.control.observer import limit_torque
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.second_loop import passive_rows
@@ -18,8 +18,8 @@ __all__ = [
     "gains_used",
     "gauge_matrix",
     "gauge_positions",
+    "law_inputs",
     "limit_torque",
-    "make_fast_loop",
     "make_reference",
     "passive_rows",
     "separate_time_scales",

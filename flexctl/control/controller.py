@@ -23,11 +23,11 @@ from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.torque import torque_law
 from flexctl.errors import DesignError, InputError
-from flexctl.model import Arm, BasisChoice, Design, check_design
+from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model
 from flexctl.plant import Plant, StiffnessError, assemble_plant
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Controller:
     """A controller made on a design plant with n coordinates, for m joints.
 
@@ -72,6 +72,13 @@ class Controller:
     assumptions: tuple[str, ...]
     observer: Observer | None = None
     unlimited: ca.Function | None = None
+
+    def __repr__(self) -> str:
+        design, basis = self.design, self.plant.basis
+        return (
+            f"Controller({design.name}: {design.method} for {self.plant.arm.name}, designed on "
+            f"{basis.order} {basis.kind})"
+        )
 
     def __post_init__(self) -> None:
         m, n = self.plant.m, self.plant.n
@@ -124,6 +131,14 @@ class Controller:
         parts, n = [ca.jacobian(part, state) for part in self.law(*inputs)], 2 * self.plant.n
         outputs = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
         return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
+
+    @cached_property
+    def law_by_reference(self) -> ca.Function:
+        """Inputs of `law` -> derivatives of tau (m, 3m) and dz/dt (n_z, 3m) by [q_d; v_d; a_d]."""
+        inputs = [ca.SX.sym(f"i{k}", self.law.numel_in(k)) for k in range(self.law.n_in())]
+        desired = ca.vertcat(*inputs[2:5])
+        slopes = [ca.densify(ca.jacobian(part, desired)) for part in self.law(*inputs)]
+        return ca.Function("law_by_reference", inputs, slopes, {"cse": True})
 
     @cached_property
     def collocated(self) -> bool:
@@ -195,8 +210,8 @@ _LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
 
 
 def design_controller(
-    arm: Arm,
-    design: Design,
+    arm: Arm | str | Path,
+    design: Design | str | Path,
     basis: BasisChoice | None = None,
     *,
     interpreted: bool = False,
@@ -207,9 +222,9 @@ def design_controller(
     Parameters
     ----------
     arm
-        The arm as the designer knows it.
+        The arm as the designer knows it, its catalogue name or path.
     design
-        Method, gains, weights, reference.
+        Method, gains, weights, reference: a design, its catalogue name or path.
     basis
         Discretisation of the design plant; the design file's by default.
     interpreted
@@ -224,7 +239,14 @@ def design_controller(
         When the design does not fit the arm.
     DesignError
         When no such controller exists: a mode cannot be stabilised, or the gains do not hold.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> flexctl.design_controller("single-link-hub", "hub-pd")
+    Controller(hub-pd: joint-pd for single-link-hub, designed on 2 modes)
     """
+    arm, design = load_model(arm), load_design(design)
     check_design(arm, design)
     plant = assemble_plant(
         arm, basis or design.basis, interpreted=interpreted, stiffness_error=stiffness_error

@@ -1,16 +1,14 @@
 """Where the closed-loop eigenvalues go: followed along a motion or a number."""
 
 from flexctl.loci.crossings import AxisCrossing
-from flexctl.loci.dominant import dominance, dominant, motion_of
+from flexctl.loci.dominant import motion_of
 from flexctl.loci.events import LocusEvent
 from flexctl.loci.loci import Branch, EigenvalueLoci, eigenvalue_loci
-from flexctl.loci.mac import match_fields
-from flexctl.loci.pairs import LIKE, MatchedBranch, match_branches, swinging
+from flexctl.loci.pairs import MatchedBranch, match_branches
 from flexctl.loci.sources import Source, at_rest, on_reference, on_run, rests_until
 from flexctl.loci.variation import Variation, over, rests_between
 
 __all__ = [
-    "LIKE",
     "AxisCrossing",
     "Branch",
     "EigenvalueLoci",
@@ -19,16 +17,12 @@ __all__ = [
     "Source",
     "Variation",
     "at_rest",
-    "dominance",
-    "dominant",
     "eigenvalue_loci",
     "match_branches",
-    "match_fields",
     "motion_of",
     "on_reference",
     "on_run",
     "over",
     "rests_between",
     "rests_until",
-    "swinging",
 ]

@@ -12,7 +12,7 @@ from flexctl.model.observer import Noise, ObserverChoice
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import UNIFORM, Profile
 from flexctl.model.ratios import load_ratios
-from flexctl.model.record import BasisChoice, Solver
+from flexctl.model.record import BasisChoice, Solver, pick_basis
 from flexctl.model.refusals import build, build_file, nearest
 from flexctl.model.samples import Samples, load_samples
 from flexctl.model.second_loop import SecondLoop
@@ -69,6 +69,7 @@ __all__ = [
     "odd_motion",
     "odd_numbers",
     "only_number",
+    "pick_basis",
     "read_sealed",
     "read_text",
     "remove_draft",
