@@ -1,12 +1,15 @@
 """Where the closed-loop eigenvalues go: followed along a motion or a number."""
 
+from flexctl.loci.crossings import AxisCrossing
+from flexctl.loci.dominant import motion_of
 from flexctl.loci.events import LocusEvent
 from flexctl.loci.loci import Branch, EigenvalueLoci, eigenvalue_loci
 from flexctl.loci.pairs import MatchedBranch, match_branches
 from flexctl.loci.sources import Source, at_rest, on_reference, on_run, rests_until
-from flexctl.loci.variation import Variation, over
+from flexctl.loci.variation import Variation, over, rests_between
 
 __all__ = [
+    "AxisCrossing",
     "Branch",
     "EigenvalueLoci",
     "LocusEvent",
@@ -16,8 +19,10 @@ __all__ = [
     "at_rest",
     "eigenvalue_loci",
     "match_branches",
+    "motion_of",
     "on_reference",
     "on_run",
     "over",
+    "rests_between",
     "rests_until",
 ]

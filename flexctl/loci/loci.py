@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.branches import follow
+from flexctl.loci.crossings import AxisCrossing, Range, find_crossings
+from flexctl.loci.dominant import dominant
 from flexctl.loci.events import LocusEvent
 from flexctl.loci.labels import Labels, label_branches, titles
 from flexctl.loci.sources import Source
@@ -64,6 +67,10 @@ class EigenvalueLoci(Summary):
         Where branches meet or could not be joined safely; they name indices of `branches`.
     n_matrices
         How many loops were linearised.
+    crossings
+        Where branches cross the imaginary axis, in the order of s.
+    stable
+        Ranges of s over which no branch is unstable.
     fields
         What every branch moves (k, G, n), as `motion_fields` has it; None where it was not asked
         for.
@@ -74,6 +81,8 @@ class EigenvalueLoci(Summary):
     branches: tuple[Branch, ...]
     events: tuple[LocusEvent, ...]
     n_matrices: int
+    crossings: tuple[AxisCrossing, ...] = ()
+    stable: tuple[Range, ...] = ()
     fields: ComplexArray | None = field(default=None, repr=False)
 
     @property
@@ -85,6 +94,11 @@ class EigenvalueLoci(Summary):
         return tuple(
             one for one in self.branches if (one.values.imag >= -_EDGE * one.frequency).all()
         )
+
+    @cached_property
+    def dominant(self) -> tuple[int, ...]:
+        """Indices of the branches that matter, the most dominant first; see `dominant`."""
+        return dominant(self.branches)
 
     @property
     def unsafe(self) -> tuple[LocusEvent, ...]:
@@ -107,12 +121,15 @@ def eigenvalue_loci(source: Source, grid: Array, *, fields: bool = False) -> Eig
     at = np.searchsorted(joined.s, grid)
     values = source.in_time(joined.values[at], grid)
     names, order = titles(joined, labels), _slow_first(values[0])
+    crossings, stable = find_crossings(source, joined)
     return EigenvalueLoci(
         parameter=source.parameter,
         s=grid,
         branches=tuple(_branch(k, names[k], values[:, k], labels) for k in order),
         events=tuple(_in_time(source, place, order) for place in joined.events),
         n_matrices=joined.n_matrices,
+        crossings=tuple(replace(one, branch=order.index(one.branch)) for one in crossings),
+        stable=stable,
         fields=_fields(source, grid, joined.right[at][:, :, order]) if fields else None,
     )
 

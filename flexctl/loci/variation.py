@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
+
+import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control import Controller, design_on
@@ -20,15 +22,31 @@ from flexctl.loop import (
     linearise_loop,
     name_modes,
 )
-from flexctl.model import Arm, BasisChoice, Design, apply_settings, build_file
+from flexctl.model import (
+    FACTOR,
+    Arm,
+    BasisChoice,
+    Design,
+    apply_settings,
+    build_file,
+    has_number,
+    only_number,
+    scaled,
+    setting_value,
+    unit_of,
+)
 from flexctl.plant import Plant, assemble_plant
 
 _OF_DESIGN = ("gains", "second_loop", "slow_loop", "fast_loop", "observer", "loop")
+_EDGE = 1e-6  # of the range: how closely the loss of the equilibrium is located
 
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
     """One number of an arm or a design that is varied.
+
+    The law is that of the arm as in the file, and only the true arm changes, unless `redesign`:
+    then the law is made anew for every value, as it always is over a number of the design.
 
     Attributes
     ----------
@@ -37,8 +55,10 @@ class Variation:
         ``gains.Gp``.
     arm, design
         What it is varied in.
-    only_truth
-        Whether the controller keeps the arm of the file.
+    scaled
+        Whether values are factors of what the key has in the file, be it a number or several.
+    redesign
+        Whether the law knows the number of the arm.
     truth_set
         Settings of the truth arm alone, made after the number is set.
     basis, truth_basis
@@ -50,20 +70,42 @@ class Variation:
     key: str
     arm: Arm
     design: Design
-    only_truth: bool = False
+    scaled: bool = False
+    redesign: bool = False
     truth_set: Sequence[str] = ()
     basis: BasisChoice | None = None
     truth_basis: BasisChoice | None = None
     joints: Array | None = None
 
     @property
-    def _of_design(self) -> bool:
+    def of_design(self) -> bool:
+        """Whether it is a number of the design and not of the arm."""
         return self.key.split(".")[0] in _OF_DESIGN
+
+    @property
+    def redesigned(self) -> bool:
+        """Whether the law is made anew for every value."""
+        return self.redesign or self.of_design
+
+    @property
+    def unit(self) -> str:
+        """Unit of the values, "-" of factors; see `unit_of`."""
+        return FACTOR if self.scaled else unit_of(self.key, self.arm, self.design)
+
+    @property
+    def design_value(self) -> float | None:
+        """Value at which arm and design are those of the files; None where it is no number."""
+        if self.scaled:
+            return 1.0
+        if self.of_design:
+            return only_number(_written(self.design, self.key))
+        return setting_value(self.arm, self.key)
 
     def arm_with(self, value: float) -> Arm:
         """Return the arm as it is at this value."""
-        setting = f"{self.key}={float(value)!r}"
-        return self.arm if self._of_design else apply_settings(self.arm, [setting])
+        factor = "*" if self.scaled else ""
+        setting = f"{self.key}={factor}{float(value)!r}"
+        return self.arm if self.of_design else apply_settings(self.arm, [setting], option="--over")
 
     @cached_property
     def _truth(self) -> Plant:
@@ -92,23 +134,23 @@ class Variation:
 
     def close(self, value: float) -> ClosedLoop:
         """Close the loop of the arm and design that have this value."""
-        if self._of_design:
-            design = with_value(self.design, self.key, value)
+        if self.of_design:
+            design = with_value(self.design, self.key, value, factor=self.scaled)
             return close_around(design_on(self._modelled, design), self._truth)
-        body = self.arm_with(value)
-        if self.only_truth:
-            return close_around(self._controller, self._assemble(body))
-        controller = design_on(self._model(body), self.design)
+        arm = self.arm_with(value)
+        if not self.redesign:
+            return close_around(self._controller, self._assemble(arm))
+        controller = design_on(self._model(arm), self.design)
         basis, truth = self._bases
         same = basis == truth and not self.truth_set
-        return close_around(controller, controller.plant if same else self._assemble(body))
+        return close_around(controller, controller.plant if same else self._assemble(arm))
 
 
 def over(variation: Variation) -> Source:
     """Loops at rest at one pose over a number, under the second loop where there is one.
 
     What depends on the number is made anew for every value: of a number of the design the law, of
-    one of the arm both plants, or one where both are discretised alike.
+    one of the arm the true arm and, where it is redesigned, the law.
     """
 
     @cache
@@ -125,13 +167,18 @@ def over(variation: Variation) -> Source:
             ) from error
         return A, name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
 
-    varied, fixed = variation.key == "loop.sample_time", variation.design.loop.sample_time
+    def period(value: float) -> float | None:
+        fixed = variation.design.loop.sample_time
+        if variation.key != "loop.sample_time":
+            return fixed or None
+        return (fixed * value if variation.scaled else value) or None
+
     return Source(
         parameter=variation.key,
         matrix=lambda value: made(float(value))[0],
         names=lambda value: made(float(value))[1],
         fields=lambda value: made(float(value))[2],
-        sample_time=lambda value: (value if varied else fixed) or None,
+        sample_time=period,
     )
 
 
@@ -139,20 +186,84 @@ def _pose(closed: ClosedLoop, variation: Variation) -> Array:
     return closed.controller.reference.final if variation.joints is None else variation.joints
 
 
-def with_value(design: Design, key: str, value: float) -> Design:
+def rests_between(source: Source, values: Array, design_value: float | None) -> Array:
+    """Values (k,) over the stretch on which the loop keeps an equilibrium at its reference.
+
+    Of several stretches it is that which holds `design_value`, or else the first. Where the
+    equilibrium is lost between two of the values given, it is located to a millionth of their
+    range.
+
+    Raises
+    ------
+    NoRestError
+        When there is an equilibrium at none of the values.
+    """
+
+    def held(value: float) -> bool:
+        try:
+            source.matrix(value)
+        except NoRestError:
+            return False
+        return True
+
+    kept = np.array([held(float(value)) for value in values])
+    if kept.all():
+        return values
+    if not kept.any():
+        raise NoRestError(
+            f"{source.parameter}: expected values at which the loop has an equilibrium at its "
+            f"reference, got {values[0]:.6g} to {values[-1]:.6g}, at which it has none"
+        )
+    near = np.flatnonzero(kept)[0]
+    if design_value is not None and values[0] <= design_value <= values[-1]:
+        inside = np.flatnonzero(kept)
+        near = inside[np.abs(values[inside] - design_value).argmin()]
+    lost = np.flatnonzero(~kept)
+    below, above = lost[lost < near].max(initial=-1), lost[lost > near].min(initial=len(values))
+    low, high = float(values[below + 1]), float(values[above - 1])
+    exact = _EDGE * float(values[-1] - values[0])
+    if below >= 0:
+        low = _edge(held, low, float(values[below]), exact)
+    if above < len(values):
+        high = _edge(held, high, float(values[above]), exact)
+    return np.linspace(low, high, len(values))
+
+
+def _edge(held: Callable[[float], bool], inside: float, outside: float, exact: float) -> float:
+    """Last value towards `outside` at which it is held, to `exact`."""
+    while abs(outside - inside) > exact:
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if held(middle) else (inside, middle)
+    return inside
+
+
+def with_value(design: Design, key: str, value: float, *, factor: bool = False) -> Design:
     """Return a design with one number of its file changed, and checked anew as a whole.
+
+    `factor` multiplies what the file has, or the default, in place of setting it.
 
     Raises
     ------
     InputError
-        If there is no table of that name, or the design that comes out is refused.
+        If there is no table of that name, nothing to multiply, or the design that comes out is
+        refused.
     """
     table = design.table()
     *above, last = key.split(".")
     inner: Any = table
     for name in above:
         inner = inner.get(name) if isinstance(inner, dict) else None
+    if factor and not has_number(_written(design, key)):
+        raise InputError(f"{design.label}: {key}: expected numbers to scale, got nothing")
     if not isinstance(inner, dict):
         raise InputError(f"{design.label}: {key}: expected a table {'.'.join(above)}, got nothing")
-    inner[last] = float(value)
+    inner[last] = scaled(_written(design, key), float(value)) if factor else float(value)
     return build_file(Design, table, design.name, design.path)
+
+
+def _written(design: Design, key: str) -> object:
+    """Return what a key of a design stands for, be it written or a default; None if nothing."""
+    found: Any = design.model_dump(by_alias=True)
+    for name in key.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found

@@ -24,11 +24,20 @@ from flexctl.model.record import BasisChoice, Solver, pick_basis
 from flexctl.model.refusals import build, build_file, nearest
 from flexctl.model.samples import Samples, load_ratios, load_samples
 from flexctl.model.second_loop import SecondLoop
-from flexctl.model.settings import apply_settings, with_options
+from flexctl.model.settings import (
+    apply_settings,
+    has_number,
+    only_number,
+    scaled,
+    setting_value,
+    with_options,
+)
 from flexctl.model.solids import RigidBody
 from flexctl.model.storage import drafts, read_sealed, remove_draft, replacing_file, write_sealed
+from flexctl.model.units import FACTOR, unit_of
 
 __all__ = [
+    "FACTOR",
     "TWIST",
     "UNIFORM",
     "Arm",
@@ -55,6 +64,7 @@ __all__ = [
     "build_file",
     "check_design",
     "drafts",
+    "has_number",
     "list_designs",
     "list_models",
     "load_design",
@@ -64,14 +74,18 @@ __all__ = [
     "nearest",
     "odd_motion",
     "odd_numbers",
+    "only_number",
     "pick_basis",
     "read_sealed",
     "read_text",
     "remove_draft",
     "replacing_file",
+    "scaled",
+    "setting_value",
     "slowed_design",
     "soften_arm",
     "soften_design",
+    "unit_of",
     "with_damping",
     "with_inertia",
     "with_options",

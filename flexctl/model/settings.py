@@ -80,6 +80,33 @@ def apply_settings(arm: Arm, settings: Sequence[str], *, option: str = "setting"
     return _rebuild(arm, table, f"{option} {printable(', '.join(settings))}")
 
 
+def setting_value(arm: Arm, key: str) -> float | None:
+    """Return the number that a key of an arm stands for, or its default.
+
+    None where it is no single number: an array, a table, different ones of several links, or none.
+    """
+    setting = _Setting(text=key, keys=tuple(key.split(".")), value=None, factor=None)
+    table, effective = arm.table(), _effective(arm)
+    try:
+        found = [
+            _look_up(setting, target.keys, target.root(table), target.root(effective))
+            for target in _targets(setting, arm)
+        ]
+    except InputError:
+        return None
+    return only_number([value for value in found if value is not None])
+
+
+def only_number(value: object) -> float | None:
+    """Return the number that a value of a file is, or an array of equal ones, else None."""
+    if isinstance(value, list | tuple):
+        numbers = {only_number(entry) for entry in value}
+        return numbers.pop() if len(numbers) == 1 else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
 def with_options(arm: Arm, *, foreshortening: bool | None, damping: float | None) -> Arm:
     """Return the arm with foreshortening and damping ratio of all links set; None leaves them.
 
@@ -171,11 +198,11 @@ def _scale(
         _look_up(setting, target.keys, target.root(table), target.root(effective))
         for target in targets
     ]
-    if not any(map(_has_number, found)):
+    if not any(map(has_number, found)):
         raise setting.refuse("numbers to scale", NOTHING)
     for target, value in zip(targets, found, strict=True):
-        if _has_number(value):  # of several links, rigid ones have no EI
-            _put(setting, target, table, _scaled(value, factor))
+        if has_number(value):  # of several links, rigid ones have no EI
+            _put(setting, target, table, scaled(value, factor))
 
 
 def _effective(arm: Arm) -> dict[str, Any]:
@@ -212,22 +239,24 @@ def _put(setting: _Setting, target: _Target, table: dict[str, Any], value: objec
     place[last] = value
 
 
-def _scaled(value: object, factor: float) -> object:
+def scaled(value: object, factor: float) -> object:
+    """Return a value of a file with all its numbers multiplied, but for places and powers."""
     if isinstance(value, dict):
         places = {"x", "power"} if value.keys() & {"value", "mass"} else set()
-        return {k: v if k in places else _scaled(v, factor) for k, v in value.items()}
+        return {k: v if k in places else scaled(v, factor) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_scaled(entry, factor) for entry in value]
+        return [scaled(entry, factor) for entry in value]
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value * factor
     return value
 
 
-def _has_number(value: object) -> bool:
+def has_number(value: object) -> bool:
+    """Whether a value of a file is or holds a number."""
     if isinstance(value, dict):
-        return any(map(_has_number, value.values()))
+        return any(map(has_number, value.values()))
     if isinstance(value, list | tuple):
-        return any(map(_has_number, value))
+        return any(map(has_number, value))
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

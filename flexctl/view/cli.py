@@ -239,7 +239,16 @@ def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
     "vary",
     default="",
     metavar="KEY=FROM:TO",
-    help="Vary a number of the arm or the design instead of time, such as payload.mass=0.5:2.",
+    help="Vary a number of the arm or the design instead of time, such as payload.mass=0.5:2, or "
+    "by factors, link2.EI=*0.5:*2; of the arm as it is, which the law does not know.",
+)
+@click.option(
+    "--redesign",
+    is_flag=True,
+    help="With --over, make the law anew for every value, as over a number of the design.",
+)
+@click.option(
+    "--all", "every", is_flag=True, help="With --plot, draw all branches, not the dominant ones."
 )
 @click.option(
     "--beside",
@@ -255,13 +264,16 @@ def track(
     motion: str | None,
     points: int,
     vary: str,
+    redesign: bool,
+    every: bool,
     beside: tuple[str, ...],
     **given: Any,
 ) -> int:
     """Follow the eigenvalues of DESIGN's loop around MODEL along its motion."""
     from flexctl.view.commands.loci import track_design
 
-    return _deliver(track_design, CliOptions(**given), model, design, motion, points, vary, beside)
+    command = partial(track_design, redesign=redesign, every=every)
+    return _deliver(command, CliOptions(**given), model, design, motion, points, vary, beside)
 
 
 @cli.command()

@@ -182,8 +182,9 @@ def test_joints_of_a_decoupled_arm_break_in_where_they_are_damped_critically(mak
     assert not found.unsafe
 
 
+@pytest.mark.parametrize("redesign", [False, True])
 @pytest.mark.parametrize("key", ["payload.mass", "gains.Gv"])
-def test_settings_of_the_truth_alone_are_unknown_to_the_controller(make, key):
+def test_settings_of_the_truth_alone_are_unknown_to_the_controller(make, key, redesign):
     design = make["design"](
         [0.0, 0.3], [0.5, 0.9], basis=BASIS.table(), gains={"Gp": 9.0, "Gv": 4.0}
     )
@@ -192,13 +193,15 @@ def test_settings_of_the_truth_alone_are_unknown_to_the_controller(make, key):
         arm=make["two-link"](),
         design=design,
         truth_basis=BASIS,
+        redesign=redesign,
         truth_set=("payload.mass=*1.5",),
     )
     closed = varied.close(0.7)
-    known = 0.7 if key == "payload.mass" else varied.arm.payload.mass
+    own = varied.arm.payload.mass
+    actual = 0.7 if key == "payload.mass" else own
 
-    assert closed.controller.plant.arm.payload.mass == known
-    assert closed.truth.arm.payload.mass == pytest.approx(1.5 * known)
+    assert closed.controller.plant.arm.payload.mass == (actual if redesign else own)
+    assert closed.truth.arm.payload.mass == pytest.approx(1.5 * actual)
 
 
 def test_rates_over_the_sampling_time_are_those_of_each_time():
@@ -215,16 +218,66 @@ def test_rates_over_the_sampling_time_are_those_of_each_time():
     assert rates.real.max() < 0.1  # a law sampled so fast is the stable continuous one, nearly
 
 
-def test_a_payload_of_the_truth_alone_leaves_the_controller(make):
+@pytest.mark.parametrize("redesign", [False, True])
+def test_the_law_knows_a_payload_only_where_it_is_redesigned(make, redesign):
     design = make["design"]([0.0, 0.3], [0.5, 0.9], basis={"kind": "modes", "order": 1})
-    varied = Variation(key="payload.mass", arm=make["two-link"](), design=design, truth_basis=BASIS)
-    both, truth = (
-        Variation(**{**vars(varied), "only_truth": only}).close(0.7) for only in (False, True)
+    arm = make["two-link"]()
+    varied = Variation(
+        key="payload.mass", arm=arm, design=design, truth_basis=BASIS, redesign=redesign
     )
+    closed = varied.close(0.7)
 
-    assert both.truth.arm.payload.mass == truth.truth.arm.payload.mass == 0.7
-    assert both.controller.plant.arm.payload.mass == 0.7
-    assert truth.controller.plant.arm == varied.arm
+    assert closed.truth.arm.payload.mass == 0.7
+    assert closed.controller.plant.arm.payload.mass == (0.7 if redesign else arm.payload.mass)
+    assert varied.redesigned is redesign
+    assert varied.design_value == arm.payload.mass
+    assert varied.unit == "kg"
+
+
+@pytest.mark.parametrize("value", [0.6, 1.0, 1.7])
+@pytest.mark.parametrize(
+    ("model", "name", "setting", "scaled"),
+    [
+        ("planar-two-link", "two-link-decoupling", "payload.mass={}", False),
+        ("planar-two-link", "two-link-decoupling", "link2.EI=*{}", True),
+        ("vertical-2r", "vertical-2r-pd", "payload.mass={}", False),
+        ("vertical-2r", "vertical-2r-pd", "gravity=*{}", True),
+        ("vertical-2r", "vertical-2r-pd", "links.damping_ratio=*{}", True),
+    ],
+)
+def test_over_a_number_of_the_arm_the_law_stays_that_of_the_file(
+    model, name, setting, scaled, value
+):
+    arm, design = load_model(model), load_design(name).model_copy(update={"basis": BASIS})
+    key = setting.partition("=")[0]
+    varied = Variation(key=key, arm=arm, design=design, truth_basis=BASIS, scaled=scaled)
+    source = over(varied)
+    source.matrix(1.3)  # what is kept from one value must not reach the next
+    found = np.linalg.eigvals(source.matrix(value))
+
+    changed = apply_settings(arm, [setting.format(value)])
+    closed = close_loop(design_controller(arm, design, interpreted=True), changed, BASIS)
+    weight = float(closed.controller.feedback is not None)
+    poles = linearise_loop(closed, closed.controller.reference.final, weight).poles
+    largest = np.abs(poles).max()
+    distance = np.abs(found[:, None] - poles).min(axis=1)
+    assert (distance <= 1e-9 * largest).all()
+    assert (np.abs(poles[:, None] - found).min(axis=1) <= 1e-9 * largest).all()
+
+
+def test_factors_multiply_every_gain_of_a_design(make):
+    design = make["design"]([0.0, 0.3], [0.5, 0.9], gains={"Gp": [9.0, 4.0], "Gv": 4.0})
+    varied = Variation(key="gains.Gp", arm=make["two-link"](), design=design, scaled=True)
+
+    assert with_value(design, "gains.Gp", 2.0, factor=True).joint_gains.Gp == (18.0, 8.0)
+    assert (varied.design_value, varied.unit, varied.redesigned) == (1.0, "-", True)
+    assert Variation(**{**vars(varied), "scaled": False}).design_value is None  # two numbers
+
+
+def test_nothing_is_scaled_where_a_design_has_nothing(make):
+    design = make["design"]([0.0, 0.3], [0.5, 0.9])
+    with pytest.raises(InputError, match=r"gains\.Gi: expected numbers to scale, got nothing"):
+        with_value(design, "gains.Gi", 2.0, factor=True)
 
 
 def test_a_table_that_a_design_has_not_is_refused(make):
@@ -330,7 +383,7 @@ def test_a_loop_over_a_number_is_the_one_made_anew(key, order):
     arm, design = load_model("planar-two-link"), load_design("two-link-decoupling")
     design = design.model_copy(update={"basis": BASIS})
     truth = BasisChoice(order=order)
-    source = over(Variation(key=key, arm=arm, design=design, truth_basis=truth))
+    source = over(Variation(key=key, arm=arm, design=design, truth_basis=truth, redesign=True))
     source.matrix(7.0)  # what is kept from one value must not reach the next
     found = source.matrix(8.0)
 

@@ -11,7 +11,7 @@ import scipy.optimize
 from flexctl.control.controller import design_controller
 from flexctl.errors import DesignError, NoRestError
 from flexctl.loci.sources import loop_matrix, rests_until
-from flexctl.loci.variation import Variation, over
+from flexctl.loci.variation import Variation, over, rests_between
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.rest import (
@@ -584,6 +584,7 @@ def test_over_a_number_that_takes_the_equilibrium_away_nothing_is_followed(make)
         key="payload.mass",
         arm=arm,
         design=raised(make),
+        redesign=True,
         truth_set=("payload.mass=0.45",),
         basis=BasisChoice(kind="modes", order=1),
         truth_basis=TRUTH,
@@ -592,3 +593,29 @@ def test_over_a_number_that_takes_the_equilibrium_away_nothing_is_followed(make)
     assert np.linalg.eigvals(source.matrix(0.45)).real.max() < 0
     with pytest.raises(NoRestError, match=r"payload\.mass: expected values at which .* got 0\.5,"):
         source.matrix(0.5)  # with 10 % less than the law knows
+
+
+def test_with_a_fixed_law_values_are_followed_up_to_where_the_equilibrium_is_lost(make):
+    # by hand: where the fold of the statics is reached, the slowest eigenvalue is zero
+    arm = vertical_link(make)
+    variation = Variation(
+        key="payload.mass",
+        arm=arm,
+        design=raised(make),
+        basis=BasisChoice(kind="modes", order=1),
+        truth_basis=TRUTH,
+    )
+    own = arm.payload.mass
+    source = over(variation)
+    values = rests_between(source, np.linspace(0.8 * own, 1.2 * own, 3), variation.design_value)
+    first = float(values[0])
+    assert 0.9 * own < first < own
+    assert len(values) == 3
+    rates = np.linalg.eigvals(source.matrix(first)).real
+    assert -0.05 < rates.max() < 0
+    beyond = apply_settings(arm, [f"payload.mass={first - 1e-5 * own!r}"])
+    assert find_rest(loop_of(arm, raised(make), beyond), np.array([UP]), 0.0).falls
+    with pytest.raises(
+        NoRestError, match=r"payload\.mass: expected values .* got 0\.1 to 0\.2, at"
+    ):
+        rests_between(source, np.array([0.1, 0.2]), variation.design_value)

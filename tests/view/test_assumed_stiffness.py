@@ -4,10 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.record import AssumedAtPose, AssumedStiffness
+from flexctl.view.figures.margin_assumed import given_answer, grouped, mark_along, mark_errors
 from flexctl.view.words.assumed_stiffness import given_words
 
 ASKED = ("margin", "subudhi-morris-2r", "subudhi-morris-decoupling", "--no-structured")
@@ -94,6 +96,65 @@ def given(*poses, alpha_star=3.0):
 )
 def test_what_is_said(found, words):
     assert given_words(found, "at the final pose") == words
+
+
+def drawn_along(found):
+    axes = Figure().add_subplot()
+    mark_along(axes, found, end=2.0)
+    return {line.get_label(): line for line in axes.lines}
+
+
+def test_the_least_and_greatest_errors_stand_beside_the_margins():
+    lines = drawn_along(given(at(None, None, True), at(0.5, None, False)))
+
+    assert lines["given: link2.y.1 -20 %"].get_ydata() == [-20, -20]
+    assert lines["given: link1.y.1 +10 %"].get_ydata() == [10, 10]
+
+
+def test_poses_are_marked_where_all_given_errors_together_destabilise():
+    lines = drawn_along(given(at(None, None, True), at(0.5, None, False)))
+
+    assert list(lines["given, all parts: unstable"].get_xdata()) == [0.5]
+    assert list(lines["given, all parts: stable"].get_xdata()) == [pytest.approx(2.06)]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "places"),
+    [
+        (-50.0, 50.0, {"given: link2.y.1 -20 %": -20.0, "given: link1.y.1 +10 %": 10.0}),
+        (-50.0, 5.0, {"given: link2.y.1 -20 %": -20.0, "given: link1.y.1 +10 %, beyond": 5.0}),
+    ],
+)
+def test_every_error_stands_on_the_axis_of_errors_or_at_its_edge(low, high, places):
+    axes = Figure().add_subplot()
+    axes.set_xlim(low, high)
+    mark_errors(axes, given(at(None, None, True)))
+
+    assert {text.get_text(): text.xy[0] for text in axes.texts} == places
+
+
+def test_parts_of_one_error_are_named_together():
+    errors = {"link1.y.1": 0.5, "link1.y.2": 0.5, "link2.y.1": -0.3}
+    assert grouped(errors) == [(-30.0, "link2.y.1"), (50.0, "link1.y.1 and link1.y.2")]
+    assert grouped(dict.fromkeys("abcd", 0.1)) == [(10.0, "4 parts")]
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (given(at(None, None, True)), "given stiffness: tolerated"),
+        (
+            given(at(None, None, True), at(0.5, None, True)),
+            "given stiffness: tolerated at all poses",
+        ),
+        (
+            given(at(None, None, True), at(0.5, None, False)),
+            "given stiffness: unstable at 1 of 2 poses",
+        ),
+    ],
+)
+def test_the_figure_answers_for_the_given_stiffness(found, words):
+    assert given_answer(found) == words
 
 
 @pytest.fixture

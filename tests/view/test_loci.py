@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ import xarray as xr
 from matplotlib.text import Text
 
 from flexctl.control.controller import design_controller
-from flexctl.loci.loci import eigenvalue_loci
+from flexctl.loci.crossings import AxisCrossing
+from flexctl.loci.loci import Branch, EigenvalueLoci, eigenvalue_loci
 from flexctl.loci.sources import at_rest
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise_loop
@@ -18,6 +20,7 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.view.figures.loci import plot_tracking
+from flexctl.view.words.loci import parameter_words, stability_words, value_words
 
 LOOP = ("planar-two-link", "two-link-decoupling", "--truth-modes", "1", "--points", "5")
 MOVING = ("track", *LOOP)
@@ -96,19 +99,134 @@ def test_the_netcdf_file_has_the_numbers_of_the_answer(asked):
         assert list(data["label"].values) == [one["label"] for one in found["branches"]]
 
 
+ANSWER = {
+    "design": "law",
+    "model": "arm",
+    "parameter": "t",
+    "unit": "s",
+    "scaled": False,
+    "redesigned": False,
+    "design_value": None,
+    "no_rest_from": None,
+    "no_rest_below": None,
+}
+
+
+def texts(figure):
+    figure.draw_without_rendering()
+    words = " ".join(text.get_text() for text in figure.findobj(Text))
+    return " ".join(words.split())
+
+
+def branch(label, values):
+    return Branch(
+        label=label,
+        values=np.asarray(values, dtype=complex),
+        participation={label.partition(" (")[0]: 1.0},
+        leads=((0.0, label),),
+    )
+
+
+@pytest.fixture
+def loci():
+    """Loci over a payload: a joint that loses stability at 1.5 kg, a slow real one, a fast mode."""
+    s = np.linspace(1.0, 2.0, 5)
+    joint = 0.2 * (s - 1.5) + 3j
+    pairs = [("joint1 (1)", joint), ("link1.y.2", np.full(5, -20 + 5e3j))]
+    branches = [branch("joint1 (2)", -0.05 - 0.01 * s)]
+    branches += [branch(name, own) for name, values in pairs for own in (values, values.conj())]
+    crossing = AxisCrossing(s=1.5, value=3j, branch=1, unstable="above", whole=True)
+    return EigenvalueLoci(
+        parameter="payload.mass",
+        s=s,
+        branches=tuple(branches),
+        events=(),
+        n_matrices=5,
+        crossings=(crossing,),
+        stable=((1.0, 1.5),),
+    )
+
+
+OVER = ANSWER | {"parameter": "payload.mass", "unit": "kg", "design_value": 1.25}
+
+
+def test_the_figure_over_a_number_has_units_the_design_and_the_limit(loci):
+    words = texts(plot_tracking(loci, None, OVER))
+
+    assert "payload.mass [kg]" in words
+    assert "design 1.25 kg" in words
+    assert "design: 1.25 kg" in words
+    assert "1.5 kg, 3 rad/s" in words
+    assert (
+        "Stable for payload.mass below 1.5 kg; at 1.5 kg flutter of joint1 (1) at 3 rad/s." in words
+    )
+    assert "law fixed" in words
+
+
+def test_dominant_branches_fill_the_plane_and_real_ones_are_on_it(loci):
+    plane = plot_tracking(loci, None, OVER).axes[0]
+    left, right = plane.get_xlim()
+
+    assert plane.get_ylim()[1] < 50  # not up to the fast mode
+    assert left < -0.07 < 0.1 < right
+    real = [np.asarray(line.get_xdata(), dtype=float) for line in plane.lines]
+    assert any(len(x) == 5 and x[0] == pytest.approx(-0.06) for x in real)
+
+
+@pytest.mark.parametrize(("every", "panels", "top"), [(False, 5, 50), (True, 4, 1e5)])
+def test_all_branches_are_drawn_on_request_or_in_their_own_panel(loci, every, panels, top):
+    figure = plot_tracking(loci, None, OVER, every=every)
+    figure.draw_without_rendering()
+
+    assert len(figure.axes) == panels
+    assert figure.axes[0].get_ylim()[1] < top
+    assert figure.axes[0 if every else 4].get_ylim()[1] > 5e3
+
+
+def test_where_the_equilibrium_is_lost_is_hatched_and_named(loci):
+    figure = plot_tracking(loci, None, OVER | {"no_rest_from": 2.0})
+
+    words = texts(figure)
+    assert "No equilibrium above 2 kg: there the arm falls." in words
+    assert "2 kg: falls" in words
+    assert figure.axes[1].get_xlim()[1] > 2.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "Stable for payload.mass below 1.5 kg; at 1.5 kg flutter of joint1 (1) at 3 rad/s."),
+        ({"stable": (), "crossings": ()}, "Unstable for every payload.mass followed."),
+        ({"stable": ((1.0, 2.0),), "crossings": ()}, "Stable for every payload.mass followed."),
+    ],
+)
+def test_the_range_of_stability_is_said(loci, changes, words):
+    assert stability_words(replace(loci, **changes), OVER) == words
+
+
+@pytest.mark.parametrize(
+    ("answer", "axis", "value"),
+    [
+        (OVER, "payload.mass [kg]", "1.25 kg"),
+        (OVER | {"scaled": True, "unit": "-"}, "payload.mass / nominal [-]", "1.25 of nominal"),
+        (OVER | {"parameter": "t", "unit": "s"}, "time [s]", "1.25 s"),
+        (OVER | {"unit": "-"}, "payload.mass [-]", "1.25"),
+    ],
+)
+def test_values_are_written_with_their_unit(answer, axis, value):
+    assert (parameter_words(answer), value_words(1.25, answer)) == (axis, value)
+
+
 def test_the_figure_names_its_branches():
     design = load_design("two-link-decoupling")
     arm = load_model("planar-two-link")
     closed = close_loop(design_controller(arm, design), arm, design.basis)
-    found = eigenvalue_loci(
-        at_rest(closed), np.linspace(0, closed.controller.reference.duration, 5)
-    )
-    figure = plot_tracking(found, found, {"design": "law", "model": "arm"})
-    figure.draw_without_rendering()
-    words = " ".join(text.get_text() for text in figure.findobj(Text))
+    grid = np.linspace(0, closed.controller.reference.duration, 3)
+    found = eigenvalue_loci(at_rest(closed), grid)
+    words = texts(plot_tracking(found, found, ANSWER))
 
-    assert "law on arm: closed-loop eigenvalues" in words
-    assert "link1.y.1" in words
+    assert "law on arm: closed-loop eigenvalues along the motion" in words
+    assert "link1's first mode in y" in words
 
 
 def test_a_person_reads_the_branches_and_what_grows_most(flexctl):
@@ -128,11 +246,18 @@ def test_a_number_of_the_arm_is_varied(flexctl):
     assert found["t"] is None
     assert found["frozen"] == []
     assert any(one["frequency"][0] > 1.001 * one["frequency"][-1] for one in swings)
+    assert (found["redesigned"], found["unit"], found["scaled"]) == (False, "kg", False)
+    assert found["design_value"] == load_model("planar-two-link").payload.mass
+    assert found["stability_limits"] == []
+    assert found["stable_ranges"] == []  # the law is made for two modes, the arm has one
+    assert max(one["re"][0] for one in found["branches"]) > 0
+    assert any(one["dominant"] for one in found["branches"])
 
 
 @pytest.mark.slow  # takes long
 def test_what_only_the_truth_has_is_unknown_to_the_law_over_a_number(flexctl):
     words = ("--over", "payload.mass=1:1.2", "--points", "2", "--truth-set", "payload.mass=*1.5")
+    words += ("--redesign",)
     found = json.loads(flexctl("track", *LOOP[:4], *words, "--json").out)
     design, arm = load_design("two-link-decoupling"), load_model("planar-two-link")
     known, real = (apply_settings(arm, [f"payload.mass={mass!r}"]) for mass in (1.2, 1.2 * 1.5))
@@ -155,6 +280,9 @@ def test_a_number_that_nothing_depends_on_is_said_to_be_one(flexctl):
     [
         (("--over", "payload.mass=2"), "--over: expected KEY=FROM:TO, got 'payload.mass=2'"),
         (("--over", "payload.mass=2:1"), "--over: expected FROM below TO, got 'payload.mass=2:1'"),
+        (("--over", "payload.mass=*1:2"), "--over: expected two numbers or two factors (*0.5:*2)"),
+        (("--over", "a=*x:*2"), "--over: expected a finite number, got 'x'"),
+        (("--redesign",), "--redesign: expected --over KEY=FROM:TO with it, got none"),
         (("--over", "a=x:2"), "--over: expected a finite number, got 'x'"),
         (("--over", "a.b=1:2"), "expected"),
         (
@@ -173,6 +301,14 @@ def test_what_makes_no_sense_is_refused_in_a_line(flexctl, words, said):
     assert (heard.status, heard.out) == (2, "")
     assert said in heard.err
     assert heard.err.count("\n") == 1
+
+
+def test_factors_of_a_number_of_the_design_have_a_limit(flexctl):
+    words = ("--over", "gains.Gv=*0.2:*1", "--points", "3", "--redesign", "--json")
+    found = json.loads(flexctl("track", *LOOP[:4], *words).out)
+
+    assert (found["redesigned"], found["unit"], found["scaled"]) == (True, "-", True)
+    assert found["design_value"] == 1.0
 
 
 def test_an_open_loop_is_refused(flexctl):

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexctl.control import design_controller
-from flexctl.errors import InputError
+from flexctl.errors import InputError, NoRestError
 from flexctl.loci import (
-    Branch,
     EigenvalueLoci,
-    LocusEvent,
     Source,
     Variation,
     at_rest,
@@ -22,6 +20,7 @@ from flexctl.loci import (
     on_reference,
     on_run,
     over,
+    rests_between,
     rests_until,
 )
 from flexctl.loop import ClosedLoop, close_loop
@@ -30,6 +29,7 @@ from flexctl.records import plain
 from flexctl.simulation import simulate
 from flexctl.view.commands.loci_beside import read_beside, twin_json
 from flexctl.view.commands.loci_files import write_csv, write_netcdf
+from flexctl.view.json.loci import branches_json, limits_json, places_json
 from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import Provenance, as_text, integration, provenance, redesigned
@@ -41,37 +41,31 @@ from flexctl.view.request import (
     true_arm,
     truth_basis,
 )
+from flexctl.view.words.loci import assumed_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _OWN = ("basis", "truth", "branches", "frozen", "places", "frozen_places", "n_matrices")
 _N_RUN = 2001  # samples of the run whose loops are linearised
-_INSTANT = (
-    "; the time-varying loop is frozen at each instant, so that these eigenvalues alone do not "
-    "decide stability"
-)
-_SAID = {
-    "run": f"exact Jacobians on the nonlinear run{_INSTANT}",
-    "reference": f"exact Jacobians about the reference as it moves, links straight{_INSTANT}",
-    "rest": "frozen at rest at the poses of the reference",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A number to be varied, as ``--over KEY=FROM:TO`` asks for it."""
+    """A number to be varied, as ``--over KEY=FROM:TO`` asks for it; `scaled` by factors."""
 
     key: str
     first: float
     last: float
+    scaled: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Followed:
     """Branches of one discretisation, along the motion and at rest; `how` the motion is taken.
 
-    From t = `lost` [s] on the loop has no equilibrium at its reference, and nothing is followed.
+    Over a number there is a `variation` instead of a motion. From `lost` on, and below
+    `lost_below`, the loop has no equilibrium at its reference, and nothing is followed.
     """
 
     asked: CliOptions
@@ -79,6 +73,8 @@ class Followed:
     rest: EigenvalueLoci | None
     how: str | None
     lost: float | None = None
+    lost_below: float | None = None
+    variation: Variation | None = None
 
 
 def track_design(
@@ -89,10 +85,15 @@ def track_design(
     points: int,
     vary: str,
     beside: Sequence[str] = (),
+    *,
+    redesign: bool = False,
+    every: bool = False,
 ) -> Result:
     """Find what `flexctl track` prints."""
     check_targets(asked, ".csv", ".nc")
     request = read_range(vary) if vary else None
+    if redesign and not request:
+        raise InputError("--redesign: expected --over KEY=FROM:TO with it, got none")
     if request and motion:
         raise InputError(f"--motion: expected none with --over, got {motion}")
     others = [read_beside(text, asked) for text in beside]
@@ -104,7 +105,8 @@ def track_design(
         for one, name in zip((asked, *others), ("", *beside), strict=True):
             say(name)
             if request:
-                own = _over(one, model, design, request, points, say, fields=bool(others))
+                variation = _variation(one, model, design, request, redesign=redesign)
+                own = _over(one, variation, request, points, say, fields=bool(others))
             else:
                 how = found[0].how if found else motion
                 own = _along(one, model, design, how, points, say, fields=bool(others))
@@ -115,10 +117,12 @@ def track_design(
         gains=lambda: redesigned(load_arm(model, asked), design, design_basis(asked)),
         tolerances=integration(),
     )
-    return _result(found, model, design, made)
+    return _result(found, model, design, made, every=every)
 
 
-def _result(found: Sequence[Followed], model: str, design: Design, made: Provenance) -> Result:
+def _result(
+    found: Sequence[Followed], model: str, design: Design, made: Provenance, *, every: bool
+) -> Result:
     first, *others = found
     answer = _answer(first, model, design)
     matches = [match_branches(first.moving, other.moving) for other in others]
@@ -139,7 +143,7 @@ def _result(found: Sequence[Followed], model: str, design: Design, made: Provena
 
         if others:
             return plot_beside(first.moving, [o.moving for o in others], matches, answer)
-        return plot_tracking(first.moving, first.rest, answer)
+        return plot_tracking(first.moving, first.rest, answer, every=every)
 
     kept = [(first.moving, first.rest), *((other.moving, other.rest) for other in others)]
     return Result(
@@ -200,52 +204,75 @@ def _close(asked: CliOptions, model: str, design: Design) -> ClosedLoop:
     return close_loop(controller, true_arm(arm, asked), truth_basis(arm, basis, asked))
 
 
+def _variation(
+    asked: CliOptions, model: str, design: Design, request: Request, *, redesign: bool
+) -> Variation:
+    arm = load_arm(model, asked)
+    basis = design_basis(asked) or design.basis
+    return Variation(
+        key=request.key,
+        arm=arm,
+        design=design,
+        scaled=request.scaled,
+        redesign=redesign,
+        truth_set=asked.truth_set,
+        basis=basis,
+        truth_basis=truth_basis(arm, basis, asked),
+    )
+
+
 def _over(
     asked: CliOptions,
-    model: str,
-    design: Design,
+    variation: Variation,
     request: Request,
     points: int,
     say: Callable[[str], None],
     *,
     fields: bool = False,
 ) -> Followed:
-    arm = load_arm(model, asked)
-    basis = design_basis(asked) or design.basis
-    variation = Variation(
-        key=request.key,
-        arm=arm,
-        design=design,
-        truth_set=asked.truth_set,
-        basis=basis,
-        truth_basis=truth_basis(arm, basis, asked),
-    )
+    """Follow them over a number, as far as the loop has an equilibrium."""
     say(f"{points} values of {request.key}")
-    values = np.linspace(request.first, request.last, points)
-    moving = eigenvalue_loci(over(variation), values, fields=fields)
-    return Followed(asked=asked, moving=moving, rest=None, how=None)
+    grid = np.linspace(request.first, request.last, points)
+    source = over(variation)
+    try:
+        moving = eigenvalue_loci(source, grid, fields=fields)
+    except NoRestError:
+        grid = rests_between(source, grid, variation.design_value)
+        moving = eigenvalue_loci(source, grid, fields=fields)
+    return Followed(
+        asked=asked,
+        moving=moving,
+        rest=None,
+        how=None,
+        lost=float(grid[-1]) if grid[-1] < request.last else None,
+        lost_below=float(grid[0]) if grid[0] > request.first else None,
+        variation=variation,
+    )
 
 
 def read_range(text: str) -> Request:
-    """Read ``payload.mass=0.5:2``.
+    """Read ``payload.mass=0.5:2``, or ``link2.EI=*0.5:*2``, factors of what the file has.
 
     Raises
     ------
     InputError
-        When it is not KEY=FROM:TO with two finite numbers, FROM the smaller one.
+        When it is not KEY=FROM:TO with two finite numbers or two factors, FROM the smaller one.
     """
     key, equals, span = (part.strip() for part in text.partition("="))
     first, colon, last = (part.strip() for part in span.partition(":"))
+    factors = [part.startswith("*") for part in (first, last)]
     if not (key and equals and colon):
         raise InputError(f"--over: expected KEY=FROM:TO, got {text!r}")
-    low, high = read_number("--over", first), read_number("--over", last)
+    if any(factors) and not all(factors):
+        raise InputError(f"--over: expected two numbers or two factors (*0.5:*2), got {text!r}")
+    low, high = (read_number("--over", part.removeprefix("*")) for part in (first, last))
     if not (np.isfinite([low, high]).all() and low < high):
         raise InputError(f"--over: expected FROM below TO, got {text!r}")
-    return Request(key=key, first=low, last=high)
+    return Request(key=key, first=low, last=high, scaled=all(factors))
 
 
 def _answer(found: Followed, model: str, design: Design) -> dict[str, Any]:
-    asked, moving, rest, how = found.asked, found.moving, found.rest, found.how
+    asked, moving, rest, varied = found.asked, found.moving, found.rest, found.variation
     basis = design_basis(asked) or design.basis
     arm = load_arm(model, asked)
     return plain(
@@ -256,46 +283,23 @@ def _answer(found: Followed, model: str, design: Design) -> dict[str, Any]:
             "truth": truth_basis(arm, basis, asked).described()
             | {"settings": [*asked.settings, *asked.truth_set]},
             "parameter": moving.parameter,
-            "motion": how,
+            "unit": varied.unit if varied else "s",
+            "scaled": varied is not None and varied.scaled,
+            "redesigned": varied is not None and varied.redesigned,
+            "design_value": varied.design_value if varied else None,
+            "motion": found.how,
             "s": moving.s,
             "t": moving.s if rest else None,
-            "branches": [_branch(one) for one in moving.branches],
-            "frozen": [_branch(one) for one in rest.branches] if rest else [],
-            "places": [_place(one) for one in moving.events],
-            "frozen_places": [_place(one) for one in rest.events] if rest else [],
+            "branches": branches_json(moving),
+            "frozen": branches_json(rest) if rest else [],
+            "places": places_json(moving),
+            "frozen_places": places_json(rest) if rest else [],
+            "stability_limits": limits_json(moving),
+            "frozen_stability_limits": limits_json(rest) if rest else [],
+            "stable_ranges": moving.stable,
             "n_matrices": moving.n_matrices,
             "no_rest_from": found.lost,
-            "assumptions": [_assumed(how, moving)],
+            "no_rest_below": found.lost_below,
+            "assumptions": [assumed_words(found.how, varied)],
         }
     )
-
-
-def _assumed(how: str | None, moving: EigenvalueLoci) -> str:
-    if how:
-        return _SAID[how]
-    pose = "at rest at the final pose, under the second loop if there is one"
-    return f"{pose}, arm and controller made anew for every {moving.parameter}"
-
-
-def _branch(branch: Branch) -> dict[str, Any]:
-    return {
-        "label": branch.label,
-        "re": branch.values.real,
-        "im": branch.values.imag,
-        "frequency": branch.frequency,
-        "damping": branch.damping,
-        "participation": dict(branch.participation),
-        "leads": [{"from": start, "motion": motion} for start, motion in branch.leads],
-    }
-
-
-def _place(place: LocusEvent) -> dict[str, Any]:
-    return {
-        "kind": place.kind,
-        "from": place.start,
-        "to": place.end,
-        "branches": list(place.branches),
-        "re": place.value.real,
-        "im": place.value.imag,
-        "why": place.why,
-    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,13 @@ from flexctl.loci import Branch, EigenvalueLoci, LocusEvent, MatchedBranch
 from flexctl.loop import in_words
 from flexctl.view.commands.loci_beside import side_by_side
 from flexctl.view.tables import literal, number, plain_table
+from flexctl.view.words.loci import (
+    limit_name,
+    lost_words,
+    parameter_words,
+    stability_words,
+    value_words,
+)
 from flexctl.view.words.numbers import basis_words, beside_words
 
 _N_ROWS = 16
@@ -35,24 +42,14 @@ def tracking_table(
         parts.append(_branches(rest, "The same frozen at rest"))
     for tracked, of in ((moving, ""), (rest, " at rest")):
         if tracked and not (of and rest is moving):
-            parts += _places(tracked, of)
+            parts += _limits(tracked, of, answer) + _places(tracked, of)
     names = [beside_words(one) for one in answer["beside"]]
     parts += [_beside(name, own) for name, own in zip(names, matches, strict=True)]
     notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
     said = [side_by_side(name, own) for name, own in zip(names, matches, strict=True)]
-    words = (_verdict(moving, rest), *_lost(answer["no_rest_from"]), *said)
+    words = (_verdict(moving, rest, answer), *lost_words(answer), *said)
     verdicts = [literal(sentence, "bold") for sentence in words]
     return Group(*parts, *notes, *verdicts)
-
-
-def _lost(t: float | None) -> list[str]:
-    """Say from where on there is no equilibrium to follow."""
-    if t is None:
-        return []
-    return [
-        f"Warning: from t = {t:.4g} s of the motion on the loop has no equilibrium at its "
-        "reference: the arm leaves it, and eigenvalues are followed only up to there."
-    ]
 
 
 def _beside(name: str, matches: Sequence[MatchedBranch]) -> Table:
@@ -92,6 +89,21 @@ def _row(tracked: EigenvalueLoci, branch: Branch) -> tuple[str, ...]:
     return branch.label, *(number(float(x)) for x in numbers)
 
 
+def _limits(tracked: EigenvalueLoci, of: str, answer: Mapping[str, Any]) -> list[RenderableType]:
+    """Where branches cross the imaginary axis, and whether the whole loop does."""
+    if not tracked.crossings:
+        return []
+    at = "t [s]" if tracked.parameter == "t" else parameter_words(answer)
+    columns = (f"at {at}", "unstable", "what", "of the loop")
+    table = plain_table(f"Stability limits{of}", *columns, numeric=(0,))
+    for one in tracked.crossings[:_N_PLACES]:
+        name = literal(limit_name(one, tracked))
+        table.add_row(f"{one.s:.6g}", one.unstable, name, "yes" if one.whole else "no")
+    if len(tracked.crossings) > _N_PLACES:
+        table.add_row(f"{len(tracked.crossings) - _N_PLACES} more")
+    return [table]
+
+
 def _places(tracked: EigenvalueLoci, of: str) -> list[RenderableType]:
     if not tracked.events:
         return []
@@ -112,7 +124,7 @@ def _worth(places: Sequence[LocusEvent]) -> list[LocusEvent]:
     return sorted(places, key=lambda place: (place.kind != "unsafe", place.start))
 
 
-def _verdict(moving: EigenvalueLoci, rest: EigenvalueLoci | None) -> str:
+def _verdict(moving: EigenvalueLoci, rest: EigenvalueLoci | None, answer: Mapping[str, Any]) -> str:
     if all(np.ptp(one.values) <= _STILL * one.frequency.max() for one in moving.branches):
         return f"No eigenvalue depends on {moving.parameter} there."
     unsafe = [*moving.unsafe, *(rest.unsafe if rest and rest is not moving else ())]
@@ -121,10 +133,11 @@ def _verdict(moving: EigenvalueLoci, rest: EigenvalueLoci | None) -> str:
     doubts = [_doubt(place, moving) for place in moving.unsafe]
     doubts += [_doubt(place, rest) for place in rest.unsafe] if rest and rest is not moving else []
     sure = _doubts(doubts, unsafe[0].why) if unsafe else "All branches are joined with certainty."
-    rate, at = float(grows.values.real[k]), f"{moving.parameter} = {moving.s[k]:.4g}"
+    rate = float(grows.values.real[k])
+    at = f"{moving.parameter} = {value_words(float(moving.s[k]), answer)}"
     name = in_words(grows.label)
     state = "Fastest growth" if rate > 0 else "Slowest decay"
-    return f"{sure} {state}: {name}, {abs(rate):.3g} 1/s at {at}."
+    return f"{stability_words(moving, answer)} {state}: {name}, {abs(rate):.3g} 1/s at {at}. {sure}"
 
 
 def _doubt(place: LocusEvent, tracked: EigenvalueLoci) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from flexctl.loci import EigenvalueLoci, MatchedBranch
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.style import MUTED, PALETTE, few_ticks, new_figure, styled
+from flexctl.view.words.loci import parameter_words
 from flexctl.view.words.numbers import beside_words
 
 _LINE_AND_MODE = re.compile(r"(\S+\.(?:[xyz]|twist))\.([0-9]+)(?: \([0-9]+\))?")
@@ -51,7 +52,7 @@ def plot_beside(
                 continue
             _draw(over, off, moving, shown, colours)
             _draw_others(over, others, shown)
-            _label(over, off, moving, mode)
+            _label(over, off, moving, mode, parameter_words(answer))
             _legend(over, beside_words(answer), names)
         figure.suptitle(_title(answer), x=0.01, ha="left", fontweight="bold")
         return figure
@@ -122,7 +123,7 @@ def _draw_others(
             over.plot(tracked.s, height, color=MUTED, linewidth=0.7, zorder=1)
 
 
-def _label(over: Axes, off: Axes, moving: EigenvalueLoci, mode: int) -> None:
+def _label(over: Axes, off: Axes, moving: EigenvalueLoci, mode: int, parameter: str) -> None:
     over.set_title(f"Mode {mode} of each line")
     over.set_ylabel("Im [rad/s]")
     low, high = over.get_ylim()
@@ -131,7 +132,7 @@ def _label(over: Axes, off: Axes, moving: EigenvalueLoci, mode: int) -> None:
         few_ticks(over.yaxis)
     off.axhline(0, color="black", linewidth=1)
     off.set_ylabel("+ beside o: difference of Im [%]")
-    off.set_xlabel("time [s]" if moving.parameter == "t" else moving.parameter)
+    off.set_xlabel(parameter)
     off.set_xlim(moving.s[0], moving.s[-1])
     _scale_differences(off)
 

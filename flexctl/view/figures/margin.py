@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from flexctl.robustness import PoseMargin, StiffnessMargin
+from flexctl.view.figures.margin_assumed import given_answer, mark_along
 from flexctl.view.figures.margin_bars import plot_errors, plot_order_bars, plot_rates
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.margin_loci import plot_loci
@@ -69,6 +70,8 @@ def _answer(found: StiffnessMargin, where: str) -> str:
         when = f" (t = {found.worst.t:.3g} s)" if np.isfinite(least) else ""
         said.append(f"{borne_above(least)} along the motion{when}")
     said.append(f"lemma: {lemma_words(found)}")
+    if found.assumed_stiffness:
+        said.append(given_answer(found.assumed_stiffness))
     return fill(f"overestimates tolerated: {'; '.join(said)}", _LETTERS)
 
 
@@ -87,6 +90,8 @@ def plot_along(axes: Axes, found: StiffnessMargin, where: str) -> None:
     _lemma(axes, found, top)
     _judged(axes, found, end, top, where)
     _unstable(axes, found.path)
+    if found.assumed_stiffness:
+        mark_along(axes, found.assumed_stiffness, end)
     axes.axhline(0, color="black", linewidth=1)
     legend_above(axes, columns=2)
 
@@ -96,7 +101,8 @@ def _values(found: StiffnessMargin) -> list[float]:
     intervals = [found.exact, *(pose.interval for pose in found.path if pose.interval)]
     ends = [end for one in intervals for end in (one.alpha_lower, one.alpha_upper)]
     stars = [found.lemma.alpha_star, *(pose.alpha_star for pose in found.path)]
-    return [100 * value for value in (*ends, *stars)]
+    errors = found.assumed_stiffness.errors.values() if found.assumed_stiffness else ()
+    return [100 * value for value in (*ends, *stars, *errors)]
 
 
 def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:

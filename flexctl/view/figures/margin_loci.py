@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.robustness import StiffnessMargin, follow
+from flexctl.view.figures.margin_assumed import mark_errors
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
 from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, few_ticks, plain_log
@@ -49,6 +50,8 @@ def plot_loci(damping: Axes, frequency: Axes, found: StiffnessMargin, where: str
     for axes in (damping, frequency):
         _mark(axes, found)
     _name_marks(damping, found)
+    if found.assumed_stiffness:
+        mark_errors(damping, found.assumed_stiffness)
 
 
 def _critical(alpha: Array, poles: ComplexArray, found: StiffnessMargin) -> list[int]:

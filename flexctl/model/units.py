@@ -1,0 +1,127 @@
+"""Units of the numbers in files of arms and designs, by their keys."""
+
+from __future__ import annotations
+
+from flexctl.model.arm import Arm
+from flexctl.model.design import Design
+
+_LINK = {
+    "dh.a": "m",
+    "dh.alpha": "rad",
+    "dh.d": "m",
+    "dh.theta": "rad",
+    "length": "m",
+    "total_length": "m",
+    "mass_per_length": "kg/m",
+    "EI": "N m^2",
+    "damping_ratio": "-",
+    "hub.mass": "kg",
+    "hub.com": "m",
+    "hub.inertia": "kg m^2",
+    "joint_inertia": "kg m^2 | kg",
+    "rotary_inertia": "kg m",
+    "shear_stiffness": "N",
+    "torsion.GJ": "N m^2",
+    "torsion.polar_inertia": "kg m",
+    "flexible_joint.rotor_inertia": "kg m^2",
+    "flexible_joint.gear": "- | rad/m",
+    "flexible_joint.stiffness": "N m/rad | N/m",
+    "flexible_joint.damping": "N m s/rad | N s/m",
+    "tip_load.reference_pose": "rad | m",
+    "limits.position": "rad | m",
+    "limits.rate": "rad/s | m/s",
+    "limits.torque": "N m | N",
+}
+_ARM = {
+    "gravity": "m/s^2",
+    "base.position": "m",
+    "base.rotation_vector": "rad",
+    "payload.mass": "kg",
+    "payload.com": "m",
+    "payload.inertia": "kg m^2",
+    "truth.drop_above": "rad/s",
+}
+_DESIGN = {
+    "gains.Gp": "1/s^2",
+    "gains.Gv": "1/s",
+    "gains.Gi": "1/s^3",
+    "loop.sample_time": "s",
+    "loop.delay": "s",
+    "loop.duration": "s",
+    "loop.settle_within": "m",
+    "loop.strain_gauges": "-",
+    "second_loop.switch.blend": "s",
+    "second_loop.weights.joint_error": "J/rad^2 | J/m^2",
+    "second_loop.weights.joint_rate": "J s^2/rad^2 | J s^2/m^2",
+    "second_loop.weights.strain_energy": "-",
+    "second_loop.weights.kinetic_energy": "-",
+    "second_loop.weights.effort": "J s^4/rad^2 | J s^4/m^2",
+    "fast_loop.weights.strain_energy": "-",
+    "fast_loop.weights.kinetic_energy": "-",
+    "fast_loop.weights.effort": "J/(N m)^2 | J/N^2",
+    "observer.noise.encoder": "rad s^1/2 | m s^1/2",
+    "observer.noise.tachometer": "rad/s^1/2 | m/s^1/2",
+    "observer.noise.joint_encoder": "rad s^1/2 | m s^1/2",
+    "observer.noise.strain_gauge": "s^1/2/m",
+    "observer.noise.torque": "N m s^1/2 | N s^1/2",
+    "observer.noise.tip": "N s^1/2",
+    "observer.start_error": "rad | m",
+}
+_JOINT_PD = {
+    "gains.Gp": "N m/rad | N/m",
+    "gains.Gv": "N m s/rad | N s/m",
+    "gains.Gi": "N m/(rad s) | N/(m s)",
+}
+"""Gains of the method joint-pd, which are torques; of all others they are accelerations."""
+
+FACTOR = "-"
+"""Unit of a number by which others are multiplied."""
+
+
+def unit_of(key: str, arm: Arm, design: Design) -> str:
+    """Return the unit of a number of an arm's or a design's file, "-" where it has none.
+
+    Where it differs between revolute and sliding joints, it is that of the joints concerned, both
+    with "or" between them where these are of both kinds. Weights are such that the cost is in J s.
+
+    Parameters
+    ----------
+    key
+        Key path as in ``--over``: ``payload.mass``, ``link2.EI.y``, ``gains.Gp``.
+    arm, design
+        Whose links, joints and method it concerns.
+
+    Returns
+    -------
+    str
+        Such as ``N m^2``; "" of a key that has no number.
+    """
+    first, *rest = key.split(".")
+    names = {link.name: i for i, link in enumerate(arm.links)}
+    names |= {f"link[{i + 1}]": i for i in names.values()}
+    every = range(len(arm.links))
+    if first in names or first in ("links", "link*"):
+        concerned = [names[first]] if first in names else list(every)
+        if rest[:2] == ["tip_load", "reference_pose"] and rest[-1] in arm.joints:
+            concerned = [arm.joints.index(rest[-1])]
+        return _for_joints(_found(rest, _LINK), arm, concerned)
+    own = _JOINT_PD if design.method == "joint-pd" else {}
+    return _for_joints(_found([first, *rest], _ARM | _DESIGN | own), arm, list(every))
+
+
+def _found(parts: list[str], table: dict[str, str]) -> str:
+    """Return the unit of the longest beginning of a key path that has one: of EI.y that of EI."""
+    for n in range(len(parts), 0, -1):
+        if unit := table.get(".".join(parts[:n])):
+            return unit
+    return ""
+
+
+def _for_joints(unit: str, arm: Arm, joints: list[int]) -> str:
+    """Choose among ``revolute | sliding`` by the joints concerned."""
+    revolute, bar, sliding = unit.partition(" | ")
+    if not bar:
+        return unit
+    kinds = {arm.links[j].joint for j in joints}
+    chosen = (revolute,) * ("revolute" in kinds) + (sliding,) * ("prismatic" in kinds)
+    return " or ".join(chosen)
