@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flexctl.control import design_controller
+    from flexctl.control import design_controller, wrap_controller
     from flexctl.model import load_design, load_model
     from flexctl.plant import Plant, assemble_plant
     from flexctl.robustness import stiffness_margin
@@ -28,6 +28,7 @@ __all__ = [
     "load_model",
     "simulate",
     "stiffness_margin",
+    "wrap_controller",
 ]
 
 _ROOMS = {
@@ -40,6 +41,7 @@ _ROOMS = {
     "load_design": "flexctl.model",
     "load_model": "flexctl.model",
     "simulate": "flexctl.simulation",
+    "wrap_controller": "flexctl.control",
 }
 
 

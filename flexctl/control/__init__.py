@@ -4,25 +4,37 @@ from flexctl.control.controller import Controller, design_controller, design_on,
 from flexctl.control.fast_loop import make_fast_loop
 from flexctl.control.gains import gains_used
 from flexctl.control.instruments import gauge_matrix, gauge_positions
+from flexctl.control.laws import ExternalLaw, LawParts, gravity_torque, law_signals
+from flexctl.control.measured import TIP, gauge_names, measurable, plain_name
 from flexctl.control.observer import limit_torque
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.second_loop import passive_rows
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales, slow_fast_map
+from flexctl.control.wrapped import wrap_controller
 
 __all__ = [
+    "TIP",
     "Controller",
+    "ExternalLaw",
+    "LawParts",
     "ReferenceMotion",
     "TwoTimeScales",
     "design_controller",
     "design_on",
     "gains_used",
     "gauge_matrix",
+    "gauge_names",
     "gauge_positions",
+    "gravity_torque",
+    "law_signals",
     "limit_torque",
     "make_fast_loop",
     "make_reference",
+    "measurable",
     "passive_rows",
+    "plain_name",
     "separate_time_scales",
     "slow_fast_map",
     "torque_limits",
+    "wrap_controller",
 ]

@@ -8,21 +8,25 @@ from flexctl.model.files import read_text
 from flexctl.model.fit import check_design
 from flexctl.model.link import FlexibleJoint, Link
 from flexctl.model.lookup import Entry, list_designs, list_models, load_design, load_model
+from flexctl.model.matrices import Matrices, load_matrices
+from flexctl.model.methods import METHODS, load_method, method_names
 from flexctl.model.observer import Noise, ObserverChoice
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import UNIFORM, Profile
 from flexctl.model.ratios import load_ratios
-from flexctl.model.record import BasisChoice, Solver
-from flexctl.model.refusals import build, build_file, nearest
+from flexctl.model.record import BasisChoice, Said, Solver
+from flexctl.model.refusals import build, build_file, nearest, refuse
 from flexctl.model.samples import Samples, load_samples
 from flexctl.model.second_loop import SecondLoop
 from flexctl.model.settings import apply_settings, with_options
 from flexctl.model.softening import FixedDamping, slowed_design, soften_arm, soften_design
 from flexctl.model.solids import RigidBody
+from flexctl.model.state_space import StateSpace
 from flexctl.model.storage import drafts, read_sealed, remove_draft, replacing_file, write_sealed
 from flexctl.model.torsion import TWIST
 
 __all__ = [
+    "METHODS",
     "TWIST",
     "UNIFORM",
     "Arm",
@@ -35,15 +39,18 @@ __all__ = [
     "FlexibleJoint",
     "Gains",
     "Link",
+    "Matrices",
     "Noise",
     "ObserverChoice",
     "Profile",
     "Reference",
     "RigidBody",
+    "Said",
     "Samples",
     "SecondLoop",
     "SlowAngle",
     "Solver",
+    "StateSpace",
     "apply_settings",
     "build",
     "build_file",
@@ -52,14 +59,18 @@ __all__ = [
     "list_designs",
     "list_models",
     "load_design",
+    "load_matrices",
+    "load_method",
     "load_model",
     "load_ratios",
     "load_samples",
+    "method_names",
     "nearest",
     "odd_motion",
     "odd_numbers",
     "read_sealed",
     "read_text",
+    "refuse",
     "remove_draft",
     "replacing_file",
     "slowed_design",

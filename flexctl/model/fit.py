@@ -37,10 +37,10 @@ def check_design(arm: Arm, design: Design) -> None:
 
 
 def _check_gains(arm: Arm, design: Design) -> None:
-    if design.open_loop:
+    if design.gains is None:
         return
     joints = len(arm.links)
-    gains = {"Gp": design.joint_gains.Gp, "Gv": design.joint_gains.Gv, "Gi": design.joint_gains.Gi}
+    gains = {"Gp": design.gains.Gp, "Gv": design.gains.Gv, "Gi": design.gains.Gi}
     for key, gain in gains.items():
         if gain is not None and len(gain) not in (1, joints):
             expected = f"one number, or {joints}, one per joint of {arm.name}"
