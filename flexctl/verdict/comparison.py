@@ -104,6 +104,7 @@ def compare(
         raise InputError("designs: expected at least one, got none")
     ready = {id(c.design): c for c in designs if isinstance(c, Controller)}
     files = [c.design if isinstance(c, Controller) else c for c in designs]
+    _require_own_names([design.name for design in files])
     for design in files:
         require_motion(design)
     say = progress or (lambda _words: None)
@@ -139,6 +140,13 @@ def compare(
         ranking=tuple(e.name for e in ranked),
         motions=motions,
     )
+
+
+def _require_own_names(names: Sequence[str]) -> None:
+    """Refuse names that a ranking could not tell apart."""
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise InputError(f"designs: expected every name once, got {name} twice")
 
 
 def _stiffest(designs: Sequence[Design]) -> Design:
