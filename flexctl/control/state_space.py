@@ -144,8 +144,17 @@ class _Outside:
         if external.nonlinear:
             found.append("its gains depend on what it measures: what model it has is not known")
         elif self.plant.stiffness_parts:
-            found.append("the law computes with no stiffness: no error of one reaches it")
+            found.append(self._of_stiffness)
         return tuple(found)
+
+    @property
+    def _of_stiffness(self) -> str:
+        """Say what error of a stiffness can reach the law."""
+        if self.choice.function is not None:
+            return "the law is taken to compute with no stiffness: it has gains only"
+        if self._gravity and set(self.positions) & set(self.plant.rotors):
+            return "of the stiffness the law uses that of the springs, for the rotors under gravity"
+        return "the law computes with no stiffness: no error of one reaches it"
 
 
 def _chosen(entry: LawInput, place: ca.SX, speed: ca.SX, positions: Sequence[str]) -> ca.SX:
