@@ -23,6 +23,7 @@ from flexctl.model.refusals import refuse
 
 NAMES = ("A", "B", "C", "D")
 _SAME = 1e-9  # relative: Ts and sample_time that differ by less are one
+_BROKEN = (OSError, ValueError, TypeError, EOFError, KeyError)  # what readers raise on bad bytes
 _SS = (
     "an ss object cannot be read: in MATLAB, [A,B,C,D,Ts] = ssdata(sys); "
     "save controller.mat A B C D Ts"
@@ -172,27 +173,22 @@ def _read_npz(path: Path) -> Mapping[str, Any]:
 
 
 def _read_mat(path: Path) -> Mapping[str, Any]:
+    import h5py
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 
     try:
-        return loadmat(path)
-    except NotImplementedError:  # version 7.3 is HDF5
-        return _read_hdf5(path)
-    except (MatReadError, OSError, ValueError, TypeError, EOFError, KeyError) as error:
+        return _read_hdf5(path) if h5py.is_hdf5(path) else loadmat(path)
+    except (MatReadError, NotImplementedError, *_BROKEN) as error:
         raise _unreadable(path, "a .mat file", error) from error
 
 
 def _read_hdf5(path: Path) -> Mapping[str, Any]:
-    """Arrays of a .mat file of version 7.3, which stores them transposed."""
+    """Arrays of a .mat file of version 7.3, which is HDF5 and stores them transposed."""
     import h5py
 
-    try:
-        with h5py.File(path) as file:
-            sets = {name: file[name] for name in (*NAMES, "Ts") if name in file}
-            return {name: _from_hdf5(entry) for name, entry in sets.items()}
-    except OSError as error:
-        raise _unreadable(path, "a .mat file", error) from error
+    with h5py.File(path) as file:
+        return {name: _from_hdf5(file[name]) for name in (*NAMES, "Ts") if name in file}
 
 
 def _from_hdf5(entry: Any) -> Any:
