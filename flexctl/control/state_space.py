@@ -68,7 +68,7 @@ class _Outside:
             *(_chosen(entry, signals.q, signals.v, self.positions) for entry in self.inputs)
         )
         given = [signals.s, signals.z, signals.q_d, signals.v_d, signals.a_d, y]
-        tau, moved = (ca.densify(part) for part in _expanded(f).call(given)[:2])
+        tau, moved = (ca.densify(part) for part in _expanded(f, self.design.label).call(given)[:2])
         slopes = ca.jacobian(ca.vertcat(tau, moved), ca.vertcat(signals.z, signals.q, signals.v))
         external = ExternalLaw(
             measures=self.positions,
@@ -172,17 +172,21 @@ def _add_products(start: ca.SX, M: Array, x: ca.SX) -> ca.SX:
     return rows
 
 
-def _expanded(f: Any) -> ca.Function:
+def _expanded(f: Any, label: str) -> ca.Function:
     """Return a function of elementary operations.
 
     Raises
     ------
     InputError
-        Where it calls others that are none, such as tables or compiled code.
+        Where it calls others that are none, such as solvers or compiled code.
     """
+    expected = "a CasADi function of elementary operations (one that Function.expand takes)"
     try:
-        return f if f.is_a("SXFunction") else f.expand()
+        expanded = f if f.is_a("SXFunction") else f.expand()
     except RuntimeError as error:
         words = str(error).strip().splitlines()[-1]
-        expected = "a CasADi function of elementary operations (one that Function.expand takes)"
-        raise InputError(f"system: expected {expected}, got: {words[:100]}") from error
+        raise InputError(f"{label}: system: expected {expected}, got: {words[:100]}") from error
+    calls = getattr(ca, "OP_CALL", None)
+    if any(expanded.instruction_id(k) == calls for k in range(expanded.n_instructions())):
+        raise InputError(f"{label}: system: expected {expected}, got one that calls another")
+    return expanded

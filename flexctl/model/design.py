@@ -227,6 +227,13 @@ class Design(FileRecord):
     loop: Loop = Loop()
     expect: Expectations = Field(default_factory=dict)
 
+    def table(self) -> dict[str, Any]:
+        """Return what the file says; a motion in memory as it is."""
+        found = FileRecord.table(self)
+        if self.reference.motion is not None:
+            found["reference"]["motion"] = self.reference.motion
+        return found
+
     @property
     def open_loop(self) -> bool:
         """Whether the torques follow from the reference alone and nothing is measured."""
