@@ -15,7 +15,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all battery check lint format bench mutation lock clean
+.PHONY: help demo papers test test-all battery check lint format bench mutation lock clean
 
 help: ## print these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-17s %s\n", $$1, $$2}'
@@ -26,6 +26,9 @@ demo: $(READY) ## compare gain sets of the RRP arm, also on a softer, heavier ar
 	@echo; echo "The same designs, and composite control, on an arm with 40 % softer links and 40 % more payload than they know:"
 	$(PY) -m flexctl compare theodore-ghosal-rrp rrp-composite rrp-gentle rrp-stiff --truth-set "link*.EI=*0.6" --truth-set "payload.mass=+40%"
 	@echo; echo "Open $(DEMO)/report.html in a browser."
+
+papers: $(READY) ## every claim of the papers beside ours, and their figures, in build/papers
+	$(PY) -m examples.papers
 
 test: lint ## format check, lint, types, import arrows, quick tests
 	$(PY) -m pytest -n 2 --dist loadfile -m "not slow"
@@ -49,7 +52,7 @@ format: $(READY) ## format the code and mend what the linter can mend
 	$(PY) -m ruff check --fix .
 
 bench: $(BENCH_READY) ## run every script in benchmarks/, other libraries too
-	@for script in $(filter-out benchmarks/c_loop.py,$(wildcard benchmarks/*.py)); do echo "$$script"; $(PY) "$$script" || exit 1; done
+	@for script in $(filter-out benchmarks/c_loop.py,$(wildcard benchmarks/*.py)); do echo "$$script"; PYTHONPATH=. $(PY) "$$script" || exit 1; done
 
 mutation: $(READY) ## which slips in the files that differ from main (or FILES) tests notice; SAMPLE, SEED
 	nice -n 19 $(PY) tests/mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(FILES)

@@ -21,18 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from flexctl.beam import (
-    LengthShapes,
-    SlidingLine,
-    fit_root_shapes,
-    fit_sliding_shapes,
-    root_rate,
-    roots_along,
-)
+from examples.papers.theodore_ghosal.carried_roots import CarriedPlant, carry_roots, root_errors
+from examples.papers.theodore_ghosal.root_rate import root_rate
+from flexctl.beam import LengthShapes, SlidingLine, fit_root_shapes, fit_sliding_shapes, roots_along
 from flexctl.control import design_controller
 from flexctl.loop import ClosedLoop, close_loop
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
-from flexctl.plant import CarriedPlant, assemble_plant, carry_roots, count_operations, root_errors
+from flexctl.plant import assemble_plant, count_operations
 from flexctl.simulation import simulate
 
 Array = NDArray[np.float64]

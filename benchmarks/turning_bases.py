@@ -21,8 +21,9 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from examples.papers.theodore_ghosal.pose_modes import PosePlant, assemble_pose_plant
 from flexctl.model import Arm, BasisChoice, load_model, with_options
-from flexctl.plant import Plant, PosePlant, assemble_plant, assemble_pose_plant
+from flexctl.plant import Plant, assemble_plant
 
 Array = NDArray[np.float64]
 

@@ -9,38 +9,91 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flexctl.control import design_controller, wrap_controller
-    from flexctl.model import load_design, load_model
-    from flexctl.plant import Plant, assemble_plant
-    from flexctl.robustness import stiffness_margin
-    from flexctl.simulation import simulate
-    from flexctl.verdict import compare, evaluate
+    from flexctl.control import Controller, design_controller, wrap_controller
+    from flexctl.loop import ClosedLoop, LinearLoop, close_loop, linearise
+    from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
+    from flexctl.plant import LinearPlant, Plant, assemble_plant
+    from flexctl.robustness import (
+        StiffnessMargin,
+        TimeScaleMargin,
+        stiffness_margin,
+        time_scale_margin,
+    )
+    from flexctl.simulation import Trajectory, simulate
+    from flexctl.verdict import (
+        Comparison,
+        Evaluation,
+        StabilityMargins,
+        compare,
+        evaluate,
+        stability_margins,
+    )
+    from flexctl.view.explain import explain
+    from flexctl.view.to_json import to_json
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Arm",
+    "BasisChoice",
+    "ClosedLoop",
+    "Comparison",
+    "Controller",
+    "Design",
+    "Evaluation",
+    "LinearLoop",
+    "LinearPlant",
     "Plant",
+    "StabilityMargins",
+    "StiffnessMargin",
+    "TimeScaleMargin",
+    "Trajectory",
     "assemble_plant",
+    "close_loop",
     "compare",
     "design_controller",
     "evaluate",
+    "explain",
+    "linearise",
     "load_design",
     "load_model",
     "simulate",
+    "stability_margins",
     "stiffness_margin",
+    "time_scale_margin",
+    "to_json",
     "wrap_controller",
 ]
 
 _ROOMS = {
+    "Arm": "flexctl.model",
+    "BasisChoice": "flexctl.model",
+    "ClosedLoop": "flexctl.loop",
+    "Comparison": "flexctl.verdict",
+    "Controller": "flexctl.control",
+    "Design": "flexctl.model",
+    "Evaluation": "flexctl.verdict",
+    "LinearLoop": "flexctl.loop",
+    "LinearPlant": "flexctl.plant",
     "Plant": "flexctl.plant",
+    "StabilityMargins": "flexctl.verdict",
+    "StiffnessMargin": "flexctl.robustness",
+    "TimeScaleMargin": "flexctl.robustness",
+    "Trajectory": "flexctl.simulation",
     "assemble_plant": "flexctl.plant",
+    "close_loop": "flexctl.loop",
     "compare": "flexctl.verdict",
     "design_controller": "flexctl.control",
     "evaluate": "flexctl.verdict",
-    "stiffness_margin": "flexctl.robustness",
+    "explain": "flexctl.view.explain",
+    "linearise": "flexctl.loop",
     "load_design": "flexctl.model",
     "load_model": "flexctl.model",
     "simulate": "flexctl.simulation",
+    "stability_margins": "flexctl.verdict",
+    "stiffness_margin": "flexctl.robustness",
+    "time_scale_margin": "flexctl.robustness",
+    "to_json": "flexctl.view.to_json",
     "wrap_controller": "flexctl.control",
 }
 

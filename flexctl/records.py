@@ -1,9 +1,59 @@
-"""What every record can do: its numbers as plain ones."""
+"""What every record can do: a short text, a table for notebooks, plain numbers."""
 
+from __future__ import annotations
+
+import dataclasses
+import html
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+_SHORT = 60  # characters of a value
+
+
+class Summary:
+    """A record that is shown by its fields, arrays by their shape."""
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={text}" for name, text in _shown(self))
+        return f"{type(self).__name__}({fields})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{name}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in _shown(self)
+        )
+        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
+
+
+def _shown(record: Any) -> list[tuple[str, str]]:
+    """Names and short texts of the fields of a record that hold something."""
+    pairs = ((f.name, getattr(record, f.name)) for f in dataclasses.fields(record))
+    return [(name, _short(value)) for name, value in pairs if not _empty(value)]
+
+
+def _empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str | tuple | list | Mapping) and not len(value))
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        few = value.size <= 4 and value.ndim == 1
+        text = np.array2string(value, precision=4) if few else f"array {value.shape}"
+    elif isinstance(value, float):
+        text = f"{value:.4g}"
+    elif isinstance(value, Mapping):
+        text = f"{{{', '.join(map(str, value))}}}"
+    elif isinstance(value, tuple | list) and len(value) > 4:
+        text = f"{len(value)} entries"
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        text = f"{type(value).__name__}(...)"
+    else:
+        text = str(value) if isinstance(value, str) else repr(value)
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 3]}..."
 
 
 def plain(value: Any) -> Any:

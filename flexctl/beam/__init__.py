@@ -1,48 +1,36 @@
 """How one elastic line bends or twists: its data, its bases of shapes, and their matrices."""
 
-from flexctl.beam.assumed_modes import AssumedModes, ModeShapes
-from flexctl.beam.bases import Basis, choose_basis
+from flexctl.beam.assumed_modes import ModeShapes
+from flexctl.beam.bases import choose_basis
 from flexctl.beam.chebyshev import chebyshev_sum
-from flexctl.beam.frequency_equation import equation_terms, frequency_equation, root_rate
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.legendre_shapes import LegendreShapes
 from flexctl.beam.length_shapes import LengthShapes
 from flexctl.beam.line import Beam, TipLoad
-from flexctl.beam.load_path import LoadPath, SlidingLine
+from flexctl.beam.load_path import SlidingLine
 from flexctl.beam.matrices import assemble_matrices, modal_damping, unit_matrices
-from flexctl.beam.moving_modes import MovingModes, find_moving_modes
 from flexctl.beam.quadrature import density_rule, gauss, merged
-from flexctl.beam.reduction import CraigBampton, drop_above
+from flexctl.beam.reduction import drop_above
 from flexctl.beam.ritz import RitzModes
-from flexctl.beam.root_modes import RootModes, fit_root_modes
 from flexctl.beam.root_shapes import RootShapes, fit_root_shapes
-from flexctl.beam.roots import clamped_mass_roots, count_roots_below, roots_along
+from flexctl.beam.roots import clamped_mass_roots, roots_along
 from flexctl.beam.section_profile import PLAIN, PointMass, SectionProfile
 from flexctl.beam.shapes import HIGHEST_ORDER, Shapes
 from flexctl.beam.sliding_shapes import SlidingShapes, fit_sliding_shapes
 from flexctl.beam.twist import RitzTwist, SineTwist, TwistElements
-from flexctl.beam.unclamped_modes import FreeModes, PinnedModes
 from flexctl.beam.vibration import natural_modes
 
 __all__ = [
     "HIGHEST_ORDER",
     "PLAIN",
-    "AssumedModes",
-    "Basis",
     "Beam",
-    "CraigBampton",
-    "FreeModes",
     "HermiteElements",
     "LegendreShapes",
     "LengthShapes",
-    "LoadPath",
     "ModeShapes",
-    "MovingModes",
-    "PinnedModes",
     "PointMass",
     "RitzModes",
     "RitzTwist",
-    "RootModes",
     "RootShapes",
     "SectionProfile",
     "Shapes",
@@ -55,20 +43,14 @@ __all__ = [
     "chebyshev_sum",
     "choose_basis",
     "clamped_mass_roots",
-    "count_roots_below",
     "density_rule",
     "drop_above",
-    "equation_terms",
-    "find_moving_modes",
-    "fit_root_modes",
     "fit_root_shapes",
     "fit_sliding_shapes",
-    "frequency_equation",
     "gauss",
     "merged",
     "modal_damping",
     "natural_modes",
-    "root_rate",
     "roots_along",
     "unit_matrices",
 ]

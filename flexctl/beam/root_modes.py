@@ -186,7 +186,7 @@ def _check(modes: RootModes, loads: Callable[[Array], LoadPath]) -> None:
 
 def _newton(beta: Any, load: AnyLoad) -> Any:
     for _ in range(_STEPS):
-        f, slope, _ = equation_terms(beta, load)
+        f, slope = equation_terms(beta, load)
         beta = beta - f / slope
     return beta
 

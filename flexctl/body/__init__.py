@@ -2,28 +2,22 @@
 
 from flexctl.body.body import Body, Local, free_length, link_section
 from flexctl.body.dynamics import BodyDynamics, body_dynamics, evaluate_body, local_coordinates
-from flexctl.body.fields import Field, product_integral
 from flexctl.body.foreshortening import shortening
-from flexctl.body.line import Line, lay_line, scales, spread
+from flexctl.body.line import scales, spread
 from flexctl.body.motion import (
     cross_joint,
     damping_matrix,
     joint_turn,
     move_body,
-    root_frame,
     slide_damping,
     tip_turns,
 )
-from flexctl.body.rotation import Turn, VectorTurn, elementary_rotation, skew
-from flexctl.body.segment import Segment
+from flexctl.body.rotation import Turn, VectorTurn, elementary_rotation
 
 __all__ = [
     "Body",
     "BodyDynamics",
-    "Field",
-    "Line",
     "Local",
-    "Segment",
     "Turn",
     "VectorTurn",
     "body_dynamics",
@@ -33,15 +27,11 @@ __all__ = [
     "evaluate_body",
     "free_length",
     "joint_turn",
-    "lay_line",
     "link_section",
     "local_coordinates",
     "move_body",
-    "product_integral",
-    "root_frame",
     "scales",
     "shortening",
-    "skew",
     "slide_damping",
     "spread",
     "tip_turns",

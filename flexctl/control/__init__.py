@@ -1,10 +1,15 @@
 """What the law does: from plant and weights to a controller, one method a file."""
 
 from flexctl.control.controller import Controller, design_controller, design_on, torque_limits
-from flexctl.control.fast_loop import make_fast_loop
 from flexctl.control.gains import gains_used
 from flexctl.control.instruments import gauge_matrix, gauge_positions
-from flexctl.control.laws import ExternalLaw, LawParts, gravity_torque, law_signals
+from flexctl.control.laws import (
+    ExternalLaw,
+    LawParts,
+    gravity_torque,
+    law_inputs,
+    law_signals,
+)
 from flexctl.control.measured import TIP, gauge_names, measurable, plain_name
 from flexctl.control.observer import limit_torque
 from flexctl.control.reference import ReferenceMotion, make_reference
@@ -26,9 +31,9 @@ __all__ = [
     "gauge_names",
     "gauge_positions",
     "gravity_torque",
+    "law_inputs",
     "law_signals",
     "limit_torque",
-    "make_fast_loop",
     "make_reference",
     "measurable",
     "passive_rows",

@@ -18,13 +18,21 @@ from flexctl.control.lqr import StateFeedback
 from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.errors import DesignError, InputError
-from flexctl.model import Arm, BasisChoice, Design, check_design, load_method
+from flexctl.model import (
+    Arm,
+    BasisChoice,
+    Design,
+    check_design,
+    load_design,
+    load_method,
+    load_model,
+)
 from flexctl.plant import Plant, StiffnessError, assemble_plant
 
 MakeLaw = Callable[[Plant, Design, ReferenceMotion], LawParts]  # what a method's name stands for
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Controller:
     """A controller made on a design plant with n coordinates, for m joints.
 
@@ -74,6 +82,13 @@ class Controller:
     observer: Observer | None = None
     external: ExternalLaw | None = None
     unlimited: ca.Function | None = None
+
+    def __repr__(self) -> str:
+        design, basis = self.design, self.plant.basis
+        return (
+            f"Controller({design.name}: {design.method} for {self.plant.arm.name}, designed on "
+            f"{basis.order} {basis.kind})"
+        )
 
     def __post_init__(self) -> None:
         m, n = self.plant.m, len(self.measured)
@@ -143,6 +158,14 @@ class Controller:
         return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
 
     @cached_property
+    def law_by_reference(self) -> ca.Function:
+        """Inputs of `law` -> derivatives of tau (m, 3m) and dz/dt (n_z, 3m) by [q_d; v_d; a_d]."""
+        inputs = [ca.SX.sym(f"i{k}", self.law.numel_in(k)) for k in range(self.law.n_in())]
+        desired = ca.vertcat(*inputs[2:5])
+        slopes = [ca.densify(ca.jacobian(part, desired)) for part in self.law(*inputs)]
+        return ca.Function("law_by_reference", inputs, slopes, {"cse": True})
+
+    @cached_property
     def collocated(self) -> bool:
         """Whether the law reads no more of the state than what the torques move themselves."""
         read = [self.law.jac_sparsity(row, column) for row in (0, 1) for column in (5, 6)]
@@ -204,8 +227,8 @@ def _names(design: Design, arm: Arm) -> bool:
 
 
 def design_controller(
-    arm: Arm,
-    design: Design,
+    arm: Arm | str | Path,
+    design: Design | str | Path,
     basis: BasisChoice | None = None,
     *,
     interpreted: bool = False,
@@ -216,9 +239,9 @@ def design_controller(
     Parameters
     ----------
     arm
-        The arm as the designer knows it.
+        The arm as the designer knows it, its catalogue name or path.
     design
-        Method, gains, weights, reference.
+        Method, gains, weights, reference: a design, its catalogue name or path.
     basis
         Discretisation of the design plant; the design file's by default.
     interpreted
@@ -233,7 +256,14 @@ def design_controller(
         When the design does not fit the arm.
     DesignError
         When no such controller exists: a mode cannot be stabilised, or the gains do not hold.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> flexctl.design_controller("single-link-hub", "hub-pd")
+    Controller(hub-pd: joint-pd for single-link-hub, designed on 2 modes)
     """
+    arm, design = load_model(arm), load_design(design)
     check_design(arm, design)
     plant = assemble_plant(
         arm, basis or design.basis, interpreted=interpreted, stiffness_error=stiffness_error

@@ -86,7 +86,14 @@ class Signals:
         """Make the law that gives `tau` (m, 1) and integrates `summed` (m, 1), or else `error`."""
         inputs = [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v, *self.unknown]
         z_rate = (self.error if summed is None else summed) if self.z.numel() else ca.SX(0, 1)
-        return ca.Function("law", inputs, [ca.densify(tau), z_rate], {"cse": True})
+        names = law_inputs(len(self.unknown)), ["tau", "z_rate"]
+        return ca.Function("law", inputs, [ca.densify(tau), z_rate], *names, {"cse": True})
+
+
+def law_inputs(n_unknown: int = 0) -> list[str]:
+    """Names of the inputs of a law; errors of the stiffness that are unknown come last."""
+    known = ["s", "z", "q_d", "v_d", "a_d", "q", "v"]
+    return [*known, *(f"unknown{k}" for k in range(n_unknown))]
 
 
 def law_signals(plant: Plant, *, integral: bool) -> Signals:

@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.control.instruments import Instruments, fit_instruments
-from flexctl.control.laws import LawParts, constant
+from flexctl.control.laws import LawParts, constant, law_inputs
 from flexctl.control.lqr import design_lqr
 from flexctl.control.modal_scaling import modal_scaling
 from flexctl.control.reference import ReferenceMotion
@@ -236,7 +236,14 @@ def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array
     outputs = [ca.densify(limited), ca.densify(z_rate)]
     return replace(
         parts,
-        law=ca.Function("law", [s, z, *desired, q, v, *unknown], outputs, {"cse": True}),
+        law=ca.Function(
+            "law",
+            [s, z, *desired, q, v, *unknown],
+            outputs,
+            law_inputs(len(unknown)),
+            ["tau", "z_rate"],
+            {"cse": True},
+        ),
         n_state=n_i + 2 * n,
         assumptions=(*parts.assumptions, observer.assumption),
     )

@@ -142,7 +142,7 @@ def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:
     third = _stepped(steps, [t >= at for at in breaks.tolist()]) * (t >= 0)
     outputs = [ca.densify(part) for part in (position, rate, third)]
     return ReferenceMotion(
-        function=ca.Function("reference", [t], outputs),
+        function=ca.Function("reference", [t], outputs, ["t"], ["q_d", "v_d", "a_d"]),
         duration=float(durations.max()),
         start=start,
         final=final,
@@ -201,7 +201,7 @@ def _function(motion: Callable[[ca.SX], tuple[ca.SX, ca.SX]]) -> ca.Function:
     position, rate = motion(t)
     acceleration = ca.densify(ca.jacobian(rate, t))
     outputs = [ca.densify(position), ca.densify(rate), acceleration]
-    return ca.Function("reference", [t], outputs)
+    return ca.Function("reference", [t], outputs, ["t"], ["q_d", "v_d", "a_d"])
 
 
 def _from_samples(samples: Samples) -> ReferenceMotion:
@@ -213,7 +213,7 @@ def _from_samples(samples: Samples) -> ReferenceMotion:
     moving = ca.logic_and(t >= 0, t <= last - first)
     outputs = [position, ca.densify(speed * moving), ca.densify(acceleration * moving)]
     return ReferenceMotion(
-        function=ca.Function("reference", [t], outputs),
+        function=ca.Function("reference", [t], outputs, ["t"], ["q_d", "v_d", "a_d"]),
         duration=float(last - first),
         start=samples.joint[:, 0],
         final=samples.joint[:, -1],

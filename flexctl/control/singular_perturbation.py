@@ -124,23 +124,11 @@ class TwoTimeScales:
         return A, np.vstack([np.zeros((m, m)), inverse])
 
     @property
-    def A_f(self) -> Array:
-        """State matrix (2 n_z, 2 n_z) of [k_c (z - z_qs); its rate in fast time].
-
-        It is (67) of [SM02], corrected: springs' rows hold -(H11 + J^-1) K_s / k_c and
-        + H12 K_w / k_c, because the links accelerate too.
-        """
-        return self._state(self.H_f @ self.K_z / self.k_c, self.mu * self.H_f @ self.D_z)
-
-    @property
-    def B_f(self) -> Array:
-        """(2 n_z, m) of the same, for the fast torques."""
-        return np.vstack([np.zeros_like(self.b_f), self.b_f])
-
-    @property
     def fast(self) -> tuple[Array, Array]:
-        """A (2 n_z, 2 n_z) and B (2 n_z, m) of [z - z_qs; z'] in time t, without scaling."""
-        return self._state(self.H_f @ self.K_z, self.H_f @ self.D_z), self.B_f
+        """A (2 n_z, 2 n_z) and B (2 n_z, m) of [z - z_qs; z'] for the fast torques, in time t."""
+        K, D = self.H_f @ self.K_z, self.H_f @ self.D_z
+        A = np.block([[np.zeros_like(K), np.eye(len(K))], [-K, -D]])
+        return A, np.vstack([np.zeros_like(self.b_f), self.b_f])
 
     @property
     def manifold(self) -> Array:
@@ -150,9 +138,6 @@ class TwoTimeScales:
         """
         coupling = self.B_z @ self.M_s - self.M_T[self.m :, : self.m]
         return np.linalg.solve(self.K_z, coupling)
-
-    def _state(self, K: Array, D: Array) -> Array:
-        return np.block([[np.zeros_like(K), np.eye(len(K))], [-K, -D]])
 
 
 def fast_positions(plant: Plant) -> tuple[str, ...]:

@@ -9,7 +9,14 @@ from typing import Any
 import casadi as ca
 
 from flexctl.checks import Array
-from flexctl.control.laws import ExternalLaw, LawParts, Signals, gravity_torque, law_signals
+from flexctl.control.laws import (
+    ExternalLaw,
+    LawParts,
+    Signals,
+    gravity_torque,
+    law_inputs,
+    law_signals,
+)
 from flexctl.control.measured import LawInput, desired_signals, read_inputs
 from flexctl.control.reference import ReferenceMotion
 from flexctl.errors import InputError
@@ -125,8 +132,9 @@ class _Outside:
         z_rate = (moved - signals.z) / period if period else moved
         given = [signals.s, signals.z, signals.q_d, signals.v_d, signals.a_d, signals.q, signals.v]
         outputs = [ca.densify(tau), ca.densify(z_rate)]
+        names = law_inputs(len(signals.unknown)), ["tau", "z_rate"]
         return LawParts(
-            law=ca.Function("law", [*given, *signals.unknown], outputs, {"cse": True}),
+            law=ca.Function("law", [*given, *signals.unknown], outputs, *names, {"cse": True}),
             n_state=signals.z.numel(),
             assumptions=self._assumptions(signals.z.numel(), external),
             external=external,

@@ -2,13 +2,11 @@
 
 from flexctl.loci.events import LocusEvent
 from flexctl.loci.loci import Branch, EigenvalueLoci, eigenvalue_loci
-from flexctl.loci.mac import match_fields
-from flexctl.loci.pairs import LIKE, MatchedBranch, match_branches, swinging
+from flexctl.loci.pairs import MatchedBranch, match_branches
 from flexctl.loci.sources import Source, at_rest, on_reference, on_run, rests_until
 from flexctl.loci.variation import Variation, over
 
 __all__ = [
-    "LIKE",
     "Branch",
     "EigenvalueLoci",
     "LocusEvent",
@@ -18,10 +16,8 @@ __all__ = [
     "at_rest",
     "eigenvalue_loci",
     "match_branches",
-    "match_fields",
     "on_reference",
     "on_run",
     "over",
     "rests_until",
-    "swinging",
 ]

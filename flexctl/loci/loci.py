@@ -13,6 +13,7 @@ from flexctl.loci.events import LocusEvent
 from flexctl.loci.labels import Labels, label_branches, titles
 from flexctl.loci.sources import Source
 from flexctl.loop import damping_ratios
+from flexctl.records import Summary
 
 _EDGE = 1e-5  # |Im| beside |lambda|: equal real eigenvalues are split by the root of round-off
 
@@ -49,8 +50,8 @@ class Branch:
         return damping_ratios(self.values)
 
 
-@dataclass(frozen=True, kw_only=True)
-class EigenvalueLoci:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class EigenvalueLoci(Summary):
     """All branches of one family of loops, slow ones first.
 
     Attributes

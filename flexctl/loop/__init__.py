@@ -7,6 +7,7 @@ from flexctl.loop.linear import (
     LinearLoop,
     damping_ratios,
     judge_poles,
+    linearise,
     linearise_at,
     linearise_loop,
     one_sample,
@@ -39,7 +40,7 @@ from flexctl.loop.resting import (
     why_it_leaves,
     why_not_held,
 )
-from flexctl.loop.setup import LADDER, Case, default_truth
+from flexctl.loop.setup import LADDER, Setup, default_truth
 
 __all__ = [
     "APPLY",
@@ -48,7 +49,6 @@ __all__ = [
     "N_PATH",
     "ON_AXIS",
     "SAMPLE",
-    "Case",
     "ClosedLoop",
     "Event",
     "LinearLoop",
@@ -56,6 +56,7 @@ __all__ = [
     "ModeNames",
     "Rest",
     "Resting",
+    "Setup",
     "close_around",
     "close_loop",
     "damping_ratios",
@@ -71,6 +72,7 @@ __all__ = [
     "keep_still",
     "law_slopes",
     "linear_poses",
+    "linearise",
     "linearise_at",
     "linearise_loop",
     "motion_poses",

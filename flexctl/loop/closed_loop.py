@@ -5,26 +5,32 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control import Controller, limit_torque, torque_limits
+from flexctl.control import Controller, law_inputs, limit_torque, torque_limits
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
 from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
-from flexctl.model import Arm, BasisChoice
+from flexctl.loop.setup import default_truth
+from flexctl.model import Arm, BasisChoice, load_model, pick_basis
 from flexctl.plant import Plant, assemble_plant, followed_range, missing_terms, why_out_of_range
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ClosedLoop:
     """A controller, the truth plant it is judged on, and the measurement between them."""
 
     controller: Controller
     truth: Plant
     measurement: Measurement
+
+    def __repr__(self) -> str:
+        basis, name = self.truth.basis, self.controller.design.name
+        return f"ClosedLoop({name} on {self.truth.arm.name}, {basis.order} {basis.kind})"
 
     @property
     def duration(self) -> float:
@@ -93,9 +99,9 @@ class ClosedLoop:
             second_loop_weight = t
         q_d, v_d, a_d = motion.function(t)
         third = ca.densify(motion.after(phase / JUMP, a_d))
-        return ca.Function(
-            "reference", [t, phase], [ca.densify(second_loop_weight), q_d, v_d, third]
-        )
+        outputs = [ca.densify(second_loop_weight), q_d, v_d, third]
+        names = ["t", "phase"], ["s", "q_d", "v_d", "a_d"]
+        return ca.Function("reference", [t, phase], outputs, *names)
 
     @cached_property
     def law(self) -> ca.Function:
@@ -105,7 +111,9 @@ class ClosedLoop:
         """
         inputs = self._law_inputs()
         tau, z_rate = self._limited(inputs)
-        return ca.Function("law", inputs, [tau, z_rate], {"cse": True})
+        return ca.Function(
+            "law", inputs, [tau, z_rate], law_inputs(), ["tau", "z_rate"], {"cse": True}
+        )
 
     @cached_property
     def law_jacobian(self) -> ca.Function:
@@ -115,7 +123,9 @@ class ClosedLoop:
         q, v = inputs[5], inputs[6]
         J = ca.jacobian(tau, ca.vertcat(q, v))
         parts = [J[:, : self.truth.n], J[:, self.truth.n :]]
-        return ca.Function("law_jacobian", inputs, [ca.densify(P) for P in parts], {"cse": True})
+        names = law_inputs(), ["tau_by_q", "tau_by_v"]
+        outputs = [ca.densify(P) for P in parts]
+        return ca.Function("law_jacobian", inputs, outputs, *names, {"cse": True})
 
     @cached_property
     def law_derivatives(self) -> ca.Function:
@@ -127,7 +137,8 @@ class ClosedLoop:
         state, n = ca.vertcat(inputs[5], inputs[6], inputs[1]), 2 * self.truth.n
         parts = [ca.jacobian(part, state) for part in self._limited(inputs)]
         blocks = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
-        return ca.Function("law_derivatives", inputs, blocks, {"cse": True})
+        names = law_inputs(), ["tau_by_x", "tau_by_z", "z_rate_by_x", "z_rate_by_z"]
+        return ca.Function("law_derivatives", inputs, blocks, *names, {"cse": True})
 
     @cached_property
     def law_digest(self) -> str:
@@ -165,16 +176,41 @@ def _digest(function: ca.Function) -> str:
     return hashlib.sha256(function.serialize().encode()).hexdigest()
 
 
-def close_loop(controller: Controller, arm: Arm, basis: BasisChoice) -> ClosedLoop:
-    """Close a controller around the arm as it is, discretised as `basis` says.
+def close_loop(
+    controller: Controller,
+    arm: Arm | str | Path,
+    basis: BasisChoice | None = None,
+    *,
+    modes: int | None = None,
+    elements: int | None = None,
+) -> ClosedLoop:
+    """Close a controller around the arm as it is.
+
+    Parameters
+    ----------
+    controller
+        What `design_controller` or `wrap_controller` makes.
+    arm
+        The arm as it is, its catalogue name or path.
+    basis, modes, elements
+        Discretisation of the truth plant: one of them, or none for that of the model file, else
+        two modes more than the controller's own plant.
 
     Raises
     ------
     InputError
         When the arm has other joints or lines than the controller was made for.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> flexctl.close_loop(controller, "single-link-hub", elements=4)
+    ClosedLoop(hub-pd on single-link-hub, 4 elements)
     """
-    truth = assemble_plant(arm, basis)
-    return close_around(controller, truth)
+    arm = load_model(arm)
+    chosen = pick_basis(basis, modes, elements) or default_truth(arm, controller.plant.basis)
+    return close_around(controller, assemble_plant(arm, chosen))
 
 
 def close_around(controller: Controller, truth: Plant) -> ClosedLoop:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -11,15 +13,17 @@ import scipy.linalg
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.rest import Rest, law_slopes, measured_slopes, rest_at_reference
-from flexctl.plant import LinearPlant, linear_model
+from flexctl.loop.rest import Rest, law_slopes, measured_slopes, reference_slopes, rest_at_reference
+from flexctl.plant import LinearPlant, Plant, linear_model, state_space
+from flexctl.plant import linearise as linearise_plant
+from flexctl.records import Summary
 
 _VANISHED = 1e-12  # multipliers of a sampled loop below this are delays running empty
 ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinearLoop:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LinearLoop(Summary):
     """Plant x' = A x + B u and law u = K x + L z, z' = E x + F z about an equilibrium.
 
     z are the law's own states: integrals of errors, an observer's estimate.
@@ -39,6 +43,9 @@ class LinearLoop:
         positions of what the first n_z torques act on.
     rest
         The equilibrium; None of a loop that is put together from matrices.
+    by_reference
+        dtau/dr (m, 3m) and dz'/dr (n_z, 3m) of r = [q_d; v_d; a_d]; None where it was not asked
+        for.
     """
 
     plant: LinearPlant
@@ -49,6 +56,7 @@ class LinearLoop:
     driven_by: Array | None = None
     own: Array | None = None
     rest: Rest | None = None
+    by_reference: tuple[Array, Array] | None = None
 
     def __post_init__(self) -> None:
         (m, n), n_z = self.feedback.shape, self.integral_gain.shape[1]
@@ -106,6 +114,52 @@ class LinearLoop:
         A, B, T = self.plant.modal
         closed = [[A + B @ self.feedback @ T, B @ self.integral_gain], [self.E @ T, self.F]]
         return np.block(closed)
+
+    def to_control(self) -> Any:
+        """Make a `control.StateSpace` of the closed loop, discrete where the law is sampled.
+
+        Inputs are ``disturbance_joint1`` (a torque beside the law's, of a sampled loop held over
+        the sample) and, of what `linearise` makes, ``desired_joint1``, ``desired_joint1_rate`` and
+        ``desired_joint1_acceleration``; outputs those of the plant and the law's ``tau_joint1``;
+        all are deviations from the equilibrium.
+        """
+        plant, joints = self.plant, self.plant.actuators
+        n, n_z, m = len(plant.states), len(self.F), len(joints)
+        tau_r, z_r = self.by_reference or (np.zeros((m, 0)), np.zeros((n_z, 0)))
+        if self.sample_time is None:
+            A, B = self.A, self.B
+            disturbed = self.B
+            driven = np.vstack([np.zeros((n, z_r.shape[1])), z_r])
+        else:
+            A, B = one_sample(self, self.sample_time, self.delay)
+            held = _zero_order_hold(plant.A_state, plant.B_state, self.sample_time)[1]
+            disturbed = np.vstack([held, np.zeros((len(A) - n, m))])
+            driven = np.zeros((len(A), z_r.shape[1]))
+            driven[n : n + n_z] = self.sample_time * z_r
+        waiting = len(A) - n - n_z
+        K = np.hstack([self.K, np.zeros((m, waiting))])
+        seen = np.hstack([plant.outputs, np.zeros((len(plant.outputs), n_z + waiting))])
+        kinds = ("", ".rate", ".acceleration") if tau_r.shape[1] else ()
+        return state_space(
+            A + B @ K,
+            np.hstack([disturbed, driven + B @ tau_r]),
+            np.vstack([seen, K]),
+            np.vstack(
+                [np.zeros((len(seen), m + tau_r.shape[1])), np.hstack([np.zeros((m, m)), tau_r])]
+            ),
+            inputs=[
+                *(f"disturbance.{name}" for name in joints),
+                *(f"desired.{name}{kind}" for kind in kinds for name in joints),
+            ],
+            states=[
+                *plant.states,
+                *(f"law.z{k + 1}" for k in range(n_z)),
+                *(f"law.held{k + 1}" for k in range(waiting)),
+            ],
+            outputs=[*plant.output_names, *(f"tau.{name}" for name in joints)],
+            name="loop",
+            sample_time=self.sample_time,
+        )
 
     @property
     def sampled(self) -> bool:
@@ -174,6 +228,52 @@ def _zero_order_hold(A: Array, B: Array, T: float) -> tuple[Array, Array]:
     pair[:n, :n], pair[:n, n:] = A * T, B * T
     whole = scipy.linalg.expm(pair)
     return whole[:n, :n], whole[:n, n:]
+
+
+def linearise(
+    subject: Plant | ClosedLoop, pose: Mapping[str, float] | Array | None = None
+) -> LinearPlant | LinearLoop:
+    """Linearise a plant or a closed loop about its equilibrium.
+
+    Parameters
+    ----------
+    subject
+        A plant, whose torques then hold it in place, or a closed loop.
+    pose
+        Coordinates by name, others as by default, or as a vector: of a plant q (n,), of a loop the
+        desired joint variables (m,) [rad or m]. Without one a plant is taken at its default pose, a
+        loop at its final one, under its second loop if it has one.
+
+    Raises
+    ------
+    InputError
+        When a coordinate is not known.
+    ComputationError
+        When there is no equilibrium.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> system = flexctl.linearise(loop).to_control()
+    >>> system.input_labels[:2], system.nstates
+    (['disturbance_joint1', 'desired_joint1'], 6)
+    """
+    if isinstance(subject, Plant):
+        return linearise_plant(subject, pose)
+    truth, controller = subject.truth, subject.controller
+    weight = 0.0
+    if pose is None:
+        joints, weight = controller.reference.final, float(controller.feedback is not None)
+    elif isinstance(pose, Mapping):
+        joints = truth.pose(pose)[: truth.m]
+    else:
+        joints = checks.shape("pose", pose, (truth.m,))
+    linear = linearise_loop(subject, joints, weight)
+    assert linear.rest is not None
+    slopes = reference_slopes(subject, linear.rest, weight)
+    return replace(linear, by_reference=slopes)
 
 
 def linearise_loop(

@@ -25,6 +25,7 @@ from flexctl.control import Controller
 from flexctl.errors import ComputationError, NoRestError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.plant import find_equilibrium
+from flexctl.records import Summary
 
 _GETRF, _GECON, _GETRS = scipy.linalg.get_lapack_funcs(("getrf", "gecon", "getrs"))
 _MOST_STEPS = 40
@@ -40,8 +41,8 @@ _NEAR = 0.02  # rad or m of a step of the fall, below which Newton's method is t
 _SHORTEST = 1e-7  # step of the release at which its path is said to turn back
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rest:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Rest(Summary):
     """An equilibrium of a closed loop whose reference is held.
 
     Attributes
@@ -152,6 +153,16 @@ def law_slopes(
     law = loop.controller.without_limits.law_jacobian
     K, L, E, F = (np.array(J).reshape(J.shape) for J in law(*given))
     return K, L, E, F
+
+
+def reference_slopes(
+    loop: ClosedLoop, rest: Rest, second_loop_weight: float
+) -> tuple[Array, Array]:
+    """Differentiate a law at rest by the reference: tau (m, 3m) and z' (n_z, 3m)."""
+    given = law_arguments(loop, rest.q, rest.z, rest.desired, second_loop_weight, None)
+    slopes = loop.controller.without_limits.law_by_reference(*given)
+    by_tau, by_z = (np.array(J).reshape(J.shape) for J in slopes)
+    return by_tau, by_z
 
 
 def measured_slopes(loop: ClosedLoop, q: Array) -> Array:

@@ -14,7 +14,7 @@ from flexctl.model.observer import Noise, ObserverChoice
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import UNIFORM, Profile
 from flexctl.model.ratios import load_ratios
-from flexctl.model.record import BasisChoice, Said, Solver
+from flexctl.model.record import BasisChoice, Said, Solver, pick_basis
 from flexctl.model.refusals import build, build_file, nearest, refuse
 from flexctl.model.samples import Samples, load_samples
 from flexctl.model.second_loop import SecondLoop
@@ -68,6 +68,7 @@ __all__ = [
     "nearest",
     "odd_motion",
     "odd_numbers",
+    "pick_basis",
     "read_sealed",
     "read_text",
     "refuse",

@@ -29,26 +29,34 @@ class Entry:
     error: str | None = None
 
 
-def load_model(name_or_path: str | os.PathLike[str]) -> Arm:
+def load_model(name_or_path: Arm | str | os.PathLike[str]) -> Arm:
     """Load an arm by its name in the catalogue, or by the path of a TOML file.
+
+    An arm that is there already is returned as it is.
 
     Raises
     ------
     InputError
         If there is no such model or file, or what it says is refused.
     """
+    if isinstance(name_or_path, Arm):
+        return name_or_path
     path = find("models", name_or_path)
     return build_file(Arm, read_toml(path), path.stem, path)
 
 
-def load_design(name_or_path: str | os.PathLike[str]) -> Design:
+def load_design(name_or_path: Design | str | os.PathLike[str]) -> Design:
     """Load a design by its name in the catalogue, or by the path of a TOML file.
+
+    A design that is there already is returned as it is.
 
     Raises
     ------
     InputError
         If there is no such design or file, or what it says is refused.
     """
+    if isinstance(name_or_path, Design):
+        return name_or_path
     path = find("designs", name_or_path)
     return build_file(Design, read_toml(path), path.stem, path)
 

@@ -16,6 +16,8 @@ from pydantic import (
     model_validator,
 )
 
+from flexctl.errors import InputError
+
 
 def as_array(value: object) -> object:
     """Let a single number stand for an array of one."""
@@ -108,6 +110,31 @@ class BasisChoice(Record):
             expected = f'no such key with sliding = "{self.sliding}"'
             raise RefusalError("drop_above", expected=expected, got=self.drop_above)
         return self
+
+
+def pick_basis(
+    basis: BasisChoice | None, modes: int | None, elements: int | None
+) -> BasisChoice | None:
+    """Return the one discretisation that is given: a record, or a number of modes or elements.
+
+    None where none is.
+
+    Raises
+    ------
+    InputError
+        When more than one is given, or a number is none of 1 .. 200.
+    """
+    numbers = {"modes": modes, "elements": elements}
+    given = {kind: order for kind, order in numbers.items() if order is not None}
+    if len(given) + (basis is not None) > 1:
+        known = " and ".join([*(["basis"] if basis else []), *given])
+        raise InputError(f"basis: expected one of basis, modes and elements, got {known}")
+    for kind, order in given.items():
+        whole = isinstance(order, int) and not isinstance(order, bool)
+        if not (whole and 1 <= order <= 200):
+            raise InputError(f"{kind}: expected a whole number in 1 .. 200, got {order!r}")
+        return BasisChoice(kind="modes" if kind == "modes" else "elements", order=order)
+    return basis
 
 
 class Expectation(Record):

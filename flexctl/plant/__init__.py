@@ -1,55 +1,33 @@
 """How the arm moves: equations of motion as CasADi functions, linearisation, kinematics."""
 
-from flexctl.plant.arithmetic import Instructions
-from flexctl.plant.assembly import (
-    assemble_bodies,
-    default_joints,
-    inertia_beyond,
-    load_beyond,
-    reference_joints,
-    tip_body,
-    tip_load,
-)
+from flexctl.plant.assembly import default_joints, reference_joints, tip_body, tip_load
 from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
-from flexctl.plant.carried_roots import CarriedPlant, carry_roots, root_errors
 from flexctl.plant.compilation import Evaluator, backend, compile_functions
 from flexctl.plant.elimination import eliminate
-from flexctl.plant.energies import chain_energies
-from flexctl.plant.expansion import Expansion, multiply_out
 from flexctl.plant.identity import source_digest
 from flexctl.plant.inspection import Inspection, inspect_arm
+from flexctl.plant.interchange import state_space
 from flexctl.plant.library_cache import cached_library, find_compiler
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linear_model, linearise
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
 from flexctl.plant.plant import EngineName, Plant, assemble_plant
-from flexctl.plant.pose_modes import PosePlant, assemble_pose_plant
-from flexctl.plant.recursion import Recursion
 from flexctl.plant.sliding import followed_range
 from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.plant.validity import STEEPEST, require_inertia, why_out_of_range, why_too_steep
 
 __all__ = [
     "STEEPEST",
-    "CarriedPlant",
     "EngineName",
     "Evaluator",
-    "Expansion",
     "Inspection",
-    "Instructions",
     "LinearPlant",
     "LoadShares",
     "Operations",
     "Plant",
-    "PosePlant",
-    "Recursion",
     "StiffnessError",
-    "assemble_bodies",
     "assemble_plant",
-    "assemble_pose_plant",
     "backend",
     "cached_library",
-    "carry_roots",
-    "chain_energies",
     "compile_functions",
     "count_operations",
     "count_written_out",
@@ -58,19 +36,16 @@ __all__ = [
     "find_compiler",
     "find_equilibrium",
     "followed_range",
-    "inertia_beyond",
     "inspect_arm",
     "linear_model",
     "linearise",
-    "load_beyond",
     "load_shares",
     "lower_triangle",
     "missing_terms",
-    "multiply_out",
     "reference_joints",
     "require_inertia",
-    "root_errors",
     "source_digest",
+    "state_space",
     "tip_body",
     "tip_load",
     "why_out_of_range",

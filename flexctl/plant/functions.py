@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import casadi as ca
 
@@ -45,7 +45,8 @@ Parts = tuple[list[ca.SX], list[ca.SX]]
 class PlantFunctions(Mapping[str, ca.Function]):
     """CasADi functions with dense results, each made when it is first asked for.
 
-    Where errors of the stiffness are unknown they are the last input of every function.
+    Inputs are named q, v, a and tau, outputs as in `_OUTPUTS`. Errors of the stiffness that are
+    unknown, and numbers of the arm that stay free, are the last inputs of every function.
     """
 
     def __init__(self, equations: Callable[[], Equations]) -> None:
@@ -59,7 +60,8 @@ class PlantFunctions(Mapping[str, ca.Function]):
             inputs, outputs = _PARTS[name](equations)
             dense = [ca.densify(output) for output in outputs]
             inputs = [*inputs, *equations.unknown]
-            self._made[name] = ca.Function(name, inputs, dense, {"cse": True})
+            names = _input_names(equations, inputs), list(_OUTPUTS[name])
+            self._made[name] = ca.Function(name, inputs, dense, *names, {"cse": True})
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -129,3 +131,35 @@ _PARTS: dict[str, Callable[[Equations], Parts]] = {
     "dissipation": _dissipation,
     "momentum": _momentum,
 }
+_OUTPUTS: dict[str, tuple[str, ...]] = {
+    "mass_matrix": ("M",),
+    "bias": ("h",),
+    "gravity": ("c",),
+    "elastic_force": ("k",),
+    "damping": ("D",),
+    "tangent_stiffness": ("K",),
+    "elastic_stiffness": ("K_elastic",),
+    "inverse_dynamics": ("force",),
+    "forward_dynamics": ("a",),
+    "derivatives": ("a_by_q", "a_by_v", "a_by_tau"),
+    "derivatives_at_rest": ("a_by_q", "a_by_v", "a_by_tau"),
+    "energies": ("kinetic", "strain", "gravity"),
+    "tip": ("tip",),
+    "tip_jacobian": ("tip_by_q",),
+    "line_tips": ("line_tips",),
+    "line_tips_jacobian": ("line_tips_by_q",),
+    "deflections": ("deflection", "slope"),
+    "deflections_jacobian": ("deflection_by_q",),
+    "terms": ("M", "D", "K"),
+    "dissipation": ("dissipation",),
+    "momentum": ("momentum", "force"),
+}
+
+
+def _input_names(e: Equations, inputs: Sequence[ca.SX]) -> list[str]:
+    """Name inputs q, v, a and tau, and those that are unknown by their place."""
+    known = {"q": e.q, "v": e.v, "a": e.a, "tau": e.tau}
+    names = (
+        next((name for name, symbol in known.items() if symbol is given), "") for given in inputs
+    )
+    return [name or f"unknown{k}" for k, name in enumerate(names)]

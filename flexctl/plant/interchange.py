@@ -1,11 +1,10 @@
-"""Systems of python-control with named signals; imported only where such a system is asked for."""
+"""Systems of python-control with named signals; it is imported only where one is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import control
 import numpy as np
 
 from flexctl.checks import Array
@@ -15,6 +14,7 @@ def state_space(
     A: Array,
     B: Array,
     C: Array,
+    D: Array | None = None,
     *,
     inputs: Sequence[str],
     states: Sequence[str],
@@ -22,12 +22,14 @@ def state_space(
     name: str,
     sample_time: float | None = None,
 ) -> Any:
-    """Make x' = A x + B u, y = C x (x+ if sampled) a `control.StateSpace` with named signals."""
+    """Make x' = A x + B u (x+ if sampled), y = C x + D u a named `control.StateSpace`."""
+    import control
+
     return control.ss(
         A,
         B,
         C,
-        np.zeros((len(C), B.shape[1])),
+        np.zeros((len(C), B.shape[1])) if D is None else D,
         sample_time or 0,
         inputs=signal_names(inputs),
         states=signal_names(states),
@@ -46,6 +48,8 @@ def nonlinear_system(
     name: str,
 ) -> Any:
     """Make a `control.nlsys` of x = [q; v], v' = accelerations(q, v, u) and y = output(q)."""
+    import control
+
     n = len(coordinates)
 
     def update(_t: float, x: Array, u: Array, _parameters: dict[str, Any]) -> Array:

@@ -15,15 +15,17 @@ from flexctl.beam import natural_modes
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 from flexctl.plant.assembly import check_joints
+from flexctl.plant.interchange import state_space
 from flexctl.plant.plant import Plant
 from flexctl.plant.sliding import check_followed
 from flexctl.plant.validity import require_gentle_sag, require_inertia
+from flexctl.records import Summary
 
 _MAX_ITERATIONS = 50
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinearPlant:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class LinearPlant(Summary):
     """M a + D v + K dq = B dtau about an equilibrium, and the same in state space.
 
     The state is x = [q - q0; v] (2n,), the input u = tau - tau0 (m,), the output
@@ -128,8 +130,6 @@ class LinearPlant:
 
         Inputs are torque increments [N m or N], states q - q0 and v, outputs as in `outputs`.
         """
-        from flexctl.plant.interchange import state_space
-
         return state_space(
             self.A_state,
             self.B_state,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import casadi as ca
@@ -15,13 +16,14 @@ from flexctl import checks
 from flexctl.body import Body
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.model import Arm, BasisChoice, nearest
+from flexctl.model import Arm, BasisChoice, load_model, nearest, pick_basis
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints, joint_range
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
 from flexctl.plant.energies import chain_energies
 from flexctl.plant.equations import Equations
 from flexctl.plant.functions import DERIVATIVES, DYNAMICS, LINEARISATION, MATRICES
 from flexctl.plant.identity import record_digest, source_digest
+from flexctl.plant.interchange import nonlinear_system
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.parameters import check_parameters, make_symbols, pack_numbers
 from flexctl.plant.recursion import Recursion
@@ -35,7 +37,7 @@ EngineName = Literal["recursion", "lagrange"]
 _WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of the physics
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Plant:
     """Equations of motion M(q) a + h(q, v) + c(q) + k(q) + D(q) v = B tau of one arm.
 
@@ -73,6 +75,11 @@ class Plant:
     stiffness_error: StiffnessError | None = None
     parameters: tuple[str, ...] = ()
     values: tuple[float, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"Plant({self.arm.name}, {self.basis.order} {self.basis.kind}, n={self.n}, m={self.m})"
+        )
 
     def at(self, values: Mapping[str, ArrayLike]) -> Plant:
         """Return the plant with values of its free numbers, by key; others are the file's.
@@ -424,8 +431,6 @@ class Plant:
 
     def to_nonlinear(self) -> Any:
         """Make a `control.NonlinearIOSystem`: inputs tau, states q, v, outputs joints and tip."""
-        from flexctl.plant.interchange import nonlinear_system
-
         return nonlinear_system(
             self.forward_dynamics,
             lambda q: np.concatenate([q[: self.m], self.tip(q), self.deflections(q)[0]]),
@@ -437,9 +442,11 @@ class Plant:
 
 
 def assemble_plant(
-    arm: Arm,
-    basis: BasisChoice,
+    arm: Arm | str | Path,
+    basis: BasisChoice | None = None,
     *,
+    modes: int | None = None,
+    elements: int | None = None,
     engine: EngineName = "recursion",
     interpreted: bool = False,
     stiffness_error: StiffnessError | None = None,
@@ -450,9 +457,10 @@ def assemble_plant(
     Parameters
     ----------
     arm
-        Continuous data of the arm.
-    basis
-        Kind ("modes" or "elements") and order per link and plane.
+        Continuous data of the arm, its catalogue name or path.
+    basis, modes, elements
+        Discretisation per link and plane: a record, or a number of modes or of elements; two modes
+        where none is given.
     engine
         "recursion", or "lagrange" to check it by.
     interpreted
@@ -467,7 +475,15 @@ def assemble_plant(
     InputError
         When there is no such engine, the basis does not fit a link, there are not as many
         errors as parts of the stiffness, or a number cannot be free.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> flexctl.assemble_plant("single-link-hub", modes=3).coordinates
+    ('joint1', 'link1.y.1', 'link1.y.2', 'link1.y.3')
     """
+    arm = load_model(arm)
+    basis = pick_basis(basis, modes, elements) or BasisChoice()
     if engine not in get_args(EngineName):
         raise InputError(
             f"engine: expected one of {', '.join(get_args(EngineName))}, got {engine!r}"

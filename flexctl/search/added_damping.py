@@ -1,9 +1,9 @@
 """Damping or inertia that a loop lacks to tolerate a required overestimate of the stiffness.
 
-To first order a mode is lost at alpha = 2 zeta w/(2 Re ds/dt) (`design.stiffness_growth`): damping
-helps in proportion, and inertia at the joints lets torques of the same error move them less. Both
-change the arm in fact and in what its controller knows, and every gain that a design finds itself,
-of a second loop or an observer, is found anew.
+To first order a mode is lost at alpha = 2 zeta w/(2 Re ds/dt): damping helps in proportion, and
+inertia at the joints lets torques of the same error move them less. Both change the arm in fact and
+in what its controller knows, and every gain that a design finds itself, of a second loop or an
+observer, is found anew.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 from flexctl.control import make_reference
 from flexctl.errors import InputError
-from flexctl.loop import Case
 from flexctl.model import with_inertia, written_ratios
+from flexctl.robustness import Case
 from flexctl.search.requirement import Requirement, first_to_bear, log_grid
 from flexctl.search.variants import damped, rebuilt
 
@@ -70,11 +70,13 @@ def least_damping(
     """
     if not 0 < ratios[0] < ratios[1] < 1:
         raise InputError(f"ratios: expected a range in 0 to 1, got {ratios[0]:g} to {ratios[1]:g}")
-    if not any(link.flexible for link in case.arm.links):
-        raise InputError(f"{case.arm.label}: damping: expected a link that bends, got none")
+    if not any(link.flexible for link in case.setup.design_arm.links):
+        raise InputError(
+            f"{case.setup.design_arm.label}: damping: expected a link that bends, got none"
+        )
     grid = [0.0, *log_grid(*ratios, _PER_DECADE)]
     found = first_to_bear(damped(case), grid, expected)
-    own = written_ratios(case.body)
+    own = written_ratios(case.setup.true_arm)
     return AddedDamping(requirement=found, own=own, n_path=case.n_path)
 
 
@@ -137,10 +139,12 @@ def least_inertia(
     InputError
         When there is no such joint, or a range or the requirement is empty.
     """
-    chosen = case.arm.joints if joints is None else tuple(joints)
-    if not chosen or not set(chosen) <= set(case.arm.joints):
+    chosen = case.setup.design_arm.joints if joints is None else tuple(joints)
+    if not chosen or not set(chosen) <= set(case.setup.design_arm.joints):
         got = ", ".join(chosen) or "none"
-        raise InputError(f"joints: expected some of {', '.join(case.arm.joints)}, got {got}")
+        raise InputError(
+            f"joints: expected some of {', '.join(case.setup.design_arm.joints)}, got {got}"
+        )
     if not 0 < factors[0] < factors[1] < np.inf:
         got = f"{factors[0]:g} to {factors[1]:g}"
         raise InputError(f"factors: expected a range above 0, got {got}")

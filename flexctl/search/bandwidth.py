@@ -1,8 +1,8 @@
 """Gains that meet a required margin: the largest bandwidth that tolerates so much overestimate.
 
 Feedback through a wrong stiffness takes energy from or gives it to every mode that its torques
-feel; the more of it the larger the gains are (`design.stiffness_growth`). Lower ones therefore
-tolerate more, but not monotonically: see `loop.margin.requirement`.
+feel; the more of it the larger the gains are. Lower ones therefore tolerate more, but not
+monotonically: see `loop.margin.requirement`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexctl.errors import InputError
-from flexctl.loop import Case
 from flexctl.model import Design, Gains
+from flexctl.robustness import Case
 from flexctl.search.gain_family import faster, scale_gains
 from flexctl.search.requirement import Requirement, first_to_bear, log_grid
 from flexctl.search.variants import gain_families, rebuilt, under_gains

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from flexctl.errors import ComputationError
-from flexctl.loop import Case, ClosedLoop, describe_rest, final_loop_weight, find_rest
-from flexctl.robustness import ERROR, Interval, StiffnessMargin
+from flexctl.loop import ClosedLoop, describe_rest, final_loop_weight, find_rest
+from flexctl.robustness import ERROR, Case, Interval, StiffnessMargin
 from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
 from flexctl.search.other_arms import borne_by_other_arms
 from flexctl.search.remedies import Bias, bias_for, borne_with, margin_bias, margin_intervals
@@ -146,7 +146,7 @@ class _Offers:
 
     def tip_at_rest(self, bias: float) -> float | None:
         """How far the tip rests off its reference with a bias [m]; None where it does not rest."""
-        if not any(self.case.body.gravity):
+        if not any(self.case.setup.true_arm.gravity):
             return 0.0
         loop = self._closed
         final, second_loop_weight = (

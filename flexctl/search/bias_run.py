@@ -13,8 +13,9 @@ from functools import cached_property
 
 from flexctl.control import design_controller
 from flexctl.errors import ComputationError, RunError
-from flexctl.loop import Case, close_around
+from flexctl.loop import close_around
 from flexctl.plant import Plant, StiffnessError, assemble_plant
+from flexctl.robustness import Case
 from flexctl.simulation import Tolerance, simulate
 from flexctl.verdict import find_no_rest, judge_residual
 
@@ -79,17 +80,19 @@ class BiasRuns:
     @cached_property
     def _truth(self) -> Plant:
         """The truth plant, compiled."""
-        return assemble_plant(self.case.body, self.case.truth.basis)
+        return assemble_plant(self.case.setup.true_arm, self.case.truth.basis)
 
     @cached_property
     def _parts(self) -> int:
-        plant = assemble_plant(self.case.designed_for, self.case.basis, interpreted=True)
+        plant = assemble_plant(
+            self.case.designed_for, self.case.setup.design_basis, interpreted=True
+        )
         return len(plant.stiffness_parts)
 
     def _measured(self, bias: float) -> BiasRun:
         case, error = self.case, StiffnessError(values=(bias,) * self._parts)
         controller = design_controller(
-            case.designed_for, case.design, case.basis, stiffness_error=error
+            case.designed_for, case.design, case.setup.design_basis, stiffness_error=error
         )
         try:
             run = simulate(close_around(controller, self._truth), tolerance=_TOLERANCE)

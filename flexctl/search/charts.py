@@ -10,10 +10,9 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control import make_reference
 from flexctl.errors import InputError
-from flexctl.loop import Case
 from flexctl.model import written_ratios
 from flexctl.plant import assemble_plant
-from flexctl.robustness import stiffness_lemma
+from flexctl.robustness import Case, stiffness_lemma
 from flexctl.search.gain_family import GainFactors
 from flexctl.search.requirement import Trial, judge
 from flexctl.search.variants import damped, gain_families, under_gains
@@ -185,7 +184,7 @@ def damping_chart(
         unknown=np.array([trial.alpha_upper for trial in unknown]),
         modes=(tuple(map(_mode, known)), tuple(map(_mode, unknown))),
         alpha_star=_alpha_star(case),
-        own_ratios=written_ratios(case.body),
+        own_ratios=written_ratios(case.setup.true_arm),
         second_loop=case.design.second_loop is not None,
         n_path=case.n_path,
     )
@@ -193,5 +192,5 @@ def damping_chart(
 
 def _alpha_star(case: Case) -> float:
     """Return the lemma's alpha* at the final pose; damping does not enter it."""
-    plant = assemble_plant(case.arm, case.basis, interpreted=True)
+    plant = assemble_plant(case.setup.design_arm, case.setup.design_basis, interpreted=True)
     return stiffness_lemma(plant, plant.straight(make_reference(case.design).final)).alpha_star

@@ -14,9 +14,10 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import NoRestError
-from flexctl.loop import Case, ClosedLoop, close_around, judge_poles, linearise_loop
+from flexctl.loop import ClosedLoop, close_around, judge_poles, linearise_loop
 from flexctl.model import soften_arm
 from flexctl.plant import assemble_plant
+from flexctl.robustness import Case
 from flexctl.search.remedies import Bias
 from flexctl.search.variants import path_poses
 
@@ -43,7 +44,7 @@ class OtherArms:
 
         Damping ratios of the links stay those of the file; so do all masses.
         """
-        arm = soften_arm(self.case.body, 1 / (1 + error))
+        arm = soften_arm(self.case.setup.true_arm, 1 / (1 + error))
         basis = self.closed.truth.basis
         loop = close_around(self.closed.controller, assemble_plant(arm, basis, interpreted=True))
         errors = np.full(len(self.closed.controller.plant.stiffness_parts), bias)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from flexctl.errors import InputError
-from flexctl.loop import Case
-from flexctl.robustness import StiffnessMargin
+from flexctl.robustness import Case, StiffnessMargin
 from flexctl.search.added_damping import AddedDamping, AddedInertia, least_damping, least_inertia
 from flexctl.search.bandwidth import (
     Bandwidth,
@@ -94,7 +93,7 @@ def find_remedies(
     if found.second_loop:
         say("remedies: a slower second loop")
         second = fastest_second_loop(case, expected)
-    if any(link.flexible for link in case.arm.links):
+    if any(link.flexible for link in case.setup.design_arm.links):
         say("remedies: more damping")
         damping = least_damping(case, expected)
     say("remedies: more inertia at the joints")

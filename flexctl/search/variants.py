@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.loop import Case, ClosedLoop, motion_poses
+from flexctl.loop import ClosedLoop, motion_poses
 from flexctl.model import with_damping
-from flexctl.robustness import PoseLoop, loop_at
+from flexctl.robustness import Case, PoseLoop, loop_at
 from flexctl.search.affine_family import PoseFamily, family_at
 from flexctl.search.gain_family import GainFactors, close_family
 from flexctl.search.requirement import Variants

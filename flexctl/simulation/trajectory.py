@@ -9,6 +9,7 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
+from flexctl.records import Summary
 
 _ROUND_OFF = 1e-11  # of an energy: an arm held still moves none to compare with
 _NOTHING = 1e-15  # J
@@ -49,8 +50,8 @@ class EnergyAccount:
         return worst / self.scale if worst > round_off else 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trajectory:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Trajectory(Summary):
     """A simulated run, sampled at N times; n coordinates, m joints.
 
     Attributes

@@ -2,8 +2,9 @@
 
 from flexctl.verdict.comparison import BASELINE, Comparison, compare
 from flexctl.verdict.evaluation import TOLERANCE, Evaluation, evaluate
-from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins
+from flexctl.verdict.margins import NO_LIMIT_DB, StabilityMargins, stability_margins
 from flexctl.verdict.performance import find_no_rest, judge_residual
+from flexctl.verdict.reasons import Reason, find_reasons, not_computed, unstable_orders
 from flexctl.verdict.stability import Stability
 
 __all__ = [
@@ -12,10 +13,15 @@ __all__ = [
     "TOLERANCE",
     "Comparison",
     "Evaluation",
+    "Reason",
     "Stability",
     "StabilityMargins",
     "compare",
     "evaluate",
     "find_no_rest",
+    "find_reasons",
     "judge_residual",
+    "not_computed",
+    "stability_margins",
+    "unstable_orders",
 ]

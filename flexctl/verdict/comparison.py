@@ -15,17 +15,19 @@ from flexctl.control import (
     make_reference,
 )
 from flexctl.errors import DesignError, InputError
-from flexctl.loop import LADDER, close_around, default_truth
+from flexctl.loop import LADDER, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, check_design
 from flexctl.plant import Plant, assemble_plant, linearise
+from flexctl.records import Summary
 from flexctl.verdict.evaluation import Evaluation, evaluate, require_motion
+from flexctl.verdict.reasons import unstable_orders
 
 BASELINE = "joint-pd"
 _MOTION_SAMPLES = 201  # by which motions are compared
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Comparison(Summary):
     """Verdicts on several designs.
 
     Attributes
@@ -55,12 +57,18 @@ class Comparison:
         by_name = {evaluation.name: evaluation for evaluation in self.evaluations}
         return tuple(by_name[name] for name in self.ranking)
 
+    @property
+    def winner(self) -> str | None:
+        """The design that is recommended: the first, unless it is unstable on a finer truth."""
+        first = self.ranked[:1]
+        return first[0].name if first and not unstable_orders(first[0]) else None
+
 
 def compare(
     arm: Arm,
     designs: Sequence[Design | Controller],
     *,
-    truth_arm: Arm | None = None,
+    true_arm: Arm | None = None,
     truth_basis: BasisChoice | None = None,
     design_basis: BasisChoice | None = None,
     baseline: bool = True,
@@ -74,7 +82,7 @@ def compare(
         The arm as the designs know it.
     designs
         Gain sets to compare; of a controller that is there already its own design plant is kept.
-    truth_arm, truth_basis
+    true_arm, truth_basis
         The arm as it is, and its discretisation; by default the same arm, with the truth that its
         file names or two modes more than the first design has.
     design_basis
@@ -108,19 +116,12 @@ def compare(
     for design in files:
         require_motion(design)
     say = progress or (lambda _words: None)
-    truth_arm = truth_arm or arm
-    basis = truth_basis or default_truth(arm, design_basis or files[0].basis)
+    first = design_basis or files[0].basis
+    setup = Setup.of(arm, first, true_arm=true_arm, truth_basis=truth_basis)
+    basis = setup.truth_basis
     say(f"assembling the truth plant: {basis.order} {basis.kind} per link and plane")
-    truth = assemble_plant(truth_arm, basis)
-    ladder = [
-        assemble_plant(
-            truth_arm,
-            basis.model_copy(update={"order": order, "drop_above": None}),
-            interpreted=True,
-        )
-        for order in LADDER
-        if order != basis.order
-    ]
+    truth = setup.truth()
+    ladder = [setup.truth(order, interpreted=True) for order in LADDER if order != basis.order]
     entries = list(files)
     closed = [design for design in files if not design.open_loop]
     if baseline and closed and all(design.name != BASELINE for design in files):

@@ -26,6 +26,7 @@ from flexctl.loop import (
 )
 from flexctl.model import BasisChoice, Design
 from flexctl.plant import Plant, count_operations
+from flexctl.records import Summary
 from flexctl.robustness import StiffnessTolerance, judge_stiffness
 from flexctl.simulation import DEFAULT_SAMPLES, Tolerance, Trajectory, simulate
 from flexctl.verdict.margins import StabilityMargins, stability_margins
@@ -45,8 +46,8 @@ _T = TypeVar("_T")
 TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then exact to some 1e-8 of its motion
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Evaluation(Summary):
     """The verdict on one design; what could not be found is None, and `failed` says why.
 
     A run in which the reference does not come to rest has no residual; `no_rest` says so. `rest` is

@@ -9,6 +9,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 from flexctl.loop import LinearLoop
+from flexctl.records import Summary
 from flexctl.robustness import first_crossing
 from flexctl.verdict.cut import CutLoop, cut_loop
 from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
@@ -18,8 +19,8 @@ from flexctl.verdict.unit_gain import UnitGain, unit_gain
 NO_LIMIT_DB = 60.0  # a gain that may be a thousand times off is limited by other things
 
 
-@dataclass(frozen=True, kw_only=True)
-class StabilityMargins:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StabilityMargins(Summary):
     """Margins of a stable loop broken at its m actuators; infinite where nothing limits them.
 
     Attributes

@@ -21,12 +21,13 @@ from flexctl.loop import (
     spectral_abscissa,
 )
 from flexctl.plant import Plant
+from flexctl.records import Summary
 
 _SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stability:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Stability(Summary):
     """Linearised truth loop where it rests at the final pose, and frozen along the motion.
 
     Attributes

@@ -282,16 +282,6 @@ def count(model: str, design: str | None, engine: Any, **given: Any) -> int:
     return _deliver(count_arm, CliOptions(**given), model, design, engine)
 
 
-@cli.command()
-@click.argument("paper")
-@options(OUTPUT)
-def reproduce(paper: str, **given: Any) -> int:
-    """Compare the claims of PAPER with results computed here."""
-    from flexctl.view.reproduction import reproduce_paper
-
-    return _deliver(reproduce_paper, CliOptions(**given), paper)
-
-
 def _deliver(command: Any, asked: CliOptions, *words: Any) -> int:
     """Check what was asked, compute, hand over; 0, or 1 where a requirement does not hold."""
     from flexctl.view.output import deliver

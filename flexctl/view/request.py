@@ -40,7 +40,7 @@ def load_gains(word: str, arm: Arm) -> Design:
     return design
 
 
-def truth_arm(arm: Arm, asked: CliOptions) -> Arm:
+def true_arm(arm: Arm, asked: CliOptions) -> Arm:
     """Return the arm as it is: with the changes that only the truth has."""
     return apply_settings(arm, asked.truth_set, option="--truth-set")
 

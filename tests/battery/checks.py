@@ -501,12 +501,12 @@ def stable_by_witness(s: Subject) -> bool:
 def check_links(s: Subject) -> None:
     """Errors of links and springs by themselves: stable within the bound, not beyond the worst."""
     margin = stable_by_witness(s) and margin_of(s, {"links": 1.0})
-    if not margin or not margin.structured:
+    if not margin or not margin.independent:
         return
     names = s.loop.controller.plant.stiffness_parts
     owners = list(dict.fromkeys(name.split(".")[0] for name in names))
     index = np.array([owners.index(name.split(".")[0]) for name in names])
-    found = margin.structured[0].found
+    found = margin.independent[0].found
     least = LEAST_LEFT if found.followed else NOTHING_LEFT  # followed so far only
 
     def made(by_owner: np.ndarray) -> Held:
@@ -520,8 +520,8 @@ def check_payload(s: Subject) -> None:
     if not s.arm.payload.mass or s.loop.controller.sample_time:
         return
     margin = stable_by_witness(s) and margin_of(s, {"payload": 1.0})
-    if margin and margin.structured:
-        bounds(s, "payload", margin.structured[0].found, 1, lambda x: loaded(s, float(x[0])))
+    if margin and margin.independent:
+        bounds(s, "payload", margin.independent[0].found, 1, lambda x: loaded(s, float(x[0])))
 
 
 def loaded(s: Subject, error: float) -> Held:

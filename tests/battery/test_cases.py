@@ -124,7 +124,7 @@ def test_the_margin_against_its_payload_ends_at_the_fold():
     s = subject("payload-fold")
     found = (
         stiffness_margin(s.arm, s.held_design, n_path=0, errors={"payload": 1.0})
-        .structured[0]
+        .independent[0]
         .found
     )
 

@@ -1,23 +1,20 @@
 """Modes of a sliding line and their derivatives by the length, against fifty digits."""
 
-import runpy
 from functools import cache, partial
-from pathlib import Path
 
 import mpmath
 import numpy as np
 import pytest
 
+from examples.papers.theodore_ghosal.root_rate import root_rate
 from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.frequency_equation import root_rate
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.matrices import assemble_matrices
 from flexctl.beam.moving_modes import find_moving_modes
 from flexctl.beam.roots import clamped_mass_roots, count_roots_below, roots_along
-
-WITNESS = runpy.run_path(str(Path(__file__).with_name("sliding_witness.py")))
+from tests.beam import sliding_witness
 
 LINES = {
     "free": SlidingLine(mass_per_length=0.331),
@@ -52,7 +49,7 @@ def test_roots_and_their_derivatives_agree_with_fifty_digits(line, length, order
     modes = find_moving_modes(3, line.loads([length]))
     with mpmath.workdps(50):
         s = mpmath.log(mpmath.mpf(length))
-        roots = [partial(WITNESS["root"], line, near=near) for near in modes.beta[0]]
+        roots = [partial(sliding_witness.root, line, near=near) for near in modes.beta[0]]
         exact = [float(mpmath.diff(root, s, order)) for root in roots]
     np.testing.assert_allclose(getattr(modes, name)[0], exact, rtol=rtol, atol=1e-13)
 
@@ -63,7 +60,7 @@ def shapes_at_fifty_digits(line, i, length):
     near = roots_along(3, line.loads([length]))[0, i]
     with mpmath.workdps(50):
         s, h = mpmath.log(mpmath.mpf(length)), mpmath.mpf(10) ** -14
-        shapes = [WITNESS["mode"](line, s + k * h, near) for k in (-1, 0, 1)]
+        shapes = [sliding_witness.mode(line, s + k * h, near) for k in (-1, 0, 1)]
         points = [(xi, k) for k in range(3) for xi in XI]
         below, here, above = (np.array([shape(*x) for x in points]) for shape in shapes)
         exact = [here, (above - below) / (2 * h), (above - 2 * here + below) / h**2]

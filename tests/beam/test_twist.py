@@ -105,7 +105,7 @@ def test_a_disc_on_a_stepped_rod(kind, order, rel):
 
 
 @pytest.mark.parametrize(
-    "course", [UNIFORM, SectionProfile(bending=relative((0, 1), (3, 1)), rotary=UNIFORM.rotary)]
+    "section", [UNIFORM, SectionProfile(bending=relative((0, 1), (3, 1)), rotary=UNIFORM.rotary)]
 )
 def test_modes_have_the_inertia_of_the_line_and_are_orthogonal(section):
     shapes = TwistModes(4).shapes(None, section)

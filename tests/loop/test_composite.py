@@ -1,8 +1,6 @@
 """Composite control closed: what tends to the two subsystems, at which order, and what does not."""
 
 import itertools
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,24 +11,22 @@ from flexctl.loop.linear import linearise_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
+from flexctl.plant.plant import assemble_plant
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.comparison import baseline_design, compare
+from tests.arms import plant_of
+from tests.two_scales import ARMS, HEAVY, arm_of, design_of, pose_of, scales_of, stiffened, weights
 
-# tests are no package, so a module of another folder is read by its path
-TWO = runpy.run_path(str(Path(__file__).parents[1] / "design" / "two_scales.py"))
-arm_of, design_of, stiffened, weights = (
-    TWO[name] for name in ("arm_of", "design_of", "stiffened", "weights")
-)
 FACTORS = (1e3, 1e4)  # below them the time scales of some arm are still one
 GAINS = (5.0, 3.0)
 SLOW = np.roots([1, GAINS[1], GAINS[0]])  # of every joint: computed torque
-LIGHT, EVERY, ANGLES = list(TWO["ARMS"]), [*TWO["ARMS"], *TWO["HEAVY"]], ["link", "rotor"]
+LIGHT, EVERY, ANGLES = list(ARMS), [*ARMS, *HEAVY], ["link", "rotor"]
 
 
 def poles_of(arm, design, order=2, truth=None):
     """Controller, and poles of its loop at the final pose on this many modes."""
     controller = design_controller(arm, design, interpreted=True)
-    loop = close_around(controller, TWO["plant_of"](truth or arm, order))
+    loop = close_around(controller, plant_of(truth or arm, order=order))
     return controller, linearise_loop(loop, controller.reference.final, 0.0).poles
 
 
@@ -64,7 +60,7 @@ def orders(found):
 
 def given(arm, factor, rates=0.0):
     """Gains of the fast loop by hand, constant in scaled variables."""
-    plant = TWO["plant_of"](arm)
+    plant = plant_of(arm)
     n_z, rng = plant.n - plant.m, np.random.default_rng(1)
     K = rng.uniform(0.0, 4.0, (plant.m, n_z))
     Kp, Kv = (factor * K).tolist(), (np.sqrt(factor) * rates * K).tolist()
@@ -165,7 +161,7 @@ def stiff_runs():
         stiff = stiffened(arm, factor)
         design = design_of(arm, fast=weights(factor, quasi_steady=quasi_steady))
         controller = design_controller(stiff, design, interpreted=True)
-        loop = close_around(controller, TWO["plant_of"](stiff))
+        loop = close_around(controller, plant_of(stiff))
         runs[factor, quasi_steady] = loop, simulate(loop, times=np.linspace(0, 2, 41))
     return runs
 
@@ -249,7 +245,7 @@ def test_the_catalogues_lqr_damps_the_arm_whatever_the_truth(order):
 def test_two_stable_subsystems_make_an_unstable_arm(order):
     arm, design = arm_of("subudhi-morris"), load_design("subudhi-morris-too-fast")
     controller, whole = poles_of(arm, design, order)
-    fast = TWO["scales_of"](controller.plant, design)
+    fast = scales_of(controller.plant, design)
     assert np.linalg.eigvals(fast.fast[0]).real.max() < -0.04
     slow = np.roots([1, *design.joint_gains.Gv, *design.joint_gains.Gp])
     assert slow.real.max() < -9
@@ -267,7 +263,7 @@ def test_compare_catches_it():
 
 def test_the_baseline_has_the_bandwidth_of_a_composite_design():
     arm, design = arm_of("subudhi-morris"), load_design("subudhi-morris-lqr")
-    baseline, scales = baseline_design(arm, design), TWO["scales_of"](TWO["plant_of"](arm), design)
+    baseline, scales = baseline_design(arm, design), scales_of(plant_of(arm), design)
     np.testing.assert_allclose(baseline.joint_gains.Gp, 5.0 * scales.M_s.diagonal(), rtol=1e-12)
     assert baseline.fast_loop is None is baseline.slow_loop
 
@@ -290,6 +286,6 @@ def test_slow_control_on_link_angles_needs_damping(angle, damping, stable, order
 def test_a_scheduled_law_runs_in_compiled_code(kind):
     arm = arm_of("subudhi-morris")
     controller = design_controller(arm, design_of(arm, fast=weights(schedule=5)))
-    loop = close_around(controller, TWO["assemble_plant"](arm, BasisChoice(kind=kind, order=2)))
+    loop = close_around(controller, assemble_plant(arm, BasisChoice(kind=kind, order=2)))
     run = simulate(loop, times=np.linspace(0, 2.5, 6))
-    assert np.abs(run.q[:2, -1] - TWO["pose_of"](arm)).max() < 0.02
+    assert np.abs(run.q[:2, -1] - pose_of(arm)).max() < 0.02

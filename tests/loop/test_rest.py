@@ -24,18 +24,19 @@ from flexctl.loop.rest import (
     keep_still,
 )
 from flexctl.loop.resting import describe_rest, why_not_held
-from flexctl.loop.setup import Case
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.lft.deadline import Deadline
+from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.families import payload_family
 from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.structured_errors import bound_errors
 from flexctl.verdict.comparison import compare
 from flexctl.verdict.evaluation import evaluate
+from flexctl.verdict.reasons import unstable_orders
 from flexctl.view.to_json import to_json
-from flexctl.view.words.warnings import unstable_orders, warnings_of
+from flexctl.view.words.warnings import warnings_of
 
 DOWN = (0.0, -9.81, 0.0)
 LINK = {
@@ -325,7 +326,7 @@ def test_beyond_the_end_that_was_followed_the_rebuilt_loop_falls(make):
 
 
 def test_payload_errors_are_guaranteed_only_as_far_as_the_equilibrium_was_followed(make):
-    loop = Case(arm=vertical_link(make), design=raised(make), truth_basis=TRUTH).close()
+    loop = Case.of(vertical_link(make), raised(make), truth_basis=TRUTH).close()
     asked = {"t": 6.0, "where": "the final pose"}
     whole = bound_errors(loop, np.array([UP]), 0.0, {"payload": 1.0}, **asked)
     assert whole.guaranteed[0].upper == pytest.approx(0.0224915, abs=2e-7)
@@ -341,7 +342,7 @@ def test_payload_errors_are_guaranteed_only_as_far_as_the_equilibrium_was_follow
 
 
 def test_errors_are_followed_no_farther_than_they_are_asked_for(make):
-    loop = Case(arm=vertical_link(make), design=raised(make), truth_basis=TRUTH).close()
+    loop = Case.of(vertical_link(make), raised(make), truth_basis=TRUTH).close()
     asked = {"t": 6.0, "where": "the final pose"}
     near, far = (
         bound_errors(loop, np.array([UP]), 0.0, {"payload": 1.0}, **asked, reach=reach)
@@ -355,7 +356,7 @@ def test_a_payload_is_judged_at_the_pose_that_tolerates_least_of_it(make):
     found = stiffness_margin(
         vertical_link(make), raised(make), truth_basis=TRUTH, n_path=3, errors={"payload": 1.0}
     )
-    final, worst = found.structured
+    final, worst = found.independent
     assert [final.t, worst.t] == [6.0, 6.0]  # at the start it tolerates 24 times as much
     assert "least payload error" in worst.where
     assert worst.guaranteed[0].upper == final.guaranteed[0].upper
@@ -365,7 +366,7 @@ def test_a_payload_is_judged_at_the_pose_that_tolerates_least_of_it(make):
 def test_no_margin_is_given_of_where_an_arm_falls_to(make, load, rests):
     # with 2.25 % less payload than the law knows the equilibrium at UP ends
     arm = vertical_link(make)
-    case = {"truth_basis": TRUTH, "truth_arm": apply_settings(arm, [f"payload.mass=*{load}"])}
+    case = {"truth_basis": TRUTH, "true_arm": apply_settings(arm, [f"payload.mass=*{load}"])}
     if rests:
         assert stiffness_margin(arm, raised(make), n_path=0, **case).exact.alpha_upper == np.inf
         return
@@ -435,7 +436,7 @@ def margin_along(make, time_limit=1e4):
     asked = {"errors": {"payload": 1.0}, "time_limit": time_limit, "n_path": 3}
     return stiffness_margin(
         vertical_link(make), raised(make), truth_basis=TRUTH, **asked
-    ).structured
+    ).independent
 
 
 def test_poses_of_a_motion_are_followed_no_farther_than_the_least_bound(make, monkeypatch):

@@ -18,6 +18,7 @@ from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant
 from flexctl.simulation.simulation import simulate
+from tests.arms import plant_of
 
 RRP = load_model("theodore-ghosal-rrp")
 EXACT = BasisChoice(order=2, sliding="exact")
@@ -25,9 +26,8 @@ ONE = BasisChoice(order=1, sliding="exact")
 
 
 @cache
-def plant_of(sliding, order=2, settings=(), kind="modes"):
-    basis = BasisChoice(kind=kind, order=order, sliding=sliding)
-    return assemble_plant(apply_settings(RRP, settings), basis, interpreted=True)
+def rrp_plant(sliding, order=2, settings=(), kind="modes"):
+    return plant_of(apply_settings(RRP, settings), kind, order, sliding)
 
 
 @cache
@@ -59,14 +59,14 @@ def curvature(plant, q, xi):
 
 def test_equal_bases_give_the_full_state():
     again = assemble_plant(RRP, EXACT, interpreted=True)
-    assert not make_measurement(plant_of("exact"), again).gauges
+    assert not make_measurement(rrp_plant("exact"), again).gauges
 
 
 @pytest.mark.parametrize("truth", ["fixed", "exact"])
 def test_equal_names_of_other_modes_are_no_full_state(truth):
     # a truth with another payload has other modes by the same names
     settings = ("payload.mass=+40%",) if truth == "exact" else ()
-    assert make_measurement(plant_of("exact"), plant_of(truth, 2, settings)).gauges
+    assert make_measurement(rrp_plant("exact"), rrp_plant(truth, 2, settings)).gauges
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_equal_names_of_other_modes_are_no_full_state(truth):
 )
 @pytest.mark.parametrize("length", [0.2, 0.9])
 def test_the_fit_is_the_least_squares_one_at_the_present_length(seen, real, length):
-    truth = plant_of("fixed", 3, kind="elements") if real == "elements" else plant_of(real, 3)
-    design, (q, v) = plant_of(seen), bent(truth, 3, length)
+    truth = rrp_plant("fixed", 3, kind="elements") if real == "elements" else rrp_plant(real, 3)
+    design, (q, v) = rrp_plant(seen), bent(truth, 3, length)
     measurement = make_measurement(design, truth)
     found, _ = numbers(measurement.function, q, v)
     xi = measurement.gauges["link3.x"]
@@ -88,7 +88,7 @@ def test_the_fit_is_the_least_squares_one_at_the_present_length(seen, real, leng
 
 def test_modes_that_the_design_has_are_seen_exactly_while_sliding():
     # on gauges of Gauss the third mode's curvature is not orthogonal: it must be at rest
-    design, truth = plant_of("exact", 1), plant_of("exact", 2)
+    design, truth = rrp_plant("exact", 1), rrp_plant("exact", 2)
     q, v = bent(truth, 4)
     still = [i for i, name in enumerate(truth.coordinates) if name.endswith(".2")]
     q[still] = v[still] = 0.0
@@ -100,8 +100,8 @@ def test_modes_that_the_design_has_are_seen_exactly_while_sliding():
 
 
 def test_rates_are_derivatives_of_what_is_seen_while_sliding():
-    truth, h = plant_of("fixed", 2, kind="elements"), 1e-6
-    function = make_measurement(plant_of("exact"), truth).function
+    truth, h = rrp_plant("fixed", 2, kind="elements"), 1e-6
+    function = make_measurement(rrp_plant("exact"), truth).function
     q, v = bent(truth, 5)
     ahead, behind = (numbers(function, q + s * h * v, v)[0] for s in (1, -1))
     np.testing.assert_allclose(
@@ -111,7 +111,7 @@ def test_rates_are_derivatives_of_what_is_seen_while_sliding():
 
 def test_too_few_gauges_for_the_modes_are_refused():
     with pytest.raises(InputError, match="expected at least 2 positions"):
-        make_measurement(plant_of("exact"), plant_of("fixed", 3), (0.5,))
+        make_measurement(rrp_plant("exact"), rrp_plant("fixed", 3), (0.5,))
 
 
 def test_the_loop_ends_where_the_modes_of_its_law_do():

@@ -1,21 +1,16 @@
 """Arms of the catalogue against frequency equations and formulas that share no code with them."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 
 from flexctl.model.lookup import load_model
-from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.assembly import tip_load
 from flexctl.plant.linearisation import linearise
-from flexctl.plant.plant import assemble_plant
+from tests.arms import plant_of
+from tests.plant.two_link_witness import Link, TwoLink
 
-WITNESS = runpy.run_path(str(Path(__file__).with_name("two_link_witness.py")))
-Link, TwoLink = WITNESS["Link"], WITNESS["TwoLink"]
 LINE = {"length": 0.5, "rho": 0.2, "EI": 1.0}
 SPRUNG = Link(**LINE, rotor=(0.02, 1.0, 100.0, 0.0, False))
 DRIVEN = Link(**LINE, joint_inertia=0.02)
@@ -29,10 +24,6 @@ BY_HAND = {
 }
 on_both_links = pytest.mark.parametrize("link", [0, 1])
 on_all = pytest.mark.parametrize("name", BY_HAND)
-
-
-def plant_of(arm, order=2):
-    return assemble_plant(arm, BasisChoice(kind="modes", order=order), interpreted=True)
 
 
 def masked(names, *beginnings):

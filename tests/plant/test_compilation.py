@@ -28,13 +28,13 @@ needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compil
 
 
 @pytest.fixture(scope="module")
-def arm(build):
-    return build["rrp"]((0.0, 0.0, -9.81), damping=0.01, foreshortening=False)
+def arm(make):
+    return make["rrp"]((0.0, 0.0, -9.81), damping=0.01, foreshortening=False)
 
 
 @pytest.fixture(scope="module")
-def pair(arm, interpreted):
-    return assemble_plant(arm, BasisChoice(order=1)), interpreted(arm, "modes", 1)
+def pair(arm, plant_of):
+    return assemble_plant(arm, BasisChoice(order=1)), plant_of(arm, "modes", 1)
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +84,9 @@ def test_a_second_plant_of_the_same_arm_hits_the_cache(pair, arm, state):
 
 
 @needs_compiler
-def test_another_arm_does_not_meet_the_library_of_the_first(build, interpreted, state):
-    heavier = build["rrp"]((0.0, 0.0, -9.81), EI=1000.0, damping=0.01, foreshortening=False)
-    compiled, plain = assemble_plant(heavier, BasisChoice(order=1)), interpreted(heavier, order=1)
+def test_another_arm_does_not_meet_the_library_of_the_first(make, plant_of, state):
+    heavier = make["rrp"]((0.0, 0.0, -9.81), EI=1000.0, damping=0.01, foreshortening=False)
+    compiled, plain = assemble_plant(heavier, BasisChoice(order=1)), plant_of(heavier, order=1)
 
     assert compiled.elastic_force(state["q"]) == pytest.approx(
         plain.elastic_force(state["q"]), rel=1e-12, abs=1e-12
@@ -109,21 +109,21 @@ def test_every_call_returns_an_array_of_its_own(pair, state):
     assert (first == kept).all()
 
 
-def test_plants_of_one_content_share_their_functions_and_others_do_not(build, interpreted):
-    one, again = (interpreted(build["rrp"]((0.0, 0.0, -9.81)), order=1) for _ in range(2))
-    other = interpreted(build["rrp"]((0.0, 0.0, -9.80665)), order=1)
+def test_plants_of_one_content_share_their_functions_and_others_do_not(make, plant_of):
+    one, again = (plant_of(make["rrp"]((0.0, 0.0, -9.81)), order=1) for _ in range(2))
+    other = plant_of(make["rrp"]((0.0, 0.0, -9.80665)), order=1)
 
     assert one is not again
     assert one.casadi_functions["gravity"] is again.casadi_functions["gravity"]
     assert other.casadi_functions["gravity"] is not one.casadi_functions["gravity"]
 
 
-def test_only_the_last_contents_stay_in_memory(build, interpreted):
-    plants = [interpreted(build["rrp"]((0.0, 0.0, -g)), order=1) for g in range(1, 40)]
+def test_only_the_last_contents_stay_in_memory(make, plant_of):
+    plants = [plant_of(make["rrp"]((0.0, 0.0, -g)), order=1) for g in range(1, 40)]
     first = plants[0].casadi_functions
     for plant in plants:
         _ = plant.casadi_functions
 
-    again = interpreted(build["rrp"]((0.0, 0.0, -1.0)), order=1)
+    again = plant_of(make["rrp"]((0.0, 0.0, -1.0)), order=1)
     assert again.casadi_functions is not first
-    assert plants[-1].casadi_functions is interpreted(plants[-1].arm, order=1).casadi_functions
+    assert plants[-1].casadi_functions is plant_of(plants[-1].arm, order=1).casadi_functions

@@ -21,15 +21,15 @@ def clamped(plant, joints):
     return w, np.diag(modal) / (2 * w)
 
 
-def single(build, joint, **more):
+def single(make, joint, **more):
     link = {"joint": joint, "mass_per_length": 0.4, "damping_ratio": RATIOS}
     link |= {"EI": {"y": 6.0}} | more
-    return build["arm"]([link])
+    return make["arm"]([link])
 
 
 @pytest.mark.parametrize("basis", [("modes", 4), ("elements", 3)])
-def test_ratios_are_those_of_the_file_and_the_last_holds_for_all_further(basis, build, interpreted):
-    plant = interpreted(single(build, "revolute", length=0.7), *basis)
+def test_ratios_are_those_of_the_file_and_the_last_holds_for_all_further(basis, make, plant_of):
+    plant = plant_of(single(make, "revolute", length=0.7), *basis)
     _, ratios = clamped(plant, [0.3])
 
     assert ratios == pytest.approx(RATIOS + [0.02] * (len(ratios) - 3), rel=1e-6)
@@ -37,8 +37,8 @@ def test_ratios_are_those_of_the_file_and_the_last_holds_for_all_further(basis, 
 
 @pytest.mark.parametrize("basis", [("modes", 3), ("elements", 2)])
 @pytest.mark.parametrize("free", [0.3, 0.8, 1.2])
-def test_ratios_of_a_sliding_link_hold_at_every_length(basis, free, build, interpreted):
-    plant = interpreted(single(build, "prismatic", total_length=1.2), *basis)
+def test_ratios_of_a_sliding_link_hold_at_every_length(basis, free, make, plant_of):
+    plant = plant_of(single(make, "prismatic", total_length=1.2), *basis)
     w, ratios = clamped(plant, [free])
 
     assert ratios[:3] == pytest.approx(RATIOS, rel=1e-6)
@@ -46,10 +46,10 @@ def test_ratios_of_a_sliding_link_hold_at_every_length(basis, free, build, inter
     assert w[0] == pytest.approx(exact, rel=1e-3)
 
 
-def test_the_matrix_is_the_same_in_every_basis_as_it_is_refined(build, interpreted):
+def test_the_matrix_is_the_same_in_every_basis_as_it_is_refined(make, plant_of):
     # Power that a given bent shape loses: shape of the tip force, at rest, as its rate
     def lost(kind, order):
-        plant = interpreted(single(build, "revolute", length=0.7), kind, order)
+        plant = plant_of(single(make, "revolute", length=0.7), kind, order)
         q = np.zeros(plant.n)
         lin = linearise(plant, q)
         rate = np.linalg.solve(lin.K[1:, 1:], plant.deflections_jacobian(q)[0, 1:])
@@ -58,14 +58,14 @@ def test_the_matrix_is_the_same_in_every_basis_as_it_is_refined(build, interpret
     assert lost("modes", 6) == pytest.approx(lost("elements", 5), rel=1e-3)
 
 
-def test_a_tip_load_of_the_shapes_does_not_change_the_damping_of_the_link(build, interpreted):
+def test_a_tip_load_of_the_shapes_does_not_change_the_damping_of_the_link(make, plant_of):
     # both bases span nearly the same; the load that the shapes assume is no part of the link
     def lost(**more):
-        arm = build["arm"](
-            [single(build, "revolute", length=0.7).table()["link"][0] | more],
+        arm = make["arm"](
+            [single(make, "revolute", length=0.7).table()["link"][0] | more],
             payload={"mass": 0.2},
         )
-        plant = interpreted(arm, "modes", 6)
+        plant = plant_of(arm, "modes", 6)
         q = np.zeros(plant.n)
         lin = linearise(plant, q)
         rate = np.linalg.solve(lin.K[1:, 1:], plant.deflections_jacobian(q)[0, 1:])
@@ -75,8 +75,8 @@ def test_a_tip_load_of_the_shapes_does_not_change_the_damping_of_the_link(build,
 
 
 @pytest.mark.parametrize("name", ["rrp", "two-link", "spatial"])
-def test_damping_has_no_part_on_joint_rows_and_takes_energy(name, plant_of, random_state):
-    plant = plant_of(name)
+def test_damping_has_no_part_on_joint_rows_and_takes_energy(name, plant_named, random_state):
+    plant = plant_named(name)
     D = plant.damping(random_state(plant, 1)[0])
 
     assert not D[: plant.m].any()

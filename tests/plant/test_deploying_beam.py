@@ -133,12 +133,12 @@ def gauss_steps(parts, x):
 class Ours:
     """The same beam as the sliding link of an arm whose joints are led."""
 
-    def __init__(self, build, interpreted, kind, order, shortening=True, spin=0.0, in_plane=False):
+    def __init__(self, make, plant_of, kind, order, shortening=True, spin=0.0, in_plane=False):
         turn = {"joint": "revolute", "dh": {"alpha": np.pi / 2}, "joint_inertia": 1.0}
         self.direction = "x" if in_plane else "y"  # y lies along the axis of turning
         beam = {"joint": "prismatic", "total_length": TOTAL, "mass_per_length": RHO}
         beam |= {"EI": {self.direction: EI}, "foreshortening": shortening}
-        self.plant = interpreted(build["arm"]([turn, beam], payload={"mass": LOAD}), kind, order)
+        self.plant = plant_of(make["arm"]([turn, beam], payload={"mass": LOAD}), kind, order)
         self.spin = spin
 
     def tip(self, slide, shape):
@@ -187,12 +187,12 @@ def witness():
 
 
 @pytest.fixture(scope="module")
-def error(witness, build, interpreted):
+def error(witness, make, plant_of):
     """error(case, slide, kind, order): of our tip, largest over the time and its largest value."""
 
     def largest(case, slide, kind, order):
         tip, shape = witness(case, slide)
-        ours = Ours(build, interpreted, kind, order, **CASES[case]).tip(SLIDES[slide], shape)
+        ours = Ours(make, plant_of, kind, order, **CASES[case]).tip(SLIDES[slide], shape)
         return np.abs(ours - tip).max() / np.abs(tip).max()
 
     return largest

@@ -21,8 +21,8 @@ SEEDS = [1, 2, 3]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, case)))
-def pair(request, plant_of, witness_of):
-    return plant_of(*request.param), witness_of(*request.param)
+def pair(request, plant_named, witness_of):
+    return plant_named(*request.param), witness_of(*request.param)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -13,33 +13,33 @@ HUB = {"mass": 7.0, "com": [0.3, -0.2, 0.1], "inertia": [1.1, 1.2, 1.5]}
 PAYLOAD = {"mass": 30.0, "com": [0.2, 0.1, -0.3], "inertia": [2.0, 3.0, 4.0]}
 
 
-def bare(arm, build, foreshortening):
+def bare(arm, make, foreshortening):
     """Return the arm as it is, but for foreshortening."""
     table = arm.model_dump(by_alias=True, exclude_unset=True)
     for link in table["link"]:
         link["foreshortening"] = foreshortening
-    return build["arm"](table["link"], tuple(table["gravity"]), table.get("payload"))
+    return make["arm"](table["link"], tuple(table["gravity"]), table.get("payload"))
 
 
-def laden(arm, build, foreshortening):
+def laden(arm, make, foreshortening):
     """Return the arm with gravity, a payload, and hubs, joint inertia and damping everywhere."""
-    table = bare(arm, build, foreshortening).model_dump(by_alias=True, exclude_unset=True)
+    table = bare(arm, make, foreshortening).model_dump(by_alias=True, exclude_unset=True)
     for link in table["link"]:
         link |= {"hub": HUB, "joint_inertia": 2.5, "damping_ratio": 0.02}
-    return build["arm"](table["link"], (1.0, -9.0, 4.0), PAYLOAD)
+    return make["arm"](table["link"], (1.0, -9.0, 4.0), PAYLOAD)
 
 
-def sprung(arm, build, foreshortening):
+def sprung(arm, make, foreshortening):
     """Return the laden arm with springs at all joints but one, every second rotor carried."""
-    table = laden(arm, build, foreshortening).model_dump(by_alias=True, exclude_unset=True)
+    table = laden(arm, make, foreshortening).model_dump(by_alias=True, exclude_unset=True)
     for j, link in enumerate(table["link"]):
         if j != 1:
             rotor = {"rotor_inertia": 0.7, "gear": 3.0, "carried": j % 2 == 0}
             link["flexible_joint"] = rotor | {"stiffness": 400.0, "damping": 5.0}
-    return build["arm"](table["link"], (1.0, -9.0, 4.0), PAYLOAD)
+    return make["arm"](table["link"], (1.0, -9.0, 4.0), PAYLOAD)
 
 
-def mixed(build):
+def mixed(make):
     """Rigid and flexible links in turn: one on its axis, one that slides, one bent in one plane."""
     first = {"joint": "revolute", "dh": {"alpha": 1.2, "d": 0.4}, "mass_per_length": 9.0}
     second = {"joint": "revolute", "length": 0.8, "mass_per_length": 2.0, "dh": {"alpha": -0.7}}
@@ -48,14 +48,14 @@ def mixed(build):
     third |= {"mass_per_length": 3.0}
     fourth = {"joint": "revolute", "length": 0.6, "mass_per_length": 1.0, "EI": {"z": 20.0}}
     fifth = {"joint": "revolute", "dh": {"a": 0.3, "d": 0.1}, "mass_per_length": 1.5}
-    return build["arm"]([first, second, third, fourth, fifth])
+    return make["arm"]([first, second, third, fourth, fifth])
 
 
 ARMS = {
     "planar-canadarm": (lambda _: load_model("mohan-saha-canadarm"), "modes"),
     "spatial-canadarm": (lambda _: load_model("mohan-saha-canadarm-spatial"), "modes"),
-    "rrp-modes": (lambda build: build["rrp"](), "modes"),
-    "rrp-elements": (lambda build: build["rrp"](), "elements"),
+    "rrp-modes": (lambda make: make["rrp"](), "modes"),
+    "rrp-elements": (lambda make: make["rrp"](), "elements"),
     "mixed": (mixed, "modes"),
 }
 
@@ -80,15 +80,15 @@ def evaluate(plant, name, *signals):
 
 
 @pytest.fixture(scope="module")
-def found(build):
+def found(make):
     """found(name, change, foreshortening): results of both engines by function, made once."""
     made = {}
 
     def results(name, change, foreshortening):
         key = (name, change, foreshortening)
         if key not in made:
-            arm, kind = ARMS[name][0](build), ARMS[name][1]
-            arm = change(arm, build, foreshortening)
+            arm, kind = ARMS[name][0](make), ARMS[name][1]
+            arm = change(arm, make, foreshortening)
             basis = BasisChoice(kind=kind, order=2)
             made[key] = [
                 _of(assemble_plant(arm, basis, engine=e)) for e in ("recursion", "lagrange")

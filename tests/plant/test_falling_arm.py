@@ -33,11 +33,11 @@ def on_a_bending_link(stiffness):
 
 
 @pytest.mark.parametrize("links", [one, on_a_rigid_joint, on_a_bending_link])
-def test_a_spring_holds_what_stands_on_it_from_its_moment_on(build, interpreted, links):
+def test_a_spring_holds_what_stands_on_it_from_its_moment_on(make, plant_of, links):
     for factor in (0.99, 1.01):
         table, pose = links(factor * CRITICAL)
-        arm = build["arm"](table, (0.0, -G, 0.0), {"mass": PAYLOAD})
-        plant = interpreted(arm, "modes", 1)
+        arm = make["arm"](table, (0.0, -G, 0.0), {"mass": PAYLOAD})
+        plant = plant_of(arm, "modes", 1)
         q = plant.straight(np.array(pose))
         if factor < 1:
             with pytest.raises(ComputationError, match="joints' stiffness"):
@@ -46,7 +46,7 @@ def test_a_spring_holds_what_stands_on_it_from_its_moment_on(build, interpreted,
             assert linearise(plant, q).tau0.shape == (len(table),)
 
 
-def test_a_hanging_arm_needs_no_stiffness_to_speak_of(build, interpreted):
+def test_a_hanging_arm_needs_no_stiffness_to_speak_of(make, plant_of):
     table, _ = one(1e-3 * CRITICAL)
-    plant = interpreted(build["arm"](table, (0.0, -G, 0.0), {"mass": PAYLOAD}), "modes", 1)
+    plant = plant_of(make["arm"](table, (0.0, -G, 0.0), {"mass": PAYLOAD}), "modes", 1)
     assert linearise(plant, plant.straight(np.array([-UP]))).K[0, 0] > CRITICAL

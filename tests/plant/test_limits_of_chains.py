@@ -8,18 +8,10 @@ from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
+from tests.arms import chain_plant
 
 ROD = {"joint": "revolute", "dh": {"a": 0.5}, "mass_per_length": 2.0}
 BEAM = {"joint": "revolute", "length": 0.5, "mass_per_length": 2.0, "EI": {"y": 40.0}}
-
-
-@pytest.fixture
-def plant_of(build):
-    def plant(links, order=2, **more):
-        basis = BasisChoice(kind="modes", order=order)
-        return assemble_plant(build["arm"](links, **more), basis, interpreted=True)
-
-    return plant
 
 
 def residual(plant, q, v, tau):
@@ -40,8 +32,8 @@ def residual(plant, q, v, tau):
         pytest.param([BEAM], 8, id="8-modes-foreshortened"),
     ],
 )
-def test_long_and_fine_arms_satisfy_their_equations(plant_of, links, order):
-    plant = plant_of(links, order)
+def test_long_and_fine_arms_satisfy_their_equations(links, order):
+    plant = chain_plant(links, order)
     rng = np.random.default_rng(1)
     q, v = 1e-3 * rng.normal(size=plant.n), rng.normal(size=plant.n)
     q[: plant.m] = rng.uniform(-3, 3, plant.m)
@@ -49,32 +41,32 @@ def test_long_and_fine_arms_satisfy_their_equations(plant_of, links, order):
     assert residual(plant, q, v, rng.normal(size=plant.m)) < 1e-10
 
 
-def test_a_last_link_without_mass_is_refused_by_name(plant_of):
-    plant = plant_of([ROD, {"joint": "revolute", "dh": {"a": 0.5}}])
+def test_a_last_link_without_mass_is_refused_by_name():
+    plant = chain_plant([ROD, {"joint": "revolute", "dh": {"a": 0.5}}])
 
     with pytest.raises(ComputationError, match="joint2 moves no mass"):
         plant.forward_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))
 
 
-def test_a_massless_link_that_carries_others_works(plant_of):
-    plant = plant_of([{"joint": "revolute", "dh": {"a": 0.5}}, ROD])
+def test_a_massless_link_that_carries_others_works():
+    plant = chain_plant([{"joint": "revolute", "dh": {"a": 0.5}}, ROD])
 
     assert residual(plant, np.array([0.3, 0.9]), np.ones(2), np.array([1.0, -2.0])) < 1e-13
 
 
-def test_a_pose_that_moves_no_mass_is_refused_with_the_coordinate(plant_of):
+def test_a_pose_that_moves_no_mass_is_refused_with_the_coordinate():
     # a payload without inertia of its own on the axis of joint 2 resists neither joint 2 nor, at
     # this pose, anything else: the first link's mass is all there is
     folded = {"joint": "revolute", "dh": {"a": 0.5}}
-    plant = plant_of([ROD, folded, folded], payload={"mass": 1.0})
+    plant = chain_plant([ROD, folded, folded], payload={"mass": 1.0})
 
     with pytest.raises(ComputationError, match=r"singular at joints.*joint2 and joint3"):
         plant.forward_dynamics(np.array([0.2, 0.4, 0.0]), np.zeros(3), np.array([0.0, 1.0, 0.0]))
 
 
 @pytest.mark.parametrize("inertia", [1e6, 1e12])
-def test_a_joint_locked_by_its_inertia_leaves_the_others_free(plant_of, inertia):
-    free, locked = plant_of([BEAM]), plant_of([BEAM | {"joint_inertia": inertia}, BEAM])
+def test_a_joint_locked_by_its_inertia_leaves_the_others_free(inertia):
+    free, locked = chain_plant([BEAM]), chain_plant([BEAM | {"joint_inertia": inertia}, BEAM])
     q = np.array([0.0, 0.4, 0.0, 0.0, 0.01, -0.002])
     v, tau = np.array([0.0, 0.7, 0.0, 0.0, 0.2, 0.1]), np.array([0.0, 0.3])
     a = locked.forward_dynamics(q, v, tau)
@@ -86,9 +78,9 @@ def test_a_joint_locked_by_its_inertia_leaves_the_others_free(plant_of, inertia)
     assert free.n == 3
 
 
-def test_hinges_with_great_inertia_keep_the_accuracy_of_the_rest(build):
+def test_hinges_with_great_inertia_keep_the_accuracy_of_the_rest(make):
     # the recursion transmits J A / (A + J) of it, which as J - J^2 / (A + J) would lose all digits
-    arm = build["arm"]([BEAM | {"joint_inertia": 1e9}] * 3)
+    arm = make["arm"]([BEAM | {"joint_inertia": 1e9}] * 3)
     basis = BasisChoice(kind="modes", order=2)
     engines = ("recursion", "lagrange")
     by = {e: assemble_plant(arm, basis, engine=e, interpreted=True) for e in engines}
@@ -119,9 +111,9 @@ def test_derivatives_of_the_accelerations_are_exact():
     assert np.abs(found - expected).max() < 1e-7 * np.abs(expected).max()
 
 
-def test_derivatives_at_rest_are_those_of_the_linear_model(build):
+def test_derivatives_at_rest_are_those_of_the_linear_model(make):
     plant = assemble_plant(
-        build["two-link"]((0.0, -9.81, 0.0)), BasisChoice(kind="modes", order=2), interpreted=True
+        make["two-link"]((0.0, -9.81, 0.0)), BasisChoice(kind="modes", order=2), interpreted=True
     )
     linear = linearise(plant, {"joint1": 0.4, "joint2": -0.7})
     a_q, a_v, a_tau = plant.derivatives_at_rest(linear.q0)
@@ -133,10 +125,10 @@ def test_derivatives_at_rest_are_those_of_the_linear_model(build):
 
 
 @pytest.mark.parametrize("n_links", [1, 3])
-def test_an_arm_that_hangs_in_equilibrium_stays_there(plant_of, n_links):
+def test_an_arm_that_hangs_in_equilibrium_stays_there(n_links):
     # all forces cancel: what is left is round-off, and no reason to distrust the mass matrix
     payload = {"mass": 0.4, "com": [0.05, 0.03, 0.0]}
-    plant = plant_of([BEAM] * n_links, gravity=(9.81, 0.0, 0.0), payload=payload)
+    plant = chain_plant([BEAM] * n_links, gravity=(9.81, 0.0, 0.0), payload=payload)
     q0 = linearise(plant, {"joint1": 0.1}).q0
     tau = plant.inverse_dynamics(q0, 0 * q0, 0 * q0)[: plant.m]
 

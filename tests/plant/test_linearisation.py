@@ -17,8 +17,8 @@ POSES = {
 
 
 @pytest.fixture(params=POSES)
-def case(request, plant_of):
-    plant = plant_of(request.param)
+def case(request, plant_named):
+    plant = plant_named(request.param)
     return plant, linearise(plant, POSES[request.param])
 
 
@@ -117,10 +117,10 @@ def test_to_nonlinear_rests_at_the_equilibrium(case):
     assert np.abs(rate).max() < 1e-12 * largest + 1e-12
 
 
-def test_zeros_of_hub_torque_to_hub_angle_are_the_clamped_frequencies(build, interpreted):
+def test_zeros_of_hub_torque_to_hub_angle_are_the_clamped_frequencies(make, plant_of):
     link = {"joint": "revolute", "length": 0.8, "mass_per_length": 0.5, "EI": {"y": 3.0}}
-    arm = build["arm"]([link | {"hub": {"inertia": [0.0, 0.0, 0.02]}}])
-    system = linearise(interpreted(arm, "modes", 3)).to_control()
+    arm = make["arm"]([link | {"hub": {"inertia": [0.0, 0.0, 0.02]}}])
+    system = linearise(plant_of(arm, "modes", 3)).to_control()
     zeros = system["joint1", "tau_joint1"].zeros()
     found = np.sort(zeros.imag[zeros.imag > 0])
 
@@ -132,34 +132,34 @@ def test_zeros_of_hub_torque_to_hub_angle_are_the_clamped_frequencies(build, int
     ("ratio", "exact"),
     [(0.0, [15.4182, 49.9649]), (0.1, [6.9639, 22.9802]), (1.0, [4.0401, 22.1257])],
 )
-def test_free_frequencies_of_a_hinged_beam_with_a_hub(ratio, exact, build, interpreted):
+def test_free_frequencies_of_a_hinged_beam_with_a_hub(ratio, exact, make, plant_of):
     # in units sqrt(EI / (rho A l^4)); hub inertia in units of m l^2
     link = {"joint": "revolute", "length": 1.0, "mass_per_length": 1.0, "EI": {"y": 1.0}}
     link |= {"foreshortening": False}
-    arm = build["arm"]([link | {"hub": {"inertia": [0.0, 0.0, ratio]}}])
-    lin = linearise(interpreted(arm, "elements", 24))
+    arm = make["arm"]([link | {"hub": {"inertia": [0.0, 0.0, ratio]}}])
+    lin = linearise(plant_of(arm, "elements", 24))
 
     assert lin.frequencies()[1:3] == pytest.approx(exact, rel=2e-5)
 
 
 @pytest.mark.parametrize("order", [2, 12])
-def test_an_equilibrium_is_found_on_fine_meshes_too(order, build, interpreted):
-    arm = build["two-link"]((0.0, -9.81, 0.0), EI=4000.0, foreshortening=False)
-    lin = linearise(interpreted(arm, "elements", order), {"joint1": 0.3, "joint2": -0.4})
+def test_an_equilibrium_is_found_on_fine_meshes_too(order, make, plant_of):
+    arm = make["two-link"]((0.0, -9.81, 0.0), EI=4000.0, foreshortening=False)
+    lin = linearise(plant_of(arm, "elements", order), {"joint1": 0.3, "joint2": -0.4})
 
     assert 1e-6 < np.abs(lin.q0[2:]).max() < 0.1
 
 
-def test_an_equilibrium_without_gravity_is_the_straight_arm(build, interpreted):
-    plant = interpreted(build["two-link"](), "elements", 3)
+def test_an_equilibrium_without_gravity_is_the_straight_arm(make, plant_of):
+    plant = plant_of(make["two-link"](), "elements", 3)
     q = plant.pose({"joint1": 0.3, "joint2": -0.4})
     q[plant.m :] = 0.01
 
     assert np.abs(linearise(plant, q).q0[plant.m :]).max() < 1e-15
 
 
-def test_an_impossible_pose_given_as_an_array_is_refused(plant_of):
-    plant = plant_of("rrp")
+def test_an_impossible_pose_given_as_an_array_is_refused(plant_named):
+    plant = plant_named("rrp")
     q = plant.pose()
     q[2] = 2.0  # of 1.3 m
 
@@ -172,15 +172,15 @@ STIFF = {"rotor_inertia": 0.02, "stiffness": 1e9, "damping": 0.02}
 
 @pytest.mark.parametrize("gravity", [(0.0, 0.0, 0.0), (0.0, -9.81, 0.0)])
 def test_poles_and_frequencies_beside_a_very_stiff_spring_are_those_of_a_rigid_joint(
-    gravity, build, interpreted
+    gravity, make, plant_of
 ):
     # w^2 J/k = 1e-8 and less apart; rigid motions came out as poles at +-1.5e-3 rad/s, and the
     # damping of a hanging arm at twice its value
     link = {"joint": "revolute", "length": 0.4, "mass_per_length": 0.3, "EI": {"y": 4.0}}
     link |= {"joint_inertia": 0.01, "damping_ratio": 0.01}
-    stiff = build["arm"]([link | {"flexible_joint": STIFF}, link], gravity, {"mass": 0.1})
-    rigid = build["arm"]([link | {"joint_inertia": 0.03}, link], gravity, {"mass": 0.1})
-    soft, hard = (linearise(interpreted(arm), {"joint1": -np.pi / 2}) for arm in (stiff, rigid))
+    stiff = make["arm"]([link | {"flexible_joint": STIFF}, link], gravity, {"mass": 0.1})
+    rigid = make["arm"]([link | {"joint_inertia": 0.03}, link], gravity, {"mass": 0.1})
+    soft, hard = (linearise(plant_of(arm), {"joint1": -np.pi / 2}) for arm in (stiff, rigid))
     poles, expected = (np.sort_complex(lin.poles()) for lin in (soft, hard))
     slow = poles[np.abs(poles) < 1e4]
     data = 1e-6 if any(gravity) else 0.0  # weights beside 1e9 N m/rad
@@ -191,9 +191,7 @@ def test_poles_and_frequencies_beside_a_very_stiff_spring_are_those_of_a_rigid_j
     assert slow.imag == pytest.approx(expected.imag, rel=1e-7 + data, abs=1e-11)
 
 
-def test_slow_frequencies_beside_a_link_ten_thousand_times_as_stiff_have_all_digits(
-    build, interpreted
-):
+def test_slow_frequencies_beside_a_link_ten_thousand_times_as_stiff_have_all_digits(make, plant_of):
     # nine times as stiff everywhere: w is three times as high, but rounded otherwise
     def locked(scale):
         soft = {
@@ -203,7 +201,7 @@ def test_slow_frequencies_beside_a_link_ten_thousand_times_as_stiff_have_all_dig
             "EI": {"y": 4.0 * scale},
         }
         hard = soft | {"EI": {"y": 4e4 * scale}}
-        plant = interpreted(build["arm"]([hard, soft], payload={"mass": 0.1}), "elements", 4)
+        plant = plant_of(make["arm"]([hard, soft], payload={"mass": 0.1}), "elements", 4)
         return linearise(plant).frequencies(np.arange(plant.n) >= plant.rigid)
 
     assert locked(9.0) == pytest.approx(3 * locked(1.0), rel=3e-13)

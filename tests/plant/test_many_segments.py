@@ -1,8 +1,6 @@
 """Chains of ever more rigid segments with spring hinges, in Pinocchio, become our flexible arm."""
 
-import runpy
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -10,18 +8,18 @@ import pytest
 import scipy.linalg
 from scipy.integrate import solve_ivp
 
-LIBRARIES = Path(__file__).parents[2] / "benchmarks" / "libraries"
-pinocchio_arm = runpy.run_path(str(LIBRARIES / "pinocchio_arm.py"))["pinocchio_arm"]
+from benchmarks.libraries.pinocchio_arm import pinocchio_arm
+
 SEGMENTS = np.array([8, 16, 32])
 POSE = {"planar": [0.4, -1.1], "spatial": [0.3, 0.8, -0.5]}
 
 
-def planar(build):
+def planar(make):
     """Two flexible links, hubs, a payload."""
-    return build["two-link"](foreshortening=False)
+    return make["two-link"](foreshortening=False)
 
 
-def spatial(build):
+def spatial(make):
     """Three revolute joints about different axes; the last two links bend in both planes."""
     turn = {"joint": "revolute", "dh": {"a": 0.0, "alpha": 1.2, "d": 0.2}, "joint_inertia": 0.3}
     beam = {"joint": "revolute", "length": 0.8, "mass_per_length": 0.4, "joint_inertia": 0.02}
@@ -30,12 +28,12 @@ def spatial(build):
     second = beam | {"EI": {"y": 6.0, "z": 9.0}, "dh": {"alpha": 0.7, "d": 0.1}}
     third = beam | {"EI": {"y": 4.0, "z": 5.0}, "hub": hub, "dh": {"theta": 0.3}}
     payload = {"mass": 0.1, "com": [0.02, 0.01, 0.0], "inertia": [0.001, 0.001, 0.0015]}
-    return build["arm"]([turn | {"mass_per_length": 1.0}, second, third], payload=payload)
+    return make["arm"]([turn | {"mass_per_length": 1.0}, second, third], payload=payload)
 
 
 @pytest.fixture(scope="module")
-def arms(build):
-    return {"planar": planar(build), "spatial": spatial(build)}
+def arms(make):
+    return {"planar": planar(make), "spatial": spatial(make)}
 
 
 def segment_frequencies(arm, joints, segments):
@@ -54,12 +52,12 @@ def limit(values):
 
 
 @pytest.fixture(scope="module")
-def frequencies(arms, interpreted):
+def frequencies(arms, plant_of):
     """frequencies(name): ours (4,) and those of the chains (lengths, 4) [rad/s]."""
 
     @cache
     def both(name):
-        plant = interpreted(arms[name], "elements", 5)
+        plant = plant_of(arms[name], "elements", 5)
         q = plant.straight(np.array(POSE[name]))
         K, own = plant.elastic_stiffness(q), slice(plant.m, plant.m + 4)
         ours = scipy.linalg.eigh((K + K.T) / 2, plant.mass_matrix(q), eigvals_only=True)[own]
@@ -106,7 +104,7 @@ def run(f, q, torque):
 
 
 @pytest.fixture(scope="module")
-def distance(build, interpreted):
+def distance(make, plant_of):
     """distance(scale, foreshortening): how far the limit of the chains ends from our arm [rad, m].
 
     The joints turn by 0.6 rad and the links bend by 4 % of their length at `scale` 1.
@@ -116,7 +114,7 @@ def distance(build, interpreted):
     def chains(scale):
         ends = []
         for segments in (4, 8):
-            chain = pinocchio_arm(build["two-link"](), segments)
+            chain = pinocchio_arm(make["two-link"](), segments)
             q = np.zeros(chain.model.nv)
             q[chain.joints] = POSE["planar"]
             data = chain.model.createData()
@@ -125,7 +123,7 @@ def distance(build, interpreted):
         return limit(ends)
 
     def ours(scale, foreshortening):
-        plant = interpreted(build["two-link"](foreshortening=foreshortening), "elements", 2)
+        plant = plant_of(make["two-link"](foreshortening=foreshortening), "elements", 2)
         q = run(plant.forward_dynamics, plant.straight(np.array(POSE["planar"])), scale * TORQUE)
         return np.append(q[: plant.m], plant.tip(q)[:2])
 

@@ -9,8 +9,8 @@ from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 
 FREE = {
-    "rrp": lambda build, g: build["rrp"]((0.0, 0.0, -9.81 * g), EI=120.0),
-    "two-link": lambda build, g: build["two-link"]((0.0, -9.81 * g, 0.0)),
+    "rrp": lambda make, g: make["rrp"]((0.0, 0.0, -9.81 * g), EI=120.0),
+    "two-link": lambda make, g: make["two-link"]((0.0, -9.81 * g, 0.0)),
 }
 START = {"rrp": [0.4, 0.3, 0.7], "two-link": [0.6, -0.8]}
 
@@ -32,8 +32,8 @@ def rates(plant, tau):
 @pytest.mark.parametrize("gravity", [0.0, 1.0])
 @pytest.mark.parametrize("name", FREE)
 @pytest.mark.slow_but("rrp-1.0", "two-link-0.0")
-def test_energy_of_a_free_motion_is_kept(name, gravity, build, interpreted):
-    plant = interpreted(FREE[name](build, gravity), "modes", 1)
+def test_energy_of_a_free_motion_is_kept(name, gravity, make, plant_of):
+    plant = plant_of(FREE[name](make, gravity), "modes", 1)
     q, v = start(plant, name)
     f = rates(plant, np.zeros(plant.m))
     path = solve_ivp(f, (0, 0.3), np.concatenate([q, v]), "DOP853", rtol=1e-12, atol=1e-13)
@@ -46,8 +46,8 @@ def test_energy_of_a_free_motion_is_kept(name, gravity, build, interpreted):
     assert np.ptp(parts.sum(1)) < 1e-9 * exchanged
 
 
-def test_energy_falls_by_what_damping_takes_and_grows_by_what_torques_give(build, interpreted):
-    plant = interpreted(build["rrp"]((0.0, 0.0, -9.81), EI=120.0, damping=0.03), "modes", 1)
+def test_energy_falls_by_what_damping_takes_and_grows_by_what_torques_give(make, plant_of):
+    plant = plant_of(make["rrp"]((0.0, 0.0, -9.81), EI=120.0, damping=0.03), "modes", 1)
     tau, n = np.array([2.0, -1.0, 3.0]), plant.n
     q, v = start(plant, "rrp")
     f = rates(plant, tau)
@@ -67,8 +67,8 @@ RIGID = ["rrp", "two-link"]
 
 
 @pytest.mark.parametrize("name", RIGID)
-def test_the_straight_arm_has_the_rigid_mass_and_bias(name, build, interpreted):
-    rigid, soft = (interpreted(build[name]((1.0, 2.0, -9.0), EI=EI)) for EI in (None, 50.0))
+def test_the_straight_arm_has_the_rigid_mass_and_bias(name, make, plant_of):
+    rigid, soft = (plant_of(make[name]((1.0, 2.0, -9.0), EI=EI)) for EI in (None, 50.0))
     m = rigid.m
     r, u = np.array(START[name]), np.array([0.7, -1.1, 0.4])[:m]
     q, v = (np.concatenate([x, np.zeros(soft.n - m)]) for x in (r, u))
@@ -79,9 +79,9 @@ def test_the_straight_arm_has_the_rigid_mass_and_bias(name, build, interpreted):
 
 
 @pytest.mark.parametrize("name", RIGID)
-def test_frequencies_of_the_locked_arm_go_as_the_root_of_the_stiffness(name, build, interpreted):
+def test_frequencies_of_the_locked_arm_go_as_the_root_of_the_stiffness(name, make, plant_of):
     def locked(EI):
-        plant = interpreted(build[name](EI=EI))
+        plant = plant_of(make[name](EI=EI))
         pose = dict(zip(plant.joints, START[name], strict=True))
         return linearise(plant, pose).frequencies(np.arange(plant.n) >= plant.m)
 
@@ -90,16 +90,14 @@ def test_frequencies_of_the_locked_arm_go_as_the_root_of_the_stiffness(name, bui
 
 @pytest.mark.parametrize("name", RIGID)
 @pytest.mark.slow_but("two-link")
-def test_accelerations_reach_those_of_the_rigid_arm_as_one_over_the_stiffness(
-    name, build, interpreted
-):
+def test_accelerations_reach_those_of_the_rigid_arm_as_one_over_the_stiffness(name, make, plant_of):
     # Torques of 1 rad/s: far below the modes (50 rad/s and more for the softest) and with an
     # error of 1e-3 .. 1e-8, well above round-off.
     r = np.array(START[name])
-    M = interpreted(build[name](EI=None)).mass_matrix(r)
+    M = plant_of(make[name](EI=None)).mass_matrix(r)
     stiffness, errors = np.array([1e3, 1e4, 1e5, 1e6]), []
     for EI in stiffness:
-        lin = linearise(interpreted(build[name](EI=EI)), np.append(r, np.zeros(99))[: _n(name)])
+        lin = linearise(plant_of(make[name](EI=EI)), np.append(r, np.zeros(99))[: _n(name)])
         motion = -np.linalg.solve(lin.K - lin.M, lin.B)[: len(r)]
         errors.append(np.linalg.norm(motion @ M - np.eye(len(r))))
     order = np.polyfit(np.log(stiffness), np.log(errors), deg=1)[0]
@@ -115,16 +113,16 @@ def _n(name):
 @pytest.mark.parametrize("free", [0.2, 0.7, 1.3])
 @pytest.mark.parametrize("name", ["rrp", "rrp-file"])
 def test_the_sliding_joint_of_the_straight_arm_moves_the_whole_link_and_payload(
-    name, free, plant_of
+    name, free, plant_named
 ):
-    plant = plant_of(name)
+    plant = plant_named(name)
     M = plant.mass_matrix(plant.pose({"joint3": free}))
 
     assert M[2, 2] == pytest.approx(1.3 * 0.331 + 0.0828, rel=1e-12)
 
 
-def test_a_mesh_without_its_fast_modes_keeps_the_slow_ones(build):
-    arm = build["rrp"](foreshortening=False)
+def test_a_mesh_without_its_fast_modes_keeps_the_slow_ones(make):
+    arm = make["rrp"](foreshortening=False)
     full, reduced = (
         assemble_plant(arm, BasisChoice(kind="elements", order=4, drop_above=cut), interpreted=True)
         for cut in (None, 1.5e4)

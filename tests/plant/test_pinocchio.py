@@ -1,21 +1,18 @@
 """Pinocchio, an independent library, says the same of rigid arms."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pinocchio as pin
 import pytest
 
-LIBRARIES = Path(__file__).parents[2] / "benchmarks" / "libraries"
-pinocchio_arm = runpy.run_path(str(LIBRARIES / "pinocchio_arm.py"))["pinocchio_arm"]
+from benchmarks.libraries.pinocchio_arm import pinocchio_arm
+
 HUB = {"mass": 0.6, "com": [0.03, -0.02, 0.05], "inertia": [0.01, 0.012, 0.015]}
 PAYLOAD = {"mass": 0.4, "com": [0.05, 0.02, -0.04], "inertia": [0.002, 0.003, 0.004]}
 BASE = {"position": [0.3, -0.2, 0.5], "rotation_vector": [0.7, -1.1, 0.4]}
 GRAVITY = (0.8, -3.0, -9.0)
 
 
-def chain(build, planar, base=None):
+def chain(make, planar, base=None):
     """Six links of unequal lengths, with hubs, joint inertias and a payload."""
     rng, links = np.random.default_rng(5), []
     for j in range(6):
@@ -24,24 +21,24 @@ def chain(build, planar, base=None):
             dh |= {"alpha": rng.uniform(-2, 2), "d": rng.uniform(-0.3, 0.3), "theta": 0.3 * j}
         link = {"joint": "revolute", "dh": dh, "mass_per_length": rng.uniform(0.5, 2)}
         links.append(link | {"hub": HUB, "joint_inertia": 0.05 * j})
-    return build["arm"](links, GRAVITY, PAYLOAD, **({"base": base} if base else {}))
+    return make["arm"](links, GRAVITY, PAYLOAD, **({"base": base} if base else {}))
 
 
 RIGID = {
-    "rrp": lambda build: build["rrp"](GRAVITY, EI=None),
-    "planar": lambda build: chain(build, planar=True),
-    "planar-turned": lambda build: chain(build, planar=True, base=BASE),
-    "spatial": lambda build: chain(build, planar=False),
-    "spatial-turned": lambda build: chain(build, planar=False, base=BASE),
-    "hub-and-payload": lambda build: build["two-link"](GRAVITY, EI=None),
+    "rrp": lambda make: make["rrp"](GRAVITY, EI=None),
+    "planar": lambda make: chain(make, planar=True),
+    "planar-turned": lambda make: chain(make, planar=True, base=BASE),
+    "spatial": lambda make: chain(make, planar=False),
+    "spatial-turned": lambda make: chain(make, planar=False, base=BASE),
+    "hub-and-payload": lambda make: make["two-link"](GRAVITY, EI=None),
 }
 
 
 @pytest.fixture(scope="module", params=[*RIGID, "rigid-sliding"])
-def pair(request, build, arms, interpreted):
+def pair(request, make, arms, plant_of):
     """An arm as our plant and as Pinocchio's model."""
-    arm = RIGID[request.param](build) if request.param in RIGID else arms[request.param]
-    return interpreted(arm), pinocchio_arm(arm).model
+    arm = RIGID[request.param](make) if request.param in RIGID else arms[request.param]
+    return plant_of(arm), pinocchio_arm(arm).model
 
 
 @pytest.fixture(params=range(3))

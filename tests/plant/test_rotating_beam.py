@@ -25,7 +25,7 @@ def steady_turn(plant):
 
 
 @pytest.fixture(scope="module")
-def squares(build, interpreted):
+def squares(make, plant_of):
     """squares(EI, speed, ...): frequencies squared of a beam whose joint is led at this speed.
 
     `twist` [rad] turns the planes about the beam; `hub` is the radius at which it is clamped.
@@ -39,7 +39,7 @@ def squares(build, interpreted):
         if hub:
             # the second joint, never let loose, clamps the beam to a hub without mass
             links.insert(0, {"joint": "revolute", "dh": {"a": hub}, "joint_inertia": 1.0})
-        plant = interpreted(build["arm"](links), "modes", order)
+        plant = plant_of(make["arm"](links), "modes", order)
         return plant.m, steady_turn(plant)
 
     def of(planes, speed, foreshortening=True, order=8, twist=0.0, hub=0.0):
@@ -125,12 +125,12 @@ def test_without_foreshortening_the_turn_does_not_stiffen_out_of_plane(squares):
     assert found == pytest.approx(CLAMPED**2, rel=1e-9)
 
 
-def test_free_joint_shows_the_gyroscopic_exchange_of_spin_and_bending(build, interpreted):
+def test_free_joint_shows_the_gyroscopic_exchange_of_spin_and_bending(make, plant_of):
     """A beam held off its hub's radius: its bending at speed O pulls its mass in and out."""
     offset = {"joint": "revolute", "dh": {"a": 0.5}, "joint_inertia": 2.0}
     beam = {"joint": "revolute", "dh": {"theta": np.pi / 2}, "length": 1.0}
     beam |= {"mass_per_length": 1.0, "EI": {"y": 1.0}}
-    plant = interpreted(build["arm"]([offset, beam]), "modes", 3)
+    plant = plant_of(make["arm"]([offset, beam]), "modes", 3)
     _, G, _ = steady_turn(plant)(3.0)
     shapes = plant.bodies[1].planes["y"]
     x, weights = np.polynomial.legendre.leggauss(20)

@@ -18,6 +18,7 @@ from flexctl.plant import sliding
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError, part_energies
+from tests.arms import plant_of
 
 RRP = "theodore-ghosal-rrp"
 ECCENTRIC = (
@@ -38,14 +39,13 @@ LENGTHS = [0.1, 0.3, 0.65, 1.0, 1.3]
 
 
 @cache
-def plant_of(modes, order=2, settings=(), engine="recursion", kind="modes", error=None):
+def rrp_plant(modes, order=2, settings=(), engine="recursion", kind="modes", error=None):
     arm = apply_settings(load_model(RRP), settings)
-    basis = BasisChoice(kind=kind, order=order, sliding=modes)
-    return assemble_plant(arm, basis, engine=engine, interpreted=True, stiffness_error=error)
+    return plant_of(arm, kind, order, modes, engine=engine, stiffness_error=error)
 
 
 def exact(settings=(), order=2):
-    return plant_of("exact", order, settings)
+    return rrp_plant("exact", order, settings)
 
 
 def rows(plant, line):
@@ -76,7 +76,7 @@ def test_the_clamped_link_has_its_exact_frequencies_at_every_length(settings, le
 def test_the_engines_agree():
     rng = np.random.default_rng(1)
     first, second = (
-        plant_of("exact", 1, ECCENTRIC, engine) for engine in ("recursion", "lagrange")
+        rrp_plant("exact", 1, ECCENTRIC, engine) for engine in ("recursion", "lagrange")
     )
     q = np.array([0.4, -0.7, 0.7, *0.02 * rng.normal(size=first.n - 3)])
     v, tau = rng.normal(size=first.n), rng.normal(size=3)
@@ -89,7 +89,7 @@ def test_the_engines_agree():
 @pytest.mark.slow_but("mass-*")
 def test_roots_in_the_graph_move_the_arm_as_the_table_does(settings, name):
     rng = np.random.default_rng(7)
-    roots, table = (plant_of(modes, 1, settings) for modes in ("roots", "exact"))
+    roots, table = (rrp_plant(modes, 1, settings) for modes in ("roots", "exact"))
     q = np.array([0.4, -0.7, 0.4, *0.01 * rng.normal(size=roots.n - 3)])
     arguments = (q, *rng.normal(size=(2, roots.n)))[: 1 if name == "mass_matrix" else 3]
     found, expected = (getattr(plant, name)(*arguments) for plant in (roots, table))
@@ -99,11 +99,11 @@ def test_roots_in_the_graph_move_the_arm_as_the_table_does(settings, name):
 
 def test_a_fixed_basis_is_the_default_and_has_the_modes_of_its_pose():
     assert BasisChoice() == BasisChoice(sliding="fixed")
-    assert all(not body.mixes for body in plant_of("fixed").bodies)
+    assert all(not body.mixes for body in rrp_plant("fixed").bodies)
 
 
 def test_links_that_turn_keep_their_modes():
-    for own, other in zip(exact().bodies[:2], plant_of("fixed").bodies[:2], strict=True):
+    for own, other in zip(exact().bodies[:2], rrp_plant("fixed").bodies[:2], strict=True):
         assert own.planes == other.planes
         assert not own.mixes
 
@@ -191,7 +191,7 @@ def test_parts_of_the_stiffness_are_the_modes_of_the_present_length(length):
 def test_one_error_of_all_parts_scales_the_stiffness_and_what_it_does_along_the_slide():
     rng, factor = np.random.default_rng(2), 1.3
     error = StiffnessError(values=(factor - 1,) * len(exact().stiffness_parts))
-    wrong, other = plant_of("exact", error=error), exact((f"links.EI=*{factor}",))
+    wrong, other = rrp_plant("exact", error=error), exact((f"links.EI=*{factor}",))
     q = np.array([0.1, 0.2, 0.5, *0.01 * rng.normal(size=wrong.n - 3)])
     found, expected = (plant.elastic_force(q) for plant in (wrong, other))
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-6)
@@ -201,7 +201,7 @@ def test_one_error_of_all_parts_scales_the_stiffness_and_what_it_does_along_the_
 @pytest.mark.parametrize("length", [0.3, 1.0])
 def test_damping_is_that_of_fine_elements_in_the_modes(length):
     # D belongs to the link: of the shapes alone, only their space differs
-    plant, fine = exact(), plant_of("fixed", 16, kind="elements")
+    plant, fine = exact(), rrp_plant("fixed", 16, kind="elements")
     q = np.array([0.0, 0.0, length])
     own, nodes = rows(plant, "link3.x"), rows(fine, "link3.x")
     D, D_fine = (p.damping(p.straight(q)) for p in (plant, fine))
@@ -232,7 +232,7 @@ def in_fixed_modes(plant, fixed, q, v):
 @pytest.mark.parametrize("own_rate", [0.0, 0.05])
 def test_what_is_damped_is_the_rate_of_the_deflection_whatever_the_modes(own_rate):
     # at rest of its own coordinates too: the length alone changes their modes
-    plant, fixed = exact(), plant_of("fixed", 8)
+    plant, fixed = exact(), rrp_plant("fixed", 8)
     q, v = plant.straight(np.array([0.0, 0.0, 0.4])), np.zeros(plant.n)
     own = rows(plant, "link3.x")
     v[2], q[own], v[own] = 3.0, [5e-3, -2e-3], own_rate
@@ -267,14 +267,14 @@ BAD = {
 @pytest.mark.parametrize(("settings", "said"), BAD.values(), ids=BAD)
 def test_what_cannot_be_is_refused(settings, said):
     with pytest.raises(InputError, match="link3") as refused:
-        plant_of("exact", 2, settings)
+        rrp_plant("exact", 2, settings)
     assert said in str(refused.value)
 
 
 def test_a_load_beyond_the_proof_is_refused_by_name():
     heavy = ("payload.mass=8.0", "payload.com=[0.0, 0.0, 1.0]", *ECCENTRIC[1:])
     with pytest.raises(ComputationError, match=r"link3, modes of every length: .* shorter range"):
-        plant_of("exact", 2, heavy)
+        rrp_plant("exact", 2, heavy)
 
 
 @pytest.mark.parametrize("length", [0.09, 1.299 * 1.06])
@@ -289,7 +289,7 @@ def test_the_model_ends_where_its_modes_do():
     low, high = exact().valid_range
     assert low[2] == pytest.approx(0.095)
     assert high[2] == pytest.approx(1.313)  # a hundredth of the beam slips out before
-    assert plant_of("fixed").valid_range[0][2] == pytest.approx(1.3e-3)
+    assert rrp_plant("fixed").valid_range[0][2] == pytest.approx(1.3e-3)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def scaled(arm, factor):
 
 
 @pytest.fixture
-def arm_of(build, arms):
+def arm_of(make, arms):
     def arm(name):
         if name != "sprung":
             return arms[name]
@@ -42,7 +42,7 @@ def arm_of(build, arms):
         link = {"joint": "revolute", "length": 0.5, "mass_per_length": 0.2, "EI": {"y": 4.0}}
         link |= {"damping_ratio": 0.01}
         carried = {"flexible_joint": spring | {"carried": True, "gear": 3.0}}
-        return build["arm"](
+        return make["arm"](
             [link | {"flexible_joint": spring}, link | carried], payload={"mass": 0.1}
         )
 

@@ -8,11 +8,11 @@ from flexctl.plant.assembly import tip_load
 EI = {"EI": {"y": 1.0}, "tip_load": {"reference_pose": {"joint2": 0.4, "joint3": 0.9}}}
 
 
-def planar(build, second, third, payload, include=("M", "J", "D")):
+def planar(make, second, third, payload, include=("M", "J", "D")):
     first = {"joint": "revolute", "length": 0.8, "mass_per_length": 0.5} | EI
     first["tip_load"] = first["tip_load"] | {"include": list(include)}
     joint = {"joint": "revolute"}
-    return build["arm"]([first, joint | second, joint | third], payload=payload)
+    return make["arm"]([first, joint | second, joint | third], payload=payload)
 
 
 def physical(load):
@@ -20,12 +20,12 @@ def physical(load):
     return load.mass * 0.4, load.inertia * 0.4 * 0.64, load.offset * 0.4 * 0.8
 
 
-def test_masses_at_the_ends_of_links_are_seen_as_theodore_and_ghosal_write(build):
+def test_masses_at_the_ends_of_links_are_seen_as_theodore_and_ghosal_write(make):
     # J_L = I_2 + I_3 + m_2 l_2^2 + m_3 (l_2^2 + l_3^2 + 2 l_2 l_3 cos theta_3)
     l2, l3, m2, m3, I2, I3 = 0.6, 0.5, 1.3, 0.7, 0.2, 0.1
     second = {"dh": {"a": l2}, "hub": {"inertia": [0, 0, I2]}}
     third = {"dh": {"a": l3}, "hub": {"mass": m2, "inertia": [0, 0, I3]}}
-    M, J, D = physical(tip_load(planar(build, second, third, {"mass": m3}), 0, "y"))
+    M, J, D = physical(tip_load(planar(make, second, third, {"mass": m3}), 0, "y"))
 
     assert pytest.approx(m2 + m3) == M
     inertia = I2 + I3 + m2 * l2**2 + m3 * (l2**2 + l3**2 + 2 * l2 * l3 * np.cos(0.9))
@@ -34,11 +34,11 @@ def test_masses_at_the_ends_of_links_are_seen_as_theodore_and_ghosal_write(build
     assert pytest.approx(along) == D
 
 
-def test_uniform_rods_are_seen_by_steiners_rule(build):
+def test_uniform_rods_are_seen_by_steiners_rule(make):
     l2, l3, rho2, rho3 = 0.6, 0.5, 0.4, 0.3
     second = {"dh": {"a": l2}, "mass_per_length": rho2}
     third = {"dh": {"a": l3}, "mass_per_length": rho3}
-    M, J, D = physical(tip_load(planar(build, second, third, {}), 0, "y"))
+    M, J, D = physical(tip_load(planar(make, second, third, {}), 0, "y"))
     m2, m3 = rho2 * l2, rho3 * l3
     middle = l2 * np.exp(0.4j) + l3 / 2 * np.exp(1.3j)
 
@@ -47,9 +47,9 @@ def test_uniform_rods_are_seen_by_steiners_rule(build):
     assert pytest.approx(m2 * l2 / 2 * np.cos(0.4) + m3 * middle.real) == D
 
 
-def test_terms_that_are_not_included_are_zero(build):
+def test_terms_that_are_not_included_are_zero(make):
     second, third = {"dh": {"a": 0.6}, "mass_per_length": 0.4}, {"dh": {"a": 0.5}}
-    load = tip_load(planar(build, second, third, {"mass": 0.2}, include=["M"]), 0, "y")
+    load = tip_load(planar(make, second, third, {"mass": 0.2}, include=["M"]), 0, "y")
 
     assert load.mass > 0
     assert (load.inertia, load.offset) == (0, 0)
@@ -63,24 +63,24 @@ def test_terms_that_are_not_included_are_zero(build):
     ],
     ids=["rigid", "flexible"],
 )
-def test_the_drive_of_the_next_joint_counts_where_asked(build, drive, inertia):
+def test_the_drive_of_the_next_joint_counts_where_asked(make, drive, inertia):
     second, third = {"dh": {"a": 0.6}, "mass_per_length": 0.4} | drive, {"dh": {"a": 0.5}}
     loads = [
-        physical(tip_load(planar(build, second, third, {"mass": 0.2}, include=include), 0, "y"))
+        physical(tip_load(planar(make, second, third, {"mass": 0.2}, include=include), 0, "y"))
         for include in (["M", "J", "D"], ["M", "J", "D", "R"])
     ]
 
     np.testing.assert_allclose(np.subtract(loads[1], loads[0]), [0, inertia, 0], atol=1e-15)
 
 
-def drive_of_second(build, joint, direction, alpha):
+def drive_of_second(make, joint, direction, alpha):
     """Inertia [kg m^2] that R adds to link 1, of 1 kg and 1 m, from a second joint with 0.07."""
     size = "total_length" if joint == "prismatic" else "length"
     pose = {"joint1": 1.0} if joint == "prismatic" else {}
     first = {"joint": joint, size: 1.0, "mass_per_length": 1.0, "EI": {direction: 1.0}}
     first |= {"dh": {"alpha": alpha}, "tip_load": {"reference_pose": pose, "include": ["R"]}}
     second = {"joint": "revolute", "joint_inertia": 0.07}
-    return tip_load(build["arm"]([first, second]), 0, direction).inertia
+    return tip_load(make["arm"]([first, second]), 0, direction).inertia
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def drive_of_second(build, joint, direction, alpha):
         ("prismatic", "y", 0.4, 0.0),
     ],
 )
-def test_a_drive_counts_by_the_direction_of_its_axis(build, joint, direction, alpha, share):
-    found = drive_of_second(build, joint, direction, alpha)
+def test_a_drive_counts_by_the_direction_of_its_axis(make, joint, direction, alpha, share):
+    found = drive_of_second(make, joint, direction, alpha)
 
     assert found == pytest.approx(0.07 * share, abs=1e-15)
 
 
-def test_a_last_link_carries_no_drive(build):
+def test_a_last_link_carries_no_drive(make):
     link = {"joint": "revolute", "length": 1.0, "mass_per_length": 1.0, "EI": {"y": 1.0}}
-    arm = build["arm"]([link | {"joint_inertia": 0.3, "tip_load": {"include": ["R"]}}])
+    arm = make["arm"]([link | {"joint_inertia": 0.3, "tip_load": {"include": ["R"]}}])
 
     assert tip_load(arm, 0, "y").inertia == 0
 
@@ -148,8 +148,8 @@ def frequencies(plant, j):
 
 
 @pytest.mark.parametrize(("j", "printed"), [(0, [0.48, 1.80]), (1, [2.18, 15.91])])
-def test_the_two_link_arm_of_de_luca_and_siciliano(j, printed, plant_of):
-    assert frequencies(plant_of("two-link-file"), j) == pytest.approx(printed, abs=0.005)
+def test_the_two_link_arm_of_de_luca_and_siciliano(j, printed, plant_named):
+    assert frequencies(plant_named("two-link-file"), j) == pytest.approx(printed, abs=0.005)
 
 
 def test_the_witness_sees_the_loads_of_the_two_link_arm_as_by_hand(witness_of):
@@ -161,11 +161,11 @@ def test_the_witness_sees_the_loads_of_the_two_link_arm_as_by_hand(witness_of):
     assert points.assumed(1, "y") == pytest.approx((1.0, 0.0005 / 0.025, 0.0))
 
 
-def test_joints_that_a_reference_pose_leaves_out_stand_at_zero(build):
+def test_joints_that_a_reference_pose_leaves_out_stand_at_zero(make):
     # as the schema says of `reference_pose`, whatever the limits of the joint
     def inertia(limits):
         third = {"dh": {"a": 0.5}, "mass_per_length": 0.3, "limits": {"position": limits}}
-        arm = planar(build, {"dh": {"a": 0.6}}, third, {})
+        arm = planar(make, {"dh": {"a": 0.6}}, third, {})
         table = arm.table() | {"name": "arm"}
         table["link"][0]["tip_load"] = {"reference_pose": {"joint2": 0.4}}
         return tip_load(type(arm).model_validate(table), 0, "y").inertia

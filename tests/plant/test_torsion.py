@@ -1,8 +1,5 @@
 """Links that twist: closed forms, engines against each other, material points, statics."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -13,8 +10,8 @@ from flexctl.model.softening import soften_arm
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
+from tests.plant.section_witness import SectionWitness
 
-CourseWitness = runpy.run_path(str(Path(__file__).with_name("course_witness.py")))["CourseWitness"]
 LENGTH, MASS, EI, GJ, POLAR = 0.6, 0.5, 20.0, 8.0, 2e-3
 TORSION = {"GJ": GJ, "polar_inertia": POLAR}
 ROD = {"joint": "revolute", "length": LENGTH, "mass_per_length": MASS, "torsion": TORSION}
@@ -41,11 +38,11 @@ ARMS = {
     params=[("space", "elements"), ("rod", "modes"), ("two", "modes")],
     ids="-".join,
 )
-def pair(request, build):
+def pair(request, make):
     name, kind = request.param
-    arm = build["arm"](ARMS[name], (2.0, -9.0, 3.0), PAYLOAD)
+    arm = make["arm"](ARMS[name], (2.0, -9.0, 3.0), PAYLOAD)
     plant = assemble_plant(arm, BasisChoice(kind=kind, order=2), interpreted=True)
-    return plant, CourseWitness(arm, kind, 2)
+    return plant, SectionWitness(arm, kind, 2)
 
 
 def bent_as_far_as_is_exact(plant, q):
@@ -86,8 +83,8 @@ def test_gravity_acts_on_every_point(pair, random_state):
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", ["rod", "space", pytest.param("two", marks=pytest.mark.slow)])
 @pytest.mark.slow_but("rod-*", "space-elements")
-def test_the_recursion_agrees_with_lagrange(build, random_state, name, kind):
-    arm = build["arm"](ARMS[name], (2.0, -9.0, 3.0), PAYLOAD)
+def test_the_recursion_agrees_with_lagrange(make, random_state, name, kind):
+    arm = make["arm"](ARMS[name], (2.0, -9.0, 3.0), PAYLOAD)
     one, other = (
         assemble_plant(arm, BasisChoice(kind=kind, order=2), engine=engine, interpreted=True)
         for engine in ("recursion", "lagrange")
@@ -99,10 +96,10 @@ def test_the_recursion_agrees_with_lagrange(build, random_state, name, kind):
 
 
 @pytest.mark.parametrize(("kind", "order", "rel"), [("modes", 3, 1e-10), ("elements", 12, 1e-4)])
-def test_a_rod_with_an_inertia_at_its_tip_has_its_closed_form(build, interpreted, kind, order, rel):
+def test_a_rod_with_an_inertia_at_its_tip_has_its_closed_form(make, plant_of, kind, order, rel):
     J = 0.4 * POLAR * LENGTH
     rod = ROD | {"tip_load": {"include": ["J"]}}
-    plant = interpreted(build["arm"]([rod], payload={"inertia": [J, 0, 0]}), kind, order)
+    plant = plant_of(make["arm"]([rod], payload={"inertia": [J, 0, 0]}), kind, order)
     beta = [
         brentq(lambda b: np.cos(b) - 0.4 * b * np.sin(b), k * np.pi, (k + 0.5) * np.pi)
         for k in range(3)
@@ -157,11 +154,11 @@ def locked(plant):
 
 
 @pytest.fixture(scope="module")
-def coupled(build, interpreted):
+def coupled(make, plant_of):
     """Exact frequencies of a bar with an offset payload, and errors on 4, 8 and 16 elements."""
-    arm = build["arm"]([BAR | {"foreshortening": False}], payload=LOAD)
+    arm = make["arm"]([BAR | {"foreshortening": False}], payload=LOAD)
     exact = scanned(lambda w: bending_and_twist(w, LOAD["mass"], LOAD["com"], LOAD["inertia"]), 4)
-    found = [np.sort(locked(interpreted(arm, "elements", n)))[:4] for n in (4, 8, 16)]
+    found = [np.sort(locked(plant_of(arm, "elements", n)))[:4] for n in (4, 8, 16)]
     return exact, np.array(found) / exact - 1
 
 
@@ -174,13 +171,13 @@ def test_an_offset_payload_couples_bending_and_twist_as_the_determinant_says(cou
     assert -np.polyfit(np.log([4, 8, 16]), np.log(error), 1)[0] == pytest.approx(4, abs=0.15)
 
 
-def test_an_elbow_of_a_light_bar_is_two_springs_and_a_mass(build, interpreted):
+def test_an_elbow_of_a_light_bar_is_two_springs_and_a_mass(make, plant_of):
     # link 2, rigid, at a right angle to link 1: a mass that rides on the bar's bending (its force
     # and its twist) alone; K of the mass by Castigliano's compliance l^3/3EI + a^2 l/GJ
     arm_length, m = 0.4, 0.3
     light = BAR | {"mass_per_length": 1e-9, "torsion": {"GJ": GJ, "polar_inertia": 1e-12}}
     elbow = {"joint": "revolute", "dh": {"a": arm_length}}
-    plant = interpreted(build["arm"]([light, elbow], payload={"mass": m}), "elements", 1)
+    plant = plant_of(make["arm"]([light, elbow], payload={"mass": m}), "elements", 1)
     model = linearise(plant, plant.straight([0.0, np.pi / 2]))
     Phi = np.linalg.inv(model.K[2:, 2:])
     lift = plant.tip_jacobian(model.q0)[2, 2:]
@@ -190,9 +187,9 @@ def test_an_elbow_of_a_light_bar_is_two_springs_and_a_mass(build, interpreted):
     assert w == pytest.approx(1 / np.sqrt(m * compliance), rel=1e-6)
 
 
-def test_an_offset_weight_twists_the_bar_and_lowers_what_is_beyond(build, interpreted):
+def test_an_offset_weight_twists_the_bar_and_lowers_what_is_beyond(make, plant_of):
     weak, load = 1e-4, {"mass": 0.2, "com": [0.0, 0.1, 0.0]}
-    plant = interpreted(build["arm"]([BAR], (0.0, 0.0, -weak), load), "elements", 2)
+    plant = plant_of(make["arm"]([BAR], (0.0, 0.0, -weak), load), "elements", 2)
     q = linearise(plant, {"joint1": 0.0}).q0
     angle = -0.2 * weak * 0.1 * LENGTH / GJ
     sag = weak * (MASS * LENGTH**4 / 8 + 0.2 * LENGTH**3 / 3) / EI
@@ -202,8 +199,8 @@ def test_an_offset_weight_twists_the_bar_and_lowers_what_is_beyond(build, interp
 
 
 @pytest.mark.parametrize("foreshortening", [True, False])
-def test_the_twist_shortens_nothing(build, interpreted, foreshortening):
-    plant = interpreted(build["arm"]([BAR | {"foreshortening": foreshortening}]))
+def test_the_twist_shortens_nothing(make, plant_of, foreshortening):
+    plant = plant_of(make["arm"]([BAR | {"foreshortening": foreshortening}]))
     q = plant.straight([0.0])
     q[plant.coordinates.index("link1.twist.1")] = 0.3
     assert plant.tip(q) == pytest.approx([LENGTH, 0.0, 0.0], abs=1e-15)
@@ -211,34 +208,34 @@ def test_the_twist_shortens_nothing(build, interpreted, foreshortening):
 
 @pytest.mark.parametrize("kind", ["modes", "elements"])
 @pytest.mark.parametrize("name", ARMS)
-def test_the_straight_arm_has_the_inertia_of_its_rigid_twin(build, interpreted, name, kind):
-    arm = build["arm"](ARMS[name], payload=PAYLOAD)
-    flexible, rigid = interpreted(arm, kind), interpreted(arm.rigid)
+def test_the_straight_arm_has_the_inertia_of_its_rigid_twin(make, plant_of, name, kind):
+    arm = make["arm"](ARMS[name], payload=PAYLOAD)
+    flexible, rigid = plant_of(arm, kind), plant_of(arm.rigid)
     q = flexible.straight(np.linspace(0.4, -0.9, flexible.m))
     M = flexible.mass_matrix(q)[: flexible.m, : flexible.m]
     assert pytest.approx(rigid.mass_matrix(q[: rigid.n]), rel=1e-12) == M
 
 
 @pytest.mark.parametrize("engine", ["recursion", "lagrange"])
-def test_one_rigid_link_alone_has_the_inertia_of_its_sections(build, engine):
+def test_one_rigid_link_alone_has_the_inertia_of_its_sections(make, engine):
     link = {"joint": "revolute", "length": LENGTH, "mass_per_length": MASS}
     link |= {"rotary_inertia": {"y": 1e-3}, "torsion": {"polar_inertia": POLAR}}
     basis = BasisChoice(order=1)
-    plant = assemble_plant(build["arm"]([link]), basis, engine=engine, interpreted=True)
+    plant = assemble_plant(make["arm"]([link]), basis, engine=engine, interpreted=True)
     expected = MASS * LENGTH**3 / 3 + 1e-3 * LENGTH
     assert plant.mass_matrix([0.3]) == pytest.approx(expected, rel=1e-12)
     assert plant.energies([0.3], [2.0])[0] == pytest.approx(2 * expected, rel=1e-12)
 
 
-def test_a_stiff_twist_is_none(build, interpreted):
+def test_a_stiff_twist_is_none(make, plant_of):
     stiff = BAR | {"torsion": TORSION | {"GJ": 8e6}}
     none = BAR | {"torsion": {"polar_inertia": POLAR}}
-    one, other = (interpreted(build["arm"]([x], payload=LOAD), "modes", 3) for x in (stiff, none))
+    one, other = (plant_of(make["arm"]([x], payload=LOAD), "modes", 3) for x in (stiff, none))
     assert np.sort(locked(one))[:3] == pytest.approx(np.sort(locked(other)), rel=1e-4)
 
 
-def test_damping_is_by_mode_of_the_clamped_rod(build, interpreted):
-    plant = interpreted(build["arm"]([BAR | {"damping_ratio": [0.02, 0.03]}]))
+def test_damping_is_by_mode_of_the_clamped_rod(make, plant_of):
+    plant = plant_of(make["arm"]([BAR | {"damping_ratio": [0.02, 0.03]}]))
     q, own = plant.straight([0.0]), slice(3, 5)
     M, D = plant.mass_matrix(q)[own, own], plant.damping(q)[own, own]
     w = np.pi * np.array([0.5, 1.5]) * np.sqrt(GJ / POLAR) / LENGTH
@@ -248,8 +245,8 @@ def test_damping_is_by_mode_of_the_clamped_rod(build, interpreted):
 
 
 @pytest.mark.parametrize("kind", ["modes", "elements"])
-def test_parts_of_a_stiffness_are_modes_of_the_twist_too(build, kind):
-    arm, basis = build["arm"]([BAR], payload=LOAD), BasisChoice(kind=kind, order=1)
+def test_parts_of_a_stiffness_are_modes_of_the_twist_too(make, kind):
+    arm, basis = make["arm"]([BAR], payload=LOAD), BasisChoice(kind=kind, order=1)
     exact = assemble_plant(arm, basis, interpreted=True)
     assert next(p for p in exact.stiffness_parts if "twist" in p) == "link1.twist.1"
     values = tuple(0.3 if "twist" in part else 0.0 for part in exact.stiffness_parts)
@@ -263,16 +260,16 @@ def test_parts_of_a_stiffness_are_modes_of_the_twist_too(build, kind):
     assert wrong.elastic_force(q) == pytest.approx(stiffer.elastic_force(q), rel=1e-10)
 
 
-def test_a_softer_arm_twists_more_easily(build):
-    arm = build["arm"]([BAR])
+def test_a_softer_arm_twists_more_easily(make):
+    arm = make["arm"]([BAR])
     assert soften_arm(arm, 0.25).links[0].rigidities == {"z": EI / 4, "twist": GJ / 4}
 
 
 @pytest.mark.parametrize("include", [[], ["M", "D"], ["J"], ["M", "J", "D", "R"]])
-def test_of_a_tip_load_twist_has_the_inertia_about_the_line_alone(build, include):
+def test_of_a_tip_load_twist_has_the_inertia_about_the_line_alone(make, include):
     elbow = RIGID | {"dh": {"a": 0.5}}
     link = BAR | {"tip_load": {"reference_pose": {"joint2": np.pi / 2}, "include": include}}
-    plant = assemble_plant(build["arm"]([link, elbow]), BasisChoice(order=1), interpreted=True)
+    plant = assemble_plant(make["arm"]([link, elbow]), BasisChoice(order=1), interpreted=True)
     J = 0.4 * 0.5**3 / 3 if "J" in include else 0.0
     shapes, ratio = plant.bodies[0].planes["twist"], J / (POLAR * LENGTH)
     b = shapes.beta[0]
@@ -280,7 +277,7 @@ def test_of_a_tip_load_twist_has_the_inertia_about_the_line_alone(build, include
 
 
 @pytest.mark.parametrize("kind", ["pinned-modes", "free-modes"])
-def test_the_roots_of_loose_lines_do_not_turn_about_themselves(build, interpreted, kind):
-    arm = build["arm"]([BAR])
-    loose, clamped = (interpreted(arm, k).bodies[0].planes["twist"] for k in (kind, "modes"))
+def test_the_roots_of_loose_lines_do_not_turn_about_themselves(make, plant_of, kind):
+    arm = make["arm"]([BAR])
+    loose, clamped = (plant_of(arm, k).bodies[0].planes["twist"] for k in (kind, "modes"))
     assert loose is clamped

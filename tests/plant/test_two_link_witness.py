@@ -1,19 +1,12 @@
 """The plant of planar two-link arms against a derivation by hand that shares no code with it."""
 
-import runpy
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from flexctl.model.record import BasisChoice
-from flexctl.plant.plant import assemble_plant
-
-# tests are no package, so a module beside this one is read by its path
-WITNESS = runpy.run_path(str(Path(__file__).with_name("two_link_witness.py")))
-Link, TwoLink = WITNESS["Link"], WITNESS["TwoLink"]
-MODES = BasisChoice(kind="modes", order=2)
+from tests.arms import make_arm, plant_of
+from tests.plant.two_link_witness import Link, TwoLink
 
 SM = {"length": 0.5, "rho": 0.2, "EI": 1.0}  # [SM02], table 1
 SM_LOAD = {"payload_mass": 0.1, "payload_inertia": 0.005, "include": "MJD"}
@@ -70,19 +63,17 @@ def table_of(link, arm):
 
 
 @pytest.fixture(scope="module")
-def plant(build):
+def plant():
     """plant(name, engine): flexctl's plant of the witness' arm."""
 
     @cache
-    def make(name, engine):
+    def made(name, engine):
         arm = ARMS[name]
         payload = {"mass": arm.payload_mass, "inertia": [0.0, 0.0, arm.payload_inertia]}
         links = [table_of(link, arm) for link in (arm.first, arm.second)]
-        return assemble_plant(
-            build["arm"](links, payload=payload), MODES, engine=engine, interpreted=True
-        )
+        return plant_of(make_arm(links, payload=payload), engine=engine)
 
-    return make
+    return made
 
 
 def state(arm, seed):

@@ -5,15 +5,12 @@ material points as analytic functions of q, takes their velocities along q + i h
 exact to round-off, no difference is formed) and sums over the points.
 """
 
-import runpy
 from math import factorial
-from pathlib import Path
 
 import numpy as np
 
-_TEXTBOOK = runpy.run_path(str(Path(__file__).with_name("textbook.py")))
-Modes, Elements = _TEXTBOOK["Modes"], _TEXTBOOK["Elements"]
-panels, running_square = _TEXTBOOK["panels"], _TEXTBOOK["running_square"]
+from tests.plant.textbook import Elements, Modes, panels, running_square
+
 STEP = 1e-30  # of complex differentiation; no difference is formed, so it may be tiny
 
 

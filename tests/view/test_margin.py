@@ -1,9 +1,7 @@
 """`flexctl margin` as a person and as a script use it."""
 
 import json
-import runpy
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +12,7 @@ from flexctl.model.record import BasisChoice
 from flexctl.robustness.lft.mu_bounds import MuBounds
 from flexctl.robustness.lft.worst_case import WorstCase
 from flexctl.robustness.stiffness.guaranteed import guaranteed_errors
-from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
+from flexctl.robustness.stiffness.interval import Growing, Interval, StabilityLimit
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 from flexctl.robustness.stiffness.record import (
@@ -34,6 +32,7 @@ from flexctl.view.figures.margin import plot_margin
 from flexctl.view.output import console
 from flexctl.view.words.bias import advice_words
 from flexctl.view.words.stiffness_margin import margin_words
+from tests.numbers_in_words import sources
 
 ARM = "subudhi-morris-2r"
 QUICK = ("--truth-modes", "2", "--path", "3", "--no-structured")
@@ -340,10 +339,10 @@ def test_a_loop_that_is_unstable_without_error_is_refused_by_its_mode(flexctl):
 
 
 UNSTABLE = PoseMargin(
-    t=0.5, alpha_star=0.3, interval=None, why="law: expected x, got one in which joint1 grows"
+    t=0.5, alpha_star=0.3, interval=None, growing=Growing(mode="joint1", rate=None, frequency=0.0)
 )
-NO_REST = replace(UNSTABLE, why="the loop has no equilibrium at its reference")
-WEAK = replace(UNSTABLE, why="law on 2 modes: margin: the actuators cannot hold the arm")
+NO_REST = replace(UNSTABLE, growing=None, reason="the loop has no equilibrium at its reference")
+WEAK = replace(UNSTABLE, growing=None, reason="the actuators cannot hold the arm")
 ZERO = replace(FLUTTER, alpha=0.0)
 
 
@@ -564,25 +563,25 @@ HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3,
         ({"exact": Interval(lower=None, upper=None, unknowns=8)}, "exact: no limit above"),
         ({"exact": Interval(lower=None, upper=None)}, "the control law uses no stiffness"),
         ({"orders": (HOPELESS,)}, "judged at the final pose"),
-        ({"structured": (independent(),)}, "-20 %"),
-        ({"structured": (independent(),)}, "final pose: modes +-15 % stable (proven)"),
-        ({"structured": (independent(proven=False),)}, "15 % stable (not proven)"),
+        ({"independent": (independent(),)}, "-20 %"),
+        ({"independent": (independent(),)}, "final pose: modes +-15 % stable (proven)"),
+        ({"independent": (independent(proven=False),)}, "15 % stable (not proven)"),
         (
-            {"structured": (independent(sizes={"links": 0.2, "payload": 8.0}),)},
+            {"independent": (independent(sizes={"links": 0.2, "payload": 8.0}),)},
             "final pose: links +-3 %, payload any",
         ),
-        ({"structured": (independent(worst_case=None),)}, "no errors were found"),
+        ({"independent": (independent(worst_case=None),)}, "no errors were found"),
         (
-            {"structured": (independent(), independent())},
+            {"independent": (independent(), independent())},
             "worst found: destabilises link2's first mode in y at 20 rad/s",
         ),
         (
-            {"structured": (replace(independent(), ends="torque", mode="joint1"),)},
+            {"independent": (replace(independent(), ends="torque", mode="joint1"),)},
             "worst found: exceeds the torque limit of joint1",
         ),
         (
             {
-                "structured": (
+                "independent": (
                     independent(worst_case=None, guaranteed_fraction=0.0, stopped="late"),
                 )
             },
@@ -600,20 +599,20 @@ def test_the_figure_says_in_words_what_is_found(changes, words):
     [
         ({}, "overestimate, lemma alpha* 30 % (2 modes)"),
         (
-            {"structured": (independent(),)},
+            {"independent": (independent(),)},
             "all of modes +-15 % together are tolerated (proven; mu peak 6.667 at 19 rad/s)",
         ),
         (
-            {"structured": (independent({"links": 1.0, "payload": 0.5}),)},
+            {"independent": (independent({"links": 1.0, "payload": 0.5}),)},
             "all of links +-15 %, payload +-7.5 % together",
         ),
         (
-            {"structured": (independent({"links": 0.1, "payload": 10.0}),)},
+            {"independent": (independent({"links": 0.1, "payload": 10.0}),)},
             "all of links +-1.5 %, payload any physical value from -100 % up to +150 % together",
         ),
-        ({"structured": (independent(frequency=np.inf),)}, "mu peak 6.667 at no finite frequency"),
-        ({"structured": (independent(),)}, "link2's first mode in y -20 %"),
-        ({"structured": (independent(worst_case=None),)}, "no physical one found"),
+        ({"independent": (independent(frequency=np.inf),)}, "mu peak 6.667 at no finite frequency"),
+        ({"independent": (independent(),)}, "link2's first mode in y -20 %"),
+        ({"independent": (independent(worst_case=None),)}, "no physical one found"),
         ({"orders": (HOPELESS,)}, "2 modes unstable"),
         ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 poses none joint1 grows"),
         ({"path": (NO_REST,)}, "no margin at 1 of 1 poses none the loop has no equilibrium"),
@@ -710,13 +709,10 @@ def test_a_worst_case_says_whether_eigenvalues_verified_it(verified):
     assert ("not verified" in shown) == (not verified)
 
 
-NUMBERS = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))["sources"]
-
-
 def read(text, record):
     """Where the numbers of a margin's words stand in the record."""
     units = {"t": "s", "frequency": "rad/s", "crossing": "rad/s"}
-    return NUMBERS(text.replace("2 modes", ""), record, units)
+    return sources(text.replace("2 modes", ""), record, units)
 
 
 ABOVE, WAY = (

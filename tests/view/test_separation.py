@@ -1,8 +1,6 @@
 """`flexctl separation` as a person and as a script use it."""
 
 import json
-import runpy
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +13,7 @@ from flexctl.view.figures.separation import plot_separation
 from flexctl.view.output import console
 from flexctl.view.to_json import to_json
 from flexctl.view.words.time_scale_margin import time_scale_words
-
-# tests are no package, so a module of another folder is read by its path
-NUMBERS = runpy.run_path(str(Path(__file__).parents[1] / "numbers_in_words.py"))["sources"]
+from tests.numbers_in_words import sources
 
 ARM = "subudhi-morris-2r"
 QUICK = ("--truth-modes", "2")
@@ -148,7 +144,7 @@ def test_the_verdict_says_the_worst_bound_in_its_numbers(changes, places, words)
     near = bound_of(s_star=0.0, t=0.9, order=5) if worst.s_star else worst
     said = time_scale_words(found_of(near, worst, near, others=(near,)))
     record = {"s_star": worst.s_star, "frequency": worst.frequency, "t": worst.t}
-    found = NUMBERS(said, record | {"order": worst.order}, {"frequency": "rad/s", "t": "s"})
+    found = sources(said, record | {"order": worst.order}, {"frequency": "rad/s", "t": "s"})
 
     assert set(found) == places
     assert words in said

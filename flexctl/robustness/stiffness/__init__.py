@@ -1,10 +1,11 @@
 """How wrong the stiffness of a model may be: the lemma, exact margins, independent errors."""
 
 from flexctl.robustness.stiffness.assumed_record import AssumedAtPose, AssumedStiffness
-from flexctl.robustness.stiffness.driven_mass import DrivenMass, split_mass
+from flexctl.robustness.stiffness.assumed_stiffness import RatioError
+from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.guaranteed import Guaranteed
 from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
-from flexctl.robustness.stiffness.lemma import Lemma, LemmaPath, lemma_along, stiffness_lemma
+from flexctl.robustness.stiffness.lemma import Lemma, stiffness_lemma
 from flexctl.robustness.stiffness.loci import follow
 from flexctl.robustness.stiffness.margin import ORDERS, TIME_LIMIT, stiffness_margin
 from flexctl.robustness.stiffness.model_errors import RestingLaw, all_together, pull_out_of
@@ -18,7 +19,6 @@ from flexctl.robustness.stiffness.record import (
     PoseMargin,
     StiffnessMargin,
 )
-from flexctl.robustness.stiffness.stiffness_growth import StiffnessGrowth, stiffness_growth
 from flexctl.robustness.stiffness.stiffness_tolerance import StiffnessTolerance, judge_stiffness
 from flexctl.robustness.stiffness.structured_errors import check_errors
 
@@ -30,30 +30,26 @@ __all__ = [
     "TIME_LIMIT",
     "AssumedAtPose",
     "AssumedStiffness",
-    "DrivenMass",
+    "Case",
     "Guaranteed",
     "IndependentErrorsAt",
     "Interval",
     "Lemma",
-    "LemmaPath",
     "ModeRate",
     "OrderMargin",
     "PoseLoop",
     "PoseMargin",
+    "RatioError",
     "RestingLaw",
     "StabilityLimit",
-    "StiffnessGrowth",
     "StiffnessMargin",
     "StiffnessTolerance",
     "all_together",
     "check_errors",
     "follow",
     "judge_stiffness",
-    "lemma_along",
     "loop_at",
     "pull_out_of",
-    "split_mass",
-    "stiffness_growth",
     "stiffness_lemma",
     "stiffness_margin",
 ]

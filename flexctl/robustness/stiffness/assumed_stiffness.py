@@ -25,6 +25,10 @@ _ENDS = "with it the loop has no equilibrium at its reference"
 _ASKED = 0.3  # size of the errors along which a law is asked: three times that leaves a stiffness
 
 
+class RatioError(InputError):
+    """Ratios K_hat/K of a stiffness that a controller cannot compute with."""
+
+
 def part_errors(plant: Plant, ratios: Mapping[str, float]) -> Array:
     """Errors K_hat/K - 1 (p,) [-] of all parts of a stiffness, of ratios K_hat/K by name.
 
@@ -32,19 +36,19 @@ def part_errors(plant: Plant, ratios: Mapping[str, float]) -> Array:
 
     Raises
     ------
-    InputError
+    RatioError
         When a name is no part's, a ratio not above 0, or nothing is wrong.
     """
     parts = plant.stiffness_parts
     known = {*parts, *(part.split(".")[0] for part in parts)}
     for name, ratio in ratios.items():
         if name not in known:
-            raise InputError(f"stiffness: expected some of {', '.join(parts)}, got {name!r}")
+            raise RatioError(f"stiffness: expected some of {', '.join(parts)}, got {name!r}")
         if not 0 < ratio < np.inf:
-            raise InputError(f"stiffness.{name}: expected K_hat/K above 0, got {ratio:g}")
+            raise RatioError(f"stiffness.{name}: expected K_hat/K above 0, got {ratio:g}")
     errors = np.array([_ratio(part, ratios) - 1 for part in parts])
     if not errors.any():
-        raise InputError("stiffness: expected one ratio other than 1 at least, got none")
+        raise RatioError("stiffness: expected one ratio other than 1 at least, got none")
     return errors
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control import design_controller
 from flexctl.errors import InputError
-from flexctl.loop import Case, ClosedLoop, close_loop, eigenvectors, linearise_loop
+from flexctl.loop import ClosedLoop, close_loop, eigenvectors, linearise_loop
 from flexctl.model import Reference
 from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.record import GrowthRun
 from flexctl.simulation import Tolerance, simulate
 
@@ -45,10 +46,14 @@ def close_wrong(
     if not second_loop:
         update["second_loop"] = None
     fixed = design.model_copy(update=update)
-    parts = assemble_plant(case.designed_for, case.basis, interpreted=True).stiffness_parts
+    parts = assemble_plant(
+        case.designed_for, case.setup.design_basis, interpreted=True
+    ).stiffness_parts
     error = StiffnessError(values=tuple(_error_of(part, stiffness) for part in parts))
-    controller = design_controller(case.designed_for, fixed, case.basis, stiffness_error=error)
-    return close_loop(controller, case.body, case.truth.basis)
+    controller = design_controller(
+        case.designed_for, fixed, case.setup.design_basis, stiffness_error=error
+    )
+    return close_loop(controller, case.setup.true_arm, case.truth.basis)
 
 
 def _error_of(part: str, stiffness: Mapping[str, float]) -> float:

@@ -7,7 +7,39 @@ from typing import Literal
 
 import numpy as np
 
-from flexctl.errors import InputError
+from flexctl.errors import DesignError, InputError
+from flexctl.loop import in_words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growing:
+    """A mode that grows without any error: rate [1/s], None of a sampled loop, and |Im| [rad/s].
+
+    As text: ``link1's first mode in y grows at 3.1 1/s, oscillating at 12 rad/s``.
+    """
+
+    mode: str
+    rate: float | None
+    frequency: float
+
+    def __str__(self) -> str:
+        rate = "" if self.rate is None else f" at {self.rate:.3g} 1/s"
+        swing = f", oscillating at {self.frequency:.4g} rad/s" if self.frequency else ""
+        return f"{in_words(self.mode)} grows{rate}{swing}"
+
+
+class NoMarginError(DesignError):
+    """A loop without a stiffness margin: unstable without error, or its actuators are too weak.
+
+    `reason` is the message without the loop it speaks of; `growing` what grows, None where the loop
+    is stable.
+    """
+
+    def __init__(self, loop: str, reason: str, growing: Growing | None = None) -> None:
+        """Keep the reason and what grows beside the message."""
+        super().__init__(f"{loop}: margin: {reason}")
+        self.reason = reason
+        self.growing = growing
 
 
 @dataclass(frozen=True, kw_only=True)

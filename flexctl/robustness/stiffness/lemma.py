@@ -10,7 +10,7 @@ acceleration. Where the error of r is left out, r = 0 and u = 0, the block of f 
     M_ff f'' + (K_ff - G) f = 0,   G = -M_fr S_r^-1 [I, -M_rf M_ff^-1] dK_:f,
 
 which is H dK_ff for rigid joints. The lemma is about this block. It is no margin of the loop: that
-is undone by any overestimate without damping (`stiffness_growth`), however small.
+is undone by any overestimate without damping, however small.
 """
 
 from __future__ import annotations

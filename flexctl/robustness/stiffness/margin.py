@@ -16,13 +16,15 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
-from flexctl.loop import N_PATH, Case, ClosedLoop, motion_poses
+from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.robustness.lft import Deadline
 from flexctl.robustness.stiffness.assumed_record import AssumedStiffness
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed, part_errors
+from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
 from flexctl.robustness.stiffness.guaranteed import guaranteed_errors
+from flexctl.robustness.stiffness.interval import NoMarginError
 from flexctl.robustness.stiffness.lemma import Lemma, lemma_along, stiffness_lemma
 from flexctl.robustness.stiffness.model_errors import by_link, by_mode
 from flexctl.robustness.stiffness.partial_errors import lemma_by_part, lemma_of_true_arm
@@ -51,7 +53,7 @@ def stiffness_margin(
     arm: Arm,
     design: Design,
     *,
-    truth_arm: Arm | None = None,
+    true_arm: Arm | None = None,
     truth_basis: BasisChoice | None = None,
     design_basis: BasisChoice | None = None,
     pose: Mapping[str, float] | None = None,
@@ -70,7 +72,7 @@ def stiffness_margin(
     ----------
     arm, design
         The arm as the designer knows it but for its stiffness, and the design.
-    truth_arm, truth_basis, design_basis
+    true_arm, truth_basis, design_basis
         As in `compare`. Errors are counted from the stiffness of `arm`.
     pose
         Joint variables to judge at in place of the final pose, under the law of the gross motion.
@@ -100,10 +102,10 @@ def stiffness_margin(
     DesignError
         When the loop is unstable without any error; the mode is named.
     """
-    case = Case(
-        arm=arm,
-        design=design,
-        truth_arm=truth_arm,
+    case = Case.of(
+        arm,
+        design,
+        true_arm=true_arm,
         truth_basis=truth_basis,
         design_basis=design_basis,
         unknown_damping=unknown_damping,
@@ -128,7 +130,7 @@ def stiffness_margin(
         second_loop=bool(judged.second_loop_weight),
         lemma=_lemma(judged),
         partial=_partial_lemmas(judged),
-        given=_given_lemma(judged, case.body),
+        given=_given_lemma(judged, case.setup.true_arm),
         assumed_stiffness=study.given(judged, path, stiffness) if stiffness else None,
         exact=judged.interval,
         rates=judged.rates,
@@ -150,13 +152,17 @@ def _assumed(case: Case) -> tuple[str, ...]:
         if case.unknown_damping
         else "the damping of the arm is known to the controller"
     )
-    other = " (and the arm as it is differs from the file's)" if case.body != case.arm else ""
+    other = (
+        " (and the arm as it is differs from the file's)"
+        if case.setup.true_arm != case.setup.design_arm
+        else ""
+    )
     return (
         f"alpha = K_hat/K - 1: K is the stiffness of the arm's file{other}, the controller "
         "computes with K_hat; its masses are right, its gains are those of alpha = 0",
         known,
         "the loop is linear, held still at poses of the reference"
-        + (_SAG if any(case.body.gravity) else ""),
+        + (_SAG if any(case.setup.true_arm.gravity) else ""),
     )
 
 
@@ -317,9 +323,15 @@ def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> 
     try:
         return here(interval=loop_at(closed, joints, 0.0).interval)
     except NoRestError:
-        return here(interval=None, why="the loop has no equilibrium at its reference")
+        return here(interval=None, why=_NO_REST, reason=_NO_REST)
+    except NoMarginError as error:
+        reason, growing = error.reason, error.growing
+        return here(interval=None, why=str(error), reason=reason, growing=growing)
     except DesignError as error:
-        return here(interval=None, why=str(error))
+        return here(interval=None, why=str(error), reason=str(error))
+
+
+_NO_REST = "the loop has no equilibrium at its reference"
 
 
 def _payload_poses(path: Sequence[PoseMargin]) -> list[PoseMargin]:

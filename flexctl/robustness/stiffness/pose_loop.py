@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import DesignError
-from flexctl.loop import ClosedLoop, ModeNames, exceeding, in_words, name_modes, too_weak
+from flexctl.loop import ClosedLoop, ModeNames, exceeding, name_modes, too_weak
 from flexctl.robustness.lft import (
     RealCrossing,
     UncertainLoop,
@@ -19,7 +18,7 @@ from flexctl.robustness.lft import (
 )
 from flexctl.robustness.stiffness.families import stiffness_family
 from flexctl.robustness.stiffness.followed import ErrorFamily
-from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
+from flexctl.robustness.stiffness.interval import Growing, Interval, NoMarginError, StabilityLimit
 from flexctl.robustness.stiffness.model_errors import all_together, pull_out
 from flexctl.robustness.stiffness.record import Locus, ModeRate
 
@@ -60,7 +59,7 @@ class PoseLoop:
 
         Raises
         ------
-        DesignError
+        NoMarginError
             When the loop is unstable without an error, with the mode that grows.
         """
         self._require_stable()
@@ -81,24 +80,29 @@ class PoseLoop:
         if self.family is not None and any(self.closed.truth.arm.gravity):
             torque = self.family.start.rest.tau
             if exceeding(torque, self.closed.torque_limit).size:
-                raise DesignError(self._asked + too_weak(self.closed, torque, "at this pose"))
+                raise NoMarginError(self._asked, too_weak(self.closed, torque, "at this pose"))
         values = self.loop.poles(np.zeros(1))
         grows = values.real > axis_tolerance(values)
         if not grows.any():
             return
         worst = complex(values[grows][values[grows].real.argmax()])
-        rate = "" if self.loop.sample_time else f" at {worst.real:.3g} 1/s"
-        swing = f", oscillating at {self.loop.frequency(worst):.4g} rad/s" if worst.imag else ""
-        raise DesignError(
-            f"{self._asked}expected a loop that is stable without an error of the stiffness, got "
-            f"one in which {in_words(self.names.name(self.loop.A, worst))} grows{rate}{swing}"
+        growing = Growing(
+            mode=self.names.name(self.loop.A, worst),
+            rate=None if self.loop.sample_time else worst.real,
+            frequency=self.loop.frequency(worst) if worst.imag else 0.0,
+        )
+        raise NoMarginError(
+            self._asked,
+            "expected a loop that is stable without an error of the stiffness, got one in which "
+            f"{growing}",
+            growing,
         )
 
     @property
     def _asked(self) -> str:
         """Say of what a margin was asked, for a refusal."""
         truth = self.closed.truth.basis
-        return f"{self.closed.controller.design.label} on {truth.order} {truth.kind}: margin: "
+        return f"{self.closed.controller.design.label} on {truth.order} {truth.kind}"
 
     def _loss(self, crossing: RealCrossing | None) -> StabilityLimit | None:
         if crossing is None:

@@ -10,10 +10,11 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.model import BasisChoice
+from flexctl.records import Summary
 from flexctl.robustness.lft import MuBounds
 from flexctl.robustness.stiffness.assumed_record import AssumedStiffness
 from flexctl.robustness.stiffness.guaranteed import Guaranteed
-from flexctl.robustness.stiffness.interval import Interval
+from flexctl.robustness.stiffness.interval import Growing, Interval
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 
@@ -23,13 +24,16 @@ class PoseMargin:
     """Margins at one pose of the motion, under the law of the gross motion.
 
     `alpha_star` is the lemma's, `interval` the exact one; None where the loop is unstable without
-    any error, its actuators cannot hold the arm, or it has no equilibrium there, as `why` says.
+    any error, its actuators cannot hold the arm, or it has no equilibrium there: `why` names the
+    loop and says it, `reason` says it alone, and `growing` is the mode that grows.
     """
 
     t: float
     alpha_star: float
     interval: Interval | None
     why: str = ""
+    reason: str = ""
+    growing: Growing | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,8 +133,8 @@ class IndependentErrorsAt:
     ends: Literal["", "fold", "torque"] = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class StiffnessMargin:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StiffnessMargin(Summary):
     """How wrong the stiffness of a controller's model may be.
 
     Attributes

@@ -17,7 +17,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control import Controller, design_controller, separate_time_scales
 from flexctl.errors import DesignError
-from flexctl.loop import LADDER, N_PATH, ClosedLoop, close_around, default_truth
+from flexctl.loop import LADDER, N_PATH, ClosedLoop, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, FixedDamping
 from flexctl.plant import assemble_plant
 from flexctl.robustness.time_scales.guardian import stable_ranges
@@ -42,7 +42,7 @@ def time_scale_margin(
     arm: Arm,
     design: Design,
     *,
-    truth_arm: Arm | None = None,
+    true_arm: Arm | None = None,
     truth_basis: BasisChoice | None = None,
     design_basis: BasisChoice | None = None,
     fixed_damping: FixedDamping = "none",
@@ -54,7 +54,7 @@ def time_scale_margin(
     ----------
     arm, design
         The arm as the designer knows it, and a composite design.
-    truth_arm, truth_basis, design_basis
+    true_arm, truth_basis, design_basis
         As in `compare`.
     fixed_damping
         Which dampers do not change with the stiffness: "none", those of the "joints", or "all".
@@ -68,15 +68,14 @@ def time_scale_margin(
     """
     require_composite(design)
     controller = design_controller(arm, design, design_basis)
+    basis = controller.plant.basis
     study = _Study(
-        arm=arm,
-        body=truth_arm or arm,
+        setup=Setup.of(arm, basis, true_arm=true_arm, truth_basis=truth_basis),
         controller=controller,
-        basis=truth_basis or default_truth(arm, controller.plant.basis),
         fixed=fixed_damping,
         say=progress or (lambda _words: None),
     )
-    truth = study.close(study.basis.order)
+    truth = study.close(study.truth_basis.order)
     why = why_not_exact(truth)
     path, orders, spectra = study.bracketed(why) if why else study.exact(truth)
     worst = max(path, key=lambda bound: bound.s_star)
@@ -87,7 +86,7 @@ def time_scale_margin(
     return TimeScaleMargin(
         model=arm.name,
         design=design.name,
-        truth=study.basis,
+        truth=study.truth_basis,
         basis=controller.plant.basis,
         path=tuple(path),
         orders=tuple(orders),
@@ -120,14 +119,17 @@ _REMADE = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Study:
-    """What a separation bound is asked of: the arm as designed for, as it is, and the design."""
+    """What a separation bound is asked of: the setup and the controller."""
 
-    arm: Arm
-    body: Arm
+    setup: Setup
     controller: Controller
-    basis: BasisChoice
     fixed: FixedDamping
     say: Callable[[str], None]
+
+    @property
+    def truth_basis(self) -> BasisChoice:
+        """Discretisation of the truth plant."""
+        return self.setup.truth_basis
 
     @property
     def times(self) -> list[float]:
@@ -141,20 +143,21 @@ class _Study:
 
     def close(self, order: int) -> ClosedLoop:
         """Close the controller around the arm as it is, at this order."""
-        basis = self.basis.model_copy(update={"order": order})
-        return close_around(self.controller, assemble_plant(self.body, basis, interpreted=True))
+        basis = self.truth_basis.model_copy(update={"order": order})
+        truth = assemble_plant(self.setup.true_arm, basis, interpreted=True)
+        return close_around(self.controller, truth)
 
     def exact(self, truth: ClosedLoop) -> tuple[list[Bound], list[Bound], Spectra]:
         """Bounds along the path, over the orders, and spectra, by the guardian map."""
-        self.say(f"bounds along the motion, {self.basis.order} {self.basis.kind}")
+        self.say(f"bounds along the motion, {self.truth_basis.order} {self.truth_basis.kind}")
         path = [self._bound(truth, t) for t in self.times]
         worst = max(path, key=lambda bound: bound.s_star)
         orders = []
         design = self.controller.plant.basis.order  # a coarser truth is none
         ladder = {order for order in LADDER if order >= design}
-        for order in sorted({*ladder, self.basis.order}):
-            self.say(f"bounds on {order} {self.basis.kind}")
-            loop = truth if order == self.basis.order else self.close(order)
+        for order in sorted({*ladder, self.truth_basis.order}):
+            self.say(f"bounds on {order} {self.truth_basis.kind}")
+            loop = truth if order == self.truth_basis.order else self.close(order)
             bounds = [self._bound(loop, t) for t in (worst.t, self.times[-1])]
             worse, judged = max(bounds, key=lambda b: b.s_star), [b.stable for b in bounds]
             orders.append(replace(worse, stable=all_stable(judged)))
@@ -181,10 +184,8 @@ class _Study:
     def bracketed(self, why: str) -> tuple[list[Bound], list[Bound], Spectra]:
         """Bound of the worst pose, on the truth plant only, and spectra there, made anew."""
         remade = Remade(
-            arm=self.arm,
-            body=self.body,
+            setup=self.setup,
             controller=self.controller,
-            basis=self.basis,
             fixed=self.fixed,
             times=tuple(self.times),
             say=self.say,

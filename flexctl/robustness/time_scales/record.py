@@ -11,6 +11,7 @@ from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.model import BasisChoice
+from flexctl.records import Summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +61,8 @@ class Bound:
             raise InputError(f"why: expected {expected}, got {self.why!r} at s* = {self.s_star:g}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spectra:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Spectra(Summary):
     """Eigenvalues at one pose on the truth plant, over the stiffness.
 
     Attributes
@@ -94,8 +95,8 @@ class Spectra:
                 raise InputError(f"{name}: expected ascending stiffness factors, got {values}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class TimeScaleMargin:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TimeScaleMargin(Summary):
     """The separation bound of a composite design on an arm.
 
     Attributes

@@ -19,8 +19,15 @@ import scipy.optimize
 from flexctl.checks import Array, ComplexArray
 from flexctl.control import Controller, design_controller
 from flexctl.errors import ComputationError, DesignError
-from flexctl.loop import ClosedLoop, close_around, judge_poles, linearise_loop, spectral_abscissa
-from flexctl.model import Arm, BasisChoice, FixedDamping, slowed_design, soften_arm, soften_design
+from flexctl.loop import (
+    ClosedLoop,
+    Setup,
+    close_around,
+    judge_poles,
+    linearise_loop,
+    spectral_abscissa,
+)
+from flexctl.model import FixedDamping, slowed_design, soften_arm, soften_design
 from flexctl.plant import Plant, assemble_plant
 from flexctl.robustness.time_scales.record import Bound, Spectra, all_stable
 from flexctl.robustness.time_scales.separated_loop import what_is_slowest
@@ -38,10 +45,8 @@ class Remade:
     `why` what makes it necessary to make them anew.
     """
 
-    arm: Arm
-    body: Arm
+    setup: Setup
     controller: Controller
-    basis: BasisChoice
     fixed: FixedDamping
     times: tuple[float, ...]
     say: Callable[[str], None]
@@ -51,13 +56,17 @@ class Remade:
         """Return the loop of the arm with s times the stiffness, its eigenvalues in `unit(s)`."""
         own, basis = self.controller, self.controller.plant.basis
         if self.scales_time:
-            arm = self.arm.model_copy(update={"gravity": _over(self.arm.gravity, s)})
+            known = self.setup.design_arm
+            arm = known.model_copy(update={"gravity": _over(known.gravity, s)})
             design, truth = slowed_design(own.design, s), self._weighing
             controller = design_controller(arm, design, basis, interpreted=True)
-            return close_around(controller, truth.at({"gravity": _over(self.body.gravity, s)}))
-        arm, body = (soften_arm(arm, s, self.fixed) for arm in (self.arm, self.body))
-        controller = design_controller(arm, soften_design(own.design, s), basis, interpreted=True)
-        return close_around(controller, assemble_plant(body, self.basis, interpreted=True))
+            return close_around(
+                controller, truth.at({"gravity": _over(self.setup.true_arm.gravity, s)})
+            )
+        setup = self.setup.changed(lambda arm: soften_arm(arm, s, self.fixed))
+        design = soften_design(own.design, s)
+        controller = design_controller(setup.design_arm, design, basis, interpreted=True)
+        return close_around(controller, setup.truth(interpreted=True))
 
     @property
     def scales_time(self) -> bool:
@@ -68,7 +77,9 @@ class Remade:
     @cached_property
     def _weighing(self) -> Plant:
         """The truth plant with its gravity as a free number."""
-        return assemble_plant(self.body, self.basis, interpreted=True, parameters=("gravity",))
+        return assemble_plant(
+            self.setup.true_arm, self.setup.truth_basis, interpreted=True, parameters=("gravity",)
+        )
 
     def unit(self, s: float) -> float:
         """Return the unit of the eigenvalues of `loop(s)` [1/s]."""
@@ -117,7 +128,7 @@ class Remade:
 
         Where no loop could be made at the next s, as it `refused`, the search ends there.
         """
-        here = partial(Bound, order=self.basis.order, exact=False, stable=own)
+        here = partial(Bound, order=self.setup.truth_basis.order, exact=False, stable=own)
         lost = [_largest(spectra) > 0 for spectra in found]
         if not found:
             raise ComputationError(f"separation, {_S[0]:g} times the stiffness: {refused}")

@@ -16,7 +16,7 @@ from flexctl.view.metrics import metric_rows, ranked, why_unranked
 from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.provenance import as_text, integration, provenance
-from flexctl.view.request import design_basis, load_arm, load_gains, truth_arm, truth_basis
+from flexctl.view.request import design_basis, load_arm, load_gains, true_arm, truth_basis
 from flexctl.view.words.numbers import basis_words
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ def compare_designs(
     designs = [load_gains(word, arm) for word in words]
     _refuse_twins([design.name for design in designs])
     basis = design_basis(asked)
-    as_it_is = truth_arm(arm, asked)
+    as_it_is = true_arm(arm, asked)
     with progress() as say:
         comparison = compare(
             arm,
             designs,
-            truth_arm=as_it_is,
+            true_arm=as_it_is,
             truth_basis=truth_basis(as_it_is, basis or designs[0].basis, asked),
             design_basis=basis,
             baseline=baseline,

@@ -38,7 +38,7 @@ from flexctl.view.request import (
     load_arm,
     load_gains,
     read_number,
-    truth_arm,
+    true_arm,
     truth_basis,
 )
 
@@ -197,7 +197,7 @@ def _close(asked: CliOptions, model: str, design: Design) -> ClosedLoop:
     arm = load_arm(model, asked)
     basis = design_basis(asked) or design.basis
     controller = design_controller(arm, design, basis)
-    return close_loop(controller, truth_arm(arm, asked), truth_basis(arm, basis, asked))
+    return close_loop(controller, true_arm(arm, asked), truth_basis(arm, basis, asked))
 
 
 def _over(

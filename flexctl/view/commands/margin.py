@@ -9,10 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexctl.errors import InputError
-from flexctl.loop import Case
 from flexctl.model import Arm, load_ratios
 from flexctl.records import plain
-from flexctl.robustness import ORDERS, TIME_LIMIT, StiffnessMargin, check_errors, stiffness_margin
+from flexctl.robustness import (
+    ORDERS,
+    TIME_LIMIT,
+    Case,
+    RatioError,
+    StiffnessMargin,
+    check_errors,
+    stiffness_margin,
+)
 from flexctl.search import (
     BiasRuns,
     DampingChart,
@@ -33,7 +40,7 @@ from flexctl.view.request import (
     load_gains,
     read_number,
     read_pose,
-    truth_arm,
+    true_arm,
     truth_basis,
     warn_of_pose,
 )
@@ -77,14 +84,14 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     ratios = load_ratios(stiffness) if stiffness else None
     case = _case(asked, model, word, path=path, unknown_damping=unknown_damping)
     _check_case(case, sizes)
-    joints = read_joints(pose, case.arm)
+    joints = read_joints(pose, case.setup.design_arm)
     with progress() as say, named(stiffness):
         found = stiffness_margin(
-            case.arm,
+            case.setup.design_arm,
             case.design,
-            truth_arm=case.truth_arm,
-            truth_basis=case.truth_basis,
-            design_basis=case.design_basis,
+            true_arm=case.setup.true_arm,
+            truth_basis=case.setup.truth_basis,
+            design_basis=case.setup.design_basis,
             pose=joints or None,
             n_path=path,
             errors=sizes,
@@ -109,7 +116,7 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
     made = provenance(
         model,
         [case.design],
-        gains=lambda: redesigned(case.arm, case.design, case.design_basis),
+        gains=lambda: redesigned(case.setup.design_arm, case.design, case.setup.design_basis),
         tolerances=integration(),
         files=[stiffness] if stiffness else (),
     )
@@ -121,9 +128,7 @@ def named(path: Path | None) -> Iterator[None]:
     """Put the name of the file of ratios before what is wrong with one of them."""
     try:
         yield
-    except InputError as error:
-        if path is None or not str(error).startswith("stiffness"):
-            raise
+    except RatioError as error:
         raise InputError(f"{path}: {error}") from error
 
 
@@ -155,11 +160,11 @@ def _case(asked: CliOptions, model: str, word: str, *, path: int, unknown_dampin
     """Load what is asked for; its remedies are judged at a few poses of the motion."""
     arm = load_arm(model, asked)
     design = load_gains(word, arm)
-    basis, as_it_is = design_basis(asked), truth_arm(arm, asked)
-    return Case(
-        arm=arm,
-        design=design,
-        truth_arm=as_it_is,
+    basis, as_it_is = design_basis(asked), true_arm(arm, asked)
+    return Case.of(
+        arm,
+        design,
+        true_arm=as_it_is,
         truth_basis=truth_basis(as_it_is, basis or design.basis, asked),
         design_basis=basis,
         unknown_damping=unknown_damping,
@@ -169,7 +174,7 @@ def _case(asked: CliOptions, model: str, word: str, *, path: int, unknown_dampin
 
 def _check_case(case: Case, errors: Mapping[str, float]) -> None:
     """Refuse what has no margin, by its file: rigid arms, sampled laws with errors of the arm."""
-    arm, sampled = case.arm, case.design.loop.sample_time
+    arm, sampled = case.setup.design_arm, case.design.loop.sample_time
     if not arm.rotors and not any(link.flexible for link in arm.links):
         with_stiffness = "an arm with a flexible link or joint, whose stiffness may be wrong"
         raise InputError(f"{arm.label}: margin: expected {with_stiffness}, got a rigid one")

@@ -12,7 +12,7 @@ from flexctl.view.json.time_scale_margin import time_scale_json
 from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import provenance, redesigned
-from flexctl.view.request import design_basis, load_arm, load_gains, truth_arm, truth_basis
+from flexctl.view.request import design_basis, load_arm, load_gains, true_arm, truth_basis
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.time_scale_margin import crossing, swing, time_scale_words
 
@@ -25,12 +25,12 @@ def separate(asked: CliOptions, model: str, word: str, fixed_damping: FixedDampi
     check_targets(asked)
     arm = load_arm(model, asked)
     design = load_gains(word, arm)
-    basis, as_it_is = design_basis(asked), truth_arm(arm, asked)
+    basis, as_it_is = design_basis(asked), true_arm(arm, asked)
     with progress() as say:
         found = time_scale_margin(
             arm,
             design,
-            truth_arm=as_it_is,
+            true_arm=as_it_is,
             truth_basis=truth_basis(as_it_is, basis or design.basis, asked),
             design_basis=basis,
             fixed_damping=fixed_damping,

@@ -22,7 +22,7 @@ from flexctl.view.request import (
     load_arm,
     load_gains,
     read_numbers,
-    truth_arm,
+    true_arm,
     truth_basis,
 )
 from flexctl.view.signals import (
@@ -216,7 +216,7 @@ def _close(asked: CliOptions, model: str, design: str) -> ClosedLoop:
     basis = design_basis(asked) or gains.basis
     truth = truth_basis(arm, basis, asked)
     controller = design_controller(arm, gains, basis)
-    return close_loop(controller, truth_arm(arm, asked), truth)
+    return close_loop(controller, true_arm(arm, asked), truth)
 
 
 def _animate(loop: ClosedLoop, run: Trajectory, path: Path) -> None:

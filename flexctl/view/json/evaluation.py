@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexctl.records import plain
+from flexctl.verdict import find_reasons
 from flexctl.view.words.verdict import verdict
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "truth": truth,
         "evaluations": [evaluation_json(evaluation) for evaluation in comparison.evaluations],
         "ranking": list(comparison.ranking),
+        "winner": comparison.winner,
         "verdict": verdict(comparison),
         "motions": [list(names) for names in comparison.motions],
     }
@@ -59,6 +61,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
             "no_rest": e.no_rest,
             "failed": e.failed,
             "not_computed": dict(e.not_computed),
+            "reasons": [{"code": r.code, **r.facts} for r in find_reasons(e)],
         }
     )
 

@@ -21,7 +21,6 @@ from flexctl.view.words.numbers import basis_words, times
 _AT_THE_END = 1.02  # of a guaranteed range: a worst case there is what ends it
 _FEW = 3  # errors of a worst case that a sentence names
 _NO_ERROR = 1e-9  # round-off of a search
-_GROWS = "got one in which "  # of a refusal, before what grows
 _LESS = 0.98  # of another margin: the difference is worth a word
 
 
@@ -85,12 +84,12 @@ def _order(found: StiffnessMargin) -> str:
 
 def grown(pose: PoseMargin) -> str:
     """Say what grows at a pose that is unstable without an error, or why it has no margin."""
-    return pose.why.rpartition(": margin: ")[2].rpartition(_GROWS)[2]
+    return str(pose.growing or pose.reason)
 
 
 def all_grow(lost: Sequence[PoseMargin]) -> bool:
     """Whether poses without a margin are all unstable, and none of them is without a rest."""
-    return all(_GROWS in pose.why for pose in lost)
+    return all(pose.growing for pose in lost)
 
 
 def judged_where(found: StiffnessMargin) -> str:

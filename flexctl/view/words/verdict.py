@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flexctl.verdict import Comparison, Evaluation
+from flexctl.verdict import Comparison, Evaluation, not_computed, unstable_orders
 from flexctl.view.words.numbers import angle, length, listed
-from flexctl.view.words.warnings import not_computed, unstable_orders, warnings_of
+from flexctl.view.words.warnings import reason_words, warnings_of
 
 _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
@@ -45,7 +45,7 @@ def _unranked(e: Evaluation, ranked: Sequence[Evaluation]) -> list[str]:
         rate = e.stability.spectral_abscissa
         return [f"{e.name} is unstable at the final pose: a disturbance grows at {rate:.3g} 1/s."]
     if not e.ranks:
-        return [f"{e.name} was not ranked; {listed(not_computed(e))}."]
+        return [f"{e.name} was not ranked; {listed(list(map(reason_words, not_computed(e))))}."]
     if e.no_rest and ranked and ranked[0].residual is not None:
         return [f"The residual error of {e.name} was not judged: {e.no_rest}."]
     return []

@@ -1,0 +1,1 @@
+"""Examples of the library; `papers` holds published claims beside our results."""

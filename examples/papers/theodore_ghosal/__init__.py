@@ -1,0 +1,1 @@
+"""Claims and figures of Theodore and Ghosal [TG95], and the methods only they need."""

@@ -1,0 +1,93 @@
+"""What a stiffness margin is asked of: a setup, a design for it, and poses of its motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from flexctl.control import design_controller
+from flexctl.errors import InputError
+from flexctl.loop import ClosedLoop, Setup, close_around
+from flexctl.model import Arm, BasisChoice, Design, without_damping
+from flexctl.plant import Plant, StiffnessError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A design whose stiffness may be wrong, on the arm as it is.
+
+    Attributes
+    ----------
+    setup, design
+        The arm as designed for and as it is, and the design. Errors are counted from the stiffness
+        of the arm as designed for.
+    unknown_damping
+        Whether the controller is made for the arm without its damping.
+    n_path
+        Poses along the motion, at equal times, under the law of the gross motion; the last is the
+        final one, and with 1 it is the only one. 0 leaves that law out where there is a second
+        loop, under which the final pose is judged besides.
+    """
+
+    setup: Setup
+    design: Design
+    unknown_damping: bool = False
+    n_path: int = 11
+
+    def __post_init__(self) -> None:
+        """Refuse what has no margin."""
+        if self.design.open_loop:
+            got = self.design.method
+            raise InputError(f"{self.design.label}: expected a design with feedback, got {got}")
+        if self.n_path < 0:
+            raise InputError(f"n_path: expected no negative number of poses, got {self.n_path}")
+
+    @staticmethod
+    def of(
+        arm: Arm,
+        design: Design,
+        *,
+        true_arm: Arm | None = None,
+        truth_basis: BasisChoice | None = None,
+        design_basis: BasisChoice | None = None,
+        unknown_damping: bool = False,
+        n_path: int = 11,
+    ) -> Case:
+        """Make the case of an arm and a design; arguments as in `compare`."""
+        basis = design_basis or design.basis
+        return Case(
+            setup=Setup.of(arm, basis, true_arm=true_arm, truth_basis=truth_basis),
+            design=design,
+            unknown_damping=unknown_damping,
+            n_path=n_path,
+        )
+
+    @property
+    def designed_for(self) -> Arm:
+        """The arm as the controller is made for it."""
+        arm = self.setup.design_arm
+        return without_damping(arm) if self.unknown_damping else arm
+
+    @cached_property
+    def truth(self) -> Plant:
+        """The truth plant."""
+        return self.setup.truth(interpreted=True)
+
+    def close(self, design: Design | None = None, basis: BasisChoice | None = None) -> ClosedLoop:
+        """Close the loop of this design, or of another for the same arm, its stiffness unknown.
+
+        `basis` is another discretisation of the design plant.
+        """
+        controller = design_controller(
+            self.designed_for,
+            design or self.design,
+            basis or self.setup.design_basis,
+            interpreted=True,
+            stiffness_error=StiffnessError(values=None),
+        )
+        return close_around(controller, self.truth)
+
+    def changed(self, change: Callable[[Arm], Arm]) -> Case:
+        """Return the same for an arm changed in fact and as the controller knows it."""
+        return replace(self, setup=self.setup.changed(change))

@@ -1,0 +1,144 @@
+"""What speaks against a gain set although it ranks: codes and numbers, no sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from flexctl.robustness import StiffnessTolerance
+from flexctl.verdict.evaluation import Evaluation
+from flexctl.verdict.margins import StabilityMargins
+from flexctl.verdict.stability import Stability
+
+_THIN_STIFFNESS = 0.1  # measured rigs are softer than their models by more
+_THIN_DISK = 0.3  # about 2.6 dB of gain or 17 degrees of phase, in all joints at once
+_THIN_GAIN = 6.0  # dB: a factor of two, as inertias of payloads and gears may be off
+_THIN_PHASE = 30.0  # deg
+_THIN_DELAY = 2e-3  # s; a law held at 1 kHz brings 0.5 ms, its computation up to 1 ms more
+_NO_DAMPING = 1e-4  # damping ratio: structures have ten times as much at least
+_OPEN_LOOPS = ("feedforward", "torque")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """One reason: its code, and the numbers and names it rests on (SI units, dB, deg).
+
+    Codes: ``open-loop``, ``marginal``, ``undamped``, ``no-rest-at-poses``, ``unstable-at-pose``,
+    ``spillover``, ``no-rest-on-finer-truth``, ``thin-margins``, ``delay-is-upper-bound``,
+    ``stiffness``, ``not-computed``.
+    """
+
+    code: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def find_reasons(e: Evaluation) -> tuple[Reason, ...]:
+    """List what speaks against a design, the gravest first."""
+    return (
+        *_stability(e),
+        *(_poses(e.stability) if e.stability else ()),
+        *_finer_truths(e),
+        *(_margins(e.margins) if e.margins else ()),
+        *(_stiffness(e.stiffness) if e.stiffness else ()),
+        *not_computed(e),
+    )
+
+
+def not_computed(e: Evaluation) -> tuple[Reason, ...]:
+    """List metrics that could not be computed, those of one cause together."""
+    causes: dict[str, list[str]] = {}
+    for metric, why in e.not_computed.items():
+        causes.setdefault(why, []).append(metric)
+    return tuple(
+        Reason(code="not-computed", facts={"metrics": metrics, "why": why})
+        for why, metrics in causes.items()
+    )
+
+
+def unstable_orders(e: Evaluation) -> list[int]:
+    """Finer orders of the truth plant on which a design is unstable or has no equilibrium."""
+    return [order for order, rate in _finer(e) if not rate <= 0]  # NaN: it has none
+
+
+def _stability(e: Evaluation) -> list[Reason]:
+    s, found = e.stability, []
+    if s is None:
+        return []
+    if s.stable is not True:
+        found.append(Reason(code="open-loop" if e.method in _OPEN_LOOPS else "marginal"))
+    if 0 < s.min_damping_ratio < _NO_DAMPING:
+        found.append(Reason(code="undamped", facts={"damping_ratio": s.min_damping_ratio}))
+    return found
+
+
+def _poses(s: Stability) -> list[Reason]:
+    """Poses of the motion, held still, without an equilibrium or unstable."""
+    rates, found = s.path_abscissa, []
+    lost = int(np.isnan(rates).sum())
+    if lost:
+        found.append(Reason(code="no-rest-at-poses", facts={"count": lost, "of": len(rates)}))
+    if lost < len(rates) and np.nanmax(rates) > 0:
+        worst = int(np.nanargmax(rates))
+        facts = {"t": float(s.path_t[worst]), "rate": float(rates[worst])}
+        found.append(Reason(code="unstable-at-pose", facts=facts))
+    return found
+
+
+def _finer(e: Evaluation) -> list[tuple[int, float]]:
+    """Orders of the truth plant above the one it is judged on, and spectral abscissae there."""
+    if e.stability is None:
+        return []
+    ladder = zip(e.stability.orders, e.stability.abscissae, strict=True)
+    return [(order, rate) for order, rate in ladder if order > e.truth.order]
+
+
+def _finer_truths(e: Evaluation) -> list[Reason]:
+    orders = {
+        "spillover": [order for order, rate in _finer(e) if rate > 0],
+        "no-rest-on-finer-truth": [order for order, rate in _finer(e) if np.isnan(rate)],
+    }
+    return [
+        Reason(code=code, facts={"orders": lost, "kind": e.truth.kind})
+        for code, lost in orders.items()
+        if lost
+    ]
+
+
+def _margins(m: StabilityMargins) -> list[Reason]:
+    """Every margin that is thin, with the joint (from 0) that has least of it."""
+    least_delay = _THIN_DELAY if m.sample_time is None else m.sample_time
+    kinds = (
+        ("gain_db", m.gain_db, _THIN_GAIN),
+        ("phase_deg", m.phase_deg, _THIN_PHASE),
+        ("delay_seconds", m.delay_seconds, least_delay),
+    )
+    thin: dict[str, Any] = {}
+    for name, values, least in kinds:
+        joint = int(np.argmin(values))
+        if values[joint] < least:
+            thin[name] = {"joint": joint, "value": float(values[joint])}
+    if m.common_delay_seconds < least_delay and len(m.gain_db) > 1:
+        thin["common_delay_seconds"] = {"value": m.common_delay_seconds}
+    if m.disk < _THIN_DISK:
+        thin["disk"] = {"value": m.disk}
+    found = [Reason(code="thin-margins", facts=thin)] if thin else []
+    return [*found, *([Reason(code="delay-is-upper-bound")] if m.delay_may_be_less else [])]
+
+
+def _stiffness(s: StiffnessTolerance) -> list[Reason]:
+    """Where a small overestimate of the stiffness would destabilise the loop."""
+    if s.exact is None:
+        return []
+    ends = {False: (s.exact.alpha_upper, s.exact.proven), True: (s.path_upper, s.path_proven)}
+    moving = min((key for key in ends if not np.isnan(ends[key][0])), key=lambda key: ends[key][0])
+    tolerated, proven = ends[moving]
+    if tolerated >= _THIN_STIFFNESS:
+        return []
+    facts = {"tolerated": tolerated, "moving": moving, "proven": proven}
+    growth = s.path_growth
+    if growth is not None:  # of a disturbance, with this error, in the time that the motion lasts
+        facts |= {"error": growth.error, "growth": growth.factor, "duration": growth.duration}
+    return [Reason(code="stiffness", facts=facts)]

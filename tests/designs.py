@@ -1,0 +1,23 @@
+"""Designs to make controllers of."""
+
+from flexctl.model.design import Design
+
+WEIGHTS = {"joint_error": 300.0, "joint_rate": 0.3, "strain_energy": 1.0, "kinetic_energy": 1.0}
+WEIGHTS |= {"effort": 1e-4}
+
+
+def make_design(start, end, method="decoupling", **tables):
+    """Design from `start` to `end` (m,); keys `basis`, `gains`, `loop`, ... replace defaults.
+
+    Of a spin-up `end` holds the rates, of method torque the torques; an open loop has no gains.
+    """
+    kind = tables.pop("kind", "bang-bang" if method == "torque" else "cycloid")
+    ends = "torque" if method == "torque" else "rate" if kind == "spin-up" else "to"
+    reference = {"kind": kind, "from": list(start)}
+    reference[ends] = list(end)
+    if kind != "setpoint":
+        reference["duration"] = tables.pop("duration", 0.5)
+    table = {"name": "trial", "summary": "made for a test", "source": "own", "model": "arm"}
+    table |= {"method": method, "reference": reference}
+    table |= {} if method in ("feedforward", "torque") else {"gains": {"Gp": [100.0], "Gv": [20.0]}}
+    return Design.model_validate(table | tables)

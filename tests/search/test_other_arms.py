@@ -1,0 +1,60 @@
+"""A bias on purpose, tried on arms of another stiffness than the file's."""
+
+import numpy as np
+import pytest
+
+from flexctl.control.controller import design_controller
+from flexctl.loop.closed_loop import close_around
+from flexctl.loop.linear import linearise_loop, spectral_abscissa
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.model.softening import soften_arm
+from flexctl.plant.plant import assemble_plant
+from flexctl.plant.stiffness_error import StiffnessError
+from flexctl.robustness.stiffness.case import Case
+from flexctl.search.other_arms import OtherArms, bias_on_softer_arms, borne_by_other_arms
+from flexctl.search.remedies import Bias
+
+BASIS = BasisChoice(kind="modes", order=2)
+
+
+@pytest.fixture(scope="module")
+def case():
+    design = load_design("rrp-stiff-decoupling")
+    return Case.of(load_model(design.model), design, truth_basis=BASIS, n_path=1)
+
+
+def abscissa(case, bias, error):
+    """Of the loop rebuilt with numbers, on the arm that the file misses by `error`."""
+    arm = soften_arm(case.arm, 1 / (1 + error))
+    wrong = StiffnessError(values=(bias,) * 8)
+    controller = design_controller(case.arm, case.design, interpreted=True, stiffness_error=wrong)
+    loop = close_around(controller, assemble_plant(arm, BASIS, interpreted=True))
+    return spectral_abscissa(linearise_loop(loop, controller.reference.final, 0.0).poles)
+
+
+@pytest.mark.parametrize(
+    ("bias", "error"),
+    [pytest.param(0.0, 0.0, marks=pytest.mark.slow), (0.0, 0.3), (-0.3, 0.3), (-0.3, -0.5)],
+)
+@pytest.mark.slow_but("-0.3-0.3")
+def test_it_is_stable_where_the_loop_made_of_numbers_is(case, bias, error):
+    assert OtherArms(case=case).stable(bias, error) == (abscissa(case, bias, error) < 0)
+
+
+@pytest.mark.slow
+def test_what_is_borne_is_borne_at_every_smaller_error_tried(case):
+    borne = borne_by_other_arms(case, Bias(bias=-0.4, tolerates=0.8))
+
+    assert np.isclose(borne, 0.8 * np.array([0.25, 0.5, 0.75, 1.0])).any()
+    assert max(abscissa(case, -0.4, sign * borne) for sign in (-1.0, 1.0)) < 0
+
+
+@pytest.mark.slow
+def test_a_bias_for_softer_arms_holds_on_them_and_a_smaller_one_does_not(case):
+    start = -0.1
+    bias = bias_on_softer_arms(case, start, 0.3)
+
+    assert bias < start
+    assert abscissa(case, bias, 0.3) < 0
+    assert abscissa(case, bias + 0.005, 0.3) > 0

@@ -1,0 +1,424 @@
+"""Gains, damping and inertia with which a loop bears a required overestimate of the stiffness."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+from examples.papers.theodore_ghosal.stiffness_growth import stiffness_growth
+from flexctl.errors import DesignError, InputError
+from flexctl.loop.mode_names import ModeNames
+from flexctl.model.changed_arm import with_damping, with_inertia
+from flexctl.model.lookup import load_design, load_model
+from flexctl.model.record import BasisChoice
+from flexctl.plant.linearisation import linearise
+from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
+from flexctl.robustness.stiffness.case import Case
+from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
+from flexctl.search.added_damping import least_damping, least_inertia
+from flexctl.search.affine_family import family_at
+from flexctl.search.bandwidth import fastest_second_loop, largest_bandwidth, with_effort
+from flexctl.search.charts import damping_chart, gain_chart
+from flexctl.search.gain_family import GainFactors, close_family, faster, with_gains
+from flexctl.search.requirement import first_to_bear, judge, log_grid
+from flexctl.search.variants import damped, judged_loops, path_poses
+
+MODES = BasisChoice(kind="modes", order=2)
+ERRORS = (0.0, 0.3, -0.4, 2.0)
+SAMPLED = {"sample_time": 1e-3, "delay": 1.5e-3}
+READ = {"measures": ["encoder", "tachometer", "strain_gauge"]}
+
+
+@pytest.fixture(scope="session")
+def case_of(make):
+    """case_of(...): one link on a hub, judged on itself at its final pose."""
+
+    def build(method="decoupling", *, damping=0.01, n_path=1, arm=None, **tables):
+        arm = arm or make["single"](damping=damping)
+        tables.setdefault("basis", {"kind": "modes", "order": 2})
+        joints = len(arm.links)
+        design = make["design"]([0.0] * joints, [0.5] * joints, method, **tables)
+        return Case.of(arm, design, truth_basis=MODES, n_path=n_path)
+
+    return build
+
+
+def upper(case):
+    """alpha_upper of a case, controllers made anew."""
+    closed = case.close()
+    return judge(0.0, lambda: judged_loops(closed, case.n_path)).alpha_upper
+
+
+def stable_up_to(case, expected):
+    """Brute force: eigenvalues of rebuilt loops at 41 errors from 0 to what is wanted."""
+    closed = case.close()
+    loops = [pose.loop for pose in judged_loops(closed, case.n_path)]
+    errors = np.linspace(0.0, expected, 41)
+    return all((loop.poles(np.array([x])).real < 0).all() for loop in loops for x in errors)
+
+
+# One loop under many gains
+
+
+def assert_same_loops(found, expected):
+    """Compare state matrices under several errors, entry by entry above round-off of their row."""
+    for alpha in ERRORS:
+        A, B = (pose.loop.matrix(np.array([alpha])) for pose in (found, expected))
+        floor = 1e-13 * np.abs(B).max(axis=1, keepdims=True)
+        assert (np.abs(A - B) <= 1e-10 * np.abs(B) + floor).all()
+
+
+@pytest.mark.slow  # takes long
+@pytest.mark.parametrize("by", [GainFactors(Gp=0.3, Gv=1.7, Gi=0.2), faster(5.0)])
+@pytest.mark.parametrize(
+    ("method", "tables"),
+    [
+        ("decoupling", {}),
+        ("decoupling", {"gains": {"Gp": [100.0], "Gv": [20.0], "Gi": [30.0]}}),
+        ("decoupling", {"loop": SAMPLED}),
+        ("composite", {}),
+        ("composite", {"fast_loop": {"weights": {"strain_energy": 1.0, "effort": 1.0}}}),
+        ("joint-pd", {}),
+        ("decoupling", {"loop": READ}),
+    ],
+    ids=["decoupling", "integral", "sampled", "slow", "composite", "joint-pd", "observer"],
+)
+def test_loops_of_three_gain_sets_give_those_of_any_other(case_of, method, tables, by):
+    case = case_of(method, **tables)
+    nodes = close_family(case.design, case.close)
+    final = nodes[0].controller.reference.final
+
+    found = family_at(nodes, final, 0.0).under(by.weights[: len(nodes)])
+
+    rebuilt = loop_at(case.close(with_gains(case.design, by)), final, 0.0)
+    assert_same_loops(found, rebuilt)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rrp-stiff-decoupling",
+        "rrp-gentle",
+        "rrp-composite",
+        "rrp-observer",
+        "subudhi-morris-lqr",
+        "subudhi-morris-observer",
+    ],
+)
+def test_margins_of_catalogue_designs_follow_from_three_gain_sets(name):
+    design = load_design(name)
+    case = Case.of(load_model(design.model), design)
+    nodes = close_family(design, case.close)
+    final, by = nodes[0].controller.reference.final, GainFactors(Gp=0.3, Gv=1.7)
+
+    found = family_at(nodes, final, 0.0).under(by.weights[: len(nodes)])
+
+    rebuilt = loop_at(case.close(with_gains(design, by)), final, 0.0)
+    # |A| of the observer's loop is 2e10 where the crossing is at 54 rad/s: equal matrices that are
+    # factored otherwise differ by 5e-8 in what round-off leaves of it
+    digits = 1e-6 if name == "rrp-observer" else 1e-8
+    assert found.interval.alpha_upper == pytest.approx(rebuilt.interval.alpha_upper, rel=digits)
+
+
+@pytest.mark.slow  # takes long
+@pytest.mark.parametrize("ratio", [0.0, 0.003, 0.3])
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("loop", [{}, SAMPLED], ids=["continuous", "sampled"])
+def test_loops_of_two_damping_ratios_give_those_of_any_other(case_of, ratio, unknown, loop):
+    case = replace(case_of(loop=loop), unknown_damping=unknown)
+
+    (found,) = damped(case)(ratio)
+
+    closed = case.changed(lambda arm: with_damping(arm, ratio)).close()
+    assert_same_loops(found, loop_at(closed, closed.controller.reference.final, 0.0))
+
+
+# The search
+
+
+def scalar_loop(linear, inverse=0.0):
+    """x' = (-1 + linear alpha + inverse alpha/(1 + alpha)) x."""
+    loop = UncertainLoop(
+        A=-np.eye(1),
+        U=np.array([[linear, inverse]]),
+        V=np.ones((2, 1)),
+        D=np.diag([0.0, -1.0]),
+        parameters=(Parameter(name="alpha", size=2, lowest=-1.0),),
+        states=("x",),
+    )
+    names = ModeNames(T=np.eye(1), names=("x",))
+    return PoseLoop(closed=None, joints=np.zeros(1), second_loop_weight=0.0, loop=loop, names=names)
+
+
+def bands(s):
+    """alpha_upper: above 0.05 where sin(4 ln s) > 0."""
+    return 0.05 * (1 + 0.5 * np.sin(4 * np.log(s)))
+
+
+def test_the_first_of_several_bands_is_found_from_above():
+    # ln s in (pi/4, pi/2) bears nothing, (0, pi/4) does, and (-pi/2, -pi/4) does too
+    grid = np.geomspace(0.2, 4.5, 40)[::-1]
+
+    found = first_to_bear(lambda s: [scalar_loop(1 / bands(s))], grid, 0.05)
+
+    assert found.found.value == pytest.approx(np.exp(np.pi / 4), rel=1e-6)
+    assert found.found.alpha_upper >= 0.05
+    assert found.found.value < found.fails < found.found.value * (1 + 1e-6)
+
+
+def test_the_worst_of_two_poses_decides():
+    poses = [lambda s: scalar_loop(10 * s), lambda s: scalar_loop(20 * s)]
+
+    found = first_to_bear(lambda s: (pose(s) for pose in poses), [4.0, 2.0, 1.0, 0.5], 0.05)
+
+    assert found.found.value == pytest.approx(1.0, rel=1e-6)
+
+
+def test_what_is_lost_between_the_errors_looked_at_is_not_overlooked():
+    # unstable near alpha = 0.22 alone, from u = (sqrt(20) + 1)^2 on; stable at 0, 1/3, 2/3 and 1
+    found = first_to_bear(lambda u: [scalar_loop(-20.0, u)], [30.2, 30.0, 29.0, 28.0], 1.0)
+
+    assert found.found.value == pytest.approx((np.sqrt(20) + 1) ** 2, rel=1e-6)
+
+
+def test_both_ends_of_the_interval_are_told():
+    # -1 - 2 alpha < 0 down to -1/2, -1 + 20 alpha < 0 up to 1/20
+    trial = judge(0.0, lambda: [scalar_loop(-2.0), scalar_loop(20.0)])
+
+    assert (trial.alpha_lower, trial.alpha_upper) == pytest.approx((-0.5, 0.05))
+
+
+def test_a_grid_of_which_the_first_bears_it_ends_there():
+    found = first_to_bear(lambda s: [scalar_loop(s)], [2.0, 1.0], 0.05)
+
+    assert found.found.value == 2.0
+    assert found.fails is None
+
+
+def test_where_none_bears_it_the_best_is_told():
+    found = first_to_bear(lambda s: [scalar_loop(1 / bands(s))], np.geomspace(0.2, 4.5, 40), 1.0)
+
+    assert found.found is None
+    assert found.best.alpha_upper > 0.075 - 0.05
+
+
+def test_values_for_which_there_is_no_design_are_passed_over():
+    def loops(s):
+        if s > 1:
+            raise DesignError("no such design")
+        return [scalar_loop(s)]
+
+    found = first_to_bear(loops, [2.0, 1.5, 1.0, 0.5], 0.05)
+
+    assert found.found.value == pytest.approx(1.0, rel=1e-6)
+
+
+def test_other_errors_are_not_swallowed():
+    with pytest.raises(ZeroDivisionError):
+        first_to_bear(lambda s: [scalar_loop(s / 0)], [2.0, 1.0], 0.05)
+
+
+def test_a_required_margin_of_zero_is_refused():
+    with pytest.raises(InputError, match="required margin: expected one above 0"):
+        first_to_bear(lambda s: [scalar_loop(s)], [1.0], 0.0)
+
+
+def test_a_logarithmic_grid_has_both_ends():
+    grid = log_grid(0.01, 20.0, 20)
+
+    assert (grid[0], grid[-1]) == pytest.approx((0.01, 20.0))
+    assert np.diff(np.log10(grid)).max() <= 1 / 20
+
+
+# Bandwidth
+
+
+@pytest.mark.parametrize("scales", [(0.05, 1.0), (0.05, 20.0)])
+def test_the_largest_bandwidth_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of, scales):
+    case, expected = case_of(n_path=2), 0.02
+
+    found = largest_bandwidth(case, expected, scales=scales).requirement.found
+
+    def at(s):
+        return replace(case, design=with_gains(case.design, faster(s)))
+
+    assert stable_up_to(at(found.value), expected)
+    outside = found.value * 1.0005
+    assert outside > scales[1] or not stable_up_to(at(outside), expected)
+    assert found.alpha_upper == pytest.approx(upper(at(found.value)), rel=1e-8)
+
+
+@pytest.mark.slow  # takes long
+def test_the_largest_bandwidth_is_that_of_bisection(case_of):
+    case, expected = case_of(), 0.02
+
+    found = largest_bandwidth(case, expected, scales=(0.05, 1.0))
+
+    def lacks(log_s):
+        s = np.exp(log_s)
+        return upper(replace(case, design=with_gains(case.design, faster(s)))) - expected
+
+    near = np.log(found.requirement.found.value)
+    wanted_s = np.exp(scipy.optimize.brentq(lacks, near - 0.1, near + 0.1, xtol=1e-8))
+    assert found.requirement.found.value == pytest.approx(wanted_s, rel=1e-6)
+    assert found.gains.Gp == pytest.approx((100 * wanted_s**2,), rel=1e-5)
+    assert found.gains.Gv == pytest.approx((20 * wanted_s,), rel=1e-5)
+
+
+def test_the_design_itself_is_judged_too(case_of):
+    case = case_of()
+
+    own = largest_bandwidth(case, 0.02, scales=(0.5, 2.0)).requirement.own
+
+    assert own.alpha_upper == pytest.approx(upper(case), rel=1e-8)
+
+
+def test_no_bandwidth_bears_what_none_can(case_of):
+    found = largest_bandwidth(case_of(), 50.0, scales=(0.2, 5.0))
+
+    assert found.requirement.found is None
+    assert found.requirement.best.alpha_upper < 50
+    assert found.gains is not None
+
+
+def test_the_least_effort_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of, make):
+    case, expected = case_of(second_loop={"weights": make["weights"], "switch": "end"}), 0.3
+
+    found = fastest_second_loop(case, expected, powers=(-3.0, 3.0))
+
+    def at(factor):
+        design = with_effort(case.design, factor)
+        return upper(replace(case, design=design, n_path=0))
+
+    factor = found.requirement.found.value
+    assert at(factor) >= expected
+    assert found.requirement.fails is None or at(found.requirement.fails) < expected
+    assert found.effort == pytest.approx(factor * 1e-4)
+    assert found.fastest.real <= found.slowest.real < 0
+
+
+def test_a_design_without_a_second_loop_has_no_effort(case_of):
+    with pytest.raises(InputError, match="second_loop: expected a table"):
+        fastest_second_loop(case_of(), 0.1)
+
+
+# Damping and inertia
+
+
+def test_without_damping_every_overestimate_is_unstable(case_of):
+    assert upper(case_of(damping=0.0)) == 0.0
+
+
+def test_what_is_borne_grows_with_light_damping_as_the_first_order_formula_says(case_of):
+    # the next term is in proportion to the ratio: 1e-3 leaves less than 1 %, round-off far less
+    ratios, off = np.array([1e-4, 1e-3]), []
+    for ratio in ratios:
+        case = case_of(damping=float(ratio))
+        plant = case.close().controller.plant.nominal
+        linear = linearise(plant, plant.straight(np.array([0.5])))
+        first = stiffness_growth(linear, plant.drives, Gp=100.0, Gv=20.0).first_margin
+        off.append(upper(case) / first - 1)
+
+    assert np.abs(off).max() < 0.01
+    assert off[1] / off[0] == pytest.approx(10, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [False, pytest.param(True, marks=pytest.mark.slow)],
+    ids=["affine", "rebuilt"],
+)
+def test_the_least_damping_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of, make, second):
+    tables = {"second_loop": {"weights": make["weights"], "switch": "end"}} if second else {}
+    case, expected = case_of(**tables), 0.05
+
+    found = least_damping(case, expected).requirement
+
+    def at(ratio):
+        return case.changed(lambda arm: with_damping(arm, ratio))
+
+    assert upper(at(found.found.value)) >= expected
+    assert upper(at(found.fails)) < expected
+    assert found.found.value == pytest.approx(found.fails, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_the_least_inertia_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of):
+    case, expected = case_of(), 0.05
+
+    found = least_inertia(case, expected)
+
+    def at(inertia):
+        return case.changed(lambda arm: with_inertia(arm, {"joint1": inertia}))
+
+    (inertia,) = found.added
+    assert upper(at(inertia)) >= expected
+    assert upper(at(inertia * 0.999)) < expected
+    assert inertia == pytest.approx(found.requirement.found.value * found.own[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("joints", [None, ["joint2"]])
+def test_inertia_is_added_at_all_joints_or_at_those_that_are_named(case_of, make, joints):
+    case = case_of(arm=make["two-link"]((0.0, 0.0, 0.0)))
+
+    found = least_inertia(case, 50.0, joints, factors=(1.0, 10.0))
+
+    assert found.joints == tuple(joints or ("joint1", "joint2"))
+    assert found.added is None
+
+
+def test_inertia_at_a_joint_that_is_not_there_is_refused(case_of):
+    with pytest.raises(InputError, match="joints: expected some of joint1, got joint7"):
+        least_inertia(case_of(), 0.05, ["joint7"])
+
+
+# Charts
+
+
+@pytest.mark.slow  # takes long
+def test_the_chart_of_gains_is_what_rebuilt_loops_bear(case_of):
+    case = case_of(n_path=2)
+
+    chart = gain_chart(case, span=(0.2, 5.0), count=3)
+
+    expected = [
+        [
+            upper(replace(case, design=with_gains(case.design, GainFactors(Gp=Gp, Gv=Gv))))
+            for Gv in (0.2, 1.0, 5.0)
+        ]
+        for Gp in (0.2, 1.0, 5.0)
+    ]
+    np.testing.assert_allclose(chart.alpha_upper, expected, rtol=1e-8)
+    assert chart.own.alpha_upper == pytest.approx(chart.alpha_upper[1, 1])
+    assert chart.modes[1][1] == chart.own.loss.mode
+
+
+@pytest.mark.slow  # takes long
+def test_the_chart_of_damping_is_what_rebuilt_loops_bear(case_of):
+    case, ratios = case_of(), (0.0, 0.01, 0.1)
+
+    chart = damping_chart(case, ratios=ratios)
+
+    expected = [
+        [upper(there.changed(lambda arm, r=r: with_damping(arm, r))) for r in ratios]
+        for there in (case, replace(case, unknown_damping=True))
+    ]
+    np.testing.assert_allclose([chart.known, chart.unknown], expected, rtol=1e-8)
+    assert chart.known[0] == chart.unknown[0] == 0.0
+    assert chart.own_ratios == (0.01,)
+
+
+@pytest.mark.parametrize("ratios", [(), (0.1, 0.01), (-0.1, 0.1), (0.5, 1.0)])
+def test_damping_ratios_that_do_not_ascend_within_0_and_1_are_refused(case_of, ratios):
+    with pytest.raises(InputError, match="ratios: expected some that ascend"):
+        damping_chart(case_of(), ratios=ratios)
+
+
+def test_poses_of_the_motion_end_at_the_final_one(case_of):
+    closed = case_of().close()
+
+    assert path_poses(closed, 3)[:, 0] == pytest.approx([0.0, 0.25, 0.5])
+    assert path_poses(closed, 1)[:, 0] == pytest.approx([0.5])

@@ -1,0 +1,377 @@
+"""What an evaluation does around its figures: when it samples, why a run ended, what it lacks."""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from flexctl.errors import ComputationError, DesignError, InputError, RunError
+from flexctl.model.record import BasisChoice
+from flexctl.simulation.simulation import DEFAULT_SAMPLES
+from flexctl.verdict import evaluation as module
+
+
+def timed(duration, end):
+    reference = SimpleNamespace(duration=end)
+    return SimpleNamespace(duration=duration, controller=SimpleNamespace(reference=reference))
+
+
+@pytest.mark.parametrize(
+    ("duration", "end", "more"),
+    [
+        (1.3, 0.5, 1), (1.0, 1.0, 0), (2.0, 0.0, 0), (1.0, 1.5, 0), (1.0, 0.123456789, 1),
+        (DEFAULT_SAMPLES - 1.0, 7.0000000000001, 0),  # a sample but for round-off
+    ],
+)  # fmt: skip
+def test_a_run_is_sampled_evenly_and_where_its_reference_ends(duration, end, more):
+    t = module._sample_times(timed(duration, end))
+
+    assert len(t) == DEFAULT_SAMPLES + more
+    assert (t[0], t[-1]) == (0.0, duration)
+    assert (np.diff(t) > 0).all()
+    assert (np.abs(t - end).min() < 1e-12) == (end <= duration)
+
+
+class _Rested(str):
+    """Stands for where a loop rests, at its reference."""
+
+    falls = False
+
+
+RESTED = _Rested("resting")
+
+
+def frozen(*rates):
+    rates = np.array(rates)
+    return SimpleNamespace(path_abscissa=rates, path_t=np.linspace(0, 0.6, len(rates)))
+
+
+@pytest.mark.parametrize(
+    ("stability", "said", "unsaid"),
+    [
+        (frozen(-3.0, 1.25, 0.75), ("1.25 1/s", "t = 0.3 s"), ("the loop is stable",)),
+        (frozen(-3.0, 0.25, -0.75), ("0.25 1/s", "t = 0.3 s"), ("the loop is stable",)),
+        (frozen(2.5, 1.25, 0.75), ("2.5 1/s", "t = 0 s"), ("the loop is stable",)),
+        (frozen(-3.0, -1.25, -2.0), ("the loop is stable",), ("1/s",)),
+        (frozen(-3.0, 0.0, -2.0), ("the loop is stable",), ("1/s",)),
+        (frozen(-3.0, np.nan, 2.0), (), ("held still",)),
+        (None, (), ("held still",)),
+    ],
+)
+def test_why_a_run_ended_is_said_beside_its_frozen_loops(stability, said, unsaid):
+    error = RunError("ends", time=0.4567, why="link2 bends too far")
+    words = module._explain(error, stability)
+
+    assert "0.457 s" in words
+    assert "link2 bends too far" in words
+    assert all(part in words for part in said)
+    assert not any(part in words for part in unsaid)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ComputationError("no root"), DesignError("no gain"), ZeroDivisionError("by zero"),
+        FloatingPointError("nan"), np.linalg.LinAlgError("singular"), ValueError("signs"),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_one_metric_that_fails_costs_that_metric_and_says_why(error):
+    found = module._Found(loop=None, facts={})
+
+    def fail():
+        raise error
+
+    assert found.get("margins", fail) is None
+    assert found.get("other", lambda: 3.0) == 3.0
+    assert set(found.missing) == {"margins"}
+    assert str(error) in found.missing["margins"]
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), TypeError("x"), KeyboardInterrupt()], ids=repr)
+def test_what_is_no_failed_computation_is_not_hidden(error):
+    def fail():
+        raise error
+
+    with pytest.raises(type(error)):
+        module._Found(loop=None, facts={}).get("margins", fail)
+
+
+FACTS = {"name": "x", "method": "joint-pd", "basis": {}, "truth": {}, "cost": {}}
+
+
+def test_what_is_known_is_put_together():
+    found = module._Found(loop=None, facts=FACTS | {"assumptions": ("one",)})
+    found.missing["margins"] = "no root"
+    made = found.evaluation(failed="it fell", further=("two",))
+
+    assert made.assumptions == ("one", "two")
+    assert made.failed == "it fell"
+    assert made.not_computed == {"margins": "no root"}
+    found.missing["more"] = "later"
+    assert "more" not in made.not_computed
+
+
+def test_what_is_known_beforehand_is_that_of_the_design_the_truth_and_the_law():
+    x, y = ca.SX.sym("x"), ca.SX.sym("y")
+    design = SimpleNamespace(
+        name="alpha", method="joint-pd", loop=SimpleNamespace(settle_within=0.0123)
+    )
+    own, true = BasisChoice(kind="modes", order=2), BasisChoice(kind="elements", order=5)
+    controller = SimpleNamespace(
+        design=design,
+        plant=SimpleNamespace(basis=own),
+        law=ca.Function("law", [x, y], [x * y * (x + 1), ca.sin(x) * y - 3 + x]),
+    )
+    loop: Any = SimpleNamespace(
+        controller=controller, truth=SimpleNamespace(basis=true), assumptions=("one",)
+    )
+    found = module.Evaluation(**module._facts(loop))
+
+    assert (found.name, found.method, found.settle_within) == ("alpha", "joint-pd", 0.0123)
+    assert (found.basis, found.truth) == (own, true)
+    assert found.assumptions == ("one",)
+    assert found.cost == {"law_mul": 3, "law_add": 3, "law_other": 1}
+
+
+def test_torques_are_no_motion_to_judge_by():
+    design = SimpleNamespace(label="push.toml", reference=SimpleNamespace(torque=(1.0,)))
+    with pytest.raises(InputError, match=r"push\.toml: reference"):
+        module.require_motion(design)
+    module.require_motion(SimpleNamespace(reference=SimpleNamespace(torque=None)))
+
+
+@pytest.mark.parametrize(
+    ("saturated", "named", "unnamed"),
+    [
+        ([True, False, True], ("joint1", "joint3"), ("joint2",)),
+        ([False, True, False], ("joint2",), ("joint1",)),
+    ],
+)
+def test_joints_at_their_limit_are_named(saturated, named, unnamed):
+    loop = SimpleNamespace(truth=SimpleNamespace(joints=("joint1", "joint2", "joint3")))
+    (words,) = module._what_limits(loop, np.array(saturated))
+
+    assert all(name in words for name in named)
+    assert not any(name in words for name in unnamed)
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """judged(name=what): an evaluation of which every part is a word, or what is given for it."""
+
+    def word(name):
+        return lambda *_args, **_more: name
+
+    def run(open_loop=False, stable=True, saturated=(0.0, 0.0), no_rest=None, others=(), **parts):
+        def fail(error):
+            def part(*_args, **_more):
+                raise error
+
+            return part
+
+        poses = SimpleNamespace(final=SimpleNamespace(rest="rest"))
+        made = {
+            "_facts": FACTS | {"assumptions": ("one",)},
+            "linear_poses": poses,
+            "path_rests": ("times", "rests"),
+            "describe_rest": RESTED,
+            "why_not_held": "",
+            "why_it_leaves": "",
+            "judge_stability": SimpleNamespace(stable=stable, **vars(frozen(-1.0))),
+            "simulate": SimpleNamespace(saturated=np.array(saturated), end=None),
+            "find_no_rest": no_rest,
+            "other_rest": None,
+            "final_loop_weight": 0.0,
+            "_sample_times": "times",
+        }
+        names = ["judge_tracking", "judge_residual", "judge_effort", "stability_margins"]
+        names += ["smallest_sampling_rate", "judge_stiffness"]
+        made |= {name: name for name in names}
+        for name, value in (made | parts).items():
+            fails = isinstance(value, Exception)
+            does = value if callable(value) else fail(value) if fails else word(value)
+            monkeypatch.setattr(module, name, does)
+        reference = SimpleNamespace(torque=None)
+        design = SimpleNamespace(open_loop=open_loop, reference=reference, label="design")
+        truth = SimpleNamespace(joints=("joint1", "joint2"), m=2)
+        loop = SimpleNamespace(controller=SimpleNamespace(design=design), truth=truth)
+        return module.evaluate(loop, others)
+
+    return run
+
+
+PARTS = {
+    "tracking": "judge_tracking",
+    "residual": "judge_residual",
+    "effort": "judge_effort",
+    "margins": "stability_margins",
+    "min_sampling_rate": "smallest_sampling_rate",
+    "stiffness": "judge_stiffness",
+    "rest": "resting",
+}
+
+
+def known(found):
+    return {key for key in PARTS if getattr(found, key) is not None}
+
+
+def test_every_part_stands_where_it_belongs(judged):
+    found = judged()
+    assert {key: getattr(found, key) for key in PARTS} == PARTS
+    assert found.stability.stable is True
+    assert found.failed is found.no_rest is None
+    assert found.not_computed == {}
+    assert found.assumptions == ("one",)
+
+
+@pytest.mark.parametrize(
+    ("part", "metric", "lost"),
+    [
+        ("stability_margins", "margins", {"margins"}),
+        ("smallest_sampling_rate", "margins.min_sampling_rate", {"min_sampling_rate"}),
+        ("judge_stiffness", "stiffness", {"stiffness"}),
+        ("judge_stability", "spillover", {"margins", "min_sampling_rate"}),
+        ("linear_poses", "stability", {"margins", "min_sampling_rate"}),
+    ],
+)
+def test_a_part_that_cannot_be_computed_is_named(judged, part, metric, lost):
+    found = judged(**{part: ComputationError("no root")})
+    assert found.not_computed == {metric: "no root"}
+    assert set(PARTS) - known(found) == lost
+    assert found.failed is None
+
+
+def test_another_truth_that_cannot_be_judged_leaves_the_own_one(judged):
+    def judge(_loop, _poses, others):
+        if others:
+            raise ComputationError("no root")
+        return SimpleNamespace(stable=True, **vars(frozen(-1.0)))
+
+    found = judged(judge_stability=judge, others=("finer",))
+    assert found.not_computed == {"spillover": "no root"}
+    assert found.stability.stable is True
+    assert known(found) == set(PARTS)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (
+            np.linalg.LinAlgError("Singular matrix"),
+            "its equations cannot be solved in double precision (Singular matrix)",
+        ),
+        (
+            ZeroDivisionError("division\nby zero"),
+            "a number leaves the range of double precision (division by zero)",
+        ),
+        (OverflowError(), "a number leaves the range of double precision (OverflowError)"),
+        (
+            ValueError("array must not contain infs"),
+            "a method of a library refuses its numbers (array must not contain infs)",
+        ),
+        (DesignError("no gains"), None),
+    ],
+)
+def test_what_a_library_says_in_two_words_becomes_a_sentence(judged, error, why):
+    found = judged(stability_margins=error)
+    expected = f"the computation failed: {why}" if why else "no gains"
+    assert found.not_computed == {"margins": expected}
+
+
+@pytest.mark.parametrize("stable", ["marginal", False])
+def test_only_a_stable_loop_has_margins(judged, stable):
+    assert set(PARTS) - known(judged(stable=stable)) == {"margins", "min_sampling_rate"}
+
+
+def test_what_cannot_be_held_fails_before_it_is_run(judged):
+    found = judged(why_not_held="joint1 needs 21.6 N m", simulate=AssertionError("was run"))
+    assert found.failed == "joint1 needs 21.6 N m"
+    assert known(found) == {"rest"}
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (RunError("ends", time=0.4567, why="link2 bends too far"), "link2 bends too far"),
+        (ComputationError("the energy does not balance"), "the energy does not balance"),
+    ],
+)
+def test_a_run_that_fails_keeps_what_is_known_without_it(judged, error, words):
+    found = judged(simulate=error)
+    assert words in found.failed
+    assert known(found) == {"rest"}
+    assert found.stability is not None
+    assert not found.ranks
+
+
+def test_an_open_loop_rests_nowhere_that_it_could_be_held_to(judged):
+    found = judged(open_loop=True, why_not_held="weak", why_it_leaves="gone")
+    assert found.rest is None
+    assert found.failed is None
+
+
+def test_without_a_rest_there_is_no_residual(judged):
+    found = judged(
+        no_rest="the reference never comes to rest", other_rest=AssertionError("was looked for")
+    )
+    assert found.residual is None
+    assert found.no_rest == "the reference never comes to rest"
+
+
+def test_an_arm_that_leaves_its_reference_has_failed(judged):
+    assert judged(why_it_leaves="it rests elsewhere").failed == "it rests elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("saturated", "stable", "said"),
+    [((0.0, 0.0), True, 1), ((0.0, 0.3), True, 2), ((0.2, 0.3), False, 1)],
+)
+def test_margins_of_a_run_at_its_limits_say_what_they_leave_out(judged, saturated, stable, said):
+    found = judged(saturated=saturated, stable=stable)
+    assert len(found.assumptions) == said
+    assert said == 1 or "joint2" in found.assumptions[1]
+
+
+def test_a_design_of_torques_is_refused_before_anything_else(monkeypatch):
+    monkeypatch.setattr(module, "_facts", lambda _loop: pytest.fail("was looked at"))
+    design = SimpleNamespace(label="push.toml", reference=SimpleNamespace(torque=(1.0,)))
+    with pytest.raises(InputError, match="torques"):
+        module.evaluate(SimpleNamespace(controller=SimpleNamespace(design=design)))
+
+
+@pytest.mark.parametrize(
+    ("exists", "other", "expected"),
+    [(True, None, "same"), (True, [0.3, 0.4], "elsewhere"), (False, [0.3, 0.4], "falls")],
+)
+def test_a_run_that_leads_elsewhere_is_seen(monkeypatch, exists, other, expected):
+    @dataclass(frozen=True)
+    class Resting:
+        exists: bool = True
+        falls: bool = False
+        elsewhere: object = None
+
+    rest = None if other is None else SimpleNamespace(q=np.array([*other, 0.0]))
+    monkeypatch.setattr(module, "other_rest", lambda *_args: rest)
+    monkeypatch.setattr(module, "final_loop_weight", lambda _controller: 0.0)
+    monkeypatch.setattr(module, "describe_rest", lambda _loop, _rest: Resting())
+    loop = SimpleNamespace(truth=SimpleNamespace(m=2), controller=None)
+    before = Resting(exists=exists)
+    found = module._seen_in(loop, None, before, SimpleNamespace(end=None))
+
+    assert found.falls == (expected == "falls")
+    assert (found is before) == (expected == "same")
+    if expected == "elsewhere":
+        assert found.elsewhere.tolist() == [0.3, 0.4]
+
+
+def test_a_run_that_took_too_many_steps_says_nothing_of_the_loop(judged):
+    found = judged(simulate=RunError("too long", time=0.4, why="too long", exhausted=True))
+    assert found.failed is None
+    assert set(found.not_computed) == {"tracking", "residual", "effort"}
+    assert all("too long" in why for why in found.not_computed.values())
+    assert known(found) == {"rest", "margins", "min_sampling_rate", "stiffness"}
+    assert not found.ranks
