@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flexctl.control import Controller, design_controller
+    from flexctl.control import Controller, design_controller, wrap_controller
     from flexctl.loop import ClosedLoop, LinearLoop, close_loop, linearise
     from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
     from flexctl.plant import LinearPlant, Plant, assemble_plant
@@ -62,6 +62,7 @@ __all__ = [
     "stiffness_margin",
     "time_scale_margin",
     "to_json",
+    "wrap_controller",
 ]
 
 _ROOMS = {
@@ -93,6 +94,7 @@ _ROOMS = {
     "stiffness_margin": "flexctl.robustness",
     "time_scale_margin": "flexctl.robustness",
     "to_json": "flexctl.view.to_json",
+    "wrap_controller": "flexctl.control",
 }
 
 

@@ -9,12 +9,15 @@ from flexctl.control.controller import (
 )
 from flexctl.control.instruments import gauge_matrix, gauge_positions
 from flexctl.control.laws import law_inputs
+from flexctl.control.measured import TIP, gauge_names, plain_name
 from flexctl.control.observer import limit_torque
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.second_loop import passive_rows
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales, slow_fast_map
+from flexctl.control.wrapped import wrap_controller
 
 __all__ = [
+    "TIP",
     "Controller",
     "ReferenceMotion",
     "TwoTimeScales",
@@ -22,12 +25,15 @@ __all__ = [
     "design_on",
     "gains_used",
     "gauge_matrix",
+    "gauge_names",
     "gauge_positions",
     "law_inputs",
     "limit_torque",
     "make_reference",
     "passive_rows",
+    "plain_name",
     "separate_time_scales",
     "slow_fast_map",
     "torque_limits",
+    "wrap_controller",
 ]

@@ -13,19 +13,25 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
-from flexctl.control.composite import composite_law
-from flexctl.control.decoupling import decoupling_law
 from flexctl.control.fast_loop import FastFeedback
-from flexctl.control.feedforward import feedforward_law
-from flexctl.control.joint_pd import joint_pd_law
-from flexctl.control.laws import LawParts
+from flexctl.control.laws import ExternalLaw, LawParts
 from flexctl.control.lqr import StateFeedback
 from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.reference import ReferenceMotion, make_reference
-from flexctl.control.torque import torque_law
 from flexctl.errors import DesignError, InputError
-from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model
+from flexctl.model import (
+    Arm,
+    BasisChoice,
+    Design,
+    check_design,
+    load_design,
+    load_matrices,
+    load_method,
+    load_model,
+)
 from flexctl.plant import Plant, StiffnessError, assemble_plant
+
+MakeLaw = Callable[[Plant, Design, ReferenceMotion], LawParts]  # what a method's name stands for
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -43,11 +49,13 @@ class Controller:
     law
         CasADi function (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate): share s [-] of the second
         loop (0 in the gross motion, 1 after the switch), state z (n_z,) of the law, desired motion
-        and measured q, v (n,); torques tau (m,) and dz/dt (n_z,). Torques are not yet limited,
+        and measured q, v (n,), of an external law the positions it measures and their rates (p,);
+        torques tau (m,) and dz/dt (n_z,). Torques are not yet limited,
         unless there is an observer, which must know what the actuators do. Errors of the stiffness
         that are unknown are its last input; see `StiffnessError`.
     n_state
-        Number n_z of states: integrals, 0 or m, and then the observer's estimate, 2n.
+        Number n_z of states: integrals, 0 or m, and then the observer's estimate, 2n; of an
+        external law its own.
     torque_limit
         Largest torque per joint (m,) [N m or N]; infinite where the arm has none.
     feedback
@@ -56,6 +64,8 @@ class Controller:
         The fast loop of composite control with its evidence, which always acts; None without one.
     observer
         The observer with its evidence; None where the state is measured.
+    external
+        What is known of a law made elsewhere; None of one that is made here.
     unlimited
         `law` as it would be without torque limits, where it has them itself, else None.
     assumptions
@@ -72,6 +82,7 @@ class Controller:
     fast: FastFeedback | None
     assumptions: tuple[str, ...]
     observer: Observer | None = None
+    external: ExternalLaw | None = None
     unlimited: ca.Function | None = None
 
     def __repr__(self) -> str:
@@ -82,7 +93,7 @@ class Controller:
         )
 
     def __post_init__(self) -> None:
-        m, n = self.plant.m, self.plant.n
+        m, n = self.plant.m, len(self.measured)
         unknown = [symbols.numel() for symbols in self.plant.unknown]
         expected = [1, self.n_state, m, m, m, n, n, *unknown]
         found = [self.law.numel_in(i) for i in range(self.law.n_in())]
@@ -112,6 +123,21 @@ class Controller:
         return self.design.loop.duration or self.reference.duration + 0.5
 
     @property
+    def measured(self) -> tuple[str, ...]:
+        """Names of the positions that are inputs of the law, their rates being inputs too."""
+        return self.external.measures if self.external else self.plant.coordinates
+
+    @property
+    def n_own(self) -> int:
+        """Number of states of an external law, which may be as fast as the arm."""
+        return self.n_state if self.external else 0
+
+    @property
+    def moves_fast(self) -> bool:
+        """Whether states of the law that may be fast move between two events of a run."""
+        return self.observer is not None or (self.n_own > 0 and self.sample_time is None)
+
+    @property
     def n_estimated(self) -> int:
         """Number of coordinates that an observer estimates, with their rates: n or 0."""
         return self.plant.n if self.observer else 0
@@ -119,17 +145,17 @@ class Controller:
     @property
     def n_integral(self) -> int:
         """Number of integral states, the first of z."""
-        return self.n_state - 2 * self.n_estimated
+        return self.n_state - 2 * self.n_estimated - self.n_own
 
     @cached_property
     def law_jacobian(self) -> ca.Function:
         """Inputs of `law` -> derivatives of tau by [q; v] and z, and of dz/dt by the same.
 
-        Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z).
+        Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z), with p for n of an external law.
         """
         inputs = [ca.SX.sym(f"i{k}", self.law.numel_in(k)) for k in range(self.law.n_in())]
         state = ca.vertcat(inputs[5], inputs[6], inputs[1])
-        parts, n = [ca.jacobian(part, state) for part in self.law(*inputs)], 2 * self.plant.n
+        parts, n = [ca.jacobian(part, state) for part in self.law(*inputs)], 2 * len(self.measured)
         outputs = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
         return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
 
@@ -146,7 +172,8 @@ class Controller:
         """Whether the law reads no more of the state than what the torques move themselves."""
         read = [self.law.jac_sparsity(row, column) for row in (0, 1) for column in (5, 6)]
         entries = {column for part in read for column in part.get_triplet()[1]}
-        return entries <= set(self.plant.drives)
+        drives = {self.plant.coordinates[row] for row in self.plant.drives}
+        return {self.measured[column] for column in entries} <= drives
 
     @cached_property
     def without_limits(self) -> Controller:
@@ -162,8 +189,8 @@ class Controller:
         return self._state_with(np.concatenate([q, v]) if self.observer else np.zeros(0))
 
     def _state_with(self, estimate: Array) -> Array:
-        """State of the law (n_z,) with integrals zero and an estimate (2n or 0,)."""
-        return np.concatenate([np.zeros(self.n_integral), estimate])
+        """State of the law (n_z,) with integrals and states of its own zero, and an estimate."""
+        return np.concatenate([np.zeros(self.n_integral + self.n_own), estimate])
 
 
 def torque_limits(arm: Arm) -> Array:
@@ -199,15 +226,6 @@ def _names(design: Design, arm: Arm) -> bool:
     beside = design.path.parent / path if design.path else path
     there = [place.resolve() for place in (path, beside) if place.is_file()]
     return arm.path.resolve() in there if there and arm.path else path.stem in known
-
-
-_LAWS: dict[str, Callable[[Plant, Design, ReferenceMotion], LawParts]] = {
-    "decoupling": decoupling_law,
-    "composite": composite_law,
-    "joint-pd": joint_pd_law,
-    "feedforward": feedforward_law,
-    "torque": torque_law,
-}
 
 
 def design_controller(
@@ -265,7 +283,8 @@ def design_on(plant: Plant, design: Design) -> Controller:
     check_design(arm, design)
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
-    parts, observer, unlimited = _LAWS[design.method](plant, design, reference), None, None
+    make_law: MakeLaw = load_method(design.method)
+    parts, observer, unlimited = make_law(plant, design, reference), None, None
     if design.instruments:
         observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
         if np.isfinite(limits).any():
@@ -281,6 +300,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         feedback=parts.feedback,
         fast=parts.fast,
         observer=observer,
+        external=parts.external,
         unlimited=unlimited,
         assumptions=(*parts.assumptions, *_for_another_arm(arm, design)),
     )
@@ -290,7 +310,8 @@ def gains_used(controller: Controller) -> dict[str, Any]:
     """Return every gain of a controller by name, as numbers and nested lists.
 
     `Gp`, `Gv`, `Gi` of the joint loop as the file has them, `K` (m, 2n) of the second loop,
-    `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer.
+    `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer; `A`, `B`,
+    `C`, `D` of an external law of matrices.
     """
     design, found = controller.design, {}
     if design.gains:
@@ -303,4 +324,7 @@ def gains_used(controller: Controller) -> dict[str, Any]:
         found |= {"Kp": controller.fast.Kp.tolist(), "Kv": controller.fast.Kv.tolist()}
     if controller.observer:
         found["L"] = controller.observer.gain.tolist()
+    if design.state_space and design.state_space.function is None:
+        M = load_matrices(design, controller.plant.m)
+        found |= {"A": M.A.tolist(), "B": M.B.tolist(), "C": M.C.tolist(), "D": M.D.tolist()}
     return found

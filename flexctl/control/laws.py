@@ -16,14 +16,39 @@ from flexctl.plant import Plant
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExternalLaw:
+    """What is known of a law that was made elsewhere; all its states are its own.
+
+    Attributes
+    ----------
+    measures
+        Names of the p positions that it measures on the true arm, in place of coordinates of the
+        design plant: its inputs q and v are these and their rates (p,).
+    timed
+        Whether it depends on the time itself, which then stands in place of the second loop's
+        weight s: it has no equilibrium at which to linearise it.
+    nonlinear
+        Whether its gains depend on what it measures: it may compute with a model of its own.
+    """
+
+    measures: tuple[str, ...]
+    timed: bool = False
+    nonlinear: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class LawParts:
-    """A law (see `Controller.law`), its number of states, evidence and assumptions."""
+    """A law (see `Controller.law`), its number of states, evidence and assumptions.
+
+    The states are integrals of joint errors (0 or m), but for those of an external law.
+    """
 
     law: ca.Function
     n_state: int
     feedback: StateFeedback | None = None
     fast: FastFeedback | None = None
     assumptions: tuple[str, ...] = ()
+    external: ExternalLaw | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +108,7 @@ def law_signals(plant: Plant, *, integral: bool) -> Signals:
         a_d=a_d,
         q=ca.SX.sym("q", plant.n),
         v=ca.SX.sym("v", plant.n),
-        driven=_driven_motion(plant, q_d, v_d, a_d),
+        driven=driven_motion(plant, q_d, v_d, a_d),
         drives=plant.drives,
         unknown=tuple(plant.unknown),
     )
@@ -110,6 +135,7 @@ def rigid_forces(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
 
 
 def _strain_free(plant: Plant) -> ca.SX:
+    """Motions S (n, m) of the joints that strain nothing."""
     return constant(plant.straight(np.eye(plant.m)))
 
 
@@ -124,7 +150,7 @@ def gravity_torque(plant: Plant, joints: ca.SX) -> ca.SX:
     return ca.substitute(e.c, e.q, straight_arm(plant, joints))[: plant.m]
 
 
-def _driven_motion(plant: Plant, q_d: ca.SX, v_d: ca.SX, a_d: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
+def driven_motion(plant: Plant, q_d: ca.SX, v_d: ca.SX, a_d: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
     """Motion (m, 1) of what the torques act on, when the joints move as desired.
 
     A rotor runs ahead of its joint by what the spring gives way under gravity, c_r / k_s.

@@ -83,6 +83,8 @@ def make_reference(design: Design) -> ReferenceMotion:
     InputError
         When a csv file cannot be read or does not hold a motion.
     """
+    if design.reference.motion is not None:
+        return design.reference.motion
     if design.reference_file is not None:
         return _from_samples(load_samples(design.reference_file))
     reference = design.reference

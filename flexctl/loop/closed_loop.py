@@ -14,7 +14,7 @@ from flexctl.checks import Array
 from flexctl.control import Controller, law_inputs, limit_torque, torque_limits
 from flexctl.errors import InputError
 from flexctl.loop.events import JUMP
-from flexctl.loop.measurement import Measurement, make_measurement
+from flexctl.loop.measurement import Measurement, make_measurement, measure_signals
 from flexctl.loop.setup import default_truth
 from flexctl.model import Arm, BasisChoice, load_model, pick_basis
 from flexctl.plant import Plant, assemble_plant, followed_range, missing_terms, why_out_of_range
@@ -84,7 +84,8 @@ class ClosedLoop:
 
         The phase is that of `Event`: below 1 in the gross motion, where it counts the jumps of a_d,
         1 while the second loop fades in, 2 afterwards; s goes from 0 to 1 along the smooth step
-        3 x^2 - 2 x^3 of the blending time. Of a reference that is torques a_d is the torque.
+        3 x^2 - 2 x^3 of the blending time. Of a reference that is torques a_d is the torque. For a
+        law that depends on the time itself s is the time.
         """
         t, phase = ca.MX.sym("t"), ca.MX.sym("phase")
         motion = self.controller.reference
@@ -94,6 +95,8 @@ class ClosedLoop:
             second_loop_weight = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (
                 3 - 2 * ca.fmin(ca.fmax(x, 0), 1)
             )
+        if self.controller.external and self.controller.external.timed:
+            second_loop_weight = t
         q_d, v_d, a_d = motion.function(t)
         third = ca.densify(motion.after(phase / JUMP, a_d))
         outputs = [ca.densify(second_loop_weight), q_d, v_d, third]
@@ -217,9 +220,10 @@ def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
             f"{truth.arm.name}: expected joints {controller.plant.joints} and elastic lines "
             f"{controller.plant.lines}, got {truth.joints} and {truth.lines}"
         )
-    positions = controller.design.loop.strain_gauges
-    return ClosedLoop(
-        controller=controller,
-        truth=truth,
-        measurement=make_measurement(controller.plant, truth, positions),
+    own, positions = controller.plant, controller.design.loop.strain_gauges
+    measurement = (
+        measure_signals(controller.external.measures, own, truth, positions)
+        if controller.external
+        else make_measurement(own, truth, positions)
     )
+    return ClosedLoop(controller=controller, truth=truth, measurement=measurement)

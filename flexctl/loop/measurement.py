@@ -1,7 +1,8 @@
 """What a controller of one order sees of a truth plant of another: ideal strain gauges.
 
 Gauges at stated points x/l of every elastic line measure its curvature in each plane; the
-controller's elastic coordinates are the least-squares fit of its own shapes' curvatures.
+controller's elastic coordinates are the least-squares fit of its own shapes' curvatures. A law from
+outside measures named signals of the truth plant itself.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from flexctl.body import Body, free_length, scales, spread
 from flexctl.checks import Array
-from flexctl.control import gauge_matrix, gauge_positions
+from flexctl.control import TIP, gauge_matrix, gauge_names, gauge_positions, plain_name
 from flexctl.plant import Plant, eliminate
 
 _CHECKED = 3  # lengths at which gauges are checked
@@ -22,22 +23,26 @@ _CHECKED = 3  # lengths at which gauges are checked
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """Map from the truth plant's coordinates to those of the design plant.
+    """Map from the truth plant's coordinates to what the law measures.
 
     Attributes
     ----------
     function
-        CasADi function (q, v) of the truth plant -> (q, v) of the design plant.
+        CasADi function (q, v) of the truth plant -> (q, v) of the design plant; of an external law
+        -> the positions that it measures and their rates (p,).
     gauges
         Positions x/l of the strain gauges by line, such as ``link2.y``; empty for full state.
+    signals
+        What an external law measures of the truth plant itself, by name.
     """
 
     function: ca.Function
     gauges: dict[str, tuple[float, ...]]
+    signals: tuple[str, ...] = ()
 
     @cached_property
     def jacobian(self) -> ca.Function:
-        """(q, v) of the truth plant -> derivative of the measured [q; v] by them, (2n, 2N)."""
+        """(q, v) of the truth plant -> derivative of what is measured by them, (2n, 2N)."""
         n = self.function.numel_in(0)
         q, v = ca.SX.sym("q", n), ca.SX.sym("v", n)
         seen = ca.vertcat(*self.function(q, v))
@@ -46,6 +51,10 @@ class Measurement:
     @property
     def assumption(self) -> str:
         """What is measured, in a sentence."""
+        if self.signals:
+            fit = f"; elastic coordinates by ideal strain gauges ({self._places})"
+            measured = f"the controller measures {', '.join(self.signals)} exactly, without noise"
+            return measured + (fit if self.gauges else "")
         if not self.gauges:
             return "the controller measures the truth plant's full state (same discretisation)"
         return (
@@ -109,6 +118,54 @@ def make_measurement(
     seen_q = ca.vertcat(*parts)
     function = ca.Function("measure", [q, v], [seen_q, ca.jtimes(seen_q, q, v)])
     return Measurement(function=function, gauges=gauges)
+
+
+def measure_signals(
+    names: tuple[str, ...], design: Plant, truth: Plant, positions: tuple[float, ...] | None = None
+) -> Measurement:
+    """Build the measurement of named positions (p,) of a truth plant, see `measurable`.
+
+    What they are depends on the truth plant alone, but for elastic coordinates of the design plant:
+    those are measured as `make_measurement` has them. `positions` are those of gauges.
+
+    Raises
+    ------
+    InputError
+        As `make_measurement`, where elastic coordinates are measured.
+    """
+    q, v = ca.SX.sym("q", truth.n), ca.SX.sym("v", truth.n)
+    own = _own_signals(truth, q, positions)
+    elastic = [plain_name(name) for name in design.coordinates]
+    fit = None if set(names) <= set(own) else make_measurement(design, truth, positions)
+    fitted = fit.function(q, v)[0] if fit else q
+    entries = [own[name] if name in own else fitted[elastic.index(name)] for name in names]
+    seen = ca.vertcat(*entries)
+    function = ca.Function("measure", [q, v], [seen, ca.jtimes(seen, q, v)])
+    return Measurement(function=function, gauges=fit.gauges if fit else {}, signals=names)
+
+
+def _own_signals(truth: Plant, q: ca.SX, positions: tuple[float, ...] | None) -> dict[str, ca.SX]:
+    """Positions of the truth plant by name: joints, rotors, tip, ends of lines, gauges."""
+    rigid = (*truth.joints, *truth.rotors)
+    found = {name: q[k] for k, name in enumerate(rigid)}
+    tip = truth.casadi_functions["tip"](q)
+    found |= {name: tip[k] for k, name in enumerate(TIP)}
+    ends = truth.casadi_functions["deflections"](q)[0]
+    found |= {plain_name(line): ends[k] for k, line in enumerate(truth.lines)}
+    if positions is None:
+        return found
+    start = truth.rigid
+    for j, body in enumerate(truth.bodies):
+        for direction in body.planes:
+            line, count = f"{body.link.name}.{direction}", len(body.names(direction))
+            length = free_length(body, q[j])
+            bent = spread(body, direction, length) @ q[start:][:count] / length**2
+            C = body.planes[direction].bending(np.array(positions)).T
+            curvature = ca.sparsify(ca.DM(C)) @ bent
+            names = gauge_names(line, positions)
+            found |= {name: curvature[k] for k, name in enumerate(names)}
+            start += count
+    return found
 
 
 def _same_shapes(design: Plant, truth: Plant) -> bool:

@@ -70,6 +70,7 @@ def name_modes(loop: ClosedLoop, joints: Array, size: int) -> ModeNames:
     T_q, own = _line_modes(truth, joints)
     names = [*own, *own]
     names += [f"integral of {joint}" for joint in truth.joints[: loop.controller.n_integral]]
+    names += ["controller"] * loop.controller.n_own
     names += [f"observer of {name}" for name in _estimated(loop)]
     names += ["delayed torque"] * (size - len(names))
     rest = np.eye(size - 2 * truth.n)

@@ -22,7 +22,7 @@ import scipy.linalg
 
 from flexctl.checks import Array
 from flexctl.control import Controller
-from flexctl.errors import NoRestError
+from flexctl.errors import ComputationError, NoRestError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.plant import find_equilibrium
 from flexctl.records import Summary
@@ -145,8 +145,9 @@ def law_slopes(
 ) -> tuple[Array, Array, Array, Array]:
     """Differentiate a law at rest: tau by the measured state and by z, z' by the same.
 
-    Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z), n being that of the design plant; the
-    arguments are those of `law_arguments`. `measured_slopes` has what is measured by the truth's.
+    Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z), n being that of the design plant, or of
+    the positions that an external law measures; the arguments are those of `law_arguments`.
+    `measured_slopes` has what is measured by the truth's.
     """
     given = law_arguments(loop, q, z, joints, second_loop_weight, errors)
     law = loop.controller.without_limits.law_jacobian
@@ -202,8 +203,10 @@ def find_rest(
     NoRestError
         When no equilibrium belongs to the reference, or none is next to `start`.
     ComputationError
-        When the arm has no equilibrium with its joints held at the reference.
+        When the arm has no equilibrium with its joints held at the reference, or the law depends on
+        the time itself.
     """
+    _require_rest(loop.controller)
     q0, tau0 = find_equilibrium(loop.truth, loop.truth.straight(joints))
     z0 = loop.agreeing_state(q0, np.zeros(loop.truth.n))
     if not _holds(loop.controller, joints, second_loop_weight):
@@ -224,6 +227,15 @@ def find_rest(
         )
     n, tau = loop.truth.n, balance.torque(X)[0]
     return Rest(desired=joints, q=X[:n], z=X[n:], tau=tau, reference=q0, falls=falls)
+
+
+def _require_rest(controller: Controller) -> None:
+    """Refuse a law that depends on the time itself: with its reference held it goes on."""
+    if controller.external and controller.external.timed:
+        raise ComputationError(
+            f"{controller.design.name}: expected a law that rests where its reference is held, got "
+            "one that depends on the time itself: it can be run, and not be linearised"
+        )
 
 
 def rest_at_reference(

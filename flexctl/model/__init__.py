@@ -17,11 +17,13 @@ from flexctl.model.files import read_text
 from flexctl.model.fit import check_design
 from flexctl.model.link import FlexibleJoint, Link
 from flexctl.model.lookup import Entry, list_designs, list_models, load_design, load_model
+from flexctl.model.matrices import load_matrices
+from flexctl.model.methods import load_method
 from flexctl.model.observer import Noise, ObserverChoice
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
-from flexctl.model.record import BasisChoice, Solver, pick_basis
-from flexctl.model.refusals import build, build_file, nearest
+from flexctl.model.record import BasisChoice, Said, Solver, pick_basis
+from flexctl.model.refusals import build, build_file, nearest, refuse
 from flexctl.model.samples import Samples, load_ratios, load_samples
 from flexctl.model.second_loop import SecondLoop
 from flexctl.model.settings import (
@@ -33,6 +35,7 @@ from flexctl.model.settings import (
     with_options,
 )
 from flexctl.model.solids import RigidBody
+from flexctl.model.state_space import StateSpace
 from flexctl.model.storage import drafts, read_sealed, remove_draft, replacing_file, write_sealed
 from flexctl.model.units import FACTOR, unit_of
 
@@ -55,10 +58,12 @@ __all__ = [
     "Profile",
     "Reference",
     "RigidBody",
+    "Said",
     "Samples",
     "SecondLoop",
     "SlowAngle",
     "Solver",
+    "StateSpace",
     "apply_settings",
     "build",
     "build_file",
@@ -68,6 +73,8 @@ __all__ = [
     "list_designs",
     "list_models",
     "load_design",
+    "load_matrices",
+    "load_method",
     "load_model",
     "load_ratios",
     "load_samples",
@@ -78,6 +85,7 @@ __all__ = [
     "pick_basis",
     "read_sealed",
     "read_text",
+    "refuse",
     "remove_draft",
     "replacing_file",
     "scaled",

@@ -1,13 +1,15 @@
 """Schema of designs/*.toml: a controller, its reference motion and how its loop is judged."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Any, Self
 
 from annotated_types import Ge, Lt, MinLen
 from pydantic import BeforeValidator, Field, model_validator
 
 from flexctl.errors import InputError
 from flexctl.model.composite import FastLoop, SlowAngle, SlowLoop
+from flexctl.model.methods import METHODS, method_names
 from flexctl.model.observer import STATE, Measures, ObserverChoice, check_observer
 from flexctl.model.record import (
     NOTHING,
@@ -23,13 +25,40 @@ from flexctl.model.record import (
     RefusalError,
     Text,
     as_array,
+    one_of,
 )
 from flexctl.model.second_loop import SecondLoop
+from flexctl.model.state_space import StateSpace
 
-Method = Literal["decoupling", "composite", "joint-pd", "feedforward", "torque"]
-METHODS: tuple[str, ...] = get_args(Method)
-ReferenceKind = Literal["cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang"]
-REFERENCES: tuple[str, ...] = get_args(ReferenceKind)
+_OPEN = ("feedforward", "torque")
+_WITHOUT_GAINS = (*_OPEN, "state-space")
+_IN_MEMORY = "motion"  # kind of a reference that is a function, which no file can hold
+REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang")
+
+
+def _known_kind(value: object) -> object:
+    """Refuse what is no kind of reference."""
+    if value not in (*REFERENCES, _IN_MEMORY):
+        raise RefusalError("", expected=one_of(REFERENCES), got=value)
+    return value
+
+
+def _known_method(value: object) -> object:
+    """Refuse what is no method, ours or of an installed package."""
+    if not isinstance(value, str) or (value not in METHODS and value not in method_names()):
+        raise RefusalError("", expected=one_of(method_names()), got=value)
+    return value
+
+
+def _motion_in_memory(value: object) -> object:
+    """Take a motion only: a file says it by its numbers."""
+    if value is not None and not hasattr(value, "function"):
+        raise RefusalError("", expected="no such key", got=value)
+    return value
+
+
+ReferenceKind = Annotated[Text, BeforeValidator(_known_kind)]
+Method = Annotated[Text, BeforeValidator(_known_method)]
 IntegralGain = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
 Inside = Annotated[Number, Ge(0), Lt(1)]
 
@@ -44,7 +73,7 @@ class Reference(Record):
     [N m or N] instead of `to` constant torques; after the duration there are none.
     A setpoint jumps at time 0 and counts as arrived after `duration`, at once if there is none.
     A csv file has the columns t, joint1, joint2, ...; its path is relative to the folder of the
-    design.
+    design. A `motion` is a function, in memory only: see `ReferenceMotion`.
     """
 
     kind: ReferenceKind
@@ -54,6 +83,7 @@ class Reference(Record):
     torque: Numbers | None = None
     duration: Positives | None = None
     file: Text | None = None
+    motion: Annotated[Any, BeforeValidator(_motion_in_memory)] = Field(default=None, repr=False)
 
     @property
     def rests(self) -> bool:
@@ -61,6 +91,8 @@ class Reference(Record):
 
         What torques move is not known to rest.
         """
+        if self.motion is not None:
+            return self.motion.rests
         return self.torque is None and (self.kind != "spin-up" or not any(self.rate or ()))
 
     @property
@@ -85,7 +117,10 @@ class Reference(Record):
             "torque": self.torque,
             "duration": self.duration,
             "file": self.file,
+            "motion": self.motion,
         }
+        if self.kind == _IN_MEMORY and self.motion is None:
+            raise RefusalError("kind", expected=one_of(REFERENCES), got=self.kind)
         for key in _NEEDED[self.kind]:
             if given[key] is None:
                 raise RefusalError(key, expected=f"a value, as kind is {self.kind}", got=NOTHING)
@@ -123,10 +158,12 @@ _NEEDED = {
     "csv": ("file",),
     "spin-up": ("from", "rate", "duration"),
     "bang-bang": ("from", "duration"),
+    _IN_MEMORY: ("from", "to", "motion"),
 }
 _KNOWN = _NEEDED | {
     "setpoint": ("from", "to", "duration"),
     "bang-bang": ("from", "to", "torque", "duration"),
+    _IN_MEMORY: ("from", "to", "duration", "motion"),
 }
 
 
@@ -180,18 +217,27 @@ class Design(FileRecord):
     method: Method
     basis: BasisChoice = BasisChoice()
     reference: Reference
-    gains: Gains | None = None  # only an open loop has none
+    gains: Gains | None = None  # an open loop and a law from outside have none
     second_loop: SecondLoop | None = None
     observer: ObserverChoice | None = None
     slow_loop: SlowLoop | None = None
     fast_loop: FastLoop | None = None
+    state_space: StateSpace | None = None
+    options: Mapping[Text, Any] | None = None  # of a method of an installed package
     loop: Loop = Loop()
     expect: Expectations = Field(default_factory=dict)
+
+    def table(self) -> dict[str, Any]:
+        """Return what the file says; a motion in memory as it is."""
+        found = FileRecord.table(self)
+        if self.reference.motion is not None:
+            found["reference"]["motion"] = self.reference.motion
+        return found
 
     @property
     def open_loop(self) -> bool:
         """Whether the torques follow from the reference alone and nothing is measured."""
-        return self.method in ("feedforward", "torque")
+        return self.method in _OPEN
 
     @property
     def instruments(self) -> tuple[str, ...]:
@@ -200,9 +246,10 @@ class Design(FileRecord):
 
     @property
     def joint_gains(self) -> Gains:
-        """Gains of the joint loop; an open loop has none and must not be asked."""
+        """Gains of the joint loop; a design without any must not be asked."""
         if self.gains is None:
-            raise InputError(f"{self.label}: gains: expected a table, got nothing (an open loop)")
+            why = "an open loop" if self.open_loop else f"method {self.method}"
+            raise InputError(f"{self.label}: gains: expected a table, got nothing ({why})")
         return self.gains
 
     @property
@@ -217,6 +264,24 @@ class Design(FileRecord):
             return None
         return (self.path.parent if self.path else Path()) / self.reference.file
 
+    @property
+    def matrix_file(self) -> Path | None:
+        """Path of the file of a law's matrices, None where there is none."""
+        if self.state_space is None or self.state_space.file is None:
+            return None
+        return (self.path.parent if self.path else Path()) / self.state_space.file
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_sample_time(cls, table: Any) -> Any:
+        """Let a law from outside say its sampling period for the whole loop."""
+        own = table.get("state_space") if isinstance(table, dict) else None
+        period = own.get("sample_time") if isinstance(own, dict) else None
+        loop = table.get("loop", {}) if period is not None else None
+        if not isinstance(loop, dict) or "sample_time" in loop:
+            return table
+        return {**table, "loop": {**loop, "sample_time": period}}
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.basis.drop_above is not None:
@@ -224,6 +289,7 @@ class Design(FileRecord):
             raise RefusalError("basis.drop_above", expected=expected, got=self.basis.drop_above)
         self._check_torque()
         self._check_gains()
+        self._check_state_space()
         check_observer(
             self.method,
             self.instruments,
@@ -251,11 +317,25 @@ class Design(FileRecord):
             raise RefusalError("reference.torque", expected=expected, got=given)
 
     def _check_gains(self) -> None:
-        if self.open_loop and self.gains is not None:
+        if self.method in _WITHOUT_GAINS and self.gains is not None:
             expected = f"no such table, as method is {self.method}"
             raise RefusalError("gains", expected=expected, got=self.gains.table())
-        if not self.open_loop and self.gains is None:
+        if self.method in METHODS and self.method not in _WITHOUT_GAINS and self.gains is None:
             raise RefusalError("gains", expected="a value", got=NOTHING)
+        if self.method in METHODS and self.options is not None:
+            expected = f"no such table, as method is {self.method}"
+            raise RefusalError("options", expected=expected, got=dict(self.options))
+
+    def _check_state_space(self) -> None:
+        own, period = self.state_space, self.loop.sample_time
+        if (self.method == "state-space") != (own is not None):
+            expected = "no such table" if own else "a table"
+            got = own.table() if own else NOTHING
+            why = f"{expected}, as method is {self.method}"
+            raise RefusalError("state_space", expected=why, got=got)
+        if own and period != own.sample_time:
+            expected = f"{own.sample_time:g}, as state_space.sample_time, or no such key"
+            raise RefusalError("loop.sample_time", expected=expected, got=period)
 
     def _check_composite(self) -> None:
         if self.method != "composite":

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from math import cos, inf, pi
 
+import numpy as np
+
 from flexctl.model.arm import Arm
 from flexctl.model.design import Design
 from flexctl.model.link import Link
@@ -11,6 +13,7 @@ from flexctl.model.record import Said, shown
 from flexctl.model.refusals import refuse
 from flexctl.model.samples import load_samples
 
+_SAMPLES = 501  # of a motion that is a function
 _SLACK = 1e-12  # relative: a reference may end exactly where the beam does
 
 
@@ -37,10 +40,10 @@ def check_design(arm: Arm, design: Design) -> None:
 
 
 def _check_gains(arm: Arm, design: Design) -> None:
-    if design.open_loop:
+    if design.gains is None:
         return
     joints = len(arm.links)
-    gains = {"Gp": design.joint_gains.Gp, "Gv": design.joint_gains.Gv, "Gi": design.joint_gains.Gi}
+    gains = {"Gp": design.gains.Gp, "Gv": design.gains.Gv, "Gi": design.gains.Gi}
     for key, gain in gains.items():
         if gain is not None and len(gain) not in (1, joints):
             expected = f"one number, or {joints}, one per joint of {arm.name}"
@@ -76,6 +79,9 @@ def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:
     if design.reference_file is not None:
         joint = load_samples(design.reference_file).joint
         yield "reference.file", [(float(q.min()), float(q.max())) for q in joint]
+    if reference.motion is not None:
+        joint = reference.motion.sample(np.linspace(0, reference.motion.duration, _SAMPLES))[0]
+        yield "reference", [(float(q.min()), float(q.max())) for q in joint]
     for key, positions in (("from", reference.from_), ("to", reference.to)):
         if positions is not None:
             yield f"reference.{key}", [(position,) for position in positions]

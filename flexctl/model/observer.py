@@ -22,6 +22,7 @@ INSTRUMENTS: tuple[str, ...] = get_args(Instrument)
 _WITHOUT = {
     "feedforward": "measures nothing",
     "torque": "measures nothing",
+    "state-space": "has its own (state_space.measures)",
     "joint-pd": "takes no more of it than encoders and tachometers give, and needs no observer",
 }
 """Methods that need no observer, and why."""

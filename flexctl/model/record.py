@@ -1,6 +1,7 @@
 """What all records of the catalogue share: strict numbers, frozen tables, refusals."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -162,6 +163,12 @@ def keyed(value: object) -> object:
 
 
 Expectations = Annotated[dict[str, Expectation], BeforeValidator(keyed)]
+
+
+def one_of(names: Sequence[str]) -> str:
+    """Return ``one of 'a', 'b' or 'c'``."""
+    *some, last = [repr(name) for name in names]
+    return f"one of {', '.join(some)} or {last}"
 
 
 def shown(value: object) -> str:

@@ -96,7 +96,8 @@ def known_keys(record: type[BaseModel]) -> list[str]:
     """Return the keys of a record as a file spells them."""
     given = ("name", "path") if issubclass(record, FileRecord) else ()
     fields = record.model_fields.items()
-    return [field.alias or name for name, field in fields if name not in given]
+    written = [(name, field) for name, field in fields if field.repr]  # others live in memory only
+    return [field.alias or name for name, field in written if name not in given]
 
 
 def key_path(location: Iterable[str | int]) -> str:

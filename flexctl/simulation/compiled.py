@@ -64,7 +64,10 @@ _FUNCTIONS = (
 
 class _Problem(ct.Structure):
     _fields_ = (
-        *((name, _int) for name in ("method", "n", "m", "n_z", "held", "n_hat", "n_lines")),
+        *(
+            (name, _int)
+            for name in ("method", "n", "m", "n_z", "held", "n_hat", "n_own", "n_lines")
+        ),
         *((name, _Function) for name in _FUNCTIONS),
         *((name, _double) for name in ("rtol", "atol_q", "atol_v")),
         *((name, _double) for name in ("fixed_step", "sample_time", "steepest")),
@@ -209,6 +212,7 @@ def _sizes(loop: ClosedLoop) -> dict[str, int]:
         "m": loop.truth.m,
         "n_z": loop.controller.n_state,
         "n_hat": loop.controller.n_estimated,
+        "n_own": loop.controller.n_own if loop.controller.moves_fast else 0,
         "n_lines": len(loop.truth.lines),
     }
 

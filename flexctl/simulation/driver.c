@@ -108,15 +108,21 @@ static double pair_squares(const state_t *s, casadi_int n, const double *e, cons
   return sum;
 }
 
-/* The same of a state's error e at y: of the arm, and of an observer's estimate, which is fed back
-   and as fast. Integrals are as exact as the positions that they sum up. */
+/* The same of a state's error e at y: of the arm, and of an observer's estimate or the states of an
+   external law, which are fed back and as fast. Integrals are as exact as the positions that they
+   sum up. */
 static double squares(const state_t *s, const double *e, const double *y) {
-  const casadi_int n_hat = s->p->n_hat, at = 2 * s->n + s->n_z - 2 * n_hat;
-  return pair_squares(s, s->n, e, y) + pair_squares(s, n_hat, e + at, y + at);
+  const casadi_int n_hat = s->p->n_hat, end = 2 * s->n + s->n_z, at = end - 2 * n_hat;
+  double sum = pair_squares(s, s->n, e, y) + pair_squares(s, n_hat, e + at, y + at);
+  for (casadi_int i = end - s->p->n_own; i < end; i++) {
+    const double x = e[i] / weight_q(s, y[i]);
+    sum += x * x;
+  }
+  return sum;
 }
 
 /* How many errors `squares` sums up. */
-static double count_squares(const state_t *s) { return 2 * (s->n + s->p->n_hat); }
+static double count_squares(const state_t *s) { return 2 * (s->n + s->p->n_hat) + s->p->n_own; }
 
 static double norm(const state_t *s, const double *e, const double *y) {
   return sqrt(squares(s, e, y) / count_squares(s));

@@ -28,6 +28,7 @@ typedef struct {
   casadi_int method;             /* 0 esdirk, 1 explicit, 2 midpoint, 3 rk4 */
   casadi_int n, m, n_z, held;    /* coordinates, joints, states of the law, law sampled and held */
   casadi_int n_hat;              /* coordinates of an observer: the last 2 n_hat of z are q^, v^ */
+  casadi_int n_own;              /* states that an external law moves: the last n_own of z */
   casadi_int n_lines;            /* elastic lines */
   function_t inverse;            /* (q, v, a) -> M a + n */
   function_t forward;            /* (q, v, tau) -> a */

@@ -28,8 +28,9 @@ class Integrator:
     worst_imbalance
         Share of the largest energy by which the account of a run may be off.
     observes
-        Whether it integrates an observer's states too. The implicit methods in C solve for the
-        arm's accelerations and iterate the law's states along, which must not be fast.
+        Whether it integrates an observer's or an external law's states too. The implicit methods in
+        C solve for the arm's accelerations and iterate the law's states along, which must not be
+        fast.
     """
 
     words: str

@@ -71,7 +71,7 @@ def _absolute(stretch: Stretch, tolerance: Tolerance) -> Array:
     """Absolute tolerances of the entries of x."""
     n, loop = stretch.n, stretch.loop.controller
     kinds = [tolerance.position, tolerance.rate] * 2 + [tolerance.position]
-    return np.repeat(kinds, [n, n, loop.n_integral + loop.n_estimated, loop.n_estimated, 2])
+    return np.repeat(kinds, [n, n, loop.n_state - loop.n_estimated, loop.n_estimated, 2])
 
 
 def _range_left(stretch: Stretch) -> Callable[[float, Array], float]:

@@ -148,12 +148,12 @@ def _integrate(
     if name == AUTO:
         return _integrate_well(loop, events, times, start, tolerance)
     method = INTEGRATORS[name]
-    if loop.controller.observer and not method.observes:
+    if loop.controller.moves_fast and not method.observes:
         able = ", ".join(key for key, other in INTEGRATORS.items() if other.observes)
+        whose = "there is an observer" if loop.controller.observer else "there is an external law"
         raise InputError(
-            f"integrator: expected one of {AUTO}, {able}, as there is an "
-            f"observer, whose states are "
-            f"as fast as the arm, got {name}"
+            f"integrator: expected one of {AUTO}, {able}, as {whose}, whose states are as fast as "
+            f"the arm, got {name}"
         )
     if method.number is None:
         return run_multistep(loop, name, method, events, times, start, tolerance)
@@ -211,7 +211,7 @@ def _attempts(
     """Integrators to try, each with the steps that it may take.
 
     Neither runs long before the other has had as many. SciPy's Radau stands in for esdirk without
-    a compiler, and an observer's states, which are fast, are not for esdirk.
+    a compiler, and states of the law that are fast, as an observer's, are not for esdirk.
     """
     budget = min(esdirk_budget(turned, stretches), max_steps)
     first = min(_OFTEN * max(turned, stretches) + _SOME, max_steps)
@@ -219,7 +219,7 @@ def _attempts(
     expected += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
     if driver_library() is None:  # a trial that ends early costs as much as one that does not
         expected = [(name, max_steps) for name, _ in expected]
-    if loop.controller.observer:
+    if loop.controller.moves_fast:
         expected = [(name, most) for name, most in expected if name != "esdirk"]
     return list(dict.fromkeys(expected))
 

@@ -56,7 +56,7 @@ def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> Com
 
     Of M a + (D - B dtau/dv) v + (K - B dtau/dq) q = 0 with the derivatives of the law at time t of
     this phase; a law that is sampled holds its torque between two events and has none. The
-    integral states, which are slow, are held; an observer's, which are not, move.
+    integral states, which are slow, are held; an observer's and an external law's move.
     """
     at = Moment(t=t, phase=phase, q=q, v=np.zeros(loop.truth.n))
     M, D, K = (np.array(part) for part in load(loop, "terms")(q))
@@ -93,7 +93,7 @@ def _poles(
     if loop.controller.sample_time is not None:  # the torque is held between two events
         return np.linalg.eigvals(A).astype(complex)
     given = _law_arguments(loop, moment)
-    if loop.controller.observer is None:
+    if not loop.controller.moves_fast:
         K = np.hstack([np.array(part) for part in load(loop, "law_jacobian")(*given)])
         return np.linalg.eigvals(A + B @ K).astype(complex)
     K, L, E, F = (np.array(part) for part in loop.law_derivatives(*given))

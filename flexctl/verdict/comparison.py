@@ -7,11 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexctl.control import ReferenceMotion, design_controller, gains_used, make_reference
+from flexctl.control import (
+    Controller,
+    ReferenceMotion,
+    design_controller,
+    gains_used,
+    make_reference,
+)
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import LADDER, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, check_design
-from flexctl.plant import Plant, assemble_plant
+from flexctl.plant import Plant, assemble_plant, linearise
 from flexctl.records import Summary
 from flexctl.verdict.evaluation import Evaluation, evaluate, require_motion
 from flexctl.verdict.reasons import unstable_orders
@@ -60,7 +66,7 @@ class Comparison(Summary):
 
 def compare(
     arm: Arm,
-    designs: Sequence[Design],
+    designs: Sequence[Design | Controller],
     *,
     true_arm: Arm | None = None,
     truth_basis: BasisChoice | None = None,
@@ -68,14 +74,14 @@ def compare(
     baseline: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
-    """Judge several designs on the same truth plant and rank them.
+    """Judge several designs and controllers on the same truth plant and rank them.
 
     Parameters
     ----------
     arm
         The arm as the designs know it.
     designs
-        Gain sets to compare.
+        Gain sets to compare; of a controller that is there already its own design plant is kept.
     true_arm, truth_basis
         The arm as it is, and its discretisation; by default the same arm, with the truth that its
         file names or two modes more than the first design has.
@@ -83,7 +89,8 @@ def compare(
         Discretisation of all design plants in place of the files'.
     baseline
         Whether the collocated joint PD loop joins in: its gains are those of the stiffest design
-        times the joints' own inertias at the final pose; where all are open loops, it does not.
+        times the joints' own inertias at the final pose, or where none has gains those of half the
+        first frequency with joints held; where all are open loops, it does not.
     progress
         Called with a sentence before every longer piece of work.
 
@@ -97,29 +104,33 @@ def compare(
     Raises
     ------
     InputError
-        When there is no design, or one does not fit the arm or gives torques, not a motion.
+        When there is no design, two have one name, or one does not fit the arm or gives torques,
+        not a motion.
         Designs that cannot be made and runs that fail are no errors: they get their verdict.
     """
     if not designs:
         raise InputError("designs: expected at least one, got none")
-    for design in designs:
+    ready = {id(c.design): c for c in designs if isinstance(c, Controller)}
+    files = [c.design if isinstance(c, Controller) else c for c in designs]
+    _require_own_names([design.name for design in files])
+    for design in files:
         require_motion(design)
     say = progress or (lambda _words: None)
-    first = design_basis or designs[0].basis
+    first = design_basis or files[0].basis
     setup = Setup.of(arm, first, true_arm=true_arm, truth_basis=truth_basis)
     basis = setup.truth_basis
     say(f"assembling the truth plant: {basis.order} {basis.kind} per link and plane")
     truth = setup.truth()
     ladder = [setup.truth(order, interpreted=True) for order in LADDER if order != basis.order]
-    entries = list(designs)
-    closed = [design for design in designs if not design.open_loop]
-    if baseline and closed and all(design.name != BASELINE for design in designs):
-        stiffest = max(closed, key=lambda d: (d.method != BASELINE, max(d.joint_gains.Gp)))
-        entries.append(baseline_design(arm, stiffest))
+    entries = list(files)
+    closed = [design for design in files if not design.open_loop]
+    if baseline and closed and all(design.name != BASELINE for design in files):
+        entries.append(baseline_design(arm, _stiffest(closed)))
     evaluations = []
     for design in entries:
         say(f"judging {design.name}")
-        evaluations.append(_judge(arm, design, design_basis, truth, ladder))
+        made = ready.get(id(design))
+        evaluations.append(_judge(arm, made or design, design_basis, truth, ladder))
     ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.key)
     motions = by_motion(entries)
     return Comparison(
@@ -132,21 +143,39 @@ def compare(
     )
 
 
+def _require_own_names(names: Sequence[str]) -> None:
+    """Refuse names that a ranking could not tell apart."""
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise InputError(f"designs: expected every name once, got {name} twice")
+
+
+def _stiffest(designs: Sequence[Design]) -> Design:
+    """Return the design with the largest Gp, no joint PD if there is another, else any."""
+    with_gains = [design for design in designs if design.gains]
+    if not with_gains:
+        return designs[0]
+    return max(with_gains, key=lambda d: (d.method != BASELINE, max(d.joint_gains.Gp)))
+
+
 def baseline_design(arm: Arm, design: Design) -> Design:
     """Make the joint PD loop everyone has, with the bandwidth of another design.
 
     Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
-    final pose (a joint-pd design keeps its own).
+    final pose (a joint-pd design keeps its own); of a design without gains Gp = w^2 and
+    Gv = 1.4 w, w being half the first frequency of the arm there with its joints held.
     """
     check_design(arm, design)
     plant = assemble_plant(arm, design.basis, interpreted=True)
     m, S = plant.m, plant.straight(np.eye(plant.m))
-    M = plant.mass_matrix(plant.straight(make_reference(design).final))
-    inertia = np.diag(S.T @ M @ S)
+    final = plant.straight(make_reference(design).final)
+    inertia = np.diag(S.T @ plant.mass_matrix(final) @ S)
     scale = np.ones(m) if design.method == BASELINE else inertia
+    Gp, Gv = (design.gains.Gp, design.gains.Gv) if design.gains else _half_the_first(plant, design)
     table = design.table()
-    for part in ("second_loop", "slow_loop", "fast_loop", "observer", "expect"):
+    for part in ("second_loop", "slow_loop", "fast_loop", "observer", "state_space", "options"):
         table.pop(part, None)
+    table.pop("expect", None)
     if "loop" in table:
         table["loop"].pop("measures", None)
     table |= {
@@ -156,20 +185,41 @@ def baseline_design(arm: Arm, design: Design) -> Design:
         "name": BASELINE,
         "path": design.path,
         "gains": {
-            "Gp": [float(g) for g in np.broadcast_to(design.joint_gains.Gp, m) * scale],
-            "Gv": [float(g) for g in np.broadcast_to(design.joint_gains.Gv, m) * scale],
+            "Gp": [float(g) for g in np.broadcast_to(Gp, m) * scale],
+            "Gv": [float(g) for g in np.broadcast_to(Gv, m) * scale],
         },
     }
     return Design.model_validate(table)
 
 
+def _half_the_first(plant: Plant, design: Design) -> tuple[tuple[float], tuple[float]]:
+    """Gp [1/s^2] and Gv [1/s] of half the first frequency with joints and rotors held, damping 0.7.
+
+    Of an arm that nowhere gives way the motion sets the frequency: 10 rad in its duration.
+    """
+    motion = make_reference(design)
+    free = np.arange(plant.n) >= plant.m
+    free[list(plant.drives)] = False
+    w = 10 / (motion.duration or 1.0)
+    if free.any():
+        w = float(linearise(plant, plant.straight(motion.final)).frequencies(free)[0]) / 2
+    return (w**2,), (1.4 * w,)
+
+
 def _judge(
-    arm: Arm, design: Design, basis: BasisChoice | None, truth: Plant, ladder: Sequence[Plant]
+    arm: Arm,
+    design: Design | Controller,
+    basis: BasisChoice | None,
+    truth: Plant,
+    ladder: Sequence[Plant],
 ) -> Evaluation:
-    """Judge a design; one that cannot be made gets a verdict too: it failed, and why."""
+    """Judge a design or a controller; one that cannot be made gets a verdict too, with its why."""
     try:
-        controller = design_controller(arm, design, basis)
+        controller = (
+            design if isinstance(design, Controller) else design_controller(arm, design, basis)
+        )
     except DesignError as error:
+        assert isinstance(design, Design)
         return _not_made(design, basis or design.basis, truth, str(error))
     found = evaluate(close_around(controller, truth), ladder)
     return replace(found, gains=gains_used(controller))

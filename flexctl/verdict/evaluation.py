@@ -13,6 +13,7 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, FlexctlError, InputError, RunError
 from flexctl.loop import (
     ClosedLoop,
+    LinearLoop,
     LinearPoses,
     Resting,
     describe_rest,
@@ -193,9 +194,18 @@ def _linear(
     return {
         "margins": final and get("margins", lambda: stability_margins(final)),
         "min_sampling_rate": final
-        and get("margins.min_sampling_rate", lambda: smallest_sampling_rate(final)),
+        and get("margins.min_sampling_rate", lambda: _sampling_rate(found.loop, final)),
         "stiffness": get("stiffness", lambda: judge_stiffness(found.loop)),
     }
+
+
+def _sampling_rate(loop: ClosedLoop, final: LinearLoop) -> float | None:
+    """Smallest rate [Hz] of a law that is the same law at another one."""
+    if loop.controller.external and final.F.any():
+        raise ComputationError(
+            "a law with states of its own becomes another one where it is sampled at another rate"
+        )
+    return smallest_sampling_rate(final)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -76,13 +76,18 @@ def pull_out(
     Raises
     ------
     InputError
-        When the controller's stiffness is known.
+        When the controller's stiffness is known, or is that of an external law, which is not.
     ComputationError
         When the law depends on a stiffness in another way than `law_form` knows.
     """
     plant = loop.controller.plant
     if plant.stiffness_parts and not plant.unknown:
         raise InputError("errors: expected a controller of unknown stiffness, got a known one")
+    if loop.controller.external and loop.controller.external.nonlinear:
+        raise InputError(
+            f"{loop.controller.design.label}: expected a law whose use of the stiffness is known, "
+            "got an external one whose gains depend on what it measures"
+        )
     linear = linearise_loop(loop, joints, second_loop_weight)
     return pull_out_of(RestingLaw(loop, joints, second_loop_weight, linear), loop, linear, groups)
 
@@ -185,6 +190,7 @@ def _states(loop: ClosedLoop, size: int) -> tuple[str, ...]:
     names = (*loop.truth.coordinates, *(f"{name}.rate" for name in loop.truth.coordinates))
     own = loop.controller.n_integral
     kept = [f"integral of {name}" for name in loop.truth.joints[:own]]
+    kept += [f"controller state {k + 1}" for k in range(loop.controller.n_own)]
     if loop.controller.observer:
         seen = loop.controller.plant.coordinates
         kept += [f"estimate of {name}{rate}" for rate in ("", ".rate") for name in seen]

@@ -49,10 +49,21 @@ class StiffnessTolerance:
 
 
 def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
-    """Find both margins of a loop; None of an open loop, and of an arm that nowhere gives way."""
+    """Find both margins of a loop; None of an open loop, and of an arm that nowhere gives way.
+
+    Raises
+    ------
+    ComputationError
+        When the law is an external one that may compute with a stiffness that is not known.
+    """
     controller = loop.controller
     if controller.design.open_loop or not controller.plant.stiffness_parts:
         return None
+    if controller.external and controller.external.nonlinear:
+        raise ComputationError(
+            "the law's gains depend on what it measures: whether it computes with a stiffness, "
+            "and which, is not known"
+        )
     unknown = design_controller(
         controller.plant.arm,
         controller.design,

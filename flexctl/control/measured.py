@@ -1,0 +1,109 @@
+"""Signals that an external law measures, by name, and their values along the reference.
+
+Positions are the joints, the rotors of flexible joints, the tip, the deflections of the ends of the
+lines and the curvatures at strain gauges, all of the true arm, and the elastic coordinates of the
+design plant, which gauges give. Names are those of python-control, with _ for every dot; rates
+end in _rate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import casadi as ca
+
+from flexctl.control.laws import driven_motion, straight_arm
+from flexctl.model import Design, Said, nearest, refuse
+from flexctl.plant import Plant
+
+Kind = Literal["error", "measured", "desired"]
+TIP = ("tip_x", "tip_y", "tip_z")
+_RATE = "_rate"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LawInput:
+    """An input of a law: a position or its rate, as error, as measured, or as desired."""
+
+    position: str
+    rate: bool = False
+    kind: Kind = "error"
+
+
+def plain_name(name: str) -> str:
+    """Name of a signal as python-control has it, which takes no dots."""
+    return name.replace(".", "_")
+
+
+def gauge_names(line: str, gauges: tuple[float, ...] | None) -> tuple[str, ...]:
+    """Names of the strain gauges of a line, in the order of their positions."""
+    return tuple(f"{plain_name(line)}_gauge{k + 1}" for k in range(len(gauges or ())))
+
+
+def measurable(plant: Plant, gauges: tuple[float, ...] | None) -> tuple[str, ...]:
+    """Names of all positions that can be measured, with strain gauges at x/l of every line."""
+    names = (*plant.joints, *plant.rotors, *TIP, *plant.lines)
+    curvatures = (name for line in plant.lines for name in gauge_names(line, gauges))
+    elastic = plant.coordinates[plant.rigid :]
+    return tuple(map(plain_name, (*names, *curvatures, *elastic)))
+
+
+def read_input(name: str, known: tuple[str, ...]) -> LawInput | None:
+    """Read the name of an input such as ``joint1_rate`` or ``desired_joint1``; None of no input."""
+    rest, kind = plain_name(name), "error"
+    for prefix in ("measured", "desired"):
+        if rest.startswith(f"{prefix}_"):
+            rest, kind = rest.removeprefix(f"{prefix}_"), prefix
+    rate = rest.endswith(_RATE) and rest not in known
+    position = rest.removesuffix(_RATE) if rate else rest
+    if position not in known:
+        return None
+    return LawInput(position=position, rate=rate, kind=kind)  # pyright: ignore[reportArgumentType]
+
+
+def read_inputs(plant: Plant, design: Design, names: tuple[str, ...]) -> tuple[LawInput, ...]:
+    """Read the names of a law's inputs.
+
+    Raises
+    ------
+    InputError
+        Naming the entry of `state_space.measures` that is no signal of the arm.
+    """
+    known, found = measurable(plant, design.loop.strain_gauges), []
+    for k, name in enumerate(names):
+        read = read_input(name, known)
+        if read is None:
+            key, hint = f"state_space.measures[{k + 1}]", nearest(plain_name(name), known)
+            expected = f"a signal of {plant.arm.name}, or its {_RATE} ({hint})"
+            if "gauge" in name and not design.loop.strain_gauges:
+                expected += "; gauges stand at loop.strain_gauges"
+            raise refuse(design.label, key, expected=expected, got=Said(name))
+        found.append(read)
+    return tuple(found)
+
+
+def desired_signals(
+    plant: Plant, positions: tuple[str, ...], desired: tuple[ca.SX, ca.SX, ca.SX], *, gravity: bool
+) -> tuple[ca.SX, ca.SX]:
+    """Positions (p, 1) and their rates of the straight arm on its reference q_d, v_d, a_d (m, 1).
+
+    What strains is desired to be zero. With `gravity` rotors run ahead by what the springs give
+    way under it.
+    """
+    q_d, v_d, _ = desired
+    driven = driven_motion(plant, *desired)[:2] if gravity else (q_d, v_d)
+    place, speed = ca.SX.zeros(len(positions)), ca.SX.zeros(len(positions))
+    tip = plant.casadi_functions["tip"](straight_arm(plant, q_d), *plant.unknown)
+    tip_rate = ca.jtimes(tip, q_d, v_d)
+    rotors = dict(zip(plant.rotors, plant.arm.rotors, strict=True))
+    for k, name in enumerate(positions):
+        if name in plant.joints:
+            j = plant.joints.index(name)
+            place[k], speed[k] = q_d[j], v_d[j]
+        elif name in rotors:
+            place[k], speed[k] = driven[0][rotors[name]], driven[1][rotors[name]]
+        elif name in TIP:
+            j = TIP.index(name)
+            place[k], speed[k] = tip[j], tip_rate[j]
+    return place, speed

@@ -1,0 +1,200 @@
+"""Laws from outside: matrices or a CasADi function, fed with errors of named signals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import casadi as ca
+
+from flexctl.checks import Array
+from flexctl.control.laws import (
+    ExternalLaw,
+    LawParts,
+    Signals,
+    gravity_torque,
+    law_inputs,
+    law_signals,
+)
+from flexctl.control.measured import LawInput, desired_signals, read_inputs
+from flexctl.control.reference import ReferenceMotion
+from flexctl.errors import InputError
+from flexctl.model import Design, StateSpace, load_matrices
+from flexctl.plant import Plant
+
+
+def state_space_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> LawParts:
+    """Make the law z' = A z + B e, tau = c + C z + D e of errors e, or that of a function.
+
+    Of a sampled law z+ stands for z', written as z' = (z+ - z)/T, which a sample adds up T long:
+    exact. c are the gravity torques of the undeflected arm at the desired joints, or nothing.
+
+    Raises
+    ------
+    InputError
+        Where matrices or function do not fit the arm's joints and what is measured.
+    """
+    choice = design.state_space or StateSpace(D=(), measures=("joint1",))
+    choice = design.state_space
+    assert choice is not None
+    inputs = read_inputs(plant, design, choice.measures)
+    law = _Outside(plant=plant, design=design, choice=choice, inputs=inputs)
+    return law.of_function() if choice.function is not None else law.of_matrices()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Outside:
+    """A law from outside that is being put together."""
+
+    plant: Plant
+    design: Design
+    choice: StateSpace
+    inputs: tuple[LawInput, ...]
+
+    @property
+    def positions(self) -> tuple[str, ...]:
+        """Names of the positions that are measured (p,)."""
+        return tuple(dict.fromkeys(entry.position for entry in self.inputs))
+
+    def of_matrices(self) -> LawParts:
+        """Make the law of A, B, C, D."""
+        M = load_matrices(self.design, self.plant.m)
+        signals = self._signals(len(M.A))
+        e, z = self._inputs(signals), signals.z
+        tau = _add_products(_add_products(self._feedforward(signals), M.C, z), M.D, e)
+        moved = _add_products(_add_products(ca.SX.zeros(len(M.A)), M.A, z), M.B, e)
+        return self._parts(signals, tau, moved, ExternalLaw(measures=self.positions))
+
+    def of_function(self) -> LawParts:
+        """Make the law of a CasADi function (t, z, q_d, v_d, a_d, y) -> (tau, z' or z+)."""
+        f = self.choice.function
+        self._check_sizes(f)
+        signals = self._signals(f.numel_in(1))
+        y = ca.vertcat(
+            *(_chosen(entry, signals.q, signals.v, self.positions) for entry in self.inputs)
+        )
+        given = [signals.s, signals.z, signals.q_d, signals.v_d, signals.a_d, y]
+        tau, moved = (ca.densify(part) for part in _expanded(f, self.design.label).call(given)[:2])
+        slopes = ca.jacobian(ca.vertcat(tau, moved), ca.vertcat(signals.z, signals.q, signals.v))
+        external = ExternalLaw(
+            measures=self.positions,
+            timed=bool(ca.depends_on(ca.vertcat(tau, moved), signals.s)),
+            nonlinear=bool(ca.depends_on(slopes, ca.vertcat(signals.z, signals.q, signals.v))),
+        )
+        return self._parts(signals, self._feedforward(signals) + tau, moved, external)
+
+    def _check_sizes(self, f: Any) -> None:
+        """Refuse a function of other inputs and outputs than (t, z, q_d, v_d, a_d, y)."""
+        m, expected = self.plant.m, "(t, z, q_d, v_d, a_d, y) -> (tau, z')"
+        if f.n_in() != 6 or f.n_out() != 2:
+            got = f"{f.n_in()} inputs and {f.n_out()} outputs"
+            raise InputError(f"{self.design.label}: system: expected {expected}, got {got}")
+        n_z = f.numel_in(1)
+        sizes = [f.numel_in(k) for k in range(6)] + [f.numel_out(k) for k in range(2)]
+        wanted = [1, n_z, m, m, m, len(self.inputs), m, n_z]
+        if sizes != wanted:
+            why = f"{expected} of sizes {wanted[:6]} -> {wanted[6:]}"
+            got = f"{sizes[:6]} -> {sizes[6:]}"
+            raise InputError(f"{self.design.label}: system: expected {why}, got {got}")
+
+    def _signals(self, n_states: int) -> Signals:
+        """Symbols of the law, its measured positions and their rates (p, 1) in place of q, v."""
+        p = len(self.positions)
+        own = {"z": ca.SX.sym("z", n_states), "q": ca.SX.sym("y", p), "v": ca.SX.sym("y_rate", p)}
+        return replace(law_signals(self.plant, integral=False), **own)
+
+    def _inputs(self, signals: Signals) -> ca.SX:
+        """Give the inputs e (k, 1) of the law: errors, measurements, desired values."""
+        desired, gravity = (signals.q_d, signals.v_d, signals.a_d), self._gravity
+        place, speed = desired_signals(self.plant, self.positions, desired, gravity=gravity)
+        entries = []
+        for entry in self.inputs:
+            wanted = _chosen(entry, place, speed, self.positions)
+            read = _chosen(entry, signals.q, signals.v, self.positions)
+            kinds = {"error": wanted - read, "measured": read, "desired": wanted}
+            entries.append(kinds[entry.kind])
+        return ca.vertcat(*entries)
+
+    @property
+    def _gravity(self) -> bool:
+        return self.choice.feedforward == "gravity"
+
+    def _feedforward(self, signals: Signals) -> ca.SX:
+        """Torques (m, 1) that are added to those of the law."""
+        if self._gravity:
+            return gravity_torque(self.plant, signals.q_d)
+        return ca.SX.zeros(self.plant.m)
+
+    def _parts(self, signals: Signals, tau: ca.SX, moved: ca.SX, external: ExternalLaw) -> LawParts:
+        """Put law and assumptions together; `moved` is z' (n_z, 1), or z+ if sampled."""
+        period = self.design.loop.sample_time
+        z_rate = (moved - signals.z) / period if period else moved
+        given = [signals.s, signals.z, signals.q_d, signals.v_d, signals.a_d, signals.q, signals.v]
+        outputs = [ca.densify(tau), ca.densify(z_rate)]
+        names = law_inputs(len(signals.unknown)), ["tau", "z_rate"]
+        return LawParts(
+            law=ca.Function("law", [*given, *signals.unknown], outputs, *names, {"cse": True}),
+            n_state=signals.z.numel(),
+            assumptions=self._assumptions(signals.z.numel(), external),
+            external=external,
+        )
+
+    def _assumptions(self, n_states: int, external: ExternalLaw) -> tuple[str, ...]:
+        """Say what is known of the law, and what is not."""
+        states = f"{n_states} state{'s' * (n_states != 1)} of its own, zero at the start"
+        gravity = "; the gravity torques of the undeflected arm are fed forward" * self._gravity
+        found = [f"the law was made elsewhere, with {states if n_states else 'no states'}{gravity}"]
+        if n_states and any(link.limits.torque for link in self.plant.arm.links):
+            found.append("its states run on while a torque is at its limit: it knows no limits")
+        if external.timed:
+            found.append("the law depends on time itself: only its run can be judged")
+        if external.nonlinear:
+            found.append("its gains depend on what it measures: what model it has is not known")
+        elif self.plant.stiffness_parts:
+            found.append(self._of_stiffness)
+        return tuple(found)
+
+    @property
+    def _of_stiffness(self) -> str:
+        """Say what error of a stiffness can reach the law."""
+        if self.choice.function is not None:
+            return "the law is taken to compute with no stiffness: it has gains only"
+        if self._gravity and set(self.positions) & set(self.plant.rotors):
+            return "of the stiffness the law uses that of the springs, for the rotors under gravity"
+        return "the law computes with no stiffness: no error of one reaches it"
+
+
+def _chosen(entry: LawInput, place: ca.SX, speed: ca.SX, positions: Sequence[str]) -> ca.SX:
+    """Entry of positions or of their rates (p, 1) that an input names."""
+    return (speed if entry.rate else place)[positions.index(entry.position)]
+
+
+def _add_products(start: ca.SX, M: Array, x: ca.SX) -> ca.SX:
+    """Start (k, 1) + M x, term by term in the order of x, so that zeros cost nothing."""
+    rows = ca.SX(start)
+    for i, row in enumerate(M):
+        for j, value in enumerate(row.tolist()):
+            if value:
+                rows[i] += value * x[j]
+    return rows
+
+
+def _expanded(f: Any, label: str) -> ca.Function:
+    """Return a function of elementary operations.
+
+    Raises
+    ------
+    InputError
+        Where it calls others that are none, such as solvers or compiled code.
+    """
+    expected = "a CasADi function of elementary operations (one that Function.expand takes)"
+    try:
+        expanded = f if f.is_a("SXFunction") else f.expand()
+    except RuntimeError as error:
+        words = str(error).strip().splitlines()[-1]
+        raise InputError(f"{label}: system: expected {expected}, got: {words[:100]}") from error
+    calls = getattr(ca, "OP_CALL", None)
+    if any(expanded.instruction_id(k) == calls for k in range(expanded.n_instructions())):
+        raise InputError(f"{label}: system: expected {expected}, got one that calls another")
+    return expanded
