@@ -4,6 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 BENCH_READY := $(VENV)/.ready-bench
+DOCS_READY := $(VENV)/.ready-docs
 # Wheels only: an install never needs a compiler, and says so when a wheel is missing.
 INSTALL := -m pip install --quiet --no-input --disable-pip-version-check --only-binary :all:
 DEMO := build/demo
@@ -15,7 +16,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo papers test test-all battery check lint format bench mutation lock clean
+.PHONY: help demo papers test test-all battery check lint format bench mutation lock clean docs
 
 help: ## print these words
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-17s %s\n", $$1, $$2}'
@@ -54,13 +55,17 @@ format: $(READY) ## format the code and mend what the linter can mend
 bench: $(BENCH_READY) ## run every script in benchmarks/, other libraries too
 	@for script in $(filter-out benchmarks/c_loop.py,$(wildcard benchmarks/*.py)); do echo "$$script"; PYTHONPATH=. $(PY) "$$script" || exit 1; done
 
+docs: $(DOCS_READY) ## build the documentation, the reference from the docstrings: build/docs/index.html
+	$(PY) -m sphinx -q -W -b html docs build/docs
+	@echo "Open build/docs/index.html in a browser."
+
 mutation: $(READY) ## which slips in the files that differ from main (or FILES) tests notice; SAMPLE, SEED
 	nice -n 19 $(PY) tests/mutation $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(FILES)
 
 lock: ## resolve the dependencies afresh into constraints.txt
 	@rm -rf build/lock && mkdir -p build
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/python $(INSTALL) --editable '.[dev,bench]'
+	build/lock/bin/python $(INSTALL) --editable '.[dev,bench,docs]'
 	@{ echo "# Every version that the tests run with. Regenerate with: make lock"; \
 	   build/lock/bin/python -m pip freeze --exclude-editable; } > build/constraints.txt
 	@mv build/constraints.txt constraints.txt
@@ -76,6 +81,11 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once; takes a minute or two)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) $(INSTALL) --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	@echo "Adding what builds the documentation"
+	@$(PY) $(INSTALL) --constraint constraints.txt --editable '.[dev,docs]'
 	@touch $@
 
 $(BENCH_READY): $(READY)

@@ -11,14 +11,21 @@ from typing import Any
 import numpy as np
 
 _SHORT = 60  # characters of a value
+_LINE = 200  # characters of a record in one line
 
 
 class Summary:
     """A record that is shown by its fields, arrays by their shape."""
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={text}" for name, text in _shown(self))
-        return f"{type(self).__name__}({fields})"
+        parts, length = [], 0
+        for name, text in _shown(self):
+            length += len(name) + len(text) + 3
+            if length > _LINE:
+                parts.append("...")
+                break
+            parts.append(f"{name}={text}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
         rows = "".join(

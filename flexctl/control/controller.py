@@ -70,6 +70,12 @@ class Controller:
         `law` as it would be without torque limits, where it has them itself, else None.
     assumptions
         What the design rests on, in sentences.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> flexctl.design_controller("single-link-hub", "hub-pd").collocated
+    True
     """
 
     design: Design

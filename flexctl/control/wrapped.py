@@ -95,6 +95,15 @@ def wrap_controller(
     ------
     InputError
         In one line, what of the system does not fit the arm or its own description.
+
+    Examples
+    --------
+    >>> import control, flexctl
+    >>> pd = control.ss([], [], [], [[20.0, 6.0]])
+    >>> flexctl.wrap_controller(
+    ...     pd, "single-link-hub", "hub-pd", measures=["joint1", "joint1_rate"], name="mine"
+    ... )
+    Controller(mine: state-space for single-link-hub, designed on 2 modes)
     """
     plant = _assembled(plant)
     law = _read_system(system, name)

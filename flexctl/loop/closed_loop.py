@@ -22,7 +22,16 @@ from flexctl.plant import Plant, assemble_plant, followed_range, missing_terms, 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ClosedLoop:
-    """A controller, the truth plant it is judged on, and the measurement between them."""
+    """A controller, the truth plant it is judged on, and the measurement between them.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> loop.duration
+    4.0
+    """
 
     controller: Controller
     truth: Plant

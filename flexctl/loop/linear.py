@@ -46,6 +46,14 @@ class LinearLoop(Summary):
     by_reference
         dtau/dr (m, 3m) and dz'/dr (n_z, 3m) of r = [q_d; v_d; a_d]; None where it was not asked
         for.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> bool(flexctl.linearise(loop).poles.real.max() < 0)
+    True
     """
 
     plant: LinearPlant

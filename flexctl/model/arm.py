@@ -26,7 +26,15 @@ class Base(Record):
 
 
 class Arm(FileRecord):
-    """An arm: gravity [m/s^2, base frame], links from the base outward, payload at the tip."""
+    """An arm: gravity [m/s^2, base frame], links from the base outward, payload at the tip.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> arm = flexctl.load_model("theodore-ghosal-rrp")
+    >>> [link.joint for link in arm.links]
+    ['revolute', 'revolute', 'prismatic']
+    """
 
     gravity: Vector
     base: Base = Base()

@@ -211,7 +211,15 @@ class Loop(Record):
 
 
 class Design(FileRecord):
-    """A controller design: method, basis of its plant, reference, gains, second loop, loop."""
+    """A controller design: method, basis of its plant, reference, gains, second loop, loop.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> design = flexctl.load_design("hub-pd")
+    >>> design.method, design.model
+    ('joint-pd', 'single-link-hub')
+    """
 
     model: Text
     method: Method

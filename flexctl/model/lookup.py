@@ -38,6 +38,12 @@ def load_model(name_or_path: Arm | str | os.PathLike[str]) -> Arm:
     ------
     InputError
         If there is no such model or file, or what it says is refused.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> flexctl.load_model("theodore-ghosal-rrp").joints
+    ('joint1', 'joint2', 'joint3')
     """
     if isinstance(name_or_path, Arm):
         return name_or_path
@@ -54,6 +60,12 @@ def load_design(name_or_path: Design | str | os.PathLike[str]) -> Design:
     ------
     InputError
         If there is no such design or file, or what it says is refused.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> flexctl.load_design("hub-pd").gains.Gp
+    (20.0,)
     """
     if isinstance(name_or_path, Design):
         return name_or_path

@@ -88,6 +88,12 @@ class BasisChoice(Record):
     `sliding`: whether a sliding link keeps the modes of its reference pose, or has at every length
     the exact ones, which change with it ([TG95], 4.2): "exact" from a table of proven error,
     "roots" by solving the frequency equation at every evaluation.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> flexctl.BasisChoice(kind="elements", order=4).described()
+    {'kind': 'elements', 'order': 4}
     """
 
     kind: Literal["modes", "elements", "pinned-modes", "free-modes"] = "modes"

@@ -43,6 +43,13 @@ class LinearPlant(Summary):
         Output matrix (p, 2n).
     coordinates, actuators, output_names
         Names of the entries of q, tau and y.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> linear = flexctl.linearise(flexctl.assemble_plant("single-link-hub", modes=2))
+    >>> linear.K.shape, linear.actuators
+    ((3, 3), ('joint1',))
     """
 
     q0: Array

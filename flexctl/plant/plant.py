@@ -71,6 +71,13 @@ class Plant:
         Numbers of the arm that are free, by key: last input of every CasADi function.
     values
         Theirs (k,), for the numeric methods; see `at`.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> plant = flexctl.assemble_plant("single-link-hub", modes=2)
+    >>> plant.mass_matrix(plant.pose({"joint1": 0.5})).shape
+    (3, 3)
     """
 
     arm: Arm

@@ -90,6 +90,15 @@ def simulate(
     ComputationError
         When the energy account does not close, so that the run cannot be trusted, or when some
         motion of the arm moves no mass.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> run = flexctl.simulate(loop, times=[0.0, 1.0, 4.0])
+    >>> run.q.shape
+    (3, 3)
     """
     begun = time.perf_counter()
     integrator, step = check_integration(integrator, step, tolerance=tolerance is not None)

@@ -87,6 +87,15 @@ class Trajectory(Summary):
         What the result rests on, in sentences.
     tracks
         Whether the reference is a motion: torques are not followed, and no error has a meaning.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> run = flexctl.simulate(loop)
+    >>> run.tip.shape, float(run.t[-1])
+    ((3, 1001), 4.0)
     """
 
     t: Array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from flexctl.control import (
 )
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import LADDER, Setup, close_around
-from flexctl.model import Arm, BasisChoice, Design, check_design
+from flexctl.model import Arm, BasisChoice, Design, check_design, load_design, load_model
 from flexctl.plant import Plant, assemble_plant, linearise
 from flexctl.records import Summary
 from flexctl.verdict.evaluation import Evaluation, evaluate, require_motion
@@ -42,6 +43,13 @@ class Comparison(Summary):
         Names of the designs that neither failed nor are unstable, best first.
     motions
         Names of designs by motion; designs of different motions do not compare.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> comparison = flexctl.compare("single-link-hub", ["hub-pd"], baseline=False)
+    >>> comparison.winner, comparison.truth.kind
+    ('hub-pd', 'elements')
     """
 
     model: str
@@ -65,8 +73,8 @@ class Comparison(Summary):
 
 
 def compare(
-    arm: Arm,
-    designs: Sequence[Design | Controller],
+    arm: Arm | str | Path,
+    designs: Sequence[Design | Controller | str | Path],
     *,
     true_arm: Arm | None = None,
     truth_basis: BasisChoice | None = None,
@@ -107,9 +115,18 @@ def compare(
         When there is no design, two have one name, or one does not fit the arm or gives torques,
         not a motion.
         Designs that cannot be made and runs that fail are no errors: they get their verdict.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> comparison = flexctl.compare("single-link-hub", ["hub-pd"], baseline=False)
+    >>> comparison.ranking
+    ('hub-pd',)
     """
     if not designs:
         raise InputError("designs: expected at least one, got none")
+    arm = load_model(arm)
+    designs = [one if isinstance(one, Controller) else load_design(one) for one in designs]
     ready = {id(c.design): c for c in designs if isinstance(c, Controller)}
     files = [c.design if isinstance(c, Controller) else c for c in designs]
     _require_own_names([design.name for design in files])

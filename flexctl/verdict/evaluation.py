@@ -54,6 +54,14 @@ class Evaluation(Summary):
     where the closed loop rests in the end, None of open loops. `not_computed` has the reason of
     every metric that could not be found while others stand; `settle_within` is the tip error [m]
     within which the design counts as settled.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> round(flexctl.evaluate(loop).residual.settling_time, 2)
+    1.18
     """
 
     name: str
@@ -129,6 +137,15 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     ------
     InputError
         When the reference is torques, which no motion can be judged by.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> evaluation = flexctl.evaluate(loop)
+    >>> evaluation.stability.stable, evaluation.failed
+    (True, None)
     """
     require_motion(loop.controller.design)
     found = _Found(loop=loop, facts=_facts(loop))

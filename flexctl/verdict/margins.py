@@ -8,7 +8,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
-from flexctl.loop import LinearLoop
+from flexctl.loop import ClosedLoop, LinearLoop, linear_poses
 from flexctl.records import Summary
 from flexctl.robustness import first_crossing
 from flexctl.verdict.cut import CutLoop, cut_loop
@@ -43,6 +43,14 @@ class StabilityMargins(Summary):
         Of the controller [s]; None of a continuous one.
     delay_may_be_less
         Whether a mode turns too often within a sample for delays to be more than upper bounds.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> round(flexctl.stability_margins(loop).disk, 3)
+    1.274
     """
 
     gain_up_db: Array
@@ -61,8 +69,8 @@ class StabilityMargins(Summary):
         return np.minimum(self.gain_up_db, self.gain_down_db)
 
 
-def stability_margins(loop: LinearLoop) -> StabilityMargins:
-    """Margins of a stable linear loop at its actuators.
+def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
+    """Margins of a stable loop at its actuators; a closed loop is taken where it rests at the end.
 
     Gains are the real errors at which an eigenvalue reaches the limit of stability, phases and
     delays come from the places where the loop gain has size one, both of eigenvalue problems
@@ -74,7 +82,17 @@ def stability_margins(loop: LinearLoop) -> StabilityMargins:
     ComputationError
         Where an eigenvalue does not decay, or is too slow beside the others for double precision
         to tell; where a sampled loop has a multiplier -1, which is not stable.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> round(float(flexctl.stability_margins(loop).phase_deg[0]), 1)
+    67.2
     """
+    if isinstance(loop, ClosedLoop):
+        loop = linear_poses(loop).final
     cut = cut_loop(loop)
     if not cut.decays:
         raise ComputationError(

@@ -24,6 +24,14 @@ def explain(record: object) -> str:
     ------
     TypeError
         When the record is of another kind.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> flexctl.explain(flexctl.evaluate(loop))
+    'hub-pd: After the motion its tip error is at most 241 mm and settles within 1.18 s.'
     """
     raise TypeError(f"explain: expected a result of flexctl, got {type(record).__name__}")
 

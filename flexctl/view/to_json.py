@@ -28,6 +28,14 @@ def to_json(record: object) -> dict[str, Any]:
     ------
     TypeError
         When the record is of another kind.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> controller = flexctl.design_controller("single-link-hub", "hub-pd")
+    >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=2)
+    >>> flexctl.to_json(flexctl.evaluate(loop))["stability"]["stable"]
+    True
     """
     raise TypeError(f"to_json: expected a result of flexctl, got {type(record).__name__}")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
 from flexctl.loop import N_PATH, ClosedLoop, motion_poses
-from flexctl.model import Arm, BasisChoice, Design
+from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
 from flexctl.robustness.lft import Deadline
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed, part_errors
 from flexctl.robustness.stiffness.case import Case
@@ -49,8 +50,8 @@ _FEW = 12  # parts of a stiffness that are looked at one by one in the lemma
 
 
 def stiffness_margin(
-    arm: Arm,
-    design: Design,
+    arm: Arm | str | Path,
+    design: Design | str | Path,
     *,
     true_arm: Arm | None = None,
     truth_basis: BasisChoice | None = None,
@@ -70,7 +71,7 @@ def stiffness_margin(
     Parameters
     ----------
     arm, design
-        The arm as the designer knows it but for its stiffness, and the design.
+        The arm as the designer knows it but for its stiffness, and the design; names or paths too.
     true_arm, truth_basis, design_basis
         As in `compare`. Errors are counted from the stiffness of `arm`.
     pose
@@ -100,7 +101,15 @@ def stiffness_margin(
         When the design measures nothing, the arm is rigid, or an error or part is not known.
     DesignError
         When the loop is unstable without any error; the mode is named.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> margin = flexctl.stiffness_margin("planar-two-link", "two-link-decoupling", n_path=0)
+    >>> round(margin.exact.alpha_upper, 4)
+    0.0056
     """
+    arm, design = load_model(arm), load_design(design)
     case = Case.of(
         arm,
         design,

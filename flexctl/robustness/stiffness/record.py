@@ -176,6 +176,13 @@ class StiffnessMargin(Summary):
         Whether the controller does not know the damping.
     assumptions
         What all this rests on, in sentences.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> margin = flexctl.stiffness_margin("planar-two-link", "two-link-decoupling", n_path=0)
+    >>> margin.second_loop, margin.exact.proven
+    (True, True)
     """
 
     model: str

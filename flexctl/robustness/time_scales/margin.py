@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from flexctl.checks import Array
 from flexctl.control import Controller, design_controller, separate_time_scales
 from flexctl.errors import DesignError
 from flexctl.loop import LADDER, N_PATH, ClosedLoop, Setup, close_around
-from flexctl.model import Arm, BasisChoice, Design, FixedDamping
+from flexctl.model import Arm, BasisChoice, Design, FixedDamping, load_design, load_model
 from flexctl.plant import assemble_plant
 from flexctl.robustness.time_scales.guardian import stable_ranges
 from flexctl.robustness.time_scales.pencil import Pencil, fast_poles, poles, slow_poles, stable
@@ -39,8 +40,8 @@ BEYOND = 30.0  # how far these go beyond the bound and the arm as it is
 
 
 def time_scale_margin(
-    arm: Arm,
-    design: Design,
+    arm: Arm | str | Path,
+    design: Design | str | Path,
     *,
     true_arm: Arm | None = None,
     truth_basis: BasisChoice | None = None,
@@ -53,7 +54,7 @@ def time_scale_margin(
     Parameters
     ----------
     arm, design
-        The arm as the designer knows it, and a composite design.
+        The arm as the designer knows it, and a composite design; names or paths too.
     true_arm, truth_basis, design_basis
         As in `compare`.
     fixed_damping
@@ -65,7 +66,15 @@ def time_scale_margin(
     ------
     InputError
         When the design is not composite.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> margin = flexctl.time_scale_margin("subudhi-morris-2r", "subudhi-morris-lqr")
+    >>> margin.stable
+    True
     """
+    arm, design = load_model(arm), load_design(design)
     require_composite(design)
     controller = design_controller(arm, design, design_basis)
     basis = controller.plant.basis

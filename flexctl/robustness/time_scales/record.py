@@ -115,6 +115,13 @@ class TimeScaleMargin(Summary):
         1/k_c of the truth plant at that pose, k_c its least stiffness; depends on its basis.
     assumptions
         What the bound rests on, in sentences.
+
+    Examples
+    --------
+    >>> import flexctl
+    >>> margin = flexctl.time_scale_margin("subudhi-morris-2r", "subudhi-morris-lqr")
+    >>> round(margin.worst.s_star, 4)
+    0.0038
     """
 
     model: str
