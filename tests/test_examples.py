@@ -74,3 +74,43 @@ def test_stiff_gains_with_the_stiffness_of_two_elements_are_unstable_and_gentle_
     )
     assert not table["rrp-stiff-decoupling", 2][2]
     assert table["rrp-gentle", 2][2]
+
+
+def test_an_own_h_infinity_controller_is_judged_beside_the_catalogue():
+    # the run of the nonlinear loop by another integrator (SciPy, without a compiler) gives the same
+    assert example("own_controller").main() == pytest.approx(1.064, abs=2e-3)
+
+
+def test_a_pid_from_matlab_is_judged_on_the_command_line():
+    # the sampled loop of the example's matrices, put together by hand, loses stability at this gain
+    assert example("matlab_pid").main() == pytest.approx(gain_margin_by_hand(), abs=0.01)
+
+
+def gain_margin_by_hand():
+    """Gain margin [dB] of the PID of the example on the linear arm, by bisection."""
+    import scipy.linalg
+
+    import flexctl
+
+    example_of = example("matlab_pid").MATRICES
+    A, B, C, D = (np.array(example_of[name]) for name in "ABCD")
+    plant = flexctl.assemble_plant(flexctl.load_model("single-link-hub"), modes=2)
+    own, T = flexctl.linearise(plant, {"joint1": np.pi / 2}), example_of["Ts"]
+    n = len(own.A_state)
+    pair = np.zeros((n + 1, n + 1))
+    pair[:n, :n], pair[:n, n:] = own.A_state * T, own.B_state * T
+    step = scipy.linalg.expm(pair)
+    Y = np.eye(1, n)
+
+    def stable(k):
+        whole = [
+            [step[:n, :n] - k * step[:n, n:] @ D @ Y, k * step[:n, n:] @ C],
+            [-B @ Y, A],
+        ]
+        return np.abs(np.linalg.eigvals(np.block(whole))).max() < 1
+
+    low, high = 1.0, 1e3
+    while high / low > 1 + 1e-6:
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return 20 * np.log10(low)

@@ -129,9 +129,9 @@ def compare(
     designs = [one if isinstance(one, Controller) else load_design(one) for one in designs]
     ready = {id(c.design): c for c in designs if isinstance(c, Controller)}
     files = [c.design if isinstance(c, Controller) else c for c in designs]
-    _require_own_names([design.name for design in files])
     for design in files:
         require_motion(design)
+    _require_own_names([design.name for design in files])
     say = progress or (lambda _words: None)
     first = design_basis or files[0].basis
     setup = Setup.of(arm, first, true_arm=true_arm, truth_basis=truth_basis)

@@ -122,6 +122,7 @@ def test_what_is_known_beforehand_is_that_of_the_design_the_truth_and_the_law():
     )
     own, true = BasisChoice(kind="modes", order=2), BasisChoice(kind="elements", order=5)
     controller = SimpleNamespace(
+        external=None,
         design=design,
         plant=SimpleNamespace(basis=own),
         law=ca.Function("law", [x, y], [x * y * (x + 1), ca.sin(x) * y - 3 + x]),
