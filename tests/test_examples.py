@@ -6,6 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.linalg
+
+import flexctl
 
 ROOT = Path(__file__).parent.parent
 
@@ -89,10 +92,6 @@ def test_a_pid_from_matlab_is_judged_on_the_command_line():
 
 def gain_margin_by_hand():
     """Gain margin [dB] of the PID of the example on the linear arm, by bisection."""
-    import scipy.linalg
-
-    import flexctl
-
     example_of = example("matlab_pid").MATRICES
     A, B, C, D = (np.array(example_of[name]) for name in "ABCD")
     plant = flexctl.assemble_plant(flexctl.load_model("single-link-hub"), modes=2)

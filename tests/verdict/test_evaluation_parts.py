@@ -122,7 +122,6 @@ def test_what_is_known_beforehand_is_that_of_the_design_the_truth_and_the_law():
     )
     own, true = BasisChoice(kind="modes", order=2), BasisChoice(kind="elements", order=5)
     controller = SimpleNamespace(
-        external=None,
         design=design,
         plant=SimpleNamespace(basis=own),
         law=ca.Function("law", [x, y], [x * y * (x + 1), ca.sin(x) * y - 3 + x]),
@@ -199,7 +198,8 @@ def judged(monkeypatch):
         reference = SimpleNamespace(torque=None)
         design = SimpleNamespace(open_loop=open_loop, reference=reference, label="design")
         truth = SimpleNamespace(joints=("joint1", "joint2"), m=2)
-        loop = SimpleNamespace(controller=SimpleNamespace(design=design), truth=truth)
+        controller = SimpleNamespace(design=design, external=None)
+        loop = SimpleNamespace(controller=controller, truth=truth)
         return module.evaluate(loop, others)
 
     return run
