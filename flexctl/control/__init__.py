@@ -8,7 +8,7 @@ from flexctl.control.controller import (
     torque_limits,
 )
 from flexctl.control.instruments import gauge_matrix, gauge_positions
-from flexctl.control.laws import law_inputs
+from flexctl.control.laws import LawParts, law_inputs, law_signals
 from flexctl.control.measured import TIP, gauge_names, plain_name
 from flexctl.control.observer import limit_torque
 from flexctl.control.reference import ReferenceMotion, make_reference
@@ -19,6 +19,7 @@ from flexctl.control.wrapped import wrap_controller
 __all__ = [
     "TIP",
     "Controller",
+    "LawParts",
     "ReferenceMotion",
     "TwoTimeScales",
     "design_controller",
@@ -28,6 +29,7 @@ __all__ = [
     "gauge_names",
     "gauge_positions",
     "law_inputs",
+    "law_signals",
     "limit_torque",
     "make_reference",
     "passive_rows",

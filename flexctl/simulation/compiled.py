@@ -17,7 +17,7 @@ from flexctl.errors import ComputationError
 from flexctl.loop import ClosedLoop, Event
 from flexctl.plant import STEEPEST, cached_library, why_too_steep
 from flexctl.simulation.integrators import Integrator
-from flexctl.simulation.library import RUN, build, external, library
+from flexctl.simulation.loop_functions import RUN, build, external, library
 from flexctl.simulation.run import Run, RunFailure, Tolerance, out_of_steps
 
 _FOLDER = Path(__file__).parent

@@ -16,7 +16,7 @@ from flexctl.checks import Array
 from flexctl.loop import ClosedLoop, Event
 from flexctl.plant import compile_functions, source_digest
 from flexctl.simulation.integrators import Integrator
-from flexctl.simulation.library import build, content
+from flexctl.simulation.loop_functions import build, content
 from flexctl.simulation.run import Run, RunFailure, Tolerance, out_of_steps
 from flexctl.simulation.stretch import Signals, Stretch
 

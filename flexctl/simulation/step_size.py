@@ -10,7 +10,7 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loop import JUMP, ClosedLoop, Event
-from flexctl.simulation.library import load
+from flexctl.simulation.loop_functions import load
 
 EASY_STEPS = 2500  # so few steps of the explicit method take a tenth of a second at most
 _TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured

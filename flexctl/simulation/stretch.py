@@ -13,7 +13,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.loop import APPLY, SAMPLE, ClosedLoop, Event
 from flexctl.plant import STEEPEST, Evaluator, why_too_steep
-from flexctl.simulation.library import load
+from flexctl.simulation.loop_functions import load
 
 
 class Stretch:

@@ -100,9 +100,13 @@ def single(make, method="decoupling", arm=None, **tables):
 
 def rebuilt(case, bias):
     """The loop of a controller made with a biased model, all parts by number."""
-    parts = assemble_plant(case.arm, case.basis, interpreted=True).stiffness_parts
+    parts = assemble_plant(
+        case.setup.design_arm, case.setup.design_basis, interpreted=True
+    ).stiffness_parts
     error = StiffnessError(values=(bias,) * len(parts))
-    return design_controller(case.arm, case.design, case.basis, stiffness_error=error)
+    return design_controller(
+        case.setup.design_arm, case.design, case.setup.design_basis, stiffness_error=error
+    )
 
 
 def states_by_scipy(loop, stepper, times):
@@ -129,7 +133,9 @@ def single_runs(make):
 @pytest.mark.parametrize("bias", [0.0, -0.05])
 def test_the_tip_strays_as_far_as_by_scipy(single_runs, stepper, bias):
     case = single_runs.case
-    loop = close_around(rebuilt(case, bias), assemble_plant(case.body, ONE, interpreted=True))
+    loop = close_around(
+        rebuilt(case, bias), assemble_plant(case.setup.true_arm, ONE, interpreted=True)
+    )
     times = np.linspace(0, loop.duration, 1001)
     states = states_by_scipy(loop, stepper, times)[: loop.truth.n]
     theta = loop.controller.reference.sample(times)[0][0]
@@ -177,7 +183,7 @@ def test_every_kind_of_law_is_run(make, method, tables, ends):
 def test_a_smaller_bias_is_advised_where_the_one_that_suffices_at_rest_spoils_the_motion():
     design = load_design("rrp-stiff")
     case = Case.of(load_model(design.model), design, n_path=3)
-    found = stiffness_margin(case.arm, design, n_path=3)
+    found = stiffness_margin(case.setup.design_arm, design, n_path=3)
     advice = advise_bias(case, found, BiasRuns(case=case))
     served, best = advice.advised, advice.smallest
 
@@ -187,7 +193,7 @@ def test_a_smaller_bias_is_advised_where_the_one_that_suffices_at_rest_spoils_th
     assert 0 < served.other_arms <= served.tolerates == served.upper
     far = [
         simulate(
-            close_loop(rebuilt(case, bias), case.body, case.truth.basis),
+            close_loop(rebuilt(case, bias), case.setup.true_arm, case.truth.basis),
             tolerance=Tolerance.of(1e-9),
         ).tip_error.max()
         for bias in (0.0, served.bias, served.bias - 0.02)
@@ -200,10 +206,10 @@ def test_a_smaller_bias_is_advised_where_the_one_that_suffices_at_rest_spoils_th
 
 def test_the_best_at_rest_is_advised_where_it_serves_in_motion_too(single_runs):
     case = single_runs.case
-    found = stiffness_margin(case.arm, case.design, truth_basis=ONE, n_path=1)
+    found = stiffness_margin(case.setup.design_arm, case.design, truth_basis=ONE, n_path=1)
     advice = advise_bias(case, found, single_runs)
     least = advice.smallest or advice.at_rest  # the smallest bias that the error of 10 % asks for
-    ran = simulate(close_loop(rebuilt(case, least.bias), case.arm, ONE))
+    ran = simulate(close_loop(rebuilt(case, least.bias), case.setup.design_arm, ONE))
 
     assert advice.advised == least
     assert [run.bias for run in advice.runs] == [0.0, least.bias]

@@ -26,9 +26,11 @@ def case():
 
 def abscissa(case, bias, error):
     """Of the loop rebuilt with numbers, on the arm that the file misses by `error`."""
-    arm = soften_arm(case.arm, 1 / (1 + error))
+    arm = soften_arm(case.setup.design_arm, 1 / (1 + error))
     wrong = StiffnessError(values=(bias,) * 8)
-    controller = design_controller(case.arm, case.design, interpreted=True, stiffness_error=wrong)
+    controller = design_controller(
+        case.setup.design_arm, case.design, interpreted=True, stiffness_error=wrong
+    )
     loop = close_around(controller, assemble_plant(arm, BASIS, interpreted=True))
     return spectral_abscissa(linearise_loop(loop, controller.reference.final, 0.0).poles)
 

@@ -13,8 +13,7 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.plant import library_cache
 from flexctl.plant import plant as plant_module
 from flexctl.plant.library_cache import cache_folder, find_compiler
-from flexctl.simulation import multistep
-from flexctl.simulation.library import library
+from flexctl.simulation import loop_functions, multistep
 from flexctl.simulation.simulation import simulate
 
 TIMES = np.array([0.0, 0.1, 0.2])
@@ -109,7 +108,7 @@ def keys_of_a_run(controller, arm, monkeypatch):
     """Keys of what the sources derive from the arm and the law, by what they are keys of."""
     loop = close_loop(controller, arm, controller.plant.basis)
     names = ("forward_dynamics", "dissipation", "law_jacobian")
-    keys = {name: library.content(loop, name) for name in names}
+    keys = {name: loop_functions.content(loop, name) for name in names}
     with monkeypatch.context() as patch:
         patch.setattr(multistep, "compile_functions", lambda key, _: keys.update(rate=key))
         multistep._load_rate(loop)
@@ -118,7 +117,7 @@ def keys_of_a_run(controller, arm, monkeypatch):
 
 def test_other_sources_do_not_meet_what_these_compiled(controller, arm, monkeypatch):
     before = keys_of_a_run(controller, arm, monkeypatch)
-    for module in (plant_module, library, multistep):
+    for module in (plant_module, loop_functions, multistep):
         monkeypatch.setattr(module, "source_digest", lambda: "of other sources")
     after = keys_of_a_run(controller, arm, monkeypatch)
 

@@ -107,7 +107,7 @@ def test_a_law_that_is_sampled_often_is_as_a_continuous_one(make):
 
 
 def test_a_loop_that_grows_by_itself_has_none(make):
-    light = replace(single(make), arm=make["single"](damping=0.03))
+    light = single(make).changed(lambda _arm: make["single"](damping=0.03))
     with pytest.raises(ComputationError, match="without an error"):
         find_path_growth(light.close(), ERROR)
 
@@ -118,11 +118,11 @@ def disturbed(case, closed, error, start, *, compiled, amplitude=1e-6):
     controller = design_controller(
         case.designed_for,
         case.design,
-        case.basis,
+        case.setup.design_basis,
         interpreted=not compiled,
         stiffness_error=StiffnessError(values=(error,) * parts),
     )
-    truth = assemble_plant(case.body, case.truth.basis, interpreted=not compiled)
+    truth = assemble_plant(case.setup.true_arm, case.truth.basis, interpreted=not compiled)
     loop, n = close_around(controller, truth), truth.n
     times = path_growth.motion_poses(controller.reference, path_growth.N_POSES)[0]
     q0, start = closed.truth.straight(controller.reference.start), amplitude * start

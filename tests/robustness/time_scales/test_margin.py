@@ -10,6 +10,7 @@ from flexctl.control.singular_perturbation import separate_time_scales
 from flexctl.errors import DesignError, InputError
 from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.loop.linear import linearise_loop
+from flexctl.loop.setup import Setup
 from flexctl.model.changed_arm import soften_arm, soften_design
 from flexctl.model.design import Design
 from flexctl.model.lookup import load_design, load_model
@@ -217,10 +218,8 @@ def test_a_softer_arm_under_gravity_is_a_heavier_one_in_slower_time(s, gauges):
     truth = BasisChoice(kind="elements", order=1)
     controller = design_controller(arm, design, interpreted=True)
     remade = Remade(
-        arm=arm,
-        body=arm,
+        setup=Setup.of(arm, controller.plant.basis, truth_basis=truth),
         controller=controller,
-        basis=truth,
         fixed="none",
         times=(0.5,),
         say=lambda _words: None,
