@@ -8,7 +8,7 @@ def main() -> float:
     arm = flexctl.load_model("theodore-ghosal-rrp")
     designs = [flexctl.load_design(name) for name in ("rrp-gentle", "rrp-stiff")]
     comparison = flexctl.compare(arm, designs)
-    print(comparison.verdict)
+    print(flexctl.explain(comparison))
     best = next(e for e in comparison.evaluations if e.name == comparison.ranking[0])
     assert best.residual is not None
     assert best.residual.settling_time is not None
