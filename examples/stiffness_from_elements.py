@@ -1,4 +1,4 @@
-"""A controller whose stiffness comes from finite elements, and whether the loop bears that.
+"""A controller whose stiffness comes from finite elements, and whether the loop tolerates that.
 
 An element interpolates a bent line by cubics and is stiffer than the line: one element puts the
 second frequency of a clamped line 58 % too high, its stiffness 150 %. Each modal stiffness of the

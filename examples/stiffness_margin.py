@@ -84,4 +84,4 @@ def main() -> float:
 
 
 if __name__ == "__main__":
-    print(f"the lemma allows {main():.3g} times the overestimate that is borne")
+    print(f"the lemma allows {main():.3g} times the overestimate that is tolerated")

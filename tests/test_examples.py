@@ -59,12 +59,12 @@ def test_the_lemma_allows_many_times_the_overestimate_that_is_borne(stiffness_ma
 
 
 @pytest.mark.slow  # takes long
-@pytest.mark.parametrize(("damping", "borne"), [(0.0, 0.0), (0.01, 0.0025), (0.02, 0.0050)])
-def test_what_the_stiff_gains_bear_grows_with_damping(stiffness_margin, damping, borne):
+@pytest.mark.parametrize(("damping", "tolerated"), [(0.0, 0.0), (0.01, 0.0025), (0.02, 0.0050)])
+def test_what_the_stiff_gains_bear_grows_with_damping(stiffness_margin, damping, tolerated):
     design = stiffness_margin.designs()["Gp = 400, Gv = 40"]
     found = stiffness_margin.margin(damping, design, stiffness_margin.MODES)
 
-    assert found.exact.alpha_upper == pytest.approx(borne, abs=1e-4)
+    assert found.exact.alpha_upper == pytest.approx(tolerated, abs=1e-4)
     assert found.lemma.alpha_star == pytest.approx(0.148, abs=1e-3)
 
 

@@ -148,7 +148,7 @@ def find_moving_modes(n: int, load: LoadPath) -> MovingModes:
 def continued_modes(n: int, line: SlidingLine, lengths: Array) -> Iterator[MovingModes]:
     """Yield the modes from the longest line to the shortest, in pieces, none changing its sign.
 
-    A tip's deflection may pass through zero on the way, so it cannot decide the sign: each mode
+    A tip's deflection may pass through zero in between, so it cannot decide the sign: each mode
     has that of its neighbour.  Lengths (k,) [m] ascend.
     """
     last = None

@@ -86,7 +86,7 @@ def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
 
 
 def _second(signals: Signals, feedback: StateFeedback, linear: LinearPlant) -> ca.SX:
-    """Feedback to the equilibrium at the end, in which rotors bear the weight of bent links too."""
+    """Feedback to the equilibrium at the end, where rotors carry the weight of bent links too."""
     order = [*signals.drives, *passive_rows(len(linear.q0), signals.drives)]
     state = ca.vertcat(signals.q[order] - ca.DM(linear.q0[order]), signals.v[order])
     return -ca.DM(feedback.gain) @ state

@@ -113,7 +113,7 @@ def _doubtful(order: Array, doubt: Array) -> StepMatch:
 def _pass(
     steps: Sequence[Step], orders: Array, V0: ComplexArray, V1: ComplexArray, family: Family
 ) -> list[StepMatch]:
-    """Judge steps whose frames are known; all is in doubt where a frame is singular on the way."""
+    """Judge steps whose frames are known; all are unresolved where a frame is singular within."""
     if not steps:
         return []
     A = (

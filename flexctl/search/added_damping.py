@@ -17,7 +17,7 @@ from flexctl.control import make_reference
 from flexctl.errors import InputError
 from flexctl.model import with_inertia, written_ratios
 from flexctl.robustness import Case
-from flexctl.search.requirement import Requirement, first_to_bear, log_grid
+from flexctl.search.requirement import Requirement, first_to_tolerate, log_grid
 from flexctl.search.variants import damped, rebuilt
 
 RATIOS = (1e-3, 0.3)
@@ -75,7 +75,7 @@ def least_damping(
             f"{case.setup.design_arm.label}: damping: expected a link that bends, got none"
         )
     grid = [0.0, *log_grid(*ratios, _PER_DECADE)]
-    found = first_to_bear(damped(case), grid, expected)
+    found = first_to_tolerate(damped(case), grid, expected)
     own = written_ratios(case.setup.true_arm)
     return AddedDamping(requirement=found, own=own, n_path=case.n_path)
 
@@ -160,7 +160,7 @@ def least_inertia(
     grid = [0.0, *log_grid(*factors, _STEPS)]
     return AddedInertia(
         joints=chosen,
-        requirement=first_to_bear(rebuilt(heavier), grid, expected),
+        requirement=first_to_tolerate(rebuilt(heavier), grid, expected),
         own=tuple(own.values()),
         n_path=case.n_path,
     )

@@ -2,7 +2,7 @@
 
 Feedback through a wrong stiffness takes energy from or gives it to every mode that its torques
 feel; the more of it the larger the gains are. Lower ones therefore tolerate more, but not
-monotonically: see `loop.margin.requirement`.
+monotonically: see `search.requirement`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from flexctl.errors import InputError
 from flexctl.model import Design, Gains
 from flexctl.robustness import Case
-from flexctl.search.requirement import Requirement, first_to_bear, log_grid
+from flexctl.search.requirement import Requirement, first_to_tolerate, log_grid
 from flexctl.search.variants import faster, gain_families, rebuilt, scale_gains, under_gains
 
 SCALES = (0.01, 20.0)
@@ -71,7 +71,7 @@ def largest_bandwidth(
     _check_range("scales", scales)
     families = gain_families(case)
     grid = log_grid(*scales, _PER_DECADE)[::-1]
-    found = first_to_bear(lambda s: under_gains(families, faster(s)), grid, expected, own=1.0)
+    found = first_to_tolerate(lambda s: under_gains(families, faster(s)), grid, expected, own=1.0)
     gains = scale_gains(case.design.joint_gains, faster(found.best.value)) if found.best else None
     return Bandwidth(requirement=found, gains=gains, n_path=case.n_path)
 
@@ -127,7 +127,7 @@ def fastest_second_loop(
 
     final = replace(case, n_path=0)
     loops = rebuilt(lambda factor: replace(final, design=with_effort(case.design, factor)))
-    found = first_to_bear(loops, log_grid(low, high, _PER_POWER), expected, own=1.0)
+    found = first_to_tolerate(loops, log_grid(low, high, _PER_POWER), expected, own=1.0)
     if found.best is None:
         return SecondBandwidth(requirement=found, effort=None, slowest=np.nan, fastest=np.nan)
     best = with_effort(case.design, found.best.value)

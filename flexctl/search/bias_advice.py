@@ -12,8 +12,8 @@ from flexctl.errors import ComputationError
 from flexctl.loop import ClosedLoop, describe_rest, final_loop_weight, find_rest
 from flexctl.robustness import ERROR, Case, Interval, StiffnessMargin
 from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
-from flexctl.search.other_arms import borne_by_other_arms
-from flexctl.search.remedies import Bias, bias_for, borne_with, margin_bias, margin_intervals
+from flexctl.search.other_arms import tolerated_by_other_arms
+from flexctl.search.remedies import Bias, bias_for, margin_bias, margin_intervals, tolerated_with
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,8 +27,8 @@ class OfferedBias:
     lower, upper
         K_file/K - 1 that are tolerated by the arm of the file lie between; infinite above: any.
     other_arms
-        Error up to which it serves on softer and stiffer arms: `borne_by_other_arms`; None where
-        none were tried, as no underestimate is offered.
+        Error up to which it serves on softer and stiffer arms: `tolerated_by_other_arms`; None
+        where none were tried, as no underestimate is offered.
     tip_at_rest
         How far the tip rests off its reference with the bias [m]: gravity sees it; None where the
         loop does not rest with it.
@@ -128,14 +128,14 @@ class _Offers:
 
     def tried(self, bias: float) -> OfferedBias:
         """Offer a bias, with what it is worth on arms of other stiffness and how it rests."""
-        lower, upper = borne_with(self.known, bias)
+        lower, upper = tolerated_with(self.known, bias)
         two_sided = Bias(bias=bias, tolerates=max(min(-lower, upper, 1.0), 0.0))
-        found = self.offer(two_sided, borne_by_other_arms(self.case, two_sided))
+        found = self.offer(two_sided, tolerated_by_other_arms(self.case, two_sided))
         return replace(found, tip_at_rest=self.tip_at_rest(bias))
 
     def offer(self, bias: Bias, other_arms: float | None = None) -> OfferedBias:
         """Put the record together."""
-        lower, upper = borne_with(self.known, bias.bias)
+        lower, upper = tolerated_with(self.known, bias.bias)
         return OfferedBias(
             bias=bias.bias,
             tolerates=bias.tolerates,

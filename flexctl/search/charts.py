@@ -63,7 +63,7 @@ def gain_chart(
     """Find alpha_upper on a logarithmic grid of `count` factors of Gp and as many of Gv.
 
     At the poses of the case, exactly, by controllers of three gain sets: see
-    `loop.margin.gain_family`.
+    `search.variants`.
 
     Parameters
     ----------

@@ -64,23 +64,23 @@ class OtherArms:
             return found
         return [(controller.reference.final, 1.0), *(found if self.case.n_path else [])]
 
-    def bears(self, bias: float, errors: Sequence[float]) -> bool:
+    def tolerates(self, bias: float, errors: Sequence[float]) -> bool:
         """Whether it is stable on all arms of these errors."""
         return all(self.stable(bias, error) for error in errors)
 
 
-def borne_by_other_arms(case: Case, bias: Bias) -> float:
+def tolerated_by_other_arms(case: Case, bias: Bias) -> float:
     """Largest error e [-] such that a bias serves on arms both softer and stiffer by up to e.
 
     Tried at quarters of what the bias tolerates on the arm of the file, at most 90 %; 0 where the
     first is not tolerated.
     """
-    arms, borne = OtherArms(case=case), 0.0
+    arms, tolerated = OtherArms(case=case), 0.0
     for error in min(bias.tolerates, _LARGEST) * np.array(_STEPS):
-        if not arms.bears(bias.bias, (error, -error)):
+        if not arms.tolerates(bias.bias, (error, -error)):
             break
-        borne = float(error)
-    return borne
+        tolerated = float(error)
+    return tolerated
 
 
 def bias_on_softer_arms(case: Case, start: float, expected: float) -> float | None:
@@ -94,8 +94,8 @@ def bias_on_softer_arms(case: Case, start: float, expected: float) -> float | No
     errors = [0.0, *(expected * np.array(_STEPS))][::-1]
     fails = start
     for bias in np.arange(start, _LEAST, -_LOWER).tolist():
-        if arms.bears(bias, errors):
-            return _narrowed(lambda b: arms.bears(b, errors), bias, fails)
+        if arms.tolerates(bias, errors):
+            return _narrowed(lambda b: arms.tolerates(b, errors), bias, fails)
         fails = bias
     return None
 

@@ -20,7 +20,7 @@ class Bias:
     tolerates
         Largest t [-] such that it is stable wherever |K_file/K - 1| < t, at most 1: a stiffness
         that is overestimated by all of itself on one side, none at all on the other. This is for
-        the arm that has K_file but for the error in K_hat: see `loop.margin.other_arms` for others.
+        the arm that has K_file but for the error in K_hat: see `search.other_arms` for others.
     """
 
     bias: float
@@ -64,7 +64,7 @@ def best_bias(intervals: Iterable[Interval | None]) -> Bias | None:
     return Bias(bias=total / 2 - 1, tolerates=min((upper - lower) / total, 1.0))
 
 
-def borne_with(intervals: Iterable[Interval], bias: float) -> tuple[float, float]:
+def tolerated_with(intervals: Iterable[Interval], bias: float) -> tuple[float, float]:
     """Return the ends of K_file/K - 1 that all poses tolerate with K_hat = (1 + b) K_file.
 
     As in `best_bias`; infinite above where nothing ends it.

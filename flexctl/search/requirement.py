@@ -59,7 +59,7 @@ class Trial:
     second_loop: bool = False
     why: str = ""
 
-    def bears(self, expected: float) -> bool:
+    def tolerates(self, expected: float) -> bool:
         """Whether it tolerates an overestimate of `expected`, and is no edge of stability itself.
 
         As much of an underestimate, up to 1 %, is asked of it too: an unstable loop has neither.
@@ -133,7 +133,7 @@ def excess(loop: PoseLoop, alpha: float) -> float:
     return float(np.max(values.real[off] / np.abs(values[off]), initial=-1.0))
 
 
-def first_to_bear(
+def first_to_tolerate(
     variants: Variants, grid: Sequence[float] | Array, expected: float, own: float | None = None
 ) -> Requirement:
     """Find the first value of a grid with alpha_upper >= wanted, refined towards the one before.
@@ -199,7 +199,7 @@ class _Search:
                 continue
             trial = self._exact(value)
             tried = tried.after(trial)
-            if trial.bears(self.expected):
+            if trial.tolerates(self.expected):
                 found, before, tried = self._refined(trial, before, tried)
                 break
             before = value
@@ -254,7 +254,7 @@ class _Search:
             for aside in (2, 20, 200):  # round-off may hide a slow growth at t
                 trial = self._exact(axis.value(max(t - aside * narrow, 0.0)))
                 tried = tried.after(trial)
-                if trial.bears(self.expected):
+                if trial.tolerates(self.expected):
                     return trial, axis.value(min(t + aside * narrow, 1.0)), tried
         return self._halved(good, axis, tried)
 
@@ -264,7 +264,7 @@ class _Search:
         for _ in range(_HALVINGS):
             trial = self._exact(axis.value((low + high) / 2))
             tried = tried.after(trial)
-            if trial.bears(self.expected):
+            if trial.tolerates(self.expected):
                 low, good = (low + high) / 2, trial
             else:
                 high = (low + high) / 2

@@ -1,4 +1,4 @@
-"""What a run shows: tracking on the way, residual once the reference rests, effort."""
+"""What a run shows: tracking during the motion, residual once the reference rests, effort."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _limits(evaluation: Evaluation) -> Any:
     return limits if any(limit is not None for limit in limits) else None
 
 
-def _borne(key: str, witness: str) -> Reader:
+def _tolerated(key: str, witness: str) -> Reader:
     """Read the tolerated error; infinity where nothing limits it, which is null in JSON too.
 
     None where there is no exact margin, or nothing at `witness`, which says that there is one.
@@ -330,7 +330,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             unit="%",
             meaning="K_hat/K - 1 at which the loop becomes unstable, see flexctl margin; no "
             "margin: it is unstable without that error, or no reliable margin could be computed",
-            read=_borne("alpha_upper", "alpha_lower"),
+            read=_tolerated("alpha_upper", "alpha_lower"),
             factor=100.0,
             better=max,
             missing="no margin",
@@ -341,7 +341,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
             unit="%",
             meaning="the same at the pose of the motion that tolerates least, held still, without "
             "the second loop",
-            read=_borne("path_alpha_upper", "path_t"),
+            read=_tolerated("path_alpha_upper", "path_t"),
             factor=100.0,
             better=max,
             missing="no margin",

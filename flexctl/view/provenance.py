@@ -66,7 +66,7 @@ def provenance(
 
 
 def _table(record: Arm | Design) -> dict[str, Any]:
-    """Return what a file says but for the figures it expects, which bear on no answer."""
+    """Return what a file says but for the figures it expects, which change no answer."""
     return {key: value for key, value in record.table().items() if key != "expect"}
 
 
@@ -117,7 +117,7 @@ def _without_folder(word: str) -> str:
 
 
 def settings() -> list[str]:
-    """Return every option that was given and bears on the numbers, as a word of a command line."""
+    """Return every option that was given and changes the numbers, as a word of a command line."""
     context = click.get_current_context(silent=True)
     if context is None:
         return []

@@ -455,7 +455,7 @@ def check_margin(s: Subject) -> None:
         if end is None:
             check_no_end(s, far)
         elif not end.alpha:
-            s.report.counts["margins: an undamped mode bears no error"] += 1
+            s.report.counts["margins: an undamped mode tolerates no error"] += 1
         else:
             check_end(s, end.alpha)
 

@@ -86,8 +86,8 @@ def random_law(rng, plant, n_states):
     return names, A, B, C, D
 
 
-def same_set(found, expected, rtol=1e-6):
-    """Whether two sets of poles are one, each to `rtol` of the size of the largest."""
+def assert_same_set(found, expected, rtol=1e-6):
+    """Assert that two sets of poles are one, each to `rtol` of the size of the largest."""
     left = list(expected)
     for value in found:
         k = int(np.argmin(np.abs(np.array(left) - value)))
@@ -119,7 +119,7 @@ def test_poles_are_those_of_the_closed_loop_matrix(arms, kind, seed):
     own = linear_model(loop.truth, found.rest.q, found.rest.tau)
     Y = output_matrix(loop.truth, found.rest.q, names)
     closed = np.block([[own.A_state - own.B_state @ D @ Y, own.B_state @ C], [-B @ Y, A]])
-    same_set(found.poles, np.linalg.eigvals(closed))
+    assert_same_set(found.poles, np.linalg.eigvals(closed))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -140,7 +140,7 @@ def test_multipliers_of_a_sampled_law_are_those_of_the_one_sample_matrix(arms, k
     Phi, G = pair[:n, :n], pair[:n, n:]
     Y = output_matrix(loop.truth, found.rest.q, names)
     whole = np.block([[Phi - G @ D @ Y, G @ C], [-B @ Y, A]])
-    same_set(np.exp(found.poles * T), np.linalg.eigvals(whole))
+    assert_same_set(np.exp(found.poles * T), np.linalg.eigvals(whole))
 
 
 @pytest.mark.parametrize("kind", ["two links under gravity", "flexible joint under gravity"])

@@ -12,7 +12,7 @@ from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.case import Case
-from flexctl.search.other_arms import OtherArms, bias_on_softer_arms, borne_by_other_arms
+from flexctl.search.other_arms import OtherArms, bias_on_softer_arms, tolerated_by_other_arms
 from flexctl.search.remedies import Bias
 
 BASIS = BasisChoice(kind="modes", order=2)
@@ -46,10 +46,10 @@ def test_it_is_stable_where_the_loop_made_of_numbers_is(case, bias, error):
 
 @pytest.mark.slow
 def test_what_is_borne_is_borne_at_every_smaller_error_tried(case):
-    borne = borne_by_other_arms(case, Bias(bias=-0.4, tolerates=0.8))
+    tolerated = tolerated_by_other_arms(case, Bias(bias=-0.4, tolerates=0.8))
 
-    assert np.isclose(borne, 0.8 * np.array([0.25, 0.5, 0.75, 1.0])).any()
-    assert max(abscissa(case, -0.4, sign * borne) for sign in (-1.0, 1.0)) < 0
+    assert np.isclose(tolerated, 0.8 * np.array([0.25, 0.5, 0.75, 1.0])).any()
+    assert max(abscissa(case, -0.4, sign * tolerated) for sign in (-1.0, 1.0)) < 0
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 
 from flexctl.errors import InputError
 from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
-from flexctl.search.remedies import Bias, best_bias, borne_with
+from flexctl.search.remedies import Bias, best_bias, tolerated_with
 
 
 def interval(lower, upper):
@@ -17,8 +17,8 @@ def interval(lower, upper):
     return Interval(lower=ends[0], upper=ends[1])
 
 
-def borne(bias, lower, upper):
-    """Largest error in both directions of K_file that a biased controller bears."""
+def tolerated(bias, lower, upper):
+    """Largest error in both directions of K_file that a biased controller tolerates."""
     return min((1 + upper) / (1 + bias) - 1, 1 - (1 + lower) / (1 + bias))
 
 
@@ -28,9 +28,9 @@ def borne(bias, lower, upper):
 def test_no_other_bias_bears_more_in_both_directions(lower, upper):
     found = best_bias([interval(lower, upper)])
     assert found is not None
-    others = [borne(b, lower, upper) for b in np.linspace(-0.95, 3, 4001)]
+    others = [tolerated(b, lower, upper) for b in np.linspace(-0.95, 3, 4001)]
 
-    assert found.tolerates == pytest.approx(borne(found.bias, lower, upper), rel=1e-12)
+    assert found.tolerates == pytest.approx(tolerated(found.bias, lower, upper), rel=1e-12)
     assert found.tolerates >= max(others)
 
 
@@ -45,9 +45,9 @@ def test_where_any_underestimate_is_harmless_all_of_the_stiffness_may_be_wrong(u
 
 @pytest.mark.parametrize("bias", [-0.35, -0.1, 0.0])
 def test_with_any_bias_that_much_is_borne_above_and_below(bias):
-    lower, upper = borne_with([interval(-0.9, 0.2), interval(-0.4, 0.5)], bias)
+    lower, upper = tolerated_with([interval(-0.9, 0.2), interval(-0.4, 0.5)], bias)
 
-    assert min(upper, -lower) == pytest.approx(borne(bias, -0.4, 0.2), rel=1e-12)
+    assert min(upper, -lower) == pytest.approx(tolerated(bias, -0.4, 0.2), rel=1e-12)
     assert (1 + bias) * (1 + upper) == pytest.approx(1.2, rel=1e-15)
     assert (1 + bias) * (1 + lower) == pytest.approx(0.6, rel=1e-15)
 

@@ -1,4 +1,4 @@
-"""Gains, damping and inertia with which a loop bears a required overestimate of the stiffness."""
+"""Gains, damping and inertia with which a loop tolerates a required stiffness overestimate."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from flexctl.search.added_damping import least_damping, least_inertia
 from flexctl.search.affine_family import family_at
 from flexctl.search.bandwidth import fastest_second_loop, largest_bandwidth, with_effort
 from flexctl.search.charts import damping_chart, gain_chart
-from flexctl.search.requirement import first_to_bear, judge, log_grid
+from flexctl.search.requirement import first_to_tolerate, judge, log_grid
 from flexctl.search.variants import (
     GainFactors,
     close_family,
@@ -165,10 +165,10 @@ def bands(s):
 
 
 def test_the_first_of_several_bands_is_found_from_above():
-    # ln s in (pi/4, pi/2) bears nothing, (0, pi/4) does, and (-pi/2, -pi/4) does too
+    # ln s in (pi/4, pi/2) tolerates nothing, (0, pi/4) does, and (-pi/2, -pi/4) does too
     grid = np.geomspace(0.2, 4.5, 40)[::-1]
 
-    found = first_to_bear(lambda s: [scalar_loop(1 / bands(s))], grid, 0.05)
+    found = first_to_tolerate(lambda s: [scalar_loop(1 / bands(s))], grid, 0.05)
 
     assert found.found.value == pytest.approx(np.exp(np.pi / 4), rel=1e-6)
     assert found.found.alpha_upper >= 0.05
@@ -178,14 +178,14 @@ def test_the_first_of_several_bands_is_found_from_above():
 def test_the_worst_of_two_poses_decides():
     poses = [lambda s: scalar_loop(10 * s), lambda s: scalar_loop(20 * s)]
 
-    found = first_to_bear(lambda s: (pose(s) for pose in poses), [4.0, 2.0, 1.0, 0.5], 0.05)
+    found = first_to_tolerate(lambda s: (pose(s) for pose in poses), [4.0, 2.0, 1.0, 0.5], 0.05)
 
     assert found.found.value == pytest.approx(1.0, rel=1e-6)
 
 
 def test_what_is_lost_between_the_errors_looked_at_is_not_overlooked():
     # unstable near alpha = 0.22 alone, from u = (sqrt(20) + 1)^2 on; stable at 0, 1/3, 2/3 and 1
-    found = first_to_bear(lambda u: [scalar_loop(-20.0, u)], [30.2, 30.0, 29.0, 28.0], 1.0)
+    found = first_to_tolerate(lambda u: [scalar_loop(-20.0, u)], [30.2, 30.0, 29.0, 28.0], 1.0)
 
     assert found.found.value == pytest.approx((np.sqrt(20) + 1) ** 2, rel=1e-6)
 
@@ -198,14 +198,16 @@ def test_both_ends_of_the_interval_are_told():
 
 
 def test_a_grid_of_which_the_first_bears_it_ends_there():
-    found = first_to_bear(lambda s: [scalar_loop(s)], [2.0, 1.0], 0.05)
+    found = first_to_tolerate(lambda s: [scalar_loop(s)], [2.0, 1.0], 0.05)
 
     assert found.found.value == 2.0
     assert found.fails is None
 
 
 def test_where_none_bears_it_the_best_is_told():
-    found = first_to_bear(lambda s: [scalar_loop(1 / bands(s))], np.geomspace(0.2, 4.5, 40), 1.0)
+    found = first_to_tolerate(
+        lambda s: [scalar_loop(1 / bands(s))], np.geomspace(0.2, 4.5, 40), 1.0
+    )
 
     assert found.found is None
     assert found.best.alpha_upper > 0.075 - 0.05
@@ -217,19 +219,19 @@ def test_values_for_which_there_is_no_design_are_passed_over():
             raise DesignError("no such design")
         return [scalar_loop(s)]
 
-    found = first_to_bear(loops, [2.0, 1.5, 1.0, 0.5], 0.05)
+    found = first_to_tolerate(loops, [2.0, 1.5, 1.0, 0.5], 0.05)
 
     assert found.found.value == pytest.approx(1.0, rel=1e-6)
 
 
 def test_other_errors_are_not_swallowed():
     with pytest.raises(ZeroDivisionError):
-        first_to_bear(lambda s: [scalar_loop(s / 0)], [2.0, 1.0], 0.05)
+        first_to_tolerate(lambda s: [scalar_loop(s / 0)], [2.0, 1.0], 0.05)
 
 
 def test_a_required_margin_of_zero_is_refused():
     with pytest.raises(InputError, match="required margin: expected one above 0"):
-        first_to_bear(lambda s: [scalar_loop(s)], [1.0], 0.0)
+        first_to_tolerate(lambda s: [scalar_loop(s)], [1.0], 0.0)
 
 
 def test_a_logarithmic_grid_has_both_ends():
@@ -243,7 +245,7 @@ def test_a_logarithmic_grid_has_both_ends():
 
 
 @pytest.mark.parametrize("scales", [(0.05, 1.0), (0.05, 20.0)])
-def test_the_largest_bandwidth_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of, scales):
+def test_the_largest_bandwidth_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_of, scales):
     case, expected = case_of(n_path=2), 0.02
 
     found = largest_bandwidth(case, expected, scales=scales).requirement.found
@@ -290,7 +292,7 @@ def test_no_bandwidth_bears_what_none_can(case_of):
     assert found.gains is not None
 
 
-def test_the_least_effort_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of, make):
+def test_the_least_effort_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_of, make):
     case, expected = case_of(second_loop={"weights": make["weights"], "switch": "end"}), 0.3
 
     found = fastest_second_loop(case, expected, powers=(-3.0, 3.0))
@@ -337,7 +339,7 @@ def test_what_is_borne_grows_with_light_damping_as_the_first_order_formula_says(
     [False, pytest.param(True, marks=pytest.mark.slow)],
     ids=["affine", "rebuilt"],
 )
-def test_the_least_damping_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of, make, second):
+def test_the_least_damping_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_of, make, second):
     tables = {"second_loop": {"weights": make["weights"], "switch": "end"}} if second else {}
     case, expected = case_of(**tables), 0.05
 
@@ -352,7 +354,7 @@ def test_the_least_damping_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of, 
 
 
 @pytest.mark.slow
-def test_the_least_inertia_lies_at_the_edge_of_what_rebuilt_loops_bear(case_of):
+def test_the_least_inertia_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_of):
     case, expected = case_of(), 0.05
 
     found = least_inertia(case, expected)
@@ -386,7 +388,7 @@ def test_inertia_at_a_joint_that_is_not_there_is_refused(case_of):
 
 
 @pytest.mark.slow  # takes long
-def test_the_chart_of_gains_is_what_rebuilt_loops_bear(case_of):
+def test_the_chart_of_gains_is_what_rebuilt_loops_tolerate(case_of):
     case = case_of(n_path=2)
 
     chart = gain_chart(case, span=(0.2, 5.0), count=3)
@@ -404,7 +406,7 @@ def test_the_chart_of_gains_is_what_rebuilt_loops_bear(case_of):
 
 
 @pytest.mark.slow  # takes long
-def test_the_chart_of_damping_is_what_rebuilt_loops_bear(case_of):
+def test_the_chart_of_damping_is_what_rebuilt_loops_tolerate(case_of):
     case, ratios = case_of(), (0.0, 0.01, 0.1)
 
     chart = damping_chart(case, ratios=ratios)

@@ -1,4 +1,4 @@
-"""Charts of what stiffness error a loop bears: every part of them is drawn."""
+"""Charts of what stiffness error a loop tolerates: every part of them is drawn."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def texts(axes):
 
 
 def test_lines_of_equal_margin_lie_where_the_chart_says_and_are_labelled():
-    # alpha_upper = 2 % Gp, whatever Gv is: 2 % is borne at the design's own, a point of the grid
+    # alpha_upper = 2 % Gp, whatever Gv is: 2 % at the design's own, a point of the grid
     axes = drawn(plot_gain_chart, gains(np.outer(0.02 * FACTORS, np.ones(5))))
 
     lines = next(c for c in axes.collections if isinstance(c, QuadContourSet) and not c.filled)

@@ -35,17 +35,17 @@ def _abscissa(alpha: float) -> float:
 
 def remark_3() -> Claim:
     """Look for a stable loop whose K - H dK is not positive definite."""
-    borne, star = upper(DAMPING, FAST), alpha_star()
+    tolerated, star = upper(DAMPING, FAST), alpha_star()
     return Claim(
         id="section 4.3, remark 3",
         paper="M_ff and K - H dK positive definite are necessary for a stable response of q_f",
         ours=f"with {100 * DAMPING:g} % damping and Gp = {FAST[0]:g}, Gv = {FAST[1]:g} the loop is "
-        f"stable up to an overestimate of {100 * borne:.3g} %, K - H dK has a negative eigenvalue "
-        f"from {100 * star:.3g} % on",
-        verdict=judge(borne <= star),
+        f"stable up to an overestimate of {100 * tolerated:.3g} %, K - H dK has a negative "
+        f"eigenvalue from {100 * star:.3g} % on",
+        verdict=judge(tolerated <= star),
         why="K - H dK is no stiffness of the whole: the error of the joints takes part. At rest "
         "(49) and (50) leave K q_f = 0 for any dK, so that no eigenvalue passes zero",
-        numbers={"exact": borne, "alpha_star": star},
+        numbers={"exact": tolerated, "alpha_star": star},
     )
 
 
@@ -65,7 +65,7 @@ def lemma() -> Claim:
         paper="the closed loop is stable only if alpha lambda_max(H) < 1",
         ours=f"alpha* = {100 * star:.4g} %; without damping every overestimate is lost (exactly "
         f"{100 * bare:g} %), {mode} growing at {rate:.3g} alpha 1/s; with {100 * DAMPING:g} % "
-        f"damping {100 * damped:.3g} % is borne (Gp = {STIFF[0]:g}, Gv = {STIFF[1]:g})",
+        f"damping {100 * damped:.3g} % is tolerated (Gp = {STIFF[0]:g}, Gv = {STIFF[1]:g})",
         verdict=judge(bare >= star or damped >= star),
         why="alpha* is where the block of q_f by itself diverges; the joint error that (49) adds "
         "makes it flutter before: the first-order rate alpha h gv w^4 / "
@@ -125,13 +125,15 @@ def second_loop() -> Claim:
         id="section 4.3, second loop",
         paper="the lemma is about the law; section 3 closes a second loop around it by LQR",
         ours=f"alpha* = {100 * star:.4g} %; under the second loop of rrp-gentle {100 * same:.4g} % "
-        f"is borne on the modes of the design and {100 * fine.alpha_upper:.4g} % on 4 elements, "
-        f"then it flutters at {frequency:.4g} rad/s. With a hundred times the weight of effort it "
-        f"is {100 * other[1e-2]:.3g} % on the modes, with a hundredth {100 * other[1e-6]:.3g} %",
+        f"is tolerated on the modes of the design and {100 * fine.alpha_upper:.4g} % on 4 "
+        f"elements, then it flutters at {frequency:.4g} rad/s. With a hundred times the weight "
+        f"of effort it is {100 * other[1e-2]:.3g} % on the modes, with a hundredth "
+        f"{100 * other[1e-6]:.3g} %",
         verdict="cannot be checked",
         why="these weights bring both near each other, others do not; the paper gives none. What "
         "is lost at alpha* is the law's decoupling at rest: it makes u accelerate the joints by "
-        "(I - alpha L)^-1 u, and L has the eigenvalues of H at frequency 0. LQR bears that gain",
+        "(I - alpha L)^-1 u, and L has the eigenvalues of H at frequency 0. LQR tolerates that "
+        "gain",
         numbers={
             "exact": same,
             "fine": fine.alpha_upper,
@@ -169,8 +171,9 @@ def discretisation() -> Claim:
         f"tolerance would shrink from {100 * least:.3g} % to {100 * worst:.2g} % with the mesh",
         verdict="differs",
         why="no limit exists for an arm whose joint 3 drives no mass but link 3's root: the finer "
-        f"the mesh, the less of it cannot follow. What the loop bears settles: {100 * exact[0]:.3g}"
-        f" % with one mode, {100 * exact[1]:.3g} % with four (Gp = {STIFF[0]:g}, 1 % damping)",
+        f"the mesh, the less of it cannot follow. What the loop tolerates settles: "
+        f"{100 * exact[0]:.3g} % with one mode, {100 * exact[1]:.3g} % with four "
+        f"(Gp = {STIFF[0]:g}, 1 % damping)",
         numbers=most | {"exact_1": exact[0], "exact_4": exact[1]},
     )
 
@@ -178,17 +181,21 @@ def discretisation() -> Claim:
 def proper_care() -> Claim:
     """Compare what is tolerated by gain sets, in modes and elements."""
     star = alpha_star()
-    borne = {gains: upper(DAMPING, gains) for gains in (STIFF, GENTLE, None)}
+    tolerated = {gains: upper(DAMPING, gains) for gains in (STIFF, GENTLE, None)}
     return Claim(
         id="section 4.3, care",
         paper="the arm is controlled effectively only if the finite elements are made with care",
-        ours=f"{100 * borne[STIFF]:.3g} % is borne with Gp = {STIFF[0]:g}, "
-        f"{100 * borne[GENTLE]:.3g} % with Gp = {GENTLE[0]:g}, {100 * borne[None]:.3g} % under "
-        f"the second loop; the lemma says {100 * star:.3g} % for all",
+        ours=f"{100 * tolerated[STIFF]:.3g} % is tolerated with Gp = {STIFF[0]:g}, "
+        f"{100 * tolerated[GENTLE]:.3g} % with Gp = {GENTLE[0]:g}, {100 * tolerated[None]:.3g} % "
+        f"under the second loop; the lemma says {100 * star:.3g} % for all",
         verdict="differs",
         why="that care is needed holds, and far more than the lemma asks; but gains, damping and "
         "a second loop decide how much, and underestimating costs tracking, not stability at rest",
-        numbers={"stiff": borne[STIFF], "gentle": borne[GENTLE], "second_loop": borne[None]},
+        numbers={
+            "stiff": tolerated[STIFF],
+            "gentle": tolerated[GENTLE],
+            "second_loop": tolerated[None],
+        },
     )
 
 

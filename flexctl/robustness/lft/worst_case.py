@@ -196,7 +196,7 @@ class _Search:
         return self.shortened(best, rays[k])
 
     def shortened(self, best: _Best, unstable: Array) -> _Best:
-        """First crossing on the way to an unstable point (p,), if it is nearer than `best`."""
+        """First crossing towards an unstable point (p,), if it is nearer than `best`."""
         ray = unstable / _norm(unstable)
         t = self.first_crossing(self.loop.along(ray))
         if not t <= _norm(unstable):

@@ -25,12 +25,12 @@ from flexctl.view.words.assumed_stiffness import given_row
 from flexctl.view.words.bias import strays
 from flexctl.view.words.limits import (
     MOST,
-    borne_above,
-    borne_below,
     decay,
     growth,
     lost_at,
     percent,
+    tolerated_above,
+    tolerated_below,
 )
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.stiffness_margin import (
@@ -93,17 +93,17 @@ def _remedies(found: Remedies, margin: StiffnessMargin) -> Table:
 def _searched(searched: Requirement) -> tuple[str, str]:
     """Answer and what it tolerates, or what the best one tried does."""
     best = searched.best
-    borne = ""
+    tolerated = ""
     if best is not None:
-        borne = (
-            f"tolerated overestimates: {borne_above(best.alpha_upper)}, "
-            f"underestimates: {borne_below(best.alpha_lower)}"
+        tolerated = (
+            f"tolerated overestimates: {tolerated_above(best.alpha_upper)}, "
+            f"underestimates: {tolerated_below(best.alpha_lower)}"
         )
     if searched.found is not None:
         edge = " (the first tried)" if searched.fails is None else ""
-        return f"{searched.found.value:.4g}{edge}", borne
+        return f"{searched.found.value:.4g}{edge}", tolerated
     span = f"{min(searched.grid):.3g} .. {max(searched.grid):.3g}"
-    best_words = f"; the best, {best.value:.3g}, {borne}" if best is not None else ""
+    best_words = f"; the best, {best.value:.3g}, {tolerated}" if best is not None else ""
     return "none found", f"in {span}{best_words}"
 
 
@@ -113,8 +113,8 @@ def _ends(found: StiffnessMargin, answer: dict[str, Any], where: str) -> Table:
         f"{found.design} designed on {basis_words(answer['basis'])}"
     )
     table = plain_table(title, "stiffness", "tolerated", "limit", "of", "at rad/s")
-    for label, borne, lost in _rows(found, where):
-        table.add_row(*map(literal, (label, borne, *lost)))
+    for label, tolerated, lost in _rows(found, where):
+        table.add_row(*map(literal, (label, tolerated, *lost)))
     return table
 
 
@@ -126,11 +126,11 @@ def _rows(found: StiffnessMargin, where: str) -> Iterator[tuple[str, str, tuple[
     block = "" if none else f"lambda_max(H) = {lemma.lambda_max:.4g}"
     yield "overestimate, lemma alpha*", lemma_words(found), (seen, block, "")
     how = _how(exact)
-    yield f"overestimate, {how} {where}", borne_above(exact.alpha_upper), _lost(exact.upper)
+    yield f"overestimate, {how} {where}", tolerated_above(exact.alpha_upper), _lost(exact.upper)
     lost = [pose for pose in found.path if pose.interval is None]
     worst = "worst of the stable poses" if lost else "worst pose"
     yield from _worst("overestimate", worst, found.worst)
-    yield f"underestimate, {how} {where}", borne_below(exact.alpha_lower), _lost(exact.lower)
+    yield f"underestimate, {how} {where}", tolerated_below(exact.alpha_lower), _lost(exact.lower)
     yield from _worst("underestimate", worst, found.worst_below)
     if found.assumed_stiffness:
         yield given_row(found.assumed_stiffness, where)
@@ -147,9 +147,9 @@ def _worst(
         return
     found: Interval = pose.interval
     over = side == "overestimate"
-    borne = borne_above(found.alpha_upper) if over else borne_below(found.alpha_lower)
+    tolerated = tolerated_above(found.alpha_upper) if over else tolerated_below(found.alpha_lower)
     loss = found.upper if over else found.lower
-    yield f"{side}, {_how(found)} at the {worst}, t = {pose.t:.3g} s", borne, _lost(loss)
+    yield f"{side}, {_how(found)} at the {worst}, t = {pose.t:.3g} s", tolerated, _lost(loss)
 
 
 def _how(found: Interval) -> str:
@@ -230,7 +230,7 @@ def _order(order: OrderMargin) -> tuple[str, ...]:
         return made, "unstable" if np.isfinite(order.abscissa) else "-", "", star, order.why
     found = order.interval
     lost = in_words(found.upper.mode) if found.upper else ""
-    return made, borne_above(found.alpha_upper), borne_below(found.alpha_lower), star, lost
+    return made, tolerated_above(found.alpha_upper), tolerated_below(found.alpha_lower), star, lost
 
 
 def _lemma_notes(found: StiffnessMargin) -> list[str]:

@@ -122,7 +122,7 @@ def _tip_error(axes: Axes, curve: Curve) -> None:
     t, error = arrival_error(run)
     for times, values in ((run.t[moving], run.tip_error[moving]), (t, error)):
         axes.plot(times, _drawn(values), color=look.colour, linewidth=0.8, alpha=0.65)
-    if not len(t):  # it never arrives: the curve on the way is all there is
+    if not len(t):  # it never arrives: the curve during the motion is all there is
         axes.plot([], [], color=look.colour, linestyle=look.dashes, label=curve.name)
         return
     to_come = np.maximum.accumulate(error[::-1])[::-1]

@@ -16,7 +16,7 @@ from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.margin_loci import plot_loci
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, new_figure, styled
-from flexctl.view.words.limits import ALMOST_ALL, borne_above, percent
+from flexctl.view.words.limits import ALMOST_ALL, percent, tolerated_above
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.stiffness_margin import lemma_words, no_stiffness
 
@@ -59,7 +59,7 @@ def _drawn(found: StiffnessMargin, where: str) -> Figure:
 
 def _answer(found: StiffnessMargin, where: str) -> str:
     """Say which overestimates are tolerated, and what the lemma says."""
-    said = [f"{borne_above(found.exact.alpha_upper)} {where}"]
+    said = [f"{tolerated_above(found.exact.alpha_upper)} {where}"]
     lost = [pose for pose in found.path if not pose.interval]
     if lost:
         said.append(
@@ -68,7 +68,7 @@ def _answer(found: StiffnessMargin, where: str) -> str:
     if found.worst and found.worst.interval:
         least = found.worst.interval.alpha_upper
         when = f" (t = {found.worst.t:.3g} s)" if np.isfinite(least) else ""
-        said.append(f"{borne_above(least)} along the motion{when}")
+        said.append(f"{tolerated_above(least)} along the motion{when}")
     said.append(f"lemma: {lemma_words(found)}")
     if found.assumed_stiffness:
         said.append(given_answer(found.assumed_stiffness))

@@ -19,7 +19,7 @@ from flexctl.robustness import (
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, few_ticks, plain_log
-from flexctl.view.words.limits import MOST, borne_above, figure, growth, lost_at, percent
+from flexctl.view.words.limits import MOST, figure, growth, lost_at, percent, tolerated_above
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.stiffness_margin import lost_words, range_words
 
@@ -174,7 +174,7 @@ def _end(order: OrderMargin) -> float:
 def _words(order: OrderMargin) -> str:
     """Say what no bar shows, or how high it is."""
     if order.interval:
-        return borne_above(order.interval.alpha_upper).removeprefix("up to ")
+        return tolerated_above(order.interval.alpha_upper).removeprefix("up to ")
     return "unstable" if np.isfinite(order.abscissa) else "no such loop"
 
 

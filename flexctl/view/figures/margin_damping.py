@@ -12,7 +12,7 @@ from flexctl.checks import Array
 from flexctl.search import DampingChart
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.style import BAD, MUTED, PALETTE, Canvas, few_ticks
-from flexctl.view.words.limits import borne_above, percent
+from flexctl.view.words.limits import percent, tolerated_above
 
 _KNOWN = "damping known to the controller"
 _UNKNOWN = "damping unknown to it"
@@ -115,7 +115,7 @@ def _mark_lemma(axes: Axes, chart: DampingChart) -> None:
 
 def _where(chart: DampingChart) -> str:
     undamped = chart.known[chart.ratios == 0]
-    still = f"; undamped: {_borne(undamped[0])}" if len(undamped) else ""
+    still = f"; undamped: {_tolerated(undamped[0])}" if len(undamped) else ""
     return f"{_poses(chart)}{still}"
 
 
@@ -130,5 +130,5 @@ def _poses(chart: DampingChart) -> str:
     return f"at the final pose under its second loop{way}"
 
 
-def _borne(alpha: float) -> str:
-    return "unstable without error" if np.isnan(alpha) else borne_above(alpha)
+def _tolerated(alpha: float) -> str:
+    return "unstable without error" if np.isnan(alpha) else tolerated_above(alpha)

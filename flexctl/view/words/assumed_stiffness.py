@@ -11,7 +11,7 @@ from flexctl.view.words.limits import figure, limit_words, percent
 
 def given_words(found: AssumedStiffness, where: str) -> str:
     """Say in a sentence or two what an engineer can act on; `where` names the judged pose."""
-    said = f"The stiffness given ({_largest(found)}) {_borne(found, where)}"
+    said = f"The stiffness given ({_largest(found)}) {_tolerated(found, where)}"
     return f"{said}; {_lemma(found)}. "
 
 
@@ -32,7 +32,7 @@ def _largest(found: AssumedStiffness) -> str:
     return f"{most}, the largest of {count} errors" if count > 1 else most
 
 
-def _borne(found: AssumedStiffness, where: str) -> str:
+def _tolerated(found: AssumedStiffness, where: str) -> str:
     at, lost = found.worst, [at for at in found.at if not at.stable]
     if not lost:
         if len(found.at) == 1:

@@ -24,14 +24,14 @@ def figure(value: float, digits: int = 3) -> str:
     return f"{value:.0f}" if 10**digits <= abs(value) < _LARGE else f"{value:.{digits}g}"
 
 
-def borne_above(alpha: float) -> str:
+def tolerated_above(alpha: float) -> str:
     """Name the overestimates below an upper end: ``up to 14.8 %``, any, none."""
     if not alpha:
         return "none"
     return f"up to {percent(alpha)}" if np.isfinite(alpha) else "any"
 
 
-def borne_below(alpha: float) -> str:
+def tolerated_below(alpha: float) -> str:
     """Name the underestimates above a lower end."""
     if not alpha:
         return "none"

@@ -59,11 +59,13 @@ def _at(frequency: float) -> str:
     return f"at {frequency:.4g} rad/s" if np.isfinite(frequency) else "at no finite frequency"
 
 
-def range_words(borne: Guaranteed) -> str:
+def range_words(guaranteed: Guaranteed) -> str:
     """Name a range of errors: ``payload +-4.5 %``, or from its physical end on."""
-    if borne.any_below:
-        return f"{borne.kind} any physical value from -100 % up to +{percent(borne.upper)}"
-    return f"{borne.kind} +-{percent(borne.upper)}"
+    if guaranteed.any_below:
+        return (
+            f"{guaranteed.kind} any physical value from -100 % up to +{percent(guaranteed.upper)}"
+        )
+    return f"{guaranteed.kind} +-{percent(guaranteed.upper)}"
 
 
 def lemma_words(found: StiffnessMargin) -> str:

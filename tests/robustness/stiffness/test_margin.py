@@ -128,7 +128,7 @@ def test_a_model_of_stiffer_links_is_a_model_with_that_error(catalogue, name, al
 
 @pytest.mark.slow
 def test_less_than_a_millionth_of_a_stiffness_counts_as_none(catalogue):
-    # composite control computes with deflections f/K_hat: it bears 1 + alpha down to 2e-7
+    # composite control computes with deflections f/K_hat: it tolerates 1 + alpha down to 2e-7
     *given, margin = catalogue("rrp-composite")
     loop = unknown_loop(*given)
 
