@@ -22,11 +22,11 @@ def main() -> int:
         sys.stderr.write("flexctl: interrupted, nothing written\n")
         return 130
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left but to leave
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt
 
 
 def _replace_closed_streams() -> None:
-    """Let a stream that is closed go nowhere: no file that is opened later may take its number."""
+    """Redirect closed streams to the null device: no file opened later takes their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115

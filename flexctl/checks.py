@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flexctl.errors import InputError
 
-# What an array holds is said in words where it is used: numpy's types of results are wider than
+# Docstrings say what an array holds: numpy's types of results are wider than
 # float64 (an eigenvalue may be complex), and narrowing them at every line would hide the formulas.
 Array = NDArray[Any]
 ComplexArray = NDArray[np.complex128]

@@ -6,7 +6,7 @@ class FlexctlError(Exception):
 
 
 class InputError(FlexctlError, ValueError):
-    """Bad input; the message names what, what was expected and what was given.  Exit status 2."""
+    """Bad input; the message names the key, the expected and the given value.  Exit status 2."""
 
 
 class DesignError(FlexctlError, ValueError):
@@ -21,7 +21,7 @@ class ComputationError(FlexctlError, RuntimeError):
 
 
 class NoRestError(ComputationError):
-    """A closed loop that has no equilibrium where one was looked for."""
+    """A closed loop that has no equilibrium where one is required."""
 
 
 class RunError(ComputationError):
@@ -39,4 +39,4 @@ class RunError(ComputationError):
 
 
 class FlexctlWarning(UserWarning):
-    """What a user should know of an answer that stands; one line on standard error."""
+    """A caution about a result that remains valid; one line on standard error."""

@@ -15,7 +15,7 @@ _LINE = 200  # characters of a record in one line
 
 
 class Summary:
-    """A record that is shown by its fields, arrays by their shape."""
+    """A record that shows its fields, of large arrays the shape."""
 
     def __repr__(self) -> str:
         parts, length = [], 0

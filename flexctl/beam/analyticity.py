@@ -1,15 +1,15 @@
-"""Where in complex lengths a sliding line's modes are analytic, and how large they are there.
+"""Region of complex lengths in which a sliding line's modes are analytic, and bounds on them there.
 
-Proven, not sampled: perturbation theory of a symmetric pencil with every constant written out.
+Proven, not sampled, by perturbation theory of a symmetric pencil with explicit constants.
 At a real length write k(u, v) = int u'' v'', m = int u v + L(u, v) with the load's form L on tip
 deflection and slope, and measure by c = m + kappa k / lambda_i.  Another length changes m by a
 form of norm at most epsilon in c (`_load_change`).  On the circle |lambda - lambda_i| = r lambda_i,
 
     |lambda_j - lambda| / (1 + kappa lambda_j / lambda_i) >= r lambda_i / (1 + kappa)  for every j,
 
-r the greatest that both neighbours allow.  By Neumann's series no eigenvalue of the changed pencil
-lies on the circle if theta = (1 + r) (1 + kappa) epsilon / r < 1, so exactly one lies inside,
-and the projection P' on its mode differs from P by at most
+r the greatest value that both neighbouring eigenvalues allow.  By Neumann's series no eigenvalue of
+the changed pencil lies on the circle if theta = (1 + r) (1 + kappa) epsilon / r < 1, so exactly one
+lies inside, and the projection P' on its mode differs from P by at most
 
     eta = (1 + kappa) epsilon S / (1 - theta),   S = max over j of lambda_j / |lambda_j - lambda|.
 
@@ -36,7 +36,7 @@ from flexctl.errors import ComputationError
 
 _TAU, _EPSILON = 0.3, 0.124  # 2 tau + tau^2 + 1.3^2 epsilon (1 + kappa) < 0.9
 _KAPPAS = (1e-3, 1e-2, 0.1, 0.3, 1.0)
-_SAFE = 0.98  # takes in the round-off of what is computed at the centres
+_SAFE = 0.98  # covers the round-off of the numbers at the centres
 _INNER = 0.75  # part of a disc that is used, so that Cauchy's formula has room for derivatives
 _SPACING = 0.5  # of the discs' centres, over their reach
 _ATTEMPTS, _MOST_DISCS = 20, 5000
@@ -45,16 +45,16 @@ _CLAMPED_STIFFNESS = np.array([[12.0, -6.0], [-6.0, 4.0]])  # least int u''^2 fo
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyticEllipse:
-    """Where the modes and integrals are analytic in s = ln l, and a bound on all of them there.
+    """Ellipse in which modes and integrals are analytic in s = ln l, and bounds on them there.
 
     Attributes
     ----------
     rho
         Sum of the semi-axes of the ellipse, over half the range of s, whose ends are its foci.
     bound
-        No wave number, tip value or integral exceeds it in the ellipse [-].
+        Upper bound of all wave numbers, tip values and integrals in the ellipse [-].
     curvature
-        No mode's (int |psi''|^2 dxi)^(1/2) does [-].
+        Upper bound of (int |psi''|^2 dxi)^(1/2) of all modes [-].
     """
 
     rho: float
@@ -102,8 +102,8 @@ def _largest(size: float, room: float) -> float:
     """Bound every quantity by the greatest |psi''| and the room for Cauchy's formula.
 
     |psi|, |psi'| <= |psi''|, |psi_s| <= |psi''| / room and |psi_ss| <= 2 |psi''| / room^2 in norm,
-    so `carried_twice`, the largest of a product's functions, is at most |psi''| times the bracket;
-    a wave number is at most |psi''|^(1/2).
+    so the largest function in a product, d^2 psi/ds^2 at a fixed mass point, is at most |psi''|
+    times the bracket; a wave number is at most |psi''|^(1/2).
     """
     function = size * (2 + 2 / room + 2 / room**2)
     return float(max(np.sqrt(size), function, function**2))
@@ -118,10 +118,10 @@ def analytic_discs(n: int, load: LoadPath) -> tuple[Array, Array]:
     own = lam[:, :-1]
     above, below = lam[:, 1:] / own, np.zeros_like(own)
     below[:, 1:] = own[:, :-1] / own[:, 1:]
-    found = [_disc(kappa, above, below, own, load) for kappa in _KAPPAS]
-    radii = np.array([radius for radius, _ in found])
+    discs = [_disc(kappa, above, below, own, load) for kappa in _KAPPAS]
+    radii = np.array([radius for radius, _ in discs])
     best = radii.argmax(0)[None]
-    sizes = np.take_along_axis(np.array([size for _, size in found]), best, 0)[0]
+    sizes = np.take_along_axis(np.array([size for _, size in discs]), best, 0)[0]
     return _SAFE * np.take_along_axis(radii, best, 0)[0].min(1), sizes.max(1)
 
 
@@ -142,13 +142,13 @@ def _disc(
 
 
 def _radius(epsilon: Array, change: Array) -> Array:
-    """Solve change (e^(3 R) - 1) / 3 = epsilon: no part of the load changes faster than e^(3 s)."""
+    """Solve change (e^(3 R) - 1) / 3 = epsilon: no part of the load varies faster than e^(3 s)."""
     with np.errstate(divide="ignore"):
         return np.log1p(3 * epsilon / change) / 3
 
 
 def _load_change(softness: Array, load: LoadPath) -> Array:
-    """Return the norm (k, n) of dL/ds in the measure C = L + softness K, at most.
+    """Return an upper bound (k, n) of the norm of dL/ds in the measure C = L + softness K.
 
     A part of L that goes as e^(-p s) changes within |s| <= R by at most (e^(p R) - 1) of itself,
     which is below p (e^(3 R) - 1) / 3 for p <= 3.

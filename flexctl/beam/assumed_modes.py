@@ -40,7 +40,8 @@ class AssumedModes:
     def shapes(self, tip: TipLoad | None = None, section: SectionProfile | None = None) -> Shapes:
         """Return the modes for this load at the tip; without one the tip is free.
 
-        Those of a uniform line are closed forms, those of any other `section` are Ritz's.
+        Those of a uniform line are closed forms, those of any other `section` come from Ritz's
+        method.
         """
         if section is None or section.plain:
             return _modes(self.order, tip or TipLoad())
@@ -49,7 +50,7 @@ class AssumedModes:
 
 @lru_cache(maxsize=256)
 def _modes(order: int, tip: TipLoad) -> Shapes:
-    """Find the modes once: the links of an arm, design and truth alike, often share them."""
+    """Compute the modes once: the links of an arm, design and truth, often share them."""
     beta = clamped_mass_roots(order, tip)
     amplitudes = null_direction(beta[None], LoadPath.through(tip))[0]
     return _normalised(ModeShapes(beta=beta, amplitudes=amplitudes))
@@ -90,7 +91,7 @@ class ModeShapes(Shapes):
         """4 n + 20.
 
         Four slopes of mode n oscillate like exp(4 i pi n xi), which Gauss's rule resolves to
-        round-off from pi n points on, and the added points take in the layers at the ends.
+        round-off from pi n points on; the added points resolve the boundary layers at the ends.
         """
         return 4 * self.beta.size + 20
 
@@ -101,7 +102,7 @@ class ModeShapes(Shapes):
 
 
 def _normalised(shapes: ModeShapes) -> ModeShapes:
-    """Scale to int psi^2 dxi = 1 and psi(1) > 0, or psi''(0) > 0 where the tip hardly moves."""
+    """Scale to int psi^2 dxi = 1 and psi(1) > 0, or psi''(0) > 0 if the tip is nearly at rest."""
     xi, weights = shapes.quadrature()
     norm = np.sqrt(shapes.value(xi) ** 2 @ weights)
     at_tip = shapes.value(1.0)[:, 0] / norm

@@ -1,4 +1,4 @@
-"""The table of bases: which shapes a file's word for a discretisation means."""
+"""The table of bases: the shapes of every discretisation that a file can name."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -22,7 +22,7 @@ class Basis(Protocol):
         ...
 
     def shapes(self, tip: TipLoad | None = None, section: SectionProfile | None = None) -> Shapes:
-        """Return the shapes for a line of this course (uniform) with this load at its tip."""
+        """Return the shapes for a line of this section (uniform) with this load at its tip."""
         ...
 
 
@@ -38,7 +38,7 @@ TWIST_BASES: dict[str, Callable[[int], Basis]] = {
     "pinned-modes": TwistModes,
     "free-modes": TwistModes,
 }
-"""A joint turns across its line, so that the line's root does not turn about it in any of them."""
+"""A joint's axis is normal to its line, so that the root never turns about the line itself."""
 
 
 def choose_basis(kind: str, order: int, direction: str) -> Basis:

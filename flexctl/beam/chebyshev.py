@@ -31,9 +31,9 @@ def series_argument(log_length: Any, shortest: float, longest: float) -> Any:
 
 def chebyshev_coefficients(values: Array) -> Array:
     """Return the coefficients (k, ...) of the interpolant of values (k, ...) at the nodes."""
-    found = np.asarray(scipy.fft.dct(values[::-1], axis=0), dtype=float) / len(values)
-    found[0] /= 2
-    return found
+    coefficients = np.asarray(scipy.fft.dct(values[::-1], axis=0), dtype=float) / len(values)
+    coefficients[0] /= 2
+    return coefficients
 
 
 def interpolation_bound(count: int, rho: float, most: float) -> float:
@@ -74,8 +74,8 @@ def nodes_for_proof(what: str, rho: float, most: float, error: float) -> int:
 def chebyshev_sum(coefficients: Sequence[Any] | Array, t: Any) -> Any:
     """Return the sum of c_k T_k(t), t in [-1, 1]: numbers, arrays or CasADi expressions.
 
-    Its derivative by automatic differentiation is that of the polynomial, so a table and its
-    derivatives never contradict each other.
+    Its derivative by automatic differentiation is that of the polynomial, so that a table and its
+    derivatives are consistent.
     """
     T = chebyshev_polynomials(len(coefficients) - 1, t)
     terms = (c * x for c, x in zip(coefficients[1:], T[1:], strict=True))
@@ -84,7 +84,7 @@ def chebyshev_sum(coefficients: Sequence[Any] | Array, t: Any) -> Any:
 
 def chebyshev_polynomials(degree: int, t: Any) -> list[Any]:
     """Return T_0(t) .. T_degree(t) in any arithmetic."""
-    found = [1.0, t]
-    while len(found) <= degree:
-        found.append(2 * t * found[-1] - found[-2])
-    return found[: degree + 1]
+    polynomials = [1.0, t]
+    while len(polynomials) <= degree:
+        polynomials.append(2 * t * polynomials[-1] - polynomials[-2])
+    return polynomials[: degree + 1]

@@ -1,4 +1,4 @@
-"""Finite elements of a line that varies along itself, or whose sections shear."""
+"""Finite elements of a line with varying section, or with shear deformation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHORTEST = 5e-4  # element over line: round-off in frequencies goes as its cube
 
 
 def graded_elements(order: int, section: SectionProfile) -> Shapes:
-    """Return the shapes of `order` elements whose nodes fit a course."""
+    """Return the shapes of `order` elements whose nodes fit a section profile."""
     nodes = element_nodes(order, section.breaks)
     if section.shear is None:
         return GradedElements(nodes=nodes)
@@ -28,15 +28,15 @@ def graded_elements(order: int, section: SectionProfile) -> Shapes:
 
 
 def element_nodes(order: int, breaks: Array) -> tuple[float, ...]:
-    """Return nodes (order + 1,) from 0 to 1 on which all breaks lie, spaced as evenly as can be.
+    """Return nodes (order + 1,) from 0 to 1 that include all breaks, spaced as evenly as possible.
 
-    With fewer elements than pieces the nodes are evenly spaced: the elements then meet steps
-    inside them, which they can follow but slowly.
+    With fewer elements than pieces the nodes are evenly spaced: there are then steps inside
+    elements, which slows convergence.
 
     Raises
     ------
     InputError
-        If a piece is so short that the stiffness of its element would drown that of the rest.
+        If a piece is so short that the stiffness of its element would swamp that of the others.
     """
     pieces = len(breaks) - 1
     if order < pieces:
@@ -58,7 +58,7 @@ def element_nodes(order: int, breaks: Array) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Elements(Shapes):
-    """What elements share: two coordinates per node, deflection and slope; the root is clamped.
+    """Common part of the elements: deflection and slope at every node; the root is clamped.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class GradedElements(_Elements):
 
 @dataclass(frozen=True, kw_only=True)
 class TimoshenkoElements(_Elements):
-    """Elements whose sections shear: deflection and rotation are exact for a load at the nodes.
+    """Elements with shear deformation: deflection and rotation are exact for loads at the nodes.
 
     On an element of length h, s = x/h, with c = 1/(1 + f) and f = `shear_ratios`, the ratio
     12 EI/(kappa G A h^2), a cubic deflection and a quadratic rotation leave one shear strain:
@@ -122,11 +122,11 @@ class TimoshenkoElements(_Elements):
     rotation of its section.
 
     A motion of frequency w also has a shear strain that grows along the element, by rho A w^2 / kGA
-    per deflection.  It follows from the inertia and not from what the nodes do, so that no element
-    with these two coordinates per node has it.  What it stores is kGA h^2 / 12 times its square: a
-    frequency is too high by the part rho A w^2 h^2 / (24 kGA), of order h^2, beside the
-    rho A w^2 h^4 / (1440 EI) of Hermite's.  It is the lesser one until h < sqrt(60 EI / kGA), four
-    to five heights of a solid section.
+    per deflection.  It follows from the inertia and not from the nodal coordinates, so that no
+    element with these two coordinates per node represents it. Its energy is kGA h^2 / 12 times its
+    square: the relative error of a frequency is rho A w^2 h^2 / (24 kGA), of order h^2, in addition
+    to the rho A w^2 h^4 / (1440 EI) of Hermite's elements. It is the smaller of the two until h <
+    sqrt(60 EI / kGA), four to five heights of a solid section.
 
     Parameters
     ----------

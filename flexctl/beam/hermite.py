@@ -27,13 +27,13 @@ _CUBICS = np.array(
 class HermiteElements:
     """Cubic elements on the whole line, clamped at the root.
 
-    On a uniform line they are equal.  On any other `section` nodes stand where it steps or kinks
-    and at lumps, if there are elements enough, and sections that shear have their own shapes.
+    On a uniform line they are equal. With any other `section` there are nodes at its steps, kinks
+    and point masses, if there are enough elements, and sections that shear have their own shapes.
 
     Parameters
     ----------
     order
-        Number of elements, 1 .. 200; there are two coordinates to each.
+        Number of elements, 1 .. 200, with two coordinates each.
 
     Raises
     ------

@@ -105,6 +105,6 @@ class LengthShapes(ABC):
         InputError
             If it is out of range.
         """
-        found = lengths_within(length, self.shortest, self.longest)
-        C = np.array(self.mix_at(np.log(found[0])), dtype=float)
+        lengths = lengths_within(length, self.shortest, self.longest)
+        C = np.array(self.mix_at(np.log(lengths[0])), dtype=float)
         return LegendreShapes(curvatures=C.T @ self.base.curvatures)

@@ -1,4 +1,4 @@
-"""What an elastic line is: its continuous data and the load that its tip carries."""
+"""Continuous data of an elastic line, and the load at its tip."""
 
 import math
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def _positive(name: str, value: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Beam:
-    """An elastic line: a uniform one of Euler and Bernoulli where no course says otherwise.
+    """An elastic line, a uniform Euler-Bernoulli beam unless `sections` say otherwise.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class Beam:
         Flexural rigidity [N m^2], above 0, by direction of deflection ("x", "y", "z"), and GJ of
         a line that twists ("twist"), the means over the length; the line is rigid in a direction
         that is absent.
-    courses
-        How the line varies along itself, by direction; absent: it does not.
+    sections
+        Section profile by direction of deflection; a direction that is absent is uniform.
 
     Raises
     ------
@@ -45,7 +45,7 @@ class Beam:
     length: float
     mass_per_length: float
     EI: Mapping[str, float]
-    courses: Mapping[str, SectionProfile] = field(default_factory=dict)
+    sections: Mapping[str, SectionProfile] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check every number and keep a copy of the table of rigidities."""
@@ -72,8 +72,8 @@ class Beam:
         return self.EI[direction]
 
     def section(self, direction: str) -> SectionProfile:
-        """Return how the line varies along itself where it bends in `direction`."""
-        return self.courses.get(direction, PLAIN)
+        """Return the section profile of the line for bending in `direction`."""
+        return self.sections.get(direction, PLAIN)
 
     def frequency_unit(self, direction: str) -> float:
         """Return sqrt(EI / (rho A l^4)) [rad/s]: the frequency for which beta = 1."""
@@ -82,7 +82,7 @@ class Beam:
 
 @dataclass(frozen=True, kw_only=True)
 class TipLoad:
-    """What the tip carries, made dimensionless by the line's own mass and length.
+    """Load at the tip, made dimensionless by the line's own mass and length.
 
     Its kinetic energy is 1/2 rho A l (M w'^2 + 2 D l w' phi' + J l^2 phi'^2), where w' and phi'
     are the rates of tip deflection and tip slope.  The default is a free tip.
@@ -114,7 +114,7 @@ class TipLoad:
                 raise InputError(f"tip {name}: expected 0 .. {HEAVIEST_LOAD:g}, got {value!r}")
         if not math.isfinite(self.offset):
             raise InputError(f"tip offset: expected a finite number, got {self.offset!r}")
-        # a point mass has M J = D^2, beyond the tip or at it, which round-off may break
+        # a point mass, beyond the tip or at it, has M J = D^2, up to round-off
         noise = 1e-12 * max(self.mass, self.inertia)
         if self.offset**2 > self.mass * self.inertia * (1 + 1e-12) + noise**2:
             raise InputError(
@@ -129,6 +129,6 @@ class TipLoad:
 
     @property
     def determinant(self) -> float:
-        """M J - D^2 [-], rounded once: a difference of rounded products would be noise."""
+        """M J - D^2 [-], rounded once: the difference of rounded products would be round-off."""
         exact = Fraction(self.mass) * Fraction(self.inertia) - Fraction(self.offset) ** 2
         return max(0.0, float(exact))

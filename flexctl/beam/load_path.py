@@ -1,4 +1,4 @@
-"""Tip loads that change: of a line whose free length changes, or of one whose arm beyond moves."""
+"""Variable tip loads: of a line whose free length changes, or of a link whose outer arm moves."""
 
 from dataclasses import dataclass
 
@@ -65,7 +65,7 @@ class LoadPath:
 
 @dataclass(frozen=True, kw_only=True)
 class SlidingLine:
-    """A uniform line of changing free length l that carries a body which does not change.
+    """A uniform line of variable free length l that carries a constant body.
 
     With s = ln l, M = m / (rho A l), J = j / (rho A l^3) and D = d / (rho A l^2) are pure
     exponentials: dM/ds = -M, dJ/ds = -3 J, dD/ds = -2 D.
@@ -151,12 +151,12 @@ def lengths_within(lengths: ArrayLike, shortest: float, longest: float) -> Array
 
 
 def check_range(shortest: float, longest: float, tolerance: float) -> None:
-    """Refuse a range of lengths [m] or a tolerance [-] that is none.
+    """Refuse an invalid range of lengths [m] or tolerance [-].
 
     Raises
     ------
     InputError
-        If it is.
+        If one is invalid.
     """
     if not 0 < shortest < longest < np.inf:
         raise InputError(f"lengths: expected 0 < shortest < longest, got {shortest!r}, {longest!r}")

@@ -76,17 +76,17 @@ def _check_definite(name: str, A: Array) -> None:
 def unit_matrices(shapes: Shapes, section: SectionProfile = PLAIN) -> tuple[Array, Array]:
     """Return int psi psi' dxi and int psi'' psi''' dxi, both (n, n) [-], of the unit line.
 
-    Of a line with another course: the sums of squares that `SectionProfile` gives.
+    Of a line that is not uniform: the sums of squares that `SectionProfile` gives.
     """
     if not section.plain:
-        return _course_matrices(shapes, section)
+        return _profile_matrices(shapes, section)
     xi, weights = shapes.quadrature()
     w = shapes.value(xi) * np.sqrt(weights)
     curvature = shapes.curvature(xi) * np.sqrt(weights)
     return w @ w.T, curvature @ curvature.T
 
 
-def _course_matrices(shapes: Shapes, section: SectionProfile) -> tuple[Array, Array]:
+def _profile_matrices(shapes: Shapes, section: SectionProfile) -> tuple[Array, Array]:
     xi, weights = section.rule(shapes)
     places = [point_mass.x for point_mass in section.point_masses]
     rotary = np.zeros_like(xi) if section.rotary is None else section.rotary.at(xi)
@@ -119,9 +119,9 @@ def assemble_matrices(
 ) -> BeamMatrices:
     """Assemble the matrices of a line with a load at its tip.
 
-    M = rho A l S (int psi psi^T dxi + M p p^T + D (p s^T + s p^T) + J s s^T) S with p = psi(1),
-    s = psi'(1), S = diag(l^power);  K = EI / l^3 S (int psi'' psi''^T dxi) S; with the integrals
-    of `unit_matrices` where the line has a course.
+    M = rho A l S (int psi psi^T dxi + M p p^T + D (p s^T + s p^T) + J s s^T) S with p = psi(1), s =
+    psi'(1), S = diag(l^power);  K = EI / l^3 S (int psi'' psi''^T dxi) S; with the integrals of
+    `unit_matrices` if the line is not uniform.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def tip_mass(shapes: Shapes, tip: TipLoad) -> Array:
 
 
 def modal_damping(matrices: BeamMatrices, ratios: float | Sequence[float]) -> Array:
-    """Return D = M Phi diag(2 zeta w) Phi' M: damping by mode of the line on its own.
+    """Return D = M Phi diag(2 zeta w) Phi' M: modal damping of the line on its own.
 
     Parameters
     ----------
@@ -182,10 +182,10 @@ def modal_damping(matrices: BeamMatrices, ratios: float | Sequence[float]) -> Ar
     InputError
         If a ratio is negative or not finite, or there is none.
     """
-    given = np.atleast_1d(np.asarray(ratios, dtype=float))
-    if given.ndim != 1 or given.size == 0 or not (np.isfinite(given) & (given >= 0)).all():
+    listed = np.atleast_1d(np.asarray(ratios, dtype=float))
+    if listed.ndim != 1 or listed.size == 0 or not (np.isfinite(listed) & (listed >= 0)).all():
         raise InputError(f"damping ratios: expected finite numbers of at least 0, got {ratios!r}")
     w, Phi = matrices.frequencies(), matrices.modes()
-    zeta = given[np.minimum(np.arange(w.size), given.size - 1)]
+    zeta = listed[np.minimum(np.arange(w.size), listed.size - 1)]
     factor = matrices.mass @ Phi * np.sqrt(2 * zeta * w)
     return factor @ factor.T

@@ -1,8 +1,8 @@
 """Exact clamped-mass modes along a path of tip loads, with their first and second derivatives.
 
-On a line whose free length l changes a mode psi(xi; s), s = ln l, changes in two ways: a mass
-point moves through it, as xi = x / l does, and the mode itself changes with the load.  Here is the
-second.
+On a line whose free length l changes a mode psi(xi; s), s = ln l, changes in two ways: a mass point
+moves through it, as xi = x / l does, and the mode itself changes with the load. This file computes
+the second change.
 """
 
 from collections.abc import Iterator
@@ -42,8 +42,8 @@ class MovingModes:
         Wave numbers (k, n) [-] and their first and second derivatives by s.
     amplitudes
         (3, k, n, 2) [-]; parts not yet known are left out.
-    found
-        Waves that were computed before for the same wave numbers, by order of derivative.
+    waves
+        Cache of the waves at these wave numbers, by order of derivative.
     """
 
     load: LoadPath
@@ -51,7 +51,7 @@ class MovingModes:
     beta_rate: Array
     beta_second: Array
     amplitudes: Array
-    found: dict[int, Array] = field(default_factory=dict, repr=False)
+    waves: dict[int, Array] = field(default_factory=dict, repr=False)
 
     @cached_property
     def kappa(self) -> Array:
@@ -93,10 +93,10 @@ class MovingModes:
         return replace(self, amplitudes=self.amplitudes * factors[..., None])
 
     def _inside(self, d: int) -> Array:
-        """Return the waves at the points of `quadrature`: asked for often, and most of the work."""
-        if d not in self.found:
-            self.found[d] = all_waves(self.beta, self.quadrature()[0], d)
-        return self.found[d]
+        """Return the waves at the points of `quadrature`, cached: they take most of the time."""
+        if d not in self.waves:
+            self.waves[d] = all_waves(self.beta, self.quadrature()[0], d)
+        return self.waves[d]
 
     def _times_xi(self, part: int, xi: Array, d: int) -> Array:
         """Return derivative number d of xi V'."""
@@ -146,10 +146,10 @@ def find_moving_modes(n: int, load: LoadPath) -> MovingModes:
 
 
 def continued_modes(n: int, line: SlidingLine, lengths: Array) -> Iterator[MovingModes]:
-    """Yield the modes from the longest line to the shortest, in pieces, none changing its sign.
+    """Yield the modes from the longest line to the shortest, in chunks, with continuous signs.
 
-    A tip's deflection may pass through zero in between, so it cannot decide the sign: each mode
-    has that of its neighbour.  Lengths (k,) [m] ascend.
+    The deflection of the tip may pass through zero in between, so it cannot decide the sign: each
+    mode takes the sign of its neighbour.  Lengths (k,) [m] ascend.
     """
     last = None
     for start in range(0, len(lengths), _CHUNK):
@@ -199,8 +199,8 @@ def _with_second(modes: MovingModes) -> MovingModes:
 def _with_part(modes: MovingModes, *, order: int, forcing: Array, mass: Array) -> MovingModes:
     """Find V_order from the tip conditions R(psi_order) = forcing (k, n, 2) and the scale.
 
-    Both conditions are one equation for a wave at a root; what they leave open is a multiple of
-    psi, which m(psi, psi_order) = mass (k, n) decides.
+    At a root both conditions are one equation for a wave; they leave a multiple of psi open, which
+    m(psi, psi_order) = mass (k, n) determines.
     """
     empty = np.zeros_like(modes.amplitudes[:1])
     known = replace(modes, amplitudes=np.concatenate([modes.amplitudes, empty]))
@@ -210,9 +210,11 @@ def _with_part(modes: MovingModes, *, order: int, forcing: Array, mass: Array) -
     U, sigma, Vt = np.linalg.svd(rows)
     along = np.einsum("kni,kni->kn", U[..., 0], (forcing - left) / sizes) / sigma[..., 0]
     free = (along[..., None] * Vt[..., 0, :])[None]
-    found = replace(known, amplitudes=np.concatenate([modes.amplitudes, free]))
-    found.amplitudes[order] -= (_mass(found, 0, order) - mass)[..., None] * found.amplitudes[0]
-    return found
+    extended = replace(known, amplitudes=np.concatenate([modes.amplitudes, free]))
+    extended.amplitudes[order] -= (_mass(extended, 0, order) - mass)[
+        ..., None
+    ] * extended.amplitudes[0]
+    return extended
 
 
 def _tips(modes: MovingModes, order: int) -> tuple[Array, Array]:

@@ -21,10 +21,10 @@ def piece_of(nodes: Array, xi: Array) -> NDArray[np.int64]:
 class IntegratedPolynomials:
     """All polynomials of one degree on every piece, as integrals from the root.
 
-    A family of functions is what Legendre's polynomials on single pieces, of unit square, become
-    when integrated twice (continuous with their slope, both zero at the root) or once (continuous,
-    zero at the root).  Their highest derivatives are orthonormal, so that strain energies are well
-    conditioned however short a piece is; nodal functions' are not.
+    A family of functions consists of Legendre's polynomials on single pieces, of unit square,
+    integrated twice (continuous with their slope, both zero at the root) or once (continuous, zero
+    at the root).  Their highest derivatives are orthonormal, so that strain energies are well
+    conditioned for any length of the pieces, unlike those of nodal functions.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class IntegratedPolynomials:
     degree
         Of the polynomials, at least 2.
     families
-        How often each family is integrated, 1 or 2.  Source: [Szabo91].
+        Number of integrations of each family, 1 or 2.  Source: [Szabo91].
     """
 
     nodes: tuple[float, ...]
@@ -53,19 +53,19 @@ class IntegratedPolynomials:
         nodes = np.array(self.nodes)
         piece = piece_of(nodes, xi)
         count, left = self.degree + 1 - times, times - derivative
-        found = np.zeros((len(nodes) - 1, count, xi.size))
+        values = np.zeros((len(nodes) - 1, count, xi.size))
         for i, (start, end) in enumerate(pairwise(self.nodes)):
             inside, beyond, half = piece == i, piece > i, (end - start) / 2
             t = (xi[inside] - start) / half - 1
-            found[i][:, inside] = half ** (left - 0.5) * _integrals(count, left, t)
-            for k in range(left):  # beyond its piece a function goes on as a straight line
+            values[i][:, inside] = half ** (left - 0.5) * _integrals(count, left, t)
+            for k in range(left):  # beyond its piece a function continues as a straight line
                 last = half ** (left - k - 0.5) * _integrals(count, left - k, np.ones(1))
-                found[i][:, beyond] += last * (xi[beyond] - end) ** k
-        return found.reshape((len(nodes) - 1) * count, xi.size)
+                values[i][:, beyond] += last * (xi[beyond] - end) ** k
+        return values.reshape((len(nodes) - 1) * count, xi.size)
 
 
 def _integrals(count: int, times: int, t: Array) -> Array:
-    """Legendre polynomials of unit square on [-1, 1], so often integrated from -1: (count, k)."""
+    """Legendre polynomials of unit square on [-1, 1], integrated `times` from -1: (count, k)."""
     series = np.diag(np.sqrt(np.arange(count) + 0.5))
     if times >= 0:
         table = legendre.legint(series, times, lbnd=-1) if times else series

@@ -17,7 +17,7 @@ _EXTRA_POINTS = 3  # of Gauss's rule: densities of degree up to 4 on top of what
 
 @lru_cache(maxsize=64)
 def gauss(count: int) -> tuple[Array, Array]:
-    """Return the points and weights (count,) [-] of Gauss's rule on [0, 1], not to be written."""
+    """Return the points and weights (count,) [-] of Gauss's rule on [0, 1], read-only."""
     x, w = scipy.special.roots_legendre(count)
     xi, weights = (x + 1) / 2, w / 2
     xi.flags.writeable = weights.flags.writeable = False
@@ -32,14 +32,14 @@ def panel_rule(breaks: Array, count: int) -> tuple[Array, Array]:
 
 
 def merged(*breaks: Array) -> Array:
-    """Return all breaks from 0 to 1, ascending; those that agree but for round-off once."""
-    found = np.unique(np.concatenate(breaks))
-    inner = found[np.append(True, np.diff(found) > _ROUND_OFF)][1:]
+    """Return all breaks from 0 to 1, ascending, without duplicates up to round-off."""
+    rising = np.unique(np.concatenate(breaks))
+    inner = rising[np.append(True, np.diff(rising) > _ROUND_OFF)][1:]
     return np.array([0.0, *inner[inner < 1 - _ROUND_OFF], 1.0])
 
 
 def density_rule(breaks: Array, points: int) -> tuple[Array, Array]:
-    """Return Gauss points and weights on every panel, for densities on top of `points` each."""
+    """Return Gauss points and weights on every panel: `points` each and more for densities."""
     return panel_rule(breaks, points + _EXTRA_POINTS)
 
 

@@ -1,4 +1,4 @@
-"""Craig and Bampton's reduction: leave out what only a fast mode of the line would feel."""
+"""Craig-Bampton reduction: leave out fast modes of the line with both ends clamped."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,18 +20,18 @@ from flexctl.errors import InputError
 class CraigBampton(Shapes):
     """Tip deflection, tip slope and the lowest modes of the line with both ends clamped.
 
-    The first two shapes are those of least strain energy with one tip coordinate 1 and the
-    other 0, so whatever acts at the tip alone bends the line exactly as before.  Of twist there
-    is one, of the tip's angle.
+    The first two shapes are those of least strain energy with one tip coordinate 1 and the other 0,
+    so loads at the tip alone bend the line exactly as before. For twist there is one such shape, of
+    the tip's angle.
 
     Parameters
     ----------
     base
         The n shapes that are combined.
     kept
-        Number of modes with both ends clamped that are kept, 0 .. n - 2 (of twist n - 1).
+        Number of modes with both ends clamped that are kept, 0 .. n - 2 (for twist n - 1).
     section
-        How the line varies along itself.
+        Section profile of the line.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def drop_above(base: Shapes, beam: Beam, direction: str, cutoff: float) -> Shape
     base
         Shapes of any basis.
     beam
-        The line, at the length for which the cut-off is meant.
+        The line, at the length to which the cut-off applies.
     direction
         Direction of deflection, "x", "y" or "z", or "twist".
     cutoff

@@ -1,4 +1,4 @@
-"""Modes of a line that varies along itself or whose sections shear, by Ritz's method."""
+"""Modes of a line with varying section or shear deformation, by Ritz's method."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ class RitzModes(Shapes):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Loosened(Shapes):
-    """Shapes with the motions of a straight line before them: its turn xi; also its shift 1.
+class _WithRigidMotions(Shapes):
+    """Shapes preceded by the rigid motions of the line: its rotation xi, then its translation 1.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class _Loosened(Shapes):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names that nobody sees."""
+        """Unused names."""
         return (*("turn", "shift")[: self.motions], *self.base.names)
 
     @property
@@ -146,21 +146,21 @@ class _Loosened(Shapes):
 
 @lru_cache(maxsize=256)
 def ritz_modes(order: int, tip: TipLoad, section: SectionProfile, motions: int = 0) -> RitzModes:
-    """Return the lowest modes of a line of this course with a load at its tip.
+    """Return the lowest modes of a line of this section with a load at its tip.
 
     Minimum of strain over kinetic energy among all polynomials on the pieces, whose degree grows
-    until the frequencies stand: their error falls exponentially with it.  The root is clamped; or
-    it can turn freely (1 motion of a straight line), or turn and shift (2).  Then the modes are
-    seen from the moving tangent at the root, phi(xi) - phi(0) - phi'(0) xi, so that they are
-    clamped shapes like all others: with the rigid motion they span what the modes phi span.  They
-    have int mu psi^2 dxi + sum m psi^2 + rotary = 1, lumps and turning sections counted: psi^2 dm
-    over all that the line is gives rho A l, its mass without lumps.  psi(1) > 0, or they bend
-    upwards at the root where the tip hardly moves.
+    until the frequencies have converged: their error falls exponentially with it. The root is
+    clamped, or it turns freely (1 rigid motion), or turns and translates (2). Modes phi of an
+    unclamped root are described relative to the moving tangent at the root, phi(xi) - phi(0) -
+    phi'(0) xi, so that they are clamped shapes like all others: together with the rigid motions
+    they span the same space as phi. Normalisation: int mu psi^2 dxi + sum m psi^2 + rotary = 1 with
+    point masses and rotary inertia included, so that int psi^2 dm over the whole line is rho A l,
+    its mass without point masses. psi(1) > 0, or psi''(0) > 0 if the tip is nearly at rest.
 
     Raises
     ------
     InputError
-        If the order is out of range, or so many modes cannot be had to ten digits.
+        If the order is out of range, or so many modes cannot be computed to ten digits.
         Source: [Szabo91].
     """
     check_order(order)
@@ -170,20 +170,20 @@ def ritz_modes(order: int, tip: TipLoad, section: SectionProfile, motions: int =
 
 
 def grown(modes: Callable[[int], T], degree: int, pieces: int, order: int) -> T:
-    """Return modes by degree of polynomials once half as many more functions leave them.
+    """Return the modes once half as many more functions no longer change their frequencies.
 
     Raises
     ------
     InputError
-        If so many modes cannot be had to ten digits.
+        If so many modes cannot be computed to ten digits.
     """
-    found = modes(degree)
+    coarser = modes(degree)
     while pieces * degree <= _MOST_FUNCTIONS:
         degree = math.ceil(1.5 * degree)
         finer = modes(degree)
-        if (np.abs(found.frequencies / finer.frequencies - 1) < _AGREEMENT).all():
+        if (np.abs(coarser.frequencies / finer.frequencies - 1) < _AGREEMENT).all():
             return finer
-        found = finer
+        coarser = finer
     raise InputError(
         f"order: expected modes that polynomials of degree {degree} on {pieces} pieces give to ten "
         f"digits, got {order!r}; take fewer modes, or elements"
@@ -195,7 +195,7 @@ def _modes(
 ) -> RitzModes:
     """Find the modes among polynomials of one degree."""
     space = _space(section, degree)
-    w, phi = slowest(_Loosened(base=space, motions=motions), order, tip, section, motions)
+    w, phi = slowest(_WithRigidMotions(base=space, motions=motions), order, tip, section, motions)
     vectors = phi[motions:]
     mass = unit_matrices(space, section)[0]
     sign = np.sign(_reference(space, vectors))
@@ -212,14 +212,14 @@ def _modes(
 def slowest(
     space: Shapes, order: int, tip: TipLoad, section: SectionProfile, motions: int = 0
 ) -> tuple[Array, Array]:
-    """Return frequencies (n,) [-] and coefficients (N, n) of the slowest modes that bend.
+    """Return frequencies (n,) [-] and coefficients (N, n) of the slowest elastic modes.
 
-    `motions` of the functions of the space bend nothing.
+    `motions` functions of the space are rigid motions.
     """
     mass, stiffness = unit_matrices(space, section)
     loaded, size = mass + tip_mass(space, tip), len(mass)
     # The compliances of the slow modes are large, and Rayleigh's quotient squares their error.
-    # A line that moves freely is held by a spring on its mass, which leaves the modes as they are.
+    # An unclamped line is held by a spring on its mass, which does not change the modes.
     held = stiffness + loaded if motions else stiffness
     kept = (size - order - motions, size - motions - 1)
     slow = scipy.linalg.eigh(loaded, held, subset_by_index=kept)[1][:, ::-1]
@@ -232,16 +232,17 @@ def squares(A: Array, vectors: Array) -> Array:
 
 
 def _reference(space: RitzModes, vectors: Array) -> Array:
-    """Return what is to be positive (n,): the tip's deflection, or the bending at the root."""
+    """Return the quantity that decides the sign (n,): tip deflection, or curvature at the root."""
     tip, root = space.value(1.0)[:, 0] @ vectors, space.bending(0.0)[:, 0] @ vectors
     largest = np.abs(space.value(np.linspace(0, 1, 101)).T @ vectors).max(axis=0)
     return np.where(np.abs(tip) > 1e-9 * largest, tip, root)
 
 
 def _space(section: SectionProfile, degree: int) -> RitzModes:
-    """Return all functions of a course as if each were a mode.
+    """Return all functions of a section profile as if each were a mode.
 
-    Where sections shear the first bend the line without shear, the others shear it alone.
+    With shear deformation, the first functions bend the line without shear, the others are shear
+    alone.
     """
     nodes = tuple(section.breaks.tolist())
     shears = section.shear is not None

@@ -1,8 +1,8 @@
-"""Clamped-mass modes of a load that varies, in any arithmetic: frequency equation, then waves.
+"""Clamped-mass modes of a variable load, in any arithmetic: frequency equation, then waves.
 
 The root of the frequency equation is found by Newton's method from a coarse table, so that its
-derivatives are those of the root.  The mode is written in fixed shapes, psi_i = sum of B_k C_ki:
-whatever changes is in C.
+derivatives are those of the root.  The mode is written in fixed shapes, psi_i = sum of B_k C_ki, so
+that only C varies.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ from flexctl.errors import ComputationError
 _STEPS = 3  # of Newton's method: 1e-3 becomes 1e-6, 1e-12 and round-off
 _START, _ROOT = 1e-3, 1e-13  # greatest errors of start and root, over the root
 _SHAPE = 1e-9  # of psi'', over the largest: frequencies err by its square
-_TURNED = 0.1  # cosine up to which a direction of amplitudes may leave the mean one
+_TURNED = 0.1  # least cosine between the direction of amplitudes and the mean one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -40,9 +40,9 @@ class RootModes:
     base
         Fixed shapes B, K of them.
     start
-        Chebyshev coefficients (N_1, ..., N_d, n) of where Newton's method starts.
+        Chebyshev coefficients (N_1, ..., N_d, n) of the start of Newton's method.
     direction
-        Mean direction (n, 2) of the two waves' amplitudes: it decides a mode's sign.
+        Mean direction (n, 2) of the two waves' amplitudes, which determines a mode's sign.
     """
 
     low: Array
@@ -66,7 +66,7 @@ class RootModes:
         return [_newton(_tensor_sum(self.start[..., i], T), load) for i in range(self.n)]
 
     def mix_of(self, roots: Sequence[Any], load: AnyLoad) -> list[list[Any]]:
-        """Return C (K lists of n) for wave numbers that are known."""
+        """Return C (K lists of n) for known wave numbers."""
         columns = [self._column(i, beta, load) for i, beta in enumerate(roots)]
         return [list(row) for row in zip(*columns, strict=True)]
 
@@ -105,10 +105,11 @@ class RootModes:
 def fit_root_modes(
     n: int, loads: Callable[[Array], LoadPath], low: Array, high: Array
 ) -> RootModes:
-    """Make modes for all loads on a box of parameters: a common base, and where roots start.
+    """Fit modes for all loads on a box of parameters: a common base and starting roots.
 
-    Base and start are made from, and checked at, finite sets of loads: unlike `SlidingShapes`
-    nothing is proven.  Signs are such that psi(1) > 0 at the upper ends of the box.
+    Base and starting values are fitted to, and checked at, finite sets of loads: unlike for
+    `SlidingShapes`, nothing is proven.  Signs are such that psi(1) > 0 at the upper ends of the
+    box.
 
     Parameters
     ----------
@@ -124,22 +125,22 @@ def fit_root_modes(
     InputError
         If n is out of range.
     ComputationError
-        If roots vary so much on the box that Newton's method does not find them, or modes so
-        much that their sign cannot be told.
+        If roots vary so much on the box that Newton's method does not find them, or modes so much
+        that their sign cannot be determined.
     """
     nodes = _grid(low, high, 12 if len(low) > 1 else 24)
     load = loads(nodes)
     series = legendre_series(find_moving_modes(n, load))
     direction = _mean_direction(roots_along(n, load), load)
     base = LegendreShapes(curvatures=common_base(series / _size(series), _SHAPE))
-    made = RootModes(
+    modes = RootModes(
         low=low, high=high, base=base, start=_start(n, loads, low, high), direction=direction
     )
-    _check(made, loads)
+    _check(modes, loads)
     M, J, D, H = (x[0, 0] for x in loads(high[None]).parts)
-    C = np.array(made.mix_at(list(high), (M, J, D, H)))
+    C = np.array(modes.mix_at(list(high), (M, J, D, H)))
     signs = np.where(base.value(1.0)[:, 0] @ C < 0, -1.0, 1.0)
-    return replace(made, direction=signs[:, None] * direction)
+    return replace(modes, direction=signs[:, None] * direction)
 
 
 def _size(series: Array) -> Array:
@@ -172,13 +173,13 @@ def _start(n: int, loads: Callable[[Array], LoadPath], low: Array, high: Array) 
 
 
 def _check(modes: RootModes, loads: Callable[[Array], LoadPath]) -> None:
-    """Refuse a start from which a root is not found, on points of another grid."""
+    """Refuse starting values from which Newton's method misses a root of another grid."""
     points = _grid(modes.low, modes.high, 19 if len(modes.low) > 1 else 199)
     load = loads(points)
     M, J, D, H = (x[:, 0] for x in load.parts)
-    found = np.array(modes.roots_at(list(points.T), (M, J, D, H))).T
+    roots = np.array(modes.roots_at(list(points.T), (M, J, D, H))).T
     expected = roots_along(modes.n, load)
-    if not (np.abs(found - expected) <= _ROOT * expected).all():
+    if not (np.abs(roots - expected) <= _ROOT * expected).all():
         raise ComputationError(
             "modes of a load that varies: Newton's method does not reach its roots"
         )
@@ -232,7 +233,7 @@ def _at_tip(beta: Any) -> list[tuple[Any, Any]]:
 
 
 def _rows(beta: Any, load: AnyLoad) -> list[tuple[Any, Any]]:
-    """Return what a and b leave of the tip's conditions, moment over beta^2, shear over beta^3."""
+    """Return the tip residuals of a and b: moment over beta^2, shear over beta^3."""
     M, J, D, _ = load
     value, slope, moment, shear = _at_tip(beta)
     return [
@@ -247,9 +248,9 @@ def _rows(beta: Any, load: AnyLoad) -> list[tuple[Any, Any]]:
 def _amplitudes(beta: Any, load: AnyLoad, direction: Array) -> tuple[Any, Any]:
     """Return amplitudes of a and b that meet both conditions at a root beta.
 
-    A row (r_a, r_b) is met along (r_b, -r_a), and at a root both rows are met along one line,
-    though one of them may vanish.  The sum of the projections of `direction` on both is free of
-    choices, and smooth.
+    A row (r_a, r_b) is met along (r_b, -r_a), and at a root both rows give the same direction,
+    although one of them may vanish. The sum of the projections of `direction` on both needs no
+    choice between them, and is smooth.
     """
     (ma, sa), (mb, sb) = _rows(beta, load)
     u, v = float(direction[0]), float(direction[1])
@@ -258,7 +259,7 @@ def _amplitudes(beta: Any, load: AnyLoad, direction: Array) -> tuple[Any, Any]:
 
 
 def _mean_direction(beta: Array, load: LoadPath) -> Array:
-    """Return the direction (n, 2) from which no mode's amplitudes turn far."""
+    """Return the mean direction (n, 2) of each mode's amplitudes; refuse one that turns too far."""
     rows = np.array(_rows(beta, load.parts))
     across = np.stack([rows[1], -rows[0]])  # (wave, row, k, n)
     outer = np.einsum("arkn,brkn->knab", across, across)

@@ -17,7 +17,7 @@ from flexctl.checks import Array
 class RootShapes(LengthShapes):
     """The n lowest modes of a sliding line on a range of lengths, m(psi, psi) = 1 with its load.
 
-    Roots are good to round-off at every length, shapes to what the base leaves, 1e-9 of psi''.
+    Roots are accurate to round-off at every length, shapes to the error of the base, 1e-9 of psi''.
 
     Attributes
     ----------
@@ -56,12 +56,12 @@ class RootShapes(LengthShapes):
 
 
 def fit_root_shapes(n: int, line: SlidingLine, shortest: float, longest: float) -> RootShapes:
-    """Make the n lowest modes of a sliding line on a range of lengths [m].
+    """Fit the n lowest modes of a sliding line on a range of lengths [m].
 
     Raises
     ------
     InputError
-        If the range is none.
+        If the range is invalid.
     ComputationError
         If Newton's method does not find the roots on all of it.  Source: [TG95], 4.2.
     """

@@ -15,10 +15,10 @@ _SHORT = 1.0  # below this wave number power series are used: the products would
 def clamped_mass_roots(n: int, tip: TipLoad | None = None) -> Array:
     """Return the n lowest roots beta of the clamped-mass frequency equation, ascending.
 
-    The number N(beta) of roots below beta is known in closed form (`count_roots_below`), so
-    root i is the one point where N steps from i - 1 to i, and bisection on N cannot miss it,
-    however close its neighbour.  It lies below i pi, because the clamped-free root i does and
-    a load lowers every root (Rayleigh).  Bisection ends at neighbouring numbers.
+    The number N(beta) of roots below beta is known in closed form (`count_roots_below`), so root i
+    is the one point where N steps from i - 1 to i, and bisection on N cannot miss it, even if its
+    neighbour is close.  It lies below i pi, because the clamped-free root i does and a load lowers
+    every root (Rayleigh).  Bisection ends at adjacent floating-point numbers.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def roots_along(n: int, loads: LoadPath) -> Array:
 
 
 def count_roots_below(beta: Array, tip: TipLoad | LoadPath) -> Array:
-    """Return how many roots lie below each beta, by Wittrick and Williams's count.
+    """Return the number of roots below each beta, by the Wittrick-Williams algorithm.
 
     It is the number of roots with the tip clamped as well, 1 = cosh(b) cos(b), plus the number
     of negative eigenvalues of the tip's dynamic stiffness (deflection, slope), the symmetric

@@ -1,4 +1,4 @@
-"""What a line is along its course, in one plane of bending, made dimensionless."""
+"""Mass, rigidity and inertia of a line along its length, in one plane of bending, dimensionless."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class PointMass:
     inertia: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the place and the signs."""
+        """Check the position and the signs."""
         if not 0 <= self.x <= 1:
             raise InputError(f"x: expected x/l in 0 .. 1, got {self.x!r}")
         if not (0 <= self.mass < np.inf and 0 <= self.inertia < np.inf):
-            raise InputError(f"lump: expected numbers of at least 0, got {self!r}")
+            raise InputError(f"point mass: expected numbers of at least 0, got {self!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SectionProfile:
     """Mass and rigidity of a line by xi = x/l, against m_line = rho A l and EI of the line.
 
-    rho A and EI that a `Beam` gives are the means; m_line has no lumps.  With phi the rotation of
+    rho A and EI of a `Beam` are the means; m_line excludes point masses.  With phi the rotation of
     the sections, l phi = sum rotation_i delta_i, kinetic and strain energy are
 
         1/2 m_line (int mu w'^2 + sum m w'^2 + int r (l phi')^2 + sum J (l phi')^2),
@@ -80,7 +80,7 @@ class SectionProfile:
 
     @property
     def breaks(self) -> Array:
-        """Ends of the pieces on which all is smooth, lumps among them, from 0 to 1."""
+        """Ends of the pieces on which everything is smooth, point masses included, from 0 to 1."""
         profiles = (self.mass, self.bending, self.rotary, self.shear)
         inner = [np.array(profile.breaks) for profile in profiles if profile]
         return merged(
@@ -90,7 +90,7 @@ class SectionProfile:
         )
 
     def rule(self, shapes: Shapes) -> tuple[Array, Array]:
-        """Return points and weights (k,) that integrate what `Shapes.quadrature` does, with mu.
+        """Return points and weights (k,) as `Shapes.quadrature`, for products times mu.
 
         The panels end where shapes or densities jump.
         """

@@ -1,4 +1,4 @@
-"""What a basis of an elastic line offers to the rooms above: shapes on the unit interval."""
+"""Interface of a basis of an elastic line: shapes on the unit interval."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_order(order: int) -> None:
     Raises
     ------
     InputError
-        If it is not: beyond 200 the highest shapes are noise in double precision.
+        If it is not: beyond 200 the highest shapes are round-off in double precision.
     """
     whole = isinstance(order, int | np.integer) and not isinstance(order, bool)
     if not (whole and 1 <= order <= HIGHEST_ORDER):
@@ -78,11 +78,11 @@ class Shapes(ABC):
         return self.evaluate(points(xi), 2)
 
     def rotation(self, xi: ArrayLike) -> Array:
-        """Return the rotation of the sections times l, (n, k) [-]: psi' where nothing shears."""
+        """Return the rotation of the sections times l, (n, k) [-]: psi' if nothing shears."""
         return self.slope(xi)
 
     def bending(self, xi: ArrayLike) -> Array:
-        """Return the derivative of `rotation` by xi, (n, k) [-]: psi'' where nothing shears."""
+        """Return the derivative of `rotation` by xi, (n, k) [-]: psi'' if nothing shears."""
         return self.curvature(xi)
 
     def quadrature(self) -> tuple[Array, Array]:

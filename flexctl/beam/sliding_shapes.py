@@ -1,8 +1,8 @@
-"""A sliding line's exact modes as few fixed shapes, mixed by polynomials in its length's logarithm.
+"""A sliding line's exact modes: a few fixed shapes, mixed by polynomials in the log of the length.
 
-psi_i(xi; l) = sum over k of B_k(xi) C_ki(t), t affine in ln l.  What changes with the length is in
-the mix C alone, so the shapes' part of every integral is a number, and the terms d(psi)/dl of
-velocity, inertia and stiffness are derivatives of C, exact ones by automatic differentiation.
+psi_i(xi; l) = sum over k of B_k(xi) C_ki(t), t affine in ln l.  Only the mix C depends on the
+length, so the shapes' part of every integral is a number, and the terms d(psi)/dl of velocity,
+inertia and stiffness are derivatives of C, exact ones by automatic differentiation.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class SlidingShapes(LengthShapes):
     mix
         Chebyshev coefficients of C, (degree + 1, K, n) [-].
     error
-        Bound (n,) [-] of (int (psi'' - psi''_exact)^2 dxi)^(1/2), and with it of the error of
+        Bound (n,) [-] of (int (psi'' - psi''_exact)^2 dxi)^(1/2), and therefore of the error of
         deflection and slope at every point; see `fit_sliding_shapes`.
     """
 
@@ -72,9 +72,9 @@ def fit_sliding_shapes(
 
     All errors are measured by |psi''|, the norm of the strain energy, which bounds deflection and
     slope.  As functions of s with values in that space the modes are analytic in the ellipse of
-    `analytic_ellipse`, so what the interpolant and the coefficients left out err by is proven as
-    in `tabulate_modes`; so is what B leaves of every coefficient.  Polynomials in xi stop where
-    the highest coefficient at every node is round-off; that and the arithmetic are not proven.
+    `analytic_ellipse`, so the errors of the interpolant (`interpolation_bound`), of the
+    coefficients left out and of the base B are proven. Polynomials in xi stop where the highest
+    coefficient at every node is round-off; this step and the arithmetic are not proven.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def fit_sliding_shapes(
     Raises
     ------
     InputError
-        If the range or the tolerance is none.
+        If the range or the tolerance is invalid.
     ComputationError
         If the proof would need too many nodes, or round-off exceeds the tolerance.
     """
@@ -123,16 +123,16 @@ def _sizes(samples: Array) -> Array:
 
 
 def _without_noise(samples: Array) -> Array:
-    """Leave out polynomials in xi from the degree on where no mode has more than round-off."""
+    """Leave out the polynomials in xi above the degree where all modes have round-off only."""
     relative = np.abs(samples / _sizes(samples)[:, None]).max(axis=(0, 1))
     return samples[..., : int(np.flatnonzero(relative > _ROUND_OFF)[-1]) + 1]
 
 
 def _cut_off(series: Array, tolerance: Array) -> tuple[Array, Array]:
-    """Leave out what stays below the tolerance (n,) in sum; return the series and that sum (n,)."""
+    """Truncate where the rest is below the tolerance (n,); return the series and the rest (n,)."""
     tails = np.cumsum(np.linalg.norm(series, axis=-1)[::-1], axis=0)[::-1]
     degree = max(1, int((tails > tolerance).any(axis=1).sum()))
-    # a convergent series has far less left at twice the degree, and noise nearly as much
+    # a convergent series has a far smaller tail at twice the degree, noise nearly the same
     if 2 * degree >= len(tails) or (tails[2 * degree] > tolerance / 2).any():
         raise ComputationError("sliding shapes: round-off exceeds the tolerance")
     return series[:degree], tails[degree]

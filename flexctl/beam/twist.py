@@ -1,4 +1,4 @@
-"""Twist of a line about itself: its exact modes, and its elements."""
+"""Twist of a line about its own axis: exact modes and elements."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from flexctl.model import Profile
 
 
 class TwistShapes(Shapes):
-    """n shapes psi_i of the twist of a line whose root does not turn: phi_x = sum psi_i d_i.
+    """n shapes psi_i of the twist of a line whose root is clamped: phi_x = sum psi_i d_i.
 
-    Coordinates d_i are angles [rad], so that l phi_x = sum psi_i delta_i is what `Shapes` calls
-    the rotation of a section times l, and psi_i' its bending.  Nothing deflects.
+    Coordinates d_i are angles [rad], so that l phi_x = sum psi_i delta_i is what `Shapes` calls the
+    rotation of a section times l, and psi_i' its bending. The deflection is zero.
     """
 
     @property
@@ -57,8 +57,9 @@ class TwistShapes(Shapes):
 class TwistModes:
     """The lowest modes of twist of the line, its root clamped, with the inertia at its tip.
 
-    Of a uniform line sin(beta xi) with beta tan(beta) = 1/J, of any other `section` Ritz's.  They
-    have int r psi^2 = int r with r the polar inertia of the sections and lumps, and psi(1) > 0.
+    Of a uniform line sin(beta xi) with beta tan(beta) = 1/J, of any other `section` by Ritz's
+    method. They have int r psi^2 = int r with r the polar inertia of the sections and point masses,
+    and psi(1) > 0.
 
     Parameters
     ----------
@@ -83,7 +84,7 @@ class TwistModes:
         Raises
         ------
         InputError
-            If the course has no inertia of the sections.
+            If the section profile has no polar inertia.
         """
         load = TipLoad(inertia=tip.inertia if tip else 0.0)
         return _twist_modes(self.order, load, section or PLAIN)
@@ -91,15 +92,15 @@ class TwistModes:
 
 @dataclass(frozen=True)
 class TwistElements:
-    """Quadratic elements of twist, clamped at the root; frequencies fall as h^4.
+    """Quadratic elements of twist, clamped at the root; frequency errors fall as h^4.
 
-    Nodes stand as those of bending do.  The twist is continuous, its derivative is not, as it
-    jumps where GJ does and at lumps.
+    The nodes are those of bending. The twist is continuous; its derivative jumps where GJ does and
+    at point masses.
 
     Parameters
     ----------
     order
-        Number of elements, 1 .. 200; there are two coordinates to each.
+        Number of elements, 1 .. 200, with two coordinates each.
 
     Raises
     ------
@@ -200,7 +201,7 @@ class RitzTwist(TwistShapes):
 
 @dataclass(frozen=True, kw_only=True)
 class QuadraticTwist(TwistShapes):
-    """Elements whose coordinates are the angles at their middle and their outer node.
+    """Elements with the angles at the middle and at the outer node as coordinates.
 
     Parameters
     ----------
@@ -276,7 +277,7 @@ def _twist_modes(order: int, tip: TipLoad, section: SectionProfile) -> TwistShap
 def _polar(section: SectionProfile) -> Profile:
     """Polar inertia of the sections along a line."""
     if section.rotary is None:
-        raise InputError("course: expected the polar inertia of the sections, got none")
+        raise InputError("section: expected the polar inertia of the sections, got none")
     return section.rotary
 
 

@@ -1,4 +1,4 @@
-"""Assumed modes of a line whose root turns or moves freely, seen from the tangent at the root."""
+"""Assumed modes of a line whose root turns or moves freely, relative to the tangent at the root."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,8 +10,8 @@ from flexctl.beam.shapes import Shapes, check_order
 
 
 @dataclass(frozen=True)
-class _LooseModes:
-    """Modes of a line whose root has so many rigid motions."""
+class _UnclampedModes:
+    """Modes of a line whose root has `motions` rigid motions."""
 
     order: int
     motions: ClassVar[int]
@@ -21,16 +21,17 @@ class _LooseModes:
         check_order(self.order)
 
     def shapes(self, tip: TipLoad | None = None, section: SectionProfile | None = None) -> Shapes:
-        """Return the shapes for this course (uniform) and this load at the tip (none)."""
+        """Return the shapes for this section (uniform) and this load at the tip (none)."""
         return ritz_modes(self.order, tip or TipLoad(), section or PLAIN, self.motions)
 
 
 @dataclass(frozen=True)
-class PinnedModes(_LooseModes):
+class PinnedModes(_UnclampedModes):
     """The lowest bending modes of a line that turns freely at its root, tan b = tanh b if uniform.
 
-    With the joint variable they span what pinned modes and the angle of a rigid link span, but
-    the joint variable stays the angle of the hub.  They fit a hub that is light beside the line.
+    With the joint variable they span what pinned modes and the angle of a rigid link span, but the
+    joint variable stays the angle of the hub.  They suit a hub that is light compared with the
+    line.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class PinnedModes(_LooseModes):
 
 
 @dataclass(frozen=True)
-class FreeModes(_LooseModes):
+class FreeModes(_UnclampedModes):
     """The lowest bending modes of a line free at both ends, 1 = cosh b cos b if uniform.
 
     Parameters

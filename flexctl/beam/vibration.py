@@ -8,19 +8,19 @@ import scipy.linalg
 from flexctl.checks import Array
 
 _EPS = float(np.finfo(float).eps)
-_SLOWEST = 1e-5  # rad/s: motions slower than a turn in a week rest, or are round-off of gravity
+_SLOWEST = 1e-5  # rad/s, a period of a week: slower motions are rigid, or round-off of gravity
 
 
 def natural_modes(K: Array, M: Array) -> tuple[Array, Array]:
     """Squares w^2 (n,) ascending and modes Phi (n, n): K Phi = M Phi diag(w^2), Phi' M Phi = I.
 
-    Solvers of K x = w^2 M x err by eps times the largest w^2, those of M x = w^-2 K x by eps times
-    the largest w^-2: slow modes of stiff arms drown in the one, fast ones in the other. With
-    Cholesky's K = C C' and M = L L' the singular values of C^-1 L are 1/w, and neither matrix is
-    squared: slow ones are good to the digits that K and M have. The fastest are taken from the
-    first. Motions that K does not hold are split off before, orthogonal to the others in M, and
-    have w^2 = 0. Where K has negative
-    eigenvalues, as in an arm that falls, K + s M is taken instead, with s such that it is definite.
+    Solvers of K x = w^2 M x have errors of eps times the largest w^2, those of M x = w^-2 K x of
+    eps times the largest w^-2: the first lose the slow modes of stiff arms, the second the fast
+    ones. With Cholesky's K = C C' and M = L L' the singular values of C^-1 L are 1/w, and neither
+    matrix is squared: slow modes are accurate to the digits of K and M. The fastest are taken from
+    the first solver. Rigid motions (K x = 0) are split off before, M-orthogonal to the others, and
+    have w^2 = 0. Where K has negative eigenvalues, as in an arm that falls, K + s M is taken
+    instead, with s such that it is definite.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def _scaled(K: Array, M: Array) -> tuple[Array, Array]:
 
 
 def _held_modes(K: Array, M: Array, rigid: Array) -> tuple[Array, Array]:
-    """Squares and modes of a K that is definite but for the motions `rigid` (n, r).
+    """Squares and modes of a K that is definite except for the rigid motions `rigid` (n, r).
 
-    As many coordinates as there are rigid motions are left out, those that most take part in them:
-    what is left of K is definite, and keeps the zeros and the scales of its rows.
+    One coordinate per rigid motion is left out, with the largest participation in it: the rest of K
+    is definite, and keeps the zeros and the scales of its rows.
     """
     n, r = rigid.shape
     if r:
@@ -83,9 +83,9 @@ def _held_modes(K: Array, M: Array, rigid: Array) -> tuple[Array, Array]:
 
 
 def _first_fast(squares: Array, r: int) -> int:
-    """First mode whose square errs less by eps times the largest one than by eps w / w_slowest.
+    """First mode for which the error eps times the largest square is less than eps w / w_slowest.
 
-    Not between two that are nearly the same: their vectors would be found twice.
+    Never between two nearly equal ones, whose vectors would be computed twice.
     """
     fast = squares**1.5 > squares[-1] * np.sqrt(squares[r])
     first = int(np.argmax(fast)) if fast.any() else len(squares)

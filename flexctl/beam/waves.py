@@ -1,4 +1,4 @@
-"""Waves of a uniform line that is clamped at its root, and what its tip asks of them."""
+"""Waves of a uniform line that is clamped at its root, and the boundary conditions at its tip."""
 
 import math
 
@@ -13,14 +13,13 @@ _SHORT = 1.0  # below this wave number power series are used: the exponentials w
 def clamped_waves(beta: Array, xi: Array, derivative: int) -> Array:
     """Return the derivative of the two solutions of psi'''' = beta^4 psi that are clamped at 0.
 
-    For beta >= 1 they are a wave that stands on the whole line and one that dies away from
-    the tip,
+    For beta >= 1 they are a standing wave on the whole line and a wave that decays from the tip,
 
         a = cos(beta xi) - sin(beta xi) - e^(-beta xi),
         b = e^(-beta (1 - xi)) - 2 e^(-beta) sin(beta xi) - e^(-beta (1 + xi)),
 
-    both of size 1 for any beta; in (9) of [TG95] the growing part is what is left of
-    cosh + nu sinh.  For beta < 1 they are (cosh - cos) / 2 and (sinh - sin) / 2 of beta xi.
+    both of size 1 for any beta; in (9) of [TG95] the growing part is the remainder of cosh + nu
+    sinh.  For beta < 1 they are (cosh - cos) / 2 and (sinh - sin) / 2 of beta xi.
 
     Parameters
     ----------
@@ -95,9 +94,9 @@ def conditions(tips: list[Array], pull: Array, load: LoadPath) -> tuple[Array, A
 def null_direction(beta: Array, load: LoadPath) -> Array:
     """Return unit amplitudes (k, n, 2) of the two waves that meet both conditions at a root beta.
 
-    At a root both conditions say the same, so (10) of [TG95] takes the second alone, which is
-    0 / 0 where that one holds for every wave.  Here each row counts in proportion to what its
-    terms leave of their size, and the singular vector of both together is taken.
+    At a root both conditions are linearly dependent, so (10) of [TG95] uses the second alone, which
+    is 0 / 0 if it holds for every wave. Here each row is weighted by the ratio of its value to the
+    size of its terms, and the singular vector of both together is taken.
     """
     return np.linalg.svd(scaled_rows(beta, load)[0])[2][..., -1, :]
 

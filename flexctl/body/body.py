@@ -34,13 +34,13 @@ class Body:
     planes
         Shapes by direction of deflection, then of "twist"; empty for a rigid link.
     mixes
-        Of a sliding link whose modes follow its length: by direction, how its coordinates mix the
-        shapes of the plane, which are then the base of the mix.
+        For a sliding link whose modes follow its length: by direction, the mix of the plane's
+        shapes by its coordinates; the plane's shapes are then the base of the mix.
 
     Raises
     ------
     InputError
-        If a link that does not slide has a mix, or a mix another base than its plane.
+        If a link that does not slide has a mix, or a mix has another base than its plane.
     """
 
     link: Link
@@ -109,19 +109,19 @@ class Body:
             length=length,
             mass_per_length=self.link.mass_per_length,
             EI=self.link.rigidities,
-            courses={direction: self.section(direction) for direction in self.link.rigidities},
+            sections={direction: self.section(direction) for direction in self.link.rigidities},
         )
 
     def section(self, direction: str) -> SectionProfile:
-        """Return how the line varies along itself where it bends in `direction`, or twists."""
+        """Return the section profile of the line for bending in `direction`, or for twist."""
         return link_section(self.link, direction)
 
     def modes(self, direction: str, length: float) -> Array:
         """Modes Phi (n, n) of the line alone at one free length [m], clamped and without load.
 
-        As columns, ascending: Phi' M Phi = I. But for a mix they are those of unit length in other
-        units: M = l S M_1 S and K = S K_1 S / l^3 with S = diag(l^power) have
-        Phi = S^-1 Phi_1 / sqrt(l).
+        As columns, ascending: Phi' M Phi = I. Without a mix they are those of unit length in other
+        units: M = l S M_1 S and K = S K_1 S / l^3 with S = diag(l^power) have Phi = S^-1 Phi_1 /
+        sqrt(l).
         """
         if direction in self.mixes:
             shapes = self.shapes_at(direction, length)
@@ -155,13 +155,13 @@ class Local:
 
 
 def link_section(link: Link, direction: str) -> SectionProfile:
-    """Return the course of a link's line in one direction of deflection, dimensionless.
+    """Return the section profile of a link's line in one direction of deflection, dimensionless.
 
-    Of twist with GJ in place of EI, the polar inertia of the sections and the inertias of the
+    For twist, with GJ in place of EI, the polar inertia of the sections and the inertias of the
     masses about the line.
     """
     if direction == TWIST:
-        return _twist_course(link)
+        return _torsion_profile(link)
     if link.plain:
         return PLAIN
     line_mass, EI = link.mass_per_length * link.length, link.EI[direction]
@@ -185,7 +185,7 @@ def link_section(link: Link, direction: str) -> SectionProfile:
     )
 
 
-def _twist_course(link: Link) -> SectionProfile:
+def _torsion_profile(link: Link) -> SectionProfile:
     line_mass = link.mass_per_length * link.length
     mean = link.torsion.polar_inertia if link.torsion else 0.0
     point_masses = [

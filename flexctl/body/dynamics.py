@@ -4,9 +4,9 @@ By virtual work: a mass point at r in the body's frame has the velocity v + w x 
 acceleration A + w' x r + w x (w x r) + 2 w x u + u', and its virtual displacements are the
 derivatives of that velocity by (v, w, e'). With the numeric integrals of `Segment` this is what the
 derivatives of the kinetic energy give (the Euler-Poincare equations for the twist, Lagrange's for
-the local coordinates e), in a form without terms that cancel. The body looks the same from every
-inertial frame, so v itself does not appear: no velocity is passed from body to body but the
-angular one. Gravity acts as if the base accelerated upwards. Source: [Bremer08].
+the local coordinates e), in a form without terms that cancel. By Galilean invariance v itself does
+not appear: the only velocity passed from body to body is the angular one. Gravity acts as if the
+base accelerated upwards. Source: [Bremer08].
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class BodyDynamics:
     M
         Mass matrix (6 + k, 6 + k), a function of e alone.
     bias
-        Velocity wrench (6 + k, 1): what F is where x and the elastic forces are zero.
+        Velocity wrench (6 + k, 1): F for zero x and zero elastic forces.
     force
         Elastic and damping forces dV_strain/de + D e' (k, 1).
     tip
@@ -51,9 +51,9 @@ class BodyDynamics:
     drift
         Velocity product of the tip (6, 1).
     bending_rate
-        Angular velocity of the tip against the frame (3, 1) [rad/s].
+        Angular velocity of the tip relative to the frame (3, 1) [rad/s].
     bending
-        Rotation vector of the tip against the line's root, in the root's axes (3, 1) [rad].
+        Rotation vector of the tip relative to the line's root, in the root's axes (3, 1) [rad].
     """
 
     M: ca.SX
@@ -79,8 +79,8 @@ def local_coordinates(body: Body, joint: ca.SX, elastic: ca.SX) -> ca.SX:
 def body_dynamics(body: Body) -> ca.Function:
     """Make the CasADi function (e, e', w) -> fields of `BodyDynamics`, in their order.
 
-    It is made once per body and evaluated with symbols: what is zero in an arm, such as the
-    rotation out of the plane of a planar one, vanishes from its expressions there.
+    It is built once per body and evaluated with symbols: quantities that are zero in an arm, such
+    as the rotation out of the plane of a planar arm, then vanish from its expressions.
     """
     joint, joint_rate = ca.SX.sym("joint"), ca.SX.sym("joint_rate")
     elastic = ca.SX.sym("d", len(body.coordinates))
@@ -241,7 +241,7 @@ def _tip_jacobian(r: ca.SX, bending_rate: ca.SX, e: ca.SX, e_rate: ca.SX) -> ca.
 
 
 def _tip_drift(r: ca.SX, bending_rate: ca.SX, omega: ca.SX, local: Local) -> ca.SX:
-    """Acceleration of the tip where A, w' and e'' are zero: centripetal, Coriolis, its own."""
+    """Acceleration of the tip for zero A, w' and e'': centripetal, Coriolis and relative terms."""
     r_rate = local.rate(r)
     centripetal = ca.cross(omega, ca.cross(omega, r))
     linear = centripetal + 2 * ca.cross(omega, r_rate) + local.rate(r_rate)

@@ -1,8 +1,8 @@
 """Displacement fields of an elastic line as numeric shapes times coordinates.
 
 Every point of the line at xi = x/l has a position r(xi) and, at a fixed material point, a velocity
-r'(xi) relative to the frame of its root. Both are sums of numeric shapes times coordinates, so all
-that the kinetic energy needs are Gram matrices of shapes: numbers, known before any motion.
+r'(xi) relative to the frame of its root. Both are sums of numeric shapes times coordinates, so the
+kinetic energy needs only Gram matrices of shapes: constant numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Field:
 
     @staticmethod
     def stack(*parts: tuple[Array, ca.SX]) -> Field:
-        """Sum of several parts, each shapes (n, g) with coordinates (n, 1); no part is all zero."""
+        """Sum of several nonzero parts, each shapes (n, g) with coordinates (n, 1)."""
         return Field(
             shapes=np.vstack([np.atleast_2d(shapes) for shapes, _ in parts]),
             coordinates=ca.vertcat(*[coordinates for _, coordinates in parts]),
@@ -69,7 +69,7 @@ def gram_matrix(a: Field, weights: Array) -> ca.DM:
 
 
 def sparse(values: Array) -> ca.DM:
-    """Numbers as exact as they can be meant: what is zero or one but for round-off costs nothing.
+    """Numbers cleaned of round-off, so that zeros and ones cost no operations.
 
     Round-off becomes a structural zero; a multiple of 1/4 but for a few units of the last digit
     (the unit mass of a normalised mode) becomes that multiple.

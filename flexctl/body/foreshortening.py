@@ -25,14 +25,14 @@ _WORTH = 1.7  # times fewer functions than products: a Gram matrix of the produc
 class Shortening:
     """Shapes of the foreshortening -1/2 int (v'^2 + w'^2) dx, quadratic in the coordinates.
 
-    With delta the coordinates of the planes (each (n,) lengths [m]) the axial displacement is
-    u(xi) = 1/l sum_k shape_k(xi) c_k. Products of many shapes span few functions: where it pays,
-    the shapes are an orthonormal basis of these on every panel of the line.
+    With delta the coordinates of the planes (each (n,) lengths [m]) the axial displacement is u(xi)
+    = 1/l sum_k shape_k(xi) c_k. Products of many shapes span few functions: where this saves
+    operations, the shapes are an orthonormal basis of these on every panel.
 
     Attributes
     ----------
     panels
-        How the coordinates of every panel follow from the planes'.
+        The coordinates of every panel as functions of the planes'.
     shapes, slopes, curvatures
         (n, g): shape_k at the quadrature points, and its derivatives by xi.
     tip
@@ -47,17 +47,17 @@ class Shortening:
 
     def coordinates(self, deltas: Sequence[ca.SX]) -> ca.SX:
         """Return the coordinates c (n, 1) [m^2]."""
-        found, before = [], ca.SX(0)
+        rows, before = [], ca.SX(0)
         for panel in self.panels:
             products = [deltas[plane][i] * deltas[plane][j] for plane, i, j in panel.pairs]
-            found.append(ca.sparsify(ca.DM(panel.mix)) @ ca.vertcat(before, *products))
+            rows.append(ca.sparsify(ca.DM(panel.mix)) @ ca.vertcat(before, *products))
             before = before + ca.dot(ca.DM(panel.total), ca.vertcat(*products))
-        return ca.vertcat(*found)
+        return ca.vertcat(*rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Panel:
-    """A piece of the line: it knows its own products, and what the pieces before have shortened.
+    """A piece of the line, with its own products and the shortening of the pieces before it.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ def shortening(planes: Sequence[Shapes], xi: Array) -> Shortening:
 
 
 def _panels(planes: Sequence[Shapes]) -> tuple[_Panel, ...]:
-    """Cut the line where that couples less: elements know their neighbours, modes one another."""
+    """Divide the line if this reduces coupling, as with elements; modes couple everywhere."""
     whole = _pairs(planes, 0.0, 1.0)
     cuts = list(itertools.pairwise(_breaks(planes, 0.0, 1.0).tolist()))
     local = [_pairs(planes, *cut) for cut in cuts]
@@ -140,8 +140,8 @@ def _pairs(planes: Sequence[Shapes], left: float, right: float) -> list[Pair]:
 
 
 def _panel(planes: Sequence[Shapes], pairs: list[Pair], left: float, right: float) -> _Panel:
-    """Choose coordinates for a piece of the line, on which one and the running integrals act."""
-    first = int(left == 0)  # nothing is shortened before the first
+    """Choose coordinates for a piece of the line, which multiply one and the running integrals."""
+    first = int(left == 0)  # no shortening before the first
     mix = inverse = np.eye(1 + len(pairs))[first:]
     sizes, P, sigma = _spanned(planes, pairs, left, right)
     if _WORTH * len(sigma) < len(mix):
@@ -158,7 +158,7 @@ def _spanned(
 ) -> tuple[Array, Array, Array]:
     """Sizes of the shapes on a piece (n,), and singular vectors and values of the shapes over them.
 
-    Of equal size, so that what is small of all is small of each: (n, rank), (rank,).
+    Scaled to equal size, so that a relative cut-off applies to each: (n, rank), (rank,).
     """
     xi, weights = _rule(planes, left, right)
     running = _products(planes, tuple(pairs), left, xi)[0]
@@ -179,7 +179,7 @@ def _products(
     curvature = [shapes.curvature(ends) for shapes in planes]
     values, first, second = [], [], []
     for plane, i, j in pairs:
-        factor = -0.5 if i == j else -1.0  # delta_i delta_j is twice in the square
+        factor = -0.5 if i == j else -1.0  # delta_i delta_j appears twice in the square
         s, c = slope[plane], curvature[plane]
         values.append(factor * running[plane][:, i, j])
         first.append(factor * s[i] * s[j])
@@ -195,7 +195,7 @@ def _running_gram(shapes: Shapes, start: float, ends: Array) -> Array:
     for left, right in itertools.pairwise(shapes.breaks):
         begin = max(left, start)
         stops = np.clip(ends, begin, max(right, begin))
-        own = np.unique(stops[stops > begin])  # of all ends beyond the panel one
+        own = np.unique(stops[stops > begin])  # one for all ends beyond the panel
         halves = (own - begin) / 2
         slopes = shapes.slope((begin + np.outer(halves, nodes + 1)).ravel())
         for k, (stop, half) in enumerate(zip(own, halves, strict=True)):

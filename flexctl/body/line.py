@@ -1,4 +1,4 @@
-"""The elastic line of a link: where its points are, how they move, and its strain energy."""
+"""The elastic line of a link: position and motion of its points, and its strain energy."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def lay_line(body: Body, local: Local) -> Line:
         fields[i] = points.moving(_Curve.of(shapes, points.xi), delta)
         deflection[direction] = end[i] = ca.dot(ca.DM(shapes.value(1.0)), delta)
         slope[direction] = points.over_length(shapes.rotation(1.0).T, delta)
-        # phi = axis x direction times the slope: the turn that tilts the axis towards it
+        # phi = axis x direction times the slope: the rotation that tilts the axis towards it
         sign = 1 if (i - body.axis) % 3 == 1 else -1
         end_rotation[3 - i - body.axis] = sign * slope[direction]
     if shapes := body.planes.get(TWIST):
-        # the mass lies on the axis, which the twist leaves where it is
+        # the mass lies on the axis, which twist does not move
         angle = points.over_length(shapes.rotation(1.0).T, deltas[TWIST])
         deflection[TWIST] = slope[TWIST] = end_rotation[body.axis] = angle
     for direction, delta in deltas.items():
@@ -92,8 +92,8 @@ def scales(shapes: Shapes, length: ca.SX) -> ca.SX:
 def spread(body: Body, direction: str, length: ca.SX) -> ca.SX:
     """Return S (k, n) in delta = S d: from coordinates d to those of a plane's k shapes, lengths.
 
-    It is diag(l^power), or of modes that follow the length their mix C(ln l).  What changes with
-    the length lies in it alone, so its derivatives are all the terms d(psi)/dl that there are.
+    It is diag(l^power), or of modes that follow the length their mix C(ln l).  Only S depends on
+    the length, so its derivatives give all terms d(psi)/dl.
     """
     mixed = body.mixes.get(direction)
     if mixed is None:
@@ -138,7 +138,7 @@ _NOTHING = _Component()
 class _Points:
     """Points of a line's mass and how they move: xi, weights (g,), free length l, rate l'.
 
-    The weights are shares of the line's own mass; masses fixed to it are points more.
+    The weights are fractions of the line's own mass; masses fixed to it are additional points.
     """
 
     xi: Array
@@ -158,7 +158,7 @@ class _Points:
         return 1 / self.length
 
     def over_length(self, numbers: Array, x: ca.SX) -> ca.SX:
-        """Numbers (k, n) times x (n, 1) over the length, which goes into them if it is one."""
+        """Numbers (k, n) times x (n, 1) over the length; folded into them if it is constant."""
         if self.per_length.is_constant():
             return (sparse(numbers) * self.per_length) @ x
         return self.per_length * (sparse(numbers) @ x)
@@ -271,10 +271,10 @@ def _mass_points(body: Body) -> tuple[Array, Array]:
     if body.link.plain:
         return _quadrature(body.bent)
     link, shapes = body.link, tuple(body.bent.values())
-    courses = [body.section(direction).breaks for direction in body.bent]
+    profile_breaks = [body.section(direction).breaks for direction in body.bent]
     density, masses = link.profile("mass_per_length"), link.masses
     breaks = merged(
-        np.array([0.0, *density.breaks, 1.0]), *courses, *(own.breaks for own in shapes)
+        np.array([0.0, *density.breaks, 1.0]), *profile_breaks, *(own.breaks for own in shapes)
     )
     xi, weights = density_rule(breaks, max((own.points_per_panel for own in shapes), default=2))
     places, fixed = [m.x for m in masses], np.array([m.mass for m in masses])
@@ -283,6 +283,6 @@ def _mass_points(body: Body) -> tuple[Array, Array]:
 
 
 def _quadrature(planes: Mapping[str, Shapes]) -> tuple[Array, Array]:
-    """Gauss points and weights that serve all planes: those of the plane that needs most."""
+    """Gauss points and weights for all planes: those of the plane that needs most."""
     rules = [shapes.quadrature() for shapes in planes.values()]
     return max(rules, key=lambda rule: len(rule[0])) if rules else gauss(2)

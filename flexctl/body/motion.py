@@ -1,9 +1,9 @@
 """How a link moves: its frames, its energies and the motion of its tip.
 
-A body's own frame stands at the tip of the body before; its axes are that tip's, turned about z by
+A body's own frame is at the tip of the preceding body; its axes are that tip's, turned about z by
 the joint variable of a revolute joint or by the constant dh.theta of a prismatic one. A revolute
 link's line starts at the distance d along z and runs along x after the twist alpha; a prismatic
-link's line runs along z through a hub at the origin, of which the length d is free.
+link's line runs along z through a hub at the origin, with the free length d outside it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class BodyMotion:
     line
         The elastic line, in the axes of its root.
     turns
-        Rotations that lead from the body's axes to those of its tip, one after another.
+        Successive rotations from the body's axes to those of its tip.
     position
         Tip in the body's frame (3, 1) [m].
     line_tip
@@ -105,7 +105,7 @@ def joint_turn(body: Body, joint: ca.SX) -> Turn:
 
 
 def cross_joint(body: Body, local: Local, twist: Twist) -> Twist:
-    """Twist of a body's frame, in its axes, from that of the tip before it in that tip's axes."""
+    """Twist of a body's frame, in its axes, from that of the preceding tip in that tip's axes."""
     v, omega = twist
     R = joint_turn(body, local.joint).matrix
     turning = ca.SX(0) if body.sliding else local.joint_rate
@@ -121,7 +121,7 @@ def move_body(body: Body, local: Local, twist: Twist) -> BodyMotion:
         Link and bases.
     local
         Joint variable [rad or m], elastic coordinates (n, 1) [m or rad] and their rates; symbols.
-        All that depends on a revolute joint's variable lies in the twist.
+        A revolute joint's variable enters through the twist only.
     twist
         Of the body's frame, in its axes.
 
@@ -167,7 +167,7 @@ def tip_turns(body: Body, bending: ca.SX) -> tuple[Turn | VectorTurn, ...]:
 def damping_matrix(body: Body, joint: ca.SX) -> ca.SX:
     """Modal damping D of the elastic coordinates (n, n), of the clamped link without tip load.
 
-    With the means of rho A and EI (of twist GJ), D = sqrt(rho A EI) / l S' D_1 S with S of
+    With the means of rho A and EI (for twist GJ), D = sqrt(rho A EI) / l S' D_1 S with S of
     `spread`: D_1 is found at l = 1.
     """
     blocks = []
@@ -179,11 +179,11 @@ def damping_matrix(body: Body, joint: ca.SX) -> ca.SX:
 
 
 def slide_damping(body: Body, local: Local) -> tuple[ca.SX, ca.SX]:
-    """Damping of a length that changes its line's modes: D_ll and D_dl (n, 1).
+    """Damping of a joint whose length changes its line's modes: D_ll and D_dl (n, 1).
 
-    What is damped is the rate of the deflection at fixed xi, (S d)' = S d' + S_l d l', so that D
-    acts on [l'; d'] as [S_l d, S]' D_1 [S_l d, S]: modes that follow the length are damped as fixed
-    ones are. Nothing where no plane has such modes.
+    The rate of the deflection at fixed xi, (S d)' = S d' + S_l d l', is damped, so that D acts on
+    [l'; d'] as [S_l d, S]' D_1 [S_l d, S]: modes that follow the length are damped like fixed ones.
+    Empty if no plane has such modes.
     """
     own, coupled, start = ca.SX(1, 1), [ca.SX(0, 1)], 0
     for direction in body.planes:
@@ -205,7 +205,7 @@ def _line_damping(body: Body, direction: str, joint: ca.SX) -> tuple[ca.SX, Arra
     """Damping sqrt(rho A EI) / l [N s/m] of one plane, and D_1 (k, k) of its shapes at l = 1."""
     link, shapes = body.link, body.planes[direction]
     section = body.section(direction)
-    unit = Beam(length=1.0, mass_per_length=1.0, EI={direction: 1.0}, courses={direction: section})
+    unit = Beam(length=1.0, mass_per_length=1.0, EI={direction: 1.0}, sections={direction: section})
     D = modal_damping(assemble_matrices(unit, direction, shapes), link.damping_ratio)
     stiffness = np.sqrt(link.mass_per_length * link.rigidities[direction])
     return stiffness / free_length(body, joint), D
@@ -231,7 +231,7 @@ def _offset(body: Body, bending: ca.SX) -> ca.SX:
 
 
 def _sliding_spin(body: Body, local: Local) -> ca.SX:
-    """Energy 1/2 J l'^2 of the inertia that moves with a sliding joint alone."""
+    """Energy 1/2 J l'^2 of the inertia that moves only with a sliding joint."""
     inertia = body.link.joint_inertia if body.sliding else 0.0
     return inertia * local.joint_rate**2 / 2
 
@@ -248,10 +248,10 @@ def _moments(density: Profile) -> tuple[float, float]:
 def rigid_parts(body: Body, local: Local) -> list[RigidPart]:
     """Pieces with mass that do not bend: the hub, and a rigid link along the joint axis."""
     link, parts = body.link, []
-    place = ca.vertcat(0, 0, free_length(body, local.joint) if body.sliding else link.dh.d)
+    hub_origin = ca.vertcat(0, 0, free_length(body, local.joint) if body.sliding else link.dh.d)
     rate = ca.vertcat(0, 0, local.joint_rate if body.sliding else 0)
     if link.hub.mass or any(link.hub.inertia):
-        com = place + ca.SX(ca.DM(link.hub.com))
+        com = hub_origin + ca.SX(ca.DM(link.hub.com))
         hub = point(link.hub.mass, com, rate)
         parts.append(RigidPart(point=hub, inertia=np.array(link.hub.inertia)))
     if body.on_axis and link.mass_per_length:

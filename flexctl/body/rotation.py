@@ -8,7 +8,7 @@ from math import factorial
 import casadi as ca
 import numpy as np
 
-_N_TERMS = 12  # good to 2e-14 up to an angle of pi, 4e-9 at 5, nothing at 10: slopes are limited
+_N_TERMS = 12  # error 2e-14 up to an angle of pi, 4e-9 at 5, useless at 10: slopes are limited
 
 
 def skew(r: ca.SX) -> ca.SX:
@@ -37,8 +37,8 @@ def elementary_rotation(axis: int, angle: ca.SX | float) -> ca.SX:
 class Turn:
     """Rotation by `angle` [rad] about coordinate axis 0, 1 or 2: the factor of a longer rotation.
 
-    Two turns about one axis in a row are one: tip slope and joint angle of a planar arm need one
-    sine and one cosine together.
+    Two successive turns about one axis are combined: tip slope and joint angle of a planar arm
+    share one sine and one cosine.
     """
 
     axis: int
@@ -83,10 +83,10 @@ def rotation_matrix(phi: ca.SX) -> ca.SX:
 
 
 def space_rate(phi: ca.SX, phi_rate: ca.SX) -> ca.SX:
-    """Angular velocity (3, 1) [rad/s] of R(phi), in the axes that do not turn.
+    """Angular velocity (3, 1) [rad/s] of R(phi), in the fixed axes.
 
     omega = (I + b S + c S^2) phi', c = (t - sin t)/t^3: the left Jacobian of the rotation vector.
-    Summing small rotation rates (omega = phi') would be wrong at first order in three dimensions.
+    The approximation omega = phi' would be wrong at first order in three dimensions.
     Source: [Shabana05].
     """
     if only_axis(phi) is not None:

@@ -1,8 +1,8 @@
-"""A piece of a body's mass: where its points are, how they move, and what integrals follow.
+"""A piece of a body's mass: position and motion of its points, and the integrals over them.
 
 Every component of position, velocity and acceleration relative to the body's frame is a `Field`:
-numeric shapes times coordinates. So every integral over the mass is a product of numbers, known
-before any motion, with few coordinates.
+numeric shapes times coordinates. So every integral over the mass is a product of constant numbers
+with few coordinates.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class Segment:
         return self.density * gram_product(a, b, self.weights)
 
 
-def point(mass: float, place: ca.SX, rate: ca.SX) -> Segment:
-    """Mass point at `place` (3, 1) [m] that moves at `rate` (3, 1) [m/s] and has no drift."""
+def point(mass: float, position: ca.SX, rate: ca.SX) -> Segment:
+    """Mass point at `position` (3, 1) [m] that moves at `rate` (3, 1) [m/s] and has no drift."""
     one = np.ones((1, 1))
 
     def fields(vector: ca.SX) -> Fields:
@@ -113,7 +113,7 @@ def point(mass: float, place: ca.SX, rate: ca.SX) -> Segment:
     return Segment(
         density=ca.SX(mass),
         weights=np.ones(1),
-        position=fields(place),
+        position=fields(position),
         velocity=fields(rate),
         drift=fields(ca.SX.zeros(3)),
     )

@@ -1,10 +1,10 @@
-"""Inertia of turning sections and of masses fixed to a line: what mass points do not have.
+"""Rotary inertia of the sections of a line and of masses fixed to it.
 
-A section turns with the line's root and by the slope of the line (the rotation of the section
-where it shears).  In a plane this is exact.  In space the axes of the sections count as those of
-the straight line: of the energy of turning, itself small by the square of radius of gyration over
-length, parts of the relative size of a slope are left out.  A line that twists turns its sections
-about itself too.  Source: [Timoshenko21].
+A section turns with the line's root and by the slope of the line (the rotation of the section where
+it shears).  In a plane this is exact.  In space the axes of the sections are approximated by those
+of the straight line: this neglects terms of the relative size of a slope in the rotary energy,
+which itself is small by the square of radius of gyration over length. Twist turns the sections
+about the line too.  Source: [Timoshenko21].
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Turning:
 
 
 def section_turning(body: Body) -> Turning | None:
-    """Return the turning inertia of a revolute link's line; None where it has none."""
+    """Return the rotary inertia of a revolute link's line; None if it has none."""
     link = body.link
     carried = any(any(point_mass.inertia) for point_mass in link.masses)
     if not (link.rotary_inertia or link.torsion or carried):
@@ -84,7 +84,7 @@ def section_turning(body: Body) -> Turning | None:
 def _principal(link: Link) -> Array:
     """Inertia (3,) [kg m^2] of all sections and carried masses in the axes of the straight line.
 
-    About the line the sections have their polar inertia, or else the sum of the other two.
+    About the line the sections have their polar inertia, or by default the sum of the other two.
     """
     inertia = (
         np.array([point_mass.inertia for point_mass in link.masses]).reshape(-1, 3).sum(axis=0)
@@ -97,7 +97,7 @@ def _principal(link: Link) -> Array:
 
 
 def _turns(body: Body, direction: str) -> tuple[Array, Array]:
-    """Turn of the sections per elastic coordinate (n, g), and their inertias (g,) [kg m^2]."""
+    """Rotation of the sections per elastic coordinate (n, g), and their inertias (g,) [kg m^2]."""
     link, shapes, section = body.link, body.planes[direction], body.section(direction)
     xi, weights = section.rule(shapes)
     key, mean = f"rotary_inertia.{direction}", link.rotary_inertia.get(direction, 0.0)

@@ -114,17 +114,17 @@ def _assumptions(plant: Plant, design: Design, fast: FastFeedback | None) -> lis
 
 
 def _of_fast_loop(loop: FastLoop, fast: FastFeedback) -> list[str]:
-    found = []
+    assumptions = []
     if not loop.quasi_steady:
-        found.append("the fast loop also opposes the deflection that the slow motion causes")
+        assumptions.append("the fast loop also opposes the deflection that the slow motion causes")
     if loop.schedule:
-        found.append(
+        assumptions.append(
             f"fast gains are interpolated between {loop.schedule} poses along the path, within "
             f"{fast.interpolation_error:.1e} of the designed ones"
         )
     worst = fast.poles[fast.poles.real.argmax()]
     if worst.real >= 0:
-        found.append(
+        assumptions.append(
             f"the fast subsystem is not stable under these gains (pole at {worst:.4g} rad/s)"
         )
-    return found
+    return assumptions

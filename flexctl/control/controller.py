@@ -102,9 +102,9 @@ class Controller:
         m, n = self.plant.m, len(self.measured)
         unknown = [symbols.numel() for symbols in self.plant.unknown]
         expected = [1, self.n_state, m, m, m, n, n, *unknown]
-        found = [self.law.numel_in(i) for i in range(self.law.n_in())]
-        if found != expected:
-            raise DesignError(f"law: expected inputs of sizes {expected}, got {found}")
+        sizes = [self.law.numel_in(i) for i in range(self.law.n_in())]
+        if sizes != expected:
+            raise DesignError(f"law: expected inputs of sizes {expected}, got {sizes}")
         checks.shape("reference.final", self.reference.final, (m,))
 
     @property
@@ -230,7 +230,7 @@ def _names(design: Design, arm: Arm) -> bool:
     if design.model in known or path.suffix.lower() != ".toml":
         return design.model in known
     beside = design.path.parent / path if design.path else path
-    there = [place.resolve() for place in (path, beside) if place.is_file()]
+    there = [file.resolve() for file in (path, beside) if file.is_file()]
     return arm.path.resolve() in there if there and arm.path else path.stem in known
 
 
@@ -319,18 +319,18 @@ def gains_used(controller: Controller) -> dict[str, Any]:
     `Kp`, `Kv` (m, n_z) of the fast loop at the final pose, `L` (2n, p) of the observer; `A`, `B`,
     `C`, `D` of an external law of matrices.
     """
-    design, found = controller.design, {}
+    design, gains = controller.design, {}
     if design.gains:
-        found |= design.gains.model_dump(exclude_none=True)
+        gains |= design.gains.model_dump(exclude_none=True)
     if design.slow_loop:
-        found["slow_loop"] = design.slow_loop.table()
+        gains["slow_loop"] = design.slow_loop.table()
     if controller.feedback:
-        found["K"] = controller.feedback.gain.tolist()
+        gains["K"] = controller.feedback.gain.tolist()
     if controller.fast:
-        found |= {"Kp": controller.fast.Kp.tolist(), "Kv": controller.fast.Kv.tolist()}
+        gains |= {"Kp": controller.fast.Kp.tolist(), "Kv": controller.fast.Kv.tolist()}
     if controller.observer:
-        found["L"] = controller.observer.gain.tolist()
+        gains["L"] = controller.observer.gain.tolist()
     if design.state_space and design.state_space.function is None:
         M = load_matrices(design, controller.plant.m)
-        found |= {"A": M.A.tolist(), "B": M.B.tolist(), "C": M.C.tolist(), "D": M.D.tolist()}
-    return found
+        gains |= {"A": M.A.tolist(), "B": M.B.tolist(), "C": M.C.tolist(), "D": M.D.tolist()}
+    return gains

@@ -95,7 +95,7 @@ def make_fast_loop(
 
     scales = at(1.0)
     if loop.weights is None:
-        return _closed(scales, _given_gains(plant, loop, scales, design.label)[None])
+        return _closed(scales, _gains_of_file(plant, loop, scales, design.label)[None])
     weights, lqr = loop.weights, design_fast_loop(scales, loop.weights)
     if not loop.schedule:
         return _closed(scales, lqr.gain[None], lqr)
@@ -155,8 +155,8 @@ def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array
     errors = []
     for share in between:
         expected = designed(share)
-        found = chebyshev_sum(coefficients, 2 * share - 1)
-        errors.append(np.linalg.norm(found - expected) / np.linalg.norm(expected))
+        gains = chebyshev_sum(coefficients, 2 * share - 1)
+        errors.append(np.linalg.norm(gains - expected) / np.linalg.norm(expected))
     if max(errors) > _SCHEDULE_ERROR:
         raise DesignError(
             f"fast_loop.schedule: expected gains interpolated within {_SCHEDULE_ERROR:.0%} of the "
@@ -165,7 +165,7 @@ def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array
     return coefficients, float(max(errors))
 
 
-def _given_gains(plant: Plant, loop: FastLoop, scales: TwoTimeScales, label: str) -> Array:
+def _gains_of_file(plant: Plant, loop: FastLoop, scales: TwoTimeScales, label: str) -> Array:
     """[Kp Kv] (m, 2 n_z) for the plant's own coordinates, of gains as a file gives them."""
     columns = loop.columns or ()
     if sorted(columns) != sorted(scales.names):

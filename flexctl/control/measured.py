@@ -14,7 +14,7 @@ from typing import Literal
 import casadi as ca
 
 from flexctl.control.laws import driven_motion, straight_arm
-from flexctl.model import Design, Said, nearest, refuse
+from flexctl.model import Design, Unquoted, nearest, refuse
 from flexctl.plant import Plant
 
 Kind = Literal["error", "measured", "desired"]
@@ -70,7 +70,7 @@ def read_inputs(plant: Plant, design: Design, names: tuple[str, ...]) -> tuple[L
     InputError
         Naming the entry of `state_space.measures` that is no signal of the arm.
     """
-    known, found = measurable(plant, design.loop.strain_gauges), []
+    known, inputs = measurable(plant, design.loop.strain_gauges), []
     for k, name in enumerate(names):
         read = read_input(name, known)
         if read is None:
@@ -78,9 +78,9 @@ def read_inputs(plant: Plant, design: Design, names: tuple[str, ...]) -> tuple[L
             expected = f"a signal of {plant.arm.name}, or its {_RATE} ({hint})"
             if "gauge" in name and not design.loop.strain_gauges:
                 expected += "; gauges stand at loop.strain_gauges"
-            raise refuse(design.label, key, expected=expected, got=Said(name))
-        found.append(read)
-    return tuple(found)
+            raise refuse(design.label, key, expected=expected, got=Unquoted(name))
+        inputs.append(read)
+    return tuple(inputs)
 
 
 def desired_signals(
@@ -93,17 +93,17 @@ def desired_signals(
     """
     q_d, v_d, _ = desired
     driven = driven_motion(plant, *desired)[:2] if gravity else (q_d, v_d)
-    place, speed = ca.SX.zeros(len(positions)), ca.SX.zeros(len(positions))
+    position, speed = ca.SX.zeros(len(positions)), ca.SX.zeros(len(positions))
     tip = plant.casadi_functions["tip"](straight_arm(plant, q_d), *plant.unknown)
     tip_rate = ca.jtimes(tip, q_d, v_d)
     rotors = dict(zip(plant.rotors, plant.arm.rotors, strict=True))
     for k, name in enumerate(positions):
         if name in plant.joints:
             j = plant.joints.index(name)
-            place[k], speed[k] = q_d[j], v_d[j]
+            position[k], speed[k] = q_d[j], v_d[j]
         elif name in rotors:
-            place[k], speed[k] = driven[0][rotors[name]], driven[1][rotors[name]]
+            position[k], speed[k] = driven[0][rotors[name]], driven[1][rotors[name]]
         elif name in TIP:
             j = TIP.index(name)
-            place[k], speed[k] = tip[j], tip_rate[j]
-    return place, speed
+            position[k], speed[k] = tip[j], tip_rate[j]
+    return position, speed

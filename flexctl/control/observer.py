@@ -145,10 +145,10 @@ def require_detectable(A: Array, C: Array, linear: LinearPlant, T: Array) -> Non
     DesignError
         Naming the motion's rate and the coordinate that moves most.
     """
-    found = _unseen(A, C)
-    if found is not None:
+    unseen = _unseen(A, C)
+    if unseen is not None:
         raise DesignError(
-            f"observer: the motion at {abs(found[0]):.4g} rad/s of {_most(found[1], linear, T)} "
+            f"observer: the motion at {abs(unseen[0]):.4g} rad/s of {_most(unseen[1], linear, T)} "
             "does not decay and is unobservable with loop.measures; add an instrument that "
             "shows it"
         )
@@ -164,10 +164,10 @@ def require_reached(A: Array, B: Array, linear: LinearPlant, T: Array) -> None:
     DesignError
         Naming the motion's rate and the coordinate that moves most.
     """
-    found = _unseen(A.T, B.T)
-    if found is not None:
+    missed = _unseen(A.T, B.T)
+    if missed is not None:
         raise DesignError(
-            f"observer: the motion at {abs(found[0]):.4g} rad/s of {_most(found[1], linear, T)} "
+            f"observer: the motion at {abs(missed[0]):.4g} rad/s of {_most(missed[1], linear, T)} "
             "does not decay and none of the disturbances excites it; add damping or tip noise"
         )
 

@@ -74,8 +74,10 @@ class _Outside:
         y = ca.vertcat(
             *(_chosen(entry, signals.q, signals.v, self.positions) for entry in self.inputs)
         )
-        given = [signals.s, signals.z, signals.q_d, signals.v_d, signals.a_d, y]
-        tau, moved = (ca.densify(part) for part in _expanded(f, self.design.label).call(given)[:2])
+        arguments = [signals.s, signals.z, signals.q_d, signals.v_d, signals.a_d, y]
+        tau, moved = (
+            ca.densify(part) for part in _expanded(f, self.design.label).call(arguments)[:2]
+        )
         slopes = ca.jacobian(ca.vertcat(tau, moved), ca.vertcat(signals.z, signals.q, signals.v))
         external = ExternalLaw(
             measures=self.positions,
@@ -92,9 +94,9 @@ class _Outside:
             raise InputError(f"{self.design.label}: system: expected {expected}, got {got}")
         n_z = f.numel_in(1)
         sizes = [f.numel_in(k) for k in range(6)] + [f.numel_out(k) for k in range(2)]
-        wanted = [1, n_z, m, m, m, len(self.inputs), m, n_z]
-        if sizes != wanted:
-            why = f"{expected} of sizes {wanted[:6]} -> {wanted[6:]}"
+        expected_sizes = [1, n_z, m, m, m, len(self.inputs), m, n_z]
+        if sizes != expected_sizes:
+            why = f"{expected} of sizes {expected_sizes[:6]} -> {expected_sizes[6:]}"
             got = f"{sizes[:6]} -> {sizes[6:]}"
             raise InputError(f"{self.design.label}: system: expected {why}, got {got}")
 
@@ -107,12 +109,12 @@ class _Outside:
     def _inputs(self, signals: Signals) -> ca.SX:
         """Give the inputs e (k, 1) of the law: errors, measurements, desired values."""
         desired, gravity = (signals.q_d, signals.v_d, signals.a_d), self._gravity
-        place, speed = desired_signals(self.plant, self.positions, desired, gravity=gravity)
+        position, speed = desired_signals(self.plant, self.positions, desired, gravity=gravity)
         entries = []
         for entry in self.inputs:
-            wanted = _chosen(entry, place, speed, self.positions)
+            reference = _chosen(entry, position, speed, self.positions)
             read = _chosen(entry, signals.q, signals.v, self.positions)
-            kinds = {"error": wanted - read, "measured": read, "desired": wanted}
+            kinds = {"error": reference - read, "measured": read, "desired": reference}
             entries.append(kinds[entry.kind])
         return ca.vertcat(*entries)
 
@@ -130,11 +132,19 @@ class _Outside:
         """Put law and assumptions together; `moved` is z' (n_z, 1), or z+ if sampled."""
         period = self.design.loop.sample_time
         z_rate = (moved - signals.z) / period if period else moved
-        given = [signals.s, signals.z, signals.q_d, signals.v_d, signals.a_d, signals.q, signals.v]
+        arguments = [
+            signals.s,
+            signals.z,
+            signals.q_d,
+            signals.v_d,
+            signals.a_d,
+            signals.q,
+            signals.v,
+        ]
         outputs = [ca.densify(tau), ca.densify(z_rate)]
         names = law_inputs(len(signals.unknown)), ["tau", "z_rate"]
         return LawParts(
-            law=ca.Function("law", [*given, *signals.unknown], outputs, *names, {"cse": True}),
+            law=ca.Function("law", [*arguments, *signals.unknown], outputs, *names, {"cse": True}),
             n_state=signals.z.numel(),
             assumptions=self._assumptions(signals.z.numel(), external),
             external=external,
@@ -144,16 +154,22 @@ class _Outside:
         """Say what is known of the law, and what is not."""
         states = f"{n_states} state{'s' * (n_states != 1)} of its own, zero at the start"
         gravity = "; the gravity torques of the undeflected arm are fed forward" * self._gravity
-        found = [f"the law was made elsewhere, with {states if n_states else 'no states'}{gravity}"]
+        assumptions = [
+            f"the law was made elsewhere, with {states if n_states else 'no states'}{gravity}"
+        ]
         if n_states and any(link.limits.torque for link in self.plant.arm.links):
-            found.append("its states run on while a torque is at its limit: it knows no limits")
+            assumptions.append(
+                "its states run on while a torque is at its limit: it knows no limits"
+            )
         if external.timed:
-            found.append("the law depends on time itself: only its run can be judged")
+            assumptions.append("the law depends on time itself: only its run can be judged")
         if external.nonlinear:
-            found.append("its gains depend on what it measures: what model it has is not known")
+            assumptions.append(
+                "its gains depend on what it measures: what model it has is not known"
+            )
         elif self.plant.stiffness_parts:
-            found.append(self._of_stiffness)
-        return tuple(found)
+            assumptions.append(self._of_stiffness)
+        return tuple(assumptions)
 
     @property
     def _of_stiffness(self) -> str:
@@ -165,9 +181,9 @@ class _Outside:
         return "the law computes with no stiffness: no error of one reaches it"
 
 
-def _chosen(entry: LawInput, place: ca.SX, speed: ca.SX, positions: Sequence[str]) -> ca.SX:
+def _chosen(entry: LawInput, position: ca.SX, speed: ca.SX, positions: Sequence[str]) -> ca.SX:
     """Entry of positions or of their rates (p, 1) that an input names."""
-    return (speed if entry.rate else place)[positions.index(entry.position)]
+    return (speed if entry.rate else position)[positions.index(entry.position)]
 
 
 def _add_products(start: ca.SX, M: Array, x: ca.SX) -> ca.SX:

@@ -139,16 +139,16 @@ def _reference(reference: Any) -> Any:
     if isinstance(reference, str | os.PathLike):
         reference = load_design(reference)
     if isinstance(reference, Design):
-        given = reference.reference
-        return _of_motion(make_reference(reference)) if given.file is not None else given
+        motion = reference.reference
+        return _of_motion(make_reference(reference)) if motion.file is not None else motion
     return _of_motion(reference) if isinstance(reference, ReferenceMotion) else reference
 
 
 def _of_motion(motion: ReferenceMotion) -> dict[str, Any]:
     if motion.torque:
         raise InputError("reference: expected a motion, got torques")
-    found = {"kind": "motion", "from": motion.start.tolist(), "to": motion.final.tolist()}
-    return found | {"motion": motion} | ({"duration": motion.duration} if motion.duration else {})
+    table = {"kind": "motion", "from": motion.start.tolist(), "to": motion.final.tolist()}
+    return table | {"motion": motion} | ({"duration": motion.duration} if motion.duration else {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,13 +183,13 @@ class _System:
         label: str,
     ) -> _System:
         """Return the law with inputs as `measures` says and outputs in the order of the joints."""
-        found = {**vars(self), "measures": self._measures(plant, measures, gauges, label)}
+        fields = {**vars(self), "measures": self._measures(plant, measures, gauges, label)}
         if self.outputs is not None:
             order = self._order(plant, label)
-            found["matrices"] = {
+            fields["matrices"] = {
                 key: M[order] if key in "CD" else M for key, M in self.matrices.items()
             }
-        return _System(**found)
+        return _System(**fields)
 
     def _measures(
         self,
@@ -211,11 +211,11 @@ class _System:
         if measures is not None:
             bare = {entry.removeprefix("measured_") for entry in self.inputs}
             bare = {entry for entry in bare if not entry.startswith("desired_")}
-            asked = {plain_name(entry).removeprefix("measured_") for entry in measures}
-            asked = {entry for entry in asked if not entry.startswith("desired_")}
-            if bare != asked:
+            entries = {plain_name(entry).removeprefix("measured_") for entry in measures}
+            entries = {entry for entry in entries if not entry.startswith("desired_")}
+            if bare != entries:
                 expected = f"those that the inputs of the system name ({', '.join(sorted(bare))})"
-                got = ", ".join(sorted(asked))
+                got = ", ".join(sorted(entries))
                 raise InputError(f"{label}: measures: expected {expected}, got {got}")
         return self.inputs
 
@@ -231,14 +231,14 @@ class _System:
 
     def table(self, period: float, feedforward: str | None) -> dict[str, Any]:
         """Return the law as the table [state_space] of a design."""
-        found: dict[str, Any] = {"measures": self.measures, "sample_time": period}
+        table: dict[str, Any] = {"measures": self.measures, "sample_time": period}
         if feedforward is not None:
-            found["feedforward"] = feedforward
+            table["feedforward"] = feedforward
         if self.function is not None:
-            return found | {"function": self.function}
+            return table | {"function": self.function}
         states = len(self.matrices["A"])
         kept = self.matrices if states else {"D": self.matrices["D"]}
-        return found | {key: M.tolist() for key, M in kept.items()}
+        return table | {key: M.tolist() for key, M in kept.items()}
 
 
 def _read_system(system: Any, label: str) -> _System:

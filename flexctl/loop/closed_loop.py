@@ -170,9 +170,9 @@ class ClosedLoop:
         return [ca.SX.sym(name, size) for name, size in sizes.items()]
 
     def _limited(self, inputs: list[ca.SX]) -> tuple[ca.SX, ca.SX]:
-        *given, q, v = inputs
+        *arguments, q, v = inputs
         seen = self.measurement.function(q, v)
-        tau, z_rate = self.controller.law(*given, *seen)
+        tau, z_rate = self.controller.law(*arguments, *seen)
         limit = self.torque_limit
         if not np.isfinite(limit).any():
             return tau, z_rate

@@ -201,7 +201,7 @@ def one_sample(loop: LinearLoop, period: float, delay: float | Array) -> tuple[A
     late = whole.astype(int) + (part > 1e-12 * period)
     waiting = [(k, j) for k in range(1, 1 + late.max(initial=0)) for j in range(m) if k <= late[j]]
     column = {(0, j): j for j in range(m)}
-    column |= {place: m + n + n_z + i for i, place in enumerate(waiting)}
+    column |= {delayed: m + n + n_z + i for i, delayed in enumerate(waiting)}
     N = n + n_z + len(waiting)
     step = np.zeros((N, m + N))  # by the law's torques, then by the states
     step[n : n + n_z, m : m + n] = period * loop.E

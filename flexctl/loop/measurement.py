@@ -147,13 +147,13 @@ def measure_signals(
 def _own_signals(truth: Plant, q: ca.SX, positions: tuple[float, ...] | None) -> dict[str, ca.SX]:
     """Positions of the truth plant by name: joints, rotors, tip, ends of lines, gauges."""
     rigid = (*truth.joints, *truth.rotors)
-    found = {name: q[k] for k, name in enumerate(rigid)}
+    signals = {name: q[k] for k, name in enumerate(rigid)}
     tip = truth.casadi_functions["tip"](q)
-    found |= {name: tip[k] for k, name in enumerate(TIP)}
+    signals |= {name: tip[k] for k, name in enumerate(TIP)}
     ends = truth.casadi_functions["deflections"](q)[0]
-    found |= {plain_name(line): ends[k] for k, line in enumerate(truth.lines)}
+    signals |= {plain_name(line): ends[k] for k, line in enumerate(truth.lines)}
     if positions is None:
-        return found
+        return signals
     start = truth.rigid
     for j, body in enumerate(truth.bodies):
         for direction in body.planes:
@@ -163,9 +163,9 @@ def _own_signals(truth: Plant, q: ca.SX, positions: tuple[float, ...] | None) ->
             C = body.planes[direction].bending(np.array(positions)).T
             curvature = ca.sparsify(ca.DM(C)) @ bent
             names = gauge_names(line, positions)
-            found |= {name: curvature[k] for k, name in enumerate(names)}
+            signals |= {name: curvature[k] for k, name in enumerate(names)}
             start += count
-    return found
+    return signals
 
 
 def _same_shapes(design: Plant, truth: Plant) -> bool:

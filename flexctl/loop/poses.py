@@ -78,5 +78,5 @@ def path_rests(poses: LinearPoses | None) -> tuple[Array, list[Rest]]:
     if poses is None:
         return np.zeros(0), []
     pairs = zip(poses.times, poses.path, strict=True)
-    found = [(t, linear.rest) for t, linear in pairs if linear and linear.rest]
-    return np.array([t for t, _ in found]), [rest for _, rest in found]
+    rests = [(t, linear.rest) for t, linear in pairs if linear and linear.rest]
+    return np.array([t for t, _ in rests]), [rest for _, rest in rests]

@@ -84,7 +84,7 @@ class _Balance:
 
     def torque(self, X: Array) -> tuple[Array, Array]:
         """Torques (m,) and z' (n_z,) of the law."""
-        tau, rate = self.loop.controller.without_limits.law(*self._given(X))
+        tau, rate = self.loop.controller.without_limits.law(*self._law_arguments(X))
         return np.array(tau).ravel(), np.array(rate).ravel()
 
     def left(self, X: Array) -> Array:
@@ -111,7 +111,7 @@ class _Balance:
         sign = np.linalg.slogdet(self.slopes(X))[0]
         return bool(sign * (-1) ** (len(X) - self.loop.truth.n) < 0)
 
-    def _given(self, X: Array) -> list[ca.DM]:
+    def _law_arguments(self, X: Array) -> list[ca.DM]:
         n = self.loop.truth.n
         return law_arguments(
             self.loop, X[:n], X[n:], self.joints, self.second_loop_weight, self.errors
@@ -149,9 +149,9 @@ def law_slopes(
     the positions that an external law measures; the arguments are those of `law_arguments`.
     `measured_slopes` has what is measured by the truth's.
     """
-    given = law_arguments(loop, q, z, joints, second_loop_weight, errors)
+    arguments = law_arguments(loop, q, z, joints, second_loop_weight, errors)
     law = loop.controller.without_limits.law_jacobian
-    K, L, E, F = (np.array(J).reshape(J.shape) for J in law(*given))
+    K, L, E, F = (np.array(J).reshape(J.shape) for J in law(*arguments))
     return K, L, E, F
 
 
@@ -159,8 +159,8 @@ def reference_slopes(
     loop: ClosedLoop, rest: Rest, second_loop_weight: float
 ) -> tuple[Array, Array]:
     """Differentiate a law at rest by the reference: tau (m, 3m) and z' (n_z, 3m)."""
-    given = law_arguments(loop, rest.q, rest.z, rest.desired, second_loop_weight, None)
-    slopes = loop.controller.without_limits.law_by_reference(*given)
+    arguments = law_arguments(loop, rest.q, rest.z, rest.desired, second_loop_weight, None)
+    slopes = loop.controller.without_limits.law_by_reference(*arguments)
     by_tau, by_z = (np.array(J).reshape(J.shape) for J in slopes)
     return by_tau, by_z
 
@@ -351,8 +351,8 @@ class _Solver:
 
 def _largest(A: Array, axis: int) -> Array:
     """Largest entries of the rows or columns of A >= 0; 1 where there is none."""
-    found = A.max(axis=axis, initial=0.0)
-    return np.where(found > 0, found, 1.0)
+    largest = A.max(axis=axis, initial=0.0)
+    return np.where(largest > 0, largest, 1.0)
 
 
 def _release(balance: _Balance, X: Array) -> Array | None:
@@ -363,13 +363,13 @@ def _release(balance: _Balance, X: Array) -> Array | None:
     while held > 0:
         shorter = max(held - step, 0.0)
         ahead = _Solver(balance.slopes(X))((shorter - held) * load)
-        found = None if ahead is None else _contract(balance, X + ahead, shorter * load)
-        if found is None:
+        solution = None if ahead is None else _contract(balance, X + ahead, shorter * load)
+        if solution is None:
             step /= 2
             if step < _SHORTEST:
                 return None
         else:
-            X, held, step = found, shorter, min(1.5 * step, 0.25)
+            X, held, step = solution, shorter, min(1.5 * step, 0.25)
     return X
 
 
@@ -392,9 +392,9 @@ def _fall(balance: _Balance, X: Array) -> Array | None:
             continue
         X, h = X + step, 2 * h
         if moved < _NEAR:
-            found = _contract(balance, X, np.zeros_like(X))
-            if found is not None and not balance.unstable(found):
-                return found
+            solution = _contract(balance, X, np.zeros_like(X))
+            if solution is not None and not balance.unstable(solution):
+                return solution
     return None
 
 

@@ -104,14 +104,14 @@ def other_rest(
     None where the run does not end next to an equilibrium, or ends nearer to `rest`.
     """
     try:
-        found = find_rest(loop, loop.controller.reference.final, second_loop_weight, start=end)
+        second = find_rest(loop, loop.controller.reference.final, second_loop_weight, start=end)
     except ComputationError:  # or the arm cannot be held at the reference to begin with
         return None
     if rest is None:
-        return found
-    apart = np.linalg.norm(found.q - rest.q)
-    nearer = np.linalg.norm(end[0] - found.q) < np.linalg.norm(end[0] - rest.q)
-    return found if apart > _SAME and nearer else None
+        return second
+    apart = np.linalg.norm(second.q - rest.q)
+    nearer = np.linalg.norm(end[0] - second.q) < np.linalg.norm(end[0] - rest.q)
+    return second if apart > _SAME and nearer else None
 
 
 def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequence[Rest]) -> str:
@@ -128,8 +128,8 @@ def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequen
         return ""
     t, torque = max(beyond, key=lambda pair: float(np.max(np.abs(pair[1]) / limit)))
     first = f"; of the poses judged, a limit is first exceeded at t = {beyond[0][0]:.3g} s"
-    said = too_weak(loop, torque, f"at its pose at t = {t:.3g} s of the motion")
-    return said + first if beyond[0][0] < t else said
+    reason = too_weak(loop, torque, f"at its pose at t = {t:.3g} s of the motion")
+    return reason + first if beyond[0][0] < t else reason
 
 
 def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
@@ -146,8 +146,8 @@ def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
 def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
     """Say that a loop does not stay at its reference, and where it goes instead; else nothing."""
     if resting.elsewhere is not None:
-        found = _named(loop, resting, resting.elsewhere)
-        return f"the run leads to another equilibrium than that of its reference, at {found}"
+        pose = _named(loop, resting, resting.elsewhere)
+        return f"the run leads to another equilibrium than that of its reference, at {pose}"
     if resting.exists and resting.falls:
         return (
             "the loop has no equilibrium at its reference: the arm leaves it and comes to rest at "

@@ -22,7 +22,7 @@ from flexctl.model.methods import load_method
 from flexctl.model.observer import Noise, ObserverChoice
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
-from flexctl.model.record import BasisChoice, Said, Solver, pick_basis
+from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis
 from flexctl.model.refusals import build, build_file, nearest, refuse
 from flexctl.model.samples import Samples, load_ratios, load_samples
 from flexctl.model.second_loop import SecondLoop
@@ -58,12 +58,12 @@ __all__ = [
     "Profile",
     "Reference",
     "RigidBody",
-    "Said",
     "Samples",
     "SecondLoop",
     "SlowAngle",
     "Solver",
     "StateSpace",
+    "Unquoted",
     "apply_settings",
     "build",
     "build_file",

@@ -12,7 +12,7 @@ from flexctl.model.record import (
     FileRecord,
     Record,
     RefusalError,
-    Said,
+    Unquoted,
     Vector,
 )
 from flexctl.model.solids import RigidBody
@@ -77,7 +77,7 @@ class Arm(FileRecord):
                 if joint not in self.joints:
                     key = f"link[{i + 1}].tip_load.reference_pose.{joint}"
                     expected = f"a joint (one of: {', '.join(self.joints)})"
-                    raise RefusalError(key, expected=expected, got=Said(joint))
+                    raise RefusalError(key, expected=expected, got=Unquoted(joint))
         return self
 
 

@@ -34,8 +34,8 @@ def with_damping(arm: Arm, ratio: float) -> Arm:
 
 def written_ratios(arm: Arm) -> tuple[float, ...]:
     """Damping ratios [-] that a file gives, of all links that bend, ascending."""
-    found = {ratio for link in arm.links if link.flexible for ratio in link.damping_ratio}
-    return tuple(sorted(found))
+    ratios = {ratio for link in arm.links if link.flexible for ratio in link.damping_ratio}
+    return tuple(sorted(ratios))
 
 
 def with_inertia(arm: Arm, added: Mapping[str, float]) -> Arm:

@@ -1,4 +1,4 @@
-"""Schema of composite control: which angle the slow law measures, and the fast loop."""
+"""Schema of composite control: the angle that the slow law measures, and the fast loop."""
 
 from typing import Annotated, Literal, Self
 
@@ -13,8 +13,8 @@ from flexctl.model.record import (
     Positive,
     Record,
     RefusalError,
-    Said,
     Text,
+    Unquoted,
 )
 
 SlowAngle = Literal["link", "rotor"]
@@ -41,7 +41,7 @@ class FastWeights(Record):
 
 
 class FastLoop(Record):
-    """Feedback of the fast positions, always on: designed by `weights`, or `Kp` and `Kv` given.
+    """Feedback of the fast positions, always on: with `weights`, or with given `Kp` and `Kv`.
 
     tau_f = -Kp (z - z_qs) - Kv z'; z_qs = 0 where `quasi_steady` is false. Gains (m rows) are
     for the fast positions that `columns` names. `scaled` gains multiply positions k_c z and rates
@@ -63,14 +63,14 @@ class FastLoop(Record):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        given = {"Kp": self.Kp, "Kv": self.Kv, "columns": self.columns}
-        for key, value in given.items():
+        entries = {"Kp": self.Kp, "Kv": self.Kv, "columns": self.columns}
+        for key, value in entries.items():
             if self.weights and value is not None:
                 raise RefusalError(key, expected="no such key beside weights", got=value)
             if not self.weights and value is None:
                 expected = "a value, as there are no weights"
                 raise RefusalError(key, expected=expected, got=NOTHING)
-        return self._check_designed() if self.weights else self._check_given(self.columns or ())
+        return self._check_designed() if self.weights else self._check_gains(self.columns or ())
 
     def _check_designed(self) -> Self:
         for key, value in (("scaled", self.scaled), ("modes", self.modes)):
@@ -80,14 +80,14 @@ class FastLoop(Record):
             raise RefusalError("schedule", expected="0, or at least 2 poses", got=1)
         return self
 
-    def _check_given(self, columns: tuple[str, ...]) -> Self:
+    def _check_gains(self, columns: tuple[str, ...]) -> Self:
         if len(set(columns)) != len(columns):
             raise RefusalError("columns", expected="every fast position once", got=columns)
         for key, rows in (("Kp", self.Kp or ()), ("Kv", self.Kv or ())):
             lengths = [len(row) for row in rows]
             if set(lengths) != {len(columns)}:
                 expected = f"{len(columns)} numbers in every row, one per entry of columns"
-                got = Said("rows of " + ", ".join(map(str, lengths)))
+                got = Unquoted("rows of " + ", ".join(map(str, lengths)))
                 raise RefusalError(key, expected=expected, got=got)
         if self.schedule:
             expected = "no such key, as gains are given and not designed"

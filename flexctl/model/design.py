@@ -37,21 +37,21 @@ REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang")
 
 
 def _known_kind(value: object) -> object:
-    """Refuse what is no kind of reference."""
+    """Refuse an unknown kind of reference."""
     if value not in (*REFERENCES, _IN_MEMORY):
         raise RefusalError("", expected=one_of(REFERENCES), got=value)
     return value
 
 
 def _known_method(value: object) -> object:
-    """Refuse what is no method, ours or of an installed package."""
+    """Refuse an unknown method: neither in the table nor of an installed package."""
     if not isinstance(value, str) or (value not in METHODS and value not in method_names()):
         raise RefusalError("", expected=one_of(method_names()), got=value)
     return value
 
 
 def _motion_in_memory(value: object) -> object:
-    """Take a motion only: a file says it by its numbers."""
+    """Accept a `ReferenceMotion` only; a file describes a motion by its numbers."""
     if value is not None and not hasattr(value, "function"):
         raise RefusalError("", expected="no such key", got=value)
     return value
@@ -64,16 +64,16 @@ Inside = Annotated[Number, Ge(0), Lt(1)]
 
 
 class Reference(Record):
-    """Motion that the joints shall make, or torques that shall act on them.
+    """Reference motion of the joints, or torques that are applied to them.
 
     `from_` and `to` give each joint's start and end [rad or m], `duration` [s] the time between:
-    one for all joints, or one per joint, which then rests from its own end on.
-    A spin-up brings each joint from rest to `rate` [rad/s or m/s] within `duration` and never ends.
-    A bang-bang has constant accelerations, turned round at half the duration, or with `torque`
-    [N m or N] instead of `to` constant torques; after the duration there are none.
-    A setpoint jumps at time 0 and counts as arrived after `duration`, at once if there is none.
-    A csv file has the columns t, joint1, joint2, ...; its path is relative to the folder of the
-    design. A `motion` is a function, in memory only: see `ReferenceMotion`.
+    one for all joints, or one per joint; each joint rests after its own. A spin-up brings each
+    joint from rest to `rate` [rad/s or m/s] within `duration` and never ends. A bang-bang has
+    constant accelerations, reversed at half the duration, or with `torque` [N m or N] instead of
+    `to` constant torques; after the duration they are zero. A setpoint jumps at time 0 and counts
+    as reached after `duration`, at once if there is none. A csv file has the columns t, joint1,
+    joint2, ...; its path is relative to the folder of the design. A `motion` is a function, in
+    memory only: see `ReferenceMotion`.
     """
 
     kind: ReferenceKind
@@ -89,7 +89,7 @@ class Reference(Record):
     def rests(self) -> bool:
         """Whether the motion comes to rest: all do but a spin-up to a rate other than zero.
 
-        What torques move is not known to rest.
+        A motion defined by torques is not known to come to rest.
         """
         if self.motion is not None:
             return self.motion.rests
@@ -97,20 +97,20 @@ class Reference(Record):
 
     @property
     def durations(self) -> tuple[float, ...]:
-        """Duration of every joint's motion (m,) [s]; 0 where none is written."""
-        joints, given = len(self.from_ or ()), self.duration or (0.0,)
-        return given * joints if len(given) == 1 else given
+        """Duration of every joint's motion (m,) [s]; 0 where the file gives none."""
+        joints, durations = len(self.from_ or ()), self.duration or (0.0,)
+        return durations * joints if len(durations) == 1 else durations
 
     @property
     def straight(self) -> bool:
-        """Whether it is known beforehand that the joints go straight from start to end."""
+        """Whether the motion is a straight line in joint space for certain."""
         ways = zip(self.from_ or (), self.to or (), self.durations, strict=False)
         times = {T for start, end, T in ways if start != end}
         return self.kind in {"cycloid", "quintic", "bang-bang"} and len(times) == 1
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        given = {
+        entries = {
             "from": self.from_,
             "to": self.to,
             "rate": self.rate,
@@ -122,9 +122,9 @@ class Reference(Record):
         if self.kind == _IN_MEMORY and self.motion is None:
             raise RefusalError("kind", expected=one_of(REFERENCES), got=self.kind)
         for key in _NEEDED[self.kind]:
-            if given[key] is None:
+            if entries[key] is None:
                 raise RefusalError(key, expected=f"a value, as kind is {self.kind}", got=NOTHING)
-        for key, value in given.items():
+        for key, value in entries.items():
             if key not in _KNOWN[self.kind] and value is not None:
                 raise RefusalError(key, expected=f"no such key, as kind is {self.kind}", got=value)
         if self.kind == "bang-bang":
@@ -225,7 +225,7 @@ class Design(FileRecord):
     method: Method
     basis: BasisChoice = BasisChoice()
     reference: Reference
-    gains: Gains | None = None  # an open loop and a law from outside have none
+    gains: Gains | None = None  # none for an open loop or an external law
     second_loop: SecondLoop | None = None
     observer: ObserverChoice | None = None
     slow_loop: SlowLoop | None = None
@@ -236,11 +236,11 @@ class Design(FileRecord):
     expect: Expectations = Field(default_factory=dict)
 
     def table(self) -> dict[str, Any]:
-        """Return what the file says; a motion in memory as it is."""
-        found = FileRecord.table(self)
+        """Return the table of the file; a motion in memory is kept as it is."""
+        table = FileRecord.table(self)
         if self.reference.motion is not None:
-            found["reference"]["motion"] = self.reference.motion
-        return found
+            table["reference"]["motion"] = self.reference.motion
+        return table
 
     @property
     def open_loop(self) -> bool:
@@ -249,12 +249,12 @@ class Design(FileRecord):
 
     @property
     def instruments(self) -> tuple[str, ...]:
-        """What is measured in place of the state; empty where the state is."""
+        """Instruments that replace the measured state; empty where the state is measured."""
         return () if self.loop.measures == STATE else tuple(self.loop.measures)
 
     @property
     def joint_gains(self) -> Gains:
-        """Gains of the joint loop; a design without any must not be asked."""
+        """Gains of the joint loop; raises InputError if the design has none."""
         if self.gains is None:
             why = "an open loop" if self.open_loop else f"method {self.method}"
             raise InputError(f"{self.label}: gains: expected a table, got nothing ({why})")
@@ -282,7 +282,7 @@ class Design(FileRecord):
     @model_validator(mode="before")
     @classmethod
     def _one_sample_time(cls, table: Any) -> Any:
-        """Let a law from outside say its sampling period for the whole loop."""
+        """Use the sampling period of an external law for the whole loop."""
         own = table.get("state_space") if isinstance(table, dict) else None
         period = own.get("sample_time") if isinstance(own, dict) else None
         loop = table.get("loop", {}) if period is not None else None
@@ -314,15 +314,15 @@ class Design(FileRecord):
         return self
 
     def _check_torque(self) -> None:
-        """Torques can only be applied, and where they shall be applied they must be given."""
-        given = self.reference.torque
-        if self.method == "torque" and given is None:
+        """Refuse `reference.torque` under any method but torque, which requires it."""
+        torque = self.reference.torque
+        if self.method == "torque" and torque is None:
             raise RefusalError(
                 "reference.torque", expected="a value, as method is torque", got=NOTHING
             )
-        if self.method != "torque" and given is not None:
+        if self.method != "torque" and torque is not None:
             expected = "no such key (a motion instead), as method is not torque"
-            raise RefusalError("reference.torque", expected=expected, got=given)
+            raise RefusalError("reference.torque", expected=expected, got=torque)
 
     def _check_gains(self) -> None:
         if self.method in _WITHOUT_GAINS and self.gains is not None:

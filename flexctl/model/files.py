@@ -1,4 +1,4 @@
-"""Read text and TOML files; whatever is wrong with one becomes an InputError."""
+"""Read text and TOML files; every fault of a file becomes an InputError."""
 
 import csv
 import tomllib
@@ -9,7 +9,7 @@ from flexctl.errors import InputError
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file, without the mark that some editors begin it with.
+    """Return the text of a UTF-8 file, without a byte-order mark.
 
     Raises
     ------
@@ -48,10 +48,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_csv(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the rows of a CSV file that are not empty, header first, entries as text.
+    """Return the non-empty rows of a CSV file, header first, entries as text.
 
-    Each with the line of the file that it stands on, counted from 1. Where the header has
-    semicolons they separate, and commas are decimal ones, as spreadsheets write them in many
+    Each row comes with its line number in the file, counted from 1. If the header has semicolons,
+    these separate the entries and commas are decimal commas, as spreadsheets write them in many
     countries. Raises as `read_text`.
     """
     lines = read_text(path).splitlines()

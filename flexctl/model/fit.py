@@ -1,4 +1,4 @@
-"""Does a design fit an arm: joint counts, and a reference that the joints can reach."""
+"""Whether a design fits an arm: joint counts, and a reference that the joints can reach."""
 
 from collections.abc import Iterator
 from math import cos, inf, pi
@@ -9,7 +9,7 @@ from flexctl.model.arm import Arm
 from flexctl.model.design import Design
 from flexctl.model.link import Link
 from flexctl.model.observer import ObserverChoice
-from flexctl.model.record import Said, shown
+from flexctl.model.record import Unquoted, shown
 from flexctl.model.refusals import refuse
 from flexctl.model.samples import load_samples
 
@@ -18,7 +18,7 @@ _SLACK = 1e-12  # relative: a reference may end exactly where the beam does
 
 
 def check_design(arm: Arm, design: Design) -> None:
-    """Check a design against the arm it shall move, its own or another.
+    """Check a design against an arm, the one that it names or another.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:
 
 
 def _reached(design: Design) -> list[float]:
-    """Where a spin-up has brought each joint when the run ends [rad or m]; it stops nowhere."""
+    """Position of each joint [rad or m] at the end of the run of a spin-up, which never stops."""
     reference, positions = design.reference, []
     end = design.loop.duration or max(reference.durations) + 0.5
     motions = zip(reference.from_ or (), reference.rate or (), reference.durations, strict=True)
@@ -112,8 +112,8 @@ def _check_position(link: Link, key: str, position: float, arm: Arm, design: Des
             beam = f"within (0, {link.total_length:.12g}] m, the beam of {link.name} of {arm.name}"
             expected = f"a free length (joint + dh.d) {beam}"
             got = shown(position) if link.dh.d == 0 else f"{position:.12g} + {link.dh.d:.12g}"
-            raise refuse(design.label, key, expected=expected, got=Said(got))
+            raise refuse(design.label, key, expected=expected, got=Unquoted(got))
 
 
-def _counted(values: list[tuple[float, ...]]) -> Said:
-    return Said(f"{len(values)} number" + "s" * (len(values) != 1))
+def _counted(values: list[tuple[float, ...]]) -> Unquoted:
+    return Unquoted(f"{len(values)} number" + "s" * (len(values) != 1))

@@ -25,15 +25,15 @@ from flexctl.model.record import (
     Positive,
     Record,
     RefusalError,
-    Said,
     Text,
+    Unquoted,
     as_array,
 )
 from flexctl.model.solids import CarriedMass, RigidBody
 
 JointKind = Literal["revolute", "prismatic"]
 PLANES: Mapping[JointKind, tuple[str, str]] = {"revolute": ("y", "z"), "prismatic": ("x", "y")}
-"""Directions in which the beam of a link can deflect: it lies along x, or along z if it slides."""
+"""Directions in which the beam of a link can deflect; it lies along x, or along z if it slides."""
 
 LinkName = Annotated[Text, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
@@ -77,12 +77,12 @@ class Limits(Record):
 class FlexibleJoint(Record):
     """A rotor that drives its joint through a gear and a spring.
 
-    The rotor's angle counts behind the gear, so that it equals the joint's while the spring is
-    slack; the actuator's torque acts on it and counts behind the gear too.
+    Rotor angle and actuator torque are referred to the output side of the gear: the rotor's angle
+    equals the joint's while the spring is unloaded, and the torque acts on the rotor.
 
-    `rotor_inertia` I_r [kg m^2] before the gear, whose ratio is `gear` [-, rad/m if the joint
-    slides]; `stiffness` k_s [N m/rad or N/m] and `damping` [N m s/rad or N s/m] of the spring.
-    Kinetic energy 1/2 J rate^2 with J = gear^2 I_r: of the rotor's own spin alone, [SM02]
+    `rotor_inertia` I_r [kg m^2] is that on the motor side, `gear` the gear ratio [-, rad/m if the
+    joint slides]; `stiffness` k_s [N m/rad or N/m] and `damping` [N m s/rad or N s/m] of the
+    spring. Kinetic energy 1/2 J rate^2 with J = gear^2 I_r: of the rotor's own spin alone, [SM02]
     assumption VI. If it is `carried`, 1/2 I_r (w + gear rate)^2 with w the absolute angular
     velocity, about the joint's axis, of the link that carries the motor. Its mass and the inertia
     about other axes belong to that link.
@@ -96,7 +96,7 @@ class FlexibleJoint(Record):
 
     @property
     def inertia(self) -> float:
-        """J = gear^2 I_r, the rotor's inertia behind the gear [kg m^2 or kg]."""
+        """J = gear^2 I_r, the rotor's inertia referred to the output side [kg m^2 or kg]."""
         return self.gear**2 * self.rotor_inertia
 
 
@@ -222,7 +222,7 @@ _VARYING = ("mass_per_length", "EI", "rotary_inertia", "shear_stiffness", "torsi
 
 
 def check_line(link: Link) -> None:
-    """Refuse a line whose course the dynamics do not cover.
+    """Refuse a line that the dynamics do not cover.
 
     Raises
     ------
@@ -237,7 +237,9 @@ def check_line(link: Link) -> None:
     own |= {"torsion": link.torsion.model_fields_set if link.torsion else ()}
     if link.joint == "prismatic":
         for key in link._profiles:
-            raise RefusalError(key, expected="a number, as the link slides", got=Said("a profile"))
+            raise RefusalError(
+                key, expected="a number, as the link slides", got=Unquoted("a profile")
+            )
     upright = not link.flexible and link.dh.a == 0 and link.dh.d != 0
     for key, value in own.items():
         if value and link.joint == "prismatic":
@@ -252,12 +254,12 @@ def check_line(link: Link) -> None:
         if direction not in link.EI:
             expected = f"a direction that bends ({' or '.join(link.EI) or 'none'})"
             raise RefusalError(
-                f"shear_stiffness.{direction}", expected=expected, got=Said(direction)
+                f"shear_stiffness.{direction}", expected=expected, got=Unquoted(direction)
             )
 
 
-def _count(entries: Sized) -> Said:
-    return Said(f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}")
+def _count(entries: Sized) -> Unquoted:
+    return Unquoted(f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}")
 
 
 def _check_planes(link: Link) -> None:
@@ -266,7 +268,7 @@ def _check_planes(link: Link) -> None:
         for direction in getattr(link, key):
             if direction not in planes:
                 expected = f"a direction of a {link.joint} link ({' or '.join(planes)})"
-                raise RefusalError(f"{key}.{direction}", expected=expected, got=Said(direction))
+                raise RefusalError(f"{key}.{direction}", expected=expected, got=Unquoted(direction))
 
 
 def _check_revolute(link: Link) -> None:

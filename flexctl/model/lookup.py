@@ -1,4 +1,4 @@
-"""Find arms and designs by name or path, and list what there is."""
+"""Find arms and designs by name or path, and list the catalogue."""
 
 import os
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One file of the catalogue; where it is broken, `error` says how and the rest is empty."""
+    """One file of the catalogue; if it is invalid, `error` says why and the rest is empty."""
 
     name: str
     path: Path
@@ -32,12 +32,12 @@ class Entry:
 def load_model(name_or_path: Arm | str | os.PathLike[str]) -> Arm:
     """Load an arm by its name in the catalogue, or by the path of a TOML file.
 
-    An arm that is there already is returned as it is.
+    An `Arm` is returned unchanged.
 
     Raises
     ------
     InputError
-        If there is no such model or file, or what it says is refused.
+        If there is no such model or file, or its content is refused.
 
     Examples
     --------
@@ -54,12 +54,12 @@ def load_model(name_or_path: Arm | str | os.PathLike[str]) -> Arm:
 def load_design(name_or_path: Design | str | os.PathLike[str]) -> Design:
     """Load a design by its name in the catalogue, or by the path of a TOML file.
 
-    A design that is there already is returned as it is.
+    A `Design` is returned unchanged.
 
     Raises
     ------
     InputError
-        If there is no such design or file, or what it says is refused.
+        If there is no such design or file, or its content is refused.
 
     Examples
     --------
@@ -109,13 +109,13 @@ def folders(kind: Kind) -> tuple[Path, ...]:
     places = [_PACKAGE / kind]
     if (checkout / "pyproject.toml").is_file():  # else the parent is a site folder, not ours
         places.append(checkout / kind)
-    return tuple(place for place in places if place.is_dir())
+    return tuple(folder for folder in places if folder.is_dir())
 
 
 def _files(kind: Kind) -> Mapping[str, Path]:
     """Return the files by name; the first folder that has a name wins."""
-    found = [path for folder in reversed(folders(kind)) for path in folder.glob("*.toml")]
-    return dict(sorted({path.stem: path for path in found}.items()))
+    paths = [path for folder in reversed(folders(kind)) for path in folder.glob("*.toml")]
+    return dict(sorted({path.stem: path for path in paths}.items()))
 
 
 def _model_entry(name: str, path: Path) -> Entry:

@@ -18,11 +18,11 @@ from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model.design import Design
 from flexctl.model.files import read_csv
-from flexctl.model.record import NOTHING, Said
+from flexctl.model.record import NOTHING, Unquoted
 from flexctl.model.refusals import refuse
 
 NAMES = ("A", "B", "C", "D")
-_SAME = 1e-9  # relative: Ts and sample_time that differ by less are one
+_SAME = 1e-9  # relative: Ts and sample_time that differ by less are equal
 _BROKEN = (OSError, ValueError, TypeError, EOFError, KeyError)  # what readers raise on bad bytes
 _SS = (
     "an ss object cannot be read: in MATLAB, [A,B,C,D,Ts] = ssdata(sys); "
@@ -58,20 +58,20 @@ def load_matrices(design: Design, n_outputs: int) -> Matrices:
     label, key, path = design.label, "state_space.", design.matrix_file
     if path is None:
         written = ((name, getattr(choice, name)) for name in NAMES)
-        found: dict[str, Any] = {name: M for name, M in written if M is not None}
+        matrices: dict[str, Any] = {name: M for name, M in written if M is not None}
     else:
-        label, key, found = str(path), "", dict(_read(path))
-    period = found.pop("Ts", None)
+        label, key, matrices = str(path), "", dict(_read(path))
+    period = matrices.pop("Ts", None)
     if period is not None:
         _check_period(label, period, choice.sample_time)
-    return _checked(label, key, found, len(choice.measures), n_outputs)
+    return _checked(label, key, matrices, len(choice.measures), n_outputs)
 
 
-def _checked(label: str, key: str, found: Mapping[str, Any], p: int, m: int) -> Matrices:
-    if "D" not in found:
+def _checked(label: str, key: str, matrices: Mapping[str, Any], p: int, m: int) -> Matrices:
+    if "D" not in matrices:
         hint = f"; {_SS}" if label.endswith(".mat") else ""
         raise refuse(label, f"{key}D", expected=f"a matrix{hint}", got=NOTHING)
-    arrays = {name: _array(label, key + name, value) for name, value in found.items()}
+    arrays = {name: _array(label, key + name, value) for name, value in matrices.items()}
     if not any(name in arrays and arrays[name].size for name in "ABC"):
         arrays |= {"A": np.zeros((0, 0)), "B": np.zeros((0, p)), "C": np.zeros((m, 0))}
     for name in "ABC":
@@ -81,7 +81,7 @@ def _checked(label: str, key: str, found: Mapping[str, Any], p: int, m: int) -> 
     for name, shape in {"A": (n, n), "B": (n, p), "C": (m, n), "D": (m, p)}.items():
         if arrays[name].shape != shape:
             expected = f"{_size(shape)} ({_why(name)})"
-            got = Said(_size(arrays[name].shape))
+            got = Unquoted(_size(arrays[name].shape))
             raise refuse(label, key + name, expected=expected, got=got)
     return Matrices(**{name: arrays[name] for name in NAMES})
 
@@ -104,18 +104,18 @@ def _array(label: str, key: str, value: Any) -> Array:
     try:
         array = np.asarray(dense)
     except ValueError as error:
-        raise refuse(label, key, expected="rows of one length", got=Said("others")) from error
+        raise refuse(label, key, expected="rows of one length", got=Unquoted("others")) from error
     array = array.reshape(1, 1) if array.ndim == 0 else array
     if array.size == 0 and array.ndim < 2:
         array = array.reshape(0, 0)
     if array.dtype.kind not in "iufb":
         hint = f"; {_SS}" if array.dtype.kind in "OV" else ""
-        expected, got = f"real numbers{hint}", Said(f"entries of type {array.dtype.name}")
+        expected, got = f"real numbers{hint}", Unquoted(f"entries of type {array.dtype.name}")
         raise refuse(label, key, expected=expected, got=got)
     if not np.isfinite(array).all():
-        place = tuple(int(k) + 1 for k in np.argwhere(~np.isfinite(array))[0])
-        row = f"row {place[0]}" if array.ndim == 1 else f"entry {place}"
-        raise refuse(label, key, expected="finite numbers", got=Said(f"another at {row}"))
+        index = tuple(int(k) + 1 for k in np.argwhere(~np.isfinite(array))[0])
+        row = f"row {index[0]}" if array.ndim == 1 else f"entry {index}"
+        raise refuse(label, key, expected="finite numbers", got=Unquoted(f"another at {row}"))
     return array.astype(float)
 
 
@@ -124,15 +124,15 @@ def _check_period(label: str, value: Any, sample_time: float) -> None:
     period = _array(label, "Ts", value)
     if period.size != 1:
         expected = "one number"
-        raise refuse(label, "Ts", expected=expected, got=Said(_size(period.shape)))
+        raise refuse(label, "Ts", expected=expected, got=Unquoted(_size(period.shape)))
     Ts = float(period.item())
     if abs(Ts - sample_time) > _SAME * sample_time:
         expected = f"{sample_time:g}, as state_space.sample_time"
-        raise refuse(label, "Ts", expected=expected, got=Said(f"{Ts:g}"))
+        raise refuse(label, "Ts", expected=expected, got=Unquoted(f"{Ts:g}"))
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """Read arrays by name from a file; its ending says how."""
+    """Read arrays by name from a file, whose ending gives the format."""
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         expected = f"a file ending in {', '.join(_READERS)}"
@@ -153,11 +153,11 @@ def _read_csv(path: Path) -> Mapping[str, Any]:
         try:
             row = [float(word) for word in words]
         except ValueError as error:
-            got = Said(",".join(words))
+            got = Unquoted(",".join(words))
             raise refuse(path, f"line {line}", expected="numbers", got=got) from error
         if rows.get(key) and len(rows[key][0]) != len(row):
             expected = f"{len(rows[key][0])} numbers, as in the first row of {key}"
-            raise refuse(path, f"line {line}", expected=expected, got=Said(str(len(row))))
+            raise refuse(path, f"line {line}", expected=expected, got=Unquoted(str(len(row))))
         rows.setdefault(key, []).append(row)
     return rows
 

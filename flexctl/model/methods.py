@@ -2,7 +2,7 @@
 
 The attribute is a function (plant, design, reference) -> LawParts. A new method is one file with
 that function and one line here; an installed package adds one by an entry point of the group
-`flexctl.methods`. What is written here comes first: no installation changes what a name means.
+`flexctl.methods`. This table comes first: an installed package cannot change what a name means.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ def find_method(name: str) -> str:
     """
     if name in METHODS:
         return METHODS[name]
-    found = {point.value for point in entry_points(group=GROUP, name=name)}
-    if len(found) == 1:
-        return found.pop()
-    got = f"{len(found)}: {', '.join(sorted(found))}" if found else "none"
+    targets = {point.value for point in entry_points(group=GROUP, name=name)}
+    if len(targets) == 1:
+        return targets.pop()
+    got = f"{len(targets)}: {', '.join(sorted(targets))}" if targets else "none"
     raise InputError(f"method {name}: expected one entry point of {GROUP}, got {got}")
 
 
 def load_method(name: str) -> Any:
     """Import the function of a method; raises InputError where it cannot be imported."""
-    place = find_method(name)
-    module, _, attribute = place.partition(":")
+    target = find_method(name)
+    module, _, attribute = target.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"method {name}: expected a function at {place}, got: {error}") from error
+        raise InputError(f"method {name}: expected a function at {target}, got: {error}") from error

@@ -1,4 +1,4 @@
-"""What a design measures, and the noise that the Kalman filter of an observer is made for."""
+"""What a design measures, and the noise for which the Kalman filter of an observer is designed."""
 
 from typing import Annotated, Literal, get_args
 
@@ -49,13 +49,13 @@ Measures = Annotated[
 
 
 class Noise(Record):
-    """White noise by its amplitude density: the square root of what the covariance grows by.
+    """White noise by its amplitude density, the square root of its power spectral density.
 
     One number for all joints or one per joint. `encoder` and `joint_encoder` [rad s^1/2, m s^1/2],
-    `tachometer` [rad/s s^1/2, m/s s^1/2]; `strain_gauge` of the curvature that one gauge
-    reads [s^1/2/m]. What disturbs the arm: `torque` at the actuators [N m s^1/2, N s^1/2], and
-    `tip`, a force in any direction [N s^1/2], which stands for what the model has wrong beyond the
-    actuators, such as the payload. Only ratios matter to the filter.
+    `tachometer` [rad/s s^1/2, m/s s^1/2]; `strain_gauge` of the curvature that one gauge reads
+    [s^1/2/m]. Process noise: `torque` at the actuators [N m s^1/2, N s^1/2], and `tip`, a force in
+    any direction [N s^1/2], which covers model errors beyond the actuators, such as those of the
+    payload. Only ratios matter to the filter.
     """
 
     encoder: Positives = (1e-4,)
@@ -67,10 +67,10 @@ class Noise(Record):
 
 
 class ObserverChoice(Record):
-    """The Kalman filter in place of a measured state.
+    """The Kalman filter that replaces a measured state.
 
-    `start_error` [rad or m] is what the estimate of each joint is off by at the start, links and
-    rotors with it.
+    `start_error` [rad or m] is the error of the estimated joint positions at the start, which links
+    and rotors share.
     """
 
     noise: Noise = Noise()
@@ -86,7 +86,7 @@ def check_observer(
     sample_time: float,
     gauges: tuple[float, ...] | None,
 ) -> None:
-    """Refuse instruments where they make no sense, and noise of those that are not there.
+    """Refuse instruments that the method cannot use, and noise of instruments that are absent.
 
     Raises
     ------

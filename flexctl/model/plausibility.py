@@ -1,4 +1,4 @@
-"""Numbers that are allowed but odd: mostly a unit that is not SI, or degrees."""
+"""Numbers that are allowed but implausible: mostly a unit that is not SI, or degrees."""
 
 from collections.abc import Iterator
 from math import hypot, pi, radians, sqrt
@@ -19,12 +19,12 @@ _FIRST = 3.5160153  # (1.87510407)^2, of the clamped-free beam
 
 
 def odd_numbers(arm: Arm) -> list[str]:
-    """Say which numbers of an arm are allowed but odd, key first, a line each."""
+    """Return a line for each implausible number of an arm, key first."""
     return [f"{arm.label}: {line}" for line in _of_arm(arm)]
 
 
 def odd_motion(design: Design, arm: Arm) -> list[str]:
-    """Say which angles of a design's motion look like degrees, a line each.
+    """Return a line for each angle of a design's motion that looks like degrees.
 
     Raises
     ------
@@ -74,14 +74,14 @@ def _of_link(link: Link) -> Iterator[str]:
         yield f"mass_per_length: {link.mass_per_length:g} kg/m"
     for direction, EI in link.EI.items():
         first = _FIRST * sqrt(EI / link.mass_per_length) / link.length**2
-        told = f"EI.{direction}: {EI:g} N m^2, with which the clamped link alone vibrates at"
+        statement = f"EI.{direction}: {EI:g} N m^2, with which the clamped link alone vibrates at"
         if first * link.length > _FASTEST:
-            yield f"{told} {first:.3g} rad/s, more than a slender beam can (N mm^2?)"
+            yield f"{statement} {first:.3g} rad/s, more than a slender beam can (N mm^2?)"
         if first < _SLOWEST:
-            yield f"{told} {first:.3g} rad/s, {_TURN / first / 60:.3g} min a period"
+            yield f"{statement} {first:.3g} rad/s, {_TURN / first / 60:.3g} min a period"
 
 
 def _angle(value: float, unit: str) -> str:
-    """Write an angle with what it would be if its number were degrees."""
+    """Write an angle, and its value in rad if the number were degrees."""
     turns = abs(value) / _TURN
     return f"{value:g} {unit}, {turns:.3g} turns ({value:g} deg are {radians(value):.4g} rad)"

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.model.record import Positive, Record, RefusalError, Said
+from flexctl.model.record import Positive, Record, RefusalError, Unquoted
 
 POWERS = (1, 2, 3, 4)
 _KEYS = ("power", "value", "x")
@@ -26,7 +26,8 @@ class Profile:
     Parameters
     ----------
     x
-        Points x/l [-], from 0 (root) to 1 (tip), not falling; a number twice is a step.
+        Points x/l [-], from 0 (root) to 1 (tip), in ascending order; a number given twice is a
+        step.
     value
         Values at the points, above 0; at the root or the tip 0 is allowed.
     power
@@ -35,7 +36,7 @@ class Profile:
     Raises
     ------
     RefusalError
-        If points and values do not fit this.
+        If points and values do not meet this.
     """
 
     x: tuple[float, ...] = (0.0, 1.0)
@@ -58,12 +59,12 @@ class Profile:
 
     @classmethod
     def uniform(cls, value: float = 1.0) -> Profile:
-        """Return the profile of a quantity that is the same everywhere."""
+        """Return the profile of a constant quantity."""
         return cls(value=(value, value))
 
     @property
     def even(self) -> bool:
-        """Whether f is the same everywhere."""
+        """Whether f is constant."""
         return min(self.value) == max(self.value)
 
     @property
@@ -78,7 +79,7 @@ class Profile:
 
     @property
     def breaks(self) -> tuple[float, ...]:
-        """Points between the ends at which f steps or kinks, each once."""
+        """Points between the ends at which f or its slope is discontinuous, each once."""
         return tuple(sorted({x for x in self.x if 0 < x < 1}))
 
     def at(self, xi: Array) -> Array:
@@ -110,13 +111,13 @@ def read_profile(table: Mapping[str, object]) -> Profile:
     Raises
     ------
     RefusalError
-        With the key below the table, if a key is unknown or missing or a value does not fit.
+        With the key below the table, if a key is unknown or missing or a value is invalid.
     """
     for key in table:
         if key not in _KEYS:
             close = difflib.get_close_matches(str(key), _KEYS, n=1, cutoff=0.5)
             hint = f"nearest: {close[0]}" if close else f"one of: {', '.join(_KEYS)}"
-            raise RefusalError(str(key), expected=f"a known key ({hint})", got=Said(str(key)))
+            raise RefusalError(str(key), expected=f"a known key ({hint})", got=Unquoted(str(key)))
     power = table.get("power", 1)
     if isinstance(power, bool) or not isinstance(power, int):
         raise RefusalError("power", expected="1, 2, 3 or 4", got=power)
@@ -127,7 +128,7 @@ def read_profile(table: Mapping[str, object]) -> Profile:
 
 
 def _numbers(table: Mapping[str, object], key: str) -> tuple[float, ...]:
-    written = table.get(key, Said("nothing"))
+    written = table.get(key, Unquoted("nothing"))
     entries = written if isinstance(written, list | tuple) else [None]
     if not all(isinstance(e, int | float) and not isinstance(e, bool) for e in entries):
         raise RefusalError(key, expected="an array of numbers", got=written)
@@ -176,10 +177,10 @@ def join_profiles(table: dict[str, object], profiles: Mapping[str, Profile]) -> 
     """Undo `split_profiles` in a table of numbers."""
     for name, profile in profiles.items():
         key, _, direction = name.partition(".")
-        place = table.get(key) if direction else table
+        entry = table.get(key) if direction else table
         last = direction or key
-        if isinstance(place, dict) and isinstance(mean := place.get(last), float):
-            place[last] = profile.scaled(mean).table()
+        if isinstance(entry, dict) and isinstance(mean := entry.get(last), float):
+            entry[last] = profile.scaled(mean).table()
     return table
 
 
@@ -196,11 +197,11 @@ UNIFORM = Profile()
 
 
 TWIST = "twist"
-"""The plane that is none: the line turns about itself."""
+"""Name of torsion where planes of bending are named: the line turns about its own axis."""
 
 
 class Torsion(Record):
-    """Twist of a line about itself, from a clamped root.
+    """Twist of a line about its own axis, from a clamped root.
 
     `GJ` [N m^2] torsional rigidity; absent: the line does not twist.  `polar_inertia` rho I_p
     [kg m] of the sections about the line.

@@ -1,4 +1,4 @@
-"""What all records of the catalogue share: strict numbers, frozen tables, refusals."""
+"""What all records of the catalogue share: strict numbers, immutable tables, refusals."""
 
 import json
 from collections.abc import Sequence
@@ -38,14 +38,14 @@ Solver = Literal["scipy", "slycot"]  # of Riccati equations
 
 
 def exactly(count: int, value: object) -> object:
-    """Refuse an array that has not `count` entries; leave anything else to the type."""
+    """Refuse an array without `count` entries; the type checks everything else."""
     if isinstance(value, list | tuple) and len(value) != count:
         raise RefusalError("", expected=f"{count} numbers", got=value)
     return value
 
 
 class RefusalError(ValueError):
-    """A value that a record refuses: key below the record or "", what it expects, what it got."""
+    """A value that a record refuses: key below the record or "", expected and given value."""
 
     def __init__(self, key: str, *, expected: str, got: object) -> None:
         super().__init__(f"{key}: expected {expected}, got {shown(got)}")
@@ -60,7 +60,7 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def table(self) -> dict[str, Any]:
-        """Return what was written, under the keys of the file; defaults are left out."""
+        """Return the table as written, under the keys of the file; defaults are left out."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
@@ -73,12 +73,12 @@ class FileRecord(Record):
     source: Text  # begins with a key of references.bib, or says whose own it is
 
     def table(self) -> dict[str, Any]:
-        """Return what the file says, without what follows from where it lies."""
+        """Return the table of the file, without name and path."""
         return self.model_dump(by_alias=True, exclude_unset=True, exclude={"name", "path"})
 
     @property
     def label(self) -> str:
-        """What messages call this file: its path, or its name where it has none."""
+        """Name of this file in messages: its path, or its name where it has none."""
         return str(self.path or self.name)
 
 
@@ -102,7 +102,7 @@ class BasisChoice(Record):
     drop_above: Positive | None = None  # rad/s; truth modes above it are left out
 
     def described(self) -> dict[str, Any]:
-        """Kind and order, what follows the length, where modes end: what differs from defaults."""
+        """Kind and order, and of `sliding` and `drop_above` what differs from the default."""
         return {"kind": self.kind, "order": self.order, **self.model_dump(exclude_defaults=True)}
 
     @model_validator(mode="after")
@@ -121,21 +121,21 @@ class BasisChoice(Record):
 def pick_basis(
     basis: BasisChoice | None, modes: int | None, elements: int | None
 ) -> BasisChoice | None:
-    """Return the one discretisation that is given: a record, or a number of modes or elements.
+    """Return the discretisation that is given: a record, or a number of modes or elements.
 
-    None where none is.
+    None if neither is given.
 
     Raises
     ------
     InputError
-        When more than one is given, or a number is none of 1 .. 200.
+        When more than one is given, or a number is not in 1 .. 200.
     """
     numbers = {"modes": modes, "elements": elements}
-    given = {kind: order for kind, order in numbers.items() if order is not None}
-    if len(given) + (basis is not None) > 1:
-        known = " and ".join([*(["basis"] if basis else []), *given])
+    orders = {kind: order for kind, order in numbers.items() if order is not None}
+    if len(orders) + (basis is not None) > 1:
+        known = " and ".join([*(["basis"] if basis else []), *orders])
         raise InputError(f"basis: expected one of basis, modes and elements, got {known}")
-    for kind, order in given.items():
+    for kind, order in orders.items():
         whole = isinstance(order, int) and not isinstance(order, bool)
         if not (whole and 1 <= order <= 200):
             raise InputError(f"{kind}: expected a whole number in 1 .. 200, got {order!r}")
@@ -144,7 +144,7 @@ def pick_basis(
 
 
 class Expectation(Record):
-    """A published or closed-form figure that flexctl must reproduce.
+    """A published or closed-form value that flexctl must reproduce.
 
     `key` is the dotted path into the JSON of `flexctl inspect` (a model), of an evaluation (a
     design) or of `flexctl simulate` (a design that gives torques); the name of the table where it
@@ -179,7 +179,7 @@ def one_of(names: Sequence[str]) -> str:
 
 def shown(value: object) -> str:
     """Return a value on one short line, as it would be written in a file."""
-    if isinstance(value, Said):
+    if isinstance(value, Unquoted):
         return printable(value)
     try:
         text = printable(json.dumps(value, ensure_ascii=False))
@@ -193,10 +193,10 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-class Said(str):
-    """Words for what was given, printed as they are and not as a quoted string of the file."""
+class Unquoted(str):
+    """A text that is printed as it is, not as a quoted string of the file."""
 
     __slots__ = ()
 
 
-NOTHING = Said("nothing")
+NOTHING = Unquoted("nothing")

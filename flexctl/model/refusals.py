@@ -1,4 +1,4 @@
-"""One line for what is wrong with a file: path, key path, expected, given."""
+"""The line that refuses a file: path, key path, expected, given."""
 
 import difflib
 import re
@@ -10,7 +10,15 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from flexctl.errors import InputError
-from flexctl.model.record import NOTHING, FileRecord, Record, RefusalError, Said, as_array, shown
+from flexctl.model.record import (
+    NOTHING,
+    FileRecord,
+    Record,
+    RefusalError,
+    Unquoted,
+    as_array,
+    shown,
+)
 
 R = TypeVar("R", bound=Record)
 F = TypeVar("F", bound=FileRecord)
@@ -40,7 +48,7 @@ _EXPECTED = {
 
 
 def build(record: type[R], table: Mapping[str, Any], label: str) -> R:
-    """Make a record of a table as read from a file.
+    """Build a record from a table as read from a file.
 
     Raises
     ------
@@ -51,20 +59,20 @@ def build(record: type[R], table: Mapping[str, Any], label: str) -> R:
     try:
         return record.model_validate(table)
     except ValidationError as error:
-        found = _own_faults(error.errors())
-        faults = sorted(found, key=lambda fault: fault["type"] != "extra_forbidden")
+        own_faults = _own_faults(error.errors())
+        faults = sorted(own_faults, key=lambda fault: fault["type"] != "extra_forbidden")
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     raise InputError(f"{label}: {_sentence(record, faults[0])}{more}")
 
 
 def _own_faults(faults: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Leave out arrays that pydantic calls too short only because an entry of them is refused."""
+    """Leave out arrays that pydantic reports as too short only because one entry is refused."""
     above = {fault["loc"][:n] for fault in faults for n in range(len(fault["loc"]))}
     return [f for f in faults if f["type"] != "too_short" or f["loc"] not in above]
 
 
 def build_file(record: type[F], table: Mapping[str, Any], name: str, path: Path | None) -> F:
-    """Make the record of a whole file; `name` and `path` come from where it lies.
+    """Build the record of a whole file; `name` and `path` are those of the file.
 
     Raises
     ------
@@ -75,12 +83,12 @@ def build_file(record: type[F], table: Mapping[str, Any], name: str, path: Path 
         if key in table:
             hint = nearest(key, known_keys(record))
             expected = f"a known key ({hint})"
-            raise refuse(path or name, key, expected=expected, got=Said(key))
+            raise refuse(path or name, key, expected=expected, got=Unquoted(key))
     return build(record, {**table, "name": name, "path": path}, str(path or name))
 
 
 def refuse(label: object, key: str, *, expected: str, got: object) -> InputError:
-    """Return the error of a value that does not fit, in the form of all file errors."""
+    """Return the error of an invalid value, in the form of all file errors."""
     return InputError(f"{label}: {key}: expected {expected}, got {shown(got)}")
 
 
@@ -94,10 +102,10 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def known_keys(record: type[BaseModel]) -> list[str]:
     """Return the keys of a record as a file spells them."""
-    given = ("name", "path") if issubclass(record, FileRecord) else ()
+    not_written = ("name", "path") if issubclass(record, FileRecord) else ()
     fields = record.model_fields.items()
     written = [(name, field) for name, field in fields if field.repr]  # others live in memory only
-    return [field.alias or name for name, field in written if name not in given]
+    return [field.alias or name for name, field in written if name not in not_written]
 
 
 def key_path(location: Iterable[str | int]) -> str:
@@ -125,9 +133,9 @@ def _sentence(record: type[Record], fault: ErrorDetails) -> str:
     elif kind == "extra_forbidden":
         *above, key = location
         hint = nearest(str(key), known_keys(_record_at(record, above)))
-        expected, got = f"a known key ({hint})", Said(_key(str(key)))
+        expected, got = f"a known key ({hint})", Unquoted(_key(str(key)))
     elif kind in ("too_short", "too_long"):
-        expected, got = _count(context), Said(_items(context["actual_length"]))
+        expected, got = _count(context), Unquoted(_items(context["actual_length"]))
     else:
         expected = _EXPECTED.get(kind, fault["msg"]).format(**context)
         if kind == "tuple_type" and _takes_one_number(record, location):
@@ -147,7 +155,7 @@ def _items(count: int) -> str:
 
 
 def _record_at(record: type[BaseModel], location: Iterable[str | int]) -> type[BaseModel]:
-    """Return the record that stands at a location; names of free tables are passed over."""
+    """Return the record at a location; names of free tables are skipped."""
     for part in location:
         fields = {field.alias or name: field for name, field in record.model_fields.items()}
         if part in fields:
@@ -177,5 +185,5 @@ def _reads_one_number(annotation: object) -> bool:
 def _record_in(annotation: object) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    found = (_record_in(argument) for argument in get_args(annotation))
-    return next((record for record in found if record), None)
+    records = (_record_in(argument) for argument in get_args(annotation))
+    return next((record for record in records if record), None)

@@ -8,13 +8,13 @@ import numpy as np
 from flexctl import checks
 from flexctl.errors import InputError
 from flexctl.model.files import read_csv
-from flexctl.model.record import Said
+from flexctl.model.record import Unquoted
 from flexctl.model.refusals import refuse
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Samples:
-    """A motion in samples: `t` (N,) [s], rising, N >= 2; `joint` (joints, N) [rad or m]."""
+    """A sampled motion: `t` (N,) [s], rising, N >= 2; `joint` (joints, N) [rad or m]."""
 
     t: checks.Array
     joint: checks.Array
@@ -26,8 +26,8 @@ class Samples:
         if len(self.t) < 2:
             raise InputError(f"t: expected at least 2 rising times, got {len(self.t)}")
         if (back := _first_back(self.t)) is not None:
-            said = f"expected at least 2 rising times, got {_after(self.t, back)}"
-            raise InputError(f"t[{back + 1}]: {said}")
+            why = f"expected at least 2 rising times, got {_after(self.t, back)}"
+            raise InputError(f"t[{back + 1}]: {why}")
 
 
 def load_samples(path: Path) -> Samples:
@@ -43,11 +43,11 @@ def load_samples(path: Path) -> Samples:
     header = [word.strip() for word in lines[0][1]] if lines else []
     expected = ["t", *(f"joint{i}" for i in range(1, max(len(header), 2)))]
     if header != expected:
-        raise refuse(path, "header", expected=", ".join(expected), got=Said(", ".join(header)))
+        raise refuse(path, "header", expected=", ".join(expected), got=Unquoted(", ".join(header)))
     rows = [_numbers(path, line, row, len(header)) for line, row in lines[1:]]
     table = np.array(rows).reshape(-1, len(header)).T
     if (back := _first_back(table[0])) is not None:
-        expected, got = "times that rise", Said(_after(table[0], back))
+        expected, got = "times that rise", Unquoted(_after(table[0], back))
         raise refuse(path, f"line {lines[1 + back][0]}", expected=expected, got=got)
     try:
         return Samples(t=table[0], joint=table[1:])
@@ -56,7 +56,7 @@ def load_samples(path: Path) -> Samples:
 
 
 def _first_back(t: checks.Array) -> int | None:
-    """Index of the first time (N,) that does not lie after the one before it; None of none."""
+    """Index of the first time (N,) that is not after the one before; None if all are."""
     back = np.flatnonzero(np.diff(t) <= 0)
     return int(back[0]) + 1 if back.size else None
 
@@ -72,7 +72,7 @@ def _numbers(path: Path, line: int, row: list[str], count: int) -> list[float]:
         numbers = []
     if len(numbers) != count or not np.isfinite(numbers).all():
         expected = f"{count} finite number{'s' * (count != 1)}"
-        raise refuse(path, f"line {line}", expected=expected, got=Said(",".join(row)))
+        raise refuse(path, f"line {line}", expected=expected, got=Unquoted(",".join(row)))
     return numbers
 
 
@@ -85,22 +85,22 @@ def load_ratios(path: Path) -> dict[str, float]:
     Raises
     ------
     InputError
-        If the file cannot be read, its header is not part, ratio, a row has other than a name and
-        a finite number above 0, or a name comes twice or none comes.
+        If the file cannot be read, its header is not part, ratio, a row is not a name and a finite
+        number above 0, a name is repeated, or there is none.
     """
     lines = read_csv(path)
     header = tuple(word.strip() for word in lines[0][1]) if lines else ()
     if header != _HEADER:
-        raise refuse(path, "header", expected=", ".join(_HEADER), got=Said(", ".join(header)))
-    found: dict[str, float] = {}
+        raise refuse(path, "header", expected=", ".join(_HEADER), got=Unquoted(", ".join(header)))
+    ratios: dict[str, float] = {}
     for number, row in lines[1:]:
         name, ratio = _entry(path, number, row)
-        if name in found:
-            raise refuse(path, f"line {number}", expected="every part once", got=Said(name))
-        found[name] = ratio
-    if not found:
-        raise refuse(path, "rows", expected="one ratio K_hat/K at least", got=Said("none"))
-    return found
+        if name in ratios:
+            raise refuse(path, f"line {number}", expected="every part once", got=Unquoted(name))
+        ratios[name] = ratio
+    if not ratios:
+        raise refuse(path, "rows", expected="one ratio K_hat/K at least", got=Unquoted("none"))
+    return ratios
 
 
 def _entry(path: Path, number: int, row: list[str]) -> tuple[str, float]:
@@ -110,5 +110,5 @@ def _entry(path: Path, number: int, row: list[str]) -> tuple[str, float]:
         name, ratio = "", np.nan
     if len(row) != len(_HEADER) or not name or not 0 < ratio < np.inf:
         expected = "a name and a finite number above 0"
-        raise refuse(path, f"line {number}", expected=expected, got=Said(",".join(row)))
+        raise refuse(path, f"line {number}", expected=expected, got=Unquoted(",".join(row)))
     return name, ratio

@@ -11,7 +11,7 @@ def _hard_switch(value: object) -> object:
     """Read "end" as no blend: the second loop takes over at the end of the gross motion."""
     if isinstance(value, dict):
         return value
-    if value is None or value == "end":  # None: a record read again
+    if value is None or value == "end":  # None: a record that is rebuilt
         return None
     raise RefusalError("", expected='"end" or { blend = seconds }', got=value)
 

@@ -1,9 +1,9 @@
 """Change an arm by settings such as ``link2.EI=*0.6`` or ``payload.mass=+40%``.
 
 ``KEY=VALUE`` sets a TOML value, ``KEY=*F`` scales by F, ``KEY=+P%`` and ``KEY=-P%`` change by a
-percentage; scaling a table or an array scales every number in it, but for the places and powers of
-what varies along a link.  KEY is a key path of the
-model's file with a link's name, ``link[2]`` or ``links`` (all of them) in front.
+percentage; scaling a table or an array scales every number in it, except positions and powers of
+profiles.  KEY is a key path of the model's file with a link's name, ``link[2]`` or ``links`` (all
+of them) in front.
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from flexctl.errors import InputError
 from flexctl.model.arm import Arm
 from flexctl.model.link import Link
-from flexctl.model.record import NOTHING, Said, printable
+from flexctl.model.record import NOTHING, Unquoted, printable
 from flexctl.model.refusals import build_file, known_keys, nearest, refuse
 
 _ROOTS = ("gravity", "base", "payload", "truth")
@@ -26,9 +26,9 @@ _FACTOR = re.compile(r"\*(?P<factor>\S+)|(?P<percent>[+-]\S+)%")
 
 @dataclass(frozen=True, kw_only=True)
 class _Setting:
-    """One setting, read: `factor` is None where `value` stands absolutely.
+    """One parsed setting: `factor` is None where `value` is absolute.
 
-    `text` is the setting as messages call it, with the option that it came from.
+    `text` is the setting in messages, with the option that it came from.
     """
 
     text: str
@@ -54,47 +54,48 @@ class _Target(NamedTuple):
 
 
 def apply_settings(arm: Arm, settings: Sequence[str], *, option: str = "setting") -> Arm:
-    """Return the arm with all settings applied in order and checked anew as a whole.
+    """Return the arm with all settings applied in order, checked again as a whole.
 
-    The length of a flexible revolute link and its dh.a are one figure: setting one sets both.
+    The length of a flexible revolute link and its dh.a are equal: setting one sets both.
     Messages name the `option` of the command line that the settings came from.
 
     Raises
     ------
     InputError
-        If a setting cannot be read, its key is unknown, there is nothing to scale, or the arm
-        that comes out is refused.
+        If a setting cannot be read, its key is unknown, there is nothing to scale, or the resulting
+        arm is refused.
     """
     if not settings:
         return arm
     table = arm.table()
     targets: set[_Target] = set()
     for setting in [_read(text, option) for text in settings]:
-        found = _targets(setting, arm)
+        matched = _targets(setting, arm)
         if setting.factor is None:
-            _set(setting, found, table)
+            _set(setting, matched, table)
         else:
-            _scale(setting, setting.factor, found, table, _effective(arm))
-        targets.update(found)
+            _scale(setting, setting.factor, matched, table, _effective(arm))
+        targets.update(matched)
     _keep_length_and_a_equal(arm, table, targets)
     return _rebuild(arm, table, f"{option} {printable(', '.join(settings))}")
 
 
 def setting_value(arm: Arm, key: str) -> float | None:
-    """Return the number that a key of an arm stands for, or its default.
+    """Return the number that an arm has under a key, or its default.
 
-    None where it is no single number: an array, a table, different ones of several links, or none.
+    None if it is not a single number: an array, a table, different values of several links, or no
+    value.
     """
     setting = _Setting(text=key, keys=tuple(key.split(".")), value=None, factor=None)
     table, effective = arm.table(), _effective(arm)
     try:
-        found = [
+        values = [
             _look_up(setting, target.keys, target.root(table), target.root(effective))
             for target in _targets(setting, arm)
         ]
     except InputError:
         return None
-    return only_number([value for value in found if value is not None])
+    return only_number([value for value in values if value is not None])
 
 
 def only_number(value: object) -> float | None:
@@ -174,7 +175,7 @@ def _targets(setting: _Setting, arm: Arm) -> list[_Target]:
         indices = [i for i in range(len(names)) if first in (names[i], numbers[i])]
     if not indices:
         hint = nearest(first, [*_ROOTS, *names, "links"])
-        raise setting.refuse(f"a known key ({hint})", Said(first))
+        raise setting.refuse(f"a known key ({hint})", Unquoted(first))
     if not rest:
         hint = ", ".join(known_keys(Link))
         raise setting.refuse(f"a key of the link (one of: {hint})", NOTHING)
@@ -193,20 +194,20 @@ def _scale(
     table: dict[str, Any],
     effective: dict[str, Any],
 ) -> None:
-    """Scale what is written, or where nothing is, what holds by default."""
-    found = [
+    """Scale the written values, or the defaults where nothing is written."""
+    values = [
         _look_up(setting, target.keys, target.root(table), target.root(effective))
         for target in targets
     ]
-    if not any(map(has_number, found)):
+    if not any(map(has_number, values)):
         raise setting.refuse("numbers to scale", NOTHING)
-    for target, value in zip(targets, found, strict=True):
+    for target, value in zip(targets, values, strict=True):
         if has_number(value):  # of several links, rigid ones have no EI
             _put(setting, target, table, scaled(value, factor))
 
 
 def _effective(arm: Arm) -> dict[str, Any]:
-    """Return the arm's table with all defaults and what follows from other keys."""
+    """Return the arm's table with all defaults and all values that follow from other keys."""
     table = arm.model_dump(by_alias=True)
     for written, link in zip(table["link"], arm.links, strict=True):
         written["dh"] = link.dh.model_dump()
@@ -217,30 +218,30 @@ def _effective(arm: Arm) -> dict[str, Any]:
 
 def _look_up(setting: _Setting, keys: tuple[str, ...], written: object, holds: object) -> object:
     for key in keys:
-        if written is None and holds is None:  # a table that this link does without
+        if written is None and holds is None:  # a table that this link does not have
             return None
         written = written if isinstance(written, dict) else {}
         holds = holds if isinstance(holds, dict) else {}
         if key not in written and key not in holds:
             hint = nearest(key, {**written, **holds})
-            raise setting.refuse(f"a known key ({hint})", Said(key))
+            raise setting.refuse(f"a known key ({hint})", Unquoted(key))
         written, holds = written.get(key), holds.get(key)
     return holds if written is None else written
 
 
 def _put(setting: _Setting, target: _Target, table: dict[str, Any], value: object) -> None:
     *above, last = target.keys
-    place = target.root(table)
+    parent = target.root(table)
     for key in above:
-        below = place.setdefault(key, {})
+        below = parent.setdefault(key, {})
         if not isinstance(below, dict):
             raise setting.refuse(f"no {last}, as {key} is not a table", below)
-        place = below
-    place[last] = value
+        parent = below
+    parent[last] = value
 
 
 def scaled(value: object, factor: float) -> object:
-    """Return a value of a file with all its numbers multiplied, but for places and powers."""
+    """Return a value of a file with all its numbers multiplied, except positions and powers."""
     if isinstance(value, dict):
         places = {"x", "power"} if value.keys() & {"value", "mass"} else set()
         return {k: v if k in places else scaled(v, factor) for k, v in value.items()}

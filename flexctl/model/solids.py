@@ -1,4 +1,4 @@
-"""Schema of rigid pieces with mass: hubs, payloads, masses on a line."""
+"""Schema of rigid bodies: hubs, payloads, masses on a line."""
 
 from typing import Annotated, Self
 
@@ -15,7 +15,7 @@ Inertia = Annotated[
 class RigidBody(Record):
     """Mass [kg], centre of mass [m] and principal inertias about it [kg m^2].
 
-    One inertia alone, as in [0, 0, J], is the shorthand of planar arms and is allowed, though
+    A single nonzero inertia, as in [0, 0, J], is allowed as a shorthand for planar arms, although
     no rigid body has it.
     """
 

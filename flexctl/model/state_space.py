@@ -1,4 +1,4 @@
-"""Schema of [state_space]: a law from outside, its matrices and what it measures."""
+"""Schema of [state_space]: an external law, its matrices and what it measures."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -11,7 +11,7 @@ Matrix = tuple[tuple[Number, ...], ...]
 
 
 def _in_memory(value: object) -> object:
-    """Take a CasADi function only: a file holds data, never code."""
+    """Accept a CasADi function only: a file holds data, never code."""
     if value is not None and not hasattr(value, "n_in"):
         expected = "no such key (a CasADi function lives in memory only, see wrap_controller)"
         raise RefusalError("", expected=expected, got=value)

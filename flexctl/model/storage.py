@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place, synced, then renamed."""
+"""Files written atomically: to a draft in the same folder, synced, then renamed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _SEAL = b"flexctl:sha256:"  # before the digest at the end of a file; loaders stop before it
-drafts: set[Path] = set()  # what is being written: an end that unwinds nothing removes them
+drafts: set[Path] = set()  # being written; removed if the process ends without unwinding
 
 
 @contextlib.contextmanager
 def replacing_file(path: Path) -> Iterator[Path]:
-    """Give a path beside `path` to write to, which takes its place only when all went well.
+    """Yield a path beside `path` to write to; it replaces `path` only if all goes well.
 
-    What is written has reached the disk before it is renamed: neither a full disk nor a kill nor
-    a loss of power leaves half a file under the name of a whole one.
+    The content has reached the disk before the file is renamed: a full disk, a kill or a loss of
+    power leaves no partial file under the final name.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def replacing_file(path: Path) -> Iterator[Path]:
 
 
 def remove_draft(draft: Path) -> None:
-    """Remove what was not finished."""
+    """Remove an unfinished file."""
     with contextlib.suppress(OSError):
         draft.unlink(missing_ok=True)
     drafts.discard(draft)
@@ -49,7 +49,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def write_sealed(path: Path, content: bytes) -> None:
-    """Write a file as a whole that ends in a digest of itself. Raises as `replacing_file`."""
+    """Write a file that ends in a digest of its content. Raises as `replacing_file`."""
     write_whole(path, content + _SEAL + hashlib.sha256(content).digest())
 
 
@@ -59,7 +59,7 @@ def read_sealed(path: Path) -> bytes:
     Raises
     ------
     OSError
-        When there is no such file, or not a byte for byte whole one.
+        When there is no such file, or its content does not match its digest.
     """
     content, seal, digest = path.read_bytes().rpartition(_SEAL)
     if not seal or hashlib.sha256(content).digest() != digest:

@@ -94,7 +94,7 @@ def unit_of(key: str, arm: Arm, design: Design) -> str:
     Returns
     -------
     str
-        Such as ``N m^2``; "" of a key that has no number.
+        Such as ``N m^2``; "" for a key without a number.
     """
     first, *rest = key.split(".")
     names = {link.name: i for i, link in enumerate(arm.links)}
@@ -104,12 +104,12 @@ def unit_of(key: str, arm: Arm, design: Design) -> str:
         concerned = [names[first]] if first in names else list(every)
         if rest[:2] == ["tip_load", "reference_pose"] and rest[-1] in arm.joints:
             concerned = [arm.joints.index(rest[-1])]
-        return _for_joints(_found(rest, _LINK), arm, concerned)
+        return _for_joints(_look_up(rest, _LINK), arm, concerned)
     own = _JOINT_PD if design.method == "joint-pd" else {}
-    return _for_joints(_found([first, *rest], _ARM | _DESIGN | own), arm, list(every))
+    return _for_joints(_look_up([first, *rest], _ARM | _DESIGN | own), arm, list(every))
 
 
-def _found(parts: list[str], table: dict[str, str]) -> str:
+def _look_up(parts: list[str], table: dict[str, str]) -> str:
     """Return the unit of the longest beginning of a key path that has one: of EI.y that of EI."""
     for n in range(len(parts), 0, -1):
         if unit := table.get(".".join(parts[:n])):

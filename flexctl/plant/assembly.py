@@ -99,8 +99,8 @@ def tip_body(arm: Arm, j: int, direction: str) -> tuple[float, float, float]:
     if choice is None:
         return 0.0, 0.0, 0.0
     joints = reference_joints(arm, choice.reference_pose)
-    found = load_beyond(arm, j, direction, inertia_beyond(arm, j, joints))
-    return float(found[0]), float(found[1]), float(found[2])
+    load = load_beyond(arm, j, direction, inertia_beyond(arm, j, joints))
+    return float(load[0]), float(load[1]), float(load[2])
 
 
 def load_beyond(arm: Arm, j: int, direction: str, inertia: Any) -> tuple[Any, Any, Any]:

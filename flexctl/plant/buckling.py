@@ -159,14 +159,14 @@ def lateral_shares(arm: Arm, joints: Array) -> dict[str, float]:
     f^2 = (1 - EI_w/EI_s)(1 - GJ/EI_s) for what the plane of the load bends before, and P at the
     height e above the tip. Source: [TimoshenkoGere61], [Reissner79].
     """
-    found, R = {}, np.array(ca.DM(base_pose(arm)[0]))
+    shares, R = {}, np.array(ca.DM(base_pose(arm)[0]))
     gravity = np.array(arm.gravity)
     for j, link in enumerate(arm.links):
         turned = link.dh.theta + (joints[j] if link.joint == "revolute" else 0.0)
         R = R @ _turn(2, float(turned)) @ _turn(0, link.dh.alpha)
         if TWIST in link.rigidities and link.EI:
-            found[link.name] = _lateral(arm, j, joints, R.T @ gravity)
-    return found
+            shares[link.name] = _lateral(arm, j, joints, R.T @ gravity)
+    return shares
 
 
 def _turn(axis: int, angle: float) -> Array:
@@ -200,7 +200,7 @@ def _sideways(link: Link, weak: str, strong: str, g: float, mass: float, moment:
         length=link.length,
         mass_per_length=link.mass_per_length,
         EI=link.rigidities,
-        courses={d: link_section(link, d) for d in (weak, TWIST)},
+        sections={d: link_section(link, d) for d in (weak, TWIST)},
     )
     bent = HermiteElements(_ELEMENTS).shapes(None, beam.section(weak))
     twisted = TwistElements(_ELEMENTS).shapes(None, beam.section(TWIST))

@@ -130,7 +130,7 @@ def load_evaluators(
         library = compile_functions(key, lambda: [functions[name] for name in names])
 
     def make(name: str) -> Evaluator:
-        found = functions[name] if library is None else ca.external(name, str(library))
-        return Evaluator(found, matrix=name in matrices)
+        function = functions[name] if library is None else ca.external(name, str(library))
+        return Evaluator(function, matrix=name in matrices)
 
     return _OnDemand(make)

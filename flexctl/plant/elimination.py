@@ -55,13 +55,13 @@ class Elimination:
 
     def solve(self, reduced: ca.SX, x: ca.SX) -> ca.SX:
         """Unknowns (n, 1), given those that were not eliminated in x and `reduce` of b."""
-        found = [x[i] for i in range(x.shape[0])]
+        solution = [x[i] for i in range(x.shape[0])]
         for step in reversed(self.steps):
             value = reduced[step.pivot]
             for row, factor in step.column.items():
-                value += factor * found[row]
-            found[step.pivot] = -value
-        return ca.vertcat(*found)
+                value += factor * solution[row]
+            solution[step.pivot] = -value
+        return ca.vertcat(*solution)
 
 
 def eliminate(A: ca.SX, pivots: Mapping[int, str]) -> Elimination:
@@ -151,11 +151,13 @@ class Hinge:
         Without J the body's acceleration is found first; with a great J the joint's, which would
         be lost in the difference.
         """
-        y, given = x[self.axis], drive
+        y, remaining = x[self.axis], drive
         for row, share in self.shares.items():
-            given -= share * x[row]
+            remaining -= share * x[row]
         return (
-            (given - self.own * y, given + (1 - self.own) * y) if self.spin else (given - y, given)
+            (remaining - self.own * y, remaining + (1 - self.own) * y)
+            if self.spin
+            else (remaining - y, remaining)
         )
 
 

@@ -85,11 +85,11 @@ class SprungJoint:
 
 def make_sprung_joints(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> dict[int, SprungJoint]:
     """Give every flexible joint, by index, its place in q and v (n, 1), rotors after the joints."""
-    found, row = {}, len(bodies)
+    sprung, row = {}, len(bodies)
     for j, body in enumerate(bodies):
         if body.link.flexible_joint is None:
             continue
-        found[j] = SprungJoint(
+        sprung[j] = SprungJoint(
             row=row,
             data=body.link.flexible_joint,
             wind_up=q[row] - q[j],
@@ -97,13 +97,13 @@ def make_sprung_joints(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> dict[int, 
             rate=v[row],
         )
         row += 1
-    return found
+    return sprung
 
 
 def joint_damping(bodies: Sequence[Body]) -> ca.SX:
     """Damping matrix (m + r, m + r) of the springs, on joint variables and rotor angles."""
-    found = {j: body.link.flexible_joint for j, body in enumerate(bodies)}
-    springs = [(j, spring) for j, spring in found.items() if spring is not None]
+    by_joint = {j: body.link.flexible_joint for j, body in enumerate(bodies)}
+    springs = [(j, spring) for j, spring in by_joint.items() if spring is not None]
     m, size = len(bodies), len(bodies) + len(springs)
     D = ca.SX(size, size)
     for row, (j, spring) in enumerate(springs, start=m):

@@ -162,7 +162,8 @@ def _input_names(e: Equations, inputs: Sequence[ca.SX]) -> list[str]:
     """Name inputs q, v, a and tau, and those that are unknown by their place."""
     known = {"q": e.q, "v": e.v, "a": e.a, "tau": e.tau}
     names = (
-        next((name for name, symbol in known.items() if symbol is given), "") for given in inputs
+        next((name for name, symbol in known.items() if symbol is argument), "")
+        for argument in inputs
     )
     return [name or f"unknown{k}" for k, name in enumerate(names)]
 

@@ -44,7 +44,7 @@ def find_compiler() -> str | None:
     if expected == "none":
         return None
     names, path = [expected] if expected else ["gcc", "clang", "cc"], os.environ.get("PATH")
-    compiler = next((found for name in names if (found := _which(name, path))), None)
+    compiler = next((file for name in names if (file := _which(name, path))), None)
     if expected and compiler is None:
         raise InputError(f"FLEXCTL_CC: expected a C compiler or none, got {expected!r} (not found)")
     return compiler
@@ -229,8 +229,8 @@ def compile_source(source: Path, compiler: str) -> Path:
     built = source.with_suffix(".so")
     command = [compiler, level, *_FLAGS, "-o", str(built), str(source), "-lm"]
     # its own files beside the source, its messages in English
-    place = os.environ | {"TMPDIR": str(source.parent), "LC_ALL": "C"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=place)
+    environment = os.environ | {"TMPDIR": str(source.parent), "LC_ALL": "C"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
         for code in _FULL:
             if os.strerror(code) in done.stderr:

@@ -278,7 +278,7 @@ class Plant:
         return self._evaluators(LINEARISATION)
 
     @property
-    def _given(self) -> tuple[Array, ...]:
+    def _free_values(self) -> tuple[Array, ...]:
         """Values of the free numbers, as last argument of the functions; none where none is."""
         return (np.array(self.values),) if self.parameters else ()
 
@@ -310,7 +310,7 @@ class Plant:
 
     def bias(self, q: Array, v: Array) -> Array:
         """Coriolis and centrifugal forces h(q, v), (n,)."""
-        return self._bias(q, v, *self._given)  # pyright: ignore[reportReturnType]
+        return self._bias(q, v, *self._free_values)  # pyright: ignore[reportReturnType]
 
     def gravity(self, q: Array) -> Array:
         """Gravity forces c(q) = dV_gravity/dq, (n,)."""
@@ -347,7 +347,7 @@ class Plant:
         """
         for name, values in {"q": q, "v": v, "tau": tau}.items():
             checks.finite(name, values)
-        a = np.asarray(self._forward(q, v, tau, *self._given))
+        a = np.asarray(self._forward(q, v, tau, *self._free_values))
         require_balance(self, q, v, tau, a)
         return a
 
@@ -360,15 +360,15 @@ class Plant:
 
         They are the lower blocks of A and B of the linear model about any state of a motion.
         """
-        return self._derivatives["derivatives"](q, v, tau, *self._given)  # pyright: ignore[reportReturnType]
+        return self._derivatives["derivatives"](q, v, tau, *self._free_values)  # pyright: ignore[reportReturnType]
 
     def derivatives_at_rest(self, q: Array) -> tuple[Array, Array, Array]:
         """Return the same in an equilibrium at q, at a fraction of the cost."""
-        return self._derivatives["derivatives_at_rest"](q, *self._given)  # pyright: ignore[reportReturnType]
+        return self._derivatives["derivatives_at_rest"](q, *self._free_values)  # pyright: ignore[reportReturnType]
 
     def energies(self, q: Array, v: Array) -> tuple[float, float, float]:
         """Kinetic, strain and gravitational energy [J]."""
-        kinetic, strain, gravity = self.functions["energies"](q, v, *self._given)
+        kinetic, strain, gravity = self.functions["energies"](q, v, *self._free_values)
         return float(kinetic[0]), float(strain[0]), float(gravity[0])
 
     def tip(self, q: Array) -> Array:
@@ -393,18 +393,18 @@ class Plant:
 
     def _one(self, name: str, *arguments: Array) -> Array:
         functions = self.functions if name in DYNAMICS else self.linearisation_functions
-        return functions[name](*arguments, *self._given)  # pyright: ignore[reportReturnType]
+        return functions[name](*arguments, *self._free_values)  # pyright: ignore[reportReturnType]
 
     def deflections(self, q: Array) -> tuple[Array, Array]:
         """Deflections [m] and slopes [-] at the ends of the lines, ordered as `lines`."""
-        return self.functions["deflections"](q, *self._given)  # pyright: ignore[reportReturnType]
+        return self.functions["deflections"](q, *self._free_values)  # pyright: ignore[reportReturnType]
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
         """Flexible lines by link and direction of deflection, such as ``link2.y``."""
         return tuple(f"{body.link.name}.{d}" for body in self.bodies for d in body.planes)
 
-    def pose(self, given: Mapping[str, float] | None = None) -> Array:
+    def pose(self, named: Mapping[str, float] | None = None) -> Array:
         """Coordinates q (n,) from named values; joints not named rest at `default_joints`.
 
         Rotors that are not named stand where their springs are slack.
@@ -415,8 +415,8 @@ class Plant:
             When a name is no coordinate, a sliding link's free length is impossible, or the tip of
             a line is steeper than the theory of the beam allows.
         """
-        given = dict(given or {})
-        for name, value in given.items():
+        named = dict(named or {})
+        for name, value in named.items():
             if name not in self.coordinates:
                 raise InputError(
                     f"pose.{name}: expected a coordinate of {self.arm.name} "
@@ -424,8 +424,8 @@ class Plant:
                 )
             checks.finite(f"pose.{name}", value)
         joints = zip(self.joints, default_joints(self.arm), strict=True)
-        q = self.straight(np.array([given.get(name, value) for name, value in joints]))
-        for name, value in given.items():
+        q = self.straight(np.array([named.get(name, value) for name, value in joints]))
+        for name, value in named.items():
             q[self.coordinates.index(name)] = value
         check_joints(self.arm, q[: self.m])
         check_followed(self.bodies, q[: self.m])

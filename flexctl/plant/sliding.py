@@ -119,9 +119,9 @@ def _kept(name: str) -> SlidingShapes | None:
 
 def _keep(name: str, shapes: SlidingShapes) -> None:
     """Leave modes in the cache, if it can be written."""
-    made = BytesIO()
+    buffer = BytesIO()
     np.savez(
-        made,
+        buffer,
         range=[shapes.shortest, shapes.longest],
         curvatures=shapes.base.curvatures,
         mix=shapes.mix,
@@ -130,7 +130,7 @@ def _keep(name: str, shapes: SlidingShapes) -> None:
     with suppress(OSError):
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
-        write_sealed(folder / name, made.getvalue())
+        write_sealed(folder / name, buffer.getvalue())
 
 
 def followed_range(bodies: Sequence[Body]) -> tuple[Array, Array]:

@@ -75,9 +75,9 @@ def least_damping(
             f"{case.setup.design_arm.label}: damping: expected a link that bends, got none"
         )
     grid = [0.0, *log_grid(*ratios, _PER_DECADE)]
-    found = first_to_tolerate(damped(case), grid, expected)
+    requirement = first_to_tolerate(damped(case), grid, expected)
     own = written_ratios(case.setup.true_arm)
-    return AddedDamping(requirement=found, own=own, n_path=case.n_path)
+    return AddedDamping(requirement=requirement, own=own, n_path=case.n_path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,8 +105,8 @@ class AddedInertia:
     @property
     def added(self) -> tuple[float, ...] | None:
         """What is added at each joint [kg m^2 or kg]; None where nothing does."""
-        found = self.requirement.found
-        return tuple(found.value * own for own in self.own) if found else None
+        answer = self.requirement.answer
+        return tuple(answer.value * own for own in self.own) if answer else None
 
 
 def least_inertia(

@@ -95,12 +95,12 @@ class _Combined:
 
 def _combine(nodes: Sequence[Array], weights: Array) -> Array:
     """Sum up J_0 and the weighted differences from it, without those that are round-off."""
-    first, found = nodes[0], nodes[0].copy()
+    first, total = nodes[0], nodes[0].copy()
     for node, weight in zip(nodes[1:], weights[1:], strict=True):
         moved = node - first
         size = np.abs(node) + np.abs(first)
-        found += weight * np.where(np.abs(moved) > _ROUND_OFF * size, moved, 0.0)
-    return found
+        total += weight * np.where(np.abs(moved) > _ROUND_OFF * size, moved, 0.0)
+    return total
 
 
 def _remembered(law: Callable[[Array], Array]) -> Callable[[Array], Array]:

@@ -71,9 +71,15 @@ def largest_bandwidth(
     _check_range("scales", scales)
     families = gain_families(case)
     grid = log_grid(*scales, _PER_DECADE)[::-1]
-    found = first_to_tolerate(lambda s: under_gains(families, faster(s)), grid, expected, own=1.0)
-    gains = scale_gains(case.design.joint_gains, faster(found.best.value)) if found.best else None
-    return Bandwidth(requirement=found, gains=gains, n_path=case.n_path)
+    requirement = first_to_tolerate(
+        lambda s: under_gains(families, faster(s)), grid, expected, own=1.0
+    )
+    gains = (
+        scale_gains(case.design.joint_gains, faster(requirement.best.value))
+        if requirement.best
+        else None
+    )
+    return Bandwidth(requirement=requirement, gains=gains, n_path=case.n_path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,16 +133,16 @@ def fastest_second_loop(
 
     final = replace(case, n_path=0)
     loops = rebuilt(lambda factor: replace(final, design=with_effort(case.design, factor)))
-    found = first_to_tolerate(loops, log_grid(low, high, _PER_POWER), expected, own=1.0)
-    if found.best is None:
-        return SecondBandwidth(requirement=found, effort=None, slowest=np.nan, fastest=np.nan)
-    best = with_effort(case.design, found.best.value)
+    requirement = first_to_tolerate(loops, log_grid(low, high, _PER_POWER), expected, own=1.0)
+    if requirement.best is None:
+        return SecondBandwidth(requirement=requirement, effort=None, slowest=np.nan, fastest=np.nan)
+    best = with_effort(case.design, requirement.best.value)
     feedback = case.close(best).controller.feedback
     assert feedback is not None
     assert best.second_loop is not None
     ordered = feedback.poles[np.argsort(feedback.poles.real)]
     return SecondBandwidth(
-        requirement=found,
+        requirement=requirement,
         effort=best.second_loop.weights.effort,
         slowest=complex(ordered[-1]),
         fastest=complex(ordered[0]),

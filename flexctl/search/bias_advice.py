@@ -75,7 +75,7 @@ class BiasAdvice:
 
 def advise_bias(
     case: Case,
-    found: StiffnessMargin,
+    margin: StiffnessMargin,
     runs: BiasRuns | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> BiasAdvice | None:
@@ -85,7 +85,7 @@ def advise_bias(
     ----------
     case
         Arm, design, and how many poses of the motion are judged on other arms.
-    found
+    margin
         The loop's margin as it is.
     runs
         Where the bias is run; nothing leaves that out.
@@ -93,10 +93,10 @@ def advise_bias(
         Called with a sentence before every longer piece of work.
     """
     say = progress or (lambda _words: None)
-    best = margin_bias(found)
+    best = margin_bias(margin)
     if best is None:
         return None
-    known = [interval for interval in margin_intervals(found) if interval]
+    known = [interval for interval in margin_intervals(margin) if interval]
     offers = _Offers(case=case, known=known)
     if best.bias >= 0:
         return BiasAdvice(at_rest=offers.offer(best))
@@ -130,8 +130,8 @@ class _Offers:
         """Offer a bias, with what it is worth on arms of other stiffness and how it rests."""
         lower, upper = tolerated_with(self.known, bias)
         two_sided = Bias(bias=bias, tolerates=max(min(-lower, upper, 1.0), 0.0))
-        found = self.offer(two_sided, tolerated_by_other_arms(self.case, two_sided))
-        return replace(found, tip_at_rest=self.tip_at_rest(bias))
+        offer = self.offer(two_sided, tolerated_by_other_arms(self.case, two_sided))
+        return replace(offer, tip_at_rest=self.tip_at_rest(bias))
 
     def offer(self, bias: Bias, other_arms: float | None = None) -> OfferedBias:
         """Put the record together."""

@@ -69,13 +69,13 @@ class BiasRuns:
     @cached_property
     def without(self) -> BiasRun:
         """The run that all others are compared with."""
-        found = self._measured(0.0)
-        return found if found.failed else replace(found, times=1.0)
+        run = self._measured(0.0)
+        return run if run.failed else replace(run, times=1.0)
 
     def run(self, bias: float) -> BiasRun:
         """Run the reference with K_hat = (1 + bias) K_file and compare."""
-        found = self._measured(bias)
-        return replace(found, times=self._times(found))
+        run = self._measured(bias)
+        return replace(run, times=self._times(run))
 
     @cached_property
     def _truth(self) -> Plant:
@@ -108,13 +108,13 @@ class BiasRuns:
             tip_error_end=judge_residual(run, controller).tip_error_end if rests else None,
         )
 
-    def _times(self, found: BiasRun) -> float | None:
+    def _times(self, run: BiasRun) -> float | None:
         own = self.without
-        if found.tip_error_max is None or own.tip_error_max is None:
+        if run.tip_error_max is None or own.tip_error_max is None:
             return None
-        pairs = [(found.tip_error_max, own.tip_error_max)]
-        if found.tip_error_end is not None and own.tip_error_end is not None:
-            pairs.append((found.tip_error_end, own.tip_error_end))
+        pairs = [(run.tip_error_max, own.tip_error_max)]
+        if run.tip_error_end is not None and own.tip_error_end is not None:
+            pairs.append((run.tip_error_end, own.tip_error_end))
         settled = self.case.design.loop.settle_within / FARTHEST
         return max(strays / max(without, settled) for strays, without in pairs)
 
@@ -135,14 +135,14 @@ def try_biases(runs: BiasRuns, best: float) -> tuple[BiasRun, ...]:
     if inner.failed:
         return (inner,)
     outer = runs.run(best)
-    found, asked = [inner, outer], -LEAST
-    while not outer.serves and _room(inner, outer) and len(found) <= _MOST_RUNS:
-        found.append(runs.run(asked))
-        inner, outer = (found[-1], outer) if found[-1].serves else (inner, found[-1])
+    tried, bias = [inner, outer], -LEAST
+    while not outer.serves and _room(inner, outer) and len(tried) <= _MOST_RUNS:
+        tried.append(runs.run(bias))
+        inner, outer = (tried[-1], outer) if tried[-1].serves else (inner, tried[-1])
         if not inner.bias:
             break
-        asked = _between(inner, outer)
-    return tuple(found)
+        bias = _between(inner, outer)
+    return tuple(tried)
 
 
 def _room(inner: BiasRun, outer: BiasRun) -> bool:
@@ -167,7 +167,7 @@ def _between(inner: BiasRun, outer: BiasRun) -> float:
     return math.ceil(_FINEST * (inner.bias - step)) / _FINEST
 
 
-def largest_served(found: tuple[BiasRun, ...]) -> float | None:
+def largest_served(runs: tuple[BiasRun, ...]) -> float | None:
     """Return the largest underestimate of some runs that serves; None where none does."""
-    biases = [run.bias for run in found if run.serves and run.bias < 0]
+    biases = [run.bias for run in runs if run.serves and run.bias < 0]
     return min(biases, default=None)

@@ -170,10 +170,10 @@ def damping_chart(
         raise InputError(f"ratios: expected some that ascend within 0 to 1, got {list(ratios)}")
     say = progress or (lambda _words: None)
     trials = []
-    for told, unknown in (("known", False), ("unknown", True)):
+    for knowledge, unknown in (("known", False), ("unknown", True)):
         loops = damped(replace(case, unknown_damping=unknown))
         for ratio in map(float, ratios):
-            say(f"chart of damping: ratio {ratio:g}, {told}")
+            say(f"chart of damping: ratio {ratio:g}, {knowledge}")
             trials.append(judge(ratio, lambda ratio=ratio, loops=loops: loops(ratio)))
     known, unknown = trials[: len(ratios)], trials[len(ratios) :]
     return DampingChart(

@@ -59,10 +59,10 @@ class OtherArms:
     @cached_property
     def _poses(self) -> list[tuple[Array, float]]:
         controller = self.closed.controller
-        found = [(joints, 0.0) for joints in path_poses(self.closed, self.case.n_path)]
+        poses = [(joints, 0.0) for joints in path_poses(self.closed, self.case.n_path)]
         if controller.feedback is None:
-            return found
-        return [(controller.reference.final, 1.0), *(found if self.case.n_path else [])]
+            return poses
+        return [(controller.reference.final, 1.0), *(poses if self.case.n_path else [])]
 
     def tolerates(self, bias: float, errors: Sequence[float]) -> bool:
         """Whether it is stable on all arms of these errors."""

@@ -52,9 +52,9 @@ def best_bias(intervals: Iterable[Interval | None]) -> Bias | None:
         Of one pose each; None where the loop is unstable without an error, for which no bias is
         offered, as for no pose at all.
     """
-    found = list(intervals)
-    known = [interval for interval in found if interval]
-    if not known or len(known) < len(found):
+    every = list(intervals)
+    known = [interval for interval in every if interval]
+    if not known or len(known) < len(every):
         return None
     lower = max(interval.alpha_lower for interval in known)
     if all(interval.upper is None for interval in known):
@@ -69,9 +69,9 @@ def tolerated_with(intervals: Iterable[Interval], bias: float) -> tuple[float, f
 
     As in `best_bias`; infinite above where nothing ends it.
     """
-    found = list(intervals)
-    lower = max(interval.alpha_lower for interval in found)
-    upper = min(interval.alpha_upper for interval in found)
+    every = list(intervals)
+    lower = max(interval.alpha_lower for interval in every)
+    upper = min(interval.alpha_upper for interval in every)
     return (1 + lower) / (1 + bias) - 1, (1 + upper) / (1 + bias) - 1
 
 
@@ -81,9 +81,9 @@ def bias_for(intervals: Iterable[Interval | None], expected: float) -> float | N
     1 + b = (1 + u)/(1 + wanted), as in `best_bias`; None where the loop then is not stable with the
     right K_file either, b < l, or is unstable without an error.
     """
-    found = list(intervals)
-    known = [interval for interval in found if interval]
-    if not known or len(known) < len(found):
+    every = list(intervals)
+    known = [interval for interval in every if interval]
+    if not known or len(known) < len(every):
         return None
     upper = min(interval.alpha_upper for interval in known)
     lower = max(interval.alpha_lower for interval in known)
@@ -91,11 +91,11 @@ def bias_for(intervals: Iterable[Interval | None], expected: float) -> float | N
     return bias if bias > lower or not bias else None
 
 
-def margin_intervals(found: StiffnessMargin) -> list[Interval | None]:
+def margin_intervals(margin: StiffnessMargin) -> list[Interval | None]:
     """Intervals of the judged pose and of the whole motion."""
-    return [found.exact, *(pose.interval for pose in found.path)]
+    return [margin.exact, *(pose.interval for pose in margin.path)]
 
 
-def margin_bias(found: StiffnessMargin) -> Bias | None:
+def margin_bias(margin: StiffnessMargin) -> Bias | None:
     """Choose it for the judged pose and the whole motion together."""
-    return best_bias(margin_intervals(found))
+    return best_bias(margin_intervals(margin))

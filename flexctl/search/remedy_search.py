@@ -51,7 +51,7 @@ class Remedies:
 
 def find_remedies(
     case: Case,
-    found: StiffnessMargin,
+    margin: StiffnessMargin,
     expected: float,
     progress: Callable[[str], None] | None = None,
     runs: BiasRuns | None = None,
@@ -62,7 +62,7 @@ def find_remedies(
     ----------
     case
         Arm, design, and how many poses of the motion are judged.
-    found
+    margin
         The loop's margin as it is.
     expected
         Required alpha_upper [-], above 0.
@@ -80,17 +80,17 @@ def find_remedies(
         raise InputError(f"need: expected an overestimate above 0, got {expected:g}")
     say = progress or (lambda _words: None)
     say("remedies: a deliberate underestimate")
-    bias = bias_for(margin_intervals(found), expected)
-    if bias is not None and found.exact.unknowns:
+    bias = bias_for(margin_intervals(margin), expected)
+    if bias is not None and margin.exact.unknowns:
         bias = bias_on_softer_arms(case, bias, expected)
     here = partial(
         Remedies, expected=expected, bias=bias, bias_run=runs.run(bias) if runs and bias else None
     )
-    if not found.exact.unknowns:
+    if not margin.exact.unknowns:
         return here(bandwidth=None, second_loop=None, damping=None, inertia=None)
     say("remedies: slower joint gains")
     bandwidth, second, damping = largest_bandwidth(case, expected), None, None
-    if found.second_loop:
+    if margin.second_loop:
         say("remedies: a slower second loop")
         second = fastest_second_loop(case, expected)
     if any(link.flexible for link in case.setup.design_arm.links):

@@ -75,7 +75,7 @@ class Requirement:
     ----------
     expected
         Required alpha_upper [-].
-    found
+    answer
         The answer; None where no value of the grid tolerates it.
     fails
         The next more preferable value that was found not to tolerate it, mostly within 1e-6 of the
@@ -92,7 +92,7 @@ class Requirement:
     """
 
     expected: float
-    found: Trial | None
+    answer: Trial | None
     fails: float | None
     best: Trial | None
     own: Trial | None
@@ -192,7 +192,7 @@ class _Search:
         """Go through the grid."""
         start = self._exact(own) if own is not None else None
         tried = _Tried().after(start) if start else _Tried()
-        found, before = None, None
+        answer, before = None, None
         for value in grid:
             if self._quickly_lost(value, tried.best):
                 before, tried = value, tried.more()
@@ -200,14 +200,14 @@ class _Search:
             trial = self._exact(value)
             tried = tried.after(trial)
             if trial.tolerates(self.expected):
-                found, before, tried = self._refined(trial, before, tried)
+                answer, before, tried = self._refined(trial, before, tried)
                 break
             before = value
         return Requirement(
             expected=self.expected,
-            found=found,
-            fails=before if found else None,
-            best=found or tried.best,
+            answer=answer,
+            fails=before if answer else None,
+            best=answer or tried.best,
             own=start,
             grid=grid,
             variants=tried.count,

@@ -44,10 +44,10 @@ def gain_families(case: Case) -> tuple[PoseFamily, ...]:
     nodes = close_family(case.design, case.close)
     own = nodes[0].controller
     poses = reversed(path_poses(nodes[0], case.n_path))
-    found = [family_at(nodes, joints, 0.0) for joints in poses]
+    families = [family_at(nodes, joints, 0.0) for joints in poses]
     if own.feedback is not None and own.n_integral:
-        found.append(family_at(nodes, own.reference.final, 1.0))
-    return tuple(found)
+        families.append(family_at(nodes, own.reference.final, 1.0))
+    return tuple(families)
 
 
 def under_gains(families: Sequence[PoseFamily], by: GainFactors) -> Iterator[PoseLoop]:

@@ -268,18 +268,18 @@ def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array
         return [np.array(result) for result in build(loop, name).map(N).call(list(signals))]
     function = external(name, path)
     expected = [(function.numel_in(i), N) for i in range(function.n_in())]
-    given = [
+    inputs = [
         np.asfortranarray(checks.shape(f"argument {i + 1} of {name}", signal, shape), dtype=float)
         for i, (signal, shape) in enumerate(zip(signals, expected, strict=True))
     ]
     rows = [function.numel_out(i) for i in range(function.n_out())]
     results = [np.zeros((count, N), order="F") for count in rows]
     table = _Table(
-        len(given),
+        len(inputs),
         len(results),
-        (_int * len(given))(*(len(signal) for signal in given)),
+        (_int * len(inputs))(*(len(signal) for signal in inputs)),
         (_int * len(rows))(*rows),
-        (_doubles * len(given))(*(values.ctypes.data_as(_doubles) for values in given)),
+        (_doubles * len(inputs))(*(values.ctypes.data_as(_doubles) for values in inputs)),
         (_doubles * len(rows))(*(values.ctypes.data_as(_doubles) for values in results)),
     )
     compiled = _function(path, name)

@@ -85,7 +85,7 @@ class _Solver:
             "max_num_steps": tolerance.max_steps,
             "disable_internal_warnings": True,
         }
-        self._made: dict[tuple[float, ...], ca.Function] = {}
+        self._integrators: dict[tuple[float, ...], ca.Function] = {}
 
     def integrate(
         self, x: Array, p: Array, grid: tuple[float, ...]
@@ -94,11 +94,12 @@ class _Solver:
 
         Where SUNDIALS gives up, what it says.
         """
-        if grid not in self._made:
-            name = f"stretch{len(self._made)}"
-            made = ca.integrator(name, "cvodes", self._dae, 0.0, list(grid), self._options)
-            self._made[grid] = made
-        integrator = self._made[grid]
+        if grid not in self._integrators:
+            name = f"stretch{len(self._integrators)}"
+            self._integrators[grid] = ca.integrator(
+                name, "cvodes", self._dae, 0.0, list(grid), self._options
+            )
+        integrator = self._integrators[grid]
         try:
             scaled = np.array(integrator(x0=x / self._scale, p=p)["xf"])
         except RuntimeError as error:
@@ -148,9 +149,9 @@ def run_multistep(
     )
 
 
-def _given_up(begin: float, said: str, max_steps: int) -> RunFailure:
+def _given_up(begin: float, message: str, max_steps: int) -> RunFailure:
     """Say why SUNDIALS ended in a stretch from `begin` [s]: for want of steps, or otherwise."""
-    exhausted = _TOO_MUCH in said
+    exhausted = _TOO_MUCH in message
     why = "SUNDIALS gives up: the motion grows without bound"
     why = out_of_steps(max_steps) if exhausted else why
     return RunFailure(time=begin, why=why, numerical=True, exhausted=exhausted)

@@ -132,16 +132,16 @@ def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: _Start) -> _Star
     if len(start) not in (2, 3):
         raise InputError(f"start: expected (q, v) or (q, v, z), got {len(start)} arrays")
     sizes = {"q": n, "v": n, "z": n_z}
-    given = [
+    states = [
         checks.shape(f"start: {name}", np.asarray(values, float), (size,))
         for (name, size), values in zip(sizes.items(), start, strict=False)
     ]
-    if len(given) == 2:
-        return given[0], given[1], rest[2], rest[3]
+    if len(states) == 2:
+        return states[0], states[1], rest[2], rest[3]
     stretch = Stretch(loop, rest[2])
     stretch.phase = schedule(loop.controller, loop.duration)[0].phase
-    tau0, _ = stretch.law(0.0, np.concatenate(given))
-    return given[0], given[1], tau0, given[2]
+    tau0, _ = stretch.law(0.0, np.concatenate(states))
+    return states[0], states[1], tau0, states[2]
 
 
 def _integrate(
@@ -235,10 +235,10 @@ def _attempts(
 
 def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
     """Say why an integrator was chosen, and what the others that were tried ended in."""
-    asked = f"chosen as the explicit method would require {turned} steps for its fastest mode"
+    reason = f"chosen as the explicit method would require {turned} steps for its fastest mode"
     if failed:
-        return f"{asked}, and {', '.join(failed.values())}"
-    return asked if name == "esdirk" else why
+        return f"{reason}, and {', '.join(failed.values())}"
+    return reason if name == "esdirk" else why
 
 
 def _furthest(runs: Sequence[Run | RunFailure], tried: str) -> Run | RunFailure:

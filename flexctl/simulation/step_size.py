@@ -79,8 +79,8 @@ def poles_in_motion(loop: ClosedLoop, moment: Moment) -> ComplexArray:
 def _law_arguments(loop: ClosedLoop, moment: Moment) -> list[Array]:
     """Arguments of the law, an observer's estimate being right."""
     share, *desired = load(loop, "reference")(moment.t, moment.phase)
-    given = [share, loop.agreeing_state(moment.q, moment.v)[:, None], *desired]
-    return [*(np.array(value) for value in given), moment.q, moment.v]
+    arguments = [share, loop.agreeing_state(moment.q, moment.v)[:, None], *desired]
+    return [*(np.array(value) for value in arguments), moment.q, moment.v]
 
 
 def _poles(
@@ -92,11 +92,11 @@ def _poles(
     B = np.vstack([np.zeros_like(by_tau), by_tau])
     if loop.controller.sample_time is not None:  # the torque is held between two events
         return np.linalg.eigvals(A).astype(complex)
-    given = _law_arguments(loop, moment)
+    arguments = _law_arguments(loop, moment)
     if not loop.controller.moves_fast:
-        K = np.hstack([np.array(part) for part in load(loop, "law_jacobian")(*given)])
+        K = np.hstack([np.array(part) for part in load(loop, "law_jacobian")(*arguments)])
         return np.linalg.eigvals(A + B @ K).astype(complex)
-    K, L, E, F = (np.array(part) for part in loop.law_derivatives(*given))
+    K, L, E, F = (np.array(part) for part in loop.law_derivatives(*arguments))
     return np.linalg.eigvals(np.block([[A + B @ K, B @ L], [E, F]])).astype(complex)
 
 

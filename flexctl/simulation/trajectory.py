@@ -149,8 +149,8 @@ class Trajectory(Summary):
     @property
     def rotors(self) -> dict[str, int]:
         """Rows of q that are rotor angles, by name."""
-        found = [row for row in self.drives if row >= len(self.joints)]
-        return {self.coordinates[row]: row for row in found}
+        rows = [row for row in self.drives if row >= len(self.joints)]
+        return {self.coordinates[row]: row for row in rows}
 
     @property
     def tip_error(self) -> Array:

@@ -146,8 +146,8 @@ def compare(
     evaluations = []
     for design in entries:
         say(f"judging {design.name}")
-        made = ready.get(id(design))
-        evaluations.append(_judge(arm, made or design, design_basis, truth, ladder))
+        controller = ready.get(id(design))
+        evaluations.append(_judge(arm, controller or design, design_basis, truth, ladder))
     ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.key)
     motions = by_motion(entries)
     return Comparison(
@@ -237,9 +237,9 @@ def _judge(
         )
     except DesignError as error:
         assert isinstance(design, Design)
-        return _not_made(design, basis or design.basis, truth, str(error))
-    found = evaluate(close_around(controller, truth), ladder)
-    return replace(found, gains=gains_used(controller))
+        return _without_controller(design, basis or design.basis, truth, str(error))
+    evaluation = evaluate(close_around(controller, truth), ladder)
+    return replace(evaluation, gains=gains_used(controller))
 
 
 def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:
@@ -247,17 +247,17 @@ def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:
 
     Runs of unlike length count too: what rings or creeps is seen in the longer one alone.
     """
-    found: list[tuple[ReferenceMotion, float, list[str]]] = []
+    motions: list[tuple[ReferenceMotion, float, list[str]]] = []
     for design in designs:
         motion = make_reference(design)
         length = design.loop.duration or motion.duration + 0.5
-        known = (names for one, T, names in found if length == T and _same_motion(one, motion))
+        known = (names for one, T, names in motions if length == T and _same_motion(one, motion))
         names = next(known, None)
         if names is None:
-            found.append((motion, length, [design.name]))
+            motions.append((motion, length, [design.name]))
         else:
             names.append(design.name)
-    return tuple(tuple(names) for _, _, names in found)
+    return tuple(tuple(names) for _, _, names in motions)
 
 
 def _same_motion(one: ReferenceMotion, other: ReferenceMotion) -> bool:
@@ -267,7 +267,7 @@ def _same_motion(one: ReferenceMotion, other: ReferenceMotion) -> bool:
     return bool(same_end) and all(np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in pairs)
 
 
-def _not_made(design: Design, basis: BasisChoice, truth: Plant, why: str) -> Evaluation:
+def _without_controller(design: Design, basis: BasisChoice, truth: Plant, why: str) -> Evaluation:
     return Evaluation(
         name=design.name,
         method=design.method,

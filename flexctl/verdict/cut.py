@@ -54,7 +54,7 @@ class CutLoop:
     def gains(self) -> UncertainLoop:
         """The loop with an error of every channel's gain, factor 1 + delta, -1 < delta."""
         m, N = self.m, len(self.A)
-        found = UncertainLoop(
+        uncertain = UncertainLoop(
             A=self.A,
             U=self.B,
             V=self.C,
@@ -62,7 +62,7 @@ class CutLoop:
             parameters=tuple(Parameter(name=f"{j}", size=1, lowest=-1.0) for j in range(m)),
             states=tuple(f"{k}" for k in range(N)),
         )
-        return found if self.sample_time is None else bilinear(found, self.sample_time)
+        return uncertain if self.sample_time is None else bilinear(uncertain, self.sample_time)
 
     @cached_property
     def _response(self) -> Response:

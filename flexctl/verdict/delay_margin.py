@@ -93,9 +93,9 @@ class _Family:
 
     def delays(self, t: float) -> Array:
         """Delays (m,) [s] when those of the channels are t samples."""
-        found = np.full(self.loop.B.shape[1], self.loop.delay)
-        found[self.own] = t * self.T
-        return found
+        delays = np.full(self.loop.B.shape[1], self.loop.delay)
+        delays[self.own] = t * self.T
+        return delays
 
     def cut(self, fraction: float) -> tuple[CutLoop, Array]:
         """Loop whose channels are delayed by a fraction of a sample, and its open matrix (N, N)."""
@@ -133,14 +133,14 @@ def _crossings(family: _Family, count: int) -> list[float]:
     `count` fractions of a sample are searched.
     """
     starts = [start for f in np.arange(count) / count for start in _starts(family, float(f), count)]
-    found: list[float] = []
+    crossings: list[float] = []
     for t, theta in sorted(starts):
-        if t > min(found, default=np.inf) + 2 * _NEAR / count:
+        if t > min(crossings, default=np.inf) + 2 * _NEAR / count:
             break
         crossing = _newton(family, theta, t)
         if crossing is not None and crossing > family.least + _TINY:
-            found.append(crossing)
-    return found
+            crossings.append(crossing)
+    return crossings
 
 
 def _per_sample(family: _Family) -> float:
@@ -160,7 +160,7 @@ def _per_sample(family: _Family) -> float:
 
 def _starts(family: _Family, fraction: float, count: int) -> list[tuple[float, float]]:
     """Delays [samples] and angles to start from: where a place of size one is nearly at -1."""
-    found = []
+    starts = []
     w, _ = unit_gain_candidates(family.cut(fraction)[0], family.channels)
     for theta in (w * family.T).tolist():
         values = family.loci(theta, fraction)
@@ -169,8 +169,8 @@ def _starts(family: _Family, fraction: float, count: int) -> list[tuple[float, f
         turns = max(0.0, np.ceil(((family.least - 0.5 - fraction) * theta - lag) / (2 * np.pi)))
         for kappa in (lag + 2 * np.pi * (turns + np.arange(2))) / theta:
             if abs(kappa - np.round(kappa)) <= _NEAR / count:
-                found.append((float(fraction + np.round(kappa)), theta))
-    return found
+                starts.append((float(fraction + np.round(kappa)), theta))
+    return starts
 
 
 def _newton(family: _Family, theta: float, t: float) -> float | None:

@@ -26,13 +26,13 @@ def disk_margin(cut: CutLoop) -> tuple[float, float]:
     w = _frequencies(cut)
     Z = cut.sensitivity(w) - np.eye(cut.m) / 2
     bound = np.linalg.svd(Z, compute_uv=False)[:, 0]
-    found = np.zeros(len(w))
+    mu = np.zeros(len(w))
     for k in np.argsort(bound)[::-1]:
-        if bound[k] <= _CLOSE * found.max():
+        if bound[k] <= _CLOSE * mu.max():
             break  # mu never exceeds the norm: no later frequency can be worse
-        found[k] = structured_singular_value(Z[k])
-    best, at = float(found.max()), float(w[found.argmax()])
-    for k in _peaks(found):
+        mu[k] = structured_singular_value(Z[k])
+    best, at = float(mu.max()), float(w[mu.argmax()])
+    for k in _peaks(mu):
         refined: Any = scipy.optimize.minimize_scalar(
             lambda x: (
                 -structured_singular_value(cut.sensitivity(np.array([x]))[0] - np.eye(cut.m) / 2)

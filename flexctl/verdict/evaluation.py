@@ -148,47 +148,47 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     (True, None)
     """
     require_motion(loop.controller.design)
-    found = _Found(loop=loop, facts=_facts(loop))
-    poses = found.get("stability", lambda: linear_poses(loop))
+    assessment = _Assessment(loop=loop, facts=_facts(loop))
+    poses = assessment.get("stability", lambda: linear_poses(loop))
     resting = _resting(loop, poses)
     unheld = why_not_held(loop, resting, *path_rests(poses)) if resting else ""
     if unheld:
-        return found.evaluation(rest=resting, failed=unheld)
+        return assessment.evaluation(rest=resting, failed=unheld)
     leaves = resting is not None and resting.falls  # where it falls to is no place to judge
     stability = None
     if poses and not leaves:
-        ladder = found.get("spillover", lambda: judge_stability(loop, poses, others))
+        ladder = assessment.get("spillover", lambda: judge_stability(loop, poses, others))
         stability = ladder or (judge_stability(loop, poses, ()) if others else None)
     try:
         trajectory = simulate(loop, times=_sample_times(loop), tolerance=TOLERANCE)
     except RunError as error:
         if error.exhausted:  # that says nothing of the loop
-            found.missing.update(dict.fromkeys(("tracking", "residual", "effort"), str(error)))
-            linear = _linear(found, poses, stability)
-            return found.evaluation(rest=resting, stability=stability, **linear)
+            assessment.missing.update(dict.fromkeys(("tracking", "residual", "effort"), str(error)))
+            linear = _linear(assessment, poses, stability)
+            return assessment.evaluation(rest=resting, stability=stability, **linear)
         why = _explain(error, stability)
-        return found.evaluation(rest=resting, stability=stability, failed=why)
+        return assessment.evaluation(rest=resting, stability=stability, failed=why)
     except ComputationError as error:
-        return found.evaluation(rest=resting, stability=stability, failed=str(error))
-    return _judged(found, poses, resting, stability, trajectory)
+        return assessment.evaluation(rest=resting, stability=stability, failed=str(error))
+    return _judged(assessment, poses, resting, stability, trajectory)
 
 
 def _judged(
-    found: _Found,
+    assessment: _Assessment,
     poses: LinearPoses | None,
     resting: Resting | None,
     stability: Stability | None,
     run: Trajectory,
 ) -> Evaluation:
     """Judge a loop whose run is there."""
-    loop = found.loop
+    loop = assessment.loop
     no_rest = find_no_rest(loop.controller)
     if resting and not no_rest:
         resting = _seen_in(loop, poses, resting, run)
-    linear = {} if resting and resting.falls else _linear(found, poses, stability)
+    linear = {} if resting and resting.falls else _linear(assessment, poses, stability)
     sound = stability and stability.stable is True
     saturated = run.saturated > 0
-    return found.evaluation(
+    return assessment.evaluation(
         rest=resting,
         tracking=judge_tracking(run, loop.controller),
         residual=None if no_rest else judge_residual(run, loop.controller),
@@ -203,16 +203,16 @@ def _judged(
 
 
 def _linear(
-    found: _Found, poses: LinearPoses | None, stability: Stability | None
+    assessment: _Assessment, poses: LinearPoses | None, stability: Stability | None
 ) -> dict[str, Any]:
     """Find the metrics of a linear loop, margins only of a stable one."""
     sound = stability is not None and stability.stable is True
-    get, final = found.get, poses.final if poses and sound else None
+    get, final = assessment.get, poses.final if poses and sound else None
     return {
         "margins": final and get("margins", lambda: stability_margins(final)),
         "min_sampling_rate": final
-        and get("margins.min_sampling_rate", lambda: _sampling_rate(found.loop, final)),
-        "stiffness": get("stiffness", lambda: judge_stiffness(found.loop)),
+        and get("margins.min_sampling_rate", lambda: _sampling_rate(assessment.loop, final)),
+        "stiffness": get("stiffness", lambda: judge_stiffness(assessment.loop)),
     }
 
 
@@ -226,7 +226,7 @@ def _sampling_rate(loop: ClosedLoop, final: LinearLoop) -> float | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class _Assessment:
     """What is known of a loop that is being judged, and what of it could not be computed."""
 
     loop: ClosedLoop
@@ -243,10 +243,10 @@ class _Found:
             self.missing[metric] = _why_it_failed(error)
         return None
 
-    def evaluation(self, *, further: Sequence[str] = (), **found: Any) -> Evaluation:
+    def evaluation(self, *, further: Sequence[str] = (), **metrics: Any) -> Evaluation:
         """Put the record together."""
         facts = self.facts | {"assumptions": (*self.facts["assumptions"], *further)}
-        return Evaluation(**facts, **found, not_computed=dict(self.missing))
+        return Evaluation(**facts, **metrics, not_computed=dict(self.missing))
 
 
 def require_motion(design: Design) -> None:

@@ -108,7 +108,7 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     return StabilityMargins(
         gain_up_db=up,
         gain_down_db=down,
-        phase_deg=np.array([_phase(found) for found in places]),
+        phase_deg=np.array([_phase(crossing) for crossing in places]),
         delay_seconds=delays,
         common_delay_seconds=(
             float(delays[0]) if cut.m == 1 else _delay(loop, cut, list(range(cut.m)))

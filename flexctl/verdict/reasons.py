@@ -64,27 +64,27 @@ def unstable_orders(e: Evaluation) -> list[int]:
 
 
 def _stability(e: Evaluation) -> list[Reason]:
-    s, found = e.stability, []
+    s, reasons = e.stability, []
     if s is None:
         return []
     if s.stable is not True:
-        found.append(Reason(code="open-loop" if e.method in _OPEN_LOOPS else "marginal"))
+        reasons.append(Reason(code="open-loop" if e.method in _OPEN_LOOPS else "marginal"))
     if 0 < s.min_damping_ratio < _NO_DAMPING:
-        found.append(Reason(code="undamped", facts={"damping_ratio": s.min_damping_ratio}))
-    return found
+        reasons.append(Reason(code="undamped", facts={"damping_ratio": s.min_damping_ratio}))
+    return reasons
 
 
 def _poses(s: Stability) -> list[Reason]:
     """Poses of the motion, held still, without an equilibrium or unstable."""
-    rates, found = s.path_abscissa, []
+    rates, reasons = s.path_abscissa, []
     lost = int(np.isnan(rates).sum())
     if lost:
-        found.append(Reason(code="no-rest-at-poses", facts={"count": lost, "of": len(rates)}))
+        reasons.append(Reason(code="no-rest-at-poses", facts={"count": lost, "of": len(rates)}))
     if lost < len(rates) and np.nanmax(rates) > 0:
         worst = int(np.nanargmax(rates))
         facts = {"t": float(s.path_t[worst]), "rate": float(rates[worst])}
-        found.append(Reason(code="unstable-at-pose", facts=facts))
-    return found
+        reasons.append(Reason(code="unstable-at-pose", facts=facts))
+    return reasons
 
 
 def _finer(e: Evaluation) -> list[tuple[int, float]]:
@@ -124,8 +124,8 @@ def _margins(m: StabilityMargins) -> list[Reason]:
         thin["common_delay_seconds"] = {"value": m.common_delay_seconds}
     if m.disk < _THIN_DISK:
         thin["disk"] = {"value": m.disk}
-    found = [Reason(code="thin-margins", facts=thin)] if thin else []
-    return [*found, *([Reason(code="delay-is-upper-bound")] if m.delay_may_be_less else [])]
+    reasons = [Reason(code="thin-margins", facts=thin)] if thin else []
+    return [*reasons, *([Reason(code="delay-is-upper-bound")] if m.delay_may_be_less else [])]
 
 
 def _stiffness(s: StiffnessTolerance) -> list[Reason]:

@@ -44,8 +44,8 @@ def unit_gain(cut: CutLoop, channels: Sequence[int]) -> UnitGain:
     """Find all places of size one of the loop gain of some channels, the others closed."""
     start, reach = unit_gain_candidates(cut, channels)
     places = _polished(cut, channels, start, reach)
-    found = [(w, lag) for w in places for lag in _lags(cut, channels, w)]
-    pairs = np.array(found, dtype=float).reshape(-1, 2)
+    candidates = [(w, lag) for w in places for lag in _lags(cut, channels, w)]
+    pairs = np.array(candidates, dtype=float).reshape(-1, 2)
     return UnitGain(frequency=pairs[:, 0], lag=pairs[:, 1])
 
 
@@ -115,8 +115,8 @@ def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array)
         better = np.abs(f) < least
         best, least = np.where(better, w, best), np.where(better, np.abs(f), least)
     blur = np.abs(slope) * _resolution(cut, best)
-    found = least <= np.clip(blur, _SAME, _BLURRED)
-    return _once(best[found], slope[found])
+    converged = least <= np.clip(blur, _SAME, _BLURRED)
+    return _once(best[converged], slope[converged])
 
 
 def _once(w: Array, slope: Array) -> Array:

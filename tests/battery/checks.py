@@ -506,7 +506,7 @@ def check_links(s: Subject) -> None:
     names = s.loop.controller.plant.stiffness_parts
     owners = list(dict.fromkeys(name.split(".")[0] for name in names))
     index = np.array([owners.index(name.split(".")[0]) for name in names])
-    found = margin.independent[0].found
+    found = margin.independent[0].bounds
     least = LEAST_LEFT if found.followed else NOTHING_LEFT  # followed so far only
 
     def made(by_owner: np.ndarray) -> Held:
@@ -521,7 +521,7 @@ def check_payload(s: Subject) -> None:
         return
     margin = stable_by_witness(s) and margin_of(s, {"payload": 1.0})
     if margin and margin.independent:
-        bounds(s, "payload", margin.independent[0].found, 1, lambda x: loaded(s, float(x[0])))
+        bounds(s, "payload", margin.independent[0].bounds, 1, lambda x: loaded(s, float(x[0])))
 
 
 def loaded(s: Subject, error: float) -> Held:

@@ -125,7 +125,7 @@ def test_the_margin_against_its_payload_ends_at_the_fold():
     found = (
         stiffness_margin(s.arm, s.held_design, n_path=0, errors={"payload": 1.0})
         .independent[0]
-        .found
+        .bounds
     )
 
     assert found.guaranteed_fraction == pytest.approx(-FOLD, rel=1e-5)

@@ -26,7 +26,7 @@ def relative(x, value, power=1):
 
 def frequencies(section, kind="modes", order=4, tip=None):
     """Lowest frequencies over sqrt(EI / (rho A l^4)) of the means."""
-    line = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0}, courses={"y": section})
+    line = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0}, sections={"y": section})
     shapes = BASES[kind](order).shapes(tip, section)
     return assemble_matrices(line, "y", shapes, tip).frequencies()
 
@@ -286,7 +286,7 @@ def test_a_line_in_a_tip_load_counts_it_as_a_mass_at_its_end(name, kind):
 @pytest.mark.parametrize("name", LINES)
 def test_craig_bampton_keeps_the_slow_modes_of_any_line(name):
     section = LINES[name][0]
-    line = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0}, courses={"y": section})
+    line = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0}, sections={"y": section})
     base = HermiteElements(16).shapes(None, section)
     reduced = drop_above(base, line, "y", 250.0)
     whole = assemble_matrices(line, "y", base).frequencies()

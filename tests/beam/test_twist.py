@@ -26,7 +26,7 @@ def relative(x, value, power=1):
 
 def frequencies(section=UNIFORM, kind="modes", order=4, tip=None):
     """Lowest frequencies over sqrt(GJ / (rho I_p l^2)) of the means."""
-    line = Beam(length=1.0, mass_per_length=1.0, EI={"twist": 1.0}, courses={"twist": section})
+    line = Beam(length=1.0, mass_per_length=1.0, EI={"twist": 1.0}, sections={"twist": section})
     shapes = TWIST_BASES[kind](order).shapes(tip, section)
     return assemble_matrices(line, "twist", shapes, tip).frequencies() * np.sqrt(POLAR)
 
@@ -145,7 +145,7 @@ def test_a_reduced_rod_is_at_its_tip_as_stiff_as_its_base(basis, kept):
 
 def test_what_is_dropped_is_faster_than_the_cutoff():
     # modes of a rod clamped at both ends are i pi: below 7 lie two
-    line = Beam(length=1.0, mass_per_length=1.0, EI={"twist": 1.0}, courses={"twist": UNIFORM})
+    line = Beam(length=1.0, mass_per_length=1.0, EI={"twist": 1.0}, sections={"twist": UNIFORM})
     base = TwistElements(12).shapes(None, UNIFORM)
     reduced = drop_above(base, line, "twist", 7 / np.sqrt(POLAR))
     assert reduced.names == ("tip.angle", "1", "2")

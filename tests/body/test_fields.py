@@ -104,11 +104,11 @@ def test_foreshortening_of_many_modes_keeps_its_digits_in_few_coordinates(order)
 
 @pytest.mark.parametrize("order", [2, 3, 6, 12])
 def test_foreshortening_of_planes_whose_nodes_differ_is_that_of_each_plane(order):
-    courses = [
+    sections = [
         SectionProfile(bending=STEPPED.scaled(1 / STEPPED.mean)),
         SectionProfile(point_masses=(PointMass(x=0.37, mass=0.1), PointMass(x=0.8, mass=0.1))),
     ]
-    planes = [graded_elements(order, section) for section in courses]
+    planes = [graded_elements(order, section) for section in sections]
     rng = np.random.default_rng(order)
     bent = [ca.SX(ca.DM(rng.normal(size=len(shapes.names)))) for shapes in planes]
     ends = np.array([0.2, 0.37, 0.5, 0.9])

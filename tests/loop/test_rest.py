@@ -330,15 +330,15 @@ def test_payload_errors_are_guaranteed_only_as_far_as_the_equilibrium_was_follow
     asked = {"t": 6.0, "where": "the final pose"}
     whole = bound_errors(loop, np.array([UP]), 0.0, {"payload": 1.0}, **asked)
     assert whole.guaranteed[0].upper == pytest.approx(0.0224915, abs=2e-7)
-    assert (whole.ends, whole.mode, whole.found.proven) == ("fold", "joint1", False)
-    assert (whole.found.followed, whole.found.stopped) == (True, "")
+    assert (whole.ends, whole.mode, whole.bounds.proven) == ("fold", "joint1", False)
+    assert (whole.bounds.followed, whole.bounds.stopped) == (True, "")
 
     # the bounds of the equilibrium without errors are none of a loop that does not keep it
     late = Deadline(begun=-20.0, ends=0.0)
     cut = bound_errors(loop, np.array([UP]), 0.0, {"payload": 1.0}, **asked, deadline=late)
-    assert cut.found.guaranteed_fraction == 0.0
-    assert "each single error" in cut.found.stopped
-    assert cut.found.worst_case is None
+    assert cut.bounds.guaranteed_fraction == 0.0
+    assert "each single error" in cut.bounds.stopped
+    assert cut.bounds.worst_case is None
 
 
 def test_errors_are_followed_no_farther_than_they_are_asked_for(make):
@@ -348,7 +348,7 @@ def test_errors_are_followed_no_farther_than_they_are_asked_for(make):
         bound_errors(loop, np.array([UP]), 0.0, {"payload": 1.0}, **asked, reach=reach)
         for reach in (0.02, 0.03)
     )
-    assert (near.guaranteed[0].upper, near.ends, near.found.worst_case) == (0.02, "", None)
+    assert (near.guaranteed[0].upper, near.ends, near.bounds.worst_case) == (0.02, "", None)
     assert (far.guaranteed[0].upper, far.ends) == (pytest.approx(0.0224915, abs=2e-7), "fold")
 
 
@@ -444,8 +444,8 @@ def test_poses_of_a_motion_are_followed_no_farther_than_the_least_bound(make, mo
     final, least = margin_along(make)
     # the final pose is the last one of the motion, and is not followed twice
     assert asked == [(6.0, np.inf, 1e4), (3.0, 0.5, 1e4), (0.0, 0.4, 1e4)]
-    assert (final.t, final.found.guaranteed_fraction) == (6.0, 0.5)
-    assert (least.t, least.found.guaranteed_fraction) == (3.0, 0.4)
+    assert (final.t, final.bounds.guaranteed_fraction) == (6.0, 0.5)
+    assert (least.t, least.bounds.guaranteed_fraction) == (3.0, 0.4)
     assert "tolerates the least payload error" in least.where
 
 
@@ -456,8 +456,8 @@ def test_of_poses_that_the_time_did_not_suffice_for_nothing_is_said(
     bounded_with(monkeypatch, (0.5, "", "final"), (0.0, "late", second))
     _, least = margin_along(make)
     assert least.where == "the poses of the motion"
-    assert least.found.guaranteed_fraction == 0.0
-    assert (least.found.stopped, least.found.worst_case) == ("late", worst)
+    assert least.bounds.guaranteed_fraction == 0.0
+    assert (least.bounds.stopped, least.bounds.worst_case) == ("late", worst)
 
 
 def test_no_pose_is_begun_after_the_time_limit(make, monkeypatch):
@@ -465,10 +465,10 @@ def test_no_pose_is_begun_after_the_time_limit(make, monkeypatch):
     _, least = margin_along(make, time_limit=1e-9)
     assert len(asked) == 1
     assert least.where == "the poses of the motion"
-    assert "was reached before all poses were judged" in least.found.stopped
-    assert (least.found.guaranteed_fraction, least.found.proven) == (0.0, False)
+    assert "was reached before all poses were judged" in least.bounds.stopped
+    assert (least.bounds.guaranteed_fraction, least.bounds.proven) == (0.0, False)
     assert [(one.kind, one.upper) for one in least.guaranteed] == [("payload", 0.0)]
-    assert least.found.worst_case == "final"
+    assert least.bounds.worst_case == "final"
 
 
 def test_a_plant_with_more_payload_is_the_one_assembled_with_it(make):

@@ -170,9 +170,9 @@ def test_the_first_of_several_bands_is_found_from_above():
 
     found = first_to_tolerate(lambda s: [scalar_loop(1 / bands(s))], grid, 0.05)
 
-    assert found.found.value == pytest.approx(np.exp(np.pi / 4), rel=1e-6)
-    assert found.found.alpha_upper >= 0.05
-    assert found.found.value < found.fails < found.found.value * (1 + 1e-6)
+    assert found.answer.value == pytest.approx(np.exp(np.pi / 4), rel=1e-6)
+    assert found.answer.alpha_upper >= 0.05
+    assert found.answer.value < found.fails < found.answer.value * (1 + 1e-6)
 
 
 def test_the_worst_of_two_poses_decides():
@@ -180,14 +180,14 @@ def test_the_worst_of_two_poses_decides():
 
     found = first_to_tolerate(lambda s: (pose(s) for pose in poses), [4.0, 2.0, 1.0, 0.5], 0.05)
 
-    assert found.found.value == pytest.approx(1.0, rel=1e-6)
+    assert found.answer.value == pytest.approx(1.0, rel=1e-6)
 
 
 def test_what_is_lost_between_the_errors_looked_at_is_not_overlooked():
     # unstable near alpha = 0.22 alone, from u = (sqrt(20) + 1)^2 on; stable at 0, 1/3, 2/3 and 1
     found = first_to_tolerate(lambda u: [scalar_loop(-20.0, u)], [30.2, 30.0, 29.0, 28.0], 1.0)
 
-    assert found.found.value == pytest.approx((np.sqrt(20) + 1) ** 2, rel=1e-6)
+    assert found.answer.value == pytest.approx((np.sqrt(20) + 1) ** 2, rel=1e-6)
 
 
 def test_both_ends_of_the_interval_are_told():
@@ -200,7 +200,7 @@ def test_both_ends_of_the_interval_are_told():
 def test_a_grid_of_which_the_first_bears_it_ends_there():
     found = first_to_tolerate(lambda s: [scalar_loop(s)], [2.0, 1.0], 0.05)
 
-    assert found.found.value == 2.0
+    assert found.answer.value == 2.0
     assert found.fails is None
 
 
@@ -209,7 +209,7 @@ def test_where_none_bears_it_the_best_is_told():
         lambda s: [scalar_loop(1 / bands(s))], np.geomspace(0.2, 4.5, 40), 1.0
     )
 
-    assert found.found is None
+    assert found.answer is None
     assert found.best.alpha_upper > 0.075 - 0.05
 
 
@@ -221,7 +221,7 @@ def test_values_for_which_there_is_no_design_are_passed_over():
 
     found = first_to_tolerate(loops, [2.0, 1.5, 1.0, 0.5], 0.05)
 
-    assert found.found.value == pytest.approx(1.0, rel=1e-6)
+    assert found.answer.value == pytest.approx(1.0, rel=1e-6)
 
 
 def test_other_errors_are_not_swallowed():
@@ -248,7 +248,7 @@ def test_a_logarithmic_grid_has_both_ends():
 def test_the_largest_bandwidth_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_of, scales):
     case, expected = case_of(n_path=2), 0.02
 
-    found = largest_bandwidth(case, expected, scales=scales).requirement.found
+    found = largest_bandwidth(case, expected, scales=scales).requirement.answer
 
     def at(s):
         return replace(case, design=with_gains(case.design, faster(s)))
@@ -269,9 +269,9 @@ def test_the_largest_bandwidth_is_that_of_bisection(case_of):
         s = np.exp(log_s)
         return upper(replace(case, design=with_gains(case.design, faster(s)))) - expected
 
-    near = np.log(found.requirement.found.value)
+    near = np.log(found.requirement.answer.value)
     wanted_s = np.exp(scipy.optimize.brentq(lacks, near - 0.1, near + 0.1, xtol=1e-8))
-    assert found.requirement.found.value == pytest.approx(wanted_s, rel=1e-6)
+    assert found.requirement.answer.value == pytest.approx(wanted_s, rel=1e-6)
     assert found.gains.Gp == pytest.approx((100 * wanted_s**2,), rel=1e-5)
     assert found.gains.Gv == pytest.approx((20 * wanted_s,), rel=1e-5)
 
@@ -287,7 +287,7 @@ def test_the_design_itself_is_judged_too(case_of):
 def test_no_bandwidth_bears_what_none_can(case_of):
     found = largest_bandwidth(case_of(), 50.0, scales=(0.2, 5.0))
 
-    assert found.requirement.found is None
+    assert found.requirement.answer is None
     assert found.requirement.best.alpha_upper < 50
     assert found.gains is not None
 
@@ -301,7 +301,7 @@ def test_the_least_effort_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_o
         design = with_effort(case.design, factor)
         return upper(replace(case, design=design, n_path=0))
 
-    factor = found.requirement.found.value
+    factor = found.requirement.answer.value
     assert at(factor) >= expected
     assert found.requirement.fails is None or at(found.requirement.fails) < expected
     assert found.effort == pytest.approx(factor * 1e-4)
@@ -348,9 +348,9 @@ def test_the_least_damping_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_
     def at(ratio):
         return case.changed(lambda arm: with_damping(arm, ratio))
 
-    assert upper(at(found.found.value)) >= expected
+    assert upper(at(found.answer.value)) >= expected
     assert upper(at(found.fails)) < expected
-    assert found.found.value == pytest.approx(found.fails, rel=1e-4)
+    assert found.answer.value == pytest.approx(found.fails, rel=1e-4)
 
 
 @pytest.mark.slow
@@ -365,7 +365,7 @@ def test_the_least_inertia_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_
     (inertia,) = found.added
     assert upper(at(inertia)) >= expected
     assert upper(at(inertia * 0.999)) < expected
-    assert inertia == pytest.approx(found.requirement.found.value * found.own[0])
+    assert inertia == pytest.approx(found.requirement.answer.value * found.own[0])
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ def margin(**changes):
         second_loop=False,
         lemma=lemma(0.3),
         partial={},
-        given=None,
+        true_arm_lemma=None,
         exact=Interval(lower=None, upper=FLUTTER, unknowns=8, counted=3),
         rates=(ModeRate(mode="link2.y.1", value=-1 + 20j, rate=10 + 0j),),
         locus=Locus(alpha=alpha, poles=poles),
@@ -136,7 +136,7 @@ def independent(sizes=None, **changes):
         t=1.0,
         where="the final pose",
         second_loop=False,
-        found=found,
+        bounds=found,
         mode="link2.y.1",
         guaranteed=guaranteed_errors(found.guaranteed_fraction, sizes or {"modes": 1.0}),
         worst_errors={"link1.y.1": 0.1, "link2.y.1": -0.2},
@@ -708,7 +708,7 @@ def test_only_what_is_proven_is_called_so(proven):
 @pytest.mark.parametrize("verified", [True, False])
 def test_a_worst_case_says_whether_eigenvalues_verified_it(verified):
     at = independent()
-    worst = replace(at.found.worst_case, verified=verified)
+    worst = replace(at.bounds.worst_case, verified=verified)
     shown = tabled(margin(independent=(independent(worst_case=worst),)))
     assert ("not verified" in shown) == (not verified)
 

@@ -60,11 +60,11 @@ def tight_bound(
     """
     low, level = floor, floor * (1 + _CLOSE)  # below it nothing matters: that is asked first
     while known.value > low * (1 + _CLOSE):
-        found = find_scalings((M / level)[None], blocks, deadline)
-        if found is None:
+        feasible = find_scalings((M / level)[None], blocks, deadline)
+        if feasible is None:
             low = level
         else:
-            scalings = found.at_level(level)
+            scalings = feasible.at_level(level)
             value = smallest_level(M, scalings)
             if not value < known.value:
                 break

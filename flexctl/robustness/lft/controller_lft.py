@@ -100,12 +100,12 @@ def factor_law(J: Law, groups: Sequence[ErrorGroup]) -> ControllerLFT:
         When the law depends on a stiffness in another way than `J(delta)` above.
     """
     J_0 = J(np.zeros(J.parts))
-    found = _dependence(J, J_0, groups)
-    form = _realise(found, groups)
+    dependence = _dependence(J, J_0, groups)
+    form = _realise(dependence, groups)
     if _distance(J, J_0, groups, form) <= _FORM:
         return form
-    twice = {**found.twice, **_pairs(J, J_0, groups, found.units)}
-    form = _realise(replace(found, twice=twice), groups)
+    twice = {**dependence.twice, **_pairs(J, J_0, groups, dependence.units)}
+    form = _realise(replace(dependence, twice=twice), groups)
     off = _distance(J, J_0, groups, form)
     if not off <= _FORM:  # nor where it is no number
         raise ComputationError(
@@ -133,8 +133,8 @@ def _dependence(J: Law, J_0: Array, groups: Sequence[ErrorGroup]) -> _Dependence
     parts = []
     for change in moved:
         size = _magnitude(np.abs(J_0) + np.abs(change).sum(axis=0))
-        found = np.tensordot(powers, change, 1)
-        parts.append(np.where(np.abs(found) > _ROUND_OFF * size, found, 0.0))
+        terms = np.tensordot(powers, change, 1)
+        parts.append(np.where(np.abs(terms) > _ROUND_OFF * size, terms, 0.0))
     return _Dependence(
         linear=tuple(part[0] for part in parts),
         once=tuple(part[1] for part in parts),
@@ -153,25 +153,25 @@ def _pairs(
     """
     whole = [replace(group, range=1.0) for group in groups]
     alone = [J(errors_of(J, [group], [_HALF])) for group in whole]
-    found = {}
+    mixed_terms = {}
     for i, j in combinations(range(len(groups)), 2):
         both = J(errors_of(J, [whole[i], whole[j]], [_HALF, _HALF]))
         mixed = (both - alone[i]) - (alone[j] - J_0)
         mixed = np.where(np.abs(mixed) > _ROUND_OFF * np.outer(*units), mixed, 0.0)
         if mixed.any():
-            found[j, i] = mixed
-    return found
+            mixed_terms[j, i] = mixed
+    return mixed_terms
 
 
-def _realise(found: _Dependence, groups: Sequence[ErrorGroup]) -> ControllerLFT:
+def _realise(dependence: _Dependence, groups: Sequence[ErrorGroup]) -> ControllerLFT:
     """Put the channels w = delta Q x of all L_i and those of all R_i, R_ij together, by group."""
-    stiff = [factor(part) for part in found.linear]
-    outer, inner, D = _compliant_channels(found)
+    stiff = [factor(part) for part in dependence.linear]
+    outer, inner, D = _compliant_channels(dependence)
     counts = np.array([[len(Q) for _, Q in stiff], [len(Q) for Q in inner]], dtype=int)
     owner = np.repeat(np.tile(np.arange(len(groups)), 2), counts.ravel())
     order = np.argsort(owner, kind="stable")
     ranges = np.array([group.range for group in groups])[owner[order], None]
-    height, width = map(len, found.units)
+    height, width = map(len, dependence.units)
     P = np.hstack([np.zeros((height, 0)), *(P for P, _ in stiff), *outer])
     Q = np.vstack([np.zeros((0, width)), *(Q for _, Q in stiff), *inner])
     D = np.asarray(scipy.linalg.block_diag(np.zeros((counts[0].sum(),) * 2), D))
@@ -183,7 +183,7 @@ def _realise(found: _Dependence, groups: Sequence[ErrorGroup]) -> ControllerLFT:
     )
 
 
-def _compliant_channels(found: _Dependence) -> tuple[list[Array], list[Array], Array]:
+def _compliant_channels(dependence: _Dependence) -> tuple[list[Array], list[Array], Array]:
     """P_i (k, r_i), Q_i (r_i, l) and D: w = beta (Q x + N w) is w = delta (Q x + (N - I) w).
 
     Of a chain of channels P_i N_ij Q_j = R_ij, P_i Q_i = R_i, and nothing longer: r_i is the rank
@@ -195,25 +195,25 @@ def _compliant_channels(found: _Dependence) -> tuple[list[Array], list[Array], A
 
     the least number of channels with these R_i and R_ij.
     """
-    count, (height, width) = len(found.once), map(len, found.units)
-    followers = [[j for j in range(count) if (i, j) in found.twice] for i in range(count)]
-    factors = [_passing(found, i, followers[i]) for i in range(count)]
+    count, (height, width) = len(dependence.once), map(len, dependence.units)
+    followers = [[j for j in range(count) if (i, j) in dependence.twice] for i in range(count)]
+    factors = [_passing(dependence, i, followers[i]) for i in range(count)]
     outer, inner = [P[:height] for P, _ in factors], [C[:, :width] for _, C in factors]
     starts = np.concatenate([[0], np.cumsum([len(C) for C in inner])]).astype(int)
     N = np.zeros((starts[-1], starts[-1]))
     for i, (_, C) in enumerate(factors):
         for k, j in enumerate(followers[i], start=1):
-            back = _right_inverse(factors[j][1], found.units[1])[:width]
+            back = _right_inverse(factors[j][1], dependence.units[1])[:width]
             into = C[:, k * width : (k + 1) * width] @ back
             N[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] = into
     return outer, inner, N - np.eye(len(N))
 
 
-def _passing(found: _Dependence, i: int, followers: Sequence[int]) -> tuple[Array, Array]:
+def _passing(dependence: _Dependence, i: int, followers: Sequence[int]) -> tuple[Array, Array]:
     """Factors of what passes through group i, in the units of the law."""
-    first = [found.once[i], *(found.twice[i, j] for j in followers)]
-    before = [found.twice[pair] for pair in found.twice if pair[1] == i]
-    rows, columns = found.units
+    first = [dependence.once[i], *(dependence.twice[i, j] for j in followers)]
+    before = [dependence.twice[pair] for pair in dependence.twice if pair[1] == i]
+    rows, columns = dependence.units
     later = [np.hstack([part, *[0 * part] * len(followers)]) for part in before]
     units = np.tile(rows, 1 + len(before)), np.tile(columns, 1 + len(followers))
     return factor(np.vstack([np.hstack(first), *later]), units)

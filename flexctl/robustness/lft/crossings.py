@@ -92,9 +92,9 @@ def _roots_near(pencil: Family, sigma: float) -> list[_Root]:
     change = sigma * np.abs(slopes.real)
     flat = (change <= FLAT * size) & (np.abs(values.real) <= ON_AXIS * size)
     tangent = ~flat & (np.abs(values.real) <= _NEAR * change + ROUND_OFF * largest)
-    found = [_beside(pencil, sigma, value) for value in values[flat]]
-    found += [_newton(pencil, sigma, value) for value in values[tangent]]
-    return [root for root in found if root is not None]
+    roots = [_beside(pencil, sigma, value) for value in values[flat]]
+    roots += [_newton(pencil, sigma, value) for value in values[tangent]]
+    return [root for root in roots if root is not None]
 
 
 def _upper_half(pencil: Family, sigma: float) -> tuple[ComplexArray, ComplexArray]:

@@ -76,21 +76,21 @@ def _midpoints(edges: Array) -> Array:
 
 def _joined(edges: Array, at_edge: Array, good: Array) -> list[Range]:
     """Join good pieces that touch at an edge where the form is negative; trim the others."""
-    found: list[Range] = []
+    ranges: list[Range] = []
     for k in np.flatnonzero(good):
         low, high = float(edges[k]), float(edges[k + 1])
         cut = _TRIM * (high - low) if np.isfinite(high) else _TRIM * (low + 1.0)
         touches = k > 0 and good[k - 1] and at_edge[k]
-        if touches and found:
-            low = found.pop()[0]
+        if touches and ranges:
+            low = ranges.pop()[0]
         elif not at_edge[k] or k > 0:
             low += cut
         ends = k + 1 < len(good) and not (good[k + 1] and at_edge[k + 1])
         if (ends or not at_edge[k + 1]) and np.isfinite(high):
             high -= cut
         if low < high:
-            found.append((low, high))
-    return found
+            ranges.append((low, high))
+    return ranges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,8 +192,8 @@ def cover_axis(
             peak, at = value, middle
             level = max(level, peak * (1 + excess))
     late = bool(open_bands) and deadline.passed
-    found = _cover(level, (peak, at), proven, missing + open_bands, tries)
-    return replace(found, late=late)
+    cover = _cover(level, (peak, at), proven, missing + open_bands, tries)
+    return replace(cover, late=late)
 
 
 def level_of_one_scaling(response: Response, blocks: tuple[Block, ...], axis: Array) -> float:
@@ -275,10 +275,10 @@ def _without(band: Range, parts: list[Range]) -> list[Range]:
 
 
 def _merged(bands: list[Range]) -> tuple[Range, ...]:
-    found: list[Range] = []
+    ranges: list[Range] = []
     for low, high in sorted(bands):
-        if found and low <= found[-1][1]:
-            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        if ranges and low <= ranges[-1][1]:
+            ranges[-1] = (ranges[-1][0], max(high, ranges[-1][1]))
         else:
-            found.append((low, high))
-    return tuple(found)
+            ranges.append((low, high))
+    return tuple(ranges)

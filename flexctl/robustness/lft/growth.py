@@ -121,13 +121,13 @@ def without_fixed_of_all(loop: UncertainLoop) -> UncertainLoop:
 def _matches(expected: Array, values: Array) -> Array:
     """Index of the eigenvalue at each place wanted, each taken once; -1 where there is none."""
     free, tolerance = np.ones(len(values), dtype=bool), axis_tolerance(values)
-    found = np.full(len(expected), -1)
+    matches = np.full(len(expected), -1)
     for n, value in enumerate(expected):
         gap = np.where(free, np.abs(values - value), np.inf)
         k = gap.argmin()
         if gap[k] <= tolerance[k]:
-            found[n], free[k] = k, False
-    return found
+            matches[n], free[k] = k, False
+    return matches
 
 
 def _deflated(loop: UncertainLoop, fixed: ComplexArray) -> UncertainLoop:

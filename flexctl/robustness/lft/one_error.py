@@ -24,8 +24,8 @@ def first_crossing(loop: UncertainLoop) -> float:
 
     The exact problem may be too large, or too ill-conditioned to be trusted; infinity for none.
     """
-    found = exact_crossing(loop)
-    return bracketed_crossing(loop) if found is None else found
+    exact = exact_crossing(loop)
+    return bracketed_crossing(loop) if exact is None else exact
 
 
 def exact_crossing(loop: UncertainLoop) -> float | None:
@@ -72,20 +72,20 @@ def exact_crossings(loop: UncertainLoop, deadline: Deadline) -> Iterator[tuple[A
     What is too large or too ill-conditioned for an exact interval is left out, and what the
     deadline leaves.
     """
-    for direction in _alike(loop):
+    for direction in _directions(loop):
         along = loop.along(direction)
         if deadline.passed or not is_small(along):
             continue
         try:
-            found = stable_interval(along)
+            interval = stable_interval(along)
         except (DesignError, ComputationError):
             continue
-        for t, end in ((found.lower, found.at_lower), (found.upper, found.at_upper)):
+        for t, end in ((interval.lower, interval.at_lower), (interval.upper, interval.at_upper)):
             if t and (end or unstable_at(along, t)):
                 yield t * direction, end.frequency if end else 0.0
 
 
-def _alike(loop: UncertainLoop) -> Iterator[Array]:
+def _directions(loop: UncertainLoop) -> Iterator[Array]:
     """Directions (p,) that move something: each error alone, a kind as a whole, all of them.
 
     A kind as a whole is the same relative error of all that it names.

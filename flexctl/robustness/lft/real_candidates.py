@@ -73,9 +73,9 @@ def _real_roots(T: Array, base: complex) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         away = 1 / np.linalg.eigvals(T)
     away = away[np.isfinite(away)]
-    found = base + away
+    roots = base + away
     scatter = _SCATTER * np.linalg.norm(T) * np.abs(away) ** 2
-    return found.real[np.abs(found.imag) <= _ALMOST_REAL * np.abs(found) + scatter]
+    return roots.real[np.abs(roots.imag) <= _ALMOST_REAL * np.abs(roots) + scatter]
 
 
 def _check_sums(values: Array) -> None:

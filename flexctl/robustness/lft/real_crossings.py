@@ -96,10 +96,10 @@ def find_real_crossings(
         If the unstable eigenvalues, counted between crossings, do not change as these say.
     """
     problem = prepare(loop, low, high)
-    found = verified(problem, problem.candidates) + through_infinity(problem)
+    crossings = verified(problem, problem.candidates) + through_infinity(problem)
     if problem.low < 0 < problem.high:
-        found += [at_zero(problem, item) for item in problem.marginal]
-    return tuple(_proved(problem, found, problem.low, problem.high, {})[0])
+        crossings += [at_zero(problem, item) for item in problem.marginal]
+    return tuple(_proved(problem, crossings, problem.low, problem.high, {})[0])
 
 
 def stable_interval(loop: UncertainLoop) -> StableInterval:
@@ -173,14 +173,14 @@ def _end(problem: Problem, sign: float) -> tuple[RealCrossing | None, int]:
         return at_zero(problem, max(lost, key=lambda item: sign * item.rate.real)), 0
     far = problem.high if sign > 0 else problem.low
     waiting = sorted((d for d in problem.candidates.tolist() if d * sign > 0), key=abs)
-    found = [c for c in through_infinity(problem) if c.delta * sign > 0]
-    until = min((c.delta for c in found), key=abs, default=far)
+    crossings = [c for c in through_infinity(problem) if c.delta * sign > 0]
+    until = min((c.delta for c in crossings), key=abs, default=far)
     while waiting and abs(waiting[0]) < 1.02 * abs(until):
         here = verified(problem, [waiting.pop(0)])
-        found += here
+        crossings += here
         until = min([until, *(c.delta for c in here)], key=abs)
     until = _just_beyond(until, waiting[0] if waiting else far, far)
-    kept = [c for c in found if abs(c.delta) < abs(until)]
+    kept = [c for c in crossings if abs(c.delta) < abs(until)]
     low, high = min(0.0, until), max(0.0, until)
     proved, counted = _proved(problem, kept, low, high, {0.0: (0, 0)})
     return min(proved, key=lambda c: abs(c.delta), default=None), counted

@@ -112,20 +112,20 @@ class Problem:
         if not low < high:  # the range lies beyond one of them
             low, high = (self.low, 2 * self.low) if self.low > 0 else (2 * self.high, self.high)
         base = low + (high - low) * _BASE
-        found = [
+        candidates = [
             real_candidates(part, base.real if apart(part, base.real) else base)
             for part in uncoupled(self.loop)
         ]
-        return self.inside(np.unique(np.concatenate([np.zeros(0), *found])))
+        return self.inside(np.unique(np.concatenate([np.zeros(0), *candidates])))
 
     @cached_property
     def singular(self) -> Array:
         """Errors in the range at which A(delta) has a pole, ascending, each once."""
         values = np.linalg.eigvals(self.loop.D).astype(complex)
         real = (np.abs(np.imag(values)) <= SAME * np.abs(values)) & (np.abs(values) > 1 / FARTHEST)
-        found = np.sort(1 / np.real(values[real]))
-        found = found[np.diff(found, prepend=-np.inf) > SAME * np.abs(found)]
-        return self.inside(np.array([d for d in found if self._is_pole(d)]))
+        errors = np.sort(1 / np.real(values[real]))
+        errors = errors[np.diff(errors, prepend=-np.inf) > SAME * np.abs(errors)]
+        return self.inside(np.array([d for d in errors if self._is_pole(d)]))
 
     def _is_pole(self, delta: float) -> bool:
         size = [np.abs(self.loop.matrix(np.array([delta * (1 + e)]))).max() for e in (1e-7, 1e-5)]
@@ -186,14 +186,14 @@ def verified(problem: Problem, deltas: Iterable[float]) -> list[RealCrossing]:
         origin = float(anchors[np.abs(anchors - delta).argmin()])
         ray = (origin, float(np.sign(delta - origin)))
         rays.setdefault(ray, []).append(abs(delta - origin))
-    found = [
+    crossings = [
         _real(problem.loop, crossing, *ray)
         for ray, sigmas in rays.items()
         for crossing in verify(_Ray(loop=problem.loop, origin=ray[0], sign=ray[1]), sigmas)
     ]
-    found = [_at_the_origin(problem, crossing) for crossing in found]
-    inside = problem.inside(np.array([c.delta for c in found]))
-    return [c for c in found if c.delta in inside and not _hardly_moved(problem, c)]
+    crossings = [_at_the_origin(problem, crossing) for crossing in crossings]
+    inside = problem.inside(np.array([c.delta for c in crossings]))
+    return [c for c in crossings if c.delta in inside and not _hardly_moved(problem, c)]
 
 
 def _real(loop: UncertainLoop, crossing: Crossing, origin: float, sign: float) -> RealCrossing:
@@ -277,10 +277,10 @@ def at_zero(problem: Problem, item: Marginal) -> RealCrossing:
 
 def through_infinity(problem: Problem) -> list[RealCrossing]:
     """Errors at which an eigenvalue passes infinity, with the change counted beside them."""
-    found = []
+    crossings = []
     for delta in problem.singular.tolist():
         before, after = (problem.unstable(delta + s * SAME * abs(delta))[0] for s in (-1, 1))
-        found.append(
+        crossings.append(
             RealCrossing(
                 delta=delta,
                 eigenvalue=complex(0.0, np.inf),
@@ -290,7 +290,7 @@ def through_infinity(problem: Problem) -> list[RealCrossing]:
                 residual=0.0,
             )
         )
-    return found
+    return crossings
 
 
 _NOTHING = 1e-10  # of the largest in its row and in its column: what solvers leave of zero
@@ -305,13 +305,13 @@ def uncoupled(loop: UncertainLoop) -> list[UncertainLoop]:
     n = loop.size
     whole = np.block([[loop.A, loop.U], [loop.V, loop.D]])
     count, label = scipy.sparse.csgraph.connected_components(_acts(whole), connection="weak")
-    found = []
+    parts = []
     for k in range(count):
         states = np.flatnonzero(label[:n] == k)
         channels = np.flatnonzero(label[n:] == k)
         if len(states) and len(channels):
-            found.append(_part(loop, states, channels))
-    return found
+            parts.append(_part(loop, states, channels))
+    return parts
 
 
 def _acts(A: Array) -> Array:

@@ -70,10 +70,10 @@ def find_scalings(
     Source: [HelmbergRendlVanderbeiWolkowicz96].
     """
     scale = _units(M, blocks)
-    found = _deepest(scale[:, None] * M / scale, *_bases(M.shape[-1], blocks), deadline)
-    if found is None:
+    deepest = _deepest(scale[:, None] * M / scale, *_bases(M.shape[-1], blocks), deadline)
+    if deepest is None:
         return None
-    D, G = (scale[:, None] * X * scale for X in found)
+    D, G = (scale[:, None] * X * scale for X in deepest)
     return Scalings(D=D, G=G)
 
 
@@ -121,14 +121,14 @@ def _spanning(r: int, block: Block) -> list[ComplexArray]:
     channels = range(block.first, block.first + block.size)
     if block.full:
         return [np.diag(np.isin(np.arange(r), channels)).astype(complex)]
-    found = []
+    basis = []
     for i in channels:
         for k in range(block.first, i + 1):
             for value in (1.0,) if i == k else (1.0, 1j):
                 X = np.zeros((r, r), dtype=complex)
                 X[i, k], X[k, i] = value, np.conj(value)
-                found.append(X)
-    return found
+                basis.append(X)
+    return basis
 
 
 def _deepest(

@@ -261,10 +261,10 @@ def _directions(
     modes = np.array([_signs(row) for row in sensitivities(loop, np.zeros(p))[1].real])
     corners = rng.choice([-1.0, 1.0], size=(n_random // 2, p))
     inside = rng.uniform(-1, 1, size=(n_random - n_random // 2, p))
-    given = np.zeros((0, p)) if guesses is None else np.atleast_2d(guesses)
-    found = np.vstack([given, axes, -axes, modes, corners, inside])
-    found = found[np.abs(found).max(axis=1) > 0]
-    return np.unique(found / np.abs(found).max(axis=1, keepdims=True), axis=0)
+    guessed = np.zeros((0, p)) if guesses is None else np.atleast_2d(guesses)
+    directions = np.vstack([guessed, axes, -axes, modes, corners, inside])
+    directions = directions[np.abs(directions).max(axis=1) > 0]
+    return np.unique(directions / np.abs(directions).max(axis=1, keepdims=True), axis=0)
 
 
 def sensitivities(loop: UncertainLoop, delta: Array) -> tuple[ComplexArray, ComplexArray]:
@@ -274,8 +274,8 @@ def sensitivities(loop: UncertainLoop, delta: Array) -> tuple[ComplexArray, Comp
     delta; summed over the channels of an error.
     """
     shifted = loop.at(delta)
-    found = np.linalg.eig(shifted.A)
-    values, X = found.eigenvalues.astype(complex), found.eigenvectors
+    spectrum = np.linalg.eig(shifted.A)
+    values, X = spectrum.eigenvalues.astype(complex), spectrum.eigenvectors
     try:
         left = np.linalg.solve(X, shifted.U)
     except np.linalg.LinAlgError:  # a defective pole: its sensitivity is not finite

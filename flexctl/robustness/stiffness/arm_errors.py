@@ -66,15 +66,15 @@ def damping_errors(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple
 
     An error of 1 stands for `size` [-].
     """
-    zero, found = np.zeros_like(plant.D), []
+    zero, errors = np.zeros_like(plant.D), []
     for name, rows in _owners(truth).items():
         D = np.zeros_like(plant.D)
         D[np.ix_(rows, rows)] = plant.D[np.ix_(rows, rows)]
         if D.any():
-            found.append(
+            errors.append(
                 ArmError(name=f"damping of {name}", kind="damping", M=zero, D=D, K=zero, range=size)
             )
-    return tuple(found)
+    return tuple(errors)
 
 
 def _owners(truth: Plant) -> dict[str, list[int]]:

@@ -83,15 +83,15 @@ def judge_assumed(
     errors = part_errors(plant, ratios)
     named = zip(plant.stiffness_parts, errors.tolist(), strict=True)
     model = plant.nominal
-    here = _given_at(closed, judged.joints, judged.second_loop_weight, errors, None)
+    here = _at_pose(closed, judged.joints, judged.second_loop_weight, errors, None)
     return AssumedStiffness(
         errors={name: error for name, error in named if error},
         lemma=lemma_of_errors(model, model.straight(judged.joints), errors),
-        at=(here, *(_given_at(closed, joints, 0.0, errors, t) for t, joints in poses)),
+        at=(here, *(_at_pose(closed, joints, 0.0, errors, t) for t, joints in poses)),
     )
 
 
-def _given_at(
+def _at_pose(
     closed: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array, t: float | None
 ) -> AssumedAtPose:
     try:
@@ -164,8 +164,8 @@ def _along(
     size = float(np.abs(errors).max()) / _ASKED
     one = ErrorGroup(name="share", parts=(0,), range=size)
     try:
-        found = pull_out_of(_Directed(law=law, direction=errors / size), closed, linear, [one])
-        return replace(found, parameters=(_within(found.parameters[0], errors),))
+        uncertain = pull_out_of(_Directed(law=law, direction=errors / size), closed, linear, [one])
+        return replace(uncertain, parameters=(_within(uncertain.parameters[0], errors),))
     except ComputationError:
         groups = by_mode(closed.controller.plant)
         return pull_out_of(law, closed, linear, groups).along(errors)

@@ -62,8 +62,8 @@ class DrivenMass:
         They are those of N v = lambda S_r v: inertias with links that do not bend, M_rr, are
         (1 + lambda) times those with links that follow freely, S_r.
         """
-        found = scipy.linalg.eigh(self.N, self.S_r, eigvals_only=True)
-        return np.maximum(found, 0.0)
+        values = scipy.linalg.eigh(self.N, self.S_r, eigvals_only=True)
+        return np.maximum(values, 0.0)
 
     @property
     def lambda_max(self) -> float:

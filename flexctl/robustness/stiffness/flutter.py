@@ -77,8 +77,8 @@ class _Family:
 
     def complex_at(self, t: float) -> bool:
         """Whether two eigenvalues form a conjugate pair, beyond round-off."""
-        found = np.linalg.eigvals(self.at(t))
-        return bool((np.abs(found.imag) > _REAL * np.abs(found)).any())
+        values = np.linalg.eigvals(self.at(t))
+        return bool((np.abs(values.imag) > _REAL * np.abs(values)).any())
 
     def safe_step(self, t: float) -> float:
         """Longest step h (inf if all) for which the discs about mu - h diag(E) stay apart."""
@@ -110,8 +110,8 @@ class _Family:
         if discriminant(before) <= 0:
             return before
         bracket = (before, after)
-        found = scipy.optimize.root_scalar(discriminant, bracket=bracket, xtol=1e-15, rtol=1e-14)
-        return float(found.root)
+        solution = scipy.optimize.root_scalar(discriminant, bracket=bracket, xtol=1e-15, rtol=1e-14)
+        return float(solution.root)
 
 
 def _radii(E: Array, size: Array) -> Array:

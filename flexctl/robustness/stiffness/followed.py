@@ -106,7 +106,7 @@ class ErrorFamily:
     ----------
     closed, joints, second_loop_weight
         The loop without error, its reference (m,) and the share of its second loop.
-    made
+    loop_with
         The loop at an error [-], and the errors (p,) of its law's stiffness, where they are inputs.
     lowest, highest
         Range of the error that has a meaning.
@@ -117,7 +117,7 @@ class ErrorFamily:
     closed: ClosedLoop
     joints: Array
     second_loop_weight: float
-    made: Callable[[float], tuple[ClosedLoop, Array | None]]
+    loop_with: Callable[[float], tuple[ClosedLoop, Array | None]]
     lowest: float = LEAST
     highest: float = FARTHEST
     adjusted: Callable[[LinearLoop, float], LinearLoop] | None = None
@@ -131,7 +131,7 @@ class ErrorFamily:
         NoRestError, ComputationError
             As `find_rest`.
         """
-        loop, errors = self.made(0.0)
+        loop, errors = self.loop_with(0.0)
         return self._followed(0.0, find_rest(loop, self.joints, self.second_loop_weight, errors))
 
     @cached_property
@@ -141,7 +141,7 @@ class ErrorFamily:
 
     def at(self, error: float, near: Followed, before: Followed | None = None) -> Followed | None:
         """Go on to an error from its neighbours; None where the equilibrium is lost before."""
-        loop, errors = self.made(error)
+        loop, errors = self.loop_with(error)
         q, z = near.rest.q, near.rest.z
         if before is not None and before.error != near.error:
             ahead = (error - near.error) / (near.error - before.error)
@@ -155,7 +155,7 @@ class ErrorFamily:
             return None
 
     def _followed(self, error: float, rest: Rest) -> Followed:
-        loop, errors = self.made(error)
+        loop, errors = self.loop_with(error)
         linear = linearise_at(loop, rest, self.second_loop_weight, errors)
         linear = self.adjusted(linear, error) if self.adjusted else linear
         period = linear.sample_time if linear.K.any() else None
@@ -176,11 +176,11 @@ class ErrorFamily:
             there = self.at(error, self.start)
             if there is None:
                 return True
-            for found, without in (
+            for with_error, without in (
                 (there.rest.q, self.start.rest.q),
                 (there.rest.z[own:], self.start.rest.z[own:]),
             ):
-                if np.abs(found - without).max(initial=0.0) > _STILL:
+                if np.abs(with_error - without).max(initial=0.0) > _STILL:
                     return True
         return False
 
@@ -324,7 +324,7 @@ def stiffness_family(
         closed=closed,
         joints=joints,
         second_loop_weight=second_loop_weight,
-        made=lambda t: (closed, t * direction),
+        loop_with=lambda t: (closed, t * direction),
         lowest=float(max(ends[ends < 0], default=-farthest)),
         highest=float(min(ends[ends > 0], default=farthest)),
     )
@@ -341,6 +341,6 @@ def payload_family(closed: ClosedLoop, joints: Array, second_loop_weight: float)
         closed=closed,
         joints=joints,
         second_loop_weight=second_loop_weight,
-        made=lambda error: (replace(closed, truth=closed.truth.loaded(1 + error)), errors),
+        loop_with=lambda error: (replace(closed, truth=closed.truth.loaded(1 + error)), errors),
         lowest=-1.0,
     )

@@ -83,13 +83,13 @@ def run_along_mode(loop: ClosedLoop, value: complex) -> GrowthRun:
     linear = linearise_loop(loop, joints, float(controller.feedback is not None))
     values, W, V = eigenvectors(linear.A + linear.B @ linear.K)
     k = int(np.abs(values - value).argmin())
-    n, found = loop.truth.n, complex(values[k])
+    n, eigenvalue = loop.truth.n, complex(values[k])
     shape = V[:, k] / np.abs(V[:n, k]).max()
     begun = _AMPLITUDE * shape.real
     fastest = max(float(values.real.max()), _LEAST)
     duration = min(
-        _TIMES / abs(found.real),
-        _MOST_TURNS * 2 * np.pi / max(abs(found.imag), 1.0),
+        _TIMES / abs(eigenvalue.real),
+        _MOST_TURNS * 2 * np.pi / max(abs(eigenvalue.imag), 1.0),
         _OTHERS / fastest,
     )
     run = simulate(
@@ -102,5 +102,5 @@ def run_along_mode(loop: ClosedLoop, value: complex) -> GrowthRun:
     state = np.vstack([run.q - linear.plant.q0[:, None], run.v])
     share = np.abs(W[:, k].conj() @ state)
     return GrowthRun(
-        rate=float(np.log(share[1] / share[0])) / duration, eigenvalue=found, duration=duration
+        rate=float(np.log(share[1] / share[0])) / duration, eigenvalue=eigenvalue, duration=duration
     )

@@ -200,10 +200,10 @@ def _same(A: Array, B: Array) -> bool:
 
 def _largest_real(A: Array, noise: float) -> float:
     """Largest real eigenvalue of A (m, m) that is above the noise of its entries, else 0."""
-    found = np.linalg.eigvals(A)
-    size = np.abs(found).max(initial=0.0)
-    real = np.abs(found.imag) <= _REAL * size
-    return float(found.real[real & (found.real > noise)].max(initial=0.0))
+    values = np.linalg.eigvals(A)
+    size = np.abs(values).max(initial=0.0)
+    real = np.abs(values.imag) <= _REAL * size
+    return float(values.real[real & (values.real > noise)].max(initial=0.0))
 
 
 def _assumptions(
@@ -214,7 +214,7 @@ def _assumptions(
     dK_ff, K_ff = mass.blocks(dK)[1], mass.blocks(K)[1]
     a = float((dK_ff * K_ff).sum() / (K_ff * K_ff).sum())
     held = np.linalg.solve(mass.S_r, mass.error_torque(dK))
-    found = [
+    assumptions = [
         ("the error is proportional to the stiffness, dK = alpha K", _same(dK, a * K)),
         ("no stiffness is underestimated, dK >= 0", _semidefinite(dK)),
         ("joint errors stay zero: the flexible block is considered alone", not held.any()),
@@ -223,8 +223,8 @@ def _assumptions(
         ("the stiffness K of the coordinates that follow is positive definite", True),
     ]
     if searched is not None:
-        found.append((f"no flutter beyond t = {searched:g}, where the search ended", True))
-    return tuple(LemmaAssumption(text=text, holds=bool(holds)) for text, holds in found)
+        assumptions.append((f"no flutter beyond t = {searched:g}, where the search ended", True))
+    return tuple(LemmaAssumption(text=text, holds=bool(holds)) for text, holds in assumptions)
 
 
 def _semidefinite(A: Array) -> bool:
@@ -268,8 +268,8 @@ def lemma_along(plant: Plant, poses: Array, *, farthest: float = 100.0) -> Lemma
             f"got shape {poses.shape}"
         )
     straight = plant.straight(poses) if len(poses) == plant.m else poses
-    found = np.array([_lost_at(plant, q, farthest) for q in straight.T]).reshape(-1, 2)
-    return LemmaPath(lambda_max=found[:, 0], alpha_star=found[:, 1])
+    limits = np.array([_lost_at(plant, q, farthest) for q in straight.T]).reshape(-1, 2)
+    return LemmaPath(lambda_max=limits[:, 0], alpha_star=limits[:, 1])
 
 
 def _lost_at(plant: Plant, q: Array, farthest: float) -> tuple[float, float]:

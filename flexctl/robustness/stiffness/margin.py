@@ -138,8 +138,8 @@ def stiffness_margin(
         second_loop=bool(judged.second_loop_weight),
         lemma=_lemma(judged),
         partial=_partial_lemmas(judged),
-        given=_given_lemma(judged, case.setup.true_arm),
-        assumed_stiffness=study.given(judged, path, stiffness) if stiffness else None,
+        true_arm_lemma=_true_arm_lemma(judged, case.setup.true_arm),
+        assumed_stiffness=study.assumed_stiffness(judged, path, stiffness) if stiffness else None,
         exact=judged.interval,
         rates=judged.rates,
         locus=judged.locus,
@@ -195,7 +195,7 @@ def _partial_lemmas(judged: PoseLoop) -> dict[str, Lemma]:
     return lemma_by_part(plant, plant.straight(judged.joints), groups)
 
 
-def _given_lemma(judged: PoseLoop, body: Arm) -> Lemma | None:
+def _true_arm_lemma(judged: PoseLoop, body: Arm) -> Lemma | None:
     """Lemma of the error that the controller's model has beside the arm as it is."""
     plant = judged.closed.controller.plant.nominal
     return lemma_of_true_arm(plant, body, plant.straight(judged.joints))
@@ -235,7 +235,7 @@ class _Study:
         self.say("growth of a disturbance over the motion")
         return growth_or_none(closed)
 
-    def given(
+    def assumed_stiffness(
         self, judged: PoseLoop, path: Sequence[PoseMargin], stiffness: Mapping[str, float]
     ) -> AssumedStiffness:
         """Judge a given stiffness at the judged pose and at all of the motion."""
@@ -272,7 +272,7 @@ class _Study:
         Nowhere if there are none: where only the stiffness may be wrong, and the law computes with
         none. At two poses the first may take half of the `limit` [s], runs not counted.
         """
-        closed, found = judged.closed, []
+        closed, bounded = judged.closed, []
         if not judged.loop.D.size and not set(errors) & {"damping", "payload"}:
             return ()
         at = partial(self._bounded, errors=errors, run=run)
@@ -281,19 +281,19 @@ class _Study:
             where = "the pose asked for" if self.pose is not None else "the final pose"
             end = closed.controller.reference.duration
             deadline = Deadline.within(limit).part(0.5 if worst else 1.0)
-            found.append(at(judged, t=end, where=where, deadline=deadline))
+            bounded.append(at(judged, t=end, where=where, deadline=deadline))
             left = limit - min(deadline.used, limit / 2)
         if worst:
             alone = set(errors) == {"payload"}
             poses = _payload_poses(path) if alone else [worst]
             where = _where(path, payload=alone)
             within = replace(Deadline.within(left), whole=limit)
-            same = alone and found and not judged.second_loop_weight and self.pose is None
-            known = found[0] if same and poses[-1].t == found[0].t else None
+            same = alone and bounded and not judged.second_loop_weight and self.pose is None
+            known = bounded[0] if same and poses[-1].t == bounded[0].t else None
             least = _least(closed, poses, partial(at, where=where), known, within, errors)
-            cut = least.found.stopped and len(poses) > 1
-            found.append(replace(least, where="the poses of the motion" if cut else where))
-        return tuple(found)
+            cut = least.bounds.stopped and len(poses) > 1
+            bounded.append(replace(least, where="the poses of the motion" if cut else where))
+        return tuple(bounded)
 
     def _bounded(
         self,
@@ -307,7 +307,7 @@ class _Study:
         reach: float = np.inf,
     ) -> IndependentErrorsAt:
         self.say(f"independent errors at {where}")
-        found = bound_errors(
+        bounded = bound_errors(
             at.closed,
             at.joints,
             at.second_loop_weight,
@@ -318,12 +318,12 @@ class _Study:
             reach=reach,
             say=self.say,
         )
-        if not run or found.found.worst_case is None:
-            return found
+        if not run or bounded.bounds.worst_case is None:
+            return bounded
         self.say(f"a run beyond the worst case at {where}")
-        named = worst_stiffness(found.found.worst_case, errors)
+        named = worst_stiffness(bounded.bounds.worst_case, errors)
         wrong = close_wrong(self.case, named, at.joints, second_loop=bool(at.second_loop_weight))
-        return replace(found, run=run_along_mode(wrong, found.found.worst_case.eigenvalue))
+        return replace(bounded, run=run_along_mode(wrong, bounded.bounds.worst_case.eigenvalue))
 
 
 def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> PoseMargin:
@@ -366,15 +366,15 @@ def _least(
         pose, q = left[-1]
         least = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline)
     for pose, q in reversed(left[:-1]):
-        if least.found.stopped:
+        if least.bounds.stopped:
             break
         if deadline.passed:
             return _unfinished(least, f"{deadline.reached} before all poses were judged", errors)
-        reach = least.found.guaranteed_fraction
+        reach = least.bounds.guaranteed_fraction
         one = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline, reach=reach)
-        if one.found.stopped and one.found.worst_case is None:
-            least = _unfinished(least, one.found.stopped, errors)
-        elif one.found.stopped or one.found.guaranteed_fraction < reach:
+        if one.bounds.stopped and one.bounds.worst_case is None:
+            least = _unfinished(least, one.bounds.stopped, errors)
+        elif one.bounds.stopped or one.bounds.guaranteed_fraction < reach:
             least = one
     return least
 
@@ -383,8 +383,10 @@ def _unfinished(
     known: IndependentErrorsAt, why: str, errors: Mapping[str, float]
 ) -> IndependentErrorsAt:
     """Guarantee nothing, as not all poses were judged: what is too large at one stays so."""
-    found = replace(known.found, guaranteed_fraction=0.0, mu_peak=np.inf, proven=False, stopped=why)
-    return replace(known, found=found, guaranteed=guaranteed_errors(0.0, errors))
+    bounds = replace(
+        known.bounds, guaranteed_fraction=0.0, mu_peak=np.inf, proven=False, stopped=why
+    )
+    return replace(known, bounds=bounds, guaranteed=guaranteed_errors(0.0, errors))
 
 
 def _where(path: Sequence[PoseMargin], *, payload: bool) -> str:
@@ -398,5 +400,5 @@ def _where(path: Sequence[PoseMargin], *, payload: bool) -> str:
 
 def _worst(path: Sequence[PoseMargin]) -> PoseMargin | None:
     """Pose that tolerates the least error in either direction; none if it tolerates none at all."""
-    found = [(p.interval.width, p) for p in path if p.interval and not p.interval.marginal]
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+    widths = [(p.interval.width, p) for p in path if p.interval and not p.interval.marginal]
+    return min(widths, key=lambda pair: pair[0])[1] if widths else None

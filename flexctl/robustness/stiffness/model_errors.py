@@ -151,7 +151,7 @@ def _close(
     enters, A = _entrance(linear)
     V = np.zeros((len(form.Q), len(A)))
     V[:, : seen.shape[1]] = form.Q @ seen
-    found = UncertainLoop(
+    uncertain = UncertainLoop(
         A=A,
         U=enters @ form.P,
         V=V,
@@ -159,7 +159,11 @@ def _close(
         parameters=parameters,
         states=_states(loop, len(A)),
     )
-    return bilinear(found, linear.sample_time) if linear.sample_time and linear.K.any() else found
+    return (
+        bilinear(uncertain, linear.sample_time)
+        if linear.sample_time and linear.K.any()
+        else uncertain
+    )
 
 
 def _entrance(linear: LinearLoop) -> tuple[Array, Array]:

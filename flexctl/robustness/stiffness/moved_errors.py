@@ -57,7 +57,7 @@ class IndependentErrors:
         load = named.pop("payload", 0.0)
         truth = self.closed.truth
 
-        def made(t: float) -> tuple[ClosedLoop, Array]:
+        def loop_with(t: float) -> tuple[ClosedLoop, Array]:
             if not load:
                 return self.closed, t * parts
             return replace(self.closed, truth=truth.loaded(1 + t * load)), t * parts
@@ -73,7 +73,7 @@ class IndependentErrors:
             closed=self.closed,
             joints=self.joints,
             second_loop_weight=self.second_loop_weight,
-            made=made,
+            loop_with=loop_with,
             adjusted=damped if any(named.values()) else None,
             lowest=max(-farthest, *(_LEFT * low for low, _ in spans)),
             highest=min(farthest, *(_LEFT * high for _, high in spans)),
@@ -89,19 +89,19 @@ class IndependentErrors:
         each = np.eye(len(self.loop.parameters))
         return [sign * one for one in each for sign in (1.0, -1.0)]
 
-    def directions(self, found: MuBounds) -> Iterator[Array]:
+    def directions(self, bounds: MuBounds) -> Iterator[Array]:
         """Errors (p,) to follow, the largest of each 1: single ones, the worst case, corners."""
         p = len(self.loop.parameters)
         yield from self.single
-        if found.worst_case is not None and p > 1:
-            worst = found.worst_case.delta / found.worst_case.gamma
+        if bounds.worst_case is not None and p > 1:
+            worst = bounds.worst_case.delta / bounds.worst_case.gamma
             yield from (worst, -worst)
         if p > 1:
             yield from _corners(p)
 
 
 def follow_errors(
-    asked: IndependentErrors, found: MuBounds, deadline: Deadline, reach: float = np.inf
+    errors: IndependentErrors, bounds: MuBounds, deadline: Deadline, reach: float = np.inf
 ) -> tuple[MuBounds, StabilityLimit | None]:
     """Correct bounds of independent errors by what is lost along rays that follow the equilibrium.
 
@@ -115,47 +115,47 @@ def follow_errors(
         The bounds, no longer proven, with the nearest loss found for a worst case; and that loss,
         None where nothing is lost.
     """
-    best, loss, at, tried = _nearest(asked, found, deadline, reach)
-    late = tried < len(asked.single)
-    whole = len(asked.loop.parameters) == 1
-    fraction = min(best, LARGEST) if whole else min(found.guaranteed_fraction, best)
+    best, loss, at, tried = _nearest(errors, bounds, deadline, reach)
+    late = tried < len(errors.single)
+    whole = len(errors.loop.parameters) == 1
+    fraction = min(best, LARGEST) if whole else min(bounds.guaranteed_fraction, best)
     fraction = 0.0 if late else fraction
-    bounds = replace(
-        found,
+    corrected = replace(
+        bounds,
         guaranteed_fraction=fraction,
         mu_peak=1 / fraction if fraction else np.inf,
         proven=False,
         not_proven=(),
         followed=True,
-        stopped=_late(deadline) if late else found.stopped,
-        notes=(*found.notes, _note(tried, stopped=deadline.passed)),
+        stopped=_late(deadline) if late else bounds.stopped,
+        notes=(*bounds.notes, _note(tried, stopped=deadline.passed)),
     )
     if loss is None:
-        return replace(bounds, worst_case=None), None
+        return replace(corrected, worst_case=None), None
     worst = WorstCase(
         gamma=best,
-        names=tuple(one.name for one in asked.loop.parameters),
+        names=tuple(one.name for one in errors.loop.parameters),
         delta=best * at,
         eigenvalue=complex(0, loss.frequency),
         frequency=loss.frequency,
         verified=True,
         tried=tried,
     )
-    return replace(bounds, worst_case=worst, frequency=loss.frequency), loss
+    return replace(corrected, worst_case=worst, frequency=loss.frequency), loss
 
 
 def _nearest(
-    asked: IndependentErrors, found: MuBounds, deadline: Deadline, reach: float
+    errors: IndependentErrors, bounds: MuBounds, deadline: Deadline, reach: float
 ) -> tuple[float, StabilityLimit | None, Array, int]:
     """Return the nearest loss along all directions: how far [-], what, where (p,), how many tried.
 
     `reach` and None where nothing is lost up to there.
     """
     best, loss, at, tried = reach, None, np.zeros(0), 0
-    for direction in asked.directions(found):
+    for direction in errors.directions(bounds):
         if deadline.passed:
             break
-        family = asked.along(direction)
+        family = errors.along(direction)
         end = replace(family, highest=min(family.highest, best)).end(1)
         tried += 1
         if end is not None and end.alpha < best:

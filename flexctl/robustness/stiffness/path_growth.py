@@ -171,8 +171,8 @@ class _Between:
     def loop(self, t: float) -> LinearLoop:
         """Return the loop at a time [s]."""
         pieces = np.split(self._spline(t), self._cuts)
-        found = (piece.reshape(s) for piece, s in zip(pieces, self._shapes, strict=True))
-        M, D, K, feedback, L, E, F = found
+        matrices = (piece.reshape(s) for piece, s in zip(pieces, self._shapes, strict=True))
+        M, D, K, feedback, L, E, F = matrices
         return replace(
             self._first,
             plant=replace(self._first.plant, M=M, D=D, K=K),
@@ -227,10 +227,10 @@ def _growth(Phi: Array, before: Array, after: Array) -> float:
 
 def _largest(steps: Sequence[Array], norms: Sequence[Array]) -> tuple[float, int, int]:
     """Find the largest growth between two poses, at least 1, and which."""
-    found = (1.0, 0, 0)
+    largest = (1.0, 0, 0)
     for s, before in enumerate(norms):
         for t in range(s + 1, len(norms)):
             growth = _growth(_product(steps[s:t], len(before)), before, norms[t])
-            if growth > found[0]:
-                found = (growth, s, t)
-    return found
+            if growth > largest[0]:
+                largest = (growth, s, t)
+    return largest

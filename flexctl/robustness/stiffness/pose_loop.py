@@ -64,14 +64,14 @@ class PoseLoop:
         self._require_stable()
         if self.family and self.moves:
             return self.family.interval()
-        found = stable_interval(self.loop)
-        unmoved = [value for value in found.fixed if value.imag >= 0]
+        interval = stable_interval(self.loop)
+        unmoved = [value for value in interval.fixed if value.imag >= 0]
         return Interval(
-            lower=self._loss(found.at_lower),
-            upper=self._loss(found.at_upper),
+            lower=self._loss(interval.at_lower),
+            upper=self._loss(interval.at_upper),
             unmoved=tuple(self.names.name(self.loop.A, value) for value in unmoved),
-            unknowns=found.unknowns,
-            counted=found.counted,
+            unknowns=interval.unknowns,
+            counted=interval.counted,
         )
 
     def _require_stable(self) -> None:
@@ -79,7 +79,7 @@ class PoseLoop:
         if self.family is not None and any(self.closed.truth.arm.gravity):
             torque = self.family.start.rest.tau
             if exceeding(torque, self.closed.torque_limit).size:
-                raise NoMarginError(self._asked, too_weak(self.closed, torque, "at this pose"))
+                raise NoMarginError(self._subject, too_weak(self.closed, torque, "at this pose"))
         values = self.loop.poles(np.zeros(1))
         grows = values.real > axis_tolerance(values)
         if not grows.any():
@@ -91,15 +91,15 @@ class PoseLoop:
             frequency=self.loop.frequency(worst) if worst.imag else 0.0,
         )
         raise NoMarginError(
-            self._asked,
+            self._subject,
             "expected a loop that is stable without an error of the stiffness, got one in which "
             f"{growing}",
             growing,
         )
 
     @property
-    def _asked(self) -> str:
-        """Say of what a margin was asked, for a refusal."""
+    def _subject(self) -> str:
+        """Name the design and the truth whose margin it is, for a refusal."""
         truth = self.closed.truth.basis
         return f"{self.closed.controller.design.label} on {truth.order} {truth.kind}"
 

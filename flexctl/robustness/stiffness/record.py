@@ -107,7 +107,7 @@ class IndependentErrorsAt:
         Time of the pose [s], and which it is in words.
     second_loop
         Whether the second loop acts there.
-    found
+    bounds
         Bounds from both sides.
     mode
         What the worst case loses; empty where none was found.
@@ -124,7 +124,7 @@ class IndependentErrorsAt:
     t: float
     where: str
     second_loop: bool
-    found: MuBounds
+    bounds: MuBounds
     mode: str
     guaranteed: tuple[Guaranteed, ...] = ()
     worst_errors: Mapping[str, float] = field(default_factory=dict)
@@ -152,7 +152,7 @@ class StiffnessMargin(Summary):
         Of the controller's model at that pose.
     partial
         The lemma there for errors of one link, mode or spring alone, by name.
-    given
+    true_arm_lemma
         The lemma there for the error that the model has beside an arm of other stiffness; None
         where it has none.
     assumed_stiffness
@@ -194,7 +194,7 @@ class StiffnessMargin(Summary):
     second_loop: bool
     lemma: Lemma
     partial: Mapping[str, Lemma]
-    given: Lemma | None
+    true_arm_lemma: Lemma | None
     assumed_stiffness: AssumedStiffness | None = None
     exact: Interval
     rates: tuple[ModeRate, ...]
@@ -288,15 +288,15 @@ def follow(locus: Locus) -> ComplexArray:
 
 
 def _followed(alpha: Array, poles: list[ComplexArray]) -> list[ComplexArray]:
-    found = poles[:1]
+    branches = poles[:1]
     for k in range(1, len(poles)):
-        expected = found[-1]
+        expected = branches[-1]
         if k > 1:
             step = (alpha[k] - alpha[k - 1]) / (alpha[k - 1] - alpha[k - 2])
-            ahead = step * (found[-1] - found[-2])
+            ahead = step * (branches[-1] - branches[-2])
             expected = expected + ahead * np.minimum(
                 1, np.abs(expected) / (4 * np.abs(ahead) + 1e-300)
             )
         gap = np.abs(expected[:, None] - poles[k]) / (np.abs(expected)[:, None] + 1e-12)
-        found.append(poles[k][scipy.optimize.linear_sum_assignment(gap)[1]])
-    return found
+        branches.append(poles[k][scipy.optimize.linear_sum_assignment(gap)[1]])
+    return branches

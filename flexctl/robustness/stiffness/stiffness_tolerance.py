@@ -94,9 +94,9 @@ def _interval(loop: ClosedLoop, joints: Array, share: float) -> Interval | None:
 def _along_the_motion(loop: ClosedLoop) -> tuple[float | None, Interval | None]:
     """Pose [s] of the motion that tolerates the least overestimate, and its interval."""
     times, poses = motion_poses(loop.controller.reference, _N_PATH)
-    found = [_interval(loop, joints, 0.0) for joints in poses]
-    known = [interval for interval in found if interval]
-    if len(known) < len(found):
+    intervals = [_interval(loop, joints, 0.0) for joints in poses]
+    known = [interval for interval in intervals if interval]
+    if len(known) < len(intervals):
         return None, None
     worst = int(np.argmin([interval.alpha_upper for interval in known]))
     return float(times[worst]), known[worst]

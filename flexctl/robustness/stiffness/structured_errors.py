@@ -72,7 +72,7 @@ def structured_loop(
         nothing that could be wrong in this way.
     """
     check_errors(errors)
-    found = pull_out(closed, joints, second_loop_weight, _groups(closed, errors))
+    uncertain = pull_out(closed, joints, second_loop_weight, _groups(closed, errors))
     linear = linearise_loop(closed, joints, second_loop_weight).plant
     own: list[ArmError] = []
     for kind, find in _OF_THE_ARM.items():
@@ -84,7 +84,7 @@ def structured_loop(
                     "one without"
                 )
             own += there
-    return add_arm_errors(found, linear, own) if own else found
+    return add_arm_errors(uncertain, linear, own) if own else uncertain
 
 
 def _groups(closed: ClosedLoop, errors: Mapping[str, float]) -> tuple[ErrorGroup, ...]:
@@ -124,15 +124,15 @@ def bound_errors(
     Errors that move the equilibrium are followed up to `reach` times their sizes [-].
     """
     loop = structured_loop(closed, joints, second_loop_weight, errors)
-    asked = IndependentErrors(
+    independent = IndependentErrors(
         closed=closed,
         joints=joints,
         second_loop_weight=second_loop_weight,
         loop=loop,
         groups=_groups(closed, errors),
     )
-    moves, loss = asked.moves(), None
-    found = (
+    moves, loss = independent.moves(), None
+    bounds = (
         _NOT_BOUNDED  # one error is followed all the way: bounds at the old equilibrium add nothing
         if moves and len(loop.parameters) == 1
         else find_mu_bounds(
@@ -144,16 +144,16 @@ def bound_errors(
     )
     if moves:
         say(f"independent errors at {where}: the equilibrium that they move")
-        found, loss = follow_errors(asked, found, deadline, reach)
-    worst = found.worst_case
+        bounds, loss = follow_errors(independent, bounds, deadline, reach)
+    worst = bounds.worst_case
     return IndependentErrorsAt(
         t=t,
         where=where,
         second_loop=bool(second_loop_weight),
-        found=found,
+        bounds=bounds,
         mode=loss.mode if loss else _mode(closed, joints, loop, worst),
         ends=loss.ends if loss else "",
-        guaranteed=guaranteed_errors(found.guaranteed_fraction, errors),
+        guaranteed=guaranteed_errors(bounds.guaranteed_fraction, errors),
         worst_errors=_own_errors(loop, worst) if worst else {},
     )
 

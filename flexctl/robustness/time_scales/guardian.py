@@ -141,11 +141,11 @@ def _narrow(pencil: Pencil, low: float, high: float) -> Crossing:
     """Crossing between a stable and an unstable loop."""
     root = scipy.optimize.bisect(lambda at: _abscissa(pencil, at), low, high, xtol=1e-9 * low)
     sigma = float(root)  # pyright: ignore[reportArgumentType]
-    found = verify(pencil, [sigma])
-    if not found:
+    crossings = verify(pencil, [sigma])
+    if not crossings:
         what = f"an eigenvalue on the axis at sigma = {sigma:.6g}"
         raise ComputationError(f"bound: expected {what}, got none")
-    return min(found, key=lambda crossing: abs(crossing.sigma - sigma))
+    return min(crossings, key=lambda crossing: abs(crossing.sigma - sigma))
 
 
 def stable_ranges(pencil: Pencil, start: float = 0.0) -> tuple[tuple[float, float], ...]:

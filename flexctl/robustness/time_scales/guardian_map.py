@@ -37,9 +37,9 @@ def candidates(pencil: Pencil) -> Array:
     """
     scaled = rescale(pencil)
     sums = separated_roots(scaled) if _eliminable(scaled) else polynomial_roots(sum_map(scaled))
-    found = np.concatenate([sums, polynomial_roots(np.array(scaled.A))]) * reference(pencil)
-    found = found[np.isfinite(found) & (np.abs(found.imag) <= _ALMOST_REAL * np.abs(found))]
-    return np.unique(found.real[found.real > 0])
+    roots = np.concatenate([sums, polynomial_roots(np.array(scaled.A))]) * reference(pencil)
+    roots = roots[np.isfinite(roots) & (np.abs(roots.imag) <= _ALMOST_REAL * np.abs(roots))]
+    return np.unique(roots.real[roots.real > 0])
 
 
 def problem_size(pencil: Pencil) -> int:

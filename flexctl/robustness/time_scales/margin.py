@@ -179,15 +179,15 @@ class _Study:
         pencil = separate_loop(loop, self.joints(t), self.fixed)
         here = partial(Bound, t=t, order=order, exact=is_exact(pencil), stable=stable(pencil, 1.0))
         try:
-            found = first_loss(pencil)
+            loss = first_loss(pencil)
         except DesignError as error:
             return here(s_star=np.inf, why=str(error))
-        if found is None:
+        if loss is None:
             return here(s_star=0.0)
         return here(
-            s_star=1 / found.sigma**2,
-            frequency=found.frequency,
-            what=what_crosses(loop, pencil, found),
+            s_star=1 / loss.sigma**2,
+            frequency=loss.frequency,
+            what=what_crosses(loop, pencil, loss),
         )
 
     def bracketed(self, why: str) -> tuple[list[Bound], list[Bound], Spectra]:
@@ -222,11 +222,11 @@ def _ranges(pencil: Pencil) -> tuple[tuple[float, float], ...] | None:
     if not is_exact(pencil):
         return None
     try:
-        found = stable_ranges(pencil, followed_from(pencil))
+        ranges = stable_ranges(pencil, followed_from(pencil))
     except DesignError:  # marginal at every stiffness
         return ()
     factors = [
         (0.0 if np.isinf(high) else 1 / high**2, 1 / low**2 if low else np.inf)
-        for low, high in found
+        for low, high in ranges
     ]
     return tuple(sorted(factors))

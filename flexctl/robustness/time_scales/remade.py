@@ -102,35 +102,35 @@ class Remade:
         ComputationError, DesignError
             When no loop can be made of the arm as it is, or of a very stiff one.
         """
-        found, refused = [], ""
+        by_factor, refused = [], ""
         for s in _S.tolist():
             try:
-                found.append(self.spectra(s))
+                by_factor.append(self.spectra(s))
             except (ComputationError, DesignError) as error:  # an arm too soft for its weight
                 refused = str(error)
                 break
         own = self.spectra(1.0)
-        worst = self._bound(found, refused, all_stable([judge_poles(p) for p in own]))
+        worst = self._bound(by_factor, refused, all_stable([judge_poles(p) for p in own]))
         k, empty = self.times.index(worst.t), np.zeros(0, dtype=complex)
         return worst, Spectra(
             slow=empty,
             fast=empty,
             full=own[k],
-            s=_S[: len(found)][::-1],
-            poles=tuple(spectra[k] for spectra in reversed(found)),
+            s=_S[: len(by_factor)][::-1],
+            poles=tuple(spectra[k] for spectra in reversed(by_factor)),
             ranges=None,
         )
 
     def _bound(
-        self, found: Sequence[Sequence[ComplexArray]], refused: str, own: bool | str
+        self, by_factor: Sequence[Sequence[ComplexArray]], refused: str, own: bool | str
     ) -> Bound:
         """Bound between the first s of `_S` at which a pose is unstable, and the one before.
 
         Where no loop could be made at the next s, as it `refused`, the search ends there.
         """
         here = partial(Bound, order=self.setup.truth_basis.order, exact=False, stable=own)
-        lost = [_largest(spectra) > 0 for spectra in found]
-        if not found:
+        lost = [_largest(spectra) > 0 for spectra in by_factor]
+        if not by_factor:
             raise ComputationError(f"separation, {_S[0]:g} times the stiffness: {refused}")
         if lost[0]:
             why = f"the loop is unstable even at {_S[0]:g} times the stiffness"
@@ -140,7 +140,9 @@ class Remade:
             return self._refined(here, float(_S[k]), float(_S[k - 1]))
         if not refused:
             return here(t=self.times[-1], s_star=0.0)
-        return self._refused(here, float(_S[len(found)]), float(_S[len(found) - 1]), refused)
+        return self._refused(
+            here, float(_S[len(by_factor)]), float(_S[len(by_factor) - 1]), refused
+        )
 
     def _refused(self, here: Callable[..., Bound], low: float, high: float, refused: str) -> Bound:
         """Bound between a factor at which no loop can be made, and one with a stable loop."""

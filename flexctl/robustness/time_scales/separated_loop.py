@@ -193,8 +193,8 @@ def first_loss(pencil: Pencil) -> Crossing | None:
         raise DesignError(f"the loop is not stable even with {_STIFFEST:g} times the stiffness")
     if not exact:
         return bisect_bound(pencil, start, _SIGMA[1])
-    found = (crossing for crossing in find_crossings(pencil) if crossing.sigma > start)
-    return next((crossing for crossing in found if crossing.destabilising), None)
+    crossings = (crossing for crossing in find_crossings(pencil) if crossing.sigma > start)
+    return next((crossing for crossing in crossings if crossing.destabilising), None)
 
 
 def followed_from(pencil: Pencil) -> float:

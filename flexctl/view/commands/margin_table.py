@@ -99,9 +99,9 @@ def _searched(searched: Requirement) -> tuple[str, str]:
             f"tolerated overestimates: {tolerated_above(best.alpha_upper)}, "
             f"underestimates: {tolerated_below(best.alpha_lower)}"
         )
-    if searched.found is not None:
+    if searched.answer is not None:
         edge = " (the first tried)" if searched.fails is None else ""
-        return f"{searched.found.value:.4g}{edge}", tolerated
+        return f"{searched.answer.value:.4g}{edge}", tolerated
     span = f"{min(searched.grid):.3g} .. {max(searched.grid):.3g}"
     best_words = f"; the best, {best.value:.3g}, {tolerated}" if best is not None else ""
     return "none found", f"in {span}{best_words}"
@@ -191,7 +191,7 @@ def _all_lost(rate: ModeRate) -> str:
 
 
 def _independent(at: IndependentErrorsAt) -> Table:
-    found, worst = at.found, at.found.worst_case
+    found, worst = at.bounds, at.bounds.worst_case
     table = plain_table(bound_words(at), "worst case found, error of", "size", numeric=(1,))
     if worst is None:
         undamped = found.guaranteed_fraction == 0 and not found.stopped

@@ -36,7 +36,7 @@ def plot_errors(axes: Axes, at: IndependentErrorsAt) -> None:
 
     Where no errors were found that destabilise, one line says so instead.
     """
-    found, worst = at.found, at.found.worst_case
+    found, worst = at.bounds, at.bounds.worst_case
     where = at.where.removeprefix("the ").removesuffix(" of the motion")
     proof = "proven" if found.proven else "proven so far" if found.stopped else "not proven"
     sure = ", ".join(map(range_words, at.guaranteed))

@@ -33,7 +33,7 @@ def margin_json(found: StiffnessMargin) -> dict[str, Any]:
             "lemma": _lemma(found.lemma)
             | {
                 "parts": {name: _limit(lemma) for name, lemma in found.partial.items()},
-                "given": _lemma(found.given) if found.given else None,
+                "given": _lemma(found.true_arm_lemma) if found.true_arm_lemma else None,
             },
             "given_stiffness": _given(found.assumed_stiffness) if found.assumed_stiffness else None,
             "exact": _interval(found.exact) | {"rates": [_rate(rate) for rate in found.rates]},
@@ -164,7 +164,7 @@ def _order(order: OrderMargin) -> dict[str, Any]:
 
 
 def _structured(at: IndependentErrorsAt) -> dict[str, Any]:
-    found = at.found
+    found = at.bounds
     worst = found.worst_case
     return {
         "t": at.t,
@@ -254,7 +254,7 @@ def remedies_json(found: Remedies) -> dict[str, Any]:
 
 def _searched(searched: Requirement) -> dict[str, Any]:
     return {
-        "found": searched.found.value if searched.found else None,
+        "found": searched.answer.value if searched.answer else None,
         "best": _trial(searched.best) if searched.best else None,
         "tried": [searched.grid[0], searched.grid[-1]],
         "variants": searched.variants,

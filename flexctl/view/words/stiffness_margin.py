@@ -34,7 +34,7 @@ def tolerated(at: IndependentErrorsAt) -> str:
 
 def bound_words(at: IndependentErrorsAt) -> str:
     """Say what independent errors may be, and how that is known."""
-    found, about = at.found, f"Independent errors at {at.where}"
+    found, about = at.bounds, f"Independent errors at {at.where}"
     if found.stopped and not found.guaranteed_fraction:
         return f"{about}: no bound was found, as {found.stopped} (--time-limit)"
     proof = "proven" if found.proven else "not proven at every frequency"
@@ -47,7 +47,7 @@ def bound_words(at: IndependentErrorsAt) -> str:
 
 def lost_words(at: IndependentErrorsAt) -> str:
     """Say what a worst case of independent errors does."""
-    worst = at.found.worst_case
+    worst = at.bounds.worst_case
     if at.ends == "torque":
         return f"exceeds the torque limit of {in_words(at.mode)}"
     if at.ends == "fold":
@@ -126,7 +126,9 @@ def _said(found: StiffnessMargin, where: str, advice: str) -> str:
 
 def _independent(found: StiffnessMargin) -> str:
     """Say what independent errors are tolerated; how that is known stands in the table."""
-    known = [at for at in found.independent if at.found.guaranteed_fraction or not at.found.stopped]
+    known = [
+        at for at in found.independent if at.bounds.guaranteed_fraction or not at.bounds.stopped
+    ]
     places = [f"{', '.join(map(range_words, at.guaranteed))} {_where(at)}" for at in known]
     said = f" Independent errors tolerated: {'; '.join(places)}." if places else ""
     unknown = [at for at in found.independent if at not in known]
@@ -135,10 +137,10 @@ def _independent(found: StiffnessMargin) -> str:
 
 def _where(at: IndependentErrorsAt) -> str:
     """Name the pose, what ends the range, or why it may be larger."""
-    if at.found.stopped:
-        return f"at {at.where} (at least: {at.found.stopped}{_nearest(at)})"
-    about = [] if at.found.proven else ["not proven"]
-    if at.ends and at.found.gap <= _AT_THE_END:
+    if at.bounds.stopped:
+        return f"at {at.where} (at least: {at.bounds.stopped}{_nearest(at)})"
+    about = [] if at.bounds.proven else ["not proven"]
+    if at.ends and at.bounds.gap <= _AT_THE_END:
         limits = {"fold": "fold of the equilibrium", "torque": "torque limit of an actuator"}
         about.append(f"limit: {limits[at.ends]}")
     return f"at {at.where}" + (f" ({'; '.join(about)})" if about else "")
@@ -146,7 +148,7 @@ def _where(at: IndependentErrorsAt) -> str:
 
 def _nearest(at: IndependentErrorsAt) -> str:
     """Name the nearest errors that were found to be too large."""
-    if at.found.worst_case is None:
+    if at.bounds.worst_case is None:
         return ""
     errors = largest_errors(at)
     shown = [f"{in_words(name)} {100 * error:+.3g} %" for name, error in errors[:_FEW]]

@@ -276,12 +276,12 @@ def test_what_is_guaranteed_and_what_destabilises_is_in_the_quantities_themselve
     at = bound_errors(loop, *final(loop), {"links": 0.2, "payload": 30.0}, t=0, where="")
     links, payload = at.guaranteed
     sizes = {"link1": 0.2, "link2": 0.2, "payload": 30.0}
-    worst = at.found.worst_case
+    worst = at.bounds.worst_case
     expected = {name: sizes[name] * x for name, x in zip(worst.names, worst.delta, strict=True)}
 
-    assert links.upper == -links.lower == pytest.approx(0.2 * at.found.guaranteed_fraction)
+    assert links.upper == -links.lower == pytest.approx(0.2 * at.bounds.guaranteed_fraction)
     assert payload.any_below
-    assert payload.upper == pytest.approx(30 * at.found.guaranteed_fraction)
+    assert payload.upper == pytest.approx(30 * at.bounds.guaranteed_fraction)
     assert at.worst_errors == pytest.approx(expected)
     assert min(at.worst_errors[name] for name in ("link1", "link2")) > -1
     assert at.worst_errors["payload"] >= -1
