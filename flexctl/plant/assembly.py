@@ -23,9 +23,9 @@ def assemble_bodies(arm: Arm, basis: BasisChoice) -> tuple[Body, ...]:
     Raises
     ------
     InputError
-        When a sliding link shall have the exact modes of every length, and does not say which.
+        When a sliding link is to have the exact modes of every length, but has no range of lengths.
     ComputationError
-        When these cannot be proven to be as good as they must.
+        When these modes cannot be proven to meet the required accuracy.
     """
     return tuple(_body(arm, j, basis) for j in range(len(arm.links)))
 
@@ -43,7 +43,7 @@ def _body(arm: Arm, j: int, basis: BasisChoice) -> Body:
 
 
 def _mixes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, LengthShapes]:
-    """Return the modes that change with a link's length; without a load at its tip none do."""
+    """Return the modes that change with a link's length; without a tip load they do not change."""
     link = arm.links[j]
     if link.joint != "prismatic":
         return {}
@@ -63,18 +63,17 @@ def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
 
 
 def _longest(arm: Arm, j: int) -> float:
-    """Greatest free length [m] of a line: there its modes are slowest, so none is lost early."""
+    """Greatest free length [m] of a line, at which its modes are slowest."""
     return arm.links[j].length
 
 
 def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:
     """Tip load that the shapes of link j assume in one plane; none when the file names none.
 
-    M_L, J_L and M_DL are the mass, the moment of inertia about the bending axis through the tip
-    and the first moment along the line of all that lies beyond, rigid at the reference pose.  Of
-    twist there is the inertia alone, about the line.
-    Source: [DeLucaSiciliano91]. With R the drive of the next joint counts as fixed to the tip.
-    Source: [SM02], (47).
+    M_L, J_L and M_DL are the mass, the moment of inertia about the bending axis through the tip and
+    the first moment along the line of all bodies beyond, rigid at the reference pose. For twist
+    there is only the moment of inertia about the line. Source: [DeLucaSiciliano91]. With R the
+    drive of the next joint is fixed to the tip. Source: [SM02], (47).
     """
     link = arm.links[j]
     if link.tip_load is None:
@@ -160,7 +159,7 @@ def inertia_expression(arm: Arm, j: int, joints: ca.SX) -> ca.SX:
 
 
 def _beyond_own_tip(link: Link, twist: tuple[ca.SX, ca.SX]) -> tuple[ca.SX, ca.SX]:
-    """Twist of a sliding link's tip frame, which DH parameters a, alpha set off its line tip."""
+    """Twist of a sliding link's tip frame, offset by the DH parameters a, alpha."""
     if link.joint == "revolute":
         return twist
     v, omega = twist
@@ -172,7 +171,7 @@ def _beyond_own_tip(link: Link, twist: tuple[ca.SX, ca.SX]) -> tuple[ca.SX, ca.S
 def default_joints(arm: Arm) -> Array:
     """Joint variables (m,) when a pose names none: zero, or the middle of the possible range.
 
-    A sliding link has no zero pose: its free length must lie within the beam.
+    A sliding link has no zero pose: its free length must be within the beam.
     """
     return np.array([_default_joint(link) for link in arm.links])
 
@@ -191,7 +190,7 @@ def _default_joint(link: Link) -> float:
 def reference_joints(arm: Arm, named: Mapping[str, float]) -> Array:
     """Joint variables (m,) of a partly named pose, the others at zero.
 
-    A sliding link without a value stands at its default, as zero would leave it no length.
+    A sliding link without a value is at its default, as its length must not be zero.
     """
     sliding = [link.joint == "prismatic" for link in arm.links]
     joints = np.where(sliding, default_joints(arm), 0.0)
@@ -204,7 +203,7 @@ def reference_joints(arm: Arm, named: Mapping[str, float]) -> Array:
 def joint_range(arm: Arm) -> tuple[Array, Array]:
     """Lowest and highest joint variables (m,) that the model allows: a beam's free length.
 
-    Limits of position are not meant: they are what a joint may do, not what it can.
+    Limits of position do not count here: they restrict operation, not the model.
     """
     low, high = [], []
     for link in arm.links:

@@ -1,4 +1,4 @@
-"""Where an arm stands: the pose of its base and the inertia that it carries."""
+"""Boundary data of an arm: pose of its base, gravity, and inertia of its payload."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def payload_inertia(payload: RigidBody) -> Array:
 
 
 def payload_matrix(payload: RigidBody, free: Mapping[str, ca.SX]) -> ca.SX:
-    """`payload_inertia` as an expression of the numbers that are free, by their keys.
+    """`payload_inertia` as an expression of the free numbers, by key.
 
-    It is linear in mass and moments of inertia about the centre of mass, which stays where it is.
+    It is linear in the mass and the moments of inertia about the fixed centre of mass.
     """
     if not any(name.startswith("payload.") for name in free):
         return ca.SX(ca.DM(payload_inertia(payload)))

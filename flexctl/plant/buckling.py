@@ -1,4 +1,4 @@
-"""How near the weights of an arm come to buckling its links, in a pose, joints and motors held."""
+"""Weight of an arm relative to its buckling load, in a pose with joints and motors held."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from flexctl.plant.base import base_pose
 if TYPE_CHECKING:
     from flexctl.plant.plant import Plant
 
-WORTH_SAYING = 0.01  # share of the critical load below which missing terms change nothing visible
-_ROUND_OFF = 1e-9  # shares below this are nothing
+WORTH_SAYING = 0.01  # share of the critical load below which missing terms are negligible
+_ROUND_OFF = 1e-9  # shares below this are zero
 _BASIS = BasisChoice(kind="modes", order=2)  # critical loads of columns within 1 %, from above
 _ELEMENTS = 8  # of a line that buckles sideways: within 1e-3, from above
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadShares:
-    """Weights over those that buckle the straight arm in a pose [-]; 0: nothing can buckle.
+    """Weights over the critical ones of the straight arm in a pose [-]; 0: no buckling.
 
     Attributes
     ----------
     arm
         Of the whole arm, its motors held: largest s with K + K_g/s singular, K of links and
-        springs, K_g of the weights: geometric stiffness of links that are pressed, and tilting.
+        springs, K_g of the weights: geometric stiffness of links under axial load, and tilting.
     left_out
-        What of K_g the model leaves out, links without foreshortening, as a share of K: positive
-        where it presses, negative where it pulls.
+        Part of K_g that the model neglects (links without foreshortening), as a share of K:
+        positive for compression, negative for tension.
     straight_lines
         Names of these links.
     lateral
-        By link that bends and twists: its load over the one at which it buckles sideways, the link
-        clamped at its root, alone, under its own weight and that of all beyond it.
+        By link that bends and twists: its load over that of lateral buckling of the link alone,
+        clamped at its root, under its own weight and that of all bodies beyond it.
     """
 
     arm: float
@@ -58,13 +58,13 @@ class LoadShares:
 
     @property
     def largest(self) -> float | None:
-        """The largest of all shares; None where nothing can buckle."""
+        """The largest of all shares; None without buckling."""
         shares = (self.arm, *self.lateral.values())
         return max((s for s in shares if s > _ROUND_OFF), default=None)
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Second-order terms that the model lacks where they matter, each in a sentence."""
+        """Second-order terms that the model lacks although they matter, each in a sentence."""
         return (*self._missing_column(), *self._missing_lateral())
 
     def _missing_column(self) -> list[str]:
@@ -89,15 +89,15 @@ class LoadShares:
 
 
 def percent(share: float) -> str:
-    """Write a share in percent to two digits, as people read it."""
+    """Write a share in percent to two digits."""
     size = 100 * abs(share)
     return f"{size:.0f} %" if size >= 10 else f"{size:.1f} %"
 
 
 def load_shares(arm: Arm, joints: Array) -> LoadShares:
-    """Find how near an arm at joint variables (m,) comes to buckling under its weight.
+    """Compare the weight of an arm at joint variables (m,) with its buckling load.
 
-    The arm is straight: its shares are those of the load before it sags.
+    The arm is straight: sag is neglected.
     """
     straight = _straight_lines(arm)
     if not any(arm.gravity) or not any(k.flexible or k.flexible_joint for k in arm.links):
@@ -150,14 +150,14 @@ def _eigenvalues(K_g: Array, K: Array) -> Array:
 
 
 def lateral_shares(arm: Arm, joints: Array) -> dict[str, float]:
-    """Find loads over those that buckle a link sideways, by link that bends and twists.
+    """Find loads over those of lateral buckling, by link that bends and twists.
 
     Bending by M in the plane of the load, EI_s, couples twist phi and bending u across it, EI_w:
 
         1/2 int EI_w u''^2 + GJ phi'^2 dx + f int M phi u'' dx - 1/2 P e phi(l)^2,
 
-    f^2 = (1 - EI_w/EI_s)(1 - GJ/EI_s) for what the plane of the load bends before, and P at the
-    height e above the tip. Source: [TimoshenkoGere61], [Reissner79].
+    f^2 = (1 - EI_w/EI_s)(1 - GJ/EI_s) to account for the deflection in the plane of the load before
+    buckling, and P at the height e above the tip. Source: [TimoshenkoGere61], [Reissner79].
     """
     shares, R = {}, np.array(ca.DM(base_pose(arm)[0]))
     gravity = np.array(arm.gravity)

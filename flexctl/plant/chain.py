@@ -1,4 +1,4 @@
-"""The bodies of an arm in a row, each at its coordinates: the sweep of the velocities."""
+"""The chain of bodies of an arm at given coordinates: the outward sweep of the velocities."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Stage:
     body, joint, elastic
         Body, row of its joint variable in q, rows of its elastic coordinates.
     before
-        Rotation from the tip axes of the body before to the axes of this one.
+        Rotation from the tip axes of the preceding body to the axes of this one.
     dynamics
         Its equations of motion.
     joint_drift
-        w_tip x z rate of a revolute joint: what its rate adds to w' (3, 1) [rad/s^2].
+        w_tip x z rate of a revolute joint: contribution of its rate to w' (3, 1) [rad/s^2].
     rotor
-        What drives the joint through a spring; None of a rigid joint.
+        The rotor that drives the joint through a spring; None for a rigid joint.
     carrier_rate
         Angular velocity w of the tip before the joint, in the axes of the body (3, 1) [rad/s].
     """

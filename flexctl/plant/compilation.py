@@ -18,7 +18,7 @@ from flexctl.plant.library_cache import cached_library, find_compiler, why_not_c
 
 
 def backend(*, interpreted: bool = False) -> str:
-    """How functions are evaluated here, in words."""
+    """Describe how functions are evaluated."""
     if interpreted:
         return "CasADi virtual machine (not compiled: not worth it for what is asked of this plant)"
     if why := why_not_compiled():
@@ -32,14 +32,14 @@ def compile_functions(content: str, build: Callable[[], Sequence[ca.Function]]) 
     Parameters
     ----------
     content
-        All that determines the functions, as text: see `cached_library`.
+        Everything that determines the functions, as text: see `cached_library`.
     build
-        Makes the functions; called only when the cache has no library.
+        Builds the functions; called only when the cache has no library.
 
     Returns
     -------
     Path or None
-        The shared library; None where nothing is compiled.
+        The shared library; None if nothing is compiled.
     """
 
     def generate(folder: Path) -> Path:
@@ -54,15 +54,15 @@ def compile_functions(content: str, build: Callable[[], Sequence[ca.Function]]) 
 
 
 class Evaluator:
-    """A CasADi function called through its buffers: about a microsecond instead of thirty.
+    """A CasADi function called through its buffers: about 1 us per call instead of 30 us.
 
     Inputs and outputs are dense arrays; a column is an array (k,), or (k, 1) if `matrix`. A
-    function of one output returns that array, of several a tuple. Every call returns new arrays,
-    but the buffers are shared: not for several threads at once.
+    function with one output returns that array, with several a tuple. Every call returns new
+    arrays, but the buffers are shared: not for several threads at once.
     """
 
     def __init__(self, function: ca.Function, *, matrix: bool = False) -> None:
-        """Tie the buffers of a function to arrays of this object."""
+        """Bind the buffers of a function to arrays of this object."""
         self.function = function
         self._buffer, self._run = function.buffer()
         self._inputs = [np.zeros(function.numel_in(i)) for i in range(function.n_in())]
@@ -100,7 +100,7 @@ def _shape(size: tuple[int, int], matrix: bool) -> tuple[int, ...]:
 
 
 class _OnDemand(dict[str, Evaluator]):
-    """Evaluators by name, each made when it is first asked for."""
+    """Evaluators by name, each built on first use."""
 
     def __init__(self, make: Callable[[str], Evaluator]) -> None:
         super().__init__()
@@ -119,9 +119,9 @@ def load_evaluators(
     matrices: Collection[str] = (),
     interpreted: bool = False,
 ) -> Mapping[str, Evaluator]:
-    """Make evaluators of the named functions, when first asked for.
+    """Build evaluators of the named functions on first use.
 
-    Where a compiler is found they share one library; else each function is built alone.
+    With a compiler they share one library; otherwise each function is built alone.
     `matrices` names those whose results stay matrices even with a single column.
     """
     library = None

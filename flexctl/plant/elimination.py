@@ -1,7 +1,7 @@
 """Elimination of unknowns from small symmetric systems: LDL', never an inverse.
 
-Written out scalar by scalar on expressions, so that every structural zero of the matrix, and every
-one that the order of the pivots keeps, costs nothing.
+Written out scalar by scalar on expressions, so that structural zeros of the matrix, and those that
+the order of the pivots preserves, cost no operations.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import casadi as ca
 
 from flexctl.errors import ComputationError
 
-_MOST_UNKNOWNS = 150  # their cube sixth is half a million operations
+_MOST_UNKNOWNS = 150  # a sixth of its cube is half a million operations
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """Elimination of one unknown: 1/d of its pivot d, and its column of L below, by row."""
+    """Elimination of one unknown: 1/d of its pivot d, and its subdiagonal column of L, by row."""
 
     pivot: int
     inverse: ca.SX
@@ -34,14 +34,14 @@ class Elimination:
     steps
         One per unknown, in the order of elimination.
     rest
-        Schur complement (n, n): what is left of A for the other unknowns, zero elsewhere.
+        Schur complement (n, n) of A for the other unknowns, zero elsewhere.
     """
 
     steps: tuple[Step, ...]
     rest: ca.SX
 
     def reduce(self, b: ca.SX) -> ca.SX:
-        """Return b (n, 1) after the elimination: of the pivots D^-1 L^-1 b, of the rest what acts.
+        """Return the reduced b (n, 1): D^-1 L^-1 b for the pivots, the remainder for the rest.
 
         Entries of the eliminated unknowns are already divided by their pivots.
         """
@@ -54,7 +54,7 @@ class Elimination:
         return ca.vertcat(*left)
 
     def solve(self, reduced: ca.SX, x: ca.SX) -> ca.SX:
-        """Unknowns (n, 1), given those that were not eliminated in x and `reduce` of b."""
+        """Unknowns (n, 1) from those that were not eliminated, in x, and `reduce` of b."""
         solution = [x[i] for i in range(x.shape[0])]
         for step in reversed(self.steps):
             value = reduced[step.pivot]
@@ -72,12 +72,12 @@ def eliminate(A: ca.SX, pivots: Mapping[int, str]) -> Elimination:
     A
         Symmetric matrix (n, n); both triangles are read, so they must be one expression.
     pivots
-        Unknowns to eliminate, in this order, and what they are called.
+        Unknowns to eliminate, in this order, with their names.
 
     Raises
     ------
     ComputationError
-        When a pivot is identically zero: nothing resists that unknown.
+        When a pivot is identically zero: that unknown has no inertia.
     """
     if len(pivots) > _MOST_UNKNOWNS:
         raise ComputationError(
@@ -106,10 +106,10 @@ def eliminate(A: ca.SX, pivots: Mapping[int, str]) -> Elimination:
 
 @dataclass(frozen=True, kw_only=True)
 class Hinge:
-    """A body that a hinge carries, free to turn about the axis under a torque.
+    """A body on a hinge, free to turn about the axis under a torque.
 
     The body resists the motion x = [A; w'] (6, 1) of its frame by H x + b, and the inertia J of the
-    hinge resists the joint's own acceleration z = w'_axis - y, where y is what the carrier has of
+    hinge resists the joint's own acceleration z = w'_axis - y, where y is the carrier's part of
     w'_axis. Row `axis` gives (H_aa + J) z + H_aa y + sum_k H_ak x_k + b_a = torque.
 
     Attributes
@@ -121,9 +121,9 @@ class Hinge:
     shares
         H_ak / (H_aa + J) of the other rows k.
     own
-        H_aa / (H_aa + J): how much of the carrier's acceleration the joint takes back.
+        H_aa / (H_aa + J): share of the carrier's acceleration that the joint compensates.
     inertia
-        What the carrier feels of the body and the hinge (6, 6), w'_axis being its own.
+        Apparent inertia (6, 6) of body and hinge on the carrier, for the carrier's own w'_axis.
     """
 
     axis: int
@@ -134,11 +134,11 @@ class Hinge:
     inertia: ca.SX
 
     def drive(self, b: ca.SX, torque: ca.SX) -> ca.SX:
-        """Acceleration (torque - b_a) / (H_aa + J) of the hinge whose carrier is at rest."""
+        """Acceleration (torque - b_a) / (H_aa + J) of the hinge on a carrier at rest."""
         return (torque - b[self.axis]) * self.inverse
 
     def wrench(self, b: ca.SX, torque: ca.SX) -> ca.SX:
-        """Force and moment (6, 1) that the carrier feels at rest: about the axis, the torque."""
+        """Force and moment (6, 1) on the carrier at rest; about the axis, the torque."""
         felt, drive = ca.SX(b), self.drive(b, torque)
         for row, share in self.shares.items():
             felt[row] += share * (torque - b[self.axis])
@@ -146,10 +146,10 @@ class Hinge:
         return felt
 
     def turn(self, drive: ca.SX, x: ca.SX) -> tuple[ca.SX, ca.SX]:
-        """Joint acceleration z and w'_axis, given the carrier's motion x (6, 1).
+        """Joint acceleration z and w'_axis for the carrier's motion x (6, 1).
 
-        Without J the body's acceleration is found first; with a great J the joint's, which would
-        be lost in the difference.
+        Without J the body's acceleration is computed first, with J the joint's, which for large J
+        would be lost in the difference.
         """
         y, remaining = x[self.axis], drive
         for row, share in self.shares.items():
@@ -164,13 +164,13 @@ class Hinge:
 def release_hinge(H: ca.SX, axis: int, spin: float, name: str) -> Hinge:
     """Let a body turn about an axis on a hinge with inertia J = `spin`.
 
-    What the carrier feels about the axis is written as J H_aa / (H_aa + J): as J - J^2 / (H_aa + J)
-    it would cancel where J is large, and it is nothing at all where J is zero.
+    The apparent inertia about the axis is written as J H_aa / (H_aa + J): the form J - J^2 / (H_aa
+    + J) would cancel for large J. For J = 0 it vanishes.
 
     Raises
     ------
     ComputationError
-        When nothing resists the hinge's turning.
+        When the hinge turns without inertia.
     """
     _require_inertia(H[axis, axis] + spin, name)
     inverse = 1 / (H[axis, axis] + spin)

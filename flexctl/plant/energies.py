@@ -63,7 +63,7 @@ def chain_energies(
     """Compose the bodies' energies into those of the arm.
 
     Coordinates are q = [joint variables; rotor angles; elastic coordinates, body by body], v their
-    rates (n, 1). `free` are numbers of the arm that are symbols, by key; see `parameters`.
+    rates (n, 1). `free` has the numbers of the arm that are symbols, by key; see `parameters`.
     """
     free = free or {}
     sprung = make_sprung_joints(bodies, q, v)
@@ -112,7 +112,7 @@ def chain_energies(
 
 
 def _with_slides(D: ca.SX, slides: Sequence[tuple[int, slice, ca.SX, ca.SX]]) -> ca.SX:
-    """Add what the rates of sliding joints (row, rows of the line) do to the damping matrix."""
+    """Add the damping due to the rates of sliding joints (row, rows of the line)."""
     D = ca.SX(D)
     for j, elastic, own, coupled in slides:
         D[j, j] += own
@@ -122,5 +122,5 @@ def _with_slides(D: ca.SX, slides: Sequence[tuple[int, slice, ca.SX, ca.SX]]) ->
 
 
 def _joint_spin(body: Body, rate: ca.SX) -> ca.SX:
-    """Energy 1/2 J rate^2 of the inertia that turns with a revolute joint alone [J]."""
+    """Energy 1/2 J rate^2 of the inertia that turns only with a revolute joint [J]."""
     return ca.SX(0) if body.sliding else body.link.joint_inertia * rate**2 / 2

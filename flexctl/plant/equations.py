@@ -1,7 +1,7 @@
-"""The terms of an arm's equations of motion, whichever engine composes them.
+"""The terms of an arm's equations of motion, for either engine.
 
 M a + h + c + k + D v = B tau. The forces of the potentials, c = dV_gravity/dq and k = dV_strain/dq,
-are gradients of scalar sums along the chain; what the kinetic energy gives is an engine's matter.
+are gradients of scalar sums along the chain; the engine gives the kinetic terms.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from flexctl.plant.energies import Energies
 
 
 class Engine(Protocol):
-    """What composes the bodies of an arm into its kinetic terms, as expressions in q and v."""
+    """Interface of an engine: the kinetic terms of an arm as expressions in q and v."""
 
     def mass_matrix(self) -> ca.SX:
         """M = d2T/dv2 (n, n)."""
@@ -41,8 +41,8 @@ class Engine(Protocol):
 class Equations:
     """Terms of M a + h + c + k + D v = B tau as expressions; n coordinates, m joints.
 
-    Each term is made when it is first asked for: of a fine mesh often only M, k and D are. Forces
-    are in N on metres and N m on radians.
+    Each term is built on first use: of a fine mesh often only M, k and D are needed. Forces are in
+    N for metres and N m for radians.
 
     Attributes
     ----------
@@ -51,14 +51,14 @@ class Equations:
     a, tau
         Accelerations (n, 1) and joint torques (m, 1); symbols.
     B
-        Input matrix (n, m): on which coordinates the torques act.
+        Input matrix (n, m).
     engine
-        What gives the kinetic terms.
+        Gives the kinetic terms.
     sum_up
-        Makes the energies of the arm in q and v, when they are first asked for.
+        Builds the energies of the arm in q and v on first use.
     parts, errors
-        Strain energy [J] of every part of the stiffness, and its relative error [-]; (p, 1) each,
-        of a model whose stiffness is wrong; else empty.
+        Strain energy [J] of every part of the stiffness, and its relative error [-], (p, 1) each,
+        of a model with stiffness errors; else empty.
     free
         Numbers of the arm that are inputs of every function (k, 1); symbols, see `parameters`.
     """
@@ -112,7 +112,7 @@ class Equations:
 
     @cached_property
     def _wrong(self) -> ca.SX:
-        """Elastic forces (n, 1) that a wrong stiffness adds."""
+        """Elastic forces (n, 1) due to errors of the stiffness."""
         if not self.errors.numel():
             return ca.SX(self.q.numel(), 1)
         return ca.gradient(ca.dot(self.errors, self.parts), self.q)
@@ -136,8 +136,8 @@ class Equations:
     def derivatives(self) -> tuple[ca.SX, ca.SX, ca.SX]:
         """da/dq, da/dv (n, n) and da/dtau (n, m) of the accelerations at q, v, tau.
 
-        From the inverse dynamics f(q, v, a) = B tau: da/dq = -M^-1 df/dq and likewise, which costs
-        a fraction of differentiating the forward dynamics.
+        From the inverse dynamics f(q, v, a) = B tau: da/dq = -M^-1 df/dq and so on, at a fraction
+        of the cost of differentiating the forward dynamics.
         """
         by_state = ca.jacobian(self.inverse, ca.vertcat(self.q, self.v))
         slopes, n = ca.substitute(by_state, self.a, self.forward), self.q.shape[0]
@@ -145,7 +145,7 @@ class Equations:
 
     @cached_property
     def derivatives_at_rest(self) -> tuple[ca.SX, ca.SX, ca.SX]:
-        """The same in an equilibrium: -M^-1 d(c + k)/dq, -M^-1 D and M^-1 B."""
+        """The same at an equilibrium: -M^-1 d(c + k)/dq, -M^-1 D and M^-1 B."""
         return self._solved(self.tangent_stiffness), self._solved(self.D), self._solved(-self.B)
 
     @cached_property

@@ -45,7 +45,7 @@ class SprungJoint:
 
     @property
     def strain(self) -> ca.SX:
-        """Energy of the spring [J]."""
+        """Strain energy of the spring [J]."""
         return self.data.stiffness * self.wind_up**2 / 2
 
     @property
@@ -54,7 +54,7 @@ class SprungJoint:
         return self.data.stiffness * self.wind_up + self.data.damping * self.wind_up_rate
 
     def kinetic(self, w: ca.SX) -> ca.SX:
-        """Kinetic energy [J] on a carrier that turns with w [rad/s] about the joint's axis."""
+        """Kinetic energy [J] for a carrier's angular velocity w [rad/s] about the joint's axis."""
         if not self.data.carried:
             return self.data.inertia * self.rate**2 / 2
         return self.data.rotor_inertia * (w + self.data.gear * self.rate) ** 2 / 2
@@ -75,7 +75,7 @@ class SprungJoint:
         return self.data.rotor_inertia * (turning + self.data.gear * acceleration)
 
     def gyroscopic(self, omega: ca.SX) -> ca.SX:
-        """Moment p (w x z) (3, 1) [N m] that turns a carried rotor with its carrier.
+        """Gyroscopic moment p (w x z) (3, 1) [N m] of a carried rotor.
 
         omega (3, 1) [rad/s] is the carrier's, in axes of which z is the joint's.
         """
@@ -84,7 +84,7 @@ class SprungJoint:
 
 
 def make_sprung_joints(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> dict[int, SprungJoint]:
-    """Give every flexible joint, by index, its place in q and v (n, 1), rotors after the joints."""
+    """Return the flexible joints, by index, at q and v (n, 1), with rotors after the joints."""
     sprung, row = {}, len(bodies)
     for j, body in enumerate(bodies):
         if body.link.flexible_joint is None:

@@ -25,7 +25,7 @@ class _Plane:
         return self._mixed(x, self.s)
 
     def out(self, x: ca.SX) -> ca.SX:
-        """R x, in the axes before (3, n)."""
+        """R x, in the original axes (3, n)."""
         return self._mixed(x, -self.s)
 
     def _mixed(self, x: ca.SX, s: ca.SX) -> ca.SX:
@@ -34,7 +34,7 @@ class _Plane:
         return y
 
     def out_symmetric(self, A: ca.SX) -> ca.SX:
-        """R A R' of a symmetric A (3, 3): six multiplications for the mixed block, not twelve."""
+        """R A R' of a symmetric A (3, 3), with six multiplications for the mixed block."""
         i, j, k, c, s = self.i, self.j, self.k, self.c, self.s
         B, excess, mixed = ca.SX(A), A[i, i] - A[j, j], A[i, j]
         cc, cs = c * c, c * s
@@ -57,7 +57,7 @@ class _General:
         return self.R.T @ x
 
     def out(self, x: ca.SX) -> ca.SX:
-        """R x, in the axes before (3, n)."""
+        """R x, in the original axes (3, n)."""
         return self.R @ x
 
     def out_symmetric(self, A: ca.SX) -> ca.SX:
@@ -72,23 +72,23 @@ class FrameRotation:
     factors: tuple[_Plane | _General, ...]
 
     def into(self, x: ca.SX) -> ca.SX:
-        """Components (3, n) of vectors of the body before in the axes of the next."""
+        """Components (3, n), in the axes of the next body, of vectors of the preceding one."""
         for factor in self.factors:
             x = factor.into(x)
         return x
 
     def out(self, x: ca.SX) -> ca.SX:
-        """Components (3, n) of vectors of the next body in the axes of the one before."""
+        """Components (3, n), in the axes of the preceding body, of vectors of the next one."""
         for factor in reversed(self.factors):
             x = factor.out(x)
         return x
 
     def wrench_out(self, F: ca.SX) -> ca.SX:
-        """Turn forces and moments (6, n) of the next body into the axes of the one before."""
+        """Rotate forces and moments (6, n) of the next body into the axes of the preceding one."""
         return ca.vertcat(self.out(F[:3, :]), self.out(F[3:, :]))
 
     def inertia_out(self, inertia: ca.SX) -> ca.SX:
-        """Spatial inertia (6, 6) of the next body in the axes of the one before."""
+        """Spatial inertia (6, 6) of the next body in the axes of the preceding one."""
         A, C, B = inertia[:3, :3], inertia[:3, 3:], inertia[3:, 3:]
         for factor in reversed(self.factors):
             A, B = factor.out_symmetric(A), factor.out_symmetric(B)
@@ -97,7 +97,7 @@ class FrameRotation:
 
 
 def frame_rotation(turns: Sequence[Turn | VectorTurn]) -> FrameRotation:
-    """Merge turns about one axis in a row and drop those by a constant zero."""
+    """Merge successive turns about one axis and drop those by a constant zero."""
     merged: list[Turn | VectorTurn] = []
     for turn in turns:
         last = merged[-1] if merged else None

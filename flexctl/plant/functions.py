@@ -45,14 +45,14 @@ Parts = tuple[list[ca.SX], list[ca.SX]]
 
 
 class PlantFunctions(Mapping[str, ca.Function]):
-    """CasADi functions with dense results, each made when it is first asked for.
+    """CasADi functions with dense results, each built on first use.
 
-    Inputs are named q, v, a and tau, outputs as in `_OUTPUTS`. Errors of the stiffness that are
-    unknown, and numbers of the arm that stay free, are the last inputs of every function.
+    Inputs are named q, v, a and tau, outputs as in `_OUTPUTS`. Unknown errors of the stiffness and
+    free numbers of the arm are the last inputs of every function.
     """
 
     def __init__(self, equations: Callable[[], Equations]) -> None:
-        """Keep how to get the equations; they too are made only when needed."""
+        """Keep the builder of the equations, which are also built only when needed."""
         self._equations = equations
         self._made: dict[str, ca.Function] = {}
 
@@ -100,7 +100,7 @@ def _dissipation(e: Equations) -> Parts:
 
 
 def _momentum(e: Equations) -> Parts:
-    """Momenta dT/dv and forces d(T - V)/dq - D v but the torques'.
+    """Momenta dT/dv and forces d(T - V)/dq - D v without the torques.
 
     With both the equations of motion are p' = force + B tau: Lagrange's first form, of which the
     midpoint rule is symplectic.
@@ -159,7 +159,7 @@ _OUTPUTS: dict[str, tuple[str, ...]] = {
 
 
 def _input_names(e: Equations, inputs: Sequence[ca.SX]) -> list[str]:
-    """Name inputs q, v, a and tau, and those that are unknown by their place."""
+    """Name inputs q, v, a and tau, and unknown ones by their position."""
     known = {"q": e.q, "v": e.v, "a": e.a, "tau": e.tau}
     names = (
         next((name for name, symbol in known.items() if symbol is argument), "")
@@ -168,13 +168,13 @@ def _input_names(e: Equations, inputs: Sequence[ca.SX]) -> list[str]:
     return [name or f"unknown{k}" for k, name in enumerate(names)]
 
 
-_N_KEPT = 12  # contents that stay in memory: those of a comparison on several meshes
+_N_KEPT = 12  # equations kept in memory: those of a comparison on several meshes
 _KEPT: dict[str, SharedEquations] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SharedEquations:
-    """Equations of motion and their functions, both made when they are first asked for."""
+    """Equations of motion and their functions, both built on first use."""
 
     make: Callable[[], Equations]
 
@@ -190,9 +190,9 @@ class SharedEquations:
 
 
 def share_equations(content: str, make: Callable[[], Equations]) -> SharedEquations:
-    """Return the equations of a content, `Plant.content`: those made before, or else by `make`.
+    """Return the equations for a key `Plant.content`: cached ones, or those that `make` builds.
 
-    The contents asked for last are kept.
+    The most recently used ones are kept.
     """
     shared = _KEPT.pop(content, None) or SharedEquations(make=make)
     _KEPT[content] = shared

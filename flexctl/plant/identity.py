@@ -1,4 +1,4 @@
-"""What a record holds, as a digest: the key under which what is made of it may be kept."""
+"""Digests of records and of the source code: the keys of caches."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import casadi as ca
 import numpy as np
 from pydantic import BaseModel
 
-_APART = ("view",)  # rooms on which nothing that is compiled or kept depends
+_APART = ("view",)  # rooms on which no compiled or cached result depends
 
 
 @functools.cache
 def source_digest() -> str:
     """Digest of the sources of all rooms below the view, and of CasADi's version.
 
-    A changed formula must not meet a library of the old one.
+    A changed formula must never run with a library of the old one.
     """
     digest = hashlib.sha256(ca.CasadiMeta.version().encode())
     for path in source_files():
@@ -30,7 +30,7 @@ def source_digest() -> str:
 
 
 def source_files() -> list[Path]:
-    """Files whose content `source_digest` is of, in order."""
+    """Files that enter `source_digest`, in order."""
     package = Path(__file__).parent.parent
     below = (package / room for room in sorted(os.listdir(package)) if room not in _APART)
     files = (path for room in below for path in (room.rglob("*") if room.is_dir() else [room]))
@@ -40,8 +40,8 @@ def source_files() -> list[Path]:
 def record_digest(*values: Any) -> str:
     """Digest of numbers, text, arrays and records of them, field by field.
 
-    What is of no such kind, or of a class whose source is no part of `source_digest`, makes the
-    digest random: it is never found again, so that nothing stale is.
+    A value of another kind, or of a class whose source is not part of `source_digest`, makes the
+    digest random, so that no stale result is ever found.
     """
     digest = hashlib.sha256()
     for value in values:
@@ -50,7 +50,7 @@ def record_digest(*values: Any) -> str:
 
 
 def _feed(digest: Any, value: Any) -> None:
-    """Add a value to a digest, its type and size first, so that no two values read alike."""
+    """Add a value to a digest, type and size first, so that different values stay different."""
     digest.update(f"{type(value).__qualname__} ".encode())
     if value is None or isinstance(value, bool | int | float | str | np.generic):
         digest.update(f"{value!r};".encode())

@@ -1,4 +1,4 @@
-"""What an arm is in a pose: its natural frequencies and mode shapes without gravity."""
+"""Natural frequencies and mode shapes of an arm in a pose, without gravity."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Inspection:
     def frequencies_free(self) -> Array:
         """Natural frequencies with joints free and rotors held [rad/s], ascending.
 
-        Without the rigid motions, one per joint that no spring holds to its rotor.
+        The rigid motions, one per joint without a spring, are left out.
         """
         m, rows = self.plant.m, np.arange(self.plant.n)
         turning = (rows < m) | (rows >= self.plant.rigid)
@@ -55,7 +55,7 @@ class Inspection:
     def mode_shapes(self, count: int) -> Array:
         """Return the lowest modes with motors held, (n, up to count), largest entry 1.
 
-        A motor holds its rotor, or where there is none the joint.
+        A motor holds its rotor, or the joint if there is no rotor.
         """
         if not self.braked.any():
             return np.zeros((self.plant.n, 0))
@@ -74,9 +74,11 @@ def inspect_arm(arm: Arm, basis: BasisChoice, pose: Mapping[str, float]) -> Insp
     Raises
     ------
     InputError
-        When the pose names no coordinate of the arm or is impossible.
+        When the pose names an unknown coordinate or is impossible.
     """
-    plant = assemble_plant(arm, basis, interpreted=True)  # a few evaluations: not worth compiling
+    plant = assemble_plant(
+        arm, basis, interpreted=True
+    )  # a few evaluations: compilation does not pay
     q = plant.pose(pose)
     straight = plant.straight(q[: plant.m])
     weightless = plant

@@ -1,4 +1,4 @@
-"""Systems of python-control with named signals; it is imported only where one is asked for."""
+"""Systems of python-control with named signals; it is imported only when one is built."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def state_space(
     name: str,
     sample_time: float | None = None,
 ) -> Any:
-    """Make x' = A x + B u (x+ if sampled), y = C x + D u a named `control.StateSpace`."""
+    """Return x' = A x + B u (x+ if sampled), y = C x + D u as a named `control.StateSpace`."""
     import control
 
     return control.ss(
@@ -67,5 +67,5 @@ def nonlinear_system(
 
 
 def signal_names(names: Sequence[str]) -> list[str]:
-    """Names without the dots that python-control does not take."""
+    """Names without dots, which python-control does not accept."""
     return [name.replace(".", "_") for name in names]

@@ -1,7 +1,7 @@
-"""The `lagrange` engine: the energy of the whole chain, differentiated in the joint space.
+"""The `lagrange` engine: the energy of the whole chain, differentiated in joint space.
 
 M = d2T/dv2 and h = (dM/dt) v - dT/dq by automatic differentiation of one scalar: the closed form of
-[TG95], and the witness of the recursion.
+[TG95], and the independent check of the recursion.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from flexctl.plant.energies import Energies
 class Lagrange:
     """Lagrange's equations of an arm with these energies in q, v.
 
-    `coordinates` are the names of q, `B` (n, m) says on which of them the torques act.
+    `coordinates` are the names of q, `B` (n, m) is the input matrix of the torques.
     """
 
     energies: Energies

@@ -1,7 +1,7 @@
-"""Shared libraries by content: found in the cache, or compiled and left there.
+"""Shared libraries by content: loaded from the cache, or compiled and stored there.
 
-A library is written beside its place, synced and renamed, and ends in a digest of itself: one that
-a kill or a full disk cut short is seen before it is loaded, and compiled again.
+A library is written to a draft, synced and renamed, and ends in a digest of its content: one that a
+kill or a full disk truncated is detected before loading, and compiled again.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ import platformdirs
 from flexctl.errors import FlexctlWarning, InputError
 from flexctl.model import read_sealed, write_sealed
 
-# Bytes of C beyond which a level of optimisation costs more time than runs will ever gain: the
-# compiler's register allocation grows faster than one long function does.
+# Bytes of C beyond which a level of optimisation costs more time than it saves: the cost of
+# register allocation grows faster than the length of a function.
 _LEVELS = ((100_000, "-O2"), (250_000, "-O1"))
 _FLAGS = ("-fPIC", "-shared")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BUILDING = "flexctl-building-"
-_DRAFT = f".{'[0-9a-f]' * 32}.*"  # of a file of the cache, which a kill left half written
-_ABANDONED = 3600.0  # s after which what a build left belongs to nobody
+_DRAFT = f".{'[0-9a-f]' * 32}.*"  # of a file of the cache that a kill left unfinished
+_ABANDONED = 3600.0  # s after which files of a build are abandoned
 
 
 def find_compiler() -> str | None:
@@ -65,35 +65,36 @@ def cache_folder() -> Path:
     """
     try:
         expected = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
-        return Path(expected).expanduser().absolute()  # a loader does not look for bare names here
+        return (
+            Path(expected).expanduser().absolute()
+        )  # the loader does not search this folder for bare names
     except RuntimeError as error:
         raise FileNotFoundError(f"no home folder: {error}") from error
 
 
 class _CompilerError(Exception):
-    """The compiler fails, whatever folder it is given."""
+    """The compiler fails in any folder."""
 
 
 class _Trouble:
-    """Why this process cannot compile into the cache, and why nowhere; empty while it can."""
+    """Why this process cannot compile into the cache, and why not at all; empty while it can."""
 
     cache = ""
     everywhere = ""
 
 
 def why_not_compiled() -> str:
-    """Why functions are not compiled here although they should be; empty where they are."""
+    """Why functions are not compiled although they should be; empty if they are."""
     if find_compiler() is None:
         return "FLEXCTL_CC=none" if os.environ.get("FLEXCTL_CC") else "no C compiler found"
     return _Trouble.everywhere
 
 
 def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | None:
-    """Find a shared library in the cache, or compile it there; None where nothing is compiled.
+    """Find a shared library in the cache, or compile it there; None if nothing is compiled.
 
-    Where the cache cannot be used, libraries go to a temporary folder that ends with the process,
-    and where there is none either, or the compiler fails, nothing is compiled any more; the first
-    of them warns.
+    If the cache cannot be used, libraries go to a temporary folder of the process; if there is none
+    either, or the compiler fails, nothing is compiled any more. The first failure warns.
 
     Parameters
     ----------
@@ -125,7 +126,7 @@ def cached_library(content: str, generate: Callable[[Path], Path]) -> Path | Non
 def _build_aside(
     name: str, generate: Callable[[Path], Path], compiler: str, reason: str
 ) -> Path | None:
-    """Compile for this process only, as the cache failed for a reason; None where nothing can."""
+    """Compile for this process only, as the cache failed for `reason`; None if that fails too."""
     where = os.environ.get("FLEXCTL_CACHE") or "the user's cache folder"
     trouble = f"compile cache {where}: cannot be used ({reason})"
     try:
@@ -172,13 +173,13 @@ _loaded: set[Path] = set()
 
 
 def _is_loaded(library: Path) -> bool:
-    """Whether there is a whole library under this name, which then is loaded."""
+    """Load a library; whether there is an intact one under this name."""
     if library in _loaded:
         return True
     try:
         read_sealed(library)
         ct.CDLL(str(library))
-    except OSError:  # there is none, no whole one, or none for this machine
+    except OSError:  # missing, truncated, or not for this machine
         return False
     _loaded.add(library)
     return True
@@ -190,7 +191,7 @@ def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Pa
     Raises
     ------
     OSError
-        When it cannot be written, or not be loaded from where it is.
+        When it cannot be written, or cannot be loaded from its folder.
     _CompilerError
         When the compiler fails.
     """
@@ -205,7 +206,7 @@ def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Pa
 
 
 def _sweep(folder: Path) -> None:
-    """Remove what killed builds left."""
+    """Remove files that killed builds left."""
     for left in [*folder.glob(f"{_BUILDING}*"), *folder.glob(_DRAFT)]:
         try:
             if time.time() - left.stat().st_mtime > _ABANDONED:

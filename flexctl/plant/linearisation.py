@@ -38,7 +38,7 @@ class LinearPlant(Summary):
     M, D, K, B
         (n, n), (n, n), (n, n), (n, m).
     K_elastic
-        Part of K that the stiffness of links and joints gives, (n, n); the rest is gravity's.
+        Part of K due to the stiffness of links and joints, (n, n); the rest is due to gravity.
     outputs
         Output matrix (p, 2n).
     coordinates, actuators, output_names
@@ -94,12 +94,12 @@ class LinearPlant(Summary):
         """A (2n, 2n) and B (2n, m) of y' = A y + B u, and T (2n, 2n) of x = T y.
 
         y are the undamped modes' amplitudes times their frequencies, and their rates: A is then
-        nearly normal however stiff a spring is, and its eigenvalues keep the digits that those of
+        nearly normal even with stiff springs, and its eigenvalues keep the digits that those of
         `A_state` lose.
         """
         squares, Phi = self.modes()
         w, none = np.sqrt(np.abs(squares)), np.zeros_like(Phi)
-        size = np.where(w > 0, w, 1.0)  # a motion that nothing holds drifts
+        size = np.where(w > 0, w, 1.0)  # 0: rigid motion
         A = np.block([[none, np.diag(size)], [-np.diag(squares / size), -Phi.T @ self.D @ Phi]])
         B = np.vstack([np.zeros_like(self.B), Phi.T @ self.B])
         return A, B, np.block([[Phi / size, none], [none, Phi]])
@@ -111,8 +111,8 @@ class LinearPlant(Summary):
     def frequencies(self, free: Array | None = None) -> Array:
         """Undamped natural frequencies [rad/s], ascending, of the coordinates marked free.
 
-        `free` is a boolean mask (n,); by default all are. Rigid-body motions come out as zero.
-        Raises ComputationError where the arm would fall: such a motion has no frequency.
+        `free` is a boolean mask (n,); by default all are. Rigid-body motions have frequency zero.
+        Raises ComputationError if the arm would fall: such a motion has no frequency.
         """
         squares = self.modes(free)[0]
         if len(squares) and squares[0] < 0:
@@ -126,7 +126,7 @@ class LinearPlant(Summary):
         """Squares of the frequencies [rad^2/s^2], ascending, and modes as columns, Phi' M Phi = I.
 
         Of the coordinates marked free, a mask (n,), with the others held; by default of all. A
-        square below zero belongs to a motion that falls. See `natural_modes`.
+        negative square belongs to an unstable motion (the arm falls). See `natural_modes`.
         """
         mask = np.ones(len(self.M), dtype=bool) if free is None else free
         grid = np.ix_(np.flatnonzero(mask), np.flatnonzero(mask))
@@ -156,8 +156,8 @@ def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> 
     plant
         Any plant.
     pose
-        Named coordinates, or q (n,). The joints stay where they are put; the elastic coordinates
-        start there and are moved to equilibrium under gravity, and rotors wind up their springs.
+        Named coordinates, or q (n,). The joints keep their values; the elastic coordinates start
+        there and are moved to the equilibrium under gravity, and rotors wind up their springs.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def linear_model(plant: Plant, q0: Array, tau0: Array) -> LinearPlant:
     Raises
     ------
     ComputationError
-        When some motion moves no mass.
+        When the mass matrix is singular.
     """
     require_inertia(plant, q0)
     K = plant.tangent_stiffness(q0)
@@ -199,8 +199,8 @@ def linear_model(plant: Plant, q0: Array, tau0: Array) -> LinearPlant:
 def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
     """Coordinates at rest under gravity, joints held; returns q0 (n,) and tau0 (m,).
 
-    Newton's method on c_f(q) + k_f(q) = 0 with the exact tangent stiffness, springs slack; then
-    k_s (alpha - theta) is the torque that holds the joint.
+    Newton's method on c_f(q) + k_f(q) = 0 with the exact tangent stiffness and unloaded springs;
+    then k_s (alpha - theta) is the torque that holds the joint.
     """
     m, f = plant.m, plant.rigid
     q = np.array(start, dtype=float)
@@ -223,7 +223,7 @@ def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
 
 
 def _wound_up(plant: Plant, q: Array, torque: Array) -> Array:
-    """Coordinates (n,) with the rotors where their springs give the joints the torques (m,)."""
+    """Coordinates (n,) with rotor angles for which the springs give the torques (m,)."""
     wound = q.copy()
     for j, drive in enumerate(plant.drives):
         spring = plant.arm.links[j].flexible_joint
@@ -244,7 +244,7 @@ def _require_stable_arm(plant: Plant, K: Array) -> None:
 
 
 def _round_off(plant: Plant, q: Array, K: Array) -> Array:
-    """Force (n,) that round-off alone can leave in every row: stiff meshes cancel large terms."""
+    """Force (n,) that round-off can leave in every row: stiff meshes cancel large terms."""
     f = plant.rigid
     summed = np.abs(K[:, f:]) @ np.abs(q[f:]) + np.abs(plant.gravity(q))
     return 32 * np.finfo(float).eps * summed

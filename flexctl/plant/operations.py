@@ -1,4 +1,4 @@
-"""What a CasADi function costs: its operations, counted from its own instructions."""
+"""Cost of a CasADi function: its operations, counted from its instructions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def count_operations(function: ca.Function) -> Operations:
     """Count the operations of one evaluation of a function.
 
     Inputs, outputs, constants and assignments cost nothing.  A multiplication by a constant is a
-    multiplication; one by 1 is not in the graph, and one by -1 is a negation: an other.
+    multiplication; one by 1 is not in the graph, and one by -1 is a negation, which counts under
+    `other`.
 
     Raises
     ------
@@ -60,7 +61,7 @@ def count_operations(function: ca.Function) -> Operations:
 
 
 def count_written_out(function: ca.Function) -> Operations:
-    """Count the operations when every entry of the results is written out by itself.
+    """Count the operations when every entry of the results is written out separately.
 
     Nothing is shared between entries or within one: a subexpression that is used k times is
     evaluated k times.  This is the size of the function's tree, where `count_operations` gives
@@ -77,7 +78,7 @@ def count_written_out(function: ca.Function) -> Operations:
     for k in range(function.n_instructions()):
         code, out = function.instruction_id(k), function.instruction_output(k)
         tree = Counter({code: 1})
-        if code != ca.OP_INPUT:  # whose numbers are a place, not other results
+        if code != ca.OP_INPUT:  # its arguments are positions, not results
             for i in function.instruction_input(k):
                 tree.update(trees[i])
         if code == ca.OP_OUTPUT:
@@ -88,7 +89,7 @@ def count_written_out(function: ca.Function) -> Operations:
 
 
 def lower_triangle(function: ca.Function) -> ca.Function:
-    """Return a function whose result is a symmetric matrix (n, n) with each entry given once.
+    """Return a function that gives each entry of a symmetric matrix (n, n) once.
 
     They are those of the lower triangle, row by row, (n (n + 1)/2, 1).
     """
@@ -114,12 +115,12 @@ def _operations(codes: Counter[int], function: ca.Function) -> Operations:
 
 
 def scalar_instructions(function: ca.Function) -> ca.Function:
-    """Write a function out in scalar operations: itself where it already is.
+    """Return a function written out in scalar operations; unchanged if it already is.
 
     Raises
     ------
     ComputationError
-        When a part has no such form, as a solver called within or compiled code.
+        When a part has no such form, such as a solver or compiled code that it calls.
     """
     if function.is_a("SXFunction"):
         return function

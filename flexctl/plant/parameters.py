@@ -1,6 +1,6 @@
 """Numbers of an arm that stay free: inputs of its functions instead of constants in them.
 
-Which of them stay free is said when a plant is assembled; all others are folded into constants.
+The free ones are chosen when a plant is assembled; all others are folded into constants.
 Shapes of modes that assume a tip load stay those of the arm's file.
 """
 
@@ -25,12 +25,12 @@ _SIZES = {
 
 
 def check_parameters(names: Sequence[str]) -> None:
-    """Refuse names of numbers that cannot be free, or that stand twice.
+    """Refuse names of numbers that cannot be free, and repeated names.
 
     Raises
     ------
     InputError
-        Naming what may be free.
+        Naming the numbers that may be free.
     """
     for name in names:
         if name not in _SIZES:
@@ -48,12 +48,12 @@ def make_symbols(names: Sequence[str]) -> dict[str, ca.SX]:
 
 
 def pack_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, ArrayLike]) -> Array:
-    """Put the numbers of these names into one column (k,), those of the arm where none is given.
+    """Put the numbers of these names into one column (k,); the arm's own where none is given.
 
     Raises
     ------
     InputError
-        When a value is of another name or size.
+        When a value has another name or size.
     """
     for name in values:
         if name not in names:

@@ -48,9 +48,9 @@ class Plant:
     """Equations of motion M(q) a + h(q, v) + c(q) + k(q) + D(q) v = B tau of one arm.
 
     q = [joint variables; rotor angles; elastic coordinates] has n entries, tau one per joint (m); a
-    joint with a rotor is driven by it through a spring.  Numeric methods take and return arrays:
-    q, v, a (n,), tau (m,); SI units, radians.  They refuse no q: where the rotation vector of a
-    tip that bends in space is longer than pi, its series and all that follows are wrong.
+    joint with a rotor is driven by it through a spring.  Numeric methods take and return arrays: q,
+    v, a (n,), tau (m,); SI units, radians.  They accept any q: if the rotation vector of a tip that
+    bends in space is longer than pi, its series and all results are wrong.
 
     Attributes
     ----------
@@ -61,16 +61,16 @@ class Plant:
     bodies
         Links with their shapes, from the base outwards.
     engine
-        What composes the bodies: "recursion", or its witness "lagrange".
+        Engine of the kinetic terms: "recursion", or its independent check "lagrange".
     interpreted
         Whether the functions stay in the CasADi virtual machine even where a compiler is found:
-        for a fine mesh of which only the eigenvalues are wanted.
+        for a fine mesh of which only eigenvalues are needed.
     stiffness_error
-        What is wrong with the stiffness K_hat of this model; None: nothing.
+        Relative errors of the stiffness K_hat of this model; None: no errors.
     parameters
         Numbers of the arm that are free, by key: last input of every CasADi function.
     values
-        Theirs (k,), for the numeric methods; see `at`.
+        Their values (k,), for the numeric methods; see `at`.
 
     Examples
     --------
@@ -95,13 +95,13 @@ class Plant:
         )
 
     def at(self, values: Mapping[str, ArrayLike]) -> Plant:
-        """Return the plant with values of its free numbers, by key; others are the file's.
+        """Return the plant with values of its free numbers, by key; others keep the file's.
 
         It shares all functions with this one. Raises InputError for a number that is not free.
         """
         numbers = pack_numbers(self.arm, self.parameters, values)
         other = replace(self, values=tuple(numbers.tolist()))
-        # what is made of the equations holds for all values: cached properties live in __dict__
+        # the functions hold for all values: cached properties are in __dict__
         _ = self.casadi_functions, self.functions, self.linearisation_functions
         kept = {
             k: v
@@ -157,11 +157,11 @@ class Plant:
     def valid_range(self) -> tuple[Array, Array]:
         """Lowest and highest coordinates (n,) for which the model holds at all.
 
-        Of a sliding beam at least a thousandth is free, as its frequencies grow beyond all bounds
-        when it vanishes in the hub, and a hundredth of its length may slip out at the far end;
-        modes that follow the length end where they were made for; no deflection is longer than its
-        line, no slope of a node beyond `STEEPEST_NODE`. Runs, poses and equilibria keep the tips of
-        lines within `STEEPEST`, which no range of coordinates that are modes can say.
+        At least a thousandth of a sliding beam is free, as its frequencies grow without bound when
+        it vanishes in the hub, and a hundredth of its length may slip out at the far end; modes
+        that follow the length end with the range that they were computed for; no deflection is
+        longer than its line, no slope of a node beyond `STEEPEST_NODE`. Runs, poses and equilibria
+        keep the tips of lines within `STEEPEST`, which ranges of modal coordinates cannot express.
         """
         lowest, highest = joint_range(self.arm)
         beam = np.array([link.length for link in self.arm.links])
@@ -179,14 +179,14 @@ class Plant:
 
     @cached_property
     def backend(self) -> str:
-        """What evaluates the functions: compiled C or the CasADi virtual machine."""
+        """How functions are evaluated: compiled C or the CasADi virtual machine."""
         return backend(interpreted=self.interpreted)
 
     @cached_property
     def content(self) -> str:
-        """All that determines the equations, as text: the key of the compile cache.
+        """Everything that determines the equations, as text: the key of the compile cache.
 
-        Bodies count by their own numbers: they may be made for another arm than this one.
+        Bodies enter by their own numbers, as they may be built for another arm than this one.
         """
         wrong = f" {self.stiffness_error!r}" if self.stiffness_error else ""
         free = f" free {self.parameters}" if self.parameters else ""
@@ -195,13 +195,13 @@ class Plant:
 
     @cached_property
     def nominal(self) -> Plant:
-        """Return the model without errors of its stiffness: what gains are made of."""
+        """Return the model without errors of its stiffness, from which gains are designed."""
         return replace(self, stiffness_error=None) if self.stiffness_error else self
 
     def loaded(self, times: float) -> Plant:
-        """Return this plant with so many times its payload, mass and inertia alike.
+        """Return this plant with its payload's mass and inertia multiplied by `times`.
 
-        It keeps its shapes, which may know the payload of the arm's file; nothing is built anew.
+        It keeps its shapes, which may assume the payload of the arm's file; nothing is rebuilt.
         """
         load = self.arm.payload
         inertia = times * np.array(load.inertia)
@@ -215,7 +215,7 @@ class Plant:
     def equations(self) -> Equations:
         """The terms of the equations of motion as CasADi SX expressions.
 
-        Plants of the same content share them, as designs that are compared on one arm do.
+        Plants of the same content share them, such as those of designs compared on one arm.
         """
         return self._shared.equations
 
@@ -241,7 +241,7 @@ class Plant:
         )
 
     def _wrong_stiffness(self, q: ca.SX) -> dict[str, ca.SX]:
-        """Energies of the parts of the stiffness and their errors, symbols where unknown."""
+        """Strain energies of the parts of the stiffness and their errors, symbols where unknown."""
         values = self.stiffness_error.values if self.stiffness_error else None
         size = len(self.stiffness_parts)
         errors = ca.SX.sym("stiffness_error", size) if values is None else ca.SX(ca.DM(values))
@@ -249,21 +249,21 @@ class Plant:
 
     @property
     def unknown(self) -> list[ca.SX]:
-        """Errors that are symbols and free numbers, as last inputs of functions, a column each."""
+        """Unknown errors and free numbers, symbols: the last inputs of functions, a column each."""
         return self.equations.unknown
 
     @cached_property
     def stiffness_parts(self) -> tuple[str, ...]:
-        """Names of the parts whose stiffness may be wrong by itself: springs, modes of lines."""
+        """Names of the parts with an independent stiffness error: springs, modes of lines."""
         return stiffness_parts(self.bodies)
 
     @cached_property
     def casadi_functions(self) -> Mapping[str, ca.Function]:
         """All functions of the plant, by name, as CasADi functions with dense results.
 
-        Beside those that have a method here: "terms" q -> M, D, d(c + k)/dq, each (n, n), and
-        "dissipation" (q, v) -> v'Dv [W], which an implicit integrator asks for, and "momentum"
-        (q, v) -> dT/dv, d(T - V)/dq - D v, which the midpoint rule does.
+        In addition to those that have a method here: "terms" q -> M, D, d(c + k)/dq, each (n, n),
+        and "dissipation" (q, v) -> v'Dv [W], for implicit integrators, and "momentum" (q, v) ->
+        dT/dv, d(T - V)/dq - D v for the midpoint rule.
         """
         return self._shared.functions
 
@@ -279,7 +279,7 @@ class Plant:
 
     @property
     def _free_values(self) -> tuple[Array, ...]:
-        """Values of the free numbers, as last argument of the functions; none where none is."""
+        """Values of the free numbers, as last argument of the functions; may be empty."""
         return (np.array(self.values),) if self.parameters else ()
 
     @cached_property
@@ -342,8 +342,8 @@ class Plant:
         Raises
         ------
         ComputationError
-            When the mass matrix is singular at q, or so nearly that the accelerations do not
-            satisfy the equations of motion.
+            When the mass matrix is singular at q, or so ill-conditioned that the accelerations do
+            not satisfy the equations of motion.
         """
         for name, values in {"q": q, "v": v, "tau": tau}.items():
             checks.finite(name, values)
@@ -363,7 +363,7 @@ class Plant:
         return self._derivatives["derivatives"](q, v, tau, *self._free_values)  # pyright: ignore[reportReturnType]
 
     def derivatives_at_rest(self, q: Array) -> tuple[Array, Array, Array]:
-        """Return the same in an equilibrium at q, at a fraction of the cost."""
+        """Return the same for an equilibrium at q, at a fraction of the cost."""
         return self._derivatives["derivatives_at_rest"](q, *self._free_values)  # pyright: ignore[reportReturnType]
 
     def energies(self, q: Array, v: Array) -> tuple[float, float, float]:
@@ -407,7 +407,7 @@ class Plant:
     def pose(self, named: Mapping[str, float] | None = None) -> Array:
         """Coordinates q (n,) from named values; joints not named rest at `default_joints`.
 
-        Rotors that are not named stand where their springs are slack.
+        Rotors that are not named are where their springs are unloaded.
 
         Raises
         ------
@@ -433,10 +433,10 @@ class Plant:
         return q
 
     def straight(self, joints: Array) -> Array:
-        """Coordinates q (n,) at the given joint variables (m,), nothing strained.
+        """Coordinates q (n,) of the undeformed arm at the given joint variables (m,).
 
-        Links are undeflected and springs slack, the rotors at their joints' values. Several poses
-        (m, N) give (n, N).
+        Links are undeflected and springs unloaded, the rotors at their joints' values. Several
+        poses (m, N) give (n, N).
         """
         joints = np.asarray(joints, dtype=float)
         elastic = np.zeros((self.n - self.rigid, *joints.shape[1:]))
@@ -473,21 +473,21 @@ def assemble_plant(
         Continuous data of the arm, its catalogue name or path.
     basis, modes, elements
         Discretisation per link and plane: a record, or a number of modes or of elements; two modes
-        where none is given.
+        by default.
     engine
-        "recursion", or "lagrange" to check it by.
+        "recursion", or "lagrange" as an independent check.
     interpreted
-        Do not compile, although a compiler is found: see `Plant`.
+        Do not compile, even with a compiler: see `Plant`.
     stiffness_error
-        What is wrong with the stiffness of a controller's model; see `Plant`.
+        Relative errors of the stiffness of a controller's model; see `Plant`.
     parameters
         Numbers of the arm that stay free, such as ``payload.mass``; see `Plant.at`.
 
     Raises
     ------
     InputError
-        When there is no such engine, the basis does not fit a link, there are not as many
-        errors as parts of the stiffness, or a number cannot be free.
+        When the engine is unknown, the basis does not fit a link, the number of errors is not that
+        of the parts of the stiffness, or a number cannot be free.
 
     Examples
     --------

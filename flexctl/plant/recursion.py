@@ -2,7 +2,7 @@
 
 The accelerations of a body are x = [A; w'; e''] as in `BodyDynamics`. The joint axis of a revolute
 link is z of its body: there the angular acceleration w'_z itself is the unknown, and the joint's
-acceleration is what it differs by from the tip's before. So without joint inertia nothing but the
+acceleration is its difference from that of the preceding tip. So without joint inertia only the
 torque is transmitted about the axis, and its rows and columns vanish from the code.
 
 Forward dynamics takes O(n) operations in n links and O(k^3) in the k coordinates of one link, the
@@ -29,7 +29,7 @@ from flexctl.plant.flexible_joint import SprungJoint
 class Recursion:
     """The recursive engine of an arm at coordinates q and rates v (n, 1).
 
-    `free` are numbers of the arm that are symbols, by key; see `parameters`.
+    `free` has the numbers of the arm that are symbols, by key; see `parameters`.
     """
 
     arm: Arm
@@ -48,7 +48,7 @@ class Recursion:
 
     @cached_property
     def _base(self) -> ca.SX:
-        """Acceleration of the base [m/s^2] that acts as gravity does, in its axes (3, 1)."""
+        """Acceleration of the base [m/s^2] that is equivalent to gravity, in its axes (3, 1)."""
         return base_pose(self.arm)[0].T @ -gravity_vector(self.arm, self.free)
 
     @cached_property
@@ -68,7 +68,7 @@ class Recursion:
         Raises
         ------
         ComputationError
-            When a coordinate moves no mass at all.
+            When a coordinate moves no mass.
         """
         tip = self._sweep.tip
         inertia, wrench = tip.inertia_out(self._payload), tip.wrench_out(self._payload_wrench)
@@ -103,7 +103,7 @@ class Recursion:
         return a
 
     def bias(self) -> ca.SX:
-        """Coriolis and centrifugal forces (n, 1): what is left without all other terms."""
+        """Coriolis and centrifugal forces (n, 1), by inverse dynamics without other terms."""
         return self._forces(ca.SX.zeros(self._n), ca.SX.zeros(3), elastic=False)
 
     def inverse_dynamics(self, a: ca.SX) -> ca.SX:
@@ -142,7 +142,7 @@ class Recursion:
         return f
 
     def mass_matrix(self) -> ca.SX:
-        """Mass matrix (n, n), by the inertias of the bodies with all beyond them held rigid."""
+        """Mass matrix (n, n), by composite rigid inertias."""
         stages, M = self._sweep.stages, ca.SX.zeros(self._n, self._n)
         inertia = self._sweep.tip.inertia_out(self._payload)
         for j, stage in reversed(list(enumerate(stages))):
@@ -166,10 +166,10 @@ class Recursion:
 
 @dataclass(frozen=True, kw_only=True)
 class _Articulated:
-    """A body with all beyond it, free to move in their own coordinates.
+    """A body with all bodies beyond it, each free to move in its own coordinates.
 
-    It answers a motion [A; w'] of its frame before the joint, in its own axes, with the force and
-    moment inertia [A; w'] + wrench.
+    A motion [A; w'] of its frame before the joint, in its own axes, requires the force and moment
+    inertia [A; w'] + wrench.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class _Articulated:
 
 
 def _articulate(stage: Stage, inertia: ca.SX, wrench: ca.SX, torque: ca.SX) -> _Articulated:
-    """Let a body, with all beyond it, give way in its own coordinates under its torque."""
+    """Return the articulated inertia and wrench of a body with all bodies beyond it."""
     body = stage.dynamics
     A = body.M + _congruence(body.tip, inertia)
     b = body.bias + body.tip.T @ (wrench + inertia @ body.drift)
@@ -216,15 +216,15 @@ def _articulate(stage: Stage, inertia: ca.SX, wrench: ca.SX, torque: ca.SX) -> _
 
 
 def _joint_torque(stage: Stage, torque: ca.SX) -> ca.SX:
-    """Torque on the joint: the actuator's, or the spring's where a rotor stands between them."""
+    """Torque on the joint: the actuator's, or the spring's if there is a rotor between them."""
     return stage.rotor.torque if stage.rotor else torque
 
 
 def _rotor_wrench(stage: Stage, torque: ca.SX) -> ca.SX:
-    """Wrench (6, 1) that the carrier feels of a carried rotor under the actuator's torque.
+    """Wrench (6, 1) of a carried rotor on its carrier under the actuator's torque.
 
-    The rotor's momentum changes by what torque and spring leave, p' = (tau - spring torque)/G,
-    however the carrier accelerates: it adds no inertia about the axis.
+    The rotor's momentum changes by p' = (tau - spring torque)/G for any acceleration of the
+    carrier: it adds no inertia about the axis.
     """
     rotor = stage.rotor
     if rotor is None or not rotor.data.carried:
@@ -235,7 +235,7 @@ def _rotor_wrench(stage: Stage, torque: ca.SX) -> ca.SX:
 
 
 def _rotor_force(stage: Stage, a: ca.SX, turning: ca.SX, f: ca.SX) -> ca.SX:
-    """Write a rotor's inertial force into its row of f; return what its carrier feels (6, 1)."""
+    """Write a rotor's inertial force into its row of f; return its wrench on the carrier (6, 1)."""
     rotor = stage.rotor
     if rotor is None:
         return ca.SX.zeros(6)

@@ -1,4 +1,4 @@
-"""Modes that follow the length of a sliding link: on which lengths, and where they end."""
+"""Modes that follow the length of a sliding link, and their range of lengths."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from flexctl.plant.identity import source_digest
 from flexctl.plant.library_cache import cache_folder
 
 _BEYOND = 0.05  # of the lengths that the limits allow: a run may swing beyond them
-_TOLERANCE = 1e-9  # of shapes: their frequencies err by its square
+_TOLERANCE = 1e-9  # of shapes: the error of frequencies is its square
 
 
 def modes_of_length(
     link: Link, body: tuple[float, float, float], basis: BasisChoice
 ) -> LengthShapes:
-    """Return the exact modes of a sliding link on all lengths within its limits, and a bit more.
+    """Return the exact modes of a sliding link on all lengths slightly beyond its limits.
 
     Parameters
     ----------
@@ -85,13 +85,13 @@ def _allowed_lengths(link: Link, basis: BasisChoice) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def _rooted(n: int, line: SlidingLine, shortest: float, longest: float) -> RootShapes:
-    """Make once: planes, design and truth often share the modes."""
+    """Fit once: planes, design and truth often share the modes."""
     return fit_root_shapes(n, line, shortest, longest)
 
 
 @lru_cache(maxsize=64)
 def _fitted(n: int, line: SlidingLine, shortest: float, longest: float) -> SlidingShapes:
-    """Fit once: planes, design and truth often share the modes, and the next command does."""
+    """Fit once: planes, design and truth often share the modes, and later commands do."""
     key = f"{source_digest()} {n} {line!r} {shortest!r} {longest!r} {_TOLERANCE!r}"
     name = f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
     kept = _kept(name)
@@ -102,10 +102,10 @@ def _fitted(n: int, line: SlidingLine, shortest: float, longest: float) -> Slidi
 
 
 def _kept(name: str) -> SlidingShapes | None:
-    """Return the modes that an earlier fit left in the cache; None where it left none."""
+    """Return the modes that an earlier fit left in the cache; None if there are none."""
     try:
         content = read_sealed(cache_folder() / name)
-    except OSError:  # there are none, or a disk has lost a part
+    except OSError:  # missing or damaged
         return None
     with np.load(BytesIO(content)) as file:
         return SlidingShapes(
@@ -134,7 +134,7 @@ def _keep(name: str, shapes: SlidingShapes) -> None:
 
 
 def followed_range(bodies: Sequence[Body]) -> tuple[Array, Array]:
-    """Lowest and highest joint variables (m,) for which the modes were made; else infinite."""
+    """Lowest and highest joint variables (m,) for which the modes were fitted; else infinite."""
     low, high = np.full(len(bodies), -np.inf), np.full(len(bodies), np.inf)
     for j, body in enumerate(bodies):
         for mixed in body.mixes.values():
@@ -144,7 +144,7 @@ def followed_range(bodies: Sequence[Body]) -> tuple[Array, Array]:
 
 
 def check_followed(bodies: Sequence[Body], joints: Sequence[float] | Array) -> None:
-    """Refuse a pose (m,) in which a sliding link is longer or shorter than its modes know.
+    """Refuse a pose (m,) in which a sliding link's length is outside the range of its modes.
 
     Raises
     ------

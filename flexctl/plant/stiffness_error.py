@@ -1,13 +1,13 @@
-"""Relative errors of a model's stiffness, part by part: what K_hat has more than K.
+"""Relative errors of a model's stiffness, part by part: K_hat/K - 1.
 
 The parts are the modes of every elastic line and the springs of flexible joints. In coordinates
 delta = S(l) d a line has the stiffness EI / l^3 K_1, K_1 = int psi'' psi''' dxi, and with its modes
-K_1 phi = mu M_1 phi, phi' M_1 phi = 1, it falls apart into one part per mode,
+K_1 phi = mu M_1 phi, phi' M_1 phi = 1, it is a sum of one part per mode,
 
     K_1 = sum_j mu_j (M_1 phi_j)(M_1 phi_j)',
 
-each of which may be wrong by its own factor 1 + delta_j.  Modes that follow the length are the
-parts themselves at every length: S' K_1 S is diagonal, and part j is its entry mu_j(l).
+each with its own factor 1 + delta_j. Modes that follow the length are themselves the parts at every
+length: S' K_1 S is diagonal, and part j is its entry mu_j(l).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DIAGONAL = 1e-9  # of the geometric mean of two diagonal entries
 class StiffnessError:
     """Relative errors K_hat/K - 1 of all parts [-], named by `stiffness_parts`; None: unknown.
 
-    An unknown error is a symbol, an input more of every function that is made of it.
+    An unknown error is a symbol, an additional input of every function that contains it.
     """
 
     values: tuple[float, ...] | None
@@ -42,7 +42,7 @@ class StiffnessError:
         return self.values is None
 
     def require_size(self, parts: int) -> None:
-        """Refuse errors, if they are known, that are not as many as parts of the stiffness.
+        """Refuse known errors whose number is not that of the parts of the stiffness.
 
         Raises
         ------
@@ -56,8 +56,8 @@ class StiffnessError:
 def stiffness_parts(bodies: Sequence[Body]) -> tuple[str, ...]:
     """Names of all parts of an arm's stiffness: ``rotor1`` of a spring, ``link2.y.1`` of a mode.
 
-    Modes are counted upwards; they are those of the clamped line with the tip load that its shapes
-    assume where the coordinates are modes, and else with a free tip.
+    Modes are counted upwards. If the coordinates are modes, they are those of the clamped line with
+    the tip load that its shapes assume, otherwise those with a free tip.
     """
     springs = [f"rotor{j + 1}" for j, body in enumerate(bodies) if body.link.flexible_joint]
     modes = [

@@ -1,4 +1,4 @@
-"""Where an arm's model holds: how far its lines may bend, and whether every motion moves mass."""
+"""Validity of an arm's model: limits of bending, and inertia of every motion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flexctl.errors import ComputationError, InputError
 from flexctl.model import TWIST
 
 Plant = Any
-"""A `flexctl.plant.Plant`, which checks itself by these functions and so stands above them."""
+"""A `flexctl.plant.Plant`, which imports this file to check itself."""
 
 STEEPEST = 0.5
 """Slope or angle of twist [rad] of a line's tip up to which poses are taken and runs go on."""
@@ -21,7 +21,7 @@ STEEPEST = 0.5
 STEEPEST_NODE = float(np.pi / np.sqrt(3))
 """Slope or angle of twist [rad] of a node: three make a rotation vector of at most pi.
 
-So far `rotation_matrix` and `space_rate` are good to round-off; beyond, their series are not.
+Up to there the series of `rotation_matrix` and `space_rate` are accurate to round-off.
 """
 _WORST_RESIDUAL = 1e-6  # of the equations of motion, beside the forces in them
 _SMALLEST_INERTIA = 1e-13  # eigenvalue of the mass matrix scaled to a unit diagonal
@@ -73,9 +73,9 @@ def _what(line: str) -> str:
 
 
 def why_out_of_range(plant: Plant, index: int, *, follows: bool) -> str:
-    """Say what it means that a coordinate left the range in which the model holds.
+    """Explain that a coordinate left the range in which the model holds.
 
-    `follows`: it is a length that modes follow.
+    `follows`: it is a length with modes that follow it.
     """
     name = plant.coordinates[index]
     if follows:
@@ -90,7 +90,7 @@ def why_out_of_range(plant: Plant, index: int, *, follows: bool) -> str:
 
 
 def why_too_steep(plant: Plant, line: int) -> str:
-    """Say what it means that the end of an elastic line is steeper than `STEEPEST`."""
+    """Explain that the slope at the end of an elastic line exceeds `STEEPEST`."""
     link, plane = plant.lines[line].rsplit(".", 1)
     if plane == TWIST:
         return (
@@ -109,8 +109,9 @@ def require_balance(plant: Plant, q: Array, v: Array, tau: Array, a: Array) -> N
     Raises
     ------
     ComputationError
-        When they are not finite or leave a millionth of the forces that act in the state q, v (n,)
-        under the torques tau (m,); says which coordinates move no mass if that is the reason.
+        When they are not finite, or their residual exceeds a millionth of the forces in the state
+        q, v (n,) under the torques tau (m,); names the coordinates that move no mass if that is the
+        reason.
     """
     if np.all(np.isfinite(a)):
         expected = plant.B @ np.asarray(tau, dtype=float)
@@ -125,7 +126,7 @@ def require_balance(plant: Plant, q: Array, v: Array, tau: Array, a: Array) -> N
 
 
 def _largest_force(plant: Plant, q: Array, v: Array) -> float:
-    """Size of the forces that act in a state, even where they balance each other."""
+    """Size of the forces in a state, even if they balance each other."""
     c, k = plant.gravity(q), plant.elastic_force(q)
     rest = plant.inverse_dynamics(q, v, np.zeros(plant.n)) - c - k
     return float(np.linalg.norm(c) + np.linalg.norm(k) + np.linalg.norm(rest))
@@ -137,8 +138,8 @@ def require_inertia(plant: Plant, q: Array) -> None:
     Raises
     ------
     ComputationError
-        When the mass matrix is not positive definite beyond round-off, whatever the units of the
-        coordinates; names those that move nothing.
+        When the mass matrix is not positive definite beyond round-off, in any units of the
+        coordinates; names those without inertia.
     """
     M = plant.mass_matrix(q)
     diagonal = np.diag(M)

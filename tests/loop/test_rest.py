@@ -409,7 +409,7 @@ def bounded_with(monkeypatch, *answers):
         fraction, stopped, worst = next(left)
         asked.append((t, reach, deadline.whole))
         found = Fraction(guaranteed_fraction=fraction, stopped=stopped, worst_case=worst)
-        return Bound(t=t, where=where, found=found, guaranteed=fraction)
+        return Bound(t=t, where=where, bounds=found, guaranteed=fraction)
 
     monkeypatch.setattr("flexctl.robustness.stiffness.margin._Study._bounded", bounded)
     return asked
@@ -428,7 +428,7 @@ class Fraction:
 class Bound:
     t: float
     where: str
-    found: Fraction
+    bounds: Fraction
     guaranteed: object
 
 
