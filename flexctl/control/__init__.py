@@ -1,4 +1,4 @@
-"""What the law does: from plant and weights to a controller, one method a file."""
+"""Controller design: from plant and weights to a controller, one file per method."""
 
 from flexctl.control.controller import (
     Controller,

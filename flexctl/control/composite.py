@@ -1,4 +1,4 @@
-"""Composite control: computed torque for the slow motion, feedback for what rings around it."""
+"""Composite control: computed torque for the slow motion, feedback for the fast vibrations."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class _SlowMotion:
 
 
 def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
-    """Make the law tau = tau_s + tau_f of two time scales.
+    """Build the law tau = tau_s + tau_f of two time scales.
 
-    Slow, computed torque of the arm as if it were rigid, Coriolis and gravity included:
+    Slow part, computed torque of the rigid arm, Coriolis and gravity terms included:
 
         tau_s = S' f(S y, S y', S u),  u = a_d - Gv e' - Gp e,
 
-    y being the link angles or what the torques act on. Fast, about the deflection that the slow
-    motion itself causes, both at the measured slow state:
+    y being the link angles or the coordinates on which the torques act. Fast part, about the
+    quasi-steady deflection of the slow motion, both at the measured slow state:
 
         tau_f = -Kp (z - z_qs) - Kv z',  z_qs = K_z^-1 (B_z tau_s - T_z' f(S y, S y', S u)).
 
@@ -42,7 +42,7 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
     Raises
     ------
     InputError
-        When nothing in the arm is flexible, or given gains do not fit the plant.
+        When the arm is rigid, or given gains do not fit the plant.
     DesignError
         When the fast loop does not exist: see `make_fast_loop`.
     """
@@ -79,7 +79,7 @@ def _slow_motion(plant: Plant, signals: Signals, design: Design) -> _SlowMotion:
 
 
 def _quasi_steady(plant: Plant, T: ca.SX, y: ca.SX, tau: ca.SX, forces: ca.SX) -> ca.SX:
-    """z_qs (n_z, 1): the deflection at which springs and links carry the slow motion."""
+    """z_qs (n_z, 1): quasi-steady deflection of springs and links in the slow motion."""
     m, e = plant.m, plant.equations
     T_z = T[:, m:]
     load = T_z.T @ (constant(plant.B) @ tau - forces)
@@ -92,7 +92,7 @@ def _quasi_steady(plant: Plant, T: ca.SX, y: ca.SX, tau: ca.SX, forces: ca.SX) -
 
 
 def _share(signals: Signals, reference: ReferenceMotion) -> ca.SX:
-    """Share p in [0, 1] of the way from start to end, of the desired joint variables."""
+    """Path parameter p in [0, 1] of the desired joint variables, from start to end."""
     way = reference.final - reference.start
     along = way / max(float(way @ way), np.finfo(float).tiny)
     share = ca.DM(along).T @ (signals.q_d - ca.DM(reference.start))

@@ -31,45 +31,45 @@ from flexctl.model import (
 )
 from flexctl.plant import Plant, StiffnessError, assemble_plant
 
-MakeLaw = Callable[[Plant, Design, ReferenceMotion], LawParts]  # what a method's name stands for
+MakeLaw = Callable[[Plant, Design, ReferenceMotion], LawParts]  # function of a method
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Controller:
-    """A controller made on a design plant with n coordinates, for m joints.
+    """A controller designed on a plant with n coordinates, for m joints.
 
     Attributes
     ----------
     design
         The design file it comes from.
     plant
-        Design plant; what it measures are that plant's q and v.
+        Design plant; the law measures its q and v.
     reference
         Desired motion.
     law
-        CasADi function (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate): share s [-] of the second
+        CasADi function (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate): weight s [-] of the second
         loop (0 in the gross motion, 1 after the switch), state z (n_z,) of the law, desired motion
-        and measured q, v (n,), of an external law the positions it measures and their rates (p,);
-        torques tau (m,) and dz/dt (n_z,). Torques are not yet limited,
-        unless there is an observer, which must know what the actuators do. Errors of the stiffness
-        that are unknown are its last input; see `StiffnessError`.
+        and measured q, v (n,), or for an external law its measured positions and their rates (p,);
+        torques tau (m,) and dz/dt (n_z,). Torques are not limited here, except with an observer,
+        which uses the limited torques. Unknown errors of the stiffness are the last input; see
+        `StiffnessError`.
     n_state
-        Number n_z of states: integrals, 0 or m, and then the observer's estimate, 2n; of an
-        external law its own.
+        Number n_z of states: integrals, 0 or m, then the observer's estimate, 2n; or the states of
+        an external law.
     torque_limit
         Largest torque per joint (m,) [N m or N]; infinite where the arm has none.
     feedback
         The second loop with its evidence; None without one.
     fast
-        The fast loop of composite control with its evidence, which always acts; None without one.
+        The fast loop of composite control, always active, with its evidence; None without one.
     observer
         The observer with its evidence; None where the state is measured.
     external
-        What is known of a law made elsewhere; None of one that is made here.
+        Properties of an external law; None for a law of this library.
     unlimited
-        `law` as it would be without torque limits, where it has them itself, else None.
+        `law` without torque limits, if `law` includes them, else None.
     assumptions
-        What the design rests on, in sentences.
+        Assumptions of the design, in sentences.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Controller:
 
     @property
     def delay(self) -> float:
-        """Time [s] from sampling to the torque's taking effect."""
+        """Time [s] from sampling until the torque takes effect."""
         return self.design.loop.delay
 
     @property
@@ -135,12 +135,12 @@ class Controller:
 
     @property
     def n_own(self) -> int:
-        """Number of states of an external law, which may be as fast as the arm."""
+        """Number of states of an external law, whose dynamics may be as fast as the arm's."""
         return self.n_state if self.external else 0
 
     @property
     def moves_fast(self) -> bool:
-        """Whether states of the law that may be fast move between two events of a run."""
+        """Whether possibly fast states of the law vary between two events of a run."""
         return self.observer is not None or (self.n_own > 0 and self.sample_time is None)
 
     @property
@@ -175,7 +175,7 @@ class Controller:
 
     @cached_property
     def collocated(self) -> bool:
-        """Whether the law reads no more of the state than what the torques move themselves."""
+        """Whether the law uses only the coordinates on which the torques act."""
         read = [self.law.jac_sparsity(row, column) for row in (0, 1) for column in (5, 6)]
         entries = {column for part in read for column in part.get_triplet()[1]}
         drives = {self.plant.coordinates[row] for row in self.plant.drives}
@@ -183,7 +183,7 @@ class Controller:
 
     @cached_property
     def without_limits(self) -> Controller:
-        """The controller whose law asks for what it takes, whatever the actuators can give."""
+        """The controller with unlimited torques."""
         return self if self.unlimited is None else replace(self, law=self.unlimited, unlimited=None)
 
     def initial_state(self) -> Array:
@@ -191,11 +191,11 @@ class Controller:
         return self._state_with(self.observer.start if self.observer else np.zeros(0))
 
     def agreeing_state(self, q: Array, v: Array) -> Array:
-        """State of the law (n_z,) with integrals zero and the estimate at measured q, v (n,)."""
+        """State of the law (n_z,) with zero integrals and measured q, v (n,) as the estimate."""
         return self._state_with(np.concatenate([q, v]) if self.observer else np.zeros(0))
 
     def _state_with(self, estimate: Array) -> Array:
-        """State of the law (n_z,) with integrals and states of its own zero, and an estimate."""
+        """State of the law (n_z,) with an estimate; integrals and own states are zero."""
         return np.concatenate([np.zeros(self.n_integral + self.n_own), estimate])
 
 
@@ -205,7 +205,7 @@ def torque_limits(arm: Arm) -> Array:
 
 
 def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:
-    """Refuse a reference that is faster than a joint can be."""
+    """Refuse a reference that exceeds the rate limit of a joint."""
     fastest = np.abs(reference.sample(np.linspace(0, reference.duration, 501))[1]).max(axis=1)
     for j, (link, rate) in enumerate(zip(arm.links, fastest, strict=True)):
         limit = link.limits.rate
@@ -217,14 +217,14 @@ def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion
 
 
 def _for_another_arm(arm: Arm, design: Design) -> tuple[str, ...]:
-    """Say it where a design was made for another arm than it is tried on."""
+    """Note that a design was made for another arm, if it was."""
     if _names(design, arm):
         return ()
     return (f"{design.name} was made for {design.model}, not for {arm.name}",)
 
 
 def _names(design: Design, arm: Arm) -> bool:
-    """Whether a design's `model` means this arm: by its name, or by a path that leads to it."""
+    """Whether a design's `model` is this arm, by name or by path."""
     known = {arm.name, arm.path.stem if arm.path else arm.name}
     path = Path(design.model)
     if design.model in known or path.suffix.lower() != ".toml":
@@ -242,7 +242,7 @@ def design_controller(
     interpreted: bool = False,
     stiffness_error: StiffnessError | None = None,
 ) -> Controller:
-    """Make the controller of a design file for an arm.
+    """Design the controller of a design file for an arm.
 
     Parameters
     ----------
@@ -255,15 +255,15 @@ def design_controller(
     interpreted
         Do not compile the design plant: see `Plant`.
     stiffness_error
-        What is wrong with the stiffness K_hat wherever the law computes with one. Gains, the second
-        loop's and an observer's too, stay those of the right stiffness.
+        Relative errors of the stiffness K_hat that the law computes with. All gains, also those of
+        the second loop and of an observer, are designed with the correct stiffness.
 
     Raises
     ------
     InputError
         When the design does not fit the arm.
     DesignError
-        When no such controller exists: a mode cannot be stabilised, or the gains do not hold.
+        When no such controller exists: a mode cannot be stabilised, or the gains are unstable.
 
     Examples
     --------
@@ -280,10 +280,10 @@ def design_controller(
 
 
 def design_on(plant: Plant, design: Design) -> Controller:
-    """Make the controller of a design file on a plant that is there already.
+    """Design the controller of a design file on an existing plant.
 
-    Gains that are varied need no new equations of motion: what a plant has been asked for once, it
-    keeps. Raises as `design_controller`.
+    The plant keeps its equations of motion, so that varying the gains is cheap. Raises as
+    `design_controller`.
     """
     arm = plant.arm
     check_design(arm, design)

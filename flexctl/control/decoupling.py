@@ -24,18 +24,18 @@ _ROTORS = (
 
 
 def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
-    """Torques that turn what they act on into double integrators, whatever the rest does.
+    """Torques that turn the driven coordinates into double integrators (partial linearisation).
 
-    tau = (M_rr - M_rf M_ff^-1 M_fr) u + n_r - M_rf M_ff^-1 n_f,  n = h + c + k + D v,
-    u = a_r - Gv e' - Gp e - Gi int(e) in the gross motion, so that e'' + Gv e' + Gp e = 0 about
-    the motion desired of what the torques act on, `Signals.driven`, of which a_r is the
-    acceleration; after it u = -G [e; q_f - q_f0; e'; q_f'] if there is a second loop. n holds the
-    1/2 q_f'(dK/dl)q_f of a sliding link and the plant's own damping. Source: [TG95], (31)-(37).
+    tau = (M_rr - M_rf M_ff^-1 M_fr) u + n_r - M_rf M_ff^-1 n_f,  n = h + c + k + D v, u = a_r - Gv
+    e' - Gp e - Gi int(e) in the gross motion, so that e'' + Gv e' + Gp e = 0 about the desired
+    motion of the driven coordinates, `Signals.driven`, with acceleration a_r; after it u = -G [e;
+    q_f - q_f0; e'; q_f'] if there is a second loop. n holds the 1/2 q_f'(dK/dl)q_f of a sliding
+    link and the plant's own damping. Source: [TG95], (31)-(37).
 
-    The torques act on r: on rigid joints and on the rotors of flexible ones. Of a flexible joint
-    the link's angle belongs to f, with the elastic coordinates: through a spring it cannot be given
-    an acceleration at once. Rotors then follow their reference exactly, under gravity q_d + c_r/k,
-    and links behind them as the springs let them, until the second loop damps what is left.
+    The torques act on r: on rigid joints and on the rotors of flexible ones. The link angle of a
+    flexible joint belongs to f, with the elastic coordinates: a torque has no direct effect on its
+    acceleration. Rotors then follow their reference exactly, q_d + c_r/k under gravity, and links
+    follow through the springs, until the second loop damps the vibration.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def decoupling_law(plant: Plant, design: Design, reference: ReferenceMotion) -> 
 
 
 def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
-    """Torques (m, 1) that give what they act on the accelerations u (m, 1) [rad/s^2, m/s^2].
+    """Torques (m, 1) that give the driven coordinates the accelerations u (m, 1) [rad/s^2, m/s^2].
 
     The rest then accelerates by M_ff a_f = -(M_fr u + n_f), and the torque is the driven rows of
     the inverse dynamics: the same as with the Schur complement, without forming an inverse.
@@ -86,17 +86,17 @@ def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
 
 
 def _second(signals: Signals, feedback: StateFeedback, linear: LinearPlant) -> ca.SX:
-    """Feedback to the equilibrium at the end, where rotors carry the weight of bent links too."""
+    """Feedback about the final equilibrium, including wind-up under the weight of bent links."""
     order = [*signals.drives, *passive_rows(len(linear.q0), signals.drives)]
     state = ca.vertcat(signals.q[order] - ca.DM(linear.q0[order]), signals.v[order])
     return -ca.DM(feedback.gain) @ state
 
 
 def _driven_sag(signals: Signals, linear: LinearPlant) -> ca.SX:
-    """Error (m, 1) of what the torques act on, from where the second loop rests.
+    """Error (m, 1) of the driven coordinates from the equilibrium of the second loop.
 
-    An integral of `Signals.error` would pull rotors to q_d + c_r/k, which leaves out what the
-    links' sag adds to the load of the springs, against a second loop that knows it.
+    An integral of `Signals.error` would pull rotors to q_d + c_r/k, which neglects the load of the
+    links' sag on the springs and conflicts with the second loop, which includes it.
     """
     drives = list(signals.drives)
     return signals.q[drives] - ca.DM(linear.q0[drives])

@@ -1,4 +1,4 @@
-"""The fast loop of composite control: gains of what rings, given or designed, with evidence."""
+"""The fast loop of composite control: gains of the fast positions, given or designed."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class FastFeedback:
     ----------
     gains
         [Kp Kv] (k, m, 2 n_z) [N m or N per unit of z and of its rate]: coefficients of Chebyshev's
-        polynomials T_0 .. T_(k-1) in 2 p - 1, p in [0, 1] being the share of the path; one, if
-        the gains are the same everywhere.
+        polynomials T_0 .. T_(k-1) in 2 p - 1, with the path parameter p in [0, 1]; a single one if
+        the gains are constant.
     scales
         The two time scales at the final pose.
     poles
-        Of the fast subsystem at the final pose under the gains [rad/s], complex (2 n_z,), in
+        Poles of the fast subsystem with these gains at the final pose [rad/s], complex (2 n_z,), in
         time t.
     lqr
-        Evidence of the gains at the final pose; None where they are given.
+        LQR solution at the final pose; None if the gains are given.
     interpolation_error
         Largest relative error of scheduled gains between the poses; 0 without schedule.
     """
@@ -62,7 +62,7 @@ class FastFeedback:
         checks.shape("gains", self.gains, (len(self.gains), m, 2 * n_z))
 
     def at(self, share: float) -> Array:
-        """Gains [Kp Kv] (m, 2 n_z) at a share of the path within [0, 1]."""
+        """Gains [Kp Kv] (m, 2 n_z) at a path parameter in [0, 1]."""
         return chebyshev_sum(self.gains, 2 * share - 1)
 
     @property
@@ -79,12 +79,12 @@ class FastFeedback:
 def make_fast_loop(
     plant: Plant, design: Design, loop: FastLoop, reference: ReferenceMotion
 ) -> FastFeedback:
-    """Gains that the fast loop of a design file gives or asks for, on its plant.
+    """Gains of the fast loop of a design file on its plant, given or designed.
 
     Raises
     ------
     InputError
-        When nothing in the arm is flexible, or given gains do not fit the plant.
+        When the arm is rigid, or given gains do not fit the plant.
     DesignError
         As `design_lqr`, or when a schedule has too few poses for its gains to be interpolated.
     """
@@ -114,9 +114,9 @@ def _closed(
 def design_fast_loop(scales: TwoTimeScales, weights: FastWeights) -> StateFeedback:
     """Optimal feedback tau_f = -G [z - z_qs; z'] of the fast subsystem.
 
-    Minimises the integral of strain_energy (1/2 z'K_z z) + kinetic_energy (1/2 z''M_f z') +
-    effort |tau_f|^2. With stiffness s times, damping sqrt(s) times and effort 1/s times as
-    large the same gains in scaled variables come out.
+    Minimises the integral of strain_energy (1/2 z'K_z z) + kinetic_energy (1/2 z''M_f z') + effort
+    |tau_f|^2. Scaling the stiffness by s, the damping by sqrt(s) and the effort by 1/s leaves the
+    gains in scaled variables unchanged.
 
     Raises
     ------
@@ -144,8 +144,8 @@ def design_fast_loop(scales: TwoTimeScales, weights: FastWeights) -> StateFeedba
 def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array, float]:
     """Chebyshev coefficients (count, m, 2 n_z) of gains at `count` poses, and their error between.
 
-    The poses are Chebyshev's extreme points, both ends among them: there gains are exact. Between
-    them gains can swing far where two modes veer, so the error is measured, not assumed.
+    The poses are Chebyshev extreme points, including both ends, at which gains are exact. Between
+    them gains may vary strongly where two modes veer, so the error is measured.
     """
     angles = np.pi * np.arange(count) / (count - 1)
     values = np.array([designed((1 + np.cos(a)) / 2) for a in angles])
@@ -189,7 +189,7 @@ def _gains_of_file(plant: Plant, loop: FastLoop, scales: TwoTimeScales, label: s
 
 
 def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
-    """Give the size (n_z,), in the plant's coordinates, of one unit of each fast position."""
+    """Return the size (n_z,), in the plant's coordinates, of one unit of each fast position."""
     units = [np.ones(len(plant.rotors))]
     for body in plant.bodies:
         for direction, shapes in body.planes.items():
@@ -209,11 +209,11 @@ def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
 
 
 def _mode_units(shapes: _Modes, section: SectionProfile, modes: str) -> Array:
-    """Own coordinates (n,) per unit of one normalised otherwise.
+    """Own coordinates (n,) per unit of the coordinates in another normalisation.
 
     "tip": psi(1) = 1. "mass": the modal mass of line and tip load, m int psi''^2 dxi / beta^4, is
-    the line's mass m; beta^2 is the dimensionless frequency.  Of twist the mass is an inertia,
-    int r psi^2 with the tip's, and that of the line int r.
+    the line's mass m; beta^2 is the dimensionless frequency.  For twist the mass is an inertia, int
+    r psi^2 plus that at the tip, and the line's is int r.
     """
     twist = isinstance(shapes, SineTwist | RitzTwist)
     if modes == "tip":

@@ -1,4 +1,4 @@
-"""Open loop: the torques that would move the arm along its reference if its links were rigid."""
+"""Open loop: the torques that move the rigid arm along the reference."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def feedforward_law(plant: Plant, _design: Design, _reference: ReferenceMotion) 
     """Make the law tau = M_r(q_d) a_d + h_r(q_d, v_d) + c_r(q_d) of the rigid arm.
 
     The rigid arm is the same arm (masses, hubs, inertias of joints and rotors, payload, gravity)
-    with links and joints that do not give way. Nothing is fed back, so joints that have left the
-    reference stay off it. Source: [MS], section 7.1.
+    with rigid links and joints. There is no feedback, so errors of the joints remain. Source: [MS],
+    section 7.1.
     """
     rigid = assemble_plant(plant.arm.rigid, BasisChoice(), interpreted=True)
     signals = law_signals(plant, integral=False)

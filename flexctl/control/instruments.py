@@ -1,4 +1,4 @@
-"""Instruments of an arm: what they read of the state of a design plant, and how noisily."""
+"""Instruments of an arm: their readings of the state of a design plant, and their noise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Instruments:
     Attributes
     ----------
     names
-        What is read, such as ``encoder of joint1`` (p,).
+        Names of the readings, such as ``encoder of joint1`` (p,).
     C
         Output matrix (p, 2n).
     V
@@ -52,9 +52,9 @@ def fit_instruments(
 ) -> Instruments:
     """Fit a design plant with instruments.
 
-    Encoders and tachometers read position and rate of what the torques act on: of rigid joints
-    themselves, of the rotors of flexible ones. Joint encoders read the joints, behind the springs.
-    Strain gauges give the elastic coordinates by least squares, and no rates.
+    Encoders and tachometers read position and rate on the motor side: of rigid joints and of the
+    rotors of flexible ones. Joint encoders read the joints, behind the springs. Strain gauges give
+    the elastic coordinates by least squares, and no rates.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def fit_instruments(
     Raises
     ------
     InputError
-        When the gauges do not tell the shapes of a line apart.
+        When the gauges cannot distinguish the shapes of a line.
     """
     m, n = plant.m, plant.n
     rows = {
@@ -102,9 +102,9 @@ def _per_joint(density: tuple[float, ...], m: int) -> Array:
 def _gauge_noise(
     plant: Plant, density: float, joints: Array, gauges: tuple[float, ...] | None
 ) -> Array:
-    """Intensity of the noise of the elastic coordinates, fitted to gauges of this density.
+    """Intensity of the noise of the elastic coordinates, fitted to gauges with this noise density.
 
-    A gauge reads the curvature C S delta / l^2, so that the fit is off by l^2 S^-1 C^+ w.
+    A gauge reads the curvature C S delta / l^2, so that the fit has the error l^2 S^-1 C^+ w.
     """
     blocks = [np.zeros((0, 0))]
     for body, joint in zip(plant.bodies, joints, strict=True):
@@ -125,7 +125,7 @@ def gauge_matrix(shapes: Shapes, positions: tuple[float, ...] | None, line: str)
     Raises
     ------
     InputError
-        When the gauges are too few, or where the shapes have no curvature.
+        When there are too few gauges, or gauges where the shapes have no curvature.
     """
     xi = np.array(positions or gauge_positions(shapes))
     C = shapes.bending(xi).T
@@ -145,7 +145,7 @@ def gauge_matrix(shapes: Shapes, positions: tuple[float, ...] | None, line: str)
 def gauge_positions(shapes: Shapes) -> tuple[float, ...]:
     """Default gauges of a line with n coordinates: at least 10 and 2 n + 2, at Gauss points.
 
-    More gauges than coordinates: the fit then averages out the faster modes that it does not have.
+    With more gauges than coordinates the fit averages out faster modes that it does not include.
     """
     panels = len(shapes.breaks) - 1
     per_panel = -(-max(10, 2 * len(shapes.names) + 2) // panels)  # rounded up

@@ -1,4 +1,4 @@
-"""The baseline everyone has: collocated PD at the joints, gravity fed forward."""
+"""The baseline: collocated PD control of the joints with gravity feedforward."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _COLLOCATED_ROTORS = (
 def joint_pd_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> LawParts:
     """Make the law tau = -Gp e - Gv e' - Gi int(e) + c_r(q_d): torque per joint error.
 
-    Of a flexible joint e is the rotor's, which the motor measures: collocated. Gp [N m/rad or N/m],
-    Gv [N m s/rad or N s/m]; c_r are the gravity torques of the undeflected arm at the desired
-    joints. The law follows any reference.
+    For a flexible joint e is the error of the rotor, measured at the motor: collocated. Gp [N m/rad
+    or N/m], Gv [N m s/rad or N s/m]; c_r are the gravity torques of the undeflected arm at the
+    desired joints. The law follows any reference.
     """
     m = plant.m
     Gi = integral_gain(design.joint_gains, m)

@@ -1,4 +1,4 @@
-"""What every control law is made of: its signals as symbols, its gains, its result."""
+"""Building blocks of control laws: signals as symbols, gains, and the result of a method."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from flexctl.plant import Plant
 
 @dataclass(frozen=True, kw_only=True)
 class ExternalLaw:
-    """What is known of a law that was made elsewhere; all its states are its own.
+    """Properties of an external law; all its states are its own.
 
     Attributes
     ----------
     measures
-        Names of the p positions that it measures on the true arm, in place of coordinates of the
-        design plant: its inputs q and v are these and their rates (p,).
+        Names of the p positions that it measures on the true arm; its inputs q and v are these and
+        their rates (p,), not coordinates of the design plant.
     timed
-        Whether it depends on the time itself, which then stands in place of the second loop's
-        weight s: it has no equilibrium at which to linearise it.
+        Whether it depends on time explicitly, which then replaces the second loop's weight s: there
+        is no equilibrium about which to linearise it.
     nonlinear
-        Whether its gains depend on what it measures: it may compute with a model of its own.
+        Whether its gains depend on the measurement: it may use a model of its own.
     """
 
     measures: tuple[str, ...]
@@ -40,7 +40,7 @@ class ExternalLaw:
 class LawParts:
     """A law (see `Controller.law`), its number of states, evidence and assumptions.
 
-    The states are integrals of joint errors (0 or m), but for those of an external law.
+    The states are integrals of joint errors (0 or m), except those of an external law.
     """
 
     law: ca.Function
@@ -53,12 +53,12 @@ class LawParts:
 
 @dataclass(frozen=True, kw_only=True)
 class Signals:
-    """Symbols of a law: share s, integral z, desired q_d, v_d, a_d (m, 1), measured q, v (n, 1).
+    """Symbols of a law: weight s, integral z, desired q_d, v_d, a_d (m, 1), measured q, v (n, 1).
 
-    `driven` are position, rate and acceleration (m, 1) desired of what the torques act on: of the
-    joints themselves, or of the rotors that drive them. `error` and `error_rate` are those of the
-    same, as measured: collocated with the torques. `unknown` are errors of the model's stiffness
-    that are inputs of the law too; see `StiffnessError`.
+    `driven` has the desired position, rate and acceleration (m, 1) of the driven coordinates: the
+    joints, or the rotors that drive them. `error` and `error_rate` are those of the same
+    coordinates, as measured: collocated with the torques. `unknown` are errors of the model's
+    stiffness that are inputs of the law too; see `StiffnessError`.
     """
 
     s: ca.SX
@@ -74,7 +74,7 @@ class Signals:
 
     @property
     def error(self) -> ca.SX:
-        """Position error (m, 1) [rad or m] of what the torques act on."""
+        """Position error (m, 1) [rad or m] of the driven coordinates."""
         return self.q[list(self.drives)] - self.driven[0]
 
     @property
@@ -83,7 +83,7 @@ class Signals:
         return self.v[list(self.drives)] - self.driven[1]
 
     def law(self, tau: ca.SX, summed: ca.SX | None = None) -> ca.Function:
-        """Make the law that gives `tau` (m, 1) and integrates `summed` (m, 1), or else `error`."""
+        """Build the law of torques `tau` (m, 1) that integrates `summed` (m, 1) or `error`."""
         inputs = [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v, *self.unknown]
         z_rate = (self.error if summed is None else summed) if self.z.numel() else ca.SX(0, 1)
         names = law_inputs(len(self.unknown)), ["tau", "z_rate"]
@@ -91,7 +91,7 @@ class Signals:
 
 
 def law_inputs(n_unknown: int = 0) -> list[str]:
-    """Names of the inputs of a law; errors of the stiffness that are unknown come last."""
+    """Names of the inputs of a law; unknown errors of the stiffness come last."""
     known = ["s", "z", "q_d", "v_d", "a_d", "q", "v"]
     return [*known, *(f"unknown{k}" for k in range(n_unknown))]
 
@@ -115,27 +115,27 @@ def law_signals(plant: Plant, *, integral: bool) -> Signals:
 
 
 def straight_arm(plant: Plant, joints: ca.SX) -> ca.SX:
-    """Coordinates (n, 1) at joint variables (m, 1), nothing strained: `Plant.straight`."""
+    """Coordinates (n, 1) of the undeformed arm at joint variables (m, 1): `Plant.straight`."""
     return ca.densify(_strain_free(plant) @ joints)
 
 
 def rigid_torque(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Torques (m, 1) that move the arm as if it were rigid, by joint motion q, v, a (m, 1).
+    """Torques (m, 1) of the rigid arm for the joint motion q, v, a (m, 1).
 
-    S' f(S q, S v, S a) with the inverse dynamics f and the motions S that strain nothing: what
-    holds links and springs straight does no work in these.
+    S' f(S q, S v, S a) with the inverse dynamics f and the strain-free motions S: the constraint
+    forces that keep links and springs straight do no work in these.
     """
     return _strain_free(plant).T @ rigid_forces(plant, q, v, a)
 
 
 def rigid_forces(plant: Plant, q: ca.SX, v: ca.SX, a: ca.SX) -> ca.SX:
-    """Give the forces (n, 1) that keep the arm straight at joint motion q, v, a (m, 1)."""
+    """Return the forces (n, 1) that keep the arm straight for the joint motion q, v, a (m, 1)."""
     S = _strain_free(plant)
     return plant.casadi_functions["inverse_dynamics"](S @ q, S @ v, S @ a, *plant.unknown)
 
 
 def _strain_free(plant: Plant) -> ca.SX:
-    """Motions S (n, m) of the joints that strain nothing."""
+    """Strain-free motions S (n, m) of the joints."""
     return constant(plant.straight(np.eye(plant.m)))
 
 
@@ -151,9 +151,9 @@ def gravity_torque(plant: Plant, joints: ca.SX) -> ca.SX:
 
 
 def driven_motion(plant: Plant, q_d: ca.SX, v_d: ca.SX, a_d: ca.SX) -> tuple[ca.SX, ca.SX, ca.SX]:
-    """Motion (m, 1) of what the torques act on, when the joints move as desired.
+    """Motion (m, 1) of the driven coordinates when the joints move as desired.
 
-    A rotor runs ahead of its joint by what the spring gives way under gravity, c_r / k_s.
+    A rotor leads its joint by the spring's deflection under gravity, c_r / k_s.
     """
     springs = [link.flexible_joint for link in plant.arm.links]
     if not any(springs) or not any(plant.arm.gravity):
@@ -164,7 +164,7 @@ def driven_motion(plant: Plant, q_d: ca.SX, v_d: ca.SX, a_d: ca.SX) -> tuple[ca.
 
 
 def _compliance(plant: Plant) -> ca.SX:
-    """Compliance of the springs at the joints (m, 1) [rad/(N m) or m/N], as the model has it."""
+    """Compliance of the springs at the joints (m, 1) [rad/(N m) or m/N] in the model."""
     compliance, errors = ca.SX.zeros(plant.m), plant.equations.errors
     for k, j in enumerate(plant.arm.rotors):  # the springs are the first of all parts
         spring = plant.arm.links[j].flexible_joint

@@ -66,12 +66,12 @@ def design_lqr(
     names
         Names of the n states, for messages.
     loop
-        What messages call the loop.
+        Name of the loop in messages.
 
     Raises
     ------
     DesignError
-        When the inputs cannot move a mode that is not stable (said which), Q does not see one,
+        When a mode that is not stable (named) is uncontrollable, or unobservable in Q,
         or the Riccati equation is not solved to a relative residual of 1e-6.
         Source: [AndersonMoore90].
     """
@@ -87,7 +87,7 @@ def design_lqr(
             f"{loop}: the Riccati equation is solved by {solver} to a relative residual of "
             f"{residual:.1e} only; try the other solver, or weights closer in size"
         )
-    if poles.real.max() >= 0:  # an undamped mode that Q does not see stays where it was
+    if poles.real.max() >= 0:  # an undamped mode that is unobservable in Q stays undamped
         worst = poles[poles.real.argmax()]
         raise DesignError(
             f"{loop}: the closed loop keeps a pole at {worst:.4g} rad/s, which the weights "
@@ -157,7 +157,7 @@ def _residual(A: Array, Q: Array, gain: Array, R: Array, P: Array) -> float:
 
 
 def modal_scaling(M: Array, K: Array, slowest: float = 0.0) -> tuple[Array, Array]:
-    """T (2n, 2n) and its inverse: [q; q'] = T y, y being of one size in modes of equal energy.
+    """T (2n, 2n) and its inverse: [q; q'] = T y, with y of one size in modes of equal energy.
 
     Deflections and rates of fine meshes differ by 1e5 in size, with which no Riccati solver
     copes; modal displacements times their frequency and modal rates are of one size.
@@ -167,7 +167,7 @@ def modal_scaling(M: Array, K: Array, slowest: float = 0.0) -> tuple[Array, Arra
     M, K
         Mass, positive definite, and stiffness (n, n), both symmetric.
     slowest
-        Scale [rad/s] of motions slower than that, such as those that no stiffness holds.
+        Scale [rad/s] of slower motions, such as rigid ones.
     """
     w_squared, Phi = scipy.linalg.eigh(K, M)
     w = np.sqrt(np.maximum(np.abs(w_squared), max(slowest**2, np.finfo(float).tiny)))

@@ -2,7 +2,7 @@
 
 Positions are the joints, the rotors of flexible joints, the tip, the deflections of the ends of the
 lines and the curvatures at strain gauges, all of the true arm, and the elastic coordinates of the
-design plant, which gauges give. Names are those of python-control, with _ for every dot; rates
+design plant, which gauges measure. Names are those of python-control, with _ for every dot; rates
 end in _rate.
 """
 
@@ -24,7 +24,7 @@ _RATE = "_rate"
 
 @dataclass(frozen=True, kw_only=True)
 class LawInput:
-    """An input of a law: a position or its rate, as error, as measured, or as desired."""
+    """An input of a law: a position or its rate, as error, measured or desired value."""
 
     position: str
     rate: bool = False
@@ -32,7 +32,7 @@ class LawInput:
 
 
 def plain_name(name: str) -> str:
-    """Name of a signal as python-control has it, which takes no dots."""
+    """Name of a signal in python-control, which accepts no dots."""
     return name.replace(".", "_")
 
 
@@ -50,7 +50,7 @@ def measurable(plant: Plant, gauges: tuple[float, ...] | None) -> tuple[str, ...
 
 
 def read_input(name: str, known: tuple[str, ...]) -> LawInput | None:
-    """Read the name of an input such as ``joint1_rate`` or ``desired_joint1``; None of no input."""
+    """Parse the name of an input such as ``joint1_rate`` or ``desired_joint1``; None if unknown."""
     rest, kind = plain_name(name), "error"
     for prefix in ("measured", "desired"):
         if rest.startswith(f"{prefix}_"):
@@ -68,7 +68,7 @@ def read_inputs(plant: Plant, design: Design, names: tuple[str, ...]) -> tuple[L
     Raises
     ------
     InputError
-        Naming the entry of `state_space.measures` that is no signal of the arm.
+        Naming the entry of `state_space.measures` that is not a signal of the arm.
     """
     known, inputs = measurable(plant, design.loop.strain_gauges), []
     for k, name in enumerate(names):
@@ -88,8 +88,8 @@ def desired_signals(
 ) -> tuple[ca.SX, ca.SX]:
     """Positions (p, 1) and their rates of the straight arm on its reference q_d, v_d, a_d (m, 1).
 
-    What strains is desired to be zero. With `gravity` rotors run ahead by what the springs give
-    way under it.
+    Desired elastic coordinates are zero. With `gravity` rotors lead by the deflection of the
+    springs under gravity.
     """
     q_d, v_d, _ = desired
     driven = driven_motion(plant, *desired)[:2] if gravity else (q_d, v_d)

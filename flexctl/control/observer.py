@@ -1,4 +1,4 @@
-"""A Kalman filter of constant gain in place of a measured state."""
+"""A Kalman filter of constant gain that replaces a measured state."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from flexctl.model import Design, Noise, ObserverChoice
 from flexctl.plant import LinearPlant, Plant, find_equilibrium, linearise
 
 _SMALLEST_PBH = 1e-12  # smallest singular value, relative to the larger norm
-_SLOWEST = 1.0  # rad/s: scale of motions that no stiffness holds
+_SLOWEST = 1.0  # rad/s: scale of rigid motions
 
 
 @dataclass(frozen=True, kw_only=True)
 class Observer:
     """[q^; v^]' = [v^; a(q^, v^, tau)] + L (y - C [q^; v^]) on a design plant with n coordinates.
 
-    a are the forward dynamics of the design plant: an extended Kalman filter with the gain of the
-    linear one, steady, at the final pose.
+    a is the forward dynamics of the design plant: an extended Kalman filter with the steady-state
+    gain of the linear one at the final pose.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Observer:
     residual
         Of the Riccati equation, relative; see `StateFeedback`.
     start
-        Estimate at the start (2n,): rest in equilibrium, off by the design's `start_error`.
+        Initial estimate (2n,): equilibrium, with the design's `start_error`.
     kinds
         Of instruments.
     """
@@ -56,7 +56,7 @@ class Observer:
 
     @property
     def measured(self) -> tuple[int, ...]:
-        """Rows of q (.,) that are read themselves."""
+        """Rows of q (.,) that are read directly."""
         n = len(self.gain) // 2
         return tuple(int(row) for row in np.flatnonzero(self.instruments.C[:, :n].any(axis=0)))
 
@@ -67,7 +67,7 @@ class Observer:
 
     @property
     def assumption(self) -> str:
-        """What the observer rests on, in a sentence."""
+        """Assumptions of the observer, in a sentence."""
         kinds = ", ".join(kind.replace("_", " ") + "s" for kind in self.kinds)
         slowest = -self.poles.real.max()
         return (
@@ -88,8 +88,8 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
     Raises
     ------
     DesignError
-        When the instruments do not show a motion that does not decay (said which), or none of
-        the disturbances moves one, or the Riccati equation is not solved well.
+        When a motion that does not decay (named) is unobservable, or is not excited by any
+        disturbance, or the Riccati equation is not solved accurately.
     """
     choice = design.observer or ObserverChoice()
     final = reference.final
@@ -98,7 +98,7 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
     linear = linearise(plant, plant.straight(final))
     T, inverse = modal_scaling(linear.M, linear.K, _SLOWEST)
     A, B = inverse @ linear.A_state @ T, inverse @ disturbance(plant, linear, choice.noise)
-    whiten = np.linalg.inv(np.linalg.cholesky(read.V))  # readings with noise of intensity 1
+    whiten = np.linalg.inv(np.linalg.cholesky(read.V))  # readings scaled to noise of intensity 1
     C, Q = whiten @ read.C @ T, B @ B.T
     require_detectable(A, C, linear, T)
     require_reached(A, B, linear, T)
@@ -118,7 +118,7 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
 
 
 def disturbance(plant: Plant, linear: LinearPlant, noise: Noise) -> Array:
-    """Input matrix (2n, m + 3) of what disturbs the arm, by white noise of intensity 1.
+    """Input matrix (2n, m + 3) of the disturbances, for white noise of intensity 1.
 
     Torques at the actuators, and a force at the tip in each direction of the base frame.
     """
@@ -128,7 +128,7 @@ def disturbance(plant: Plant, linear: LinearPlant, noise: Noise) -> Array:
 
 
 def _start(plant: Plant, choice: ObserverChoice, reference: ReferenceMotion) -> Array:
-    """Estimate at the start (2n,): rest, links and rotors in equilibrium, off by the error."""
+    """Estimate at the start (2n,): links and rotors in equilibrium, plus the initial error."""
     q, _ = find_equilibrium(plant, plant.straight(reference.start))
     if choice.start_error is not None:
         q = q + plant.straight(np.array(choice.start_error))
@@ -136,7 +136,7 @@ def _start(plant: Plant, choice: ObserverChoice, reference: ReferenceMotion) -> 
 
 
 def require_detectable(A: Array, C: Array, linear: LinearPlant, T: Array) -> None:
-    """Refuse readings C (p, 2n) that do not show a motion of x' = A x that does not decay.
+    """Refuse readings C (p, 2n) with an unobservable motion of x' = A x that does not decay.
 
     The states are those of `linear` scaled by T (2n, 2n).
 
@@ -155,9 +155,9 @@ def require_detectable(A: Array, C: Array, linear: LinearPlant, T: Array) -> Non
 
 
 def require_reached(A: Array, B: Array, linear: LinearPlant, T: Array) -> None:
-    """Refuse a motion of x' = A x + B w that does not decay and that no disturbance w moves.
+    """Refuse a motion of x' = A x + B w that does not decay and that no disturbance w excites.
 
-    The filter would hold it to be as it began for ever, and never correct its estimate.
+    The filter would never correct its estimate of this motion.
 
     Raises
     ------
@@ -173,15 +173,17 @@ def require_reached(A: Array, B: Array, linear: LinearPlant, T: Array) -> None:
 
 
 def _unseen(A: Array, C: Array) -> tuple[complex, Array] | None:
-    """Find a motion of x' = A x that does not decay and that C does not show: lambda and x (2n,).
+    """Find an unobservable motion of x' = A x that does not decay: lambda and x (2n,).
 
-    By the Popov-Belevitch-Hautus test: the columns of [A - lambda I; C] are dependent at such a
-    motion's lambda, and their dependence is the motion.
+    By the Popov-Belevitch-Hautus test: the columns of [A - lambda I; C] are linearly dependent at
+    such an eigenvalue, and the null vector is the motion.
     """
     values = np.linalg.eigvals(A)
     fastest = np.abs(values).max()
     lasting = values[values.real >= -1e-12 * np.maximum(np.abs(values), 1.0)]
-    rigid = np.zeros(int((np.abs(values) < 1e-6 * fastest).any()))  # round-off splits a double zero
+    rigid = np.zeros(
+        int((np.abs(values) < 1e-6 * fastest).any())
+    )  # round-off splits a double eigenvalue at zero
     size = max(float(np.linalg.norm(A, 2)), float(np.linalg.norm(C, 2)))
     for value in (*rigid, *lasting):
         _, s, Vh = np.linalg.svd(np.vstack([A - value * np.eye(len(A)), C]))
@@ -211,9 +213,9 @@ def limit_torque(tau: ca.SX, limit: Array) -> ca.SX:
 def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array) -> LawParts:
     """Make the law that feeds back the estimate: its state is [integrals; q^; v^].
 
-    The estimate moves under the torque that the actuator can give (`limit`, (m,)), which is not
-    the one asked for. The integral takes positions as measured where they are, else estimated:
-    a wrong model then leaves no error in them. It rests on joints whose torque is limited.
+    The estimator uses the limited torque (`limit`, (m,)), not the commanded one. The integral uses
+    measured positions where there are any, else estimated ones: model errors then cause no offset
+    in them. It stops for joints whose torque is at its limit.
     """
     n, n_i = plant.n, parts.n_state
     sizes = [parts.law.numel_in(k) for k in range(parts.law.n_in())]

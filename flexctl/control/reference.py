@@ -23,10 +23,10 @@ class ReferenceMotion:
     Attributes
     ----------
     function
-        CasADi function t [s] -> (q_d, v_d, a_d), each (m, 1) [rad or m, per s, per s^2]. Of torques
-        the third is the torque [N m or N], and the joints are desired where they start.
+        CasADi function t [s] -> (q_d, v_d, a_d), each (m, 1) [rad or m, per s, per s^2]. For
+        torques the third is the torque [N m or N], and the desired joints are the initial ones.
     duration
-        End of the gross motion [s]; the reference rests afterwards, or turns on steadily.
+        End of the gross motion [s]; afterwards the reference rests or continues at a constant rate.
     start, final
         Joint variables (m,) at time 0 and at `duration`.
     rests
@@ -34,8 +34,8 @@ class ReferenceMotion:
     breaks
         Times [s] up to `duration` at which the motion of some joint is not smooth.
     steps
-        Third result of `function` (m, K + 1) before, between and after the K `breaks`, where it
-        jumps there; None where it is continuous.
+        Third result of `function` (m, K + 1) before, between and after the K `breaks` if it jumps
+        there; None if it is continuous.
     torque
         Whether the reference is torques, not a motion.
     """
@@ -59,9 +59,9 @@ class ReferenceMotion:
         return 0 if self.steps is None else sum(at <= t for at in self.breaks)
 
     def after(self, passed: ca.MX, third: ca.MX) -> ca.MX:
-        """Third result (m, 1) between two breaks, so many of them passed: `third` if continuous.
+        """Third result (m, 1) after `passed` breaks; `third` if it is continuous.
 
-        An integrator that ends a step at a jump needs the value before it, whatever the time is.
+        An integrator that ends a step at a jump needs the value before the jump.
         """
         if self.steps is None:
             return third
@@ -76,7 +76,7 @@ class ReferenceMotion:
 
 
 def make_reference(design: Design) -> ReferenceMotion:
-    """Make the reference motion that a design file asks for.
+    """Build the reference motion of a design file.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def _spin_up(reference: Reference, start: Array) -> ReferenceMotion:
     durations, rate = np.array(reference.durations), np.array(reference.rate, dtype=float)
 
     def motion(t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        # the way W T of the profile's integral, run through once, and steady turning from there on
+        # displacement W T of the profile's integral, then motion at a constant rate
         position, speed = _profile(_integrated_cycloid, t, start, rate * durations, durations)
         return position + ca.DM(rate) * ca.fmax(t - ca.DM(durations), 0), speed
 
@@ -129,7 +129,7 @@ def _spin_up(reference: Reference, start: Array) -> ReferenceMotion:
 
 
 def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:
-    """Constant accelerations +-4 (q_1 - q_0)/T^2, or torques, turned round at T/2."""
+    """Constant accelerations +-4 (q_1 - q_0)/T^2, or torques, reversed at T/2."""
     durations, torque = np.array(reference.durations), reference.torque
     final = np.array(start if torque is not None else reference.to, dtype=float)
     size = np.array(torque) if torque is not None else 4 * (final - start) / durations**2
@@ -154,7 +154,7 @@ def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:
 
 
 def _stepped(steps: Array, over: Sequence[ca.SX | ca.MX]) -> Any:
-    """First column of steps (m, K + 1), and what is to be added where each break is over."""
+    """First column of steps (m, K + 1) plus the increments of the breaks that are over."""
     changes = np.diff(steps, axis=1).T
     return sum((ca.DM(c) * o for c, o in zip(changes, over, strict=True)), ca.DM(steps[:, 0]))
 
@@ -185,9 +185,9 @@ _PROFILES: dict[str, Callable[[ca.SX], ca.SX]] = {"cycloid": _cycloid, "quintic"
 def _profile(
     shape: Callable[[ca.SX], ca.SX], t: ca.SX, start: Array, way: Array, durations: Array
 ) -> tuple[ca.SX, ca.SX]:
-    """Position and rate (m, 1) of start + way shape(t/T), each joint within its own [0, T].
+    """Position and rate (m, 1) of start + way shape(t/T), each joint with its own T.
 
-    Before and after, the position stays and the rate is the shape's at its end.
+    Outside [0, T] the position is constant and the rate is that of the shape at its end.
     """
     s = ca.SX.sym("s", len(start))
     inside = ca.fmin(ca.fmax(t / ca.DM(durations), 0), 1)

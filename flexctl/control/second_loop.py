@@ -1,4 +1,4 @@
-"""The linear loop that damps the links once the joints have arrived (TG's second loop)."""
+"""The linear loop that damps the links after the gross motion (second loop of [TG95])."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def passive_rows(n: int, drives: Sequence[int]) -> tuple[int, ...]:
 
 
 def decoupled_model(linear: LinearPlant, drives: Sequence[int]) -> tuple[Array, Array]:
-    """Linear equations of the decoupled arm about rest, accelerations of the drives as input.
+    """Linear equations of the decoupled arm at rest, with accelerations of the drives as input.
 
     e'' = u;  M_ff q_f'' + D_fr e' + D_ff q_f' + K_fr e + K_ff q_f = -M_fr u.
 
-    e is the error of what the torques act on, in the rows `drives` (m,) of q, and q_f the rest.
+    e is the error of the driven coordinates, rows `drives` (m,) of q, and q_f the others.
     Returns A (2n, 2n) and B (2n, m) for the state [e; q_f; e'; q_f'], q_f measured from the static
-    sag.  K_fr is not zero under gravity, and of rotors, which act through K_fr and D_fr alone.
+    sag.  K_fr is nonzero under gravity, and for rotors, which act through K_fr and D_fr only.
     Source: [TG95], (35)-(36).
     """
     n, m, order = len(linear.M), len(drives), _order(linear, drives)
@@ -49,9 +49,9 @@ def _order(linear: LinearPlant, drives: Sequence[int]) -> list[int]:
 def state_weight(linear: LinearPlant, drives: Sequence[int], second: SecondLoop) -> Array:
     """Weight Q (2n, 2n) of [e; q_f; e'; q_f'], in terms that mean the same in every basis.
 
-    x'Qx = joint_error |e|^2 + joint_rate |e'|^2 + strain_energy (1/2 q_f'K_ff q_f)
-    + kinetic_energy (1/2 q_f'^T M_ff q_f'), K of links and springs alone, without gravity's
-    part. The strain of a spring is that of its rotor's error too: strain_energy takes e with it.
+    x'Qx = joint_error |e|^2 + joint_rate |e'|^2 + strain_energy (1/2 q_f'K_ff q_f) + kinetic_energy
+    (1/2 q_f'^T M_ff q_f'), with K of links and springs only, without gravity. The rotor's error
+    also strains the spring: strain_energy includes e.
     """
     n, m, w = len(linear.M), len(drives), second.weights
     order = _order(linear, drives)

@@ -1,4 +1,4 @@
-"""Two time scales of any arm: joints that move slowly, links and springs that ring fast."""
+"""Two time scales of an arm: slow joint motion, fast vibrations of links and springs."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from flexctl.plant import Plant
 class TwoTimeScales:
     """An arm at rest, undeflected, in slow coordinates y (m,) and fast positions z (n_z,).
 
-    q = T [y; z] with y the link angles, or what the torques act on, and z = [wind-ups of the
+    q = T [y; z] with y the link angles, or the driven coordinates, and z = [wind-ups of the
     flexible joints alpha - theta; elastic coordinates]:
 
         M_T [y''; z''] + blkdiag(0, D_z) [y'; z'] + blkdiag(G_s, K_z) [y; z] = B_T tau.
 
-    Gravity's own stiffness is of slow order, so that of it only G_s counts.
+    The stiffness due to gravity is of slow order, so that only its part G_s is kept.
     Source: [SM02], (56)-(67), corrected.
 
     Attributes
     ----------
     T
-        (n, n); its first m columns are the motions S that strain nothing.
+        (n, n); its first m columns are the strain-free motions S.
     M_T, B_T
         T'MT (n, n) and T'B = [I; B_z] (n, m).
     K_z, D_z
         Stiffness and damping of the fast positions, (n_z, n_z).
     G_s
-        Stiffness that gravity gives the slow coordinates, (m, m); zero without.
+        Stiffness of the slow coordinates due to gravity, (m, m); zero without gravity.
     names
         Fast positions (n_z,): rotor1 is the wind-up of joint 1.
     """
@@ -65,12 +65,12 @@ class TwoTimeScales:
 
     @property
     def M_s(self) -> Array:
-        """Mass S'MS (m, m) of the slow subsystem: the arm with joints and links that are rigid."""
+        """Mass S'MS (m, m) of the slow subsystem: the arm with rigid joints and links."""
         return self.M_T[: self.m, : self.m]
 
     @property
     def B_z(self) -> Array:
-        """Torques' part (n_z, m) in the fast rows: what they do at fixed slow coordinates."""
+        """Input matrix (n_z, m) of the torques in the fast rows, at fixed slow coordinates."""
         return self.B_T[self.m :]
 
     @cached_property
@@ -87,7 +87,7 @@ class TwoTimeScales:
 
     @property
     def H_f(self) -> Array:
-        """Inverse W M^-1 W' (n_z, n_z) of the fast mass: the joints move along."""
+        """Inverse W M^-1 W' (n_z, n_z) of the fast mass, with free joints."""
         return self._compliance[0]
 
     @cached_property
@@ -134,7 +134,7 @@ class TwoTimeScales:
     def manifold(self) -> Array:
         """(n_z, m) of z_qs = K_z^-1 (B_z M_s - M_zy) u at rest under slow accelerations u.
 
-        Where the fast positions stand when nothing rings; without gravity.
+        Quasi-steady fast positions, without gravity.
         """
         coupling = self.B_z @ self.M_s - self.M_T[self.m :, : self.m]
         return np.linalg.solve(self.K_z, coupling)
@@ -146,10 +146,10 @@ def fast_positions(plant: Plant) -> tuple[str, ...]:
 
 
 def slow_fast_map(plant: Plant, angle: SlowAngle) -> Array:
-    """T (n, n) of q = T [y; z]: y moves the arm without strain, z at fixed y.
+    """T (n, n) of q = T [y; z]: strain-free motion y, and z at fixed y.
 
-    With angle "link" y are the joint variables; with "rotor" what the torques act on, so that
-    there a wind-up moves the joint back instead of the rotor ahead.
+    With angle "link" y are the joint variables; with "rotor" the driven coordinates, so that a
+    wind-up then moves the joint instead of the rotor.
     """
     T = np.hstack([plant.straight(np.eye(plant.m)), np.eye(plant.n)[:, plant.m :]])
     if angle == "rotor":
@@ -173,7 +173,7 @@ def separate_time_scales(plant: Plant, joints: Array, angle: SlowAngle = "rotor"
     Raises
     ------
     InputError
-        When nothing in the arm is flexible.
+        When the arm is rigid.
     """
     if plant.n == plant.m:
         raise InputError(

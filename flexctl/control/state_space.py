@@ -1,4 +1,4 @@
-"""Laws from outside: matrices or a CasADi function, fed with errors of named signals."""
+"""External laws: matrices or a CasADi function, with errors of named signals as inputs."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from flexctl.plant import Plant
 
 
 def state_space_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> LawParts:
-    """Make the law z' = A z + B e, tau = c + C z + D e of errors e, or that of a function.
+    """Build the law z' = A z + B e, tau = c + C z + D e of errors e, or that of a function.
 
-    Of a sampled law z+ stands for z', written as z' = (z+ - z)/T, which a sample adds up T long:
-    exact. c are the gravity torques of the undeflected arm at the desired joints, or nothing.
+    A sampled law gives z+ instead of z'; it is written as z' = (z+ - z)/T, whose Euler step of
+    length T is exact. c are the gravity torques of the undeflected arm at the desired joints, or
+    zero.
 
     Raises
     ------
     InputError
-        Where matrices or function do not fit the arm's joints and what is measured.
+        When matrices or function do not fit the arm's joints and measurements.
     """
     choice = design.state_space or StateSpace(D=(), measures=("joint1",))
     choice = design.state_space
@@ -45,7 +46,7 @@ def state_space_law(plant: Plant, design: Design, _reference: ReferenceMotion) -
 
 @dataclass(frozen=True, kw_only=True)
 class _Outside:
-    """A law from outside that is being put together."""
+    """Builder of an external law."""
 
     plant: Plant
     design: Design
@@ -87,7 +88,7 @@ class _Outside:
         return self._parts(signals, self._feedforward(signals) + tau, moved, external)
 
     def _check_sizes(self, f: Any) -> None:
-        """Refuse a function of other inputs and outputs than (t, z, q_d, v_d, a_d, y)."""
+        """Refuse a function whose inputs and outputs are not those of (t, z, q_d, v_d, a_d, y)."""
         m, expected = self.plant.m, "(t, z, q_d, v_d, a_d, y) -> (tau, z')"
         if f.n_in() != 6 or f.n_out() != 2:
             got = f"{f.n_in()} inputs and {f.n_out()} outputs"
@@ -101,7 +102,7 @@ class _Outside:
             raise InputError(f"{self.design.label}: system: expected {why}, got {got}")
 
     def _signals(self, n_states: int) -> Signals:
-        """Symbols of the law, its measured positions and their rates (p, 1) in place of q, v."""
+        """Symbols of the law, with measured positions and their rates (p, 1) in place of q, v."""
         p = len(self.positions)
         own = {"z": ca.SX.sym("z", n_states), "q": ca.SX.sym("y", p), "v": ca.SX.sym("y_rate", p)}
         return replace(law_signals(self.plant, integral=False), **own)
@@ -151,7 +152,7 @@ class _Outside:
         )
 
     def _assumptions(self, n_states: int, external: ExternalLaw) -> tuple[str, ...]:
-        """Say what is known of the law, and what is not."""
+        """List known and unknown properties of the law."""
         states = f"{n_states} state{'s' * (n_states != 1)} of its own, zero at the start"
         gravity = "; the gravity torques of the undeflected arm are fed forward" * self._gravity
         assumptions = [
@@ -173,7 +174,7 @@ class _Outside:
 
     @property
     def _of_stiffness(self) -> str:
-        """Say what error of a stiffness can reach the law."""
+        """State which stiffness errors affect the law."""
         if self.choice.function is not None:
             return "the law is taken to compute with no stiffness: it has gains only"
         if self._gravity and set(self.positions) & set(self.plant.rotors):
@@ -202,7 +203,7 @@ def _expanded(f: Any, label: str) -> ca.Function:
     Raises
     ------
     InputError
-        Where it calls others that are none, such as solvers or compiled code.
+        When it calls other functions, such as solvers or compiled code.
     """
     expected = "a CasADi function of elementary operations (one that Function.expand takes)"
     try:

@@ -1,4 +1,4 @@
-"""Open loop: the torques that the reference gives, whatever the arm then does."""
+"""Open loop: the torques of the reference, without feedback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flexctl.plant import Plant
 
 
 def torque_law(plant: Plant, _design: Design, _reference: ReferenceMotion) -> LawParts:
-    """Make the law tau = tau_d, the third signal of a reference that is torques [N m or N].
+    """Build the law tau = tau_d, the third signal of a reference of torques [N m or N].
 
     Source: [SM02], figures 4 to 6.
     """

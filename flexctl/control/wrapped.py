@@ -1,4 +1,4 @@
-"""Controllers that were made elsewhere, as controllers of this library: `wrap_controller`."""
+"""External controllers as controllers of this library: `wrap_controller`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from flexctl.model import (
 )
 from flexctl.plant import Plant, assemble_plant
 
-_DEFAULT_LABEL = re.compile(r"[uy]\[\d+\]")  # what python-control calls a signal without a name
-_SAME = 1e-9  # relative: dt and sample_time that differ by less are one
+_DEFAULT_LABEL = re.compile(r"[uy]\[\d+\]")  # default names of signals in python-control
+_SAME = 1e-9  # relative: dt and sample_time that differ by less are equal
 _KINDS = (
     "a StateSpace, a TransferFunction or gains of python-control, a matrix, or a CasADi function"
 )
@@ -51,7 +51,7 @@ def wrap_controller(
     strain_gauges: Sequence[float] | None = None,
     inputs: Literal["errors", "measurements"] = "errors",
 ) -> Controller:
-    """Make a controller of a law that was designed elsewhere; it goes wherever a designed one goes.
+    """Wrap an external law as a controller, which can be used like a designed one.
 
     tau = C z + D e with z' = A z + B e, or z+ if sampled: errors e, reference minus measurement, in
     the order of `measures`; torques tau [N m or N] in the order of the joints. z starts at zero.
@@ -66,35 +66,35 @@ def wrap_controller(
         A system with named signals is matched by name: inputs ``joint1`` (an error),
         ``measured_joint1``, ``desired_joint1``, outputs ``tau_joint1``.
     plant
-        The arm as the controller knows it: it decides what elastic coordinates are and the gravity
-        that is fed forward. Of an arm or its name 2 modes are taken.
+        The arm as the controller knows it: it defines elastic coordinates and the gravity
+        feedforward. An arm or its name is discretised with 2 modes.
     reference
-        Desired motion; of a design its reference; or a table as in a design file.
+        Desired motion; a design, for its reference; or a table as in a design file.
     measures
         Signals of the true arm, of which errors are the inputs: joints, rotors, ``tip_x``, ends of
         lines such as ``link1_y``, gauges such as ``link1_y_gauge1``, and their rates
         (``joint1_rate``) [rad, m, 1/m, per s]; elastic coordinates of the plant through gauges. By
         default the names of the system's inputs.
     sample_time, delay
-        Sampling period and time until a sample acts [s]; by default those of the system, and none.
+        Sampling period and time until a sample acts [s]; by default that of the system, and 0.
     name
-        What tables call it.
+        Name in tables and figures.
     feedforward
         "gravity" adds the gravity torques of the undeflected arm at the desired joints.
     duration
         Length of a run [s]; by default that of the reference and 0.5 s.
     settle_within
-        Tip error [m] within which it counts as settled.
+        Tip error [m] within which the arm counts as settled.
     strain_gauges
         Positions x/l of the gauges on every line.
     inputs
-        "measurements" for a law u = K y of what is measured, minus its reference, as ``hinfsyn``
-        makes one for a plant whose last outputs are measurements and not errors.
+        "measurements" for a law u = K y of measurements minus references, as ``hinfsyn`` returns
+        one for a plant whose last outputs are measurements and not errors.
 
     Raises
     ------
     InputError
-        In one line, what of the system does not fit the arm or its own description.
+        When the system does not fit the arm or its own description.
 
     Examples
     --------
@@ -153,10 +153,10 @@ def _of_motion(motion: ReferenceMotion) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class _System:
-    """A law as it was given: matrices or a function, names of signals, its sampling period.
+    """A law as given by the user: matrices or a function, names of signals, its sampling period.
 
-    `period` is 0 of a continuous law, None where it is not said, NaN of one that is sampled at an
-    unknown rate. `inputs` and `outputs` are None where they have no names.
+    `period` is 0 for a continuous law, None if unspecified, NaN for a law sampled at an unknown
+    rate. `inputs` and `outputs` are None if they have no names.
     """
 
     matrices: dict[str, Array] = field(default_factory=dict)
@@ -167,7 +167,7 @@ class _System:
     period: float | None = None
 
     def turned(self, label: str) -> _System:
-        """Return the law of errors e of a law of measurements minus reference, -e."""
+        """Return the law of errors e from a law of measurements minus reference, -e."""
         if self.function is not None or self.inputs:
             expected = "'errors', as a system with names or a CasADi function says what it takes"
             raise InputError(f"{label}: inputs: expected {expected}, got 'measurements'")
@@ -182,7 +182,7 @@ class _System:
         gauges: Sequence[float] | None,
         label: str,
     ) -> _System:
-        """Return the law with inputs as `measures` says and outputs in the order of the joints."""
+        """Return the law with inputs as in `measures` and outputs in the order of the joints."""
         fields = {**vars(self), "measures": self._measures(plant, measures, gauges, label)}
         if self.outputs is not None:
             order = self._order(plant, label)
@@ -242,7 +242,7 @@ class _System:
 
 
 def _read_system(system: Any, label: str) -> _System:
-    """Read matrices, names and sampling period of whatever was given."""
+    """Read matrices, names and sampling period of any accepted system."""
     if isinstance(system, tuple) and system:  # what a design function of python-control returns
         system = system[0]
     if isinstance(system, ca.Function):
@@ -272,7 +272,7 @@ def _matrices(A: Array, B: Array, C: Array, D: Array) -> dict[str, Array]:
 
 
 def _realised(system: Any, label: str) -> Any:
-    """Return a transfer function as a state space; refuse one that has none."""
+    """Return a transfer function as a state space; refuse an improper one."""
     import control
 
     try:
@@ -284,19 +284,19 @@ def _realised(system: Any, label: str) -> Any:
 
 
 def _names(labels: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Names of signals; None where they are those that python-control makes up."""
+    """Names of signals; None if they are the default names of python-control."""
     if not labels or all(_DEFAULT_LABEL.fullmatch(label) for label in labels):
         return None
     return tuple(map(plain_name, labels))
 
 
 def _dt(dt: Any) -> float | None:
-    """Read a sampling period [s] as python-control has it: True is one that is not said."""
+    """Read a sampling period [s] of python-control, where True is an unspecified one."""
     return None if dt is None else np.nan if dt is True else float(dt)
 
 
 def _period(law: _System, sample_time: float | None, label: str) -> float:
-    """Find the sampling period [s] of a law, as it says itself and as it was given."""
+    """Return the sampling period [s] of a law, its own or the given one."""
     if law.period is None:
         return 0.0 if sample_time is None else float(sample_time)
     if np.isnan(law.period):

@@ -1,4 +1,4 @@
-"""What is closed around what: the closed loop, where it rests, its linear model."""
+"""The closed loop: its setup, its equilibria, its linear model."""
 
 from flexctl.loop.closed_loop import ClosedLoop, close_around, close_loop
 from flexctl.loop.events import APPLY, JUMP, SAMPLE, Event, schedule

@@ -1,4 +1,4 @@
-"""A controller closed around a truth plant, with what it measures of it."""
+"""A controller closed around a truth plant, and the measurement between them."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class ClosedLoop:
 
     @property
     def torque_limit(self) -> Array:
-        """Largest torques (m,) [N m or N]: what both the law and the arm as it is allow."""
+        """Largest torques (m,) [N m or N] that both the law and the true arm allow."""
         return np.minimum(self.controller.torque_limit, torque_limits(self.truth.arm))
 
     @cached_property
     def valid_range(self) -> tuple[Array, Array]:
-        """Lowest and highest coordinates (n,) of the truth plant for which the whole loop holds.
+        """Lowest and highest coordinates (n,) of the truth plant for which the loop is valid.
 
-        A law whose modes follow a length has none beyond theirs.
+        A law whose modes follow a length is limited to their range.
         """
         (lowest, highest), rest = self.truth.valid_range, self.truth.n - self.truth.m
         first, last = followed_range(self.controller.plant.bodies)
@@ -65,14 +65,14 @@ class ClosedLoop:
         )
 
     def why_out_of_range(self, index: int) -> str:
-        """Say what it means that a coordinate left `valid_range`."""
+        """Explain that a coordinate left `valid_range`."""
         plants = (self.truth, self.controller.plant)
         follows = index < self.truth.m and any(plant.bodies[index].mixes for plant in plants)
         return why_out_of_range(self.truth, index, follows=follows)
 
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
-        """What every number of this loop rests on, in sentences."""
+        """Assumptions of all results of this loop, in sentences."""
         loop = self.controller
         sampling = (
             f"the law is sampled every {loop.sample_time:g} s and held, delayed by {loop.delay:g} s"
@@ -92,9 +92,9 @@ class ClosedLoop:
         """CasADi function (t, phase) -> (s, q_d, v_d, a_d).
 
         The phase is that of `Event`: below 1 in the gross motion, where it counts the jumps of a_d,
-        1 while the second loop fades in, 2 afterwards; s goes from 0 to 1 along the smooth step
-        3 x^2 - 2 x^3 of the blending time. Of a reference that is torques a_d is the torque. For a
-        law that depends on the time itself s is the time.
+        1 while the second loop fades in, 2 afterwards; s goes from 0 to 1 along the smooth step 3
+        x^2 - 2 x^3 of the blending time. For a reference of torques a_d is the torque. For a law
+        that depends on time explicitly s is the time.
         """
         t, phase = ca.MX.sym("t"), ca.MX.sym("phase")
         motion = self.controller.reference
@@ -116,7 +116,7 @@ class ClosedLoop:
     def law(self) -> ca.Function:
         """CasADi function (s, z, q_d, v_d, a_d, q, v) of the truth plant -> (tau, z_rate).
 
-        Torques are limited; the integral rests on joints whose torque is.
+        Torques are limited; integration stops for joints whose torque is at its limit.
         """
         inputs = self._law_inputs()
         tau, z_rate = self._limited(inputs)
@@ -151,16 +151,16 @@ class ClosedLoop:
 
     @cached_property
     def law_digest(self) -> str:
-        """What `law` is, as a digest of the function itself: the key of the compile cache."""
+        """Digest of the function `law`: the key of the compile cache."""
         return _digest(self.law)
 
     @cached_property
     def reference_digest(self) -> str:
-        """What `reference` is, likewise."""
+        """Digest of the function `reference`."""
         return _digest(self.reference)
 
     def agreeing_state(self, q: Array, v: Array) -> Array:
-        """State of the law (n_z,) whose estimate is what is measured of q, v (n,) of the truth."""
+        """State of the law (n_z,) with the measurement of the truth's q, v (n,) as estimate."""
         seen = (np.array(part).ravel() for part in self.measurement.function(q, v))
         return self.controller.agreeing_state(*seen)
 
@@ -178,7 +178,7 @@ class ClosedLoop:
             return tau, z_rate
         limited, n_i = limit_torque(tau, limit), self.controller.n_integral
         rests = z_rate[:n_i] * (limited == tau) if n_i else ca.SX(0, 1)
-        return limited, ca.vertcat(rests, z_rate[n_i:, 0])  # of one entry [1:] would be a row
+        return limited, ca.vertcat(rests, z_rate[n_i:, 0])  # with one entry [1:] would be a row
 
 
 def _digest(function: ca.Function) -> str:
@@ -198,7 +198,7 @@ def close_loop(
     Parameters
     ----------
     controller
-        What `design_controller` or `wrap_controller` makes.
+        Result of `design_controller` or `wrap_controller`.
     arm
         The arm as it is, its catalogue name or path.
     basis, modes, elements

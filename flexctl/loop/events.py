@@ -1,4 +1,4 @@
-"""When something happens in a run: phases, samples of the law, held torques taking effect."""
+"""Events of a run: phases, samples of the law, held torques that take effect."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from flexctl.control import Controller
 from flexctl.errors import InputError
 
 PHASE, SAMPLE, APPLY = 0, 1, 2
-JUMP = 2.0**-10  # what every jump of the reference passed adds to the phase of the gross motion
+JUMP = (
+    2.0**-10
+)  # added to the phase of the gross motion by every jump of the reference that is passed
 _MOST_SAMPLES = 2_000_000
 _DECIMALS = 12  # of event times [s]
-_SLACK = 1e-11  # of the duration, at least of 1 s: events closer than that are one
+_SLACK = 1e-11  # of the duration, at least of 1 s: closer events are merged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,8 @@ def schedule(controller: Controller, duration: float) -> list[Event]:
     """Events of a run from 0 to `duration` [s], in order; the last one ends it.
 
     Between two events the right-hand side is smooth, so no step of the integrator crosses one.
-    Events a round-off apart, as sums of periods are, happen at once; at the end, not at all.
+    Events that differ by round-off, such as sums of periods, coincide; events at the end are left
+    out.
 
     Raises
     ------
@@ -60,7 +63,7 @@ def schedule(controller: Controller, duration: float) -> list[Event]:
 
 
 def _join(times: Sequence[float], slack: float) -> list[float]:
-    """Give each of the ascending times [s] that of the one before where they are `slack` apart."""
+    """Merge each of the ascending times [s] with the preceding one if they are within `slack`."""
     joined: list[float] = []
     for t in times:
         joined.append(joined[-1] if joined and t - joined[-1] <= slack else t)

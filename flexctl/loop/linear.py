@@ -18,7 +18,7 @@ from flexctl.plant import LinearPlant, Plant, linear_model, state_space
 from flexctl.plant import linearise as linearise_plant
 from flexctl.records import Summary
 
-_VANISHED = 1e-12  # multipliers of a sampled loop below this are delays running empty
+_VANISHED = 1e-12  # multipliers of a sampled loop below this are delay states
 ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
 
 
@@ -37,15 +37,14 @@ class LinearLoop(Summary):
     integral_gain
         L = dtau/dz (m, n_z).
     sample_time, delay
-        Of the controller [s]; None and 0 for a continuous one.
+        Of the controller [s]; None and 0 if it is continuous.
     driven_by, own
-        E = dz'/dx (n_z, 2n) and F = dz'/dz (n_z, n_z); by default z are integrals of the
-        positions of what the first n_z torques act on.
+        E = dz'/dx (n_z, 2n) and F = dz'/dz (n_z, n_z); by default z are integrals of the positions
+        driven by the first n_z torques.
     rest
-        The equilibrium; None of a loop that is put together from matrices.
+        The equilibrium; None for a loop that is built from matrices.
     by_reference
-        dtau/dr (m, 3m) and dz'/dr (n_z, 3m) of r = [q_d; v_d; a_d]; None where it was not asked
-        for.
+        dtau/dr (m, 3m) and dz'/dr (n_z, 3m) of r = [q_d; v_d; a_d]; None if not requested.
 
     Examples
     --------
@@ -75,7 +74,7 @@ class LinearLoop(Summary):
 
     @cached_property
     def E(self) -> Array:
-        """What drives the law's states, dz'/dx (n_z, 2n)."""
+        """Input matrix of the law's states, dz'/dx (n_z, 2n)."""
         if self.driven_by is not None:
             return self.driven_by
         B = self.plant.B
@@ -83,13 +82,13 @@ class LinearLoop(Summary):
 
     @cached_property
     def F(self) -> Array:
-        """How the law's states move by themselves, dz'/dz (n_z, n_z): integrals do not."""
+        """State matrix of the law, dz'/dz (n_z, n_z); zero for integrals."""
         n_z = self.integral_gain.shape[1]
         return np.zeros((n_z, n_z)) if self.own is None else self.own
 
     @cached_property
     def A(self) -> Array:
-        """Open loop with the law's states, [x; z], (2n + n_z, 2n + n_z)."""
+        """State matrix of the open loop, [x; z], (2n + n_z, 2n + n_z)."""
         above = np.zeros((len(self.plant.A_state), len(self.F)))
         return np.block([[self.plant.A_state, above], [self.E, self.F]])
 
@@ -108,9 +107,9 @@ class LinearLoop(Summary):
     def poles(self) -> ComplexArray:
         """Eigenvalues of the closed loop [rad/s]; of a sampled one log(z)/T of its multipliers z.
 
-        Multipliers at zero, which a delay brings, are left out: they are gone after one sample.
+        Multipliers at zero, due to a delay, are left out: they vanish after one sample.
         """
-        if self.sample_time is None or not self.K.any():  # without feedback nothing is sampled
+        if self.sample_time is None or not self.K.any():  # without feedback there is no sampling
             return np.linalg.eigvals(self._in_modes).astype(complex)
         z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
         z = z[np.abs(z) > _VANISHED].astype(complex)
@@ -126,10 +125,10 @@ class LinearLoop(Summary):
     def to_control(self) -> Any:
         """Make a `control.StateSpace` of the closed loop, discrete where the law is sampled.
 
-        Inputs are ``disturbance_joint1`` (a torque beside the law's, of a sampled loop held over
-        the sample) and, of what `linearise` makes, ``desired_joint1``, ``desired_joint1_rate`` and
-        ``desired_joint1_acceleration``; outputs those of the plant and the law's ``tau_joint1``;
-        all are deviations from the equilibrium.
+        Inputs are ``disturbance_joint1`` (a torque added to the law's, held over the sample in a
+        sampled loop) and, in results of `linearise`, ``desired_joint1``, ``desired_joint1_rate``
+        and ``desired_joint1_acceleration``; outputs those of the plant and the law's
+        ``tau_joint1``; all are deviations from the equilibrium.
         """
         plant, joints = self.plant, self.plant.actuators
         n, n_z, m = len(plant.states), len(self.F), len(joints)
@@ -181,7 +180,8 @@ def sampled_loop(loop: LinearLoop, period: float, delay: float | Array = 0.0) ->
     Parameters
     ----------
     loop
-        Linear loop; the law u = K x + L z is taken at the samples, z summed by Euler's rule.
+        Linear loop; the law u = K x + L z is evaluated at the samples, z integrated by Euler's
+        rule.
     period, delay
         Sampling period and time until a sample acts [s], of all channels or of each (m,).
     """
@@ -190,10 +190,10 @@ def sampled_loop(loop: LinearLoop, period: float, delay: float | Array = 0.0) ->
 
 
 def one_sample(loop: LinearLoop, period: float, delay: float | Array) -> tuple[Array, Array]:
-    """One sample of the loop without its law, (N, N), and what torques of the law do, (N, m).
+    """One sample of the loop without its law, (N, N), and input matrix of its torques, (N, m).
 
-    The parameters are those of `sampled_loop`. The states are x, z, and of every torque those that
-    are on their way, the latest first.
+    The parameters are those of `sampled_loop`. The states are x, z, and the delayed samples of
+    every torque, the latest first.
     """
     plant, m = loop.plant, loop.plant.B.shape[1]
     n, n_z = len(plant.A_state), loop.integral_gain.shape[1]
@@ -218,7 +218,7 @@ def one_sample(loop: LinearLoop, period: float, delay: float | Array) -> tuple[A
 
 
 def _held(A: Array, B: Array, period: float, part: float) -> tuple[Array, Array, Array]:
-    """e^{AT}, and what a torque held over a period does that takes effect `part` late.
+    """e^{AT}, and the effect of a torque held over a period with the delay `part`.
 
     Returns the effects of the torque that acts to the end of the period, and of the one before.
     """
@@ -246,16 +246,16 @@ def linearise(
     Parameters
     ----------
     subject
-        A plant, whose torques then hold it in place, or a closed loop.
+        A plant, with constant holding torques, or a closed loop.
     pose
-        Coordinates by name, others as by default, or as a vector: of a plant q (n,), of a loop the
-        desired joint variables (m,) [rad or m]. Without one a plant is taken at its default pose, a
-        loop at its final one, under its second loop if it has one.
+        Coordinates by name, the others at their default, or a vector: q (n,) of a plant, desired
+        joint variables (m,) [rad or m] of a loop. The default is the default pose of a plant, and
+        the final pose of a loop, under its second loop if it has one.
 
     Raises
     ------
     InputError
-        When a coordinate is not known.
+        When a coordinate is unknown.
     ComputationError
         When there is no equilibrium.
 
@@ -287,18 +287,18 @@ def linearise(
 def linearise_loop(
     loop: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array | None = None
 ) -> LinearLoop:
-    """Linearise a closed loop where it rests with its reference held at the given joint variables.
+    """Linearise a closed loop about its equilibrium for a constant reference.
 
     Parameters
     ----------
     loop
-        Any closed loop; of an open one the arm is taken with its joints at the reference.
+        Any closed loop; for open-loop control the arm with its joints at the reference.
     joints
         Desired joint variables (m,) [rad or m].
     second_loop_weight
         0 in the gross motion, 1 under the second loop.
     errors
-        Relative errors of the law's stiffness, by part, where they are unknown to its controller;
+        Relative errors of the law's stiffness, by part, where its controller has them as inputs;
         none by default.
 
     Raises
@@ -317,7 +317,7 @@ def linearise_loop(
 def linearise_at(
     loop: ClosedLoop, rest: Rest, second_loop_weight: float, errors: Array | None = None
 ) -> LinearLoop:
-    """Linearise a closed loop about an equilibrium that is known; see `linearise_loop`."""
+    """Linearise a closed loop about a known equilibrium; see `linearise_loop`."""
     K, L, E, F = law_slopes(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
     by_state = measured_slopes(loop, rest.q)
     return LinearLoop(

@@ -1,8 +1,8 @@
-"""What a controller of one order sees of a truth plant of another: ideal strain gauges.
+"""Measurements of a truth plant by a controller of another order: ideal strain gauges.
 
 Gauges at stated points x/l of every elastic line measure its curvature in each plane; the
-controller's elastic coordinates are the least-squares fit of its own shapes' curvatures. A law from
-outside measures named signals of the truth plant itself.
+controller's elastic coordinates are the least-squares fit of its own shapes' curvatures. An
+external law measures named signals of the truth plant itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CHECKED = 3  # lengths at which gauges are checked
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
-    """Map from the truth plant's coordinates to what the law measures.
+    """Map from the truth plant's coordinates to the measurements of the law.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class Measurement:
     gauges
         Positions x/l of the strain gauges by line, such as ``link2.y``; empty for full state.
     signals
-        What an external law measures of the truth plant itself, by name.
+        Names of the signals of the truth plant that an external law measures.
     """
 
     function: ca.Function
@@ -42,7 +42,7 @@ class Measurement:
 
     @cached_property
     def jacobian(self) -> ca.Function:
-        """(q, v) of the truth plant -> derivative of what is measured by them, (2n, 2N)."""
+        """(q, v) of the truth plant -> derivative of the measurements by (q, v), (2n, 2N)."""
         n = self.function.numel_in(0)
         q, v = ca.SX.sym("q", n), ca.SX.sym("v", n)
         seen = ca.vertcat(*self.function(q, v))
@@ -50,7 +50,7 @@ class Measurement:
 
     @property
     def assumption(self) -> str:
-        """What is measured, in a sentence."""
+        """Description of the measurements, in a sentence."""
         if self.signals:
             fit = f"; elastic coordinates by ideal strain gauges ({self._places})"
             measured = f"the controller measures {', '.join(self.signals)} exactly, without noise"
@@ -64,7 +64,7 @@ class Measurement:
 
     @property
     def gauge_assumption(self) -> str:
-        """What strain gauges alone give, in a sentence."""
+        """Description of the strain gauges, in a sentence."""
         if not self.gauges:
             return "strain gauges give the links' coordinates exactly (same discretisation)"
         return f"strain gauges give the least-squares fit of the design's shapes ({self._places})"
@@ -88,7 +88,7 @@ def make_measurement(
     Parameters
     ----------
     design, truth
-        Plants of the same arm (data may differ), discretised alike or not.
+        Plants of the same arm (data may differ), with the same or different discretisations.
     positions
         Gauge positions x/l on every line; by default the full state where both plants have the
         same shapes, else `gauge_positions` of the design's.
@@ -96,7 +96,7 @@ def make_measurement(
     Raises
     ------
     InputError
-        When the gauges are too few, or where the design's shapes have no curvature.
+        When there are too few gauges, or gauges where the design's shapes have no curvature.
     """
     q, v = ca.SX.sym("q", truth.n), ca.SX.sym("v", truth.n)
     alike = design.coordinates == truth.coordinates and _same_shapes(design, truth)
@@ -125,8 +125,8 @@ def measure_signals(
 ) -> Measurement:
     """Build the measurement of named positions (p,) of a truth plant, see `measurable`.
 
-    What they are depends on the truth plant alone, but for elastic coordinates of the design plant:
-    those are measured as `make_measurement` has them. `positions` are those of gauges.
+    They depend on the truth plant only, except elastic coordinates of the design plant, which are
+    measured as by `make_measurement`. `positions` are those of gauges.
 
     Raises
     ------
@@ -188,7 +188,7 @@ def _same_lines(seen: Body, real: Body, direction: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class _Gauging:
-    """A line as the design and as the truth has it, with its gauges, at a joint's variable."""
+    """A line in the design and in the truth plant, with its gauges, at a joint's variable."""
 
     seen: Body
     real: Body
@@ -202,7 +202,7 @@ class _Gauging:
 
     @property
     def lengths(self) -> tuple[ca.SX, ca.SX]:
-        """Free lengths [m] as the design and as the truth has them."""
+        """Free lengths [m] in the design and in the truth plant."""
         return free_length(self.seen, self.joint), free_length(self.real, self.joint)
 
     def scaled(self, F: Array, d: ca.SX) -> ca.SX:

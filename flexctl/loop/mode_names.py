@@ -1,4 +1,4 @@
-"""Which joint, spring or mode of a line an eigenvalue belongs to, in words."""
+"""Names of eigenvalues: the joint, spring or mode of a line with the largest participation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 @dataclass(frozen=True, kw_only=True)
 class ModeNames:
-    """Names of the motions of a closed loop at a pose, and how much each has in an eigenvalue.
+    """Names of the motions of a closed loop at a pose, and their participation in eigenvalues.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class ModeNames:
         return np.linalg.inv(self.T)
 
     def participation(self, A: Array, value: complex) -> dict[str, float]:
-        """Share [-] of every motion in the eigenvalue of A (N, N) next to `value`, largest first.
+        """Participation [-] of all motions in the eigenvalue of A (N, N) next to `value`, sorted.
 
         Sums of |w_k v_k| over the entries of one name, w and v being left and right eigenvectors,
         divided by their total.
@@ -51,12 +51,12 @@ class ModeNames:
         return {name: share / total for name, share in ordered}
 
     def name(self, A: Array, value: complex) -> str:
-        """Motion with the largest share in the eigenvalue of A (N, N) next to `value`."""
+        """Motion with the largest participation in the eigenvalue of A (N, N) next to `value`."""
         return next(iter(self.participation(A, value)))
 
 
 def eigenvectors(A: Array) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
-    """Eigenvalues (N,) of A with left and right eigenvectors (N, N), found in balanced units."""
+    """Eigenvalues (N,) of A with left and right eigenvectors (N, N), computed in balanced units."""
     balanced, (scale, _) = scipy.linalg.matrix_balance(A, permute=False, separate=True)
     solved = scipy.linalg.eig(balanced, left=True, right=True)
     values, W, V = (np.asarray(part) for part in solved)
@@ -90,7 +90,7 @@ def _line_modes(plant: Plant, joints: Array) -> tuple[Array, list[str]]:
 
 
 def _estimated(loop: ClosedLoop) -> list[str]:
-    """Names of an observer's states, coordinates and rates alike."""
+    """Names of an observer's states, both coordinates and rates."""
     if not loop.controller.observer:
         return []
     return [*loop.controller.plant.coordinates] * 2

@@ -19,7 +19,7 @@ N_PATH = 21
 def motion_poses(motion: ReferenceMotion, count: int) -> tuple[Array, Array]:
     """Choose times (k,) [s] and joint variables (k, m) along a motion, evenly, the end last.
 
-    One pose is the final one, and all of a reference that ends at once are.
+    With a count of one, or a reference that ends at once, it is the final pose.
     """
     if count <= 1 or not motion.duration:
         return np.array([motion.duration]), motion.final[None, :]
@@ -29,7 +29,7 @@ def motion_poses(motion: ReferenceMotion, count: int) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, kw_only=True)
 class LinearPoses:
-    """Linear loops where a loop rests: at the final pose and along the motion at `times` [s].
+    """Linear loops about equilibria: at the final pose and along the motion at `times` [s].
 
     `path` has None at poses of the motion where the loop has no equilibrium at its reference.
     """
@@ -42,7 +42,7 @@ class LinearPoses:
 def linear_poses(loop: ClosedLoop) -> LinearPoses:
     """Linearise a loop at the final pose, under its second loop if it has one, and along its path.
 
-    Where the arm falls from the final pose, the loop is linearised where it comes to rest.
+    If the arm falls from the final pose, the loop is linearised where it comes to rest.
 
     Raises
     ------

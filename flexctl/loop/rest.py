@@ -1,14 +1,14 @@
-"""Where a closed loop rests with its reference held: v = 0 and z' = 0.
+"""Equilibria of a closed loop with a constant reference: v = 0 and z' = 0.
 
 Under gravity a law without integral action does not rest at its reference. The equilibrium
 
     c(q) + k(q) = B tau(q, z),   z'(q, z) = 0
 
-is found by Newton's method from the reference, links sagging as they do with the joints held there.
-Where that does not contract from its first step on, the arm is released gradually: the force that
-holds it at the reference is taken away along a homotopy. Where the path of the release turns back,
-or the reference is statically unstable, the arm falls, slowly, to where it comes to rest: the flow
-M q' = B tau - c - k, z' is followed by pseudo-transient continuation. Sources: [Deuflhard04],
+is found by Newton's method from the reference, with links that sag as if the joints were held
+there. If it does not contract from its first step on, the arm is released gradually: the force that
+holds it at the reference is removed along a homotopy. If the path of the homotopy turns back, or
+the reference is statically unstable, the arm falls, slowly, to where it comes to rest: the flow M
+q' = B tau - c - k, z' is followed by pseudo-transient continuation. Sources: [Deuflhard04],
 [KelleyKeyes98].
 """
 
@@ -31,11 +31,11 @@ _GETRF, _GECON, _GETRS = scipy.linalg.get_lapack_funcs(("getrf", "gecon", "getrs
 _MOST_STEPS = 40
 _CONTRACTS = 0.5  # of the step before
 _LEAP = 0.2  # rad or m that a coordinate may move in one step
-_LEFT = 0.25  # of a step that may be left to do after it, slopes unchanged
-_FOUND = 1e-13  # relative step of Newton's method at which it has arrived
+_LEFT = 0.25  # of a step that may remain after it, slopes unchanged
+_FOUND = 1e-13  # relative step of Newton's method at convergence
 _ROUND_OFF = 1e-8  # relative step below which it may stagnate
 _SINGULAR = 1e-14  # reciprocal condition below which a direction is neutral
-_CONSISTENT = 1e-7  # relative: what a neutral direction may leave of the forces
+_CONSISTENT = 1e-7  # relative: largest residual of the forces in a neutral direction
 _MOST_FALLS = 400
 _NEAR = 0.02  # rad or m of a step of the fall, below which Newton's method is tried
 _SHORTEST = 1e-7  # step of the release at which its path is said to turn back
@@ -54,10 +54,9 @@ class Rest(Summary):
     tau
         Torques that hold it, before limits (m,) [N m or N].
     reference
-        Coordinates (n,) of the truth plant with the joints held at the reference: links sag there.
+        Coordinates (n,) of the truth plant with the joints held at the reference and sagging links.
     falls
-        Whether the arm falls there when it is released at the reference: no equilibrium belongs to
-        the reference itself.
+        Whether the arm falls to it when released at the reference, which itself has no equilibrium.
     """
 
     desired: Array
@@ -104,9 +103,9 @@ class _Balance:
         return np.block([[by_q, -truth.B @ L], [E @ seen, F]])
 
     def unstable(self, X: Array) -> bool:
-        """Whether an odd number of eigenvalues is real and positive at X: it does not stay there.
+        """Whether an odd number of eigenvalues is real and positive at X, so that X is unstable.
 
-        That is the sign of det(-A) of the loop, A = d[v; z']/d[q; v; z], which only J decides.
+        That is the sign of det(-A) of the loop, A = d[v; z']/d[q; v; z], which depends on J only.
         """
         sign = np.linalg.slogdet(self.slopes(X))[0]
         return bool(sign * (-1) ** (len(X) - self.loop.truth.n) < 0)
@@ -147,7 +146,7 @@ def law_slopes(
 
     Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z), n being that of the design plant, or of
     the positions that an external law measures; the arguments are those of `law_arguments`.
-    `measured_slopes` has what is measured by the truth's.
+    `measured_slopes` gives the derivative of the measurement.
     """
     arguments = law_arguments(loop, q, z, joints, second_loop_weight, errors)
     law = loop.controller.without_limits.law_jacobian
@@ -177,11 +176,11 @@ def find_rest(
     errors: Array | None = None,
     start: tuple[Array, Array] | None = None,
 ) -> Rest:
-    """Find where a closed loop rests with its reference held at the given joint variables.
+    """Find the equilibrium of a closed loop with its reference held at the given joint variables.
 
-    Torque limits are left out: see `Rest.tau`. A sampled law rests where the continuous one does.
-    Of an open loop, which holds nothing, and of a second loop at another pose than its own, the arm
-    itself is taken, its joints at the reference.
+    Torque limits are left out: see `Rest.tau`. A sampled law has the equilibrium of the continuous
+    one. For open-loop control, and for a second loop at another pose than its own, the arm with its
+    joints at the reference is used.
 
     Parameters
     ----------
@@ -192,19 +191,19 @@ def find_rest(
     second_loop_weight
         0 in the gross motion, 1 under the second loop.
     errors
-        Relative errors of the law's stiffness, by part, where they are unknown to its controller;
+        Relative errors of the law's stiffness, by part, where its controller has them as inputs;
         none by default.
     start
-        Coordinates (n,) and states of the law (n_z,) to look from, in place of the reference: then
-        the equilibrium next to it, or none.
+        Coordinates (n,) and states of the law (n_z,) from which to search, in place of the
+        reference: the equilibrium next to them, or none.
 
     Raises
     ------
     NoRestError
-        When no equilibrium belongs to the reference, or none is next to `start`.
+        When the reference has no equilibrium, or there is none next to `start`.
     ComputationError
         When the arm has no equilibrium with its joints held at the reference, or the law depends on
-        the time itself.
+        time explicitly.
     """
     _require_rest(loop.controller)
     q0, tau0 = find_equilibrium(loop.truth, loop.truth.straight(joints))
@@ -230,7 +229,7 @@ def find_rest(
 
 
 def _require_rest(controller: Controller) -> None:
-    """Refuse a law that depends on the time itself: with its reference held it goes on."""
+    """Refuse a law that depends on time explicitly: it has no equilibrium."""
     if controller.external and controller.external.timed:
         raise ComputationError(
             f"{controller.design.name}: expected a law that rests where its reference is held, got "
@@ -241,12 +240,12 @@ def _require_rest(controller: Controller) -> None:
 def rest_at_reference(
     loop: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array | None = None
 ) -> Rest:
-    """Find where a closed loop rests at its reference: see `find_rest`.
+    """Find the equilibrium of a closed loop at its reference: see `find_rest`.
 
     Raises
     ------
     NoRestError
-        When no equilibrium belongs to the reference, though the arm may come to rest elsewhere.
+        When the reference has no equilibrium, although the arm may come to rest elsewhere.
     ComputationError
         When the arm has no equilibrium with its joints held at the reference.
     """
@@ -266,9 +265,9 @@ def follow_rest(
     errors: Array | None,
     start: tuple[Array, Array],
 ) -> Rest | None:
-    """Find the equilibrium next to q (n,), z (n_z,) of a loop that differs a little from another.
+    """Find the equilibrium next to q (n,), z (n_z,) of a loop that differs slightly from another.
 
-    `rest` is that of the other loop, whose reference this one has; None where none is next to it.
+    `rest` is that of the other loop, with the same reference; None if there is none next to it.
     """
     balance, n = (
         _Balance(
@@ -298,8 +297,8 @@ def _words(loop: ClosedLoop, joints: Array) -> str:
 def _contract(balance: _Balance, X: Array, load: Array) -> Array | None:
     """Newton's method on left(X) = load as long as it contracts: the equilibrium next to X.
 
-    Steps halve at least, coordinates move little, and the first one already leaves a quarter of
-    what it was to remove: another equilibrium than the next is not reached by leaps.
+    Every step at least halves, coordinates move little, and the first step leaves at most a quarter
+    of the residual: the iteration cannot jump to another equilibrium than the next.
     """
     before, n = np.inf, balance.loop.truth.n
     left = balance.left(X) - load
@@ -324,12 +323,12 @@ def _contract(balance: _Balance, X: Array, load: Array) -> Array | None:
 
 
 def _shrinks(rest: Array | None, step: Array) -> bool:
-    """Whether the same slopes ask for little more after a step than before it."""
+    """Whether the next step with the same slopes is sufficiently smaller."""
     return rest is not None and bool(np.linalg.norm(rest) <= _LEFT * np.linalg.norm(step))
 
 
 class _Solver:
-    """J x = b; in a neutral direction the least x, or None where forces are left over."""
+    """J x = b; in neutral directions the least x, or None if the forces are inconsistent."""
 
     def __init__(self, J: Array) -> None:
         rows = _largest(np.abs(J), 1)
@@ -350,13 +349,13 @@ class _Solver:
 
 
 def _largest(A: Array, axis: int) -> Array:
-    """Largest entries of the rows or columns of A >= 0; 1 where there is none."""
+    """Largest entries of the rows or columns of A >= 0; 1 for zero ones."""
     largest = A.max(axis=axis, initial=0.0)
     return np.where(largest > 0, largest, 1.0)
 
 
 def _release(balance: _Balance, X: Array) -> Array | None:
-    """Take the force that holds X away, from all of it to none; None where the path turns back."""
+    """Remove the force that holds X along a homotopy; None if the path turns back."""
     if balance.unstable(X):
         return None
     load, held, step = balance.left(X), 1.0, 0.1
@@ -376,7 +375,7 @@ def _release(balance: _Balance, X: Array) -> Array | None:
 def _fall(balance: _Balance, X: Array) -> Array | None:
     """Follow M q' = B tau - c - k, z' by implicit Euler steps that grow until Newton's method ends.
 
-    No step moves a coordinate by more than `_LEAP`, so that the way is that of a slow fall.
+    No step moves a coordinate by more than `_LEAP`, so that the path is that of a slow fall.
     """
     n, h = balance.loop.truth.n, 1e-3
     turn = np.append(np.ones(n), -np.ones(len(X) - n))  # of z' = f the force is -f
@@ -386,7 +385,7 @@ def _fall(balance: _Balance, X: Array) -> Array | None:
         slopes, left = turn[:, None] * balance.slopes(X), turn * balance.left(X)
         step = np.linalg.solve(inertia / h + slopes, -left)
         moved = np.abs(step[:n]).max()
-        # beyond a potential maximum too long an implicit step goes uphill, back to the maximum
+        # beyond a maximum of the potential, a long implicit step returns to the maximum
         if not np.isfinite(moved) or moved > _LEAP or step @ left > 0:
             h /= 4
             continue
@@ -399,10 +398,10 @@ def _fall(balance: _Balance, X: Array) -> Array | None:
 
 
 def keep_still(loop: ClosedLoop, rest: Rest, second_loop_weight: float, errors: Array) -> Rest:
-    """Let the integrals of a law with errors (p,) give the torque that holds the arm as it rests.
+    """Set the integrals of a law with errors (p,) so that it holds the arm at its equilibrium.
 
-    A law is affine in its integrals, so that one step finds them; without any nothing changes, nor
-    without gravity, where nothing is to be held.
+    A law is affine in its integrals, so that one step gives them; without integrals, or without
+    gravity, nothing changes.
     """
     own = loop.controller.n_integral
     if not own or not any(loop.truth.arm.gravity):

@@ -14,30 +14,30 @@ from flexctl.loop.rest import Rest, find_rest
 from flexctl.plant import find_equilibrium
 
 _ROUND_OFF = 1e-9  # of a torque limit
-_SAME = 1e-6  # rad or m: two equilibria nearer than that are one
+_SAME = 1e-6  # rad or m: closer equilibria are the same
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resting:
-    """Where a loop rests when its reference has ended, against its reference and its limits.
+    """Final equilibrium of a loop, compared with its reference and its torque limits.
 
     Attributes
     ----------
     exists
         Whether an equilibrium of the loop was found; if not, only `holding_torque`, `limit` and
-        `holds` have a meaning, for the arm held at the reference.
+        `holds` are valid, for the arm held at the reference.
     joint, offset
-        Joint variables at rest, and what they differ by from the reference (m,) [rad or m].
+        Joint variables at rest, and their deviation from the reference (m,) [rad or m].
     tip_offset
-        Distance [m] of the tip from where it is with the joints held at the reference.
+        Distance [m] of the tip from its position with the joints held at the reference.
     holding_torque, limit
         Torques that hold it (m,) and the largest ones that actuators can give (m,) [N m or N].
     falls
         Whether the arm leaves its reference when it is released there, and comes to rest elsewhere.
     elsewhere
-        Joint variables (m,) of another equilibrium, to which the run leads; None of none.
+        Joint variables (m,) of another equilibrium to which the run leads, or None.
     sliding
-        Which joints slide, by index: their variables are lengths [m].
+        Indices of prismatic joints, whose variables are lengths [m].
     """
 
     exists: bool
@@ -57,7 +57,7 @@ class Resting:
 
 
 def exceeding(torque: Array, limit: Array) -> Array:
-    """Joints (.,) of which a torque (m,) lies above the limit (m,)."""
+    """Joints (.,) whose torque (m,) exceeds the limit (m,)."""
     return np.flatnonzero(np.abs(torque) > limit * (1 + _ROUND_OFF))
 
 
@@ -89,7 +89,7 @@ def describe_rest(loop: ClosedLoop, rest: Rest | None) -> Resting:
 
 
 def _held_torque(loop: ClosedLoop, joints: Array) -> Array:
-    """Torques (m,) that hold the arm at joint variables (m,); NaN where nothing does."""
+    """Torques (m,) that hold the arm at joint variables (m,); NaN if there are none."""
     try:
         return find_equilibrium(loop.truth, loop.truth.straight(joints))[1]
     except ComputationError:
@@ -99,9 +99,9 @@ def _held_torque(loop: ClosedLoop, joints: Array) -> Array:
 def other_rest(
     loop: ClosedLoop, rest: Rest | None, end: tuple[Array, Array], second_loop_weight: float
 ) -> Rest | None:
-    """Find the equilibrium next to the end (q, z) of a run, if it is another one than `rest`.
+    """Find the equilibrium next to the end (q, z) of a run, if it differs from `rest`.
 
-    None where the run does not end next to an equilibrium, or ends nearer to `rest`.
+    None if the run does not end next to an equilibrium, or ends nearer to `rest`.
     """
     try:
         second = find_rest(loop, loop.controller.reference.final, second_loop_weight, start=end)
@@ -115,7 +115,7 @@ def other_rest(
 
 
 def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequence[Rest]) -> str:
-    """Say which torque the actuators cannot hold, at rest or at a pose of the motion; else nothing.
+    """Name a torque that the actuators cannot hold, at rest or at a pose of the motion; else "".
 
     `rests` are those of the reference at `times` (k,) [s].
     """
@@ -133,7 +133,7 @@ def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequen
 
 
 def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
-    """Name the joint whose holding torque (m,) exceeds its limit most, in proportion, and both."""
+    """Name the joint whose holding torque (m,) exceeds its limit by the largest ratio."""
     limit = loop.torque_limit
     j = int(np.argmax(np.abs(torque) / limit))
     unit = "N" if loop.truth.bodies[j].sliding else "N m"
@@ -144,7 +144,7 @@ def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
 
 
 def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
-    """Say that a loop does not stay at its reference, and where it goes instead; else nothing."""
+    """Explain that a loop does not stay at its reference, and where it goes instead; else ""."""
     if resting.elsewhere is not None:
         pose = _named(loop, resting, resting.elsewhere)
         return f"the run leads to another equilibrium than that of its reference, at {pose}"

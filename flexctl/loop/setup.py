@@ -1,4 +1,4 @@
-"""What is judged on what: an arm as its designer knows it and as it is, each discretised."""
+"""Setup of an evaluation: the arm as its designer knows it and the true arm, each discretised."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Setup:
     Attributes
     ----------
     design_arm, design_basis
-        The arm as the designer knows it, and of the plant that the controller is made on.
+        The arm as the designer knows it, and the discretisation of the design plant.
     true_arm, truth_basis
-        The arm as it is, and of the truth plant.
+        The true arm, and the discretisation of the truth plant.
     """
 
     design_arm: Arm
@@ -37,7 +37,7 @@ class Setup:
         true_arm: Arm | None = None,
         truth_basis: BasisChoice | None = None,
     ) -> Setup:
-        """Make the setup of an arm and a design basis; the truth by default as `default_truth`."""
+        """Return the setup of an arm and a design basis, with `default_truth` unless given."""
         return Setup(
             design_arm=arm,
             true_arm=true_arm or arm,
@@ -53,7 +53,7 @@ class Setup:
         return assemble_plant(self.true_arm, basis, interpreted=interpreted)
 
     def changed(self, change: Callable[[Arm], Arm]) -> Setup:
-        """Return the same for an arm changed in fact and as the designer knows it."""
+        """Return the setup with the same change of the design arm and of the true arm."""
         same = self.true_arm is self.design_arm
         arm = change(self.design_arm)
         return replace(self, design_arm=arm, true_arm=arm if same else change(self.true_arm))
