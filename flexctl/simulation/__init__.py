@@ -1,4 +1,4 @@
-"""What happens: nonlinear runs of a closed loop and their energy account."""
+"""Simulation: nonlinear runs of a closed loop and their energy account."""
 
 from flexctl.simulation.integrators import INTEGRATORS, check_integration
 from flexctl.simulation.run import Tolerance

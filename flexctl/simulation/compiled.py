@@ -101,12 +101,12 @@ class _Table(ct.Structure):
 
 
 def driver_library() -> Path | None:
-    """Library of the integrators, made or from the cache; None where nothing is compiled."""
+    """Library of the integrators, built or from the cache; None if nothing is compiled."""
     return cached_library(f"integrators {_sources_digest()}", _copy_sources)
 
 
 def compiled_driver(loop: ClosedLoop, method: Integrator) -> Path | None:
-    """Library of the integrators where all that a method calls is compiled too, else None."""
+    """Library of the integrators if all functions of a method are compiled too, else None."""
     driver = driver_library()
     paths = [library(loop, name) for name in (*RUN, *method.functions)] if driver else []
     return None if None in paths else driver
@@ -131,7 +131,7 @@ def _load(path: Path) -> ct.CDLL:
 
 @functools.cache
 def _load_driver(path: Path) -> ct.CDLL:
-    """Open the integrators, once their structures are seen to be as large as those here."""
+    """Open the library of integrators and check that its structures have the sizes used here."""
     loaded, sizes = _load(path), [_int(), _int()]
     loaded.flexctl_sizes(*(ct.byref(size) for size in sizes))
     theirs, ours = [size.value for size in sizes], [ct.sizeof(_Problem), ct.sizeof(_Result)]
@@ -218,7 +218,7 @@ def _sizes(loop: ClosedLoop) -> dict[str, int]:
 
 
 def _settings(method: Integrator, step: float | None, tolerance: Tolerance) -> dict[str, float]:
-    """Tolerances of an integration and where it gives up."""
+    """Tolerances and limits of an integration."""
     return {
         "rtol": tolerance.relative,
         "atol_q": tolerance.position,
@@ -261,7 +261,7 @@ def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array
     Raises
     ------
     ValueError
-        When the arguments have other rows than the function's, or are more or fewer.
+        When number or rows of the arguments are not those of the function.
     """
     driver, path, N = driver_library(), library(loop, name), signals[0].shape[1]
     if driver is None or path is None:
@@ -306,7 +306,7 @@ def _why(loop: ClosedLoop, status: int, index: int) -> str:
 
 
 _TOO_MANY_STEPS, _OUT_OF_RANGE, _TOO_STEEP, _NO_CONVERGENCE = 3, 7, 8, 9
-_NUMERICAL = (2, _TOO_MANY_STEPS, 5, _NO_CONVERGENCE)  # the integrator's doing, maybe
+_NUMERICAL = (2, _TOO_MANY_STEPS, 5, _NO_CONVERGENCE)  # possibly caused by the integrator
 _WHY = {
     1: "there is not enough memory",
     2: "the motion grows without bound: no step is small enough to follow it",

@@ -1,4 +1,4 @@
-"""The integrators of a run, by name, and what may be asked of each."""
+"""The integrators of a run, by name, with their options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from flexctl import checks
 from flexctl.errors import InputError
 
-BALANCE = 1e-3  # share of the largest energy; a run that is off by more is not trusted
+BALANCE = 1e-3  # share of the largest energy; a run with a larger imbalance is not trusted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,19 +18,19 @@ class Integrator:
     Attributes
     ----------
     words
-        What it is, for a person.
+        Description.
     number
-        Of the method in driver.c; None where SUNDIALS runs it.
+        Number of the method in driver.c; None if SUNDIALS runs it.
     fixed
         Whether it takes a step from the user and has no error control.
     functions
-        Functions it asks for beside those of every run; see `loop.library`.
+        Functions that it needs in addition to those of every run; see `loop_functions`.
     worst_imbalance
-        Share of the largest energy by which the account of a run may be off.
+        Largest admissible imbalance of the energy account, relative to the largest energy.
     observes
         Whether it integrates an observer's or an external law's states too. The implicit methods in
-        C solve for the arm's accelerations and iterate the law's states along, which must not be
-        fast.
+        C solve for the arm's accelerations and treat the law's states by fixed-point iteration, so
+        these must not be fast.
     """
 
     words: str
@@ -86,16 +86,16 @@ def check_integration(
     name
         ``auto`` or one of `INTEGRATORS`.
     step
-        Of an integrator with a fixed step, which needs one; others take none.
+        Step of an integrator with a fixed step, which needs one; others take none.
     tolerance
-        Whether a tolerance is asked for, which an integrator with a fixed step cannot keep.
+        Whether a tolerance is given, which an integrator with a fixed step cannot control.
     prefix
-        Of the option in a refusal, such as ``--``.
+        Prefix of the option in messages, such as ``--``.
 
     Raises
     ------
     InputError
-        Naming what was expected and what was given.
+        Naming the expected and the given value.
     """
     names = (AUTO, *INTEGRATORS)
     if name not in names:

@@ -75,7 +75,7 @@ def _absolute(stretch: Stretch, tolerance: Tolerance) -> Array:
 
 
 def _range_left(stretch: Stretch) -> Callable[[float, Array], float]:
-    """Event of SciPy: the model ends."""
+    """Event function of SciPy for the end of the valid range."""
 
     def room(_t: float, x: Array) -> float:
         return stretch.room(x)
@@ -85,7 +85,7 @@ def _range_left(stretch: Stretch) -> Callable[[float, Array], float]:
 
 
 class _OutOfStepsError(Exception):
-    """A run has evaluated its right-hand side as often as it may: `time` [s] is where."""
+    """A run has reached its limit of evaluations, at `time` [s]."""
 
     def __init__(self, time: float) -> None:
         super().__init__()
@@ -109,9 +109,9 @@ def _limited(stretch: Stretch, left: int) -> Callable[[float, Array], Array]:
 def _solve(
     stretch: Stretch, span: tuple[float, float], x: Array, options: dict[str, Any], left: int
 ) -> Any:
-    """Call SciPy's integrator without its warnings; an exception where it does not return.
+    """Call SciPy's integrator without its warnings; raise an exception if it fails.
 
-    `left` is how often the right-hand side may be evaluated.
+    `left` is the remaining number of evaluations of the right-hand side.
     """
     rate, room = _limited(stretch, left), _range_left(stretch)
     with warnings.catch_warnings():
@@ -125,7 +125,7 @@ def _solve(
 
 
 def _failure(stretch: Stretch, done: Any, begin: float, limit: int) -> RunFailure | None:
-    """Say why a stretch from `begin` [s] was not integrated to its end; None where it was."""
+    """Explain why a stretch from `begin` [s] was not integrated to its end; None if it was."""
     if isinstance(done, _OutOfStepsError):
         why = out_of_steps(limit // _PER_STEP)
         return RunFailure(time=done.time, why=why, numerical=True, exhausted=True)

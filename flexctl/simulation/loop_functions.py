@@ -1,4 +1,4 @@
-"""The functions that a run needs of a closed loop, each compiled where a compiler is found."""
+"""Functions of a closed loop for a run, each compiled if there is a compiler."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import casadi as ca
 from flexctl.loop import ClosedLoop
 from flexctl.plant import compile_functions, source_digest
 
-RUN = ("reference", "law", "dissipation", "deflections")  # what every run asks for
+RUN = ("reference", "law", "dissipation", "deflections")  # needed by every run
 
 
 _OF_LOOP: Mapping[str, Callable[[ClosedLoop], ca.Function]] = {
@@ -22,17 +22,17 @@ _OF_LOOP: Mapping[str, Callable[[ClosedLoop], ca.Function]] = {
 
 
 def build(loop: ClosedLoop, name: str) -> ca.Function:
-    """Make a function of a run, symbolically: for the compiler, or for the virtual machine."""
+    """Build a symbolic function of a run, for the compiler or the virtual machine."""
     if name in _OF_LOOP:
         return _OF_LOOP[name](loop)
     return loop.truth.casadi_functions[name]
 
 
 def content(loop: ClosedLoop, name: str) -> str:
-    """All that determines a function of a run, as text: the key of the compile cache.
+    """Everything that determines a function of a run, as text: the key of the compile cache.
 
-    Law and reference count as they are, whatever file they come from; what is derived from them by
-    them and by the sources that derive it; the truth plant by what it is made of.
+    Law and reference enter by their own content, not by their file; derived functions by theirs and
+    by the source code; the truth plant by its data.
     """
     if name == "law_jacobian":
         return f"{loop.law_digest} {source_digest()}"
@@ -41,7 +41,7 @@ def content(loop: ClosedLoop, name: str) -> str:
 
 
 def library(loop: ClosedLoop, name: str) -> Path | None:
-    """Shared library of one function, made or from the cache; None where nothing is compiled."""
+    """Shared library of one function, built or from the cache; None if nothing is compiled."""
     key = f"run {name} {content(loop, name)}"
     return compile_functions(key, lambda: [build(loop, name)])
 

@@ -20,9 +20,9 @@ from flexctl.simulation.loop_functions import build, content
 from flexctl.simulation.run import Run, RunFailure, Tolerance, out_of_steps
 from flexctl.simulation.stretch import Signals, Stretch
 
-_CHECKS = 200  # times of a run at which ranges are looked at, if it is not sampled more often
-_TOO_MUCH = "CV_TOO_MUCH_WORK"  # what SUNDIALS says when it has taken all of its steps
-_DIGITS = 12  # of times relative to a stretch: those of a periodic law are then alike
+_CHECKS = 200  # times of a run at which ranges are checked, unless it is sampled more often
+_TOO_MUCH = "CV_TOO_MUCH_WORK"  # in the message of SUNDIALS when the limit of steps is reached
+_DIGITS = 12  # of times relative to a stretch, so that those of a periodic law agree
 _OPTIONS = {
     "adams": {
         "linear_multistep_method": "adams",
@@ -52,10 +52,10 @@ def rate_function(loop: ClosedLoop) -> ca.Function:
 
 
 def _load_rate(loop: ClosedLoop) -> tuple[ca.Function, str]:
-    """Return the rate and what evaluates it, in words.
+    """Return the rate and how it is evaluated, in words.
 
-    Of compiled functions finite differences give the Jacobian that BDF iterates with: it need not
-    be exact, and compiling it takes longer than most runs.
+    With compiled functions BDF uses a finite-difference Jacobian: it need not be exact, and
+    compiling an exact one takes longer than most runs.
     """
     parts = [content(loop, name) for name in ("forward_dynamics", "law", "reference")]
     held = loop.controller.sample_time is not None
@@ -67,14 +67,14 @@ def _load_rate(loop: ClosedLoop) -> tuple[ca.Function, str]:
 
 
 class _Solver:
-    """Integrators of CasADi by the times within a stretch at which they answer."""
+    """Integrators of CasADi by their output times within a stretch."""
 
     def __init__(self, loop: ClosedLoop, name: str, tolerance: Tolerance) -> None:
         n, n_z, n_hat = loop.truth.n, loop.controller.n_state, loop.controller.n_estimated
         rate, self.backend = _load_rate(loop)
         x, p, s = (ca.MX.sym("xps"[i], rate.numel_in(i)) for i in range(3))
-        # CasADi takes one absolute tolerance: rates and energies enter divided by how much coarser
-        # theirs is than that of positions
+        # CasADi takes one absolute tolerance: rates and energies are scaled by the ratio of their
+        # tolerance to that of positions
         coarse = tolerance.rate / tolerance.position
         self._scale = np.repeat([1.0, coarse] * 2, [n, n, n_z - n_hat, n_hat + 2])
         scale = ca.DM(self._scale)
@@ -92,7 +92,7 @@ class _Solver:
     ) -> tuple[Array, int, int] | str:
         """States (., len(grid)) at times `grid` of a stretch, with its steps and evaluations.
 
-        Where SUNDIALS gives up, what it says.
+        If SUNDIALS fails, its message.
         """
         if grid not in self._integrators:
             name = f"stretch{len(self._integrators)}"
@@ -150,7 +150,7 @@ def run_multistep(
 
 
 def _given_up(begin: float, message: str, max_steps: int) -> RunFailure:
-    """Say why SUNDIALS ended in a stretch from `begin` [s]: for want of steps, or otherwise."""
+    """Explain why SUNDIALS failed in a stretch from `begin` [s]: step limit, or other reason."""
     exhausted = _TOO_MUCH in message
     why = "SUNDIALS gives up: the motion grows without bound"
     why = out_of_steps(max_steps) if exhausted else why
@@ -158,7 +158,7 @@ def _given_up(begin: float, message: str, max_steps: int) -> RunFailure:
 
 
 def _grid(times: Array, begin: float, length: float, interval: float) -> tuple[float, ...]:
-    """Return times of a stretch as shares of it in (0, 1]: its samples, its end, some between."""
+    """Return output times of a stretch, relative to its length: samples, checks and its end."""
     inside = times[(times > begin) & (times <= begin + length)]
     shares = [_share(t, begin, length) for t in inside]
     looks = np.arange(1, int(length / interval) + 1) * interval / length

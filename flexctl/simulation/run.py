@@ -1,4 +1,4 @@
-"""What an integrator is asked for and what it returns, compiled or not."""
+"""Input and output of an integrator, compiled or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from flexctl.checks import Array
 
 
 def out_of_steps(max_steps: int) -> str:
-    """Say that a run took as many steps as it may, which is no statement about the loop."""
+    """Text for a run that reached its limit of steps, which is no statement about the loop."""
     return f"the limit of {max_steps} steps was reached"
 
 
@@ -24,7 +24,7 @@ class Tolerance:
 
     @staticmethod
     def of(relative: float) -> Tolerance:
-        """Absolute errors in proportion to the relative one."""
+        """Absolute tolerances in proportion to the relative one."""
         return Tolerance(relative=relative, position=1e-2 * relative, rate=10 * relative)
 
 
@@ -52,11 +52,11 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFailure:
-    """A run that could not be finished: when [s] and why.
+    """A run that could not be finished: its time [s] and the reason.
 
-    `numerical` says that the integrator ended it, not the model, so that another one may get
-    through; `exhausted` that it did so for want of steps only. `remedy` says what to try where the
-    integrator, not the loop, is to blame.
+    `numerical`: the integrator ended it, not the model, so that another one may succeed;
+    `exhausted`: only the limit of steps was reached. `remedy` says what to try if the integrator,
+    not the loop, is the cause.
     """
 
     time: float

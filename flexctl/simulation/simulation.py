@@ -39,8 +39,8 @@ DEFAULT_SAMPLES = 1001
 _OFTEN, _SOME = (
     3,
     20_000,
-)  # steps of a first trial: so many times what stability asks for, and these
-_MOST_STEPS = 1e8  # of a fixed step: minutes of the smallest arm
+)  # steps of a first trial: a multiple of those for stability, plus a constant
+_MOST_STEPS = 1e8  # of a fixed step: minutes for the smallest arm
 
 
 def simulate(
@@ -60,10 +60,10 @@ def simulate(
     loop
         Controller, truth plant, measurement.
     times
-        When to sample the run [s], (N,), ascending from at least 0; by default 1001 times.
+        Sampling times of the run [s], (N,), ascending from at least 0; by default 1001 times.
     duration
         Length of the run [s], also shorter than the design's, which is the default, or the last of
-        `times` if that is later. No time may lie beyond a length that is given.
+        `times` if that is later. No time may exceed a given length.
     tolerance
         Error per step, of the integrators that control it.
     integrator
@@ -72,24 +72,24 @@ def simulate(
         Step [s] of an integrator with a fixed one.
     start
         Coordinates and rates of the truth plant at the start, (n,) each, and, if given, the law's
-        states (n_z,): the run then begins as if the law had been at work, so that what it asks for
-        there is what acts until a sampled law's first sample does.
+        states (n_z,): the run then begins as if the law had been active, so that its torque at the
+        start acts until the first sample of a sampled law takes effect.
 
     Returns
     -------
     Trajectory
-        With its energy account and the assumptions it rests on.
+        With its energy account and its assumptions.
 
     Raises
     ------
     InputError
         When the times do not ascend, the integrator is unknown, or its step missing or unstable.
     RunError
-        When the run cannot be finished, as when the loop diverges: says when and why. One that is
-        `exhausted` ran out of steps, which says nothing about the loop.
+        When the run cannot be finished, for instance when the loop diverges, with time and reason.
+        An `exhausted` one reached its limit of steps, which says nothing about the loop.
     ComputationError
-        When the energy account does not close, so that the run cannot be trusted, or when some
-        motion of the arm moves no mass.
+        When the energy account is not balanced, so that the run cannot be trusted, or when the mass
+        matrix of the arm is singular.
 
     Examples
     --------
@@ -127,7 +127,7 @@ _Start = tuple[Array, Array, Array, Array]  # q0, v0, tau0, z0
 
 
 def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: _Start) -> _Start:
-    """Take coordinates, rates and perhaps the law's states from `start`, what is left from rest."""
+    """Take coordinates, rates and perhaps the law's states from `start`, the others from rest."""
     n, n_z = loop.truth.n, loop.controller.n_state
     if len(start) not in (2, 3):
         raise InputError(f"start: expected (q, v) or (q, v, z), got {len(start)} arrays")
@@ -153,7 +153,7 @@ def _integrate(
     start: _Start,
     tolerance: Tolerance,
 ) -> Run | RunFailure:
-    """Run the integrator of this name, or the one that suits the loop best."""
+    """Run the integrator of this name, or for ``auto`` the best one for the loop."""
     if name == AUTO:
         return _integrate_well(loop, events, times, start, tolerance)
     method = INTEGRATORS[name]
@@ -177,9 +177,9 @@ def _integrate(
 def _integrate_well(
     loop: ClosedLoop, events: Sequence[Event], times: Array, start: _Start, tolerance: Tolerance
 ) -> Run | RunFailure:
-    """Run esdirk if it gets by with few enough steps, else the explicit method.
+    """Run esdirk if it needs sufficiently few steps, else the explicit method.
 
-    Where one of them is stopped by its own numbers, not by the model, the other is tried.
+    If one of them fails for numerical reasons, not because of the model, the other is tried.
     """
     poles = [local_poles(loop, at.q, at.t, at.phase) for at in moments(loop, start[:2], events)]
     turned, stretches = count_turns(np.concatenate(poles), events), count_stretches(events)
@@ -191,7 +191,7 @@ def _integrate_well(
     for name, most in _attempts(loop, turned, stretches, tolerance.max_steps):
         before = runs.get(name)
         if before and not (isinstance(before, RunFailure) and before.exhausted):
-            continue  # more steps are of no use
+            continue  # more steps do not help
         tried = replace(tolerance, max_steps=most)
         run = runs[name] = _integrate(loop, name, None, events, times, start, tried)
         if isinstance(run, RunFailure) and not run.numerical:
@@ -205,7 +205,7 @@ def _integrate_well(
 
 
 def _why_not(loop: ClosedLoop, run: Run | RunFailure, most: int) -> str:
-    """Say why another integrator should be tried; empty where a run is trusted."""
+    """Explain why another integrator should be tried; empty if the run is trusted."""
     if isinstance(run, RunFailure):
         return (
             f"needs more than {most} steps" if run.exhausted else f"stops at t = {run.time:.3g} s"
@@ -217,16 +217,16 @@ def _why_not(loop: ClosedLoop, run: Run | RunFailure, most: int) -> str:
 def _attempts(
     loop: ClosedLoop, turned: int, stretches: int, max_steps: int
 ) -> list[tuple[str, int]]:
-    """Integrators to try, each with the steps that it may take.
+    """Integrators to try, each with its limit of steps.
 
-    Neither runs long before the other has had as many. SciPy's Radau stands in for esdirk without
-    a compiler, and states of the law that are fast, as an observer's, are not for esdirk.
+    Both get similar numbers of steps. Without a compiler SciPy's Radau replaces esdirk; esdirk is
+    not used for laws with fast states, such as those of an observer.
     """
     budget = min(esdirk_budget(turned, stretches), max_steps)
     first = min(_OFTEN * max(turned, stretches) + _SOME, max_steps)
     expected = [("esdirk", budget)] if budget else []
     expected += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
-    if driver_library() is None:  # a trial that ends early costs as much as one that does not
+    if driver_library() is None:  # a failed trial costs as much as a complete run
         expected = [(name, max_steps) for name, _ in expected]
     if loop.controller.moves_fast:
         expected = [(name, most) for name, most in expected if name != "esdirk"]
@@ -234,7 +234,7 @@ def _attempts(
 
 
 def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
-    """Say why an integrator was chosen, and what the others that were tried ended in."""
+    """Explain why an integrator was chosen, and how the others that were tried ended."""
     reason = f"chosen as the explicit method would require {turned} steps for its fastest mode"
     if failed:
         return f"{reason}, and {', '.join(failed.values())}"
@@ -242,7 +242,7 @@ def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
 
 
 def _furthest(runs: Sequence[Run | RunFailure], tried: str) -> Run | RunFailure:
-    """Of runs of which none is trusted, one that came to its end, or the furthest one."""
+    """Among untrusted runs, return one that reached its end, or the one that got furthest."""
     failures = [run for run in runs if isinstance(run, RunFailure)]
     if len(failures) < len(runs):
         return next(run for run in runs if isinstance(run, Run))
@@ -259,7 +259,7 @@ def initial_state(loop: ClosedLoop) -> tuple[Array, Array, Array]:
 
 
 def _span(loop: ClosedLoop, times: Array | None, duration: float | None) -> tuple[Array, float]:
-    """Return the times of a run (N,) and its length [s]: none lies beyond a length given."""
+    """Return the times of a run (N,) and its length [s]; refuse times beyond a given length."""
     length = checks.positive("duration", loop.duration if duration is None else duration)
     if times is None:
         return np.linspace(0, length, DEFAULT_SAMPLES), length
@@ -289,7 +289,7 @@ def _check_steps(step: float | None, duration: float) -> None:
 
 
 def _way_out(loop: ClosedLoop, run: RunFailure) -> str:
-    """Say what to try after a run that could not be finished."""
+    """Suggest what to try after a run that could not be finished."""
     if run.exhausted:
         return (
             "that says nothing of the loop: ask for a larger tolerance, a shorter run or another "
@@ -303,7 +303,7 @@ def _way_out(loop: ClosedLoop, run: RunFailure) -> str:
 
 
 def _require_balance(loop: ClosedLoop, trajectory: Trajectory, name: str) -> None:
-    """Refuse a run whose energy account does not close: it is no answer."""
+    """Refuse a run whose energy account is not balanced."""
     off, method = trajectory.energy.imbalance, INTEGRATORS.get(name)
     if off > (BALANCE if method is None else method.worst_imbalance):
         fixed = method is not None and method.fixed

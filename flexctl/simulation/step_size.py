@@ -1,4 +1,4 @@
-"""How fast a closed loop is: which integrator follows it best, and which fixed step is stable."""
+"""Speed of a closed loop: choice of the integrator, and largest stable fixed step."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from flexctl.errors import InputError
 from flexctl.loop import JUMP, ClosedLoop, Event
 from flexctl.simulation.loop_functions import load
 
-EASY_STEPS = 2500  # so few steps of the explicit method take a tenth of a second at most
+EASY_STEPS = 2500  # this many steps of the explicit method take at most a tenth of a second
 _TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured
 _POINTS = 9  # of the reference, its ends among them, at which a loop is linearised
 _MARGIN = 0.9  # of the stability limit: modes between the points may be a little faster
-_ORDERS_APART = 3  # so many times its steps esdirk takes for the error of the explicit method
+_ORDERS_APART = 3  # ratio of steps of esdirk for the same error as the explicit method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,9 +30,9 @@ class Moment:
 
 
 def moments(loop: ClosedLoop, start: tuple[Array, Array], events: Sequence[Event]) -> list[Moment]:
-    """Return the start (q0, v0) of a run, points along its reference, and the second loop at work.
+    """Return the start (q0, v0) of a run, points along its reference, and one in the second loop.
 
-    Points that the run does not reach, or where the model ends, are left out.
+    Points that the run does not reach, or that are outside the valid range, are left out.
     """
     last, motion = events[-1].time, loop.controller.reference
     times = np.linspace(0.0, min(motion.duration, last), _POINTS)[1:]
@@ -45,7 +45,7 @@ def moments(loop: ClosedLoop, start: tuple[Array, Array], events: Sequence[Event
 
 
 def _on_reference(loop: ClosedLoop, t: float, phase: float) -> Moment:
-    """Joints where the reference has them at time t, links straight."""
+    """Joints at the reference at time t, straight links."""
     _, q_d, v_d, _ = load(loop, "reference")(t, phase)
     q, v = (loop.truth.straight(np.array(x).ravel()) for x in (q_d, v_d))
     return Moment(t=t, phase=phase, q=q, v=v)
@@ -55,8 +55,8 @@ def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> Com
     """Eigenvalues [rad/s] of the motion between two events, at rest at q, joints free.
 
     Of M a + (D - B dtau/dv) v + (K - B dtau/dq) q = 0 with the derivatives of the law at time t of
-    this phase; a law that is sampled holds its torque between two events and has none. The
-    integral states, which are slow, are held; an observer's and an external law's move.
+    this phase; the torque of a sampled law is constant between two events. Integral states, which
+    are slow, are held constant; those of an observer and of an external law vary.
     """
     at = Moment(t=t, phase=phase, q=q, v=np.zeros(loop.truth.n))
     M, D, K = (np.array(part) for part in load(loop, "terms")(q))
@@ -65,10 +65,10 @@ def local_poles(loop: ClosedLoop, q: Array, t: float, phase: float = 0.0) -> Com
 
 
 def poles_in_motion(loop: ClosedLoop, moment: Moment) -> ComplexArray:
-    """Eigenvalues [rad/s] of the same about a state that moves, with the torques of the law.
+    """Eigenvalues [rad/s] of the same about a state of the motion, with the torques of the law.
 
-    Exact, so with what `local_poles` leaves out: a link that turns fast is stiffer. The functions
-    take longer to make, so that only a step that must be stable is worth them.
+    Exact, including effects that `local_poles` neglects: a rotating link is stiffer. The functions
+    take longer to build, so they are used only where a step must be stable.
     """
     q, v = moment.q, moment.v
     tau = load(loop, "law")(*_law_arguments(loop, moment))[0]
@@ -77,7 +77,7 @@ def poles_in_motion(loop: ClosedLoop, moment: Moment) -> ComplexArray:
 
 
 def _law_arguments(loop: ClosedLoop, moment: Moment) -> list[Array]:
-    """Arguments of the law, an observer's estimate being right."""
+    """Arguments of the law, with a correct estimate of an observer."""
     share, *desired = load(loop, "reference")(moment.t, moment.phase)
     arguments = [share, loop.agreeing_state(moment.q, moment.v)[:, None], *desired]
     return [*(np.array(value) for value in arguments), moment.q, moment.v]
@@ -101,41 +101,42 @@ def _poles(
 
 
 def count_turns(poles: ComplexArray, events: Sequence[Event]) -> int:
-    """Count steps that stability asks of the explicit method, however smooth the motion is.
+    """Count the steps that the explicit method needs for stability alone.
 
-    The fastest mode of `poles` [rad/s] turns |lambda| T in a run.
+    The fastest mode of `poles` [rad/s] turns by |lambda| T in a run.
     """
     return int(np.ceil(float(np.abs(poles).max()) * (events[-1].time - events[0].time) / _TURN))
 
 
 def count_stretches(events: Sequence[Event]) -> int:
-    """Count the smooth stretches between events, each of which takes a step of any method."""
+    """Count the smooth stretches between events, each of which needs a step of any method."""
     return int((np.diff([event.time for event in events]) > 0).sum())
 
 
 def esdirk_budget(turned: int, stretches: int) -> int:
     """Return the steps within which esdirk must finish to be better; 0: not worth a trial.
 
-    How many it takes depends on how the modes ring, which no eigenvalue tells: a run is tried. For
-    the explicit method's error it needs a tolerance some hundred times tighter, three times
-    the steps; a step of either costs about the same. So a third of the explicit method's fewest
-    steps is what it may take, and a trial in vain adds a third to the cost at most. Where events
-    alone take that many, it cannot win. benchmarks/integration.py measures all that.
+    Its number of steps depends on the vibrations in the run, not only on eigenvalues: so a run is
+    tried. For the error of the explicit method it needs a tolerance about a hundred times tighter,
+    which means three times the steps; a step of either costs about the same. So its limit is a
+    third of the explicit method's least number of steps, and a failed trial adds at most a third to
+    the cost. If events alone need that many steps, it cannot be better. benchmarks/integration.py
+    measures all this.
     """
     budget = max(turned, stretches) // _ORDERS_APART
     return budget if turned > EASY_STEPS and budget > stretches else 0
 
 
 def amplification(z: ComplexArray) -> Array:
-    """|R(z)| of the classical Runge-Kutta method: what a step does to a mode with z = h lambda."""
+    """|R(z)| of the classical Runge-Kutta method: amplification of a mode, z = h lambda."""
     return np.abs(1 + z * (1 + z / 2 * (1 + z / 3 * (1 + z / 4))))
 
 
 def stable_step(poles: ComplexArray) -> float:
-    """Largest step [s] for which the classical Runge-Kutta method makes no mode grow by itself.
+    """Largest step [s] for which the classical Runge-Kutta method is stable.
 
-    A loop may be unstable, and a run must then show it: of a growing mode only the frequency
-    counts. Its step is that of the undamped mode, and a mode that does not turn sets no limit.
+    A loop may be unstable, and a run must then show it: for a growing mode the limit is that of an
+    undamped mode of the same frequency, and a real growing mode sets no limit.
     """
     lasting = np.minimum(poles.real, 0.0) + 1j * poles.imag
     lasting = lasting[np.abs(lasting) > 0]
@@ -155,7 +156,7 @@ def require_stable_step(
     Raises
     ------
     InputError
-        With the fastest mode and the step that would do.
+        With the fastest mode and an admissible step.
     """
     longest = max(np.diff([event.time for event in events]), default=step)
     spectra = [poles_in_motion(loop, moment) for moment in moments(loop, start, events)]

@@ -1,4 +1,4 @@
-"""The closed loop between two events as Python sees it: its rate, its range, its signals.
+"""The closed loop between two events in Python: its rate, its valid range, its signals.
 
 For the integrators of SciPy and SUNDIALS; those in C do the same in driver.c.
 """
@@ -48,7 +48,7 @@ class Stretch:
         return np.asarray(tau), np.asarray(z_rate).reshape(self.n_z)
 
     def sample(self, t: float, x: Array) -> tuple[Array, Array]:
-        """Torques (m,) that the law asks for, and the state with its integrals moved on."""
+        """Torques (m,) commanded by the law, and the state with updated integrals."""
         n, moved = self.n, x.copy()
         tau, z_rate = self.law(t, x)
         moved[2 * n : 2 * n + self.n_z] += (self.loop.controller.sample_time or 0.0) * z_rate
@@ -57,7 +57,8 @@ class Stretch:
     def spans(self, events: Sequence[Event], x: Array) -> Iterator[tuple[float, float]]:
         """Walk the events of a run, yielding begin and end [s] of each smooth stretch.
 
-        The caller brings the state x to the end of a stretch in place; its integrals jump here.
+        The caller integrates the state x in place to the end of a stretch; integrals are updated
+        here.
         """
         samples: dict[int, Array] = {}
         for event, following in itertools.pairwise(events):
@@ -91,18 +92,18 @@ class Stretch:
         return np.asarray(self._deflections(x[: self.n])[1])
 
     def room(self, x: Array) -> float:
-        """Return what is left until the model ends, negative beyond: a coordinate or a slope."""
+        """Return the least distance of coordinates and slopes to their limits, negative beyond."""
         q, (lowest, highest) = x[: self.n], self.loop.valid_range
         steepest = np.abs(self.slopes(x)).max(initial=0.0)
         left = np.minimum(q - lowest, highest - q).clip(max=1.0).min() + 1e-15
         return float(min(left, STEEPEST - steepest))
 
     def why_beyond(self, x: Array) -> str | None:
-        """Say why the model has ended at this state; None where it has not."""
+        """Explain why this state is outside the valid range; None if it is inside."""
         return None if self.room(x) > 0 else self.why_end(x)
 
     def why_end(self, x: Array) -> str:
-        """Say what of this state is nearest to where the model ends, or farthest beyond."""
+        """Name the coordinate or slope nearest to its limit, or farthest beyond."""
         q, (lowest, highest) = x[: self.n], self.loop.valid_range
         slopes, left = np.abs(self.slopes(x)), np.minimum(q - lowest, highest - q)
         if STEEPEST - slopes.max(initial=0.0) <= left.min():
@@ -114,7 +115,7 @@ class Signals:
     """Signals at the sampling times, filled stretch by stretch."""
 
     def __init__(self, stretch: Stretch, times: Array) -> None:
-        """Make room for `times` (N,) [s]."""
+        """Allocate signals at `times` (N,) [s]."""
         self._stretch, self._times = stretch, times
         self._x = np.zeros((2 * stretch.n + stretch.n_z + 2, len(times)))
         self._a, self._tau = np.zeros((stretch.n, len(times))), np.zeros((stretch.m, len(times)))

@@ -11,7 +11,7 @@ from flexctl import checks
 from flexctl.checks import Array
 from flexctl.records import Summary
 
-_ROUND_OFF = 1e-11  # of an energy: an arm held still moves none to compare with
+_ROUND_OFF = 1e-11  # of an energy: an arm at rest transfers none for comparison
 _NOTHING = 1e-15  # J
 
 
@@ -19,8 +19,8 @@ _NOTHING = 1e-15  # J
 class EnergyAccount:
     """Energies along a run [J], each (N,): kinetic + strain + potential = supplied - dissipated.
 
-    Kinetic, strain and potential energy are absolute; `residual` compares what they gained since
-    the first sample with supplied - dissipated, and an exact run keeps it at zero.
+    Kinetic, strain and potential energy are absolute; `residual` is their gain since the first
+    sample minus supplied - dissipated, zero in an exact run.
     """
 
     kinetic: Array
@@ -31,13 +31,13 @@ class EnergyAccount:
 
     @property
     def residual(self) -> Array:
-        """What the account is off by [J], (N,)."""
+        """Imbalance of the account [J], (N,)."""
         left = self.kinetic + self.strain + self.potential - self.supplied + self.dissipated
         return left - left[0]
 
     @property
     def scale(self) -> float:
-        """Largest energy that moved in the run [J], to compare the residual with."""
+        """Largest energy transferred in the run [J], the scale of the residual."""
         parts = (self.kinetic, self.strain, np.ptp(self.potential), self.supplied, self.dissipated)
         return max(float(np.abs(part).max(initial=0.0)) for part in parts)
 
@@ -81,12 +81,12 @@ class Trajectory(Summary):
     saturated
         Time spent at the torque limit by joint [s], (m,).
     steps, rejected, evaluations, wall_seconds, integrator
-        Cost of the run - steps taken and given up, evaluations of the dynamics - and how it was
-        integrated.
+        Cost of the run - accepted and rejected steps, evaluations of the dynamics - and the
+        integrator.
     assumptions
-        What the result rests on, in sentences.
+        Assumptions of the result, in sentences.
     tracks
-        Whether the reference is a motion: torques are not followed, and no error has a meaning.
+        Whether the reference is a motion; for a reference of torques errors have no meaning.
 
     Examples
     --------
@@ -159,8 +159,8 @@ class Trajectory(Summary):
 
     @property
     def rest_error(self) -> Array:
-        """Distance of the tip from where it comes to rest at the end (N,) [m].
+        """Distance of the tip from its final rest position (N,) [m].
 
-        Of meaning after the reference has ended; without gravity it then equals `tip_error`.
+        Meaningful after the reference has ended; without gravity it then equals `tip_error`.
         """
         return np.linalg.norm(self.tip - self.rest_tip[:, None], axis=0)

@@ -1,4 +1,4 @@
-"""Several gain sets on one truth plant: side by side, ranked, with a reason."""
+"""Comparison of several gain sets on one truth plant, with a ranking."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from flexctl.verdict.evaluation import Evaluation, evaluate, require_motion
 from flexctl.verdict.reasons import unstable_orders
 
 BASELINE = "joint-pd"
-_MOTION_SAMPLES = 201  # by which motions are compared
+_MOTION_SAMPLES = 201  # at which motions are compared
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -36,13 +36,13 @@ class Comparison(Summary):
     model
         Name of the arm.
     truth, backend
-        Discretisation of the truth plant, and what evaluates it.
+        Discretisation of the truth plant, and how its functions are evaluated.
     evaluations
         One per design, in the order given; the baseline last.
     ranking
         Names of the designs that neither failed nor are unstable, best first.
     motions
-        Names of designs by motion; designs of different motions do not compare.
+        Names of designs by motion; designs of different motions are not comparable.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class Comparison(Summary):
 
     @property
     def winner(self) -> str | None:
-        """The design that is recommended: the first, unless it is unstable on a finer truth."""
+        """The recommended design: the first, unless it is unstable on a finer truth."""
         first = self.ranked[:1]
         return first[0].name if first and not unstable_orders(first[0]) else None
 
@@ -89,16 +89,16 @@ def compare(
     arm
         The arm as the designs know it.
     designs
-        Gain sets to compare; of a controller that is there already its own design plant is kept.
+        Gain sets to compare; a given controller keeps its own design plant.
     true_arm, truth_basis
         The arm as it is, and its discretisation; by default the same arm, with the truth that its
         file names or two modes more than the first design has.
     design_basis
         Discretisation of all design plants in place of the files'.
     baseline
-        Whether the collocated joint PD loop joins in: its gains are those of the stiffest design
-        times the joints' own inertias at the final pose, or where none has gains those of half the
-        first frequency with joints held; where all are open loops, it does not.
+        Whether to include a collocated joint PD loop: its gains are those of the stiffest design
+        times the joints' own inertias at the final pose, or without any gains those for half the
+        first frequency with joints held. It is left out if all designs are open loop.
     progress
         Called with a sentence before every longer piece of work.
 
@@ -114,7 +114,7 @@ def compare(
     InputError
         When there is no design, two have one name, or one does not fit the arm or gives torques,
         not a motion.
-        Designs that cannot be made and runs that fail are no errors: they get their verdict.
+        Designs that do not exist and runs that fail are not errors: they get a verdict.
 
     Examples
     --------
@@ -161,14 +161,14 @@ def compare(
 
 
 def _require_own_names(names: Sequence[str]) -> None:
-    """Refuse names that a ranking could not tell apart."""
+    """Refuse repeated names, which a ranking could not distinguish."""
     for k, name in enumerate(names):
         if name in names[:k]:
             raise InputError(f"designs: expected every name once, got {name} twice")
 
 
 def _stiffest(designs: Sequence[Design]) -> Design:
-    """Return the design with the largest Gp, no joint PD if there is another, else any."""
+    """Return the design with the largest Gp, preferably not a joint PD."""
     with_gains = [design for design in designs if design.gains]
     if not with_gains:
         return designs[0]
@@ -176,11 +176,11 @@ def _stiffest(designs: Sequence[Design]) -> Design:
 
 
 def baseline_design(arm: Arm, design: Design) -> Design:
-    """Make the joint PD loop everyone has, with the bandwidth of another design.
+    """Return a baseline joint PD loop with the bandwidth of another design.
 
     Its gains are that design's Gp and Gv times the diagonal of the rigid arm's mass matrix at the
-    final pose (a joint-pd design keeps its own); of a design without gains Gp = w^2 and
-    Gv = 1.4 w, w being half the first frequency of the arm there with its joints held.
+    final pose (a joint-pd design keeps its own); for a design without gains Gp = w^2 and Gv = 1.4
+    w, w being half the first frequency of the arm there with its joints held.
     """
     check_design(arm, design)
     plant = assemble_plant(arm, design.basis, interpreted=True)
@@ -212,7 +212,7 @@ def baseline_design(arm: Arm, design: Design) -> Design:
 def _half_the_first(plant: Plant, design: Design) -> tuple[tuple[float], tuple[float]]:
     """Gp [1/s^2] and Gv [1/s] of half the first frequency with joints and rotors held, damping 0.7.
 
-    Of an arm that nowhere gives way the motion sets the frequency: 10 rad in its duration.
+    For a rigid arm the motion sets the frequency: 10 rad in its duration.
     """
     motion = make_reference(design)
     free = np.arange(plant.n) >= plant.m
@@ -230,7 +230,7 @@ def _judge(
     truth: Plant,
     ladder: Sequence[Plant],
 ) -> Evaluation:
-    """Judge a design or a controller; one that cannot be made gets a verdict too, with its why."""
+    """Judge a design or a controller; if no controller exists, the verdict has the reason."""
     try:
         controller = (
             design if isinstance(design, Controller) else design_controller(arm, design, basis)
@@ -243,9 +243,9 @@ def _judge(
 
 
 def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:
-    """Names of designs that follow the same motion, together; ends and ways between count.
+    """Names of designs grouped by motion: same ends and same path between them.
 
-    Runs of unlike length count too: what rings or creeps is seen in the longer one alone.
+    Runs of different length are separate groups: slow effects show in the longer one only.
     """
     motions: list[tuple[ReferenceMotion, float, list[str]]] = []
     for design in designs:

@@ -1,4 +1,4 @@
-"""A loop that can be cut at its actuators: loop gain and sensitivity of its channels."""
+"""A loop broken at its actuators: loop gain and sensitivity of its channels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flexctl.robustness import Parameter, Response, UncertainLoop, bilinear, fre
 
 @dataclass(frozen=True, kw_only=True)
 class CutLoop:
-    """x' = A x + B w, u = C x, torques u + w: closed, with a place to enter at every actuator.
+    """x' = A x + B w, u = C x, torques u + w: the closed loop with an input w at every actuator.
 
     The sensitivity is S = (I + L)^-1 = I + C (s - A)^-1 B, L the loop gain of the cut loop. Only S
     is evaluated: its poles are those of the closed loop, none on the imaginary axis if that is
@@ -25,9 +25,9 @@ class CutLoop:
     Attributes
     ----------
     A, B, C
-        Of the closed loop, (N, N), (N, m), (m, N); of a sampled one of one sample.
+        Of the closed loop, (N, N), (N, m), (m, N); for a sampled one, its map over one sample.
     sample_time
-        [s]; None of a continuous loop.
+        [s]; None for a continuous loop.
     """
 
     A: Array
@@ -46,13 +46,13 @@ class CutLoop:
         return self.B.shape[1]
 
     def opened(self, channels: Sequence[int]) -> Array:
-        """State matrix (N, N) with these channels cut and the others closed."""
+        """State matrix (N, N) with these channels open and the others closed."""
         own = list(channels)
         return self.A - self.B[:, own] @ self.C[own]
 
     @cached_property
     def gains(self) -> UncertainLoop:
-        """The loop with an error of every channel's gain, factor 1 + delta, -1 < delta."""
+        """The loop with an uncertain factor 1 + delta of every channel's gain, -1 < delta."""
         m, N = self.m, len(self.A)
         uncertain = UncertainLoop(
             A=self.A,
@@ -70,26 +70,26 @@ class CutLoop:
 
     @property
     def decays(self) -> bool:
-        """Whether all poles of S, as they are computed for it, lie left of the axis."""
+        """Whether all computed poles of S are left of the axis."""
         return bool((self._response.poles.real < 0).all())
 
     @cached_property
     def speed(self) -> float:
-        """Largest size of a rate [rad/s], which rounding errors are in proportion to."""
+        """Largest size of a rate [rad/s], the scale of rounding errors."""
         return float(np.abs(self.rates(self.A)).max(initial=0.0))
 
     def sensitivity(self, w: Array) -> ComplexArray:
-        """S (K, m, m) at frequencies w (K,) [rad/s], of a sampled loop at exp(j w T)."""
+        """S (K, m, m) at frequencies w (K,) [rad/s], for a sampled loop at exp(j w T)."""
         T = self.sample_time
         return np.eye(self.m) + self._response(w if T is None else np.tan(np.asarray(w) * T / 2))
 
     @property
     def fastest(self) -> float:
-        """Nyquist frequency [rad/s] of a sampled loop; infinite of a continuous one."""
+        """Nyquist frequency [rad/s] of a sampled loop; infinite for a continuous one."""
         return np.inf if self.sample_time is None else np.pi / self.sample_time
 
     def rates(self, A: Array) -> ComplexArray:
-        """Eigenvalues of a state matrix [rad/s], of a sampled loop log(z)/T of multipliers z."""
+        """Eigenvalues of a state matrix [rad/s], for a sampled loop log(z)/T of multipliers z."""
         values = np.linalg.eigvals(A).astype(complex)
         if self.sample_time is None:
             return values
@@ -98,9 +98,9 @@ class CutLoop:
 
 
 def cut_loop(loop: LinearLoop, delays: float | Array | None = None) -> CutLoop:
-    """Cut a linear loop at its actuators.
+    """Break a linear loop at its actuators.
 
-    A sampled loop is cut where the torques leave the law, before their delays: the design's own,
+    A sampled loop is broken at the output of the law, before the delays: the design's own,
     or others, of all channels or of each (m,) [s].
     """
     if loop.sample_time is None:

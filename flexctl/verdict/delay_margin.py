@@ -1,18 +1,17 @@
-"""How much later the torques of some channels may act until the loop becomes unstable.
+"""Delay margin: additional delay of the torques of some channels that a loop tolerates.
 
-A continuous loop crosses the axis where an eigenvalue of its loop gain has size one, once the delay
-has brought it to -1: the smallest lag over frequency of all such places is exact.
+A continuous loop crosses the axis at a frequency at which an eigenvalue of its loop gain has unit
+modulus, once the delay has turned it to -1: the smallest ratio of lag to frequency is exact.
 
-Of a sampled loop a delay of k samples and a fraction f multiplies the loop gain by z^-k and changes
-how the torque is held over a sample with f: places of size one depend on f alone. They are found
-for fractions on a grid, each predicts the delay kappa = lag/(w T) in samples that would bring it to
--1, and where kappa is nearly whole Newton's method solves det(I + L(exp(j theta), delay)) = 0 for
-the angle theta and the delay. Stability need not be lost for good there, and between two fractions
-narrow bands could be missed: the grid has eight points per revolution of the fastest mode whose
-resonance the loop can feel, a hundredth of loop gain at least, and the loop's multipliers are
-computed as often below the margin found. Both numbers of points are limited (_FRACTIONS,
-_CHECKED): of modes that turn more than 12 times within a sample bands can be missed, which
-`may_miss_bands` tells.
+In a sampled loop a delay of k samples and a fraction f multiplies the loop gain by z^-k, and f
+changes the hold of the torque over a sample: unit-gain frequencies depend on f only. They are
+computed for fractions on a grid; each predicts the delay kappa = lag/(w T) in samples that would
+turn it to -1, and if kappa is nearly whole Newton's method solves det(I + L(exp(j theta), delay)) =
+0 for the angle theta and the delay. The loop may become stable again beyond, and between two
+fractions narrow bands could be missed: the grid has eight points per revolution of the fastest mode
+whose resonance has a loop gain of at least a hundredth, and the loop's multipliers are checked at
+the same density below the margin. Both numbers of points are limited (_FRACTIONS, _CHECKED): with
+modes that turn more than 12 times within a sample bands can be missed, as `may_miss_bands` reports.
 """
 
 from __future__ import annotations
@@ -29,27 +28,27 @@ from flexctl.loop import LinearLoop, sampled_loop
 from flexctl.verdict.cut import CutLoop, cut_loop
 from flexctl.verdict.unit_gain import UnitGain, unit_gain_candidates
 
-_PER_TURN = 8  # fractions of a sample per revolution of the fastest mode that is felt
-_FELT = 0.01  # loop gain at the resonance of a mode that is felt
+_PER_TURN = 8  # fractions of a sample per revolution of the fastest mode that matters
+_FELT = 0.01  # loop gain at the resonance of a mode that matters
 _FRACTIONS = (4, 96)  # least and most of them
 _NEAR = 1.5  # steps of the grid of fractions from which Newton's method is started
 _STEP = 1e-6  # of its differences, in samples and rad
 _STEPS = 12
-_TINY = 1e-9  # what is left of det(I + L) at a crossing, and samples that are no delay
+_TINY = 1e-9  # residual of det(I + L) at a crossing, and samples that count as no delay
 _ASIDE = 1e-3  # relative distance from a crossing at which stability is checked
 _CHECKED = (12, 400)  # least and most delays below the margin at which multipliers are checked
-_LARGEST = 600  # states of the one-sample map up to which they are
+_LARGEST = 600  # states of the one-sample map up to which they are checked
 
 
 def continuous_delay(places: UnitGain) -> float:
-    """Delay [s] of a continuous loop from the places of size one of the channels it is in."""
+    """Delay margin [s] of a continuous loop from the unit-gain frequencies of the channels."""
     return float((places.lag / places.frequency).min(initial=np.inf))
 
 
 def sampled_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
-    """Delay [s] beyond its own that a stable sampled loop tolerates, the same in some channels.
+    """Additional delay [s] that a stable sampled loop tolerates, the same in some channels.
 
-    Infinite where nothing ends it, and where the channels have no feedback.
+    Infinite if there is no limit, or the channels have no feedback.
     """
     family = _Family(loop=loop, channels=tuple(channels))
     if not loop.K[family.own].any():
@@ -61,9 +60,9 @@ def sampled_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
 
 
 def may_miss_bands(loop: LinearLoop) -> bool:
-    """Whether a mode of a sampled loop turns so often within a sample that a delay is a bound.
+    """Whether a mode of a sampled loop is so fast that its delay margin is an upper bound only.
 
-    Bands of unstable delays narrower than the grid of fractions may then lie below it.
+    There may be bands of unstable delays below it, narrower than the grid of fractions.
     """
     if loop.sample_time is None:
         return False
@@ -88,7 +87,7 @@ class _Family:
 
     @property
     def least(self) -> float:
-        """Delay without margin, in samples."""
+        """Delay of the loop itself, in samples."""
         return self.loop.delay / self.T
 
     def delays(self, t: float) -> Array:
@@ -98,7 +97,7 @@ class _Family:
         return delays
 
     def cut(self, fraction: float) -> tuple[CutLoop, Array]:
-        """Loop whose channels are delayed by a fraction of a sample, and its open matrix (N, N)."""
+        """Loop with its channels delayed by a fraction of a sample, and its open matrix (N, N)."""
         if fraction not in self._cuts:
             cut = cut_loop(self.loop, self.delays(fraction))
             self._cuts[fraction] = cut, cut.opened(self.own)
@@ -117,7 +116,7 @@ class _Family:
         return complex(values[np.abs(values).argmin()])
 
     def unstable(self, t: float) -> bool:
-        """Whether a multiplier lies outside the unit circle; taken for granted of large maps."""
+        """Whether a multiplier lies outside the unit circle; assumed for large maps."""
         size = len(self.loop.A) + len(self.channels) * np.ceil(t)
         return bool(size > _LARGEST or self.multiplier(t) > 1)
 
@@ -144,7 +143,7 @@ def _crossings(family: _Family, count: int) -> list[float]:
 
 
 def _per_sample(family: _Family) -> float:
-    """Points per sample that resolve the fastest mode that is felt; see the module's docstring."""
+    """Points per sample that resolve the fastest mode that matters; see the module's docstring."""
     loop, T = family.loop, family.T
     values, right = np.linalg.eig(loop.A)
     left = np.linalg.pinv(right)
@@ -159,7 +158,7 @@ def _per_sample(family: _Family) -> float:
 
 
 def _starts(family: _Family, fraction: float, count: int) -> list[tuple[float, float]]:
-    """Delays [samples] and angles to start from: where a place of size one is nearly at -1."""
+    """Delays [samples] and angles to start from: an eigenvalue of unit modulus is nearly -1."""
     starts = []
     w, _ = unit_gain_candidates(family.cut(fraction)[0], family.channels)
     for theta in (w * family.T).tolist():
@@ -174,7 +173,7 @@ def _starts(family: _Family, fraction: float, count: int) -> list[tuple[float, f
 
 
 def _newton(family: _Family, theta: float, t: float) -> float | None:
-    """Delay [samples] at which a multiplier has size one, next to a start; None where none is."""
+    """Delay [samples] at which a multiplier has unit modulus, next to a start; None if none."""
     before = np.inf
     for _ in range(_STEPS):
         f = family.distance(theta, t)
@@ -196,7 +195,7 @@ def _newton(family: _Family, theta: float, t: float) -> float | None:
 
 
 def _earlier(family: _Family, first: float, points: float) -> float:
-    """Return the first crossing, or an earlier one that the multipliers below it show."""
+    """Return the first crossing, or an earlier one found by checking multipliers below it."""
     last = min(first * (1 - _ASIDE), family.least + 50.0)
     count = int(np.clip(np.ceil(points * (last - family.least)), *_CHECKED))
     checked = np.linspace(family.least, last, count + 1)[1:].tolist()

@@ -1,4 +1,4 @@
-"""The disk margin: gain and phase of all channels off at once, independently of each other."""
+"""The disk margin: simultaneous independent errors of gain and phase in all channels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLOSE = 0.95  # of the largest value: local maxima above are refined, too
 
 
 def disk_margin(cut: CutLoop) -> tuple[float, float]:
-    """1 / max over w of mu(S - I/2), S = (I + L)^-1, independent complex channels, and its w.
+    """1 / max over w of mu(S - I/2), S = (I + L)^-1, with independent complex channels, and its w.
 
     Frequencies are searched on a grid that is refined around every pole of the open and of the
     closed loop, and around the largest values by minimisation. Source: [SeilerPackardGahinet20].
@@ -70,7 +70,7 @@ def structured_singular_value(Z: ComplexArray) -> float:
 
 
 def _of_channels(Z: ComplexArray) -> float:
-    """Structured singular value of Z (n, n) whose channels all act on each other."""
+    """Structured singular value of an irreducible Z (n, n)."""
     n = len(Z)
     if n == 1:
         return float(np.abs(Z[0, 0]))
@@ -78,10 +78,10 @@ def _of_channels(Z: ComplexArray) -> float:
 
 
 def _coupled(Z: ComplexArray) -> list[Array]:
-    """Channels that act on each other in both directions, set by set.
+    """Find the sets of channels that are coupled in both directions.
 
-    The value is the largest of those of the sets; of a matrix that falls apart into them ab13md of
-    slycot 0.7.1 may never return.
+    The value is the largest of those of the sets; for a reducible matrix ab13md of slycot 0.7.1 may
+    never return.
     """
     acts = np.abs(Z) > np.finfo(float).eps * np.abs(Z).max()
     count, label = scipy.sparse.csgraph.connected_components(acts, connection="strong")

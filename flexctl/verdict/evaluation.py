@@ -1,4 +1,4 @@
-"""One verdict per gain set: does it track, does it ring, how far is it from instability."""
+"""One verdict per gain set: tracking, residual vibration, stability and margins."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.verdict.stability import Stability, judge_stability
 
 _T = TypeVar("_T")
-TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then exact to some 1e-8 of its motion
+TOLERANCE = Tolerance.of(1e-9)  # of a run: the tip is then accurate to about 1e-8 of its motion
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Evaluation(Summary):
-    """The verdict on one design; what could not be found is None, and `failed` says why.
+    """The verdict on one design; unavailable metrics are None; `failed` says why a design failed.
 
     A run in which the reference does not come to rest has no residual; `no_rest` says so. `rest` is
-    where the closed loop rests in the end, None of open loops. `not_computed` has the reason of
-    every metric that could not be found while others stand; `settle_within` is the tip error [m]
+    the final equilibrium of the closed loop, None for open loops. `not_computed` has the reason for
+    every metric that could not be computed while others could; `settle_within` is the tip error [m]
     within which the design counts as settled.
 
     Examples
@@ -98,13 +98,13 @@ class Evaluation(Summary):
 
     @property
     def key(self) -> tuple[bool, bool, float, float, float]:
-        """What ranking compares: residual, then tracking, then effort.
+        """Sort key of the ranking: residual, then tracking, then effort.
 
-        Those that settle come first, and of these, as of the others, those whose torques stay
-        within their limits: no linear result covers the time at a limit. The largest residual is
-        the error at the very end of the motion, which a loop that only then sets in cannot change:
-        by it alone a design that rings on could win. Without a rest there is no residual, and
-        tracking decides.
+        Designs that settle come first, and in each group those whose torques stay within their
+        limits: no linear result covers the time at a limit. The largest residual is the error at
+        the end of the motion, which a second loop that starts then cannot change: ranked by it
+        alone, a design with lasting vibration could win. Without a final rest there is no residual,
+        and tracking decides.
         """
         if self.tracking is None or self.effort is None:
             raise ComputationError(f"{self.name} failed and cannot be ranked: {self.failed}")
@@ -118,12 +118,12 @@ class Evaluation(Summary):
 
 
 def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
-    """Judge a closed loop: where it rests, its run, and its linear models there and along it.
+    """Judge a closed loop: its equilibrium, its run, and linear models there and along the run.
 
     Parameters
     ----------
     loop
-        Controller on the truth plant that the verdict is given on.
+        Controller on the truth plant of the verdict.
     others
         Further truth plants of the same arm, ascending in order, for the eigenvalues only.
 
@@ -131,12 +131,12 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     -------
     Evaluation
         A run that diverges or cannot be trusted is not an error: `failed` says what happened. A
-        metric that cannot be found costs that metric: `not_computed` says why.
+        metric that cannot be computed is None, with the reason in `not_computed`.
 
     Raises
     ------
     InputError
-        When the reference is torques, which no motion can be judged by.
+        When the reference consists of torques, so that there is no desired motion.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     unheld = why_not_held(loop, resting, *path_rests(poses)) if resting else ""
     if unheld:
         return assessment.evaluation(rest=resting, failed=unheld)
-    leaves = resting is not None and resting.falls  # where it falls to is no place to judge
+    leaves = resting is not None and resting.falls  # the pose to which it falls is not judged
     stability = None
     if poses and not leaves:
         ladder = assessment.get("spillover", lambda: judge_stability(loop, poses, others))
@@ -180,7 +180,7 @@ def _judged(
     stability: Stability | None,
     run: Trajectory,
 ) -> Evaluation:
-    """Judge a loop whose run is there."""
+    """Judge a loop after its run."""
     loop = assessment.loop
     no_rest = find_no_rest(loop.controller)
     if resting and not no_rest:
@@ -205,7 +205,7 @@ def _judged(
 def _linear(
     assessment: _Assessment, poses: LinearPoses | None, stability: Stability | None
 ) -> dict[str, Any]:
-    """Find the metrics of a linear loop, margins only of a stable one."""
+    """Compute the metrics of a linear loop; margins only for a stable one."""
     sound = stability is not None and stability.stable is True
     get, final = assessment.get, poses.final if poses and sound else None
     return {
@@ -217,7 +217,7 @@ def _linear(
 
 
 def _sampling_rate(loop: ClosedLoop, final: LinearLoop) -> float | None:
-    """Smallest rate [Hz] of a law that is the same law at another one."""
+    """Smallest sampling rate [Hz] of a law that can be sampled at any rate."""
     if loop.controller.external and final.F.any():
         raise ComputationError(
             "a law with states of its own becomes another one where it is sampled at another rate"
@@ -227,14 +227,14 @@ def _sampling_rate(loop: ClosedLoop, final: LinearLoop) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Assessment:
-    """What is known of a loop that is being judged, and what of it could not be computed."""
+    """Intermediate results of an evaluation, and metrics that could not be computed."""
 
     loop: ClosedLoop
     facts: dict[str, Any]
     missing: dict[str, str] = field(default_factory=dict)
 
     def get(self, metric: str, find: Callable[[], _T]) -> _T | None:
-        """Find a metric; None where its computation fails, which is noted."""
+        """Compute a metric; None if its computation fails, with the reason in `missing`."""
         try:
             return find()
         except FlexctlError as error:
@@ -244,18 +244,18 @@ class _Assessment:
         return None
 
     def evaluation(self, *, further: Sequence[str] = (), **metrics: Any) -> Evaluation:
-        """Put the record together."""
+        """Build the record."""
         facts = self.facts | {"assumptions": (*self.facts["assumptions"], *further)}
         return Evaluation(**facts, **metrics, not_computed=dict(self.missing))
 
 
 def require_motion(design: Design) -> None:
-    """Refuse a design whose reference is torques: there is no motion to judge its run by.
+    """Refuse a design whose reference consists of torques: there is no desired motion.
 
     Raises
     ------
     InputError
-        Naming the design and what runs it.
+        Naming the design and the command that runs it.
     """
     if design.reference.torque is not None:
         raise InputError(
@@ -265,7 +265,7 @@ def require_motion(design: Design) -> None:
 
 
 def _why_it_failed(error: Exception) -> str:
-    """Say in a sentence what a library says in two words; those stay, in brackets."""
+    """Word an error of a library in a sentence, with the original message in brackets."""
     words = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, np.linalg.LinAlgError):
         why = "its equations cannot be solved in double precision"
@@ -284,7 +284,7 @@ def _sample_times(loop: ClosedLoop) -> Array:
 
 
 def _explain(error: RunError, stability: Stability | None) -> str:
-    """Say when and why a run ended, and what the frozen loop says about it."""
+    """Explain when and why a run ended, and whether the frozen loop is stable."""
     words = f"the run ends at t = {error.time:.3g} s: {error.why}"
     if stability is None or np.isnan(stability.path_abscissa).any():
         return words
@@ -321,7 +321,7 @@ def count_law(law: ca.Function) -> dict[str, int]:
 
 
 def _resting(loop: ClosedLoop, poses: LinearPoses | None) -> Resting | None:
-    """Where a loop rests in the end; None of an open one, which nothing brings back."""
+    """Describe the final equilibrium of a loop; None for open-loop control."""
     if loop.controller.design.open_loop:
         return None
     return describe_rest(loop, poses.final.rest if poses else None)
@@ -330,7 +330,7 @@ def _resting(loop: ClosedLoop, poses: LinearPoses | None) -> Resting | None:
 def _seen_in(
     loop: ClosedLoop, poses: LinearPoses | None, resting: Resting, run: Trajectory
 ) -> Resting:
-    """Add the equilibrium to which a run leads, where it is another one."""
+    """Add the equilibrium to which a run leads, if it is another one."""
     rest = poses.final.rest if poses else None
     other = other_rest(loop, rest, run.end, final_loop_weight(loop.controller))
     if other is None:
@@ -341,7 +341,7 @@ def _seen_in(
 
 
 def _what_limits(loop: ClosedLoop, saturated: Array) -> tuple[str, ...]:
-    """Say of a run at its torque limits what linear results do not cover."""
+    """Note for a run at its torque limits that linear results do not cover them."""
     names = ", ".join(np.array(loop.truth.joints)[saturated])
     return (
         f"the run reaches the torque limit of {names}: eigenvalues and margins are those of the "

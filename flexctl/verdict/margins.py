@@ -16,33 +16,34 @@ from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampl
 from flexctl.verdict.disk_margin import disk_margin
 from flexctl.verdict.unit_gain import UnitGain, unit_gain
 
-NO_LIMIT_DB = 60.0  # a gain that may be a thousand times off is limited by other things
+NO_LIMIT_DB = 60.0  # a thousandfold gain is limited by other effects
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class StabilityMargins(Summary):
-    """Margins of a stable loop broken at its m actuators; infinite where nothing limits them.
+    """Margins of a stable loop broken at its m actuators; infinite without a limit.
 
     Attributes
     ----------
     gain_up_db, gain_down_db
-        Gain that one channel tolerates above and below 1, the others closed, (m,) [dB], both >= 0.
+        Gain margins above and below 1 of one channel, the others closed, (m,) [dB], both >= 0.
     phase_deg
-        Phase that one channel tolerates, (m,) [deg].
+        Phase margin of one channel, (m,) [deg].
     delay_seconds
-        Delay that one channel tolerates, (m,) [s], beyond the design's own.
+        Delay margin of one channel, (m,) [s], in addition to the design's own delay.
     common_delay_seconds
-        Delay that all channels tolerate together, as of a controller that computes for longer [s].
+        Delay margin of all channels together [s], for instance for a longer computing time.
     disk
         Balanced disk margin of all channels at once [-] (for more than three channels a lower
         bound): gains in
         [(2 - d)/(2 + d), (2 + d)/(2 - d)] or phases up to 2 atan(d/2), independently.
     disk_frequency
-        Where the disk margin is smallest [rad/s].
+        Frequency at which the disk margin is smallest [rad/s].
     sample_time
-        Of the controller [s]; None of a continuous one.
+        Of the controller [s]; None if it is continuous.
     delay_may_be_less
-        Whether a mode turns too often within a sample for delays to be more than upper bounds.
+        Whether a mode is so fast, relative to the sampling, that delay margins are upper bounds
+        only.
 
     Examples
     --------
@@ -70,18 +71,18 @@ class StabilityMargins(Summary):
 
 
 def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
-    """Margins of a stable loop at its actuators; a closed loop is taken where it rests at the end.
+    """Margins of a stable loop at its actuators; for a closed loop, at its final equilibrium.
 
-    Gains are the real errors at which an eigenvalue reaches the limit of stability, phases and
-    delays come from the places where the loop gain has size one, both of eigenvalue problems
-    without a grid; delays of a sampled loop, whose fractions of a sample change how torques are
-    held, from its one-sample map; the disk margin from the closed loop on a grid of frequencies.
+    Gains are the real errors at which an eigenvalue reaches the limit of stability, phase and delay
+    margins follow from the unit-gain frequencies, both from eigenvalue problems without a grid;
+    delay margins of a sampled loop, where fractions of a sample change the hold, from its
+    one-sample map; the disk margin from the closed loop on a grid of frequencies.
 
     Raises
     ------
     ComputationError
-        Where an eigenvalue does not decay, or is too slow beside the others for double precision
-        to tell; where a sampled loop has a multiplier -1, which is not stable.
+        When an eigenvalue does not decay, or is so slow compared with the others that double
+        precision cannot decide; when a sampled loop has a multiplier -1, which is not stable.
 
     Examples
     --------
@@ -128,14 +129,14 @@ def _gain(cut: CutLoop, channel: int) -> tuple[float, float]:
 
 
 def _phase(places: UnitGain) -> float:
-    """Phase [deg] from the places of size one of a channel."""
+    """Phase margin [deg] from the unit-gain frequencies of a channel."""
     return float(np.degrees(np.minimum(places.lag, 2 * np.pi - places.lag).min(initial=np.inf)))
 
 
 def _delay(
     loop: LinearLoop, cut: CutLoop, channels: list[int], places: UnitGain | None = None
 ) -> float:
-    """Delay [s] that channels tolerate together; `places` of size one, where they are known."""
+    """Delay margin [s] of channels together; `places` are unit-gain frequencies, if known."""
     if loop.sample_time is not None:
         return sampled_delay(loop, channels)
     return continuous_delay(places or unit_gain(cut, channels))

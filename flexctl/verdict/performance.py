@@ -1,4 +1,4 @@
-"""What a run shows: tracking during the motion, residual once the reference rests, effort."""
+"""Metrics of a run: tracking during the motion, residual after the reference has ended, effort."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ class Tracking:
 class Residual:
     """After the reference has ended, against the static sag: largest tip error [m], settling.
 
-    The time [s] until the tip stays within the design's band; None where it does not in this run:
-    what leaves the band in the last tenth of the time after the reference has not settled, as a
-    run may end in a trough of its ringing. `tip_error_end` [m] is the largest error in that tenth.
+    The time [s] until the tip stays within the design's band; None if it does not in this run: a
+    tip that leaves the band in the last tenth of the time after the reference has not settled, as a
+    run may end in a minimum of its vibration. `tip_error_end` [m] is the largest error in that
+    tenth.
     """
 
     tip_error_max: float
@@ -38,8 +39,8 @@ class Residual:
 class Effort:
     """Torques: peak and rms (m,) [N m or N], seconds at the limit (m,), and energy [J].
 
-    The energy is the integral of the sum of |tau_j v_j| over the run, v_j the rate of what the
-    torque acts on.
+    The energy is the integral of the sum of |tau_j v_j| over the run, v_j the rate of the driven
+    coordinate.
     """
 
     peak: Array
@@ -49,7 +50,7 @@ class Effort:
 
 
 def find_no_rest(controller: Controller) -> str | None:
-    """Say why there is no rest after the motion to judge; None where there is one."""
+    """Explain why there is no rest phase after the motion; None if there is one."""
     reference = controller.reference
     if not reference.rests:
         return "the reference never comes to rest"
@@ -62,7 +63,7 @@ def find_no_rest(controller: Controller) -> str | None:
 
 
 def judge_tracking(run: Trajectory, controller: Controller) -> Tracking:
-    """Judge the gross motion; the whole run where there is none (a setpoint) or no end of it."""
+    """Judge the gross motion; the whole run if there is none (a setpoint) or it does not end."""
     end, rests = controller.reference.duration, controller.reference.rests
     moving = run.t <= end if end > 0 and rests else np.ones_like(run.t, dtype=bool)
     error = run.tip_error[moving]
@@ -74,7 +75,7 @@ def judge_tracking(run: Trajectory, controller: Controller) -> Tracking:
 
 
 def judge_residual(run: Trajectory, controller: Controller) -> Residual:
-    """Judge a run that goes on after its reference rests; see `find_no_rest`."""
+    """Judge a run that continues after its reference has ended; see `find_no_rest`."""
     end = controller.reference.duration
     after = run.t >= end
     error, t, band = run.rest_error[after], run.t[after], controller.design.loop.settle_within

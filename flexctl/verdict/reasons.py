@@ -1,4 +1,4 @@
-"""What speaks against a gain set although it ranks: codes and numbers, no sentences."""
+"""Reservations about a ranked gain set: codes and numbers, no sentences."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPEN_LOOPS = ("feedforward", "torque")
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """One reason: its code, and the numbers and names it rests on (SI units, dB, deg).
+    """One reservation: its code, with numbers and names as facts (SI units, dB, deg).
 
     Codes: ``open-loop``, ``marginal``, ``undamped``, ``no-rest-at-poses``, ``unstable-at-pose``,
     ``spillover``, ``no-rest-on-finer-truth``, ``thin-margins``, ``delay-is-upper-bound``,
@@ -36,7 +36,7 @@ class Reason:
 
 
 def find_reasons(e: Evaluation) -> tuple[Reason, ...]:
-    """List what speaks against a design, the gravest first."""
+    """List the reservations about a design, the most serious first."""
     return (
         *_stability(e),
         *(_poses(e.stability) if e.stability else ()),
@@ -48,7 +48,7 @@ def find_reasons(e: Evaluation) -> tuple[Reason, ...]:
 
 
 def not_computed(e: Evaluation) -> tuple[Reason, ...]:
-    """List metrics that could not be computed, those of one cause together."""
+    """List metrics that could not be computed, grouped by cause."""
     causes: dict[str, list[str]] = {}
     for metric, why in e.not_computed.items():
         causes.setdefault(why, []).append(metric)
@@ -108,7 +108,7 @@ def _finer_truths(e: Evaluation) -> list[Reason]:
 
 
 def _margins(m: StabilityMargins) -> list[Reason]:
-    """Every margin that is thin, with the joint (from 0) that has least of it."""
+    """Every thin margin, with the joint (from 0) at which it is smallest."""
     least_delay = _THIN_DELAY if m.sample_time is None else m.sample_time
     kinds = (
         ("gain_db", m.gain_db, _THIN_GAIN),
@@ -129,7 +129,7 @@ def _margins(m: StabilityMargins) -> list[Reason]:
 
 
 def _stiffness(s: StiffnessTolerance) -> list[Reason]:
-    """Where a small overestimate of the stiffness would destabilise the loop."""
+    """Poses at which a small overestimate of the stiffness would destabilise the loop."""
     if s.exact is None:
         return []
     ends = {False: (s.exact.alpha_upper, s.exact.proven), True: (s.path_upper, s.path_proven)}

@@ -7,23 +7,23 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.loop import LinearLoop, sampled_loop
 
-_LONGEST = 10.0  # period [s] up to which a smallest sampling rate is looked for
-_MOST_LATE = 20  # samples that a delay may span: every one is a state more
-_TELLING = 1e-9  # decay over a sample, of the slowest pole, that round-off cannot hide
-_EXACT = 1e-5  # relative width at which the period is found
+_LONGEST = 10.0  # longest period [s] of the search
+_MOST_LATE = 20  # samples that a delay may span: each is an additional state
+_TELLING = 1e-9  # decay of the slowest pole over a sample that exceeds round-off
+_EXACT = 1e-5  # relative accuracy of the period
 
 
 def smallest_sampling_rate(loop: LinearLoop) -> float | None:
     """Smallest rate [Hz] from which on the sampled and held law keeps the loop stable.
 
     The period grows until the loop is unstable: in large steps while all modes lie below half the
-    sampling rate, then in steps of 1 %, because modes that fold onto each other make it unstable in
-    narrow bands; a band narrower than that can be missed. The limit is found by bisection. With a
-    delay the shortest period is a twentieth of it. A loop that is stable even at a period of 10 s
-    gives 0.1 Hz; one that is unstable at the shortest period, None.
+    sampling rate, then in steps of 1 %, because aliased modes that meet make it unstable in narrow
+    bands; a band narrower than that can be missed. The limit is found by bisection. With a delay
+    the shortest period is a twentieth of it. A loop that is stable even at a period of 10 s gives
+    0.1 Hz; one that is unstable at the shortest period gives None.
 
-    None for a law with an observer too: a sampled law sums its states by Euler's rule, which asks
-    for a rate of its own, and no observer would be made so.
+    None also for a law with an observer: a sampled law integrates its states by Euler's rule, which
+    imposes a rate of its own and is not how an observer would be sampled.
     """
     if loop.F.any():
         return None
@@ -36,7 +36,7 @@ def smallest_sampling_rate(loop: LinearLoop) -> float | None:
 
 
 def _periods(loop: LinearLoop) -> Array:
-    """Periods [s] to be looked at, ascending."""
+    """Periods [s] to be checked, ascending."""
     poles = np.concatenate([np.linalg.eigvals(loop.A), loop.poles])
     slowest = max(np.abs(loop.poles.real).min(), np.finfo(float).tiny)
     shortest = max(1e-2 / np.abs(poles).max(), loop.delay / _MOST_LATE)
@@ -48,7 +48,7 @@ def _periods(loop: LinearLoop) -> Array:
 
 
 def _thinned(loop: LinearLoop, periods: Array) -> Array:
-    """Leave out all periods after one of every 25th at which the loop is already unstable."""
+    """Check every 25th period, and leave out all periods after the first unstable one."""
     known = _first_unstable(loop, periods[::25])
     return periods if known is None else periods[periods <= known]
 

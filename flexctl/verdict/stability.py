@@ -1,4 +1,4 @@
-"""Whether a loop is stable where it rests: at its final pose, along its motion, on finer truths."""
+"""Stability of a loop at its final equilibrium, along its motion, and on finer truth plants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SETTLED = 0.01  # relative change of the spectral abscissa that counts as none
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Stability(Summary):
-    """Linearised truth loop where it rests at the final pose, and frozen along the motion.
+    """Truth loop linearised about its equilibrium at the final pose, and frozen along the motion.
 
     Attributes
     ----------
@@ -37,13 +37,14 @@ class Stability(Summary):
     stable
         True, False, or "marginal".
     path_t, path_abscissa
-        Times of the frozen poses [s] and spectral abscissa there [1/s], (N_PATH,); NaN where the
-        loop does not rest.
+        Times of the frozen poses [s] and spectral abscissa there [1/s], (N_PATH,); NaN without an
+        equilibrium.
     orders, abscissae
         Spectral abscissa at the final pose over truth orders [1/s]; NaN where the loop has no
         equilibrium at its reference on that truth.
     settles_at_order
-        First of `orders` from which on the verdict stays and the abscissa moves less than 1 %.
+        First of `orders` from which on the verdict is constant and the abscissa changes by less
+        than 1 %.
     """
 
     poles: ComplexArray
@@ -97,7 +98,7 @@ def _at_order(controller: Controller, plant: Plant) -> _Step:
 
 
 def _settles(ladder: Sequence[_Step]) -> int | None:
-    """First order from which on nothing changes; None when even the last two differ."""
+    """First order from which on nothing changes; None if the last two orders differ."""
     last = ladder[-1]
     settled = None
     for order, abscissa, stable in reversed(ladder[:-1]):

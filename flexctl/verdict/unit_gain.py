@@ -1,14 +1,15 @@
-"""Where a loop gain has an eigenvalue of size one: an eigenvalue problem, no scan.
+"""Frequencies of unit loop gain, from an eigenvalue problem without a frequency grid.
 
-L(s) = -C (s - A)^-1 B with channels cut, A their open matrix, has an eigenvalue of size one at
+L(s) = -C (s - A)^-1 B with channels cut, A their open matrix, has an eigenvalue of unit modulus at
 s = jw if L(jw) (x) conj L(jw) = L(s) (x) L(-s) has the eigenvalue one. In states eta of the first
 factor (N k,) and xi of the second (k N,) that is, with k channels and unit matrices I,
 
     s eta = (A (x) I) eta + (B (x) C) xi,    -s xi = (I (x) A) xi + (C (x) B) eta,
 
-an eigenvalue problem of size 2 k N whose eigenvalues on the axis are all such places; of one
-sample, z for s and 1/z for -s. For k = 1 it is the Hamiltonian matrix of |L| = 1. No L(jw) is
-evaluated, so that poles of L on the axis do no harm. Source: [ChenGuNett95] for the delay.
+an eigenvalue problem of size 2 k N whose eigenvalues on the axis are all these frequencies; for a
+sampled loop, with z for s and 1/z for -s. For k = 1 it is the Hamiltonian matrix of |L| = 1. L(jw)
+is not evaluated, so that poles of L on the axis cause no difficulty. Source: [ChenGuNett95] for the
+delay.
 """
 
 from __future__ import annotations
@@ -21,19 +22,21 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 from flexctl.verdict.cut import CutLoop
 
-_NEAR_AXIS = 0.02  # |Re| over |s| of an eigenvalue up to which the axis is searched near it
-_SHIFT = -0.6137  # about which the problem of one sample is inverted; arbitrary, hit by no z
+_NEAR_AXIS = 0.02  # |Re|/|s| of an eigenvalue up to which the axis is searched nearby
+_SHIFT = (
+    -0.6137
+)  # about which the problem of a sampled loop is inverted; arbitrary, never an eigenvalue z
 _STEPS = 12  # of the secant method
-_SAME = 1e-9  # relative distance of one place found twice, and |log size| of size one
-_RESOLVED = 1e-13  # of the fastest rate: to what poles and places are known
-_BLURRED = 1e-3  # |log size| of size one at most, where that is what limits it
+_SAME = 1e-9  # relative distance of duplicates, and |log modulus| that counts as unit modulus
+_RESOLVED = 1e-13  # of the fastest rate: accuracy of poles and frequencies
+_BLURRED = 1e-3  # upper limit of that |log modulus| where the accuracy limits it
 
 
 @dataclass(frozen=True, kw_only=True)
 class UnitGain:
-    """Places where eigenvalues of the loop gain have size one: frequencies (K,) and lags (K,).
+    """Unit-gain points of the eigenvalues of the loop gain: frequencies (K,) and lags (K,).
 
-    The lag is that of the eigenvalue to the point -1 [rad], in [0, 2 pi).
+    The lag is the angle from the eigenvalue to the point -1 [rad], in [0, 2 pi).
     """
 
     frequency: Array
@@ -41,7 +44,7 @@ class UnitGain:
 
 
 def unit_gain(cut: CutLoop, channels: Sequence[int]) -> UnitGain:
-    """Find all places of size one of the loop gain of some channels, the others closed."""
+    """Find all unit-gain points of some channels, with the others closed."""
     start, reach = unit_gain_candidates(cut, channels)
     places = _polished(cut, channels, start, reach)
     candidates = [(w, lag) for w in places for lag in _lags(cut, channels, w)]
@@ -61,7 +64,7 @@ def eigenvalue_loci(cut: CutLoop, channels: Sequence[int], w: Array) -> ComplexA
 
 
 def unit_gain_candidates(cut: CutLoop, channels: Sequence[int]) -> tuple[Array, Array]:
-    """Frequencies (K,) [rad/s] near which an eigenvalue may have size one, and how near (K,)."""
+    """Frequencies (K,) [rad/s] near which an eigenvalue may have unit modulus, and radii (K,)."""
     own = list(channels)
     A, B, C, k = cut.opened(own), cut.B[:, own], cut.C[own], np.eye(len(own))
     diagonal, upper = (np.kron(A, k), np.kron(k, A)), np.kron(B, C)
@@ -83,15 +86,15 @@ def unit_gain_candidates(cut: CutLoop, channels: Sequence[int]) -> tuple[Array, 
 
 
 def _resolution(cut: CutLoop, w: Array) -> Array:
-    """How exactly [rad/s] poles and places at frequencies w (K,) are known, (K,)."""
+    """Accuracy [rad/s] of poles and unit-gain frequencies near w (K,), (K,)."""
     return np.asarray(_RESOLVED * np.maximum(w, cut.speed))
 
 
 def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array) -> Array:
-    """Frequencies at which the eigenvalue nearest to size one has it, by the secant method.
+    """Unit-gain frequencies of the eigenvalue nearest to unit modulus, by the secant method.
 
-    Next to a pole of L on the axis, whose relative distance may be 1e-8 and less, the logarithm of
-    the size is known to its slope times what frequencies are resolved to only, and no better.
+    Next to a pole of L on the axis, at relative distances of 1e-8 and less, the accuracy of the
+    logarithm of the modulus is its slope times that of the frequency.
     """
     if not len(start):
         return start
@@ -120,7 +123,7 @@ def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array)
 
 
 def _once(w: Array, slope: Array) -> Array:
-    """Each place once: one found twice is passed in one direction, those beside a pole in two."""
+    """Remove duplicates, which have slopes of one sign; points beside a pole have both signs."""
     order = np.lexsort((w, slope > 0))
     w, rises = w[order], (slope > 0)[order]
     new = np.ones(len(w), dtype=bool)
