@@ -22,7 +22,7 @@ from flexctl.plant import (
 from flexctl.view.commands.inspection_loads import assumed_poses, load_sentences, loads_in_pose
 from flexctl.view.commands.inspection_rest import at_rest_json, rest_sentences
 from flexctl.view.commands.inspection_table import inspection_table
-from flexctl.view.options import CliOptions
+from flexctl.view.options import InspectOptions
 from flexctl.view.output import Result, check_targets
 from flexctl.view.provenance import provenance
 from flexctl.view.request import design_basis, load_arm, read_pose, warn_of_pose
@@ -31,11 +31,11 @@ Array = NDArray[np.float64]
 ByPlane = dict[str, dict[str, Any]]
 
 
-def inspect_model(asked: CliOptions, model: str, pose: str) -> Result:
+def inspect_model(asked: InspectOptions, model: str) -> Result:
     """Find what `flexctl inspect` prints."""
     check_targets(asked)
     arm = load_arm(model, asked)
-    coordinates = read_pose(pose)
+    coordinates = read_pose(asked.pose)
     found = inspect_arm(arm, design_basis(asked) or BasisChoice(), coordinates)
     warn_of_pose(arm, coordinates)
     answer = inspection_json(found)

@@ -14,7 +14,7 @@ from flexctl.control import design_controller, gains_used
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, close_loop
 from flexctl.simulation import Tolerance, Trajectory, check_integration, simulate
-from flexctl.view.options import CliOptions
+from flexctl.view.options import SimulateOptions
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import (
@@ -46,25 +46,18 @@ _SMALL = {"rad": "mrad", "m": "mm"}
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-13, 1e-2  # round-off; nothing of a motion is right beyond
 
 
-def simulate_design(
-    asked: CliOptions,
-    model: str,
-    design: str,
-    at: str,
-    duration: float | None,
-    animate: Path | None,
-) -> Result:
+def simulate_design(asked: SimulateOptions, model: str, design: str) -> Result:
     """Find what `flexctl simulate` prints."""
     check_targets(asked, ".nc", ".csv")
-    check_target("--animate", animate, (".gif", ".mp4"))
-    if animate:
+    check_target("--animate", asked.animate, (".gif", ".mp4"))
+    if asked.animate:
         from flexctl.view.figures.animation import check_film
 
-        check_film(animate)
-    samples = read_numbers("--at", at)
+        check_film(asked.animate)
+    samples = read_numbers("--at", asked.at)
     tolerance = _integration(asked)
     loop = _close(asked, model, design)
-    times, expected = run_times(loop.duration, samples, duration)
+    times, expected = run_times(loop.duration, samples, asked.duration)
     with progress() as say:
         say(f"simulating {design} on {model}")
         run = simulate(
@@ -75,9 +68,9 @@ def simulate_design(
             integrator=asked.integrator,
             step=asked.step,
         )
-        if animate:
+        if asked.animate:
             say("drawing the film")
-            _animate(loop, run, animate)
+            _animate(loop, run, asked.animate)
     answer = simulation_json(loop, run, expected, asked)
     arm = loop.truth.arm
     made = provenance(
@@ -108,7 +101,7 @@ def simulate_design(
     )
 
 
-def _integration(asked: CliOptions) -> Tolerance | None:
+def _integration(asked: SimulateOptions) -> Tolerance | None:
     """Check how a run shall be integrated, and return its tolerance; None for the default."""
     expected = asked.tolerance is not None
     check_integration(asked.integrator, asked.step, tolerance=expected, prefix="--")
@@ -148,7 +141,7 @@ def _end_words(duration: float | None) -> str:
 
 
 def simulation_json(
-    loop: ClosedLoop, run: Trajectory, times: Array, asked: CliOptions
+    loop: ClosedLoop, run: Trajectory, times: Array, asked: SimulateOptions
 ) -> dict[str, Any]:
     """Describe a run under the keys of the contract; `times` (k,) [s] are among the run's."""
     truth: dict[str, Any] = loop.truth.basis.described()
@@ -210,7 +203,7 @@ def _energy(run: Trajectory) -> dict[str, float]:
     }
 
 
-def _close(asked: CliOptions, model: str, design: str) -> ClosedLoop:
+def _close(asked: SimulateOptions, model: str, design: str) -> ClosedLoop:
     arm = load_arm(model, asked)
     gains = load_gains(design, arm)
     basis = design_basis(asked) or gains.basis
