@@ -67,7 +67,8 @@ def simulate(
     tolerance
         Error per step, of the integrators that control it.
     integrator
-        One of `INTEGRATORS`, or ``auto``: explicit, or esdirk if that takes far fewer steps.
+        One of `INTEGRATORS`, or ``auto``: explicit, or esdirk if that takes far fewer steps;
+        bdf in place of esdirk where the law has fast states of its own.
     step
         Step [s] of an integrator with a fixed one.
     start
@@ -177,7 +178,7 @@ def _integrate(
 def _integrate_well(
     loop: ClosedLoop, events: Sequence[Event], times: Array, start: _Start, tolerance: Tolerance
 ) -> Run | RunFailure:
-    """Run esdirk if it needs sufficiently few steps, else the explicit method.
+    """Run esdirk, or BDF, if it needs sufficiently few steps, else the explicit method.
 
     If one of them fails for numerical reasons, not because of the model, the other is tried.
     """
@@ -220,16 +221,18 @@ def _attempts(
     """Integrators to try, each with its limit of steps.
 
     Both get similar numbers of steps. Without a compiler SciPy's Radau replaces esdirk; esdirk is
-    not used for laws with fast states, such as those of an observer.
+    not used for laws with fast states, such as those of an observer. If these are too fast for the
+    explicit method, as poles of H-infinity controllers may be, BDF is used.
     """
+    if loop.controller.moves_fast:
+        order = ("bdf", "explicit") if turned > max_steps else ("explicit", "bdf")
+        return [(name, max_steps) for name in order]
     budget = min(esdirk_budget(turned, stretches), max_steps)
     first = min(_OFTEN * max(turned, stretches) + _SOME, max_steps)
     expected = [("esdirk", budget)] if budget else []
     expected += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
     if driver_library() is None:  # a failed trial costs as much as a complete run
         expected = [(name, max_steps) for name, _ in expected]
-    if loop.controller.moves_fast:
-        expected = [(name, most) for name, most in expected if name != "esdirk"]
     return list(dict.fromkeys(expected))
 
 
@@ -238,7 +241,7 @@ def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
     reason = f"chosen as the explicit method would require {turned} steps for its fastest mode"
     if failed:
         return f"{reason}, and {', '.join(failed.values())}"
-    return reason if name == "esdirk" else why
+    return why if name == "explicit" else reason
 
 
 def _furthest(runs: Sequence[Run | RunFailure], tried: str) -> Run | RunFailure:

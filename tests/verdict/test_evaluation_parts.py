@@ -80,7 +80,7 @@ def test_why_a_run_ended_is_said_beside_its_frozen_loops(stability, said, unsaid
     ids=repr,
 )  # fmt: skip
 def test_one_metric_that_fails_costs_that_metric_and_says_why(error):
-    found = module._Found(loop=None, facts={})
+    found = module._Assessment(loop=None, facts={})
 
     def fail():
         raise error
@@ -97,14 +97,14 @@ def test_what_is_no_failed_computation_is_not_hidden(error):
         raise error
 
     with pytest.raises(type(error)):
-        module._Found(loop=None, facts={}).get("margins", fail)
+        module._Assessment(loop=None, facts={}).get("margins", fail)
 
 
 FACTS = {"name": "x", "method": "joint-pd", "basis": {}, "truth": {}, "cost": {}}
 
 
 def test_what_is_known_is_put_together():
-    found = module._Found(loop=None, facts=FACTS | {"assumptions": ("one",)})
+    found = module._Assessment(loop=None, facts=FACTS | {"assumptions": ("one",)})
     found.missing["margins"] = "no root"
     made = found.evaluation(failed="it fell", further=("two",))
 
