@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
+from flexctl.loci import EigenvalueLoci
 from flexctl.plant import Operations
 from flexctl.robustness import StiffnessMargin, TimeScaleMargin
 from flexctl.verdict import Comparison, Evaluation
 from flexctl.view.json.evaluation import comparison_json, evaluation_json
+from flexctl.view.json.loci import loci_json
 from flexctl.view.json.stiffness_margin import margin_json
 from flexctl.view.json.time_scale_margin import time_scale_json
 
@@ -22,7 +24,7 @@ def to_json(record: object) -> dict[str, Any]:
     Parameters
     ----------
     record
-        An `Evaluation`, a `Comparison`, a stiffness margin or a time-scale margin.
+        An `Evaluation`, a `Comparison`, a stiffness margin, a time-scale margin or eigenvalue loci.
 
     Raises
     ------
@@ -44,6 +46,7 @@ to_json.register(Evaluation, evaluation_json)
 to_json.register(Comparison, comparison_json)
 to_json.register(StiffnessMargin, margin_json)
 to_json.register(TimeScaleMargin, time_scale_json)
+to_json.register(EigenvalueLoci, loci_json)
 
 
 @to_json.register

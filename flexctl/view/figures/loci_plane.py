@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import SymmetricalLogLocator
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci import EigenvalueLoci, motion_of
+from flexctl.loci import EigenvalueLoci, Loci, motion_of
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, MUTED, plain_numbers
 from flexctl.view.words.limits import figure
@@ -36,47 +36,43 @@ def drawn(values: ComplexArray) -> ComplexArray:
     return np.where(shown, values.real + 1j * np.maximum(values.imag, 0.0), np.nan + 0j)
 
 
-def path_of(loci: EigenvalueLoci, k: int) -> tuple[Array, ComplexArray]:
+def path_of(loci: Loci, k: int) -> tuple[Array, ComplexArray]:
     """Parameter and eigenvalues (p,) of a branch as they are drawn, with where it meets the axis.
 
     Where a pair becomes two real eigenvalues, or these a pair, both are at the same point.
     """
     meetings = [
-        place
-        for place in loci.events
-        if place.kind in ("break-in", "break-away")
-        and k in place.branches
-        and loci.s[0] < place.start < loci.s[-1]
+        event
+        for event in loci.events
+        if event.kind in ("break-in", "break-away")
+        and k in event.branches
+        and loci.s[0] < event.start < loci.s[-1]
     ]
-    s = np.append(loci.s, [place.start for place in meetings])
-    values = np.append(loci.branches[k].values, [place.value for place in meetings])
+    s = np.append(loci.s, [event.start for event in meetings])
+    values = np.append(loci.branches[k].values, [event.value for event in meetings])
     order = np.argsort(s, kind="stable")
     return s[order], drawn(values[order])
 
 
 def plot_plane(
-    axes: Axes,
-    loci: EigenvalueLoci,
-    shown: Sequence[int],
-    styles: Mapping[str, Style],
-    answer: Mapping[str, Any],
+    axes: Axes, record: EigenvalueLoci, shown: Sequence[int], styles: Mapping[str, Style]
 ) -> None:
     """Draw the loci of the branches `shown` with all marks, on scales that keep slow ones."""
+    loci = record.loci
     paths = {k: path_of(loci, k) for k in shown}
     frame_plane(axes, [own[np.isfinite(own)] for _, own in paths.values()])
-    for k, (s, own) in paths.items():
+    for k, (_, own) in paths.items():
         style = styles[motion_of(loci.branches[k].label)]
         axes.plot(own.real, own.imag, **style, zorder=3, solid_capstyle="round")
         colour = style["color"]
         _ends(axes, own[0], own[-1], colour)
         _arrow(axes, own[np.isfinite(own)], colour)
-        _design(axes, s, own, answer["design_value"], colour)
-    _limits(axes, loci, shown, answer)
+        if loci.at_design is not None:
+            _mark_design(axes, loci.at_design[k], colour)
+    _limits(axes, record, shown)
 
 
-def plot_all(
-    axes: Axes, loci: EigenvalueLoci, shown: Sequence[int], styles: Mapping[str, Style]
-) -> None:
+def plot_all(axes: Axes, loci: Loci, shown: Sequence[int], styles: Mapping[str, Style]) -> None:
     """Draw every branch small, those `shown` elsewhere in their colours and the others in grey."""
     every = [path_of(loci, k)[1] for k in range(len(loci.branches))]
     frame_plane(axes, [own[np.isfinite(own)] for own in every], wide=True)
@@ -175,20 +171,17 @@ def _arrow(axes: Axes, values: ComplexArray, colour: str) -> None:
     axes.annotate("", ends[0], ends[1], arrowprops=style, zorder=4)
 
 
-def _design(axes: Axes, s: Array, own: ComplexArray, value: float | None, colour: str) -> None:
-    """Mark the eigenvalue at the design value, where that is among those followed."""
-    if value is None or not s[0] <= value <= s[-1]:
-        return
-    x, y = np.interp(value, s, own.real), np.interp(value, s, own.imag)
-    if np.isfinite(x):
-        axes.plot(x, y, "D", color=colour, markersize=5, mec="black", mew=0.7, zorder=5)
+def _mark_design(axes: Axes, value: complex, colour: str) -> None:
+    """Mark an eigenvalue at the design value of the parameter."""
+    shown = complex(drawn(np.array([value]))[0])
+    axes.plot(
+        shown.real, shown.imag, "D", color=colour, markersize=5, mec="black", mew=0.7, zorder=5
+    )
 
 
-def _limits(
-    axes: Axes, loci: EigenvalueLoci, shown: Sequence[int], answer: Mapping[str, Any]
-) -> None:
+def _limits(axes: Axes, record: EigenvalueLoci, shown: Sequence[int]) -> None:
     """Mark where branches cross the axis; the limits of the loop first, with their values."""
-    own = [one for one in loci.crossings if one.branch in shown]
+    own = [one for one in record.loci.crossings if one.branch in shown]
     own.sort(key=lambda one: not one.whole)
     named: list[float] = []
     for one in own:
@@ -199,7 +192,7 @@ def _limits(
         if len(named) == _LIMITS:
             continue
         named.append(height)
-        words = value_words(one.s, answer)
+        words = value_words(one.s, record)
         if y > 0:
             words += f", {figure(y)} rad/s"
         style = {"color": BAD, "fontsize": 8.5, "fontweight": "bold", "bbox": PAPER, "zorder": 7}
@@ -207,17 +200,16 @@ def _limits(
         axes.annotate(words, (0, y), xytext=(-8, -6 if below else 6), **place, **style)
 
 
-def mark_names(axes: Axes, loci: EigenvalueLoci, answer: Mapping[str, Any]) -> None:
+def mark_names(axes: Axes, record: EigenvalueLoci) -> None:
     """Say what the marks are, in the corner of the plane that loci leave free."""
-    first, last = (value_words(float(s), answer) for s in (loci.s[0], loci.s[-1]))
+    first, last = (value_words(float(s), record) for s in (record.s[0], record.s[-1]))
     style: dict[str, Any] = {"linestyle": "", "color": _GREY}
     axes.plot([], [], "o", mfc="white", markersize=5.5, label=first, **style)
     axes.plot([], [], "x", markersize=6, mew=1.6, label=last, **style)
-    value = answer["design_value"]
-    if value is not None and loci.s[0] <= value <= loci.s[-1]:
-        label = f"design: {value_words(value, answer)}"
+    if record.design_value is not None and record.at_design is not None:
+        label = f"design: {value_words(record.design_value, record)}"
         axes.plot([], [], "D", markersize=5, mec="black", mew=0.7, label=label, **style)
-    if loci.crossings:
-        crossing = "crosses the axis" if loci.parameter == "t" else "stability limit"
+    if record.loci.crossings:
+        crossing = "crosses the axis" if record.varied == "time" else "stability limit"
         axes.plot([], [], "*", markersize=10, color=BAD, linestyle="", label=crossing)
     axes.plot([], [], ":", color=_GREY, linewidth=0.9, label="damping ratio")
