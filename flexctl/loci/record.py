@@ -57,7 +57,7 @@ class EigenvalueLoci(Summary):
     >>> loop = flexctl.close_loop(controller, "single-link-hub", modes=1)
     >>> loci = flexctl.eigenvalue_loci(loop, motion="rest", points=3)
     >>> loci.branches[loci.dominant[0]].label, loci.stable
-    ('joint1 (1)', ((0.0, 2.0),))
+    ('joint1 (1)', ((0.0, 1.0),))
     """
 
     model: str
