@@ -157,7 +157,6 @@ def test_the_figure_over_a_number_has_units_the_design_and_the_limit(record):
     words = texts(plot_loci(record))
 
     assert "payload.mass [kg]" in words
-    assert "design 1.25 kg" in words
     assert "design: 1.25 kg" in words
     assert "1.5 kg, 3 rad/s" in words
     assert (

@@ -35,6 +35,7 @@ from flexctl.view.figures.style import (
     styled,
 )
 from flexctl.view.words.loci import (
+    design_words,
     least_damped_words,
     parameter_words,
     stability_words,
@@ -53,13 +54,15 @@ def plot_loci(record: EigenvalueLoci, *, every: bool = False) -> Figure:
     """Draw the dominant branches, or `every` one, and those frozen at rest dashed beside them."""
     shown = range(len(record.branches)) if every else record.dominant
     styles = _styles(record.loci, shown)
+    every = every or len(shown) == len(record.branches)
     with styled():
         figure = new_figure(12, 8.2)
         grid = figure.add_gridspec(6, 2, width_ratios=(1.15, 1))
         plane = figure.add_subplot(grid[: 6 if every else 4, 0])
         over = [figure.add_subplot(grid[2 * k : 2 * k + 2, 1]) for k in range(3)]
         plot_plane(plane, record, shown, styles)
-        plane.set_title("s plane" if every else "s plane, dominant branches", pad=14)
+        title = "s plane, all branches" if every else "s plane, dominant branches"
+        plane.set_title(title, pad=14)
         if not every:
             others = figure.add_subplot(grid[4:, 0])
             plot_all(others, record.loci, shown, styles)
@@ -118,14 +121,14 @@ def _plot_over(
 ) -> None:
     """Draw real part, damping ratio and frequency over the parameter."""
     loci, frozen = record.loci, _frozen(record)
-    values = [path_of(loci, k)[1] for k in shown]
-    for k in shown:
+    paths = {k: path_of(loci, k, record.design_value) for k in shown}
+    for k, path in paths.items():
         style = styles[motion_of(loci.branches[k].label)]
-        _lines(panels, *path_of(loci, k), {**style, "zorder": 3})
+        _lines(panels, *path, {**style, "zorder": 3})
     if frozen:
         _plot_frozen(panels, frozen, styles)
     real, damping, frequency = panels
-    parts = [own[np.isfinite(own)] for own in values]
+    parts = [own[np.isfinite(own)] for _, own in paths.values()]
     _scale_real(real, [own.real for own in parts if len(own)])
     _scale_damping(damping, [own for own in parts if len(own)])
     _scale_frequency(frequency, np.concatenate([np.zeros(0), *(np.abs(own) for own in parts)]))
@@ -133,7 +136,14 @@ def _plot_over(
         _mark(axes, record)
         axes.tick_params(labelbottom=axes is frequency)
     _name_marks(real, record)
-    frequency.set_xlabel(parameter_words(record))
+    frequency.set_xlabel(f"{parameter_words(record)}{_design_outside(record)}")
+
+
+def _design_outside(record: EigenvalueLoci) -> str:
+    """Name a design value that the axis of the parameter does not reach."""
+    value = record.design_value
+    outside = value is not None and not record.s[0] <= value <= record.s[-1]
+    return f"   ({design_words(record)})" if outside else ""
 
 
 def _plot_frozen(panels: Sequence[Axes], frozen: Loci, styles: Mapping[str, Style]) -> None:
@@ -156,14 +166,18 @@ def _scale_real(axes: Axes, parts: Sequence[Array]) -> None:
     """Scale real parts so that the slow ones are told from zero beside the fast ones."""
     axes.set_ylabel("real part [1/s]")
     linear = linear_about_zero(parts)
+    low = min([0.0, *(own.min() for own in parts)])
+    high = max([0.0, *(own.max() for own in parts)])
     if linear:
-        low, high = min(own.min() for own in parts), max(own.max() for own in parts)
         axes.set_yscale("symlog", linthresh=linear, linscale=0.6)
         axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear))
         axes.yaxis.set_major_formatter(plain_numbers())
         axes.set_ylim(2 * min(low, -linear), max(2 * high, linear))
+    else:
+        room = 0.07 * ((high - low) or 1.0)
+        axes.set_ylim(low - room, high + room)
     low, high = axes.get_ylim()
-    axes.axhspan(0, max(high, 0.0), color=BAD, alpha=0.08, linewidth=0, zorder=0)
+    axes.axhspan(0, high, color=BAD, alpha=0.08, linewidth=0, zorder=0)
     axes.axhline(0, color="black", linewidth=1)
     axes.set_ylim(low, high)
 
@@ -178,10 +192,10 @@ def _scale_damping(axes: Axes, values: Sequence[Any]) -> None:
         high = min(max(share.max() for share in light), 105.0)
         room = 0.08 * (high - low)
         axes.set_ylim(low - room, high + room)
-        more = len(shares) - len(light)
-        if more and high < 100:
+        more = sum(bool(share.min() > high + room) for share in shares)
+        if more:
             axes.set_title(
-                f"{more} branch{'es' * (more > 1)} above",
+                f"{more} branch{'es' * (more > 1)} above {high + room:.0f} %",
                 fontsize="small",
                 loc="right",
                 fontweight="normal",
@@ -210,9 +224,8 @@ def _mark(axes: Axes, record: EigenvalueLoci) -> None:
     edges = [low, *(a for pair in record.stable for a in pair), high]
     for first, last in zip(edges[::2], edges[1::2], strict=True):
         axes.axvspan(first, last, color=BAD, alpha=0.08, linewidth=0, zorder=0)
-    for one in record.loci.crossings:
-        style = {"linewidth": 1.5} if one.whole else {"linewidth": 0.8, "linestyle": ":"}
-        axes.axvline(one.s, color=BAD, zorder=4, **style)
+    for one in record.stability_limits:
+        axes.axvline(one.s, color=BAD, zorder=4, linewidth=1.5)
     value = record.design_value
     if value is not None and low <= value <= high:
         axes.axvline(value, color=GOOD, linewidth=1.3, linestyle="--", zorder=2)
@@ -223,7 +236,7 @@ def _mark(axes: Axes, record: EigenvalueLoci) -> None:
         axes.axvspan(low - _ROOM * span, low, fc="white", ec=BAD, hatch="////", linewidth=0)
         low -= _ROOM * span
     for event in record.loci.unsafe:
-        axes.axvspan(event.start, event.end, color=BAD, alpha=0.3, linewidth=1.5)
+        axes.axvspan(event.start, event.end, color=MUTED, alpha=0.5, linewidth=2, zorder=1)
     axes.set_xlim(low, high)
 
 
@@ -232,7 +245,7 @@ def _name_marks(axes: Axes, record: EigenvalueLoci) -> None:
     marks = [(one.s, value_words(one.s, record), BAD) for one in record.stability_limits]
     value = record.design_value
     if value is not None and record.s[0] <= value <= record.s[-1]:
-        marks.append((value, f"design {value_words(value, record)}", GOOD))
+        marks.append((value, design_words(record), GOOD))
     for edge in (record.no_rest_above, record.no_rest_below):
         if edge is not None:
             marks.append((edge, f"{value_words(edge, record)}: falls", BAD))
@@ -259,5 +272,8 @@ def _legend(
         plane.plot([], [], **style, linewidth=2.2, label=words)
     if _frozen(record):
         plane.plot([], [], "--", color=MUTED, linewidth=1, label="frozen at rest")
+    if record.loci.unsafe:
+        style = {"color": MUTED, "alpha": 0.5, "linewidth": 4}
+        plane.plot([], [], **style, label="branches not joined safely")
     mark_names(plane, record)
     figure.legend(loc="outside lower left", ncols=5, borderaxespad=0.2, columnspacing=1.6)

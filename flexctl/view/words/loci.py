@@ -35,12 +35,12 @@ def loci_words(record: EigenvalueLoci) -> str:
 def verdict_words(record: EigenvalueLoci) -> str:
     """Say for what values the loop is stable, what decays last, and whether all is certain."""
     loci, frozen = record.loci, record.frozen
-    if all(np.ptp(one.values) <= STILL * one.frequency.max() for one in loci.branches):
-        return f"No eigenvalue depends on {record.parameter} there."
     families = [loci, *([frozen] if frozen and frozen is not loci else [])]
     unsafe = [event for family in families for event in family.unsafe]
     labels = [_doubt(event, family) for family in families for event in family.unsafe]
     sure = _doubts(labels, unsafe[0].why) if unsafe else "All branches are joined with certainty."
+    if all(np.ptp(one.values) <= STILL * one.frequency.max() for one in loci.branches):
+        sure = f"No eigenvalue depends on {record.parameter} there."
     slowest = max(loci.branches, key=lambda one: float(one.values.real.max()))
     k = int(slowest.values.real.argmax())
     rate = float(slowest.values.real[k])
@@ -91,6 +91,12 @@ def value_words(value: float, record: EigenvalueLoci) -> str:
         return "nominal" if value == 1 else f"{figure(value, 4)} of nominal"
     unit = "" if record.unit == "-" else record.unit
     return f"{figure(value, 4)} {unit}".strip()
+
+
+def design_words(record: EigenvalueLoci) -> str:
+    """Name the design value: ``design: 1.25 kg``, of factors ``design: nominal``; "" of none."""
+    value = record.design_value
+    return "" if value is None else f"design: {value_words(value, record)}"
 
 
 def basis_of(record: EigenvalueLoci) -> str:
