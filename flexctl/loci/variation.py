@@ -11,7 +11,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control import Controller, design_on
-from flexctl.errors import InputError, NoRestError
+from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
 from flexctl.loci.mac import motion_fields
 from flexctl.loci.sources import Source, loop_matrix
 from flexctl.loop import (
@@ -143,16 +143,20 @@ def over_number(variation: Variation) -> Source:
 
     @cache
     def made(value: float) -> tuple[Array, ModeNames, Array]:
-        closed = variation.close(value)
-        pose = _pose(closed, variation)
-        second_loop_weight = float(closed.controller.feedback is not None)
         try:
+            closed = variation.close(value)
+            pose = _pose(closed, variation)
+            second_loop_weight = float(closed.controller.feedback is not None)
             A = loop_matrix(linearise_loop(closed, pose, second_loop_weight))
         except NoRestError as error:
             raise NoRestError(
                 f"{variation.key}: expected values at which the loop has an equilibrium at its "
                 f"reference, got {value:.6g}, at which it has none"
             ) from error
+        except ComputationError as error:
+            raise ComputationError(f"{variation.key} = {value:.6g}: {error}") from error
+        except DesignError as error:
+            raise DesignError(f"{variation.key} = {value:.6g}: {error}") from error
         return A, name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
 
     def period(value: float) -> float | None:
@@ -251,7 +255,7 @@ def with_value(design: Design, key: str, value: float, *, factor: bool = False) 
 
 def _written(design: Design, key: str) -> object:
     """Return what a key of a design stands for, be it written or a default; None if nothing."""
-    found: Any = design.model_dump(by_alias=True)
+    value: Any = design.model_dump(by_alias=True)
     for name in key.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

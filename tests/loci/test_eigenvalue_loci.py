@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import flexctl
-from flexctl.errors import InputError
+from flexctl.errors import ComputationError, InputError
 from flexctl.loop import linearise_loop
 from flexctl.model import apply_settings
 
@@ -190,6 +190,20 @@ def test_what_makes_no_sense_is_refused_in_a_line(loop, arguments, words):
 
     assert words in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_what_cannot_be_computed_names_its_value():
+    with pytest.raises(ComputationError, match=r"^gravity = 400: vertical-2r: .*buckle"):
+        flexctl.eigenvalue_loci(
+            "vertical-2r",
+            "vertical-2r-pd",
+            over="gravity",
+            between=(1.0, 400.0),
+            scaled=True,
+            points=2,
+            truth_basis=BASIS,
+            design_basis=BASIS,
+        )
 
 
 def test_an_arm_without_a_design_is_refused():

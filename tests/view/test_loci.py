@@ -12,6 +12,7 @@ from matplotlib.text import Text
 
 from flexctl.control.controller import design_controller
 from flexctl.loci.crossings import AxisCrossing
+from flexctl.loci.events import LocusEvent
 from flexctl.loci.family import Branch, Loci
 from flexctl.loci.loci import eigenvalue_loci
 from flexctl.loci.record import EigenvalueLoci
@@ -21,7 +22,10 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.view.explain import explain
+from flexctl.view.figures.free_labels import label_points
 from flexctl.view.figures.loci import plot_loci
+from flexctl.view.figures.loci_plane import path_of
+from flexctl.view.figures.style import new_figure
 from flexctl.view.to_json import to_json
 from flexctl.view.words.loci import parameter_words, stability_words, value_words
 
@@ -237,6 +241,69 @@ def test_the_command_prints_what_the_record_says(asked):
 
     assert {key: own[key] for key in answer} == answer
     assert set(own) - set(answer) == {"warnings", "provenance"}
+
+
+def test_marks_of_the_design_and_of_limits_lie_on_the_branch_as_it_is_drawn(family):
+    sparse = replace(
+        family,
+        s=family.s[::4],
+        branches=tuple(replace(one, values=one.values[::4]) for one in family.branches),
+    )
+    s, values = path_of(sparse, 1, 1.2)
+
+    assert s.tolist() == [1.0, 1.2, 1.5, 2.0]
+    assert values[1:3] == pytest.approx([-0.05 + 3j, 3j])
+
+
+def test_a_branch_that_jumps_off_the_real_axis_is_broken_there(family):
+    values = [-30, -90, -85 + 95j, -40 + 70j, -7 + 63j]
+    jumping = replace(family, branches=(branch("joint1", values),), crossings=())
+    s, drawn = path_of(jumping, 0)
+
+    assert np.isnan(drawn).tolist() == [False, False, True, False, False, False]
+    assert s[2] == s[3]
+
+
+def test_a_branch_that_meets_the_real_axis_is_drawn_in_one_line(family):
+    values = [-3 + 2j, -3 + 1j, -2.5, -2, -1.5]
+    event = LocusEvent(kind="break-in", start=1.4, end=1.4, branches=(0,), value=-3)
+    meeting = replace(family, branches=(branch("joint1", values),), crossings=(), events=(event,))
+
+    assert np.isfinite(path_of(meeting, 0)[1]).all()
+
+
+def test_a_design_value_outside_of_the_range_is_named_beside_the_axis(record, family):
+    outside = replace(record, design_value=4.5, loci=replace(family, at_design=None))
+
+    assert "payload.mass [kg] (design: 4.5 kg)" in texts(plot_loci(outside))
+    assert "design" not in texts(plot_loci(replace(outside, design_value=None)))
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_label_stands_where_no_curve_is(side):
+    figure = new_figure(4, 4)
+    axes = figure.add_subplot()
+    axes.set(xlim=(-1, 1), ylim=(0, 2))
+    crowded = np.array([0.0, side]) + 1j * np.linspace(0, 2, 41)[:, None]  # to and fro beside it
+    label_points(axes, [(1j, "1.5 kg, 3 rad/s")], [crowded.ravel()], fontsize=8.0)
+    figure.draw_without_rendering()
+
+    (label,) = axes.texts
+    box = label.get_window_extent().transformed(axes.transData.inverted())
+    assert (box.x1 < 0) if side > 0 else (box.x0 > 0)
+
+
+def test_labels_of_points_on_each_other_do_not_overlap():
+    figure = new_figure(4, 4)
+    axes = figure.add_subplot()
+    axes.set(xlim=(-1, 1), ylim=(0, 2))
+    label_points(axes, [(1j, f"{k} kg, 3 rad/s") for k in range(4)], [], fontsize=8.0)
+    figure.draw_without_rendering()
+
+    boxes = [text.get_window_extent() for text in axes.texts]
+    pairs = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i]]
+    assert len(pairs) == 6
+    assert not any(a.overlaps(b) for a, b in pairs)
 
 
 def test_the_figure_names_its_branches():

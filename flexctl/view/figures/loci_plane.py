@@ -66,7 +66,7 @@ def path_of(loci: Loci, k: int, design_value: float | None = None) -> tuple[Arra
 
 
 def _jumps(values: ComplexArray, met: Array) -> NDArray[np.int64]:
-    """Indices (j,) of values (p,) before which a branch leaves the real axis, or comes onto it.
+    """Find where a branch leaves the real axis or comes onto it: indices (j,) of values (p,).
 
     Not where either is a point `met` (p,) in which a pair and two real eigenvalues meet.
     """
