@@ -92,7 +92,8 @@ def measure_margin(asked: MarginOptions, model: str, word: str) -> Result:
         drawn = _CHARTS[asked.chart](case, progress=say) if asked.chart else None
         advice = advise_bias(case, found, runs, say)
     where = judged_where(found)
-    answer = margin_json(found) | {"errors": sizes or None}
+    answer = margin_json(found)
+    answer["errors"] = sizes or None
     answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
     answer["remedies"] = plain(remedies_json(remedies)) if remedies else {}
     answer["remedies"]["bias"] = plain(bias_json(advice)) if advice else None
