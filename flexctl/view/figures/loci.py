@@ -44,6 +44,7 @@ from flexctl.view.words.loci import (
 from flexctl.view.words.numbers import listed
 
 _LIGHT = 50.0  # %: branches damped less than that are to be told from zero
+_HEAVY = 75.0  # %: from here on the axis of damping ratios reaches up to real eigenvalues
 _WIDE = 20.0  # ratio of sizes from which on their axis is logarithmic
 _LINES = ("-", *DASHES[2:])  # dashed is what is at rest
 _LETTERS = 128  # in a line as wide as the page
@@ -189,7 +190,8 @@ def _scale_damping(axes: Axes, values: Sequence[Any]) -> None:
     light = [share for share in shares if share.min() < _LIGHT]
     if light:
         low = min(0.0, *(share.min() for share in light))
-        high = min(max(share.max() for share in light), 105.0)
+        high = max(share.max() for share in light)
+        high = 100.0 if high > _HEAVY else high
         room = 0.08 * (high - low)
         axes.set_ylim(low - room, high + room)
         more = sum(bool(share.min() > high + room) for share in shares)

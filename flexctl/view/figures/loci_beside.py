@@ -123,13 +123,13 @@ def _draw_others(
 
 def _label(over: Axes, off: Axes, record: EigenvalueLoci, mode: int) -> None:
     over.set_title(f"Mode {mode} of each line")
-    over.set_ylabel("Im [rad/s]")
+    over.set_ylabel("imaginary part [rad/s]")
     low, high = over.get_ylim()
     if low > 0 and high > _WIDE * low:
         over.set_yscale("log")
         few_ticks(over.yaxis)
     off.axhline(0, color="black", linewidth=1)
-    off.set_ylabel("+ beside o: difference of Im [%]")
+    off.set_ylabel("difference from o [%]")
     off.set_xlabel(parameter_words(record))
     off.set_xlim(record.s[0], record.s[-1])
     _scale_differences(off)
