@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flexctl.control import Controller, design_controller, wrap_controller
+    from flexctl.loci import EigenvalueLoci, eigenvalue_loci
     from flexctl.loop import ClosedLoop, LinearLoop, close_loop, linearise
     from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
     from flexctl.plant import LinearPlant, Plant, assemble_plant
@@ -40,6 +41,7 @@ __all__ = [
     "Comparison",
     "Controller",
     "Design",
+    "EigenvalueLoci",
     "Evaluation",
     "LinearLoop",
     "LinearPlant",
@@ -52,6 +54,7 @@ __all__ = [
     "close_loop",
     "compare",
     "design_controller",
+    "eigenvalue_loci",
     "evaluate",
     "explain",
     "linearise",
@@ -72,6 +75,7 @@ _ROOMS = {
     "Comparison": "flexctl.verdict",
     "Controller": "flexctl.control",
     "Design": "flexctl.model",
+    "EigenvalueLoci": "flexctl.loci",
     "Evaluation": "flexctl.verdict",
     "LinearLoop": "flexctl.loop",
     "LinearPlant": "flexctl.plant",
@@ -84,6 +88,7 @@ _ROOMS = {
     "close_loop": "flexctl.loop",
     "compare": "flexctl.verdict",
     "design_controller": "flexctl.control",
+    "eigenvalue_loci": "flexctl.loci",
     "evaluate": "flexctl.verdict",
     "explain": "flexctl.view.explain",
     "linearise": "flexctl.loop",

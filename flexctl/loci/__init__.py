@@ -3,26 +3,20 @@
 from flexctl.loci.crossings import AxisCrossing
 from flexctl.loci.dominant import motion_of
 from flexctl.loci.events import LocusEvent
-from flexctl.loci.loci import Branch, EigenvalueLoci, eigenvalue_loci
+from flexctl.loci.family import Branch, Loci
+from flexctl.loci.loci import eigenvalue_loci
 from flexctl.loci.pairs import MatchedBranch, match_branches
-from flexctl.loci.sources import Source, at_rest, on_reference, on_run, rests_until
-from flexctl.loci.variation import Variation, over, rests_between
+from flexctl.loci.record import EigenvalueLoci, Motion
 
 __all__ = [
     "AxisCrossing",
     "Branch",
     "EigenvalueLoci",
+    "Loci",
     "LocusEvent",
     "MatchedBranch",
-    "Source",
-    "Variation",
-    "at_rest",
+    "Motion",
     "eigenvalue_loci",
     "match_branches",
     "motion_of",
-    "on_reference",
-    "on_run",
-    "over",
-    "rests_between",
-    "rests_until",
 ]

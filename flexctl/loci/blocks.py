@@ -20,7 +20,14 @@ import scipy.optimize
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.frames import SAMPLES, Contacts, bent, find_contacts, move_frame
 from flexctl.loci.spectrum import Spectrum
-from flexctl.loci.steps import ALIKE, Family, Meeting, Step, StepMatch, find_meetings
+from flexctl.loci.steps import (
+    LEAST_OVERLAP,
+    Family,
+    Meeting,
+    Step,
+    StepMatch,
+    find_meetings,
+)
 from flexctl.loci.units import Unit, find_units, frame, merge, unit_overlaps
 
 
@@ -42,17 +49,17 @@ def join_blocks(step: Step, family: Family) -> StepMatch:
     try:
         pairing = _pair_up(step.before, step.after)
         if pairing is None:
-            return StepMatch(order=order, doubtful=_unlike(step))
+            return StepMatch(order=order, doubtful=_hard_to_match(step))
         return _judge(step, pairing, family)
     except np.linalg.LinAlgError:
-        return StepMatch(order=order, doubtful=_unlike(step))
+        return StepMatch(order=order, doubtful=_hard_to_match(step))
 
 
-def _unlike(step: Step) -> tuple[int, ...]:
+def _hard_to_match(step: Step) -> tuple[int, ...]:
     """Columns of clusters before the step, or where it has none those nearest to another."""
-    held = tuple(column for members in step.before.clusters for column in members)
-    if held:
-        return held
+    clustered = tuple(column for members in step.before.clusters for column in members)
+    if clustered:
+        return clustered
     distance = np.abs(step.before.values[:, None] - step.before.values)
     np.fill_diagonal(distance, np.inf)
     return tuple(int(k) for k in np.unravel_index(distance.argmin(), distance.shape))
@@ -68,13 +75,13 @@ def _pair_up(before: Spectrum, after: Spectrum) -> _Pairing | None:
         )
         for _ in range(abs(surplus)):
             if surplus > 0:
-                found = _take(before, first, after, second, m)
+                event = _take(before, first, after, second, m)
             else:
-                found = _take(after, second, before, first, m)
-                found = found and (found[1], found[0])
-            if found is None:
+                event = _take(after, second, before, first, m)
+                event = event and (event[1], event[0])
+            if event is None:
                 return None
-            events.append(found)
+            events.append(event)
     if Counter(unit.kind for unit in first) != Counter(unit.kind for unit in second):
         return None
     second = _matched([e[0] for e in events], [e[1] for e in events], first, second)
@@ -110,20 +117,20 @@ def _matched(
     if not first:
         return []
     Q = unit_overlaps([*done, *first], [*partners, *second])[len(done) :, len(partners) :]
-    alike = np.array([[a.kind == b.kind for b in second] for a in first])
-    gain = np.where(alike, np.clip(Q, 0, [[len(a.columns)] for a in first]), -1e3)
+    same_kind = np.array([[a.kind == b.kind for b in second] for a in first])
+    gain = np.where(same_kind, np.clip(Q, 0, [[len(a.columns)] for a in first]), -1e3)
     return [second[j] for j in scipy.optimize.linear_sum_assignment(-gain)[1]]
 
 
 def _judge(step: Step, pairing: _Pairing, family: Family) -> StepMatch:
     before, after = pairing.before, pairing.after
     order = _column_order(step, pairing)
-    alike = np.diag(unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
+    overlap = np.diag(unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
     T, blocks, margins = _in_moving_frame(step, before, after)
     centres, contacts = _touching(T, blocks, margins)
     doubt = contacts.touching.any(axis=1) | bent(centres[None])[0]
     doubtful = set(np.flatnonzero(doubt[: len(before)]))
-    doubtful |= set(np.flatnonzero(alike < ALIKE))
+    doubtful |= set(np.flatnonzero(overlap < LEAST_OVERLAP))
     squares = [_half_difference(T, blocks[k]) for k in range(pairing.events)]
     doubtful |= {k for k, square in enumerate(squares) if not _changes_sign_once(square)}
     if doubtful:
@@ -194,9 +201,9 @@ def _touching(
     unseen, noise = (_block_norms(M[None], blocks)[0] for M in margins)
     coupling = _block_norms(T, blocks).max(axis=0)
     np.fill_diagonal(coupling, 0.0)
-    places = [_place(T[:, block, block]) for block in blocks]
-    centres = np.array([mean for mean, _ in places]).T
-    spread = np.array([extent.max() for _, extent in places])
+    extents = [_mean_and_extent(T[:, block, block]) for block in blocks]
+    centres = np.array([mean for mean, _ in extents]).T
+    spread = np.array([extent.max() for _, extent in extents])
     sizes = [(_departure(T[:, block, block]), block.stop - block.start) for block in blocks]
 
     def reach(radius: Array) -> Array:
@@ -205,7 +212,7 @@ def _touching(
     return centres, find_contacts(coupling + unseen, noise, centres, spread, reach)
 
 
-def _place(T: ComplexArray) -> tuple[ComplexArray, Array]:
+def _mean_and_extent(T: ComplexArray) -> tuple[ComplexArray, Array]:
     """Mean (5,) of the eigenvalues of T (5, m, m), and how far the farthest is from it."""
     if T.shape[1] == 1:
         return T[:, 0, 0], np.zeros(len(T))

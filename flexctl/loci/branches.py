@@ -59,8 +59,8 @@ class Branches:
 
     @property
     def unsafe(self) -> tuple[LocusEvent, ...]:
-        """Places across which branches could not be joined safely."""
-        return tuple(place for place in self.events if place.kind == "unsafe")
+        """Events across which branches could not be joined safely."""
+        return tuple(event for event in self.events if event.kind == "unsafe")
 
     def at(self, s: Array) -> ComplexArray:
         """Eigenvalues (p, n) at the points of `s` nearest to parameters (p,)."""
@@ -97,8 +97,8 @@ def follow(
     grid = _checked(grid)
     cache = _Family.over(family, grid)
     nodes = _nodes(cache, grid)
-    joints = _join(cache, nodes, least * (grid[-1] - grid[0]), most)
-    return _compose(cache, grid, joints)
+    joined = _join(cache, nodes, least * (grid[-1] - grid[0]), most)
+    return _compose(cache, grid, joined)
 
 
 def _checked(grid: Array) -> Array:
@@ -143,12 +143,12 @@ class _Family:
 
     def best(self, candidates: Iterable[float], always: tuple[int, int]) -> Spectrum:
         """Spectrum with the fewest eigenvalues that coincide, the first with only `always`."""
-        found: list[Spectrum] = []
+        spectra: list[Spectrum] = []
         for s in candidates:
-            found += self.spectra([s])
-            if _coincidences(found[-1]) <= always:
+            spectra += self.spectra([s])
+            if _coincidences(spectra[-1]) <= always:
                 break
-        return min(found, key=_coincidences)
+        return min(spectra, key=_coincidences)
 
 
 def _coincidences(spectrum: Spectrum) -> tuple[int, int]:
@@ -180,7 +180,7 @@ def _join(
         steps = [_step(family, *ends) for ends in open_steps]
         judged = list(zip(steps, _judge(family, steps), strict=True))
         spent = len(family.known) >= most
-        final = [spent or joint.safe or step.width <= 2 * least for step, joint in judged]
+        final = [spent or match.safe or step.width <= 2 * least for step, match in judged]
         done += [pair for pair, last in zip(judged, final, strict=True) if last]
         halved = [step for step, last in zip(steps, final, strict=True) if not last]
         open_steps = [ends for step in halved for ends in _halves(family, step)]
@@ -198,12 +198,12 @@ def _halves(family: _Family, step: Step) -> list[tuple[Spectrum, Spectrum]]:
 
 
 def _judge(family: _Family, steps: Sequence[Step]) -> list[StepMatch]:
-    joints: dict[int, StepMatch] = {}
+    matches: dict[int, StepMatch] = {}
     regular = [k for k, step in enumerate(steps) if _regular(step)]
     for first in range(0, len(regular), _BATCH):
         batch = regular[first : first + _BATCH]
-        joints |= dict(zip(batch, join_regular([steps[k] for k in batch], family), strict=True))
-    return [joints.get(k) or join_blocks(step, family) for k, step in enumerate(steps)]
+        matches |= dict(zip(batch, join_regular([steps[k] for k in batch], family), strict=True))
+    return [matches.get(k) or join_blocks(step, family) for k, step in enumerate(steps)]
 
 
 def _regular(step: Step) -> bool:
@@ -216,9 +216,9 @@ def _compose(family: _Family, grid: Array, joined: Sequence[tuple[Step, StepMatc
     first = joined[0][0].before
     columns = [np.lexsort((-first.values.imag, np.abs(first.values).round(12)))]
     events: list[LocusEvent] = []
-    for step, joint in joined:
-        events += events_of(step, joint, columns[-1])
-        order = joint.order if joint.safe else match_by_value(step.before, step.after)
+    for step, match in joined:
+        events += events_of(step, match, columns[-1])
+        order = match.order if match.safe else match_by_value(step.before, step.after)
         columns.append(order[columns[-1]])
     nodes = [first, *(step.after for step, _ in joined)]
     rows = [_row(node, order) for node, order in zip(nodes, columns, strict=True)]
@@ -266,7 +266,7 @@ def _on_grid(family: _Family, grid: Array, rows: Sequence[_Row]) -> list[_Row]:
     point itself.
     """
     at = np.array([row.s for row in rows])
-    found = []
+    on_grid = []
     for s in (float(s) for s in grid if s not in set(at.tolist())):
         near = rows[int(np.abs(at - s).argmin())]
         values = family.spectra([s])[0].values
@@ -275,5 +275,5 @@ def _on_grid(family: _Family, grid: Array, rows: Sequence[_Row]) -> list[_Row]:
         )
         distance = np.abs(moved[:, None] - values) ** 2
         order = scipy.optimize.linear_sum_assignment(distance)[1]
-        found.append(replace(near, s=s, values=values[order]))
-    return found
+        on_grid.append(replace(near, s=s, values=values[order]))
+    return on_grid

@@ -67,7 +67,7 @@ def find_crossings(
     rates = source.in_time(joined.values, joined.s)
     sides = _sides(rates, joined.together)
     exact = _EXACT * float(joined.s[-1] - joined.s[0])
-    found: list[AxisCrossing] = []
+    crossings: list[AxisCrossing] = []
     for column in range(rates.shape[1]):
         known = np.flatnonzero(sides[:, column])
         for a, b in pairwise(known.tolist()):
@@ -83,12 +83,12 @@ def find_crossings(
             if value.imag >= -ON_AXIS * abs(value):
                 unstable = "above" if sides[b, column] > 0 else "below"
                 whole = _others_stable(source, matrix(s), s, value)
-                found.append(
+                crossings.append(
                     AxisCrossing(s=s, value=value, branch=column, unstable=unstable, whole=whole)
                 )
-    found.sort(key=lambda one: (one.s, one.branch))
+    crossings.sort(key=lambda one: (one.s, one.branch))
     ends = float(joined.s[0]), float(joined.s[-1])
-    return tuple(found), _stable(ends, found, unstable=bool((sides > 0).any()))
+    return tuple(crossings), _stable(ends, crossings, unstable=bool((sides > 0).any()))
 
 
 def _stable(ends: Range, crossings: Sequence[AxisCrossing], *, unstable: bool) -> tuple[Range, ...]:
@@ -131,7 +131,7 @@ class _Bracket:
         """Find where the branch crosses the axis, and its rate there.
 
         It is first taken as what is nearest to its way between known points, and then followed to
-        the point found: where that is another branch, it is followed at every step.
+        the root: where that is another branch, it is followed at every step.
         """
         known = dict(zip(self.s, self.values, strict=True))
 

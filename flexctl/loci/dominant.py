@@ -21,8 +21,8 @@ _MODE = re.compile(r"\S+\.(?P<plane>[xyz]|twist)\.(?P<number>[0-9]+)$")
 _CLAMPED = (1.875104, 4.694091, 7.854757)  # roots of cos(b) cosh(b) = -1
 
 
-class Followed(Protocol):
-    """What is asked of a branch: its label, its values (k,) [1/s] and its shares of motions."""
+class LabelledBranch(Protocol):
+    """What dominance depends on: label, values (k,) [1/s] and shares of motions of a branch."""
 
     @property
     def label(self) -> str:
@@ -40,7 +40,7 @@ class Followed(Protocol):
         ...
 
 
-def dominant(branches: Sequence[Followed], most: int = MOST) -> tuple[int, ...]:
+def dominant(branches: Sequence[LabelledBranch], most: int = MOST) -> tuple[int, ...]:
     """Choose the branches of which the response is made, by their index of dominance.
 
     Branches that are unstable somewhere come first. The others follow by `dominance`, and with
@@ -61,7 +61,7 @@ def dominant(branches: Sequence[Followed], most: int = MOST) -> tuple[int, ...]:
     return tuple(k for k in order if motion_of(branches[k].label) in names)
 
 
-def dominance(branch: Followed) -> float:
+def dominance(branch: LabelledBranch) -> float:
     """Area under the envelope of a branch's decay [s], relative to that of other branches.
 
     weight / (-Re lambda) where its decay is slowest; infinite where the branch is unstable, zero

@@ -32,7 +32,7 @@ class LocusEvent:
     value
         The eigenvalue there.
     why
-        Of an unsafe place.
+        Of an unsafe event: why it is.
     """
 
     kind: str
@@ -43,15 +43,15 @@ class LocusEvent:
     why: str = ""
 
 
-def events_of(step: Step, joint: StepMatch, columns: Array) -> list[LocusEvent]:
-    """Find the places in a step, `columns` (n,) being those of the branches before it."""
+def events_of(step: Step, match: StepMatch, columns: Array) -> list[LocusEvent]:
+    """Find the events in a step, `columns` (n,) being those of the branches before it."""
     branch = np.argsort(columns)  # of every column before the step
-    found = [_place(meeting, branch) for meeting in joint.meetings]
-    return found if joint.safe else [*found, _doubt(step, joint, branch)]
+    events = [_met(meeting, branch) for meeting in match.meetings]
+    return events if match.safe else [*events, _doubt(step, match, branch)]
 
 
-def _doubt(step: Step, joint: StepMatch, branch: Array) -> LocusEvent:
-    """Place that could not be joined: what was in doubt there, and what jumps.
+def _doubt(step: Step, match: StepMatch, branch: Array) -> LocusEvent:
+    """Event of a step that could not be joined: what was in doubt there, and what jumps.
 
     Where it is one pair beside the real axis and nothing else, the pair touches the axis and
     remains one.
@@ -59,7 +59,7 @@ def _doubt(step: Step, joint: StepMatch, branch: Array) -> LocusEvent:
     first, second = step.before, step.after
     after = second.values[match_by_value(first, second)]
     jumps = np.abs(after - first.values) > _JUMP * np.abs(first.values)
-    columns = sorted({*joint.doubtful, *np.flatnonzero(jumps).tolist()})
+    columns = sorted({*match.doubtful, *np.flatnonzero(jumps).tolist()})
     mirrored = len(columns) == 2 and columns[0] + first.n_pairs == columns[1] >= first.n_real
     one_pair = mirrored and first.n_real == second.n_real <= columns[0]
     touches = one_pair and _at_axis(first.values, columns[0]) and _at_axis(after, columns[0])
@@ -79,7 +79,7 @@ def _at_axis(values: ComplexArray, column: int) -> bool:
     return bool(abs(values[column].imag) <= _JUMP * size)
 
 
-def _place(meeting: Meeting, branch: Array) -> LocusEvent:
+def _met(meeting: Meeting, branch: Array) -> LocusEvent:
     narrow = meeting.kind == "narrow"
     return LocusEvent(
         kind="unsafe" if narrow else meeting.kind,
@@ -94,13 +94,13 @@ def _place(meeting: Meeting, branch: Array) -> LocusEvent:
 
 
 def merge_events(events: Sequence[LocusEvent]) -> tuple[LocusEvent, ...]:
-    """Put places in order, and make one of those of the same branches that touch."""
-    found: list[LocusEvent] = []
-    for place in sorted(events, key=lambda place: (place.branches, place.kind, place.start)):
-        last = found[-1] if found else None
-        same = last and (last.branches, last.why) == (place.branches, place.why)
-        if last and same and place.why and place.start <= last.end:
-            found[-1] = replace(last, end=place.end)
+    """Put events in order, and make one of those of the same branches that touch."""
+    merged: list[LocusEvent] = []
+    for event in sorted(events, key=lambda one: (one.branches, one.kind, one.start)):
+        last = merged[-1] if merged else None
+        same = last and (last.branches, last.why) == (event.branches, event.why)
+        if last and same and event.why and event.start <= last.end:
+            merged[-1] = replace(last, end=event.end)
         else:
-            found.append(place)
-    return tuple(sorted(found, key=lambda place: place.start))
+            merged.append(event)
+    return tuple(sorted(merged, key=lambda one: one.start))

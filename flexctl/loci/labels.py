@@ -57,12 +57,12 @@ class Labels:
         """
         shares = self.shares[:, :, branch]
         leader = int(shares[0].argmax())
-        found = [(float(self.s[0]), self.names[leader])]
+        changes = [(float(self.s[0]), self.names[leader])]
         for s, now in zip(self.s[1:], shares[1:], strict=True):
             if now.max() > _LEAD * now[leader]:
                 leader = int(now.argmax())
-                found.append((float(s), self.names[leader]))
-        return tuple(found)
+                changes.append((float(s), self.names[leader]))
+        return tuple(changes)
 
 
 _MENTIONED = 1e-3
@@ -95,9 +95,9 @@ def label_branches(branches: Branches, names_at: Callable[[float], ModeNames]) -
     names: tuple[str, ...] = ()
     for k, s in enumerate(branches.s):
         motions = names_at(float(s))
-        found = _shares(motions, branches.right[k], branches.left[k], branches.together[k])
+        own = _shares(motions, branches.right[k], branches.left[k], branches.together[k])
         names = tuple(dict.fromkeys(motions.names))
-        shares.append(_by_name(motions.names, names, found))
+        shares.append(_by_name(motions.names, names, own))
     return Labels(s=branches.s, names=names, shares=np.array(shares))
 
 
@@ -122,14 +122,14 @@ def titles(branches: Branches, labels: Labels) -> tuple[str, ...]:
 
     Both halves of a pair share one, as do eigenvalues that are one at the beginning.
     """
-    found, groups = list(labels.labels), _groups(branches)
-    for label in set(found):
-        own = [members for members in groups if found[members[0]] == label]
+    numbered, groups = list(labels.labels), _groups(branches)
+    for label in set(numbered):
+        own = [members for members in groups if numbered[members[0]] == label]
         own.sort(key=lambda members: abs(branches.values[0, members[0]]))
         for k, members in enumerate(own if len(own) > 1 else []):
             for branch in members:
-                found[branch] = f"{label} ({k + 1})"
-    return tuple(found)
+                numbered[branch] = f"{label} ({k + 1})"
+    return tuple(numbered)
 
 
 def _groups(branches: Branches) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""Which eigenvalue of one discretisation moves the arm as which one of another does."""
+"""The modal assurance criterion (MAC): which mode of one discretisation is which of another."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def _motions(body: Body, direction: str, length: float, xi: Array) -> Array:
 
 
 def match_fields(first: ComplexArray, second: ComplexArray) -> tuple[Array, Array]:
-    """Assign to every column of one table of fields the column of another that is most alike.
+    """Assign to every column of one table of fields a column of another by the MAC.
 
-    No column is assigned twice; the sum of likenesses is the largest possible. It is the modal
-    assurance criterion |a^H b|^2 / (|a|^2 |b|^2), 1 for the same motion of the lines.
+    The modal assurance criterion |a^H b|^2 / (|a|^2 |b|^2) is 1 for the same motion of the lines.
+    No column is assigned twice; the sum of the criteria is the largest possible.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ def match_fields(first: ComplexArray, second: ComplexArray) -> tuple[Array, Arra
     Returns
     -------
     tuple[Array, Array]
-        Column of `second` (p,), -1 where none is left, and the likeness (p,) [-].
+        Column of `second` (p,), -1 where none is left, and its MAC (p,) [-].
         Source: [Allemang03].
     """
     a, b = (F / np.maximum(np.linalg.norm(F, axis=0), _NOTHING) for F in (first, second))
-    likeness = np.abs(a.conj().T @ b) ** 2
-    rows, columns = scipy.optimize.linear_sum_assignment(-likeness)
-    found, size = np.full(first.shape[1], -1), np.zeros(first.shape[1])
-    found[rows], size[rows] = columns, likeness[rows, columns]
-    return found, size
+    mac = np.abs(a.conj().T @ b) ** 2
+    rows, columns = scipy.optimize.linear_sum_assignment(-mac)
+    assigned, size = np.full(first.shape[1], -1), np.zeros(first.shape[1])
+    assigned[rows], size[rows] = columns, mac[rows, columns]
+    return assigned, size

@@ -23,16 +23,16 @@ def overlaps(V0: ComplexArray, V1: ComplexArray) -> ComplexArray:
     return S * np.swapaxes(np.linalg.inv(S), -1, -2)
 
 
-def match(before: Spectrum, overlap: ComplexArray) -> Array:
+def match_by_overlap(before: Spectrum, overlap: ComplexArray) -> Array:
     """Assign eigenvalues to those of another spectrum with as many real ones, (n,).
 
     Real ones go to real ones, and pairs to pairs, so that overlap (n, n) in all is greatest; the
     lower halves go where the upper ones do.
     """
     r, c = before.n_real, before.n_pairs
-    alike = np.clip(overlap.real, 0, 1)
-    real = _assign(alike[:r, :r])
-    upper = _assign(alike[r : r + c, r : r + c])
+    gain = np.clip(overlap.real, 0, 1)
+    real = _assign(gain[:r, :r])
+    upper = _assign(gain[r : r + c, r : r + c])
     return np.concatenate([real, r + upper, r + c + upper])
 
 

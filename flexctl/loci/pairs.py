@@ -1,4 +1,4 @@
-"""Branches of one discretisation beside those of another that move alike."""
+"""Branches of one discretisation beside those of another that move the arm alike."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
-from flexctl.loci.loci import Branch, EigenvalueLoci
+from flexctl.loci.family import Branch, Loci
 from flexctl.loci.mac import match_fields
 
-LIKE = 0.5  # likeness above which one motion is more of the other than of all the rest
+LEAST_MAC = 0.5  # above it one motion is more of the other than of all the rest
 _SWINGS = 0.05  # |Im| over |lambda| of what swings
 
 
@@ -25,9 +25,9 @@ class MatchedBranch:
     branch
         The branch of the first one.
     index
-        Branch of the other one at every point (k,); -1 where none is alike: where the likeness is
-        1/2 or less, or the branch does not swing.
-    likeness
+        Branch of the other one at every point (k,); -1 where none matches: where the MAC is 1/2 or
+        less, or the branch does not swing.
+    mac
         Modal assurance criterion of what both move (k,) [-].
     values
         Eigenvalues of the other one (k,) [1/s], NaN where there is none.
@@ -35,7 +35,7 @@ class MatchedBranch:
 
     branch: Branch
     index: NDArray[np.int64]
-    likeness: Array
+    mac: Array
     values: ComplexArray
 
     @property
@@ -45,11 +45,11 @@ class MatchedBranch:
             return np.where(self.index < 0, np.nan, self.values.imag / self.branch.values.imag)
 
 
-def match_branches(first: EigenvalueLoci, second: EigenvalueLoci) -> tuple[MatchedBranch, ...]:
-    """Find for every pair of `first` that swings the one of `second` that moves alike.
+def match_branches(first: Loci, second: Loci) -> tuple[MatchedBranch, ...]:
+    """Find for every pair of `first` that swings the one of `second` that moves the arm alike.
 
     At every point of the parameter by itself, as `match_fields` does: where a branch turns away
-    from another in one discretisation and not in the other, what is alike changes its branch.
+    from another in one discretisation and not in the other, what matches changes its branch.
 
     Raises
     ------
@@ -57,20 +57,20 @@ def match_branches(first: EigenvalueLoci, second: EigenvalueLoci) -> tuple[Match
         When the grids differ, or fields were not kept.
     """
     if not np.array_equal(first.s, second.s):
-        raise InputError("find_alike: expected the same values of the parameter, got others")
+        raise InputError("match_branches: expected the same values of the parameter, got others")
     if first.fields is None or second.fields is None:
-        raise InputError("find_alike: expected branches with their fields, got some without")
+        raise InputError("match_branches: expected branches with their fields, got some without")
     index = np.full((len(first.s), len(first.branches)), -1)
-    likeness = np.zeros(index.shape)
+    mac = np.zeros(index.shape)
     for k in range(len(first.s)):
         own, others = _swinging_at(first, k), _swinging_at(second, k)
-        found, size = match_fields(first.fields[k][:, own], second.fields[k][:, others])
-        likeness[k, own] = size
-        index[k, own] = np.where(size > LIKE, np.append(others, -1)[found], -1)
+        columns, size = match_fields(first.fields[k][:, own], second.fields[k][:, others])
+        mac[k, own] = size
+        index[k, own] = np.where(size > LEAST_MAC, np.append(others, -1)[columns], -1)
     return tuple(
-        _twin(branch, second, index[:, i], likeness[:, i])
+        _matched(branch, second, index[:, i], mac[:, i])
         for i, branch in enumerate(first.branches)
-        if (likeness[:, i] > 0).any()
+        if (mac[:, i] > 0).any()
     )
 
 
@@ -79,12 +79,11 @@ def swinging(values: ComplexArray) -> NDArray[np.int64]:
     return np.flatnonzero(values.imag > _SWINGS * np.abs(values))
 
 
-def _swinging_at(tracked: EigenvalueLoci, k: int) -> NDArray[np.int64]:
-    values = np.array([branch.values[k] for branch in tracked.branches], dtype=complex)
-    return swinging(values)
+def _swinging_at(loci: Loci, k: int) -> NDArray[np.int64]:
+    return swinging(np.array([branch.values[k] for branch in loci.branches], dtype=complex))
 
 
-def _twin(branch: Branch, other: EigenvalueLoci, index: Array, likeness: Array) -> MatchedBranch:
+def _matched(branch: Branch, other: Loci, index: Array, mac: Array) -> MatchedBranch:
     values = np.array([one.values for one in other.branches])[index, np.arange(len(index))]
     values = np.where(index < 0, complex(np.nan, np.nan), values)
-    return MatchedBranch(branch=branch, index=index, likeness=likeness, values=values)
+    return MatchedBranch(branch=branch, index=index, mac=mac, values=values)

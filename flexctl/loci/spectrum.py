@@ -80,11 +80,11 @@ class Spectrum:
             return ()
         count, label = connected_components(touching, directed=False)
         sets = (tuple(np.flatnonzero(label == k).tolist()) for k in range(count))
-        return tuple(found for found in sets if len(found) > 1)
+        return tuple(members for members in sets if len(members) > 1)
 
     @property
     def clustered(self) -> int:
-        """How many eigenvalues share a place with another."""
+        """How many eigenvalues are indistinguishable from another."""
         return sum(map(len, self.clusters))
 
     @cached_property

@@ -18,14 +18,14 @@ from flexctl.loci.frames import (
     pass_through,
     touching,
 )
-from flexctl.loci.matching import match, overlaps, stack
+from flexctl.loci.matching import match_by_overlap, overlaps, stack
 from flexctl.loci.spectrum import Spectrum
 
-ALIKE = 0.5  # least overlap of an eigenvector with itself one step on
+LEAST_OVERLAP = 0.5  # least overlap of an eigenvector with itself one step on
 _MEET = 1e-7  # share of its size at which an eigenvalue has met another that it is not coupled to
 _NEWTON = 12
 _PASSING = 1e-3  # share of its size by which an eigenvalue passes another by, beyond a doubt
-_FOUND = 1e-10  # share of a step
+_EXACT = 1e-10  # share of a step
 _FINE = np.linspace(0, 1, 129)
 Family = Callable[[float], Array]
 
@@ -93,17 +93,17 @@ def join_regular(steps: Sequence[Step], family: Family) -> list[StepMatch]:
     _, V0 = stack([step.before for step in steps])
     _, V1 = stack([step.after for step in steps])
     Q = overlaps(V0, V1)
-    orders = np.stack([match(step.before, q) for step, q in zip(steps, Q, strict=True)])
+    orders = np.stack([match_by_overlap(step.before, q) for step, q in zip(steps, Q, strict=True)])
     own = np.take_along_axis(Q, orders[:, :, None], axis=2)[:, :, 0].real
     V1 = np.take_along_axis(V1, orders[:, None, :], axis=2)
-    joints = [_doubtful(order, own[k] < ALIKE) for k, order in enumerate(orders)]
-    alike = [k for k, joint in enumerate(joints) if joint.safe]
+    matches = [_doubtful(order, own[k] < LEAST_OVERLAP) for k, order in enumerate(orders)]
+    clear = [k for k, match in enumerate(matches) if match.safe]
     judged = _pass(
-        [steps[k] for k in alike], orders[alike], *_aligned(V0[alike], V1[alike]), family
+        [steps[k] for k in clear], orders[clear], *_aligned(V0[clear], V1[clear]), family
     )
-    for k, joint in zip(alike, judged, strict=True):
-        joints[k] = joint
-    return joints
+    for k, match in zip(clear, judged, strict=True):
+        matches[k] = match
+    return matches
 
 
 def _doubtful(order: Array, doubt: Array) -> StepMatch:
@@ -128,7 +128,7 @@ def _pass(
             return [_doubtful(orders[0], np.ones(len(orders[0]), dtype=bool))]
         one_by_one = (slice(k, k + 1) for k in range(len(steps)))
         return [
-            joint for k in one_by_one for joint in _pass(steps[k], orders[k], V0[k], V1[k], family)
+            match for k in one_by_one for match in _pass(steps[k], orders[k], V0[k], V1[k], family)
         ]
     close, curved = touching(passage), bent(passage.centres)
     near = np.asarray(close.any(axis=(1, 2)) | curved.any(axis=1))
@@ -168,9 +168,9 @@ def find_meetings(
     """
     narrow = [_narrow(step, columns[i], columns[j]) for i, j in _pairs(contacts.narrow, columns)]
     for i, j in _pairs(contacts.crossing, columns):
-        found = _meet(step, centres[:, i], centres[:, j], family)
-        if found is not None:
-            s, value = found
+        met = _meet(step, centres[:, i], centres[:, j], family)
+        if met is not None:
+            s, value = met
             pair = columns[i], columns[j]
             narrow.append(Meeting(kind="crossing", columns=pair, start=s, end=s, value=value))
     return tuple(narrow)
@@ -183,8 +183,8 @@ def _narrow(step: Step, i: int, j: int) -> Meeting:
 
 
 def _pairs(contact: Array, columns: Sequence[int]) -> list[tuple[int, int]]:
-    found = np.triu(contact)[: len(columns), : len(columns)]
-    return [(int(i), int(j)) for i, j in zip(*np.nonzero(found), strict=True)]
+    upper = np.triu(contact)[: len(columns), : len(columns)]
+    return [(int(i), int(j)) for i, j in zip(*np.nonzero(upper), strict=True)]
 
 
 def _meet(
@@ -212,7 +212,7 @@ def _meet(
         slope = complex(difference.deriv()(t))
         apart = (a - b) / slope if slope else 0j
         passing = abs(apart.imag * slope) > _PASSING * abs(a)
-        if passing or abs(apart.real) <= _FOUND:
+        if passing or abs(apart.real) <= _EXACT:
             break
         tried = [nearest(x) for x in (t - apart.real, t + apart.real) if 0 <= x <= 1]
         best = min([best, *tried], key=lambda one: abs(one[1] - one[2]))

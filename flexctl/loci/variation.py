@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -11,21 +11,20 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control import Controller, design_on
-from flexctl.errors import InputError, NoRestError
+from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
 from flexctl.loci.mac import motion_fields
 from flexctl.loci.sources import Source, loop_matrix
 from flexctl.loop import (
     ClosedLoop,
     ModeNames,
+    Setup,
     close_around,
-    default_truth,
     linearise_loop,
     name_modes,
 )
 from flexctl.model import (
     FACTOR,
     Arm,
-    BasisChoice,
     Design,
     apply_settings,
     build_file,
@@ -37,7 +36,7 @@ from flexctl.model import (
 )
 from flexctl.plant import Plant, assemble_plant
 
-_OF_DESIGN = ("gains", "second_loop", "slow_loop", "fast_loop", "observer", "loop")
+_OF_DESIGN = ("gains", "second_loop", "slow_loop", "fast_loop", "observer", "loop", "options")
 _EDGE = 1e-6  # of the range: how closely the loss of the equilibrium is located
 
 
@@ -45,7 +44,7 @@ _EDGE = 1e-6  # of the range: how closely the loss of the equilibrium is located
 class Variation:
     """One number of an arm or a design that is varied.
 
-    The law is that of the arm as in the file, and only the true arm changes, unless `redesign`:
+    The law is that of the arm as designed for, and only the true arm changes, unless `redesign`:
     then the law is made anew for every value, as it always is over a number of the design.
 
     Attributes
@@ -53,28 +52,27 @@ class Variation:
     key
         As in ``--set``, such as ``payload.mass`` or ``link2.EI.y``; or of the design's file:
         ``gains.Gp``.
-    arm, design
+    setup, design
         What it is varied in.
+    controller
+        Of that design for the arm as designed for, where it is there already.
     scaled
         Whether values are factors of what the key has in the file, be it a number or several.
     redesign
         Whether the law knows the number of the arm.
     truth_set
-        Settings of the truth arm alone, made after the number is set.
-    basis, truth_basis
-        Discretisations of the design plant and of the truth; None for the defaults.
+        Settings of the true arm alone, made after the number is set.
     joints
         Pose (m,) at which loops are taken at rest; None for the final one.
     """
 
     key: str
-    arm: Arm
+    setup: Setup
     design: Design
+    controller: Controller | None = None
     scaled: bool = False
     redesign: bool = False
     truth_set: Sequence[str] = ()
-    basis: BasisChoice | None = None
-    truth_basis: BasisChoice | None = None
     joints: Array | None = None
 
     @property
@@ -83,14 +81,9 @@ class Variation:
         return self.key.split(".")[0] in _OF_DESIGN
 
     @property
-    def redesigned(self) -> bool:
-        """Whether the law is made anew for every value."""
-        return self.redesign or self.of_design
-
-    @property
     def unit(self) -> str:
         """Unit of the values, "-" of factors; see `unit_of`."""
-        return FACTOR if self.scaled else unit_of(self.key, self.arm, self.design)
+        return FACTOR if self.scaled else unit_of(self.key, self.setup.design_arm, self.design)
 
     @property
     def design_value(self) -> float | None:
@@ -99,54 +92,49 @@ class Variation:
             return 1.0
         if self.of_design:
             return only_number(_written(self.design, self.key))
-        return setting_value(self.arm, self.key)
-
-    def arm_with(self, value: float) -> Arm:
-        """Return the arm as it is at this value."""
-        factor = "*" if self.scaled else ""
-        setting = f"{self.key}={factor}{float(value)!r}"
-        return self.arm if self.of_design else apply_settings(self.arm, [setting], option="--over")
+        return setting_value(self.setup.design_arm, self.key)
 
     @cached_property
     def _truth(self) -> Plant:
-        return self._assemble(self.arm)
+        return self._assemble(self.setup)
 
     @cached_property
-    def _modelled(self) -> Plant:
-        return self._model(self.arm)
+    def _design_plant(self) -> Plant:
+        return self.controller.plant if self.controller else self._model(self.setup)
 
     @cached_property
-    def _controller(self) -> Controller:
-        return design_on(self._modelled, self.design)
+    def _law(self) -> Controller:
+        return self.controller or design_on(self._design_plant, self.design)
 
-    @property
-    def _bases(self) -> tuple[BasisChoice, BasisChoice]:
-        """Discretisations of the design plant and of the truth."""
-        basis = self.basis or self.design.basis
-        return basis, self.truth_basis or default_truth(self.arm, basis)
+    def _model(self, setup: Setup) -> Plant:
+        return assemble_plant(setup.design_arm, setup.design_basis, interpreted=True)
 
-    def _model(self, arm: Arm) -> Plant:
-        return assemble_plant(arm, self._bases[0], interpreted=True)
-
-    def _assemble(self, arm: Arm) -> Plant:
-        truth = apply_settings(arm, self.truth_set, option="--truth-set")
-        return assemble_plant(truth, self._bases[1], interpreted=True)
+    def _assemble(self, setup: Setup) -> Plant:
+        true_arm = apply_settings(setup.true_arm, self.truth_set, option="truth_set")
+        return replace(setup, true_arm=true_arm).truth(interpreted=True)
 
     def close(self, value: float) -> ClosedLoop:
         """Close the loop of the arm and design that have this value."""
         if self.of_design:
             design = with_value(self.design, self.key, value, factor=self.scaled)
-            return close_around(design_on(self._modelled, design), self._truth)
-        arm = self.arm_with(value)
+            return close_around(design_on(self._design_plant, design), self._truth)
+        factor = "*" if self.scaled else ""
+        setting = f"{self.key}={factor}{float(value)!r}"
+
+        def change(arm: Arm) -> Arm:
+            return apply_settings(arm, [setting], option="over")
+
         if not self.redesign:
-            return close_around(self._controller, self._assemble(arm))
-        controller = design_on(self._model(arm), self.design)
-        basis, truth = self._bases
-        same = basis == truth and not self.truth_set
-        return close_around(controller, controller.plant if same else self._assemble(arm))
+            changed = replace(self.setup, true_arm=change(self.setup.true_arm))
+            return close_around(self._law, self._assemble(changed))
+        changed = self.setup.changed(change)
+        controller = design_on(self._model(changed), self.design)
+        same = changed.true_arm is changed.design_arm and not self.truth_set
+        same = same and changed.truth_basis == changed.design_basis
+        return close_around(controller, controller.plant if same else self._assemble(changed))
 
 
-def over(variation: Variation) -> Source:
+def over_number(variation: Variation) -> Source:
     """Loops at rest at one pose over a number, under the second loop where there is one.
 
     What depends on the number is made anew for every value: of a number of the design the law, of
@@ -155,16 +143,20 @@ def over(variation: Variation) -> Source:
 
     @cache
     def made(value: float) -> tuple[Array, ModeNames, Array]:
-        closed = variation.close(value)
-        pose = _pose(closed, variation)
-        second_loop_weight = float(closed.controller.feedback is not None)
         try:
+            closed = variation.close(value)
+            pose = _pose(closed, variation)
+            second_loop_weight = float(closed.controller.feedback is not None)
             A = loop_matrix(linearise_loop(closed, pose, second_loop_weight))
         except NoRestError as error:
             raise NoRestError(
                 f"{variation.key}: expected values at which the loop has an equilibrium at its "
                 f"reference, got {value:.6g}, at which it has none"
             ) from error
+        except ComputationError as error:
+            raise ComputationError(f"{variation.key} = {value:.6g}: {error}") from error
+        except DesignError as error:
+            raise DesignError(f"{variation.key} = {value:.6g}: {error}") from error
         return A, name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
 
     def period(value: float) -> float | None:
@@ -263,7 +255,7 @@ def with_value(design: Design, key: str, value: float, *, factor: bool = False) 
 
 def _written(design: Design, key: str) -> object:
     """Return what a key of a design stands for, be it written or a default; None if nothing."""
-    found: Any = design.model_dump(by_alias=True)
+    value: Any = design.model_dump(by_alias=True)
     for name in key.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

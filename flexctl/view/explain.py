@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+from flexctl.loci import EigenvalueLoci
 from flexctl.robustness import StiffnessMargin, TimeScaleMargin
 from flexctl.verdict import Comparison, Evaluation
+from flexctl.view.words.loci import loci_words
 from flexctl.view.words.stiffness_margin import margin_words
 from flexctl.view.words.time_scale_margin import time_scale_words
 from flexctl.view.words.verdict import evaluation_words, verdict
@@ -18,7 +20,7 @@ def explain(record: object) -> str:
     Parameters
     ----------
     record
-        An `Evaluation`, a `Comparison`, a stiffness margin or a time-scale margin.
+        An `Evaluation`, a `Comparison`, a stiffness margin, a time-scale margin or eigenvalue loci.
 
     Raises
     ------
@@ -39,6 +41,5 @@ def explain(record: object) -> str:
 explain.register(Comparison, verdict)
 explain.register(Evaluation, evaluation_words)
 explain.register(TimeScaleMargin, time_scale_words)
-
-
+explain.register(EigenvalueLoci, loci_words)
 explain.register(StiffnessMargin, margin_words)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
+from flexctl.loci import EigenvalueLoci
 from flexctl.plant import Inspection, Operations
 from flexctl.robustness import StiffnessMargin, TimeScaleMargin
 from flexctl.simulation import Trajectory
 from flexctl.verdict import Comparison, Evaluation
 from flexctl.view.json.evaluation import comparison_json, evaluation_json
 from flexctl.view.json.inspection import inspection_json
+from flexctl.view.json.loci import loci_json
 from flexctl.view.json.stiffness_margin import margin_json
 from flexctl.view.json.time_scale_margin import time_scale_json
 from flexctl.view.json.trajectory import trajectory_json
@@ -26,7 +28,7 @@ def to_json(record: object) -> dict[str, Any]:
     ----------
     record
         An `Evaluation`, a `Comparison`, a `Trajectory` (11 samples of it), an inspection, counted
-        operations, a stiffness margin or a time-scale margin.
+        operations, a stiffness margin, a time-scale margin or eigenvalue loci.
 
     Raises
     ------
@@ -50,6 +52,7 @@ to_json.register(Trajectory, trajectory_json)
 to_json.register(Inspection, inspection_json)
 to_json.register(StiffnessMargin, margin_json)
 to_json.register(TimeScaleMargin, time_scale_json)
+to_json.register(EigenvalueLoci, loci_json)
 
 
 @to_json.register

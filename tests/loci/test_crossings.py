@@ -9,11 +9,12 @@ from scipy.linalg import block_diag
 from flexctl.control.controller import design_controller
 from flexctl.loci.branches import follow
 from flexctl.loci.crossings import find_crossings
-from flexctl.loci.loci import eigenvalue_loci
+from flexctl.loci.family import trace_loci
 from flexctl.loci.sources import Source
-from flexctl.loci.variation import Variation, over
+from flexctl.loci.variation import Variation, over_number
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop, spectral_abscissa
+from flexctl.loop.setup import Setup
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
@@ -121,8 +122,13 @@ def test_the_abscissa_of_an_arm_changes_its_sign_at_the_limit():
     design = load_design("two-link-decoupling").model_copy(
         update={"basis": basis, "second_loop": None}
     )
-    varied = Variation(key="link2.EI", arm=arm, design=design, truth_basis=basis, scaled=True)
-    found = eigenvalue_loci(over(varied), np.array([0.9, 1.1]))
+    varied = Variation(
+        key="link2.EI",
+        setup=Setup.of(arm, design.basis, truth_basis=basis),
+        design=design,
+        scaled=True,
+    )
+    found = trace_loci(over_number(varied), np.array([0.9, 1.1]))
     controller = design_controller(arm, design, interpreted=True)
 
     def poles(factor):

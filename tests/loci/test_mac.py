@@ -8,7 +8,7 @@ import pytest
 from flexctl.beam.matrices import assemble_matrices
 from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
-from flexctl.loci.loci import eigenvalue_loci
+from flexctl.loci.family import trace_loci
 from flexctl.loci.mac import match_fields, motion_fields
 from flexctl.loci.pairs import match_branches
 from flexctl.loci.sources import at_rest
@@ -76,51 +76,51 @@ def test_what_is_permuted_and_turned_is_found_again():
     first = rng.standard_normal((9, 5)) + 1j * rng.standard_normal((9, 5))
     order = np.array([3, 0, 4, 1, 2])
     second = np.exp(1j * np.arange(5)) * (2 * first)[:, order]
-    found, likeness = match_fields(first, second)
+    columns, mac = match_fields(first, second)
 
-    assert found.tolist() == np.argsort(order).tolist()
-    assert likeness == pytest.approx(np.ones(5))
+    assert columns.tolist() == np.argsort(order).tolist()
+    assert mac == pytest.approx(np.ones(5))
 
 
 def test_what_has_no_counterpart_is_left_alone():
-    found, likeness = match_fields(np.eye(3), np.eye(3)[:, [2]])
+    columns, mac = match_fields(np.eye(3), np.eye(3)[:, [2]])
 
-    assert found.tolist() == [-1, -1, 0]
-    assert likeness.tolist() == [0, 0, 1]
+    assert columns.tolist() == [-1, -1, 0]
+    assert mac.tolist() == [0, 0, 1]
 
 
-def tracked(kind, order, *, poses=3):
+def traced(kind, order, *, poses=3):
     basis = BasisChoice.model_validate({"kind": kind, "order": order})
     arm = load_model("planar-two-link")
     controller = design_controller(arm, load_design("two-link-decoupling"), basis, interpreted=True)
     closed = close_around(controller, controller.plant)
     end = controller.reference.duration
-    return eigenvalue_loci(at_rest(closed), np.linspace(0, end, poses), fields=True)
+    return trace_loci(at_rest(closed), np.linspace(0, end, poses), fields=True)
 
 
 @pytest.fixture(scope="module")
 def coarse():
-    return tracked("elements", 1)
+    return traced("elements", 1)
 
 
 @pytest.fixture(scope="module")
 def fine():
-    return tracked("elements", 2)
+    return traced("elements", 2)
 
 
 def test_a_discretisation_is_alike_to_itself(fine):
-    found = match_branches(fine, fine)
+    matches = match_branches(fine, fine)
 
-    assert found
-    assert all((twin.ratio == 1).all() for twin in found)
-    assert all(twin.likeness == pytest.approx(np.ones(3)) for twin in found)
+    assert matches
+    assert all((match.ratio == 1).all() for match in matches)
+    assert all(match.mac == pytest.approx(np.ones(3)) for match in matches)
 
 
 def test_a_finer_mesh_has_the_slow_branches_a_little_lower(coarse, fine):
-    found = match_branches(coarse, fine)
-    slow = [twin.ratio for twin in found[:2]]
+    matches = match_branches(coarse, fine)
+    slow = [match.ratio for match in matches[:2]]
 
-    assert len(found) == 4  # two lines of one element: four pairs that swing
+    assert len(matches) == 4  # two lines of one element: four pairs that swing
     assert np.max(slow) < 1  # stiffer by Rayleigh and Ritz, under a law that decouples the joints
     assert np.min(slow) > 0.98
 
@@ -128,24 +128,24 @@ def test_a_finer_mesh_has_the_slow_branches_a_little_lower(coarse, fine):
 @pytest.mark.parametrize("k", [0, 2])
 def test_the_values_are_those_of_the_branches_named(coarse, fine, k):
     for_each = [
-        (fine.branches[t.index[k]].values[k], t.values[k]) for t in match_branches(coarse, fine)
+        (fine.branches[m.index[k]].values[k], m.values[k]) for m in match_branches(coarse, fine)
     ]
-    expected, found = zip(*for_each, strict=True)
+    expected, values = zip(*for_each, strict=True)
 
-    assert found == expected
+    assert values == expected
 
 
 def test_a_branch_that_nothing_is_alike_has_no_ratio(coarse, fine):
     noise = np.random.default_rng(3).standard_normal(fine.fields.shape)
-    found = match_branches(coarse, replace(fine, fields=noise.astype(complex)))
+    matches = match_branches(coarse, replace(fine, fields=noise.astype(complex)))
 
-    assert all(np.isnan(twin.ratio).all() for twin in found)
-    assert all((twin.index == -1).all() and (twin.likeness < 0.5).all() for twin in found)
+    assert all(np.isnan(match.ratio).all() for match in matches)
+    assert all((match.index == -1).all() and (match.mac < 0.5).all() for match in matches)
 
 
 def test_another_grid_is_refused(coarse):
     with pytest.raises(InputError, match="the same values of the parameter"):
-        match_branches(coarse, tracked("elements", 1, poses=2))
+        match_branches(coarse, traced("elements", 1, poses=2))
 
 
 def test_missing_fields_are_refused(coarse):

@@ -1,24 +1,31 @@
 """What branches of closed loops are, and the families of matrices that they are branches of."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
 from flexctl.loci.branches import follow
+from flexctl.loci.family import trace_loci
 from flexctl.loci.labels import label_branches, titles
-from flexctl.loci.loci import eigenvalue_loci
 from flexctl.loci.sources import at_rest, loop_matrix, matrix_in_motion, on_reference, on_run
-from flexctl.loci.variation import Variation, over, with_value
+from flexctl.loci.variation import Variation, over_number, with_value
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.mode_names import ModeNames
+from flexctl.loop.setup import Setup
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.simulation.simulation import simulate
 
 BASIS = BasisChoice(kind="modes", order=1)
+
+
+def setup(arm, design, truth=BASIS):
+    return Setup.of(arm, design.basis, truth_basis=truth)
 
 
 def beams(s, coupling):
@@ -169,8 +176,8 @@ def test_joints_of_a_decoupled_arm_break_in_where_they_are_damped_critically(mak
     design = make["design"](
         [0.0, 0.3], [0.5, 0.9], basis={"kind": "modes", "order": 1}, gains={"Gp": 9.0, "Gv": 4.0}
     )
-    source = over(
-        Variation(key="gains.Gv", arm=make["two-link"](), design=design, truth_basis=BASIS)
+    source = over_number(
+        Variation(key="gains.Gv", setup=setup(make["two-link"](), design), design=design)
     )
     found = follow(source.matrix, np.linspace(4.0, 8.0, 4))
     labels = label_branches(found, source.names)
@@ -190,14 +197,13 @@ def test_settings_of_the_truth_alone_are_unknown_to_the_controller(make, key, re
     )
     varied = Variation(
         key=key,
-        arm=make["two-link"](),
+        setup=setup(make["two-link"](), design),
         design=design,
-        truth_basis=BASIS,
         redesign=redesign,
         truth_set=("payload.mass=*1.5",),
     )
     closed = varied.close(0.7)
-    own = varied.arm.payload.mass
+    own = varied.setup.design_arm.payload.mass
     actual = 0.7 if key == "payload.mass" else own
 
     assert closed.controller.plant.arm.payload.mass == (actual if redesign else own)
@@ -208,7 +214,7 @@ def test_rates_over_the_sampling_time_are_those_of_each_time():
     design = load_design("two-link-decoupling")
     design = design.model_copy(update={"basis": BASIS})
     arm = load_model("planar-two-link")
-    source = over(Variation(key="loop.sample_time", arm=arm, design=design, truth_basis=BASIS))
+    source = over_number(Variation(key="loop.sample_time", setup=setup(arm, design), design=design))
     periods = np.array([0.002, 0.004])
     z = np.array([np.linalg.eigvals(source.matrix(T)) for T in periods])
     rates = source.in_time(z, periods)
@@ -223,13 +229,12 @@ def test_the_law_knows_a_payload_only_where_it_is_redesigned(make, redesign):
     design = make["design"]([0.0, 0.3], [0.5, 0.9], basis={"kind": "modes", "order": 1})
     arm = make["two-link"]()
     varied = Variation(
-        key="payload.mass", arm=arm, design=design, truth_basis=BASIS, redesign=redesign
+        key="payload.mass", setup=setup(arm, design), design=design, redesign=redesign
     )
     closed = varied.close(0.7)
 
     assert closed.truth.arm.payload.mass == 0.7
     assert closed.controller.plant.arm.payload.mass == (0.7 if redesign else arm.payload.mass)
-    assert varied.redesigned is redesign
     assert varied.design_value == arm.payload.mass
     assert varied.unit == "kg"
 
@@ -250,8 +255,8 @@ def test_over_a_number_of_the_arm_the_law_stays_that_of_the_file(
 ):
     arm, design = load_model(model), load_design(name).model_copy(update={"basis": BASIS})
     key = setting.partition("=")[0]
-    varied = Variation(key=key, arm=arm, design=design, truth_basis=BASIS, scaled=scaled)
-    source = over(varied)
+    varied = Variation(key=key, setup=setup(arm, design), design=design, scaled=scaled)
+    source = over_number(varied)
     source.matrix(1.3)  # what is kept from one value must not reach the next
     found = np.linalg.eigvals(source.matrix(value))
 
@@ -267,11 +272,13 @@ def test_over_a_number_of_the_arm_the_law_stays_that_of_the_file(
 
 def test_factors_multiply_every_gain_of_a_design(make):
     design = make["design"]([0.0, 0.3], [0.5, 0.9], gains={"Gp": [9.0, 4.0], "Gv": 4.0})
-    varied = Variation(key="gains.Gp", arm=make["two-link"](), design=design, scaled=True)
+    varied = Variation(
+        key="gains.Gp", setup=setup(make["two-link"](), design), design=design, scaled=True
+    )
 
     assert with_value(design, "gains.Gp", 2.0, factor=True).joint_gains.Gp == (18.0, 8.0)
-    assert (varied.design_value, varied.unit, varied.redesigned) == (1.0, "-", True)
-    assert Variation(**{**vars(varied), "scaled": False}).design_value is None  # two numbers
+    assert (varied.design_value, varied.unit, varied.of_design) == (1.0, "-", True)
+    assert replace(varied, scaled=False).design_value is None  # two numbers
 
 
 def test_nothing_is_scaled_where_a_design_has_nothing(make):
@@ -352,8 +359,8 @@ def test_of_a_sampled_law_rates_are_those_of_its_multipliers(make):
 
 def test_of_a_sampled_law_places_are_told_as_rates_too(make):
     design = make["design"]([0.0], [0.5], gains={"Gp": 9.0, "Gv": 4.0}, loop={"sample_time": 0.02})
-    varied = Variation(key="gains.Gv", arm=make["rigid-link"](), design=design, truth_basis=BASIS)
-    found = eigenvalue_loci(over(varied), np.linspace(4.0, 8.0, 41))
+    varied = Variation(key="gains.Gv", setup=setup(make["rigid-link"](), design), design=design)
+    found = trace_loci(over_number(varied), np.linspace(4.0, 8.0, 41))
 
     (place,) = found.events
     near = [branch.values[np.abs(found.s - place.start).argmin()] for branch in found.branches]
@@ -383,7 +390,9 @@ def test_a_loop_over_a_number_is_the_one_made_anew(key, order):
     arm, design = load_model("planar-two-link"), load_design("two-link-decoupling")
     design = design.model_copy(update={"basis": BASIS})
     truth = BasisChoice(order=order)
-    source = over(Variation(key=key, arm=arm, design=design, truth_basis=truth, redesign=True))
+    source = over_number(
+        Variation(key=key, setup=setup(arm, design, truth), design=design, redesign=True)
+    )
     source.matrix(7.0)  # what is kept from one value must not reach the next
     found = source.matrix(8.0)
 

@@ -11,7 +11,7 @@ import scipy.optimize
 from flexctl.control.controller import design_controller
 from flexctl.errors import DesignError, NoRestError
 from flexctl.loci.sources import loop_matrix, rests_until
-from flexctl.loci.variation import Variation, over, rests_between
+from flexctl.loci.variation import Variation, over_number, rests_between
 from flexctl.loop.closed_loop import close_around
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.rest import (
@@ -24,6 +24,7 @@ from flexctl.loop.rest import (
     keep_still,
 )
 from flexctl.loop.resting import describe_rest, why_not_held
+from flexctl.loop.setup import Setup
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant
@@ -582,14 +583,12 @@ def test_over_a_number_that_takes_the_equilibrium_away_nothing_is_followed(make)
     arm = vertical_link(make)
     variation = Variation(
         key="payload.mass",
-        arm=arm,
+        setup=Setup.of(arm, BasisChoice(kind="modes", order=1), truth_basis=TRUTH),
         design=raised(make),
         redesign=True,
         truth_set=("payload.mass=0.45",),
-        basis=BasisChoice(kind="modes", order=1),
-        truth_basis=TRUTH,
     )
-    source = over(variation)
+    source = over_number(variation)
     assert np.linalg.eigvals(source.matrix(0.45)).real.max() < 0
     with pytest.raises(NoRestError, match=r"payload\.mass: expected values at which .* got 0\.5,"):
         source.matrix(0.5)  # with 10 % less than the law knows
@@ -600,13 +599,11 @@ def test_with_a_fixed_law_values_are_followed_up_to_where_the_equilibrium_is_los
     arm = vertical_link(make)
     variation = Variation(
         key="payload.mass",
-        arm=arm,
+        setup=Setup.of(arm, BasisChoice(kind="modes", order=1), truth_basis=TRUTH),
         design=raised(make),
-        basis=BasisChoice(kind="modes", order=1),
-        truth_basis=TRUTH,
     )
     own = arm.payload.mass
-    source = over(variation)
+    source = over_number(variation)
     values = rests_between(source, np.linspace(0.8 * own, 1.2 * own, 3), variation.design_value)
     first = float(values[0])
     assert 0.9 * own < first < own

@@ -12,14 +12,21 @@ from matplotlib.text import Text
 
 from flexctl.control.controller import design_controller
 from flexctl.loci.crossings import AxisCrossing
-from flexctl.loci.loci import Branch, EigenvalueLoci, eigenvalue_loci
-from flexctl.loci.sources import at_rest
+from flexctl.loci.events import LocusEvent
+from flexctl.loci.family import Branch, Loci
+from flexctl.loci.loci import eigenvalue_loci
+from flexctl.loci.record import EigenvalueLoci
 from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
-from flexctl.view.figures.loci import plot_tracking
+from flexctl.view.explain import explain
+from flexctl.view.figures.free_labels import label_points
+from flexctl.view.figures.loci import plot_loci
+from flexctl.view.figures.loci_plane import path_of
+from flexctl.view.figures.style import new_figure
+from flexctl.view.to_json import to_json
 from flexctl.view.words.loci import parameter_words, stability_words, value_words
 
 LOOP = ("planar-two-link", "two-link-decoupling", "--truth-modes", "1", "--points", "5")
@@ -99,19 +106,6 @@ def test_the_netcdf_file_has_the_numbers_of_the_answer(asked):
         assert list(data["label"].values) == [one["label"] for one in found["branches"]]
 
 
-ANSWER = {
-    "design": "law",
-    "model": "arm",
-    "parameter": "t",
-    "unit": "s",
-    "scaled": False,
-    "redesigned": False,
-    "design_value": None,
-    "no_rest_from": None,
-    "no_rest_below": None,
-}
-
-
 def texts(figure):
     figure.draw_without_rendering()
     words = " ".join(text.get_text() for text in figure.findobj(Text))
@@ -128,7 +122,7 @@ def branch(label, values):
 
 
 @pytest.fixture
-def loci():
+def family():
     """Loci over a payload: a joint that loses stability at 1.5 kg, a slow real one, a fast mode."""
     s = np.linspace(1.0, 2.0, 5)
     joint = 0.2 * (s - 1.5) + 3j
@@ -136,7 +130,7 @@ def loci():
     branches = [branch("joint1 (2)", -0.05 - 0.01 * s)]
     branches += [branch(name, own) for name, values in pairs for own in (values, values.conj())]
     crossing = AxisCrossing(s=1.5, value=3j, branch=1, unstable="above", whole=True)
-    return EigenvalueLoci(
+    return Loci(
         parameter="payload.mass",
         s=s,
         branches=tuple(branches),
@@ -144,17 +138,29 @@ def loci():
         n_matrices=5,
         crossings=(crossing,),
         stable=((1.0, 1.5),),
+        at_design=np.array([-0.0625, -0.05 + 3j, -0.05 - 3j, -20 + 5e3j, -20 - 5e3j]),
     )
 
 
-OVER = ANSWER | {"parameter": "payload.mass", "unit": "kg", "design_value": 1.25}
+@pytest.fixture
+def record(family):
+    """The same as a record of an arm and a design of 1.25 kg."""
+    return EigenvalueLoci(
+        model="arm",
+        design="law",
+        basis=BasisChoice(order=1),
+        truth=BasisChoice(order=2),
+        unit="kg",
+        varied="true arm",
+        design_value=1.25,
+        loci=family,
+    )
 
 
-def test_the_figure_over_a_number_has_units_the_design_and_the_limit(loci):
-    words = texts(plot_tracking(loci, None, OVER))
+def test_the_figure_over_a_number_has_units_the_design_and_the_limit(record):
+    words = texts(plot_loci(record))
 
     assert "payload.mass [kg]" in words
-    assert "design 1.25 kg" in words
     assert "design: 1.25 kg" in words
     assert "1.5 kg, 3 rad/s" in words
     assert (
@@ -163,8 +169,8 @@ def test_the_figure_over_a_number_has_units_the_design_and_the_limit(loci):
     assert "law fixed" in words
 
 
-def test_dominant_branches_fill_the_plane_and_real_ones_are_on_it(loci):
-    plane = plot_tracking(loci, None, OVER).axes[0]
+def test_dominant_branches_fill_the_plane_and_real_ones_are_on_it(record):
+    plane = plot_loci(record).axes[0]
     left, right = plane.get_xlim()
 
     assert plane.get_ylim()[1] < 50  # not up to the fast mode
@@ -174,8 +180,8 @@ def test_dominant_branches_fill_the_plane_and_real_ones_are_on_it(loci):
 
 
 @pytest.mark.parametrize(("every", "panels", "top"), [(False, 5, 50), (True, 4, 1e5)])
-def test_all_branches_are_drawn_on_request_or_in_their_own_panel(loci, every, panels, top):
-    figure = plot_tracking(loci, None, OVER, every=every)
+def test_all_branches_are_drawn_on_request_or_in_their_own_panel(record, every, panels, top):
+    figure = plot_loci(record, every=every)
     figure.draw_without_rendering()
 
     assert len(figure.axes) == panels
@@ -183,8 +189,8 @@ def test_all_branches_are_drawn_on_request_or_in_their_own_panel(loci, every, pa
     assert figure.axes[0 if every else 4].get_ylim()[1] > 5e3
 
 
-def test_where_the_equilibrium_is_lost_is_hatched_and_named(loci):
-    figure = plot_tracking(loci, None, OVER | {"no_rest_from": 2.0})
+def test_where_the_equilibrium_is_lost_is_hatched_and_named(record):
+    figure = plot_loci(replace(record, no_rest_above=2.0))
 
     words = texts(figure)
     assert "No equilibrium above 2 kg: there the arm falls." in words
@@ -200,32 +206,115 @@ def test_where_the_equilibrium_is_lost_is_hatched_and_named(loci):
         ({"stable": ((1.0, 2.0),), "crossings": ()}, "Stable for every payload.mass followed."),
     ],
 )
-def test_the_range_of_stability_is_said(loci, changes, words):
-    assert stability_words(replace(loci, **changes), OVER) == words
+def test_the_range_of_stability_is_said(record, family, changes, words):
+    assert stability_words(replace(record, loci=replace(family, **changes))) == words
 
 
 @pytest.mark.parametrize(
-    ("answer", "axis", "value"),
+    ("changes", "axis", "value"),
     [
-        (OVER, "payload.mass [kg]", "1.25 kg"),
-        (OVER | {"scaled": True, "unit": "-"}, "payload.mass / nominal [-]", "1.25 of nominal"),
-        (OVER | {"parameter": "t", "unit": "s"}, "time [s]", "1.25 s"),
-        (OVER | {"unit": "-"}, "payload.mass [-]", "1.25"),
+        ({}, "payload.mass [kg]", "1.25 kg"),
+        ({"scaled": True, "unit": "-"}, "payload.mass / nominal [-]", "1.25 of nominal"),
+        ({"varied": "time", "unit": "s"}, "time [s]", "1.25 s"),
+        ({"unit": "-"}, "payload.mass [-]", "1.25"),
     ],
 )
-def test_values_are_written_with_their_unit(answer, axis, value):
-    assert (parameter_words(answer), value_words(1.25, answer)) == (axis, value)
+def test_values_are_written_with_their_unit(record, changes, axis, value):
+    changed = replace(record, **changes)
+    assert (parameter_words(changed), value_words(1.25, changed)) == (axis, value)
+
+
+def test_explain_says_what_is_stable_and_what_grows(record):
+    words = explain(replace(record, no_rest_above=2.0))
+
+    assert words == (
+        "law on arm: Stable for payload.mass below 1.5 kg; at 1.5 kg flutter of joint1 (1) at "
+        "3 rad/s. Fastest growth: joint1 (1), 0.1 1/s at payload.mass = 2 kg. All branches are "
+        "joined with certainty. Warning: above payload.mass = 2 kg the loop has no equilibrium at "
+        "its reference: the arm leaves it, and eigenvalues are followed only up to there."
+    )
+
+
+def test_the_command_prints_what_the_record_says(asked):
+    record = eigenvalue_loci(*LOOP[:2], truth_basis=BasisChoice(order=1), points=5)
+    answer, own = to_json(record), asked[0]
+
+    assert {key: own[key] for key in answer} == answer
+    assert set(own) - set(answer) == {"warnings", "provenance"}
+
+
+def test_marks_of_the_design_and_of_limits_lie_on_the_branch_as_it_is_drawn(family):
+    sparse = replace(
+        family,
+        s=family.s[::4],
+        branches=tuple(replace(one, values=one.values[::4]) for one in family.branches),
+    )
+    s, values = path_of(sparse, 1, 1.2)
+
+    assert s.tolist() == [1.0, 1.2, 1.5, 2.0]
+    assert values[1:3] == pytest.approx([-0.05 + 3j, 3j])
+
+
+def test_a_branch_that_jumps_off_the_real_axis_is_broken_there(family):
+    values = [-30, -90, -85 + 95j, -40 + 70j, -7 + 63j]
+    jumping = replace(family, branches=(branch("joint1", values),), crossings=())
+    s, drawn = path_of(jumping, 0)
+
+    assert np.isnan(drawn).tolist() == [False, False, True, False, False, False]
+    assert s[2] == s[3]
+
+
+def test_a_branch_that_meets_the_real_axis_is_drawn_in_one_line(family):
+    values = [-3 + 2j, -3 + 1j, -2.5, -2, -1.5]
+    event = LocusEvent(kind="break-in", start=1.4, end=1.4, branches=(0,), value=-3)
+    meeting = replace(family, branches=(branch("joint1", values),), crossings=(), events=(event,))
+
+    assert np.isfinite(path_of(meeting, 0)[1]).all()
+
+
+def test_a_design_value_outside_of_the_range_is_named_beside_the_axis(record, family):
+    outside = replace(record, design_value=4.5, loci=replace(family, at_design=None))
+
+    assert "payload.mass [kg] (design: 4.5 kg)" in texts(plot_loci(outside))
+    assert "design" not in texts(plot_loci(replace(outside, design_value=None)))
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_label_stands_where_no_curve_is(side):
+    figure = new_figure(4, 4)
+    axes = figure.add_subplot()
+    axes.set(xlim=(-1, 1), ylim=(0, 2))
+    crowded = np.array([0.0, side]) + 1j * np.linspace(0, 2, 41)[:, None]  # to and fro beside it
+    label_points(axes, [(1j, "1.5 kg, 3 rad/s")], [crowded.ravel()], fontsize=8.0)
+    figure.draw_without_rendering()
+
+    (label,) = axes.texts
+    box = label.get_window_extent().transformed(axes.transData.inverted())
+    assert (box.x1 < 0) if side > 0 else (box.x0 > 0)
+
+
+def test_labels_of_points_on_each_other_do_not_overlap():
+    figure = new_figure(4, 4)
+    axes = figure.add_subplot()
+    axes.set(xlim=(-1, 1), ylim=(0, 2))
+    label_points(axes, [(1j, f"{k} kg, 3 rad/s") for k in range(4)], [], fontsize=8.0)
+    figure.draw_without_rendering()
+
+    boxes = [text.get_window_extent() for text in axes.texts]
+    pairs = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i]]
+    assert len(pairs) == 6
+    assert not any(a.overlaps(b) for a, b in pairs)
 
 
 def test_the_figure_names_its_branches():
     design = load_design("two-link-decoupling")
-    arm = load_model("planar-two-link")
-    closed = close_loop(design_controller(arm, design), arm, design.basis)
-    grid = np.linspace(0, closed.controller.reference.duration, 3)
-    found = eigenvalue_loci(at_rest(closed), grid)
-    words = texts(plot_tracking(found, found, ANSWER))
+    record = eigenvalue_loci(
+        "planar-two-link", design, motion="rest", points=3, truth_basis=design.basis
+    )
+    words = texts(plot_loci(record))
 
-    assert "law on arm: closed-loop eigenvalues along the motion" in words
+    expected = "two-link-decoupling on planar-two-link: closed-loop eigenvalues along the motion"
+    assert expected in words
     assert "link1's first mode in y" in words
 
 
@@ -326,7 +415,9 @@ def test_a_set_point_is_refused(flexctl, tmp_path):
     heard = flexctl("track", "planar-two-link", path)
 
     assert (heard.status, heard.out) == (2, "")
-    assert "expected a reference that moves, or --over KEY=FROM:TO, got a set point" in heard.err
+    assert (
+        "expected a reference that moves, or a number to vary (over), got a set point" in heard.err
+    )
 
 
 @pytest.fixture(scope="module")

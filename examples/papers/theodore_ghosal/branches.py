@@ -11,9 +11,9 @@ from examples.papers.theodore_ghosal.arm import N_POSES, held_squares, plant
 from examples.papers.theodore_ghosal.meshes import excess
 from examples.papers.theodore_ghosal.motion import END, SECOND, closed_loop, run
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci.loci import EigenvalueLoci, eigenvalue_loci
+from flexctl.loci.family import Loci, trace_loci
 from flexctl.loci.mac import match_fields
-from flexctl.loci.pairs import LIKE, swinging
+from flexctl.loci.pairs import LEAST_MAC, swinging
 from flexctl.loci.sources import Source, on_run
 
 N_TIMES = 21
@@ -33,9 +33,9 @@ def source(kind: str, load: str = "MJD") -> Source:
 
 
 @cache
-def branches() -> EigenvalueLoci:
+def branches() -> Loci:
     """Branches of the assumed modes."""
-    return eigenvalue_loci(source("modes"), times(), fields=True)
+    return trace_loci(source("modes"), times(), fields=True)
 
 
 def upper(of: Source, t: float) -> tuple[ComplexArray, ComplexArray]:
@@ -56,9 +56,9 @@ def elements_over_modes(load: str) -> Array:
     for t in map(float, times()):
         own, fields = upper(source("modes", load), t)
         other, others = upper(source("elements"), t)
-        index, likeness = match_fields(fields, others)
+        index, mac = match_fields(fields, others)
         ratio = other.imag[index] / own.imag
-        found.append(np.where(likeness > LIKE, ratio, np.nan))
+        found.append(np.where(mac > LEAST_MAC, ratio, np.nan))
     return np.array(found)
 
 

@@ -8,28 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexctl.control import design_controller
-from flexctl.errors import InputError, NoRestError
-from flexctl.loci import (
-    EigenvalueLoci,
-    Source,
-    Variation,
-    at_rest,
-    eigenvalue_loci,
-    match_branches,
-    on_reference,
-    on_run,
-    over,
-    rests_between,
-    rests_until,
-)
-from flexctl.loop import ClosedLoop, close_loop
-from flexctl.model import Design
-from flexctl.records import plain
-from flexctl.simulation import simulate
-from flexctl.view.commands.loci_beside import read_beside, twin_json
+from flexctl.errors import InputError
+from flexctl.loci import EigenvalueLoci, Motion, eigenvalue_loci, match_branches
+from flexctl.model import Arm, Design
+from flexctl.view.commands.loci_beside import read_beside
 from flexctl.view.commands.loci_files import write_csv, write_netcdf
-from flexctl.view.json.loci import branches_json, limits_json, places_json
+from flexctl.view.json.loci import beside_json, loci_json
 from flexctl.view.options import TrackOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import Provenance, as_text, integration, provenance, redesigned
@@ -41,201 +25,112 @@ from flexctl.view.request import (
     true_arm,
     truth_basis,
 )
-from flexctl.view.words.loci import assumed_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_OWN = ("basis", "truth", "branches", "frozen", "places", "frozen_places", "n_matrices")
-_N_RUN = 2001  # samples of the run whose loops are linearised
-
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """A number to be varied, as ``--over KEY=FROM:TO`` asks for it; `scaled` by factors."""
+class VariedNumber:
+    """A number to be varied, as ``--over KEY=FROM:TO`` has it; `scaled` by factors."""
 
     key: str
-    first: float
-    last: float
+    between: tuple[float, float]
     scaled: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Followed:
-    """Branches of one discretisation, along the motion and at rest; `how` the motion is taken.
-
-    Over a number there is a `variation` instead of a motion. From `lost` on, and below
-    `lost_below`, the loop has no equilibrium at its reference, and nothing is followed.
-    """
-
-    asked: TrackOptions
-    moving: EigenvalueLoci
-    rest: EigenvalueLoci | None
-    how: str | None
-    lost: float | None = None
-    lost_below: float | None = None
-    variation: Variation | None = None
-
-
-def track_design(asked: TrackOptions, model: str, word: str) -> Result:
+def track_design(options: TrackOptions, model: str, word: str) -> Result:
     """Find what `flexctl track` prints."""
-    check_targets(asked, ".csv", ".nc")
-    request = read_range(asked.over) if asked.over else None
-    if asked.redesign and not request:
+    check_targets(options, ".csv", ".nc")
+    number = read_range(options.over) if options.over else None
+    if options.redesign and not number:
         raise InputError("--redesign: expected --over KEY=FROM:TO with it, got none")
-    if request and asked.motion:
-        raise InputError(f"--motion: expected none with --over, got {asked.motion}")
-    others = [read_beside(text, asked) for text in asked.beside]
-    design = load_gains(word, load_arm(model, asked))
-    if design.open_loop:
-        raise InputError(f"{design.label}: expected a design with feedback, got {design.method}")
-    found: list[Followed] = []
+    if number and options.motion:
+        raise InputError(f"--motion: expected none with --over, got {options.motion}")
+    discretisations = [options, *(read_beside(text, options) for text in options.beside)]
+    arm = load_arm(model, options)
+    true_arm(arm, options)  # a setting that cannot be made is refused under the option's name
+    design = load_gains(word, arm)
+    records: list[EigenvalueLoci] = []
     with progress() as say:
-        for one, name in zip((asked, *others), ("", *asked.beside), strict=True):
+        for own, name in zip(discretisations, ("", *options.beside), strict=True):
             say(name)
-            if request:
-                variation = _variation(one, model, design, request)
-                own = _over(one, variation, request, say, fields=bool(others))
-            else:
-                how = found[0].how if found else asked.motion
-                own = _along(one, model, design, how, say, fields=bool(others))
-            found.append(own)
+            motion = records[0].motion if records else options.motion
+            records.append(_follow(own, arm, design, motion, number, say))
     made = provenance(
         model,
         [design],
-        gains=lambda: redesigned(load_arm(model, asked), design, design_basis(asked)),
+        gains=lambda: redesigned(load_arm(model, options), design, design_basis(options)),
         tolerances=integration(),
     )
-    return _result(found, model, design, made, every=asked.all)
+    return _result(records, options, made)
 
 
-def _result(
-    found: Sequence[Followed], model: str, design: Design, made: Provenance, *, every: bool
-) -> Result:
-    first, *others = found
-    answer = _answer(first, model, design)
-    matches = [match_branches(first.moving, other.moving) for other in others]
-    answer["beside"] = [
-        {key: value for key, value in _answer(other, model, design).items() if key in _OWN}
-        | {"alike": [twin_json(match) for match in own]}
-        for other, own in zip(others, matches, strict=True)
-    ]
+def _follow(
+    options: TrackOptions,
+    arm: Arm,
+    design: Design,
+    motion: Motion | None,
+    number: VariedNumber | None,
+    say: Callable[[str], None],
+) -> EigenvalueLoci:
+    """Follow the eigenvalues in one discretisation."""
+    basis = design_basis(options) or design.basis
+    return eigenvalue_loci(
+        arm,
+        design,
+        motion=motion,
+        over=number.key if number else None,
+        between=number.between if number else None,
+        scaled=number is not None and number.scaled,
+        redesign=options.redesign,
+        points=options.points,
+        truth_basis=truth_basis(arm, basis, options),
+        design_basis=basis,
+        truth_set=options.truth_set,
+        fields=bool(options.beside),
+        progress=say,
+    )
+
+
+def _result(records: Sequence[EigenvalueLoci], options: TrackOptions, made: Provenance) -> Result:
+    first, *others = records
+    matches = [match_branches(first.loci, other.loci) for other in others]
+    answer, *rest = (_answer(record, options) for record in records)
+    answer["beside"] = [beside_json(*pair) for pair in zip(rest, matches, strict=True)]
 
     def table() -> RenderableType:
-        from flexctl.view.commands.loci_table import tracking_table
+        from flexctl.view.commands.loci_table import loci_table
 
-        return tracking_table(first.moving, first.rest, answer, matches)
+        return loci_table(first, others, matches)
 
     def figure() -> Any:
-        from flexctl.view.figures.loci import plot_tracking
+        from flexctl.view.figures.loci import plot_loci
         from flexctl.view.figures.loci_beside import plot_beside
 
         if others:
-            return plot_beside(first.moving, [o.moving for o in others], matches, answer)
-        return plot_tracking(first.moving, first.rest, answer, every=every)
+            return plot_beside(first, others, matches)
+        return plot_loci(first, every=options.all)
 
-    kept = [(first.moving, first.rest), *((other.moving, other.rest) for other in others)]
     return Result(
         answer=answer,
         table=table,
         figure=figure,
         writers={
-            ".csv": lambda path: write_csv(path, kept),
-            ".nc": lambda path: write_netcdf(path, kept, as_text(made)),
+            ".csv": lambda path: write_csv(path, records),
+            ".nc": lambda path: write_netcdf(path, records, as_text(made)),
         },
         provenance=made,
     )
 
 
-def _along(
-    asked: TrackOptions,
-    model: str,
-    design: Design,
-    motion: str | None,
-    say: Callable[[str], None],
-    *,
-    fields: bool = False,
-) -> Followed:
-    """Follow them along the motion and at rest; both are the same where `rest` is asked for."""
-    closed = _close(asked, model, design)
-    end = closed.controller.reference.duration
-    if not end:
-        expected = "a reference that moves, or --over KEY=FROM:TO"
-        raise InputError(f"{design.label}: expected {expected}, got a set point")
-    say(f"{asked.points} poses of the motion at rest")
-    last = rests_until(closed, np.linspace(0, end, asked.points))
-    lost = last if last < end else None
-    grid = np.linspace(0, last, asked.points)
-    rest = eigenvalue_loci(at_rest(closed), grid, fields=fields)
-    how = motion or default_motion(closed)
-    if how == "rest":
-        return Followed(asked=asked, moving=rest, rest=rest, how=how, lost=lost)
-    say("the motion")
-    source = on_reference(closed) if how == "reference" else _run(closed, end)
-    moving = eigenvalue_loci(source, grid, fields=fields)
-    return Followed(asked=asked, moving=moving, rest=rest, how=how, lost=lost)
+def _answer(record: EigenvalueLoci, options: TrackOptions) -> dict[str, Any]:
+    answer = loci_json(record)
+    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
+    return answer
 
 
-def default_motion(closed: ClosedLoop) -> str:
-    """Return how the motion is taken unless told: as it is run, where a Jacobian can be had."""
-    return "run" if closed.controller.sample_time is None else "rest"
-
-
-def _run(closed: ClosedLoop, end: float) -> Source:
-    return on_run(closed, simulate(closed, times=np.linspace(0, end, _N_RUN), duration=end))
-
-
-def _close(asked: TrackOptions, model: str, design: Design) -> ClosedLoop:
-    arm = load_arm(model, asked)
-    basis = design_basis(asked) or design.basis
-    controller = design_controller(arm, design, basis)
-    return close_loop(controller, true_arm(arm, asked), truth_basis(arm, basis, asked))
-
-
-def _variation(asked: TrackOptions, model: str, design: Design, request: Request) -> Variation:
-    arm = load_arm(model, asked)
-    basis = design_basis(asked) or design.basis
-    return Variation(
-        key=request.key,
-        arm=arm,
-        design=design,
-        scaled=request.scaled,
-        redesign=asked.redesign,
-        truth_set=asked.truth_set,
-        basis=basis,
-        truth_basis=truth_basis(arm, basis, asked),
-    )
-
-
-def _over(
-    asked: TrackOptions,
-    variation: Variation,
-    request: Request,
-    say: Callable[[str], None],
-    *,
-    fields: bool = False,
-) -> Followed:
-    """Follow them over a number, as far as the loop has an equilibrium."""
-    say(f"{asked.points} values of {request.key}")
-    grid = np.linspace(request.first, request.last, asked.points)
-    source = over(variation)
-    try:
-        moving = eigenvalue_loci(source, grid, fields=fields)
-    except NoRestError:
-        grid = rests_between(source, grid, variation.design_value)
-        moving = eigenvalue_loci(source, grid, fields=fields)
-    return Followed(
-        asked=asked,
-        moving=moving,
-        rest=None,
-        how=None,
-        lost=float(grid[-1]) if grid[-1] < request.last else None,
-        lost_below=float(grid[0]) if grid[0] > request.first else None,
-        variation=variation,
-    )
-
-
-def read_range(text: str) -> Request:
+def read_range(text: str) -> VariedNumber:
     """Read ``payload.mass=0.5:2``, or ``link2.EI=*0.5:*2``, factors of what the file has.
 
     Raises
@@ -253,38 +148,4 @@ def read_range(text: str) -> Request:
     low, high = (read_number("--over", part.removeprefix("*")) for part in (first, last))
     if not (np.isfinite([low, high]).all() and low < high):
         raise InputError(f"--over: expected FROM below TO, got {text!r}")
-    return Request(key=key, first=low, last=high, scaled=all(factors))
-
-
-def _answer(found: Followed, model: str, design: Design) -> dict[str, Any]:
-    asked, moving, rest, varied = found.asked, found.moving, found.rest, found.variation
-    basis = design_basis(asked) or design.basis
-    arm = load_arm(model, asked)
-    return plain(
-        {
-            "model": arm.name,
-            "design": design.name,
-            "basis": basis.described(),
-            "truth": truth_basis(arm, basis, asked).described()
-            | {"settings": [*asked.settings, *asked.truth_set]},
-            "parameter": moving.parameter,
-            "unit": varied.unit if varied else "s",
-            "scaled": varied is not None and varied.scaled,
-            "redesigned": varied is not None and varied.redesigned,
-            "design_value": varied.design_value if varied else None,
-            "motion": found.how,
-            "s": moving.s,
-            "t": moving.s if rest else None,
-            "branches": branches_json(moving),
-            "frozen": branches_json(rest) if rest else [],
-            "places": places_json(moving),
-            "frozen_places": places_json(rest) if rest else [],
-            "stability_limits": limits_json(moving),
-            "frozen_stability_limits": limits_json(rest) if rest else [],
-            "stable_ranges": moving.stable,
-            "n_matrices": moving.n_matrices,
-            "no_rest_from": found.lost,
-            "no_rest_below": found.lost_below,
-            "assumptions": [assumed_words(found.how, varied)],
-        }
-    )
+    return VariedNumber(key=key, between=(low, high), scaled=all(factors))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,8 @@ _WORD = re.compile(r"(?:(m)|e)([1-9][0-9]{0,2})")
 _LOUD = 5e-5  # of a frequency, to be called higher or lower
 
 
-def read_beside(text: str, asked: TrackOptions) -> TrackOptions:
-    """Read ``e2``, or ``m2:e8``: what to ask for in place of the discretisations of `asked`.
+def read_beside(text: str, options: TrackOptions) -> TrackOptions:
+    """Read ``e2``, or ``m2:e8``: what to ask for in place of the discretisations of `options`.
 
     Raises
     ------
@@ -32,7 +31,7 @@ def read_beside(text: str, asked: TrackOptions) -> TrackOptions:
     orders = [{bool(word[1]): int(word[2])} for word in words if word]
     own, around = orders
     return replace(
-        asked,
+        options,
         modes=own.get(True),
         elements=own.get(False),
         truth_modes=around.get(True),
@@ -40,16 +39,6 @@ def read_beside(text: str, asked: TrackOptions) -> TrackOptions:
         sliding=None,
         truth_drop_above=None,
     )
-
-
-def twin_json(match: MatchedBranch) -> dict[str, Any]:
-    """Write which eigenvalue of the other discretisation a branch is, and how far off."""
-    return {
-        "label": match.branch.label,
-        "branch": [int(k) if k >= 0 else None for k in match.index],
-        "likeness": match.likeness,
-        "ratio": match.ratio,
-    }
 
 
 def side_by_side(name: str, matches: Sequence[MatchedBranch]) -> str:

@@ -9,46 +9,42 @@ from pathlib import Path
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.loci import EigenvalueLoci
+from flexctl.loci import EigenvalueLoci, Loci
 from flexctl.view import signals
 
 
-def write_csv(path: Path, kept: Sequence[tuple[EigenvalueLoci, EigenvalueLoci | None]]) -> None:
+def write_csv(path: Path, records: Sequence[EigenvalueLoci]) -> None:
     """Write one row per value of the parameter; real and imaginary part of every branch [1/s].
 
     Columns of the loop at rest, where there are any, begin with ``frozen``; those of further
     discretisations with ``beside1``, ``beside2``, ...
     """
-    moving = kept[0][0]
-    columns = {moving.parameter: moving.s}
-    for prefix, tracked in _named(kept):
-        columns |= dict(_columns(prefix.replace("_", " "), tracked))
+    first = records[0]
+    columns = {first.parameter: first.s}
+    for prefix, loci in _named(records):
+        columns |= dict(_columns(prefix.replace("_", " "), loci))
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
 
 
-def _named(
-    kept: Sequence[tuple[EigenvalueLoci, EigenvalueLoci | None]],
-) -> Iterator[tuple[str, EigenvalueLoci]]:
+def _named(records: Sequence[EigenvalueLoci]) -> Iterator[tuple[str, Loci]]:
     """Branches with the beginning of their names."""
-    for k, pair in enumerate(kept):
+    for k, record in enumerate(records):
         beside = f"beside{k}_" if k else ""
-        for frozen, tracked in zip(("", "frozen_"), pair, strict=True):
-            if tracked is not None:
-                yield beside + frozen, tracked
+        yield beside, record.loci
+        if record.frozen is not None:
+            yield f"{beside}frozen_", record.frozen
 
 
-def _columns(prefix: str, tracked: EigenvalueLoci) -> Iterator[tuple[str, Array]]:
-    for k, branch in enumerate(tracked.branches):
+def _columns(prefix: str, loci: Loci) -> Iterator[tuple[str, Array]]:
+    for k, branch in enumerate(loci.branches):
         yield f"{prefix}{k} {branch.label}.re", branch.values.real
         yield f"{prefix}{k} {branch.label}.im", branch.values.imag
 
 
-def write_netcdf(
-    path: Path, kept: Sequence[tuple[EigenvalueLoci, EigenvalueLoci | None]], made: str
-) -> None:
+def write_netcdf(path: Path, records: Sequence[EigenvalueLoci], made: str) -> None:
     """Write `re` and `im` [1/s] by branch and parameter, those at rest as `frozen_re` and so on.
 
     Those of further discretisations are `beside1_re`, `beside1_frozen_re`, ...; the attribute
@@ -56,15 +52,15 @@ def write_netcdf(
     """
     import xarray as xr
 
-    moving = kept[0][0]
-    units = {"units": "s"} if moving.parameter == "t" else {}
+    first = records[0]
+    units = {"units": "s"} if first.parameter == "t" else {}
     data = xr.Dataset(
-        coords={moving.parameter: (moving.parameter, moving.s, units)}, attrs={"provenance": made}
+        coords={first.parameter: (first.parameter, first.s, units)}, attrs={"provenance": made}
     )
-    for prefix, tracked in _named(kept):
-        values = np.array([branch.values for branch in tracked.branches])
-        where = (f"{prefix}branch", moving.parameter)
-        labels = [branch.label for branch in tracked.branches]
+    for prefix, loci in _named(records):
+        values = np.array([branch.values for branch in loci.branches])
+        where = (f"{prefix}branch", first.parameter)
+        labels = [branch.label for branch in loci.branches]
         data = data.assign_coords({f"{prefix}label": (f"{prefix}branch", labels)})
         data[f"{prefix}re"] = (where, values.real, {"units": "1/s"})
         data[f"{prefix}im"] = (where, values.imag, {"units": "1/s"})

@@ -3,53 +3,54 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from flexctl.loci import Branch, EigenvalueLoci, LocusEvent, MatchedBranch
-from flexctl.loop import in_words
+from flexctl.loci import Branch, EigenvalueLoci, Loci, LocusEvent, MatchedBranch
 from flexctl.view.commands.loci_beside import side_by_side
 from flexctl.view.tables import literal, number, plain_table
 from flexctl.view.words.loci import (
+    STILL,
+    assumed_words,
+    basis_of,
     limit_name,
     lost_words,
     parameter_words,
-    stability_words,
-    value_words,
+    verdict_words,
 )
-from flexctl.view.words.numbers import basis_words, beside_words
+from flexctl.view.words.numbers import basis_words
 
 _N_ROWS = 16
-_N_PLACES = 8
-_STILL = 1e-6  # share of itself that an eigenvalue moves by round-off
+_N_EVENTS = 8
 
 
-def tracking_table(
-    moving: EigenvalueLoci,
-    rest: EigenvalueLoci | None,
-    answer: dict[str, Any],
+def loci_table(
+    record: EigenvalueLoci,
+    others: Sequence[EigenvalueLoci] = (),
     matches: Sequence[Sequence[MatchedBranch]] = (),
 ) -> RenderableType:
     """Put the slow branches, other discretisations and where branches meet under each other."""
-    made = f"{answer['design']} designed on {basis_words(answer['basis'])}"
-    title = f"{answer['model']} on {basis_words(answer['truth'])} per link and plane, {made}"
-    parts: list[RenderableType] = [_branches(moving, title)]
-    if rest and rest is not moving:
-        parts.append(_branches(rest, "The same frozen at rest"))
-    for tracked, of in ((moving, ""), (rest, " at rest")):
-        if tracked and not (of and rest is moving):
-            parts += _limits(tracked, of, answer) + _places(tracked, of)
-    names = [beside_words(one) for one in answer["beside"]]
+    loci, frozen = record.loci, record.frozen
+    made = f"{record.design} designed on {basis_words(record.basis.described())}"
+    truth = basis_words(record.truth.described())
+    parts: list[RenderableType] = [
+        _branches(loci, f"{record.model} on {truth} per link and plane, {made}")
+    ]
+    families = [(loci, "")]
+    if frozen and frozen is not loci:
+        parts.append(_branches(frozen, "The same frozen at rest"))
+        families.append((frozen, " at rest"))
+    for family, of in families:
+        parts += _limits(family, of, parameter_words(record)) + _events(family, of)
+    names = [basis_of(other) for other in others]
     parts += [_beside(name, own) for name, own in zip(names, matches, strict=True)]
-    notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
     said = [side_by_side(name, own) for name, own in zip(names, matches, strict=True)]
-    words = (_verdict(moving, rest, answer), *lost_words(answer), *said)
+    words = (verdict_words(record), *lost_words(record), *said)
     verdicts = [literal(sentence, "bold") for sentence in words]
-    return Group(*parts, *notes, *verdicts)
+    return Group(*parts, literal(f"- {assumed_words(record)}", "dim"), *verdicts)
 
 
 def _beside(name: str, matches: Sequence[MatchedBranch]) -> Table:
@@ -59,8 +60,8 @@ def _beside(name: str, matches: Sequence[MatchedBranch]) -> Table:
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4, 5))
     for match in matches[:_N_ROWS]:
         off = 100 * (match.ratio - 1)
-        alike = off[np.isfinite(off)] if np.isfinite(off).any() else np.array([np.nan])
-        numbers = (off[0], off[-1], alike.min(), alike.max(), match.likeness.min())
+        matched = off[np.isfinite(off)] if np.isfinite(off).any() else np.array([np.nan])
+        numbers = (off[0], off[-1], matched.min(), matched.max(), match.mac.min())
         row = [f"{x:.2g}" if np.isfinite(x) else "-" for x in numbers]
         table.add_row(literal(match.branch.label), *row)
     if len(matches) > _N_ROWS:
@@ -68,86 +69,55 @@ def _beside(name: str, matches: Sequence[MatchedBranch]) -> Table:
     return table
 
 
-def _branches(tracked: EigenvalueLoci, title: str) -> Table:
-    columns = ("branch", "rad/s", "to", "damping", "to", "least", f"at {tracked.parameter}")
+def _branches(loci: Loci, title: str) -> Table:
+    columns = ("branch", "rad/s", "to", "damping", "to", "least", f"at {loci.parameter}")
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4, 5, 6))
-    rows = [_row(tracked, branch) for branch in tracked.upper]
-    alike = Counter(rows)
-    for row, count in list(alike.items())[:_N_ROWS]:
+    rows = Counter(_row(loci, branch) for branch in loci.upper)
+    for row, count in list(rows.items())[:_N_ROWS]:
         label = f"{count} x {row[0]}" if count > 1 else row[0]
         table.add_row(literal(label), *row[1:])
-    if len(alike) > _N_ROWS:
-        table.add_row(f"{len(alike) - _N_ROWS} faster ones (--json, --out)")
+    if len(rows) > _N_ROWS:
+        table.add_row(f"{len(rows) - _N_ROWS} faster ones (--json, --out)")
     return table
 
 
-def _row(tracked: EigenvalueLoci, branch: Branch) -> tuple[str, ...]:
+def _row(loci: Loci, branch: Branch) -> tuple[str, ...]:
     least = int(np.argmin(branch.damping))
     ends = (branch.frequency[0], branch.frequency[-1], branch.damping[0], branch.damping[-1])
-    moves = np.ptp(branch.damping) > _STILL
-    numbers = (*ends, branch.damping[least], tracked.s[least] if moves else np.nan)
+    moves = np.ptp(branch.damping) > STILL
+    numbers = (*ends, branch.damping[least], loci.s[least] if moves else np.nan)
     return branch.label, *(number(float(x)) for x in numbers)
 
 
-def _limits(tracked: EigenvalueLoci, of: str, answer: Mapping[str, Any]) -> list[RenderableType]:
+def _limits(loci: Loci, of: str, parameter: str) -> list[RenderableType]:
     """Where branches cross the imaginary axis, and whether the whole loop does."""
-    if not tracked.crossings:
+    if not loci.crossings:
         return []
-    at = "t [s]" if tracked.parameter == "t" else parameter_words(answer)
+    at = "t [s]" if loci.parameter == "t" else parameter
     columns = (f"at {at}", "unstable", "what", "of the loop")
     table = plain_table(f"Stability limits{of}", *columns, numeric=(0,))
-    for one in tracked.crossings[:_N_PLACES]:
-        name = literal(limit_name(one, tracked))
+    for one in loci.crossings[:_N_EVENTS]:
+        name = literal(limit_name(one, loci))
         table.add_row(f"{one.s:.6g}", one.unstable, name, "yes" if one.whole else "no")
-    if len(tracked.crossings) > _N_PLACES:
-        table.add_row(f"{len(tracked.crossings) - _N_PLACES} more")
+    if len(loci.crossings) > _N_EVENTS:
+        table.add_row(f"{len(loci.crossings) - _N_EVENTS} more")
     return [table]
 
 
-def _places(tracked: EigenvalueLoci, of: str) -> list[RenderableType]:
-    if not tracked.events:
+def _events(loci: Loci, of: str) -> list[RenderableType]:
+    if not loci.events:
         return []
-    columns = ("what", f"at {tracked.parameter}", "branches", "at rad/s")
+    columns = ("what", f"at {loci.parameter}", "branches", "at rad/s")
     table = plain_table(f"Where branches meet{of}", *columns, numeric=(1, 3))
-    for place in _worth(tracked.events)[:_N_PLACES]:
-        names = dict.fromkeys(tracked.branches[k].label for k in place.branches)
-        at = number((place.start + place.end) / 2)
-        table.add_row(place.kind, at, literal(", ".join(names)), number(abs(place.value)))
-    left = len(tracked.events) - _N_PLACES
+    for event in _unsafe_first(loci.events)[:_N_EVENTS]:
+        names = dict.fromkeys(loci.branches[k].label for k in event.branches)
+        at = number((event.start + event.end) / 2)
+        table.add_row(event.kind, at, literal(", ".join(names)), number(abs(event.value)))
+    left = len(loci.events) - _N_EVENTS
     if left > 0:
         table.add_row(f"{left} more")
     return [table]
 
 
-def _worth(places: Sequence[LocusEvent]) -> list[LocusEvent]:
-    """Unsafe ones first."""
-    return sorted(places, key=lambda place: (place.kind != "unsafe", place.start))
-
-
-def _verdict(moving: EigenvalueLoci, rest: EigenvalueLoci | None, answer: Mapping[str, Any]) -> str:
-    if all(np.ptp(one.values) <= _STILL * one.frequency.max() for one in moving.branches):
-        return f"No eigenvalue depends on {moving.parameter} there."
-    unsafe = [*moving.unsafe, *(rest.unsafe if rest and rest is not moving else ())]
-    grows = max(moving.branches, key=lambda one: float(one.values.real.max()))
-    k = int(grows.values.real.argmax())
-    doubts = [_doubt(place, moving) for place in moving.unsafe]
-    doubts += [_doubt(place, rest) for place in rest.unsafe] if rest and rest is not moving else []
-    sure = _doubts(doubts, unsafe[0].why) if unsafe else "All branches are joined with certainty."
-    rate = float(grows.values.real[k])
-    at = f"{moving.parameter} = {value_words(float(moving.s[k]), answer)}"
-    name = in_words(grows.label)
-    state = "Fastest growth" if rate > 0 else "Slowest decay"
-    return f"{stability_words(moving, answer)} {state}: {name}, {abs(rate):.3g} 1/s at {at}. {sure}"
-
-
-def _doubt(place: LocusEvent, tracked: EigenvalueLoci) -> str:
-    labels = dict.fromkeys(tracked.branches[k].label for k in place.branches)
-    return f"{tracked.parameter} = {place.start:.6g} ({', '.join(labels)})"
-
-
-def _doubts(places: Sequence[str], why: str) -> str:
-    more = f" and {len(places) - 4} more" if len(places) > 4 else ""
-    return (
-        "Branches could not be joined with certainty at "
-        f"{', '.join(places[:4])}{more}: {why}; all others are."
-    )
+def _unsafe_first(events: Sequence[LocusEvent]) -> list[LocusEvent]:
+    return sorted(events, key=lambda event: (event.kind != "unsafe", event.start))

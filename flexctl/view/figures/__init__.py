@@ -11,7 +11,7 @@ from flexctl.view.figures.curves import (
     plot_wind_up,
 )
 from flexctl.view.figures.eigenvalues import plot_orders, plot_path, plot_poles
-from flexctl.view.figures.loci import plot_tracking
+from flexctl.view.figures.loci import plot_loci
 from flexctl.view.figures.loci_beside import plot_beside
 from flexctl.view.figures.margin import plot_margin
 from flexctl.view.figures.margin_charts import plot_chart
@@ -37,6 +37,7 @@ __all__ = [
     "plot_frequencies",
     "plot_inspection",
     "plot_joint_errors",
+    "plot_loci",
     "plot_margin",
     "plot_margins",
     "plot_modes",
@@ -48,6 +49,5 @@ __all__ = [
     "plot_stills",
     "plot_tip_error",
     "plot_torques",
-    "plot_tracking",
     "plot_wind_up",
 ]

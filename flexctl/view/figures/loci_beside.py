@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from flexctl.loci import EigenvalueLoci, MatchedBranch
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.style import MUTED, PALETTE, few_ticks, new_figure, styled
-from flexctl.view.words.loci import parameter_words
-from flexctl.view.words.numbers import beside_words
+from flexctl.view.words.loci import basis_of, parameter_words
 
 _LINE_AND_MODE = re.compile(r"(\S+\.(?:[xyz]|twist))\.([0-9]+)(?: \([0-9]+\))?")
 _PANELS = (1, 2)  # numbers of modes
@@ -28,10 +27,9 @@ _STEEP = 5.0  # percent from which on differences are drawn beyond a linear midd
 
 
 def plot_beside(
-    moving: EigenvalueLoci,
+    record: EigenvalueLoci,
     others: Sequence[EigenvalueLoci],
     matches: Sequence[Sequence[MatchedBranch]],
-    answer: dict[str, Any],
 ) -> Figure:
     """Draw imaginary parts, first modes of all lines left and second ones right.
 
@@ -42,7 +40,7 @@ def plot_beside(
         figure = new_figure(12, 7.4)
         axes = figure.subplots(2, len(_PANELS), sharex=True, height_ratios=(1.5, 1), squeeze=False)
         colours = _colours(matches[0])
-        names = [beside_words(one) for one in answer["beside"]]
+        names = [basis_of(other) for other in others]
         for column, mode in enumerate(_PANELS):
             shown = [_of_mode(own, mode) for own in matches]
             over, off = axes[:, column]
@@ -50,28 +48,28 @@ def plot_beside(
                 over.set_axis_off()
                 say_instead(off, f"No branch is a mode {mode} of a line.", MUTED)
                 continue
-            _draw(over, off, moving, shown, colours)
+            _draw(over, off, record, shown, colours)
             _draw_others(over, others, shown)
-            _label(over, off, moving, mode, parameter_words(answer))
-            _legend(over, beside_words(answer), names)
-        figure.suptitle(_title(answer), x=0.01, ha="left", fontweight="bold")
+            _label(over, off, record, mode)
+            _legend(over, basis_of(record), names)
+        figure.suptitle(_title(record), x=0.01, ha="left", fontweight="bold")
         return figure
 
 
-def _title(answer: Mapping[str, Any]) -> str:
-    return f"{answer['design']} on {answer['model']}: eigenvalues of discretisations side by side"
+def _title(record: EigenvalueLoci) -> str:
+    return f"{record.design} on {record.model}: eigenvalues of discretisations side by side"
 
 
 def _line(match: MatchedBranch) -> str | None:
-    found = _LINE_AND_MODE.fullmatch(match.branch.label)
-    return found[1] if found else None
+    words = _LINE_AND_MODE.fullmatch(match.branch.label)
+    return words[1] if words else None
 
 
 def _of_mode(matches: Sequence[MatchedBranch], mode: int) -> list[MatchedBranch]:
     """Branches that are this mode of a line, in the order of the lines."""
     labels = ((_LINE_AND_MODE.fullmatch(match.branch.label), match) for match in matches)
-    found = [(words[1], match) for words, match in labels if words and int(words[2]) == mode]
-    return [match for _, match in sorted(found, key=lambda pair: pair[0])]
+    own = [(words[1], match) for words, match in labels if words and int(words[2]) == mode]
+    return [match for _, match in sorted(own, key=lambda pair: pair[0])]
 
 
 def _colours(matches: Sequence[MatchedBranch]) -> dict[str, str]:
@@ -86,16 +84,16 @@ def _marked(count: int) -> NDArray[np.int64]:
 def _draw(
     over: Axes,
     off: Axes,
-    moving: EigenvalueLoci,
+    record: EigenvalueLoci,
     shown: Sequence[Sequence[MatchedBranch]],
     colours: Mapping[str, str],
 ) -> None:
-    at = _marked(len(moving.s))
-    s = moving.s[at]
+    at = _marked(len(record.s))
+    s = record.s[at]
     for match in shown[0]:
         line = _line(match) or ""
         style = {"color": colours[line], "markersize": 5.5}
-        over.plot(moving.s, match.branch.values.imag, color=colours[line], linewidth=0.6, alpha=0.6)
+        over.plot(record.s, match.branch.values.imag, color=colours[line], linewidth=0.6, alpha=0.6)
         over.plot(s, match.branch.values.imag[at], "o", fillstyle="none", label=line, **style)
     for mark, own in zip(itertools.cycle(_MARKS), shown, strict=False):
         for match in own:
@@ -104,7 +102,7 @@ def _draw(
             percent = 100 * (match.ratio - 1)
             # another partner from here on: no line, as nothing jumps
             changes = np.flatnonzero(np.diff(match.index)) + 1
-            parts = np.insert(moving.s, changes, np.nan), np.insert(percent, changes, np.nan)
+            parts = np.insert(record.s, changes, np.nan), np.insert(percent, changes, np.nan)
             off.plot(*parts, color=style["color"], linewidth=0.8)
             off.plot(s, percent[at], mark, markeredgewidth=1.2, **style)
 
@@ -116,24 +114,24 @@ def _draw_others(
     values = np.concatenate([match.branch.values.imag for match in shown[0]])
     low, high = values.min() / 1.3, values.max() * 1.3
     over.set_ylim(low, high)
-    for tracked in others:
-        for branch in tracked.upper:
+    for other in others:
+        for branch in other.loci.upper:
             inside = (branch.values.imag > low) & (branch.values.imag < high)
             height = np.where(inside, branch.values.imag, np.nan)
-            over.plot(tracked.s, height, color=MUTED, linewidth=0.7, zorder=1)
+            over.plot(other.s, height, color=MUTED, linewidth=0.7, zorder=1)
 
 
-def _label(over: Axes, off: Axes, moving: EigenvalueLoci, mode: int, parameter: str) -> None:
+def _label(over: Axes, off: Axes, record: EigenvalueLoci, mode: int) -> None:
     over.set_title(f"Mode {mode} of each line")
-    over.set_ylabel("Im [rad/s]")
+    over.set_ylabel("imaginary part [rad/s]")
     low, high = over.get_ylim()
     if low > 0 and high > _WIDE * low:
         over.set_yscale("log")
         few_ticks(over.yaxis)
     off.axhline(0, color="black", linewidth=1)
-    off.set_ylabel("+ beside o: difference of Im [%]")
-    off.set_xlabel(parameter)
-    off.set_xlim(moving.s[0], moving.s[-1])
+    off.set_ylabel("difference from o [%]")
+    off.set_xlabel(parameter_words(record))
+    off.set_xlim(record.s[0], record.s[-1])
     _scale_differences(off)
 
 

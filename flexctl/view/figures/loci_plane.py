@@ -8,25 +8,28 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import SymmetricalLogLocator
+from numpy.typing import NDArray
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci import EigenvalueLoci, motion_of
+from flexctl.loci import AxisCrossing, EigenvalueLoci, Loci, motion_of
+from flexctl.view.figures.free_labels import label_points
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, MUTED, plain_numbers
 from flexctl.view.words.limits import figure
-from flexctl.view.words.loci import value_words
+from flexctl.view.words.loci import design_words, value_words
 
 Style = dict[str, Any]
 """Colour and dashes of a line, as matplotlib has them."""
 
 _EDGE = 1e-5  # |Im| beside |lambda|: below it an eigenvalue is as good as real
+_JUMP = 0.1  # of |lambda|: what leaves the real axis by more than that in a step jumps
 _WIDE = 12.0  # ratio of sizes from which on a linear plane hides the slow ones
 _FINEST = 1e-3  # of the largest branch: smaller ones are as good as zero
 _LINSCALE = 0.4  # decades that the linear part takes
 _RATIOS = (0.01, 0.03, 0.1, 0.3, 0.7)
 _STILL = 24.0  # points on the page that a locus has to move to have an arrow
 _LIMITS = 4  # with words beside them
-_APART = 24.0  # points on the page, for words above each other
+_APART = 14.0  # pixels between names of damping ratios
 _GREY = "#6B7280"
 
 
@@ -36,47 +39,62 @@ def drawn(values: ComplexArray) -> ComplexArray:
     return np.where(shown, values.real + 1j * np.maximum(values.imag, 0.0), np.nan + 0j)
 
 
-def path_of(loci: EigenvalueLoci, k: int) -> tuple[Array, ComplexArray]:
-    """Parameter and eigenvalues (p,) of a branch as they are drawn, with where it meets the axis.
+def path_of(loci: Loci, k: int, design_value: float | None = None) -> tuple[Array, ComplexArray]:
+    """Parameter and eigenvalues (p,) of a branch as they are drawn, NaN where its line breaks.
 
-    Where a pair becomes two real eigenvalues, or these a pair, both are at the same point.
+    Beside the values followed are those at the design value, on the imaginary axis, and where a
+    pair becomes two real eigenvalues or these a pair. A branch that leaves the real axis elsewhere
+    jumps, as the rate of a sampled law does whose multiplier passes zero: there the line breaks.
     """
-    meetings = [
-        place
-        for place in loci.events
-        if place.kind in ("break-in", "break-away")
-        and k in place.branches
-        and loci.s[0] < place.start < loci.s[-1]
+    inside = loci.s[0], loci.s[-1]
+    known = [
+        (event.start, event.value)
+        for event in loci.events
+        if event.kind in ("break-in", "break-away") and k in event.branches
     ]
-    s = np.append(loci.s, [place.start for place in meetings])
-    values = np.append(loci.branches[k].values, [place.value for place in meetings])
+    met = [s for s, _ in known]
+    known += [(one.s, one.value) for one in loci.crossings if one.branch == k]
+    if design_value is not None and loci.at_design is not None:
+        known.append((design_value, complex(loci.at_design[k])))
+    known = [(s, value) for s, value in known if inside[0] < s < inside[1] and s not in loci.s]
+    s = np.append(loci.s, [at for at, _ in known])
+    values: ComplexArray = np.append(loci.branches[k].values, [value for _, value in known])
     order = np.argsort(s, kind="stable")
-    return s[order], drawn(values[order])
+    s, values = s[order], values[order]
+    jumps = _jumps(values, np.isin(s, met))
+    return np.insert(s, jumps, s[jumps]), drawn(np.insert(values, jumps, np.nan))
+
+
+def _jumps(values: ComplexArray, met: Array) -> NDArray[np.int64]:
+    """Find where a branch leaves the real axis or comes onto it: indices (j,) of values (p,).
+
+    Not where either is a point `met` (p,) in which a pair and two real eigenvalues meet.
+    """
+    real = np.abs(values.imag) <= _EDGE * np.abs(values)
+    leaves = (real[1:] != real[:-1]) & ~(met[1:] | met[:-1])
+    size = np.maximum(np.abs(values[1:]), np.abs(values[:-1]))
+    return np.flatnonzero(leaves & (np.abs(np.diff(values.imag)) > _JUMP * size)) + 1
 
 
 def plot_plane(
-    axes: Axes,
-    loci: EigenvalueLoci,
-    shown: Sequence[int],
-    styles: Mapping[str, Style],
-    answer: Mapping[str, Any],
+    axes: Axes, record: EigenvalueLoci, shown: Sequence[int], styles: Mapping[str, Style]
 ) -> None:
     """Draw the loci of the branches `shown` with all marks, on scales that keep slow ones."""
-    paths = {k: path_of(loci, k) for k in shown}
+    loci = record.loci
+    paths = {k: path_of(loci, k, record.design_value) for k in shown}
     frame_plane(axes, [own[np.isfinite(own)] for _, own in paths.values()])
-    for k, (s, own) in paths.items():
+    for k, (_, own) in paths.items():
         style = styles[motion_of(loci.branches[k].label)]
         axes.plot(own.real, own.imag, **style, zorder=3, solid_capstyle="round")
         colour = style["color"]
         _ends(axes, own[0], own[-1], colour)
-        _arrow(axes, own[np.isfinite(own)], colour)
-        _design(axes, s, own, answer["design_value"], colour)
-    _limits(axes, loci, shown, answer)
+        _arrow(axes, own, colour)
+        if loci.at_design is not None:
+            _mark_design(axes, loci.at_design[k], colour)
+    _limits(axes, record, shown, [own for _, own in paths.values()])
 
 
-def plot_all(
-    axes: Axes, loci: EigenvalueLoci, shown: Sequence[int], styles: Mapping[str, Style]
-) -> None:
+def plot_all(axes: Axes, loci: Loci, shown: Sequence[int], styles: Mapping[str, Style]) -> None:
     """Draw every branch small, those `shown` elsewhere in their colours and the others in grey."""
     every = [path_of(loci, k)[1] for k in range(len(loci.branches))]
     frame_plane(axes, [own[np.isfinite(own)] for own in every], wide=True)
@@ -144,17 +162,20 @@ def linear_about_zero(parts: Sequence[Array], *, wide: bool = False) -> float:
 def _damping_lines(axes: Axes) -> None:
     """Draw lines of equal damping ratio, each named where it leaves the frame."""
     (left, _), (_, top) = axes.get_xlim(), axes.get_ylim()
-    for zeta in _RATIOS:
+    named: list[float] = []
+    for zeta in reversed(_RATIOS):
         end = min(-left / zeta, top / np.sqrt(1 - zeta**2))
         r = np.concatenate([[0.0], np.geomspace(1e-6 * end, end, 300)])
         x, y = -zeta * r, np.sqrt(1 - zeta**2) * r
         axes.plot(x, y, color="#B8BEC6", linewidth=0.8, linestyle=":", zorder=1)
         above = y[-1] >= 0.999 * top
-        style: dict[str, Any] = {"fontsize": 7.5, "color": _GREY, "textcoords": "offset points"}
         place = {"ha": "center", "va": "bottom"} if above else {"ha": "left", "va": "center"}
-        style |= {} if above else {"bbox": PAPER}
-        offset = (0, 1) if above else (3, 0)
-        if above or zeta == _RATIOS[-1]:
+        style: dict[str, Any] = {"fontsize": 7.5, "color": _GREY, "textcoords": "offset points"}
+        style |= {} if above else {"bbox": PAPER, "zorder": 2}
+        height = float(axes.transData.transform((x[-1], y[-1]))[1])
+        if above or all(abs(height - other) > _APART for other in named):
+            named += [] if above else [height]
+            offset = (0, 1) if above else (3, 0)
             axes.annotate(f"{100 * zeta:g} %", (x[-1], y[-1]), xytext=offset, **place, **style)
 
 
@@ -166,7 +187,8 @@ def _ends(axes: Axes, first: complex, last: complex, colour: str) -> None:
 def _arrow(axes: Axes, values: ComplexArray, colour: str) -> None:
     """Mark the way of a locus half along its length as it is drawn, where it has any."""
     points = axes.transData.transform(np.column_stack([values.real, values.imag]))
-    length = np.append(0.0, np.cumsum(np.hypot(*np.diff(points, axis=0).T)))
+    steps = np.nan_to_num(np.hypot(*np.diff(points, axis=0).T))
+    length = np.append(0.0, np.cumsum(steps))
     if not length[-1] > _STILL:
         return
     k = int(np.searchsorted(length, 0.5 * length[-1]).clip(1, len(values) - 1))
@@ -175,49 +197,42 @@ def _arrow(axes: Axes, values: ComplexArray, colour: str) -> None:
     axes.annotate("", ends[0], ends[1], arrowprops=style, zorder=4)
 
 
-def _design(axes: Axes, s: Array, own: ComplexArray, value: float | None, colour: str) -> None:
-    """Mark the eigenvalue at the design value, where that is among those followed."""
-    if value is None or not s[0] <= value <= s[-1]:
-        return
-    x, y = np.interp(value, s, own.real), np.interp(value, s, own.imag)
-    if np.isfinite(x):
-        axes.plot(x, y, "D", color=colour, markersize=5, mec="black", mew=0.7, zorder=5)
+def _mark_design(axes: Axes, value: complex, colour: str) -> None:
+    """Mark an eigenvalue at the design value of the parameter."""
+    shown = complex(drawn(np.array([value]))[0])
+    axes.plot(
+        shown.real, shown.imag, "D", color=colour, markersize=5, mec="black", mew=0.7, zorder=5
+    )
 
 
 def _limits(
-    axes: Axes, loci: EigenvalueLoci, shown: Sequence[int], answer: Mapping[str, Any]
+    axes: Axes, record: EigenvalueLoci, shown: Sequence[int], curves: Sequence[ComplexArray]
 ) -> None:
-    """Mark where branches cross the axis; the limits of the loop first, with their values."""
-    own = [one for one in loci.crossings if one.branch in shown]
-    own.sort(key=lambda one: not one.whole)
-    named: list[float] = []
+    """Mark where branches cross the axis; the limits of the loop are named with their values."""
+    own = [one for one in record.loci.crossings if one.branch in shown]
     for one in own:
         y = max(one.value.imag, 0.0)
         axes.plot(0, y, "*", color=BAD, markersize=11, mec="white", mew=0.6, zorder=6)
-        height = axes.transData.transform((0, y))[1]
-        below = any(abs(height - other) < _APART for other in named)
-        if len(named) == _LIMITS:
-            continue
-        named.append(height)
-        words = value_words(one.s, answer)
-        if y > 0:
-            words += f", {figure(y)} rad/s"
-        style = {"color": BAD, "fontsize": 8.5, "fontweight": "bold", "bbox": PAPER, "zorder": 7}
-        place = {"textcoords": "offset points", "ha": "right", "va": "top" if below else "bottom"}
-        axes.annotate(words, (0, y), xytext=(-8, -6 if below else 6), **place, **style)
+    limits = [one for one in own if one.whole][:_LIMITS]
+    labels = [(1j * max(one.value.imag, 0.0), _limit(one, record)) for one in limits]
+    label_points(axes, labels, curves, fontsize=8.5, color=BAD, fontweight="bold", zorder=7)
 
 
-def mark_names(axes: Axes, loci: EigenvalueLoci, answer: Mapping[str, Any]) -> None:
+def _limit(crossing: AxisCrossing, record: EigenvalueLoci) -> str:
+    words = value_words(crossing.s, record)
+    return f"{words}, {figure(crossing.value.imag)} rad/s" if crossing.value.imag > 0 else words
+
+
+def mark_names(axes: Axes, record: EigenvalueLoci) -> None:
     """Say what the marks are, in the corner of the plane that loci leave free."""
-    first, last = (value_words(float(s), answer) for s in (loci.s[0], loci.s[-1]))
+    first, last = (value_words(float(s), record) for s in (record.s[0], record.s[-1]))
     style: dict[str, Any] = {"linestyle": "", "color": _GREY}
     axes.plot([], [], "o", mfc="white", markersize=5.5, label=first, **style)
     axes.plot([], [], "x", markersize=6, mew=1.6, label=last, **style)
-    value = answer["design_value"]
-    if value is not None and loci.s[0] <= value <= loci.s[-1]:
-        label = f"design: {value_words(value, answer)}"
-        axes.plot([], [], "D", markersize=5, mec="black", mew=0.7, label=label, **style)
-    if loci.crossings:
-        crossing = "crosses the axis" if loci.parameter == "t" else "stability limit"
+    if record.design_value is not None and record.at_design is not None:
+        design = {"markersize": 5, "mec": "black", "mew": 0.7, "label": design_words(record)}
+        axes.plot([], [], "D", **design, **style)
+    if record.loci.crossings:
+        crossing = "crosses the axis" if record.varied == "time" else "stability limit"
         axes.plot([], [], "*", markersize=10, color=BAD, linestyle="", label=crossing)
     axes.plot([], [], ":", color=_GREY, linewidth=0.9, label="damping ratio")

@@ -1,14 +1,66 @@
-"""Branches of eigenvalues as plain numbers: the keys of the command line's contract."""
+"""Eigenvalue loci as plain numbers: the keys of the command line's contract."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from flexctl.loci import Branch, EigenvalueLoci
+from flexctl.loci import Branch, EigenvalueLoci, Loci, MatchedBranch
+from flexctl.records import plain
+from flexctl.view.words.loci import assumed_words
 
 
-def branches_json(loci: EigenvalueLoci) -> list[dict[str, Any]]:
-    """Write every branch with what it is."""
+def loci_json(record: EigenvalueLoci) -> dict[str, Any]:
+    """Write eigenvalue loci."""
+    loci, frozen = record.loci, record.frozen
+    return plain(
+        {
+            "model": record.model,
+            "design": record.design,
+            "basis": record.basis.described(),
+            "truth": record.truth.described() | {"settings": record.truth_set},
+            "parameter": record.parameter,
+            "unit": record.unit,
+            "scaled": record.scaled,
+            "redesigned": record.varied in ("arm and law", "law"),
+            "design_value": record.design_value,
+            "motion": record.motion,
+            "s": record.s,
+            "t": record.s if frozen else None,
+            "branches": _branches(loci),
+            "frozen": _branches(frozen) if frozen else [],
+            "places": _events(loci),
+            "frozen_places": _events(frozen) if frozen else [],
+            "stability_limits": _limits(loci),
+            "frozen_stability_limits": _limits(frozen) if frozen else [],
+            "stable_ranges": record.stable,
+            "n_matrices": loci.n_matrices,
+            "no_rest_from": record.no_rest_above,
+            "no_rest_below": record.no_rest_below,
+            "assumptions": [assumed_words(record)],
+            "beside": [],
+        }
+    )
+
+
+_OWN = ("basis", "truth", "branches", "frozen", "places", "frozen_places", "n_matrices")
+
+
+def beside_json(answer: dict[str, Any], matches: tuple[MatchedBranch, ...]) -> dict[str, Any]:
+    """Write another discretisation from its own answer, and which of its branches is which."""
+    return {key: answer[key] for key in _OWN} | {"alike": [_match(one) for one in matches]}
+
+
+def _match(match: MatchedBranch) -> dict[str, Any]:
+    """Write which eigenvalue of the other discretisation a branch is, and how far off."""
+    return {
+        "label": match.branch.label,
+        "branch": [int(k) if k >= 0 else None for k in match.index],
+        "likeness": match.mac,
+        "ratio": match.ratio,
+    }
+
+
+def _branches(loci: Loci) -> list[dict[str, Any]]:
     return [_branch(one, dominant=k in loci.dominant) for k, one in enumerate(loci.branches)]
 
 
@@ -25,7 +77,7 @@ def _branch(branch: Branch, *, dominant: bool) -> dict[str, Any]:
     }
 
 
-def limits_json(loci: EigenvalueLoci) -> list[dict[str, Any]]:
+def _limits(loci: Loci) -> list[dict[str, Any]]:
     """Write where branches cross the imaginary axis."""
     return [
         {
@@ -40,17 +92,17 @@ def limits_json(loci: EigenvalueLoci) -> list[dict[str, Any]]:
     ]
 
 
-def places_json(loci: EigenvalueLoci) -> list[dict[str, Any]]:
+def _events(loci: Loci) -> list[dict[str, Any]]:
     """Write where branches meet or could not be joined safely."""
     return [
         {
-            "kind": place.kind,
-            "from": place.start,
-            "to": place.end,
-            "branches": list(place.branches),
-            "re": place.value.real,
-            "im": place.value.imag,
-            "why": place.why,
+            "kind": event.kind,
+            "from": event.start,
+            "to": event.end,
+            "branches": list(event.branches),
+            "re": event.value.real,
+            "im": event.value.imag,
+            "why": event.why,
         }
-        for place in loci.events
+        for event in loci.events
     ]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
 
-from flexctl.loci import AxisCrossing, EigenvalueLoci, Variation
+import numpy as np
+
+from flexctl.loci import AxisCrossing, EigenvalueLoci, Loci, LocusEvent
 from flexctl.loop import in_words
 from flexctl.view.words.limits import figure
-from flexctl.view.words.numbers import listed
+from flexctl.view.words.numbers import basis_words, listed
 
 _STEADY = 1e-9  # |Im| beside |lambda|: below, nothing oscillates
 _FEW = 2  # stability limits in a sentence
+STILL = 1e-6  # share of itself that an eigenvalue moves by round-off
 
 _INSTANT = (
     "; the time-varying loop is frozen at each instant, so that these eigenvalues alone do not "
@@ -24,38 +26,86 @@ _SAID = {
 }
 
 
-def assumed_words(how: str | None, varied: Variation | None) -> str:
-    """Say what is linearised: along a motion taken as `how`, or over the number that is varied."""
-    if varied is None:
-        return _SAID[how or "rest"]
-    pose = "at rest at the final pose, under the second loop if there is one"
-    if varied.of_design:
-        return f"{pose}; the law is made anew for every {varied.key}"
-    if varied.redesign:
-        return f"{pose}; arm and law are made anew for every {varied.key}: the law knows it"
+def loci_words(record: EigenvalueLoci) -> str:
+    """Say for what values the loop is stable, what ends it, what decays last, and what is open."""
+    said = " ".join([verdict_words(record), *lost_words(record)])
+    return f"{record.design} on {record.model}: {said}"
+
+
+def verdict_words(record: EigenvalueLoci) -> str:
+    """Say for what values the loop is stable, what decays last, and whether all is certain."""
+    loci, frozen = record.loci, record.frozen
+    families = [loci, *([frozen] if frozen and frozen is not loci else [])]
+    unsafe = [event for family in families for event in family.unsafe]
+    labels = [_doubt(event, family) for family in families for event in family.unsafe]
+    sure = _doubts(labels, unsafe[0].why) if unsafe else "All branches are joined with certainty."
+    if all(np.ptp(one.values) <= STILL * one.frequency.max() for one in loci.branches):
+        sure = f"No eigenvalue depends on {record.parameter} there."
+    slowest = max(loci.branches, key=lambda one: float(one.values.real.max()))
+    k = int(slowest.values.real.argmax())
+    rate = float(slowest.values.real[k])
+    at = f"{record.parameter} = {value_words(float(record.s[k]), record)}"
+    state = "Fastest growth" if rate > 0 else "Slowest decay"
+    decay = f"{state}: {in_words(slowest.label)}, {abs(rate):.3g} 1/s at {at}."
+    return f"{stability_words(record)} {decay} {sure}"
+
+
+def _doubt(event: LocusEvent, family: Loci) -> str:
+    labels = dict.fromkeys(family.branches[k].label for k in event.branches)
+    return f"{family.parameter} = {event.start:.6g} ({', '.join(labels)})"
+
+
+def _doubts(events: Sequence[str], why: str) -> str:
+    more = f" and {len(events) - 4} more" if len(events) > 4 else ""
+    return (
+        "Branches could not be joined with certainty at "
+        f"{', '.join(events[:4])}{more}: {why}; all others are."
+    )
+
+
+def assumed_words(record: EigenvalueLoci) -> str:
+    """Say what is linearised: along a motion, or over the number that is varied."""
+    if record.varied == "time":
+        return _SAID[record.motion or "rest"]
+    key, pose = record.parameter, "at rest at the final pose, under the second loop if there is one"
+    if record.varied == "law":
+        return f"{pose}; the law is made anew for every {key}"
+    if record.varied == "arm and law":
+        return f"{pose}; arm and law are made anew for every {key}: the law knows it"
     kept = "the law is that of the arm as in the file"
-    return f"{pose}; {kept}, only the true arm's {varied.key} changes"
+    return f"{pose}; {kept}, only the true arm's {key} changes"
 
 
-def parameter_words(answer: Mapping[str, Any]) -> str:
+def parameter_words(record: EigenvalueLoci) -> str:
     """Name the parameter with its unit, for the label of an axis."""
-    if answer["parameter"] == "t":
+    if record.varied == "time":
         return "time [s]"
-    if answer["scaled"]:
-        return f"{answer['parameter']} / nominal [-]"
-    unit = answer["unit"]
-    return f"{answer['parameter']} [{unit}]" if unit else str(answer["parameter"])
+    if record.scaled:
+        return f"{record.parameter} / nominal [-]"
+    return f"{record.parameter} [{record.unit}]" if record.unit else record.parameter
 
 
-def value_words(value: float, answer: Mapping[str, Any]) -> str:
+def value_words(value: float, record: EigenvalueLoci) -> str:
     """Write a value of the parameter with its unit: ``1.23 kg``, ``0.8 of nominal``."""
-    if answer["scaled"]:
+    if record.scaled:
         return "nominal" if value == 1 else f"{figure(value, 4)} of nominal"
-    unit = "" if answer["unit"] == "-" else answer["unit"]
+    unit = "" if record.unit == "-" else record.unit
     return f"{figure(value, 4)} {unit}".strip()
 
 
-def limit_name(crossing: AxisCrossing, loci: EigenvalueLoci) -> str:
+def design_words(record: EigenvalueLoci) -> str:
+    """Name the design value: ``design: 1.25 kg``, of factors ``design: nominal``; "" of none."""
+    value = record.design_value
+    return "" if value is None else f"design: {value_words(value, record)}"
+
+
+def basis_of(record: EigenvalueLoci) -> str:
+    """Name the discretisation: that of the arm, and that of the law if it is another."""
+    arm, law = (basis_words(one.described()) for one in (record.truth, record.basis))
+    return arm if arm == law else f"{arm}, law on {law}"
+
+
+def limit_name(crossing: AxisCrossing, loci: Loci) -> str:
     """Name what is lost at a stability limit: ``flutter of joint1 at 12.3 rad/s``."""
     name = in_words(loci.branches[crossing.branch].label)
     omega = abs(crossing.value.imag)
@@ -64,59 +114,57 @@ def limit_name(crossing: AxisCrossing, loci: EigenvalueLoci) -> str:
     return f"flutter of {name} at {figure(omega, 4)} rad/s"
 
 
-def stability_words(loci: EigenvalueLoci, answer: Mapping[str, Any]) -> str:
+def stability_words(record: EigenvalueLoci) -> str:
     """Say in a sentence over which range of the parameter the loop is stable, and what ends it."""
-    name = "t" if loci.parameter == "t" else loci.parameter
-    frozen = "Frozen at each instant, " if loci.parameter == "t" else ""
-    if not loci.stable:
+    name, limits = record.parameter, record.stability_limits
+    frozen = "Frozen at each instant, " if record.varied == "time" else ""
+    if not record.stable:
         said = f"unstable for every {name} followed."
-    elif not any(one.whole for one in loci.crossings):
+    elif not limits:
         said = f"stable for every {name} followed."
     else:
-        ranges = [_range(low, high, loci, answer) for low, high in loci.stable]
-        ends = [one for one in loci.crossings if one.whole]
-        limits = [f"at {value_words(one.s, answer)} {limit_name(one, loci)}" for one in ends]
+        ranges = [_range(low, high, record) for low, high in record.stable]
+        ends = [f"at {value_words(one.s, record)} {limit_name(one, record.loci)}" for one in limits]
         said = f"stable for {name} {listed(ranges)}"
-        said += f"; {listed(limits)}." if len(ends) <= _FEW else "."
+        said += f"; {listed(ends)}." if len(limits) <= _FEW else "."
     said = f"{frozen}{said}"
     return said[0].upper() + said[1:]
 
 
-def least_damped_words(loci: EigenvalueLoci, answer: Mapping[str, Any]) -> str:
+def least_damped_words(record: EigenvalueLoci) -> str:
     """Name the pair with the least damping ratio of all, and where it has it."""
-    pairs = [one for one in loci.branches if (one.values.imag > _STEADY * one.frequency).any()]
+    pairs = [one for one in record.branches if (one.values.imag > _STEADY * one.frequency).any()]
     if not pairs:
         return "No eigenvalue oscillates."
     branch = min(pairs, key=lambda one: float(one.damping.min()))
     k = int(branch.damping.argmin())
     return (
         f"Least damped: {in_words(branch.label)}, {100 * branch.damping[k]:.3g} % at "
-        f"{figure(float(branch.frequency[k]))} rad/s ({value_words(float(loci.s[k]), answer)})."
+        f"{figure(float(branch.frequency[k]))} rad/s ({value_words(float(record.s[k]), record)})."
     )
 
 
-def _range(low: float, high: float, loci: EigenvalueLoci, answer: Mapping[str, Any]) -> str:
-    first, last = low <= loci.s[0], high >= loci.s[-1]
+def _range(low: float, high: float, record: EigenvalueLoci) -> str:
+    first, last = low <= record.s[0], high >= record.s[-1]
     if first and not last:
-        return f"below {value_words(high, answer)}"
+        return f"below {value_words(high, record)}"
     if last and not first:
-        return f"above {value_words(low, answer)}"
-    return f"from {value_words(low, answer)} to {value_words(high, answer)}"
+        return f"above {value_words(low, record)}"
+    return f"from {value_words(low, record)} to {value_words(high, record)}"
 
 
-def lost_words(answer: Mapping[str, Any]) -> list[str]:
-    """Say from where on there is no equilibrium to follow; nothing where there is one all along."""
-    above, below = answer["no_rest_from"], answer["no_rest_below"]
-    if answer["parameter"] == "t" and above is not None:
+def lost_words(record: EigenvalueLoci) -> list[str]:
+    """Say where there is no equilibrium to follow; nothing where there is one all along."""
+    above, below = record.no_rest_above, record.no_rest_below
+    if record.varied == "time" and above is not None:
         return [
             f"Warning: from t = {above:.4g} s of the motion on the loop has no equilibrium at its "
             "reference: the arm leaves it, and eigenvalues are followed only up to there."
         ]
-    sides = [(above, "above"), (below, "below")]
     return [
-        f"Warning: {side} {answer['parameter']} = {value_words(edge, answer)} the loop has no "
+        f"Warning: {side} {record.parameter} = {value_words(edge, record)} the loop has no "
         "equilibrium at its reference: the arm leaves it, and eigenvalues are followed only up to "
         "there."
-        for edge, side in sides
+        for edge, side in ((above, "above"), (below, "below"))
         if edge is not None
     ]

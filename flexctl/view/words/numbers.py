@@ -51,12 +51,6 @@ def basis_words(basis: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def beside_words(entry: Mapping[str, Any]) -> str:
-    """Name the discretisation of an answer: that of the arm, and that of the law if another."""
-    arm, law = basis_words(entry["truth"]), basis_words(entry["basis"])
-    return arm if arm == law else f"{arm}, law on {law}"
-
-
 def arm_frequencies(answer: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Return label and frequencies [rad/s] of the whole arm, by what of it is held."""
     locked, free = answer["frequencies_locked"], answer["frequencies_free"]

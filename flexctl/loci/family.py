@@ -1,0 +1,198 @@
+"""Branches of one family of closed loops: their eigenvalues, labels, events and crossings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import scipy.optimize
+
+from flexctl.checks import Array, ComplexArray
+from flexctl.loci.branches import Branches, follow
+from flexctl.loci.crossings import AxisCrossing, Range, find_crossings
+from flexctl.loci.dominant import dominant
+from flexctl.loci.events import LocusEvent
+from flexctl.loci.labels import Labels, label_branches, titles
+from flexctl.loci.sources import Source
+from flexctl.loop import damping_ratios
+from flexctl.records import Summary
+
+_EDGE = 1e-5  # |Im| beside |lambda|: equal real eigenvalues are split by the root of round-off
+
+
+@dataclass(frozen=True, kw_only=True)
+class Branch:
+    """One eigenvalue over the parameter.
+
+    Attributes
+    ----------
+    label
+        Motion with the largest part in it, numbered where several have the same.
+    values
+        (k,) [1/s], at the parameters asked for.
+    participation
+        Shares [-] of the motions over the whole range, largest first.
+    leads
+        Where (s) which motion takes the lead.
+    """
+
+    label: str
+    values: ComplexArray
+    participation: Mapping[str, float]
+    leads: tuple[tuple[float, str], ...]
+
+    @property
+    def frequency(self) -> Array:
+        """|lambda| (k,) [rad/s]."""
+        return np.abs(self.values)
+
+    @property
+    def damping(self) -> Array:
+        """-Re lambda / |lambda| (k,) [-]."""
+        return damping_ratios(self.values)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Loci(Summary):
+    """All branches of one family of loops, slow ones first.
+
+    Attributes
+    ----------
+    parameter, s
+        Name of the parameter, ``t`` [s] or the key of a setting, and its values (k,).
+    branches
+        One per eigenvalue, n of them.
+    events
+        Where branches meet or could not be joined safely; they name indices of `branches`.
+    n_matrices
+        How many loops were linearised.
+    crossings
+        Where branches cross the imaginary axis, in the order of s.
+    stable
+        Ranges of s over which no branch is unstable.
+    at_design
+        Eigenvalues (n,) [1/s] at the design value of the parameter, by branch; None where it is not
+        among those followed.
+    fields
+        What every branch moves (k, G, n), as `motion_fields` has it; None where it was not asked
+        for.
+    """
+
+    parameter: str
+    s: Array
+    branches: tuple[Branch, ...]
+    events: tuple[LocusEvent, ...]
+    n_matrices: int
+    crossings: tuple[AxisCrossing, ...] = ()
+    stable: tuple[Range, ...] = ()
+    at_design: ComplexArray | None = None
+    fields: ComplexArray | None = field(default=None, repr=False)
+
+    @property
+    def upper(self) -> tuple[Branch, ...]:
+        """One of every pair: branches that nowhere leave the upper half plane and its edge.
+
+        Real eigenvalues that are one up to round-off belong to it, on whichever side that is.
+        """
+        return tuple(
+            one for one in self.branches if (one.values.imag >= -_EDGE * one.frequency).all()
+        )
+
+    @cached_property
+    def dominant(self) -> tuple[int, ...]:
+        """Indices of the branches that matter, the most dominant first; see `dominant`."""
+        return dominant(self.branches)
+
+    @property
+    def unsafe(self) -> tuple[LocusEvent, ...]:
+        """Events across which branches could not be joined safely."""
+        return tuple(event for event in self.events if event.kind == "unsafe")
+
+
+def trace_loci(
+    source: Source, grid: Array, *, design_value: float | None = None, fields: bool = False
+) -> Loci:
+    """Follow the eigenvalues of a family of loops over a grid of its parameter (k,), ascending.
+
+    Parameters
+    ----------
+    source
+        The family.
+    grid
+        Values of the parameter (k,), two at least.
+    design_value
+        Of the parameter; eigenvalues there are found besides.
+    fields
+        Whether to keep what every branch moves, by which `match_branches` compares discretisations.
+
+    Raises
+    ------
+    InputError
+        As `follow`.
+    """
+    joined = follow(source.matrix, grid)
+    labels = label_branches(joined, source.names)
+    at = np.searchsorted(joined.s, grid)
+    values = source.in_time(joined.values[at], grid)
+    names, order = titles(joined, labels), _slow_first(values[0])
+    crossings, stable = find_crossings(source, joined)
+    return Loci(
+        parameter=source.parameter,
+        s=grid,
+        branches=tuple(_branch(k, names[k], values[:, k], labels) for k in order),
+        events=tuple(_in_time(source, event, order) for event in joined.events),
+        n_matrices=joined.n_matrices,
+        crossings=tuple(replace(one, branch=order.index(one.branch)) for one in crossings),
+        stable=stable,
+        at_design=_at_design(source, joined, design_value, order),
+        fields=_fields(source, grid, joined.right[at][:, :, order]) if fields else None,
+    )
+
+
+def _at_design(
+    source: Source, joined: Branches, value: float | None, order: list[int]
+) -> ComplexArray | None:
+    """Eigenvalues (n,) at the design value, followed from the nodes beside it."""
+    if value is None or not joined.s[0] <= value <= joined.s[-1]:
+        return None
+    values = _followed_to(source, joined, value)
+    rates: ComplexArray = source.in_time(values[None], np.array([value]))[0]
+    return rates[order]
+
+
+def _followed_to(source: Source, joined: Branches, value: float) -> ComplexArray:
+    after = int(np.searchsorted(joined.s, value))
+    if joined.s[after] == value:
+        return joined.values[after]
+    between = np.array([joined.s[after - 1], value, joined.s[after]])
+    part = follow(source.matrix, between)
+    distance = np.abs(joined.values[after - 1][:, None] - part.values[0])
+    columns = scipy.optimize.linear_sum_assignment(distance)[1]
+    return part.at(between[1:2])[0, columns]
+
+
+def _fields(source: Source, grid: Array, vectors: ComplexArray) -> ComplexArray:
+    return np.array([source.fields(float(s)) @ V for s, V in zip(grid, vectors, strict=True)])
+
+
+def _slow_first(first: ComplexArray) -> list[int]:
+    """Order of the branches: by the modulus at the beginning, the upper half of a pair first."""
+    return np.lexsort((-first.imag, np.round(np.abs(first), 9))).tolist()
+
+
+def _branch(k: int, label: str, values: ComplexArray, labels: Labels) -> Branch:
+    return Branch(
+        label=label,
+        values=values,
+        participation=labels.participation(k),
+        leads=labels.changes(k),
+    )
+
+
+def _in_time(source: Source, event: LocusEvent, order: list[int]) -> LocusEvent:
+    """Return an event with its value as a rate and the branches in their new order."""
+    value = complex(source.in_time(np.array([[event.value]]), np.array([event.start]))[0, 0])
+    branches = tuple(sorted(order.index(k) for k in event.branches))
+    return replace(event, value=value, branches=branches)
