@@ -1,4 +1,4 @@
-"""The files that docs/files.md shows are files that flexctl reads."""
+"""The files that docs/reference/files.md shows are files that flexctl reads."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from flexctl.model.lookup import load_design, load_model
 
 BLOCKS = re.findall(
     r"```toml\n(.*?)```",
-    (Path(__file__).parent.parent / "docs" / "files.md").read_text(encoding="utf-8"),
+    (Path(__file__).parent.parent / "docs" / "reference" / "files.md").read_text(encoding="utf-8"),
     re.DOTALL,
 )
 
