@@ -46,7 +46,7 @@ def wrap_controller(
     name: str = "controller",
     feedforward: Literal["gravity"] | None = None,
     duration: float | None = None,
-    settle_within: float = 1e-4,
+    settle_within: float | None = None,
     delay: float = 0.0,
     strain_gauges: Sequence[float] | None = None,
     inputs: Literal["errors", "measurements"] = "errors",
@@ -69,7 +69,8 @@ def wrap_controller(
         The arm as the controller knows it: it decides what elastic coordinates are and the gravity
         that is fed forward. Of an arm or its name 2 modes are taken.
     reference
-        Desired motion; of a design its reference; or a table as in a design file.
+        Desired motion; of a design its reference, with the length of its run; or a table as in a
+        design file.
     measures
         Signals of the true arm, of which errors are the inputs: joints, rotors, ``tip_x``, ends of
         lines such as ``link1_y``, gauges such as ``link1_y_gauge1``, and their rates
@@ -82,9 +83,9 @@ def wrap_controller(
     feedforward
         "gravity" adds the gravity torques of the undeflected arm at the desired joints.
     duration
-        Length of a run [s]; by default that of the reference and 0.5 s.
+        Length of a run [s]; by default the design's, else that of the reference and 0.5 s.
     settle_within
-        Tip error [m] within which it counts as settled.
+        Tip error [m] within which it counts as settled; by default the design's, else 1e-4.
     strain_gauges
         Positions x/l of the gauges on every line.
     inputs
@@ -112,6 +113,8 @@ def wrap_controller(
     elif inputs != "errors":
         raise InputError(f"inputs: expected 'errors' or 'measurements', got {inputs!r}")
     law = law.matched(plant, None if measures is None else tuple(measures), strain_gauges, name)
+    if isinstance(reference, str | os.PathLike):
+        reference = load_design(reference)
     table = {
         "name": name,
         "summary": "A controller that was made elsewhere",
@@ -121,8 +124,8 @@ def wrap_controller(
         "basis": plant.basis.model_copy(update={"drop_above": None}),
         "reference": _reference(reference),
         "state_space": law.table(_period(law, sample_time, name), feedforward),
-        "loop": {"delay": delay, "settle_within": settle_within}
-        | ({"duration": duration} if duration is not None else {})
+        "loop": _run_settings(reference, duration, settle_within)
+        | {"delay": delay}
         | ({"strain_gauges": tuple(strain_gauges)} if strain_gauges is not None else {}),
     }
     return design_on(plant, build(Design, table, name))
@@ -134,10 +137,20 @@ def _assembled(plant: Plant | Arm | str | os.PathLike[str]) -> Plant:
     return assemble_plant(plant if isinstance(plant, Arm) else load_model(plant), BasisChoice())
 
 
+def _run_settings(
+    reference: Any, duration: float | None, settle_within: float | None
+) -> dict[str, float]:
+    """Return the length of a run and its band [m]: as asked, else of the design of `reference`."""
+    loop = reference.loop if isinstance(reference, Design) else None
+    defaults = (loop.duration, loop.settle_within) if loop else (None, None)
+    chosen = zip((duration, settle_within), defaults, strict=True)
+    values = [default if value is None else value for value, default in chosen]
+    named = zip(("duration", "settle_within"), values, strict=True)
+    return {key: value for key, value in named if value is not None}
+
+
 def _reference(reference: Any) -> Any:
     """Return the reference as the value of a design's key."""
-    if isinstance(reference, str | os.PathLike):
-        reference = load_design(reference)
     if isinstance(reference, Design):
         given = reference.reference
         return _of_motion(make_reference(reference)) if given.file is not None else given

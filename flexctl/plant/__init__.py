@@ -1,6 +1,13 @@
 """How the arm moves: equations of motion as CasADi functions, linearisation, kinematics."""
 
 from flexctl.plant.assembly import default_joints, reference_joints, tip_body, tip_load
+from flexctl.plant.assumed_loads import (
+    LOAD_TERMS,
+    assumed_poses,
+    load_in_units,
+    loads_in_pose,
+    tip_loads,
+)
 from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
 from flexctl.plant.compilation import Evaluator, backend, compile_functions
 from flexctl.plant.elimination import eliminate
@@ -16,6 +23,7 @@ from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.plant.validity import STEEPEST, require_inertia, why_out_of_range, why_too_steep
 
 __all__ = [
+    "LOAD_TERMS",
     "STEEPEST",
     "EngineName",
     "Evaluator",
@@ -26,6 +34,7 @@ __all__ = [
     "Plant",
     "StiffnessError",
     "assemble_plant",
+    "assumed_poses",
     "backend",
     "cached_library",
     "compile_functions",
@@ -39,7 +48,9 @@ __all__ = [
     "inspect_arm",
     "linear_model",
     "linearise",
+    "load_in_units",
     "load_shares",
+    "loads_in_pose",
     "lower_triangle",
     "missing_terms",
     "reference_joints",
@@ -48,6 +59,7 @@ __all__ = [
     "state_space",
     "tip_body",
     "tip_load",
+    "tip_loads",
     "why_out_of_range",
     "why_too_steep",
 ]

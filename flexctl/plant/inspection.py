@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from flexctl.beam import assemble_matrices, choose_basis
 from flexctl.checks import Array
 from flexctl.model import Arm, BasisChoice
+from flexctl.plant.assumed_loads import free_length, tip_loads
 from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.plant.plant import Plant, assemble_plant
 
@@ -51,6 +53,42 @@ class Inspection:
     def frequencies_braked(self) -> Array:
         """Natural frequencies with all motors held [rad/s], ascending: those of `mode_shapes`."""
         return self.linear.frequencies(self.braked)
+
+    @property
+    def link_frequencies(self) -> dict[str, dict[str, Array]]:
+        """Frequencies [rad/s] of every clamped link alone with its tip load, by link and plane."""
+        plant, q = self.plant, self.q
+        loads = tip_loads(plant, q)
+        return {
+            body.link.name: {
+                d: assemble_matrices(
+                    body.beam(free_length(plant, j, q)),
+                    d,
+                    body.shapes_at(d, free_length(plant, j, q)),
+                    loads[body.link.name][d],
+                ).frequencies()
+                for d in body.planes
+            }
+            for j, body in enumerate(plant.bodies)
+            if body.planes
+        }
+
+    @property
+    def link_frequencies_unloaded(self) -> dict[str, dict[str, Array]]:
+        """Frequencies [rad/s] of every clamped link alone with a free tip, by link and plane.
+
+        In a basis of the plant's kind and order that assumes no tip load: with modes they are
+        exact.
+        """
+        choice = self.plant.basis
+        frequencies: dict[str, dict[str, Array]] = {}
+        for j, body in enumerate(self.plant.bodies):
+            for d in body.planes:
+                shapes = choose_basis(choice.kind, choice.order, d).shapes(None, body.section(d))
+                beam = body.beam(free_length(self.plant, j, self.q))
+                own = assemble_matrices(beam, d, shapes).frequencies()
+                frequencies.setdefault(body.link.name, {})[d] = own
+        return frequencies
 
     def mode_shapes(self, count: int) -> Array:
         """Return the lowest modes with motors held, (n, up to count), largest entry 1.

@@ -67,7 +67,8 @@ def simulate(
     tolerance
         Error per step, of the integrators that control it.
     integrator
-        One of `INTEGRATORS`, or ``auto``: explicit, or esdirk if that takes far fewer steps.
+        One of `INTEGRATORS`, or ``auto``: explicit, or esdirk if that takes far fewer steps;
+        bdf in place of esdirk where the law has fast states of its own.
     step
         Step [s] of an integrator with a fixed one.
     start
@@ -177,7 +178,7 @@ def _integrate(
 def _integrate_well(
     loop: ClosedLoop, events: Sequence[Event], times: Array, start: _Start, tolerance: Tolerance
 ) -> Run | RunFailure:
-    """Run esdirk if it gets by with few enough steps, else the explicit method.
+    """Run esdirk, or BDF, if it gets by with few enough steps, else the explicit method.
 
     Where one of them is stopped by its own numbers, not by the model, the other is tried.
     """
@@ -220,16 +221,18 @@ def _attempts(
     """Integrators to try, each with the steps that it may take.
 
     Neither runs long before the other has had as many. SciPy's Radau stands in for esdirk without
-    a compiler, and states of the law that are fast, as an observer's, are not for esdirk.
+    a compiler. States of the law that are fast, as an observer's, are not for esdirk: where they
+    are too fast for the explicit method, as the poles of H-infinity controllers may be, BDF is.
     """
+    if loop.controller.moves_fast:
+        order = ("bdf", "explicit") if turned > max_steps else ("explicit", "bdf")
+        return [(name, max_steps) for name in order]
     budget = min(esdirk_budget(turned, stretches), max_steps)
     first = min(_OFTEN * max(turned, stretches) + _SOME, max_steps)
     expected = [("esdirk", budget)] if budget else []
     expected += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
     if driver_library() is None:  # a trial that ends early costs as much as one that does not
         expected = [(name, max_steps) for name, _ in expected]
-    if loop.controller.moves_fast:
-        expected = [(name, most) for name, most in expected if name != "esdirk"]
     return list(dict.fromkeys(expected))
 
 
@@ -238,7 +241,7 @@ def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:
     asked = f"chosen as the explicit method would require {turned} steps for its fastest mode"
     if failed:
         return f"{asked}, and {', '.join(failed.values())}"
-    return asked if name == "esdirk" else why
+    return why if name == "explicit" else asked
 
 
 def _furthest(runs: Sequence[Run | RunFailure], tried: str) -> Run | RunFailure:

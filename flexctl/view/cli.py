@@ -12,7 +12,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,17 @@ from click.shell_completion import shell_complete
 
 from flexctl import __version__
 from flexctl.errors import FlexctlError, FlexctlWarning, InputError
-from flexctl.view.options import ARM, BASIS, INTEGRATION, OUTPUT, PLOT, TRUTH, CliOptions, options
+from flexctl.view.options import (
+    CliOptions,
+    CompareOptions,
+    CountOptions,
+    InspectOptions,
+    MarginOptions,
+    SeparationOptions,
+    SimulateOptions,
+    TrackOptions,
+    options,
+)
 
 COMPLETION = "_FLEXCTL_COMPLETE"  # a shell sets it when it asks what may follow
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -42,256 +51,88 @@ def cli() -> None:
 
 
 @cli.command("list")
-@options(OUTPUT)
-def list_catalogue(**given: Any) -> int:
+@options(CliOptions)
+def list_catalogue(asked: CliOptions) -> int:
     """Show the catalogue: arms and controller designs."""
     from flexctl.view.commands.listing import list_files
 
-    return _deliver(list_files, CliOptions(**given))
+    return _deliver(list_files, asked)
 
 
 @cli.command()
 @click.argument("model")
-@click.option(
-    "--pose",
-    default="",
-    metavar="NAME=VALUE,...",
-    help="Coordinates, such as joint1=0.5,link2.y.1=0.01; others keep their default.",
-)
-@options(BASIS, ARM, OUTPUT, PLOT)
-def inspect(model: str, pose: str, **given: Any) -> int:
+@options(InspectOptions)
+def inspect(asked: InspectOptions, model: str) -> int:
     """Show what an arm is: coordinates, frequencies, inertia."""
     from flexctl.view.commands.inspection import inspect_model
 
-    return _deliver(inspect_model, CliOptions(**given), model, pose)
+    return _deliver(inspect_model, asked, model)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("design")
-@click.option("--at", default="", metavar="T1,T2,...", help="Sample times [s]; default 11.")
-@click.option("--duration", type=float, help="Length of the run [s]; default the design's.")
-@click.option(
-    "--animate", type=click.Path(path_type=Path), help="Animation of the run: .gif or .mp4."
-)
-@options(INTEGRATION, BASIS, TRUTH, ARM, OUTPUT, PLOT)
-def simulate(  # noqa: PLR0913, RUF100 (one argument per word of the command)
-    model: str,
-    design: str,
-    at: str,
-    duration: float | None,
-    animate: Path | None,
-    **given: Any,
-) -> int:
+@options(SimulateOptions)
+def simulate(asked: SimulateOptions, model: str, design: str) -> int:
     """Run DESIGN on MODEL once; --out run.nc keeps all signals."""
     from flexctl.view.commands.simulation import simulate_design
 
-    asked = CliOptions(**given)
-    return _deliver(simulate_design, asked, model, design, at, duration, animate)
+    return _deliver(simulate_design, asked, model, design)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("designs", nargs=-1, required=True)
-@click.option("--report", type=click.Path(path_type=Path), help="One self-contained HTML file.")
-@click.option("--no-baseline", is_flag=True, help="Leave the joint-pd baseline out.")
-@options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
-def compare(
-    model: str, designs: tuple[str, ...], report: Path | None, no_baseline: bool, **given: Any
-) -> int:
+@options(CompareOptions)
+def compare(asked: CompareOptions, model: str, designs: tuple[str, ...]) -> int:
     """Rank gain sets: which DESIGN to use on MODEL, and why."""
     from flexctl.view.commands.comparison import compare_designs
 
-    return _deliver(compare_designs, CliOptions(**given), model, designs, report, not no_baseline)
+    return _deliver(compare_designs, asked, model, designs)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("design")
-@click.option(
-    "--fixed-damping",
-    type=click.Choice(["none", "joints", "all"]),
-    default="none",
-    show_default=True,
-    help="Which dampers do not change with the stiffness.",
-)
-@options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
-def separation(model: str, design: str, fixed_damping: Any, **given: Any) -> int:
+@options(SeparationOptions)
+def separation(asked: SeparationOptions, model: str, design: str) -> int:
     """Find how soft MODEL may be before the composite DESIGN destabilises it."""
     from flexctl.view.commands.separation import separate
 
-    return _deliver(separate, CliOptions(**given), model, design, fixed_damping)
+    return _deliver(separate, asked, model, design)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("design")
-@click.option(
-    "--pose",
-    default="",
-    metavar="NAME=VALUE,...",
-    help="Joint variables to judge at instead of the final pose.",
-)
-@click.option(
-    "--path",
-    type=click.IntRange(min=0, max=1000),
-    default=21,
-    show_default=True,
-    metavar="N",
-    help="Poses along the motion; 0 leaves it out.",
-)
-@click.option(
-    "--errors",
-    multiple=True,
-    metavar="KIND[=SIZE]",
-    help="Independent errors: modes (default), links, damping, payload; once for each kind.",
-)
-@click.option(
-    "--stiffness",
-    type=click.Path(path_type=Path),
-    metavar="FILE.csv",
-    help="A stiffness that the controller computes with: columns part, ratio (K_hat/K).",
-)
-@click.option(
-    "--time-limit",
-    type=float,
-    default=20.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time for bounds of independent errors; after it they stop with what is proven so far.",
-)
-@click.option("--no-structured", is_flag=True, help="Leave independent errors out.")
-@click.option(
-    "--orders", is_flag=True, help="Judge the gain set designed on coarser and finer plants."
-)
-@click.option("--unknown-damping", is_flag=True, help="The controller does not know the damping.")
-@click.option(
-    "--run",
-    is_flag=True,
-    help="Simulate beyond each worst case, and with deliberate underestimates.",
-)
-@click.option(
-    "--need",
-    type=float,
-    metavar="X",
-    help="Find remedies with which an overestimate of X, such as 0.3, is tolerated.",
-)
-@click.option(
-    "--chart",
-    type=click.Choice(["gains", "damping"]),
-    help="Tolerated overestimate over (Gp, Gv), or over damping; --plot then draws it.",
-)
-@options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
-def margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
-    model: str,
-    design: str,
-    pose: str,
-    path: int,
-    errors: tuple[str, ...],
-    stiffness: Path | None,
-    time_limit: float,
-    no_structured: bool,
-    orders: bool,
-    unknown_damping: bool,
-    run: bool,
-    need: float | None,
-    chart: str | None,
-    **given: Any,
-) -> int:
+@options(MarginOptions)
+def margin(asked: MarginOptions, model: str, design: str) -> int:
     """Find how wrong the stiffness of DESIGN's model of MODEL may be."""
     from flexctl.view.commands.margin import measure_margin
 
-    command = partial(
-        measure_margin,
-        pose=pose,
-        path=path,
-        errors=errors,
-        stiffness=stiffness,
-        time_limit=time_limit,
-        independent=not no_structured,
-        orders=orders,
-        unknown_damping=unknown_damping,
-        run=run,
-        need=need,
-        chart=chart,
-    )
-    return _deliver(command, CliOptions(**given), model, design)
+    return _deliver(measure_margin, asked, model, design)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("design")
-@click.option(
-    "--motion",
-    type=click.Choice(["run", "reference", "rest"]),
-    help="Along the nonlinear run, the moving reference, or at rest; default run, if sampled rest.",
-)
-@click.option(
-    "--points",
-    type=click.IntRange(min=2, max=10_000),
-    default=101,
-    show_default=True,
-    metavar="N",
-    help="Number of parameter values.",
-)
-@click.option(
-    "--over",
-    "vary",
-    default="",
-    metavar="KEY=FROM:TO",
-    help="Vary a number of the arm or the design instead of time, such as payload.mass=0.5:2, or "
-    "by factors, link2.EI=*0.5:*2; of the arm as it is, which the law does not know.",
-)
-@click.option(
-    "--redesign",
-    is_flag=True,
-    help="With --over, make the law anew for every value, as over a number of the design.",
-)
-@click.option(
-    "--all", "every", is_flag=True, help="With --plot, draw all branches, not the dominant ones."
-)
-@click.option(
-    "--beside",
-    multiple=True,
-    metavar="BASIS[:TRUTH]",
-    help="Another discretisation to compare with: e2 for law and arm on 2 elements, m2:e8 for a "
-    "law designed on 2 modes around an arm of 8 elements (repeatable).",
-)
-@options(BASIS, TRUTH, ARM, OUTPUT, PLOT)
-def track(
-    model: str,
-    design: str,
-    motion: str | None,
-    points: int,
-    vary: str,
-    redesign: bool,
-    every: bool,
-    beside: tuple[str, ...],
-    **given: Any,
-) -> int:
+@options(TrackOptions)
+def track(asked: TrackOptions, model: str, design: str) -> int:
     """Follow the eigenvalues of DESIGN's loop around MODEL along its motion."""
     from flexctl.view.commands.loci import track_design
 
-    command = partial(track_design, redesign=redesign, every=every)
-    return _deliver(command, CliOptions(**given), model, design, motion, points, vary, beside)
+    return _deliver(track_design, asked, model, design)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("design", required=False)
-@click.option(
-    "--engine",
-    type=click.Choice(["recursion", "lagrange"]),
-    default="recursion",
-    show_default=True,
-    help="How the equations of motion are derived.",
-)
-@options(BASIS, ARM, OUTPUT)
-def count(model: str, design: str | None, engine: Any, **given: Any) -> int:
+@options(CountOptions)
+def count(asked: CountOptions, model: str, design: str | None) -> int:
     """Count the operations of MODEL's dynamics, and of DESIGN's control law."""
     from flexctl.view.commands.counting import count_arm
 
-    return _deliver(count_arm, CliOptions(**given), model, design, engine)
+    return _deliver(count_arm, asked, model, design)
 
 
 def _deliver(command: Any, asked: CliOptions, *words: Any) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from flexctl.errors import InputError
-from flexctl.view.options import CliOptions
+from flexctl.view.options import CliOptions, PlotOptions
 from flexctl.view.requirements import Requirement
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def deliver(result: Result, asked: CliOptions, requirements: Sequence[Requiremen
         writers = {".json": lambda path: path.write_text(_json(answer), "utf-8"), **result.writers}
         with replacing(asked.out) as path:
             writers[asked.out.suffix.lower()](path)
-    if asked.plot and result.figure:
+    if isinstance(asked, PlotOptions) and asked.plot and result.figure:
         save_figure(result.figure(), asked.plot)
     if asked.json:
         sys.stdout.write(_json(answer))
@@ -95,7 +95,8 @@ def silence(name: Literal["stdout", "stderr"]) -> None:
 def check_targets(asked: CliOptions, *out_suffixes: str) -> None:
     """Refuse --out and --plot early, before anything is computed; see `check_target`."""
     check_target("--out", asked.out, (*out_suffixes, ".json"))
-    check_target("--plot", asked.plot, FIGURES)
+    if isinstance(asked, PlotOptions):
+        check_target("--plot", asked.plot, FIGURES)
 
 
 def check_target(option: str, path: Path | None, suffixes: Sequence[str]) -> None:

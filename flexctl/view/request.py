@@ -20,10 +20,10 @@ from flexctl.model import (
     odd_numbers,
     with_options,
 )
-from flexctl.view.options import CliOptions
+from flexctl.view.options import ArmOptions, LoopOptions
 
 
-def load_arm(model: str, asked: CliOptions) -> Arm:
+def load_arm(model: str, asked: ArmOptions) -> Arm:
     """Load a model and change it as asked, in design and truth alike; warn of odd numbers."""
     arm = apply_settings(load_model(model), asked.settings, option="--set")
     arm = with_options(arm, foreshortening=asked.foreshortening, damping=asked.damping)
@@ -40,12 +40,12 @@ def load_gains(word: str, arm: Arm) -> Design:
     return design
 
 
-def true_arm(arm: Arm, asked: CliOptions) -> Arm:
+def true_arm(arm: Arm, asked: LoopOptions) -> Arm:
     """Return the arm as it is: with the changes that only the truth has."""
     return apply_settings(arm, asked.truth_set, option="--truth-set")
 
 
-def design_basis(asked: CliOptions) -> BasisChoice | None:
+def design_basis(asked: ArmOptions) -> BasisChoice | None:
     """Return the discretisation that -m or -e asks for; None where neither does."""
     basis = _choice("--modes", asked.modes, "--elements", asked.elements)
     if basis is None or asked.sliding is None:
@@ -53,7 +53,7 @@ def design_basis(asked: CliOptions) -> BasisChoice | None:
     return build(BasisChoice, {**basis.table(), "sliding": asked.sliding}, "--sliding")
 
 
-def truth_basis(arm: Arm, design: BasisChoice, asked: CliOptions) -> BasisChoice:
+def truth_basis(arm: Arm, design: BasisChoice, asked: LoopOptions) -> BasisChoice:
     """Choose the truth plant: as asked, else the model file's, else finer than the design.
 
     Raises

@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
-from flexctl.plant import Operations
+from flexctl.plant import Inspection, Operations
 from flexctl.robustness import StiffnessMargin, TimeScaleMargin
+from flexctl.simulation import Trajectory
 from flexctl.verdict import Comparison, Evaluation
 from flexctl.view.json.evaluation import comparison_json, evaluation_json
+from flexctl.view.json.inspection import inspection_json
 from flexctl.view.json.stiffness_margin import margin_json
 from flexctl.view.json.time_scale_margin import time_scale_json
+from flexctl.view.json.trajectory import trajectory_json
 
 
 @singledispatch
@@ -22,7 +25,8 @@ def to_json(record: object) -> dict[str, Any]:
     Parameters
     ----------
     record
-        An `Evaluation`, a `Comparison`, a stiffness margin or a time-scale margin.
+        An `Evaluation`, a `Comparison`, a `Trajectory` (11 samples of it), an inspection, counted
+        operations, a stiffness margin or a time-scale margin.
 
     Raises
     ------
@@ -42,6 +46,8 @@ def to_json(record: object) -> dict[str, Any]:
 
 to_json.register(Evaluation, evaluation_json)
 to_json.register(Comparison, comparison_json)
+to_json.register(Trajectory, trajectory_json)
+to_json.register(Inspection, inspection_json)
 to_json.register(StiffnessMargin, margin_json)
 to_json.register(TimeScaleMargin, time_scale_json)
 

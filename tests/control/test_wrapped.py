@@ -202,6 +202,19 @@ def test_the_reference_is_taken_in_any_form(one, form):
     assert found.duration == expected.duration
 
 
+def test_a_run_is_as_long_as_that_of_the_design_whose_reference_is_followed(one):
+    plain = wrap_controller([[1.0]], one, "hub-pd", measures=["joint1"]).design.loop
+    chosen = wrap_controller(
+        [[1.0]], one, "hub-pd", measures=["joint1"], duration=2.0, settle_within=0.01
+    ).design.loop
+    by_motion = wrap_controller([[1.0]], one, REFERENCE, measures=["joint1"]).design.loop
+
+    own = load_design("hub-pd").loop
+    assert (plain.duration, plain.settle_within) == (own.duration, own.settle_within)
+    assert (chosen.duration, chosen.settle_within) == (2.0, 0.01)
+    assert (by_motion.duration, by_motion.settle_within) == (None, 1e-4)
+
+
 def test_a_motion_in_memory_survives_what_is_done_to_designs(one):
     t = ca.SX.sym("t")
     function = ca.Function("reference", [t], [ca.sin(t), ca.cos(t), -ca.sin(t)])

@@ -8,6 +8,7 @@ import control
 import numpy as np
 import pytest
 
+import flexctl
 from flexctl.control.controller import design_controller
 from flexctl.control.wrapped import wrap_controller
 from flexctl.errors import InputError
@@ -16,6 +17,7 @@ from flexctl.loop.closed_loop import close_around
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
+from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.margin import stiffness_margin
@@ -172,6 +174,57 @@ def test_integral_action_from_outside_holds_the_arm_at_its_reference(gravity_hub
     assert "another one where it is sampled" in verdict.not_computed["margins.min_sampling_rate"]
     assert math.isinf(verdict.stiffness.exact.alpha_upper)
     assert any("computes with no stiffness" in sentence for sentence in verdict.assumptions)
+
+
+def h_infinity_problem(G):
+    """Plant of `hinfsyn`: torque disturbance and noise to angle and effort; angle measured."""
+    n = G.nstates
+    inputs = np.hstack([G.B, np.zeros((n, 1)), G.B])
+    outputs = np.vstack([G.C, np.zeros((1, n)), G.C])
+    return control.ss(G.A, inputs, outputs, [[0, 0, 0], [0, 0, 0.1], [0, 0.05, 0]])
+
+
+def test_a_result_of_hinfsyn_closes_the_loop_of_its_own_plant_and_is_judged_beside_a_design():
+    plant = assemble_plant(load_model("single-link-hub"), BasisChoice(order=1))
+    G = linearise(plant, np.array([0.5, 0.0])).to_control()["joint1", "tau_joint1"]
+    problem = h_infinity_problem(G)
+    result = control.hinfsyn(problem, 1, 1)
+
+    controller = wrap_controller(
+        result, plant, "hub-pd", measures=["joint1"], inputs="measurements", name="h-infinity"
+    )
+    loop = close_around(controller, plant)
+    found = compare(plant.arm, [controller, "hub-pd"], truth_basis=BasisChoice(order=1))
+
+    ours = flexctl.linearise(loop).to_control()["joint1", "disturbance_joint1"]
+    theirs = problem.lft(result[0])[0, 0]
+    w = 1j * np.logspace(-1, 2, 60)
+    np.testing.assert_allclose(ours(w).ravel(), theirs(w).ravel(), rtol=1e-5)
+    verdict = found.evaluations[0]
+    assert verdict.failed is None
+    assert verdict.stability.stable
+    assert list(verdict.not_computed) == ["margins.min_sampling_rate"]
+    assert found.motions == (("h-infinity", "hub-pd", "joint-pd"),)
+
+
+def test_a_controller_with_a_very_fast_pole_is_run_as_its_gains_are():
+    # C/(s/p + 1) with p = 2e8 rad/s delays by 5 ns: H-infinity controllers have such poles
+    gains, fast = np.array([[20.0, 6.0]]), 2e8
+    filtered = control.ss([[-fast]], fast * gains, [[1.0]], [[0.0, 0.0]])
+    runs = [
+        simulate(
+            close_around(
+                wrap_controller(
+                    law, "single-link-hub", "hub-pd", measures=["joint1", "joint1_rate"]
+                ),
+                assemble_plant(load_model("single-link-hub"), BasisChoice(order=2)),
+            )
+        )
+        for law in (filtered, gains)
+    ]
+
+    np.testing.assert_allclose(runs[0].q, runs[1].q, atol=2e-7)
+    np.testing.assert_allclose(runs[0].tau, runs[1].tau, atol=1e-5)
 
 
 def test_controllers_and_designs_are_compared_side_by_side(gravity_hub):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from flexctl.verdict import TOLERANCE as COMPARED
 from flexctl.view.figures.style import Look, looks
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.metrics import metric_rows, ranked, why_unranked
-from flexctl.view.options import CliOptions
+from flexctl.view.options import CompareOptions
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import design_basis, load_arm, load_gains, true_arm, truth_basis
@@ -23,12 +23,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def compare_designs(
-    asked: CliOptions, model: str, words: tuple[str, ...], report: Path | None, baseline: bool
-) -> Result:
+def compare_designs(asked: CompareOptions, model: str, words: Sequence[str]) -> Result:
     """Find what `flexctl compare` prints, and write the report."""
     check_targets(asked)
-    check_target("--report", report, (".html",))
+    check_target("--report", asked.report, (".html",))
     arm = load_arm(model, asked)
     designs = [load_gains(word, arm) for word in words]
     _refuse_twins([design.name for design in designs])
@@ -41,7 +39,7 @@ def compare_designs(
             true_arm=as_it_is,
             truth_basis=truth_basis(as_it_is, basis or designs[0].basis, asked),
             design_basis=basis,
-            baseline=baseline,
+            baseline=not asked.no_baseline,
             progress=say,
         )
         answer = comparison_answer(comparison, asked)
@@ -53,9 +51,9 @@ def compare_designs(
         )
         faces = comparison_looks(comparison)
         band = designs[0].loop.settle_within
-        if report:
+        if asked.report:
             say("writing the report")
-            _write_report(report, comparison, answer, as_it_is, faces, band, as_text(made))
+            _write_report(asked.report, comparison, answer, as_it_is, faces, band, as_text(made))
 
     def figure() -> Any:
         from flexctl.view.figures.pages import by_rank, plot_comparison
@@ -67,7 +65,7 @@ def compare_designs(
     )
 
 
-def comparison_answer(comparison: Comparison, asked: CliOptions) -> dict[str, Any]:
+def comparison_answer(comparison: Comparison, asked: CompareOptions) -> dict[str, Any]:
     """Describe a comparison under the keys of the contract, with what was changed of the arm."""
     answer = comparison_json(comparison)
     answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 from flexctl.control import design_controller
 from flexctl.model import BasisChoice
 from flexctl.plant import (
-    EngineName,
     Operations,
     assemble_plant,
     count_operations,
     count_written_out,
     lower_triangle,
 )
-from flexctl.view.options import CliOptions
+from flexctl.view.options import CountOptions
 from flexctl.view.output import Result, check_targets
 from flexctl.view.provenance import provenance, redesigned
 from flexctl.view.request import design_basis, load_arm, load_gains
@@ -34,13 +33,13 @@ ROWS = {
 }
 
 
-def count_arm(asked: CliOptions, model: str, design: str | None, engine: EngineName) -> Result:
+def count_arm(asked: CountOptions, model: str, design: str | None) -> Result:
     """Find what `flexctl count` prints."""
     check_targets(asked)
     arm = load_arm(model, asked)
     chosen = load_gains(design, arm) if design else None
     basis = design_basis(asked) or (chosen.basis if chosen else BasisChoice())
-    plant = assemble_plant(arm, basis, engine=engine, interpreted=True)
+    plant = assemble_plant(arm, basis, engine=asked.engine, interpreted=True)
     functions = {name: plant.casadi_functions[name] for name in ROWS if name != "law"}
     if chosen:
         functions["law"] = design_controller(arm, chosen, basis).law
@@ -50,7 +49,7 @@ def count_arm(asked: CliOptions, model: str, design: str | None, engine: EngineN
         "model": arm.name,
         "design": chosen.name if chosen else None,
         "basis": basis.described(),
-        "engine": engine,
+        "engine": asked.engine,
         "coordinates": plant.n,
         **_by_row(counted),
         "written_out": _by_row(trees),

@@ -30,7 +30,7 @@ from flexctl.simulation import simulate
 from flexctl.view.commands.loci_beside import read_beside, twin_json
 from flexctl.view.commands.loci_files import write_csv, write_netcdf
 from flexctl.view.json.loci import branches_json, limits_json, places_json
-from flexctl.view.options import CliOptions
+from flexctl.view.options import TrackOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import Provenance, as_text, integration, provenance, redesigned
 from flexctl.view.request import (
@@ -68,7 +68,7 @@ class Followed:
     `lost_below`, the loop has no equilibrium at its reference, and nothing is followed.
     """
 
-    asked: CliOptions
+    asked: TrackOptions
     moving: EigenvalueLoci
     rest: EigenvalueLoci | None
     how: str | None
@@ -77,39 +77,28 @@ class Followed:
     variation: Variation | None = None
 
 
-def track_design(
-    asked: CliOptions,
-    model: str,
-    word: str,
-    motion: str | None,
-    points: int,
-    vary: str,
-    beside: Sequence[str] = (),
-    *,
-    redesign: bool = False,
-    every: bool = False,
-) -> Result:
+def track_design(asked: TrackOptions, model: str, word: str) -> Result:
     """Find what `flexctl track` prints."""
     check_targets(asked, ".csv", ".nc")
-    request = read_range(vary) if vary else None
-    if redesign and not request:
+    request = read_range(asked.over) if asked.over else None
+    if asked.redesign and not request:
         raise InputError("--redesign: expected --over KEY=FROM:TO with it, got none")
-    if request and motion:
-        raise InputError(f"--motion: expected none with --over, got {motion}")
-    others = [read_beside(text, asked) for text in beside]
+    if request and asked.motion:
+        raise InputError(f"--motion: expected none with --over, got {asked.motion}")
+    others = [read_beside(text, asked) for text in asked.beside]
     design = load_gains(word, load_arm(model, asked))
     if design.open_loop:
         raise InputError(f"{design.label}: expected a design with feedback, got {design.method}")
     found: list[Followed] = []
     with progress() as say:
-        for one, name in zip((asked, *others), ("", *beside), strict=True):
+        for one, name in zip((asked, *others), ("", *asked.beside), strict=True):
             say(name)
             if request:
-                variation = _variation(one, model, design, request, redesign=redesign)
-                own = _over(one, variation, request, points, say, fields=bool(others))
+                variation = _variation(one, model, design, request)
+                own = _over(one, variation, request, say, fields=bool(others))
             else:
-                how = found[0].how if found else motion
-                own = _along(one, model, design, how, points, say, fields=bool(others))
+                how = found[0].how if found else asked.motion
+                own = _along(one, model, design, how, say, fields=bool(others))
             found.append(own)
     made = provenance(
         model,
@@ -117,7 +106,7 @@ def track_design(
         gains=lambda: redesigned(load_arm(model, asked), design, design_basis(asked)),
         tolerances=integration(),
     )
-    return _result(found, model, design, made, every=every)
+    return _result(found, model, design, made, every=asked.all)
 
 
 def _result(
@@ -159,11 +148,10 @@ def _result(
 
 
 def _along(
-    asked: CliOptions,
+    asked: TrackOptions,
     model: str,
     design: Design,
     motion: str | None,
-    points: int,
     say: Callable[[str], None],
     *,
     fields: bool = False,
@@ -174,10 +162,10 @@ def _along(
     if not end:
         expected = "a reference that moves, or --over KEY=FROM:TO"
         raise InputError(f"{design.label}: expected {expected}, got a set point")
-    say(f"{points} poses of the motion at rest")
-    last = rests_until(closed, np.linspace(0, end, points))
+    say(f"{asked.points} poses of the motion at rest")
+    last = rests_until(closed, np.linspace(0, end, asked.points))
     lost = last if last < end else None
-    grid = np.linspace(0, last, points)
+    grid = np.linspace(0, last, asked.points)
     rest = eigenvalue_loci(at_rest(closed), grid, fields=fields)
     how = motion or default_motion(closed)
     if how == "rest":
@@ -197,16 +185,14 @@ def _run(closed: ClosedLoop, end: float) -> Source:
     return on_run(closed, simulate(closed, times=np.linspace(0, end, _N_RUN), duration=end))
 
 
-def _close(asked: CliOptions, model: str, design: Design) -> ClosedLoop:
+def _close(asked: TrackOptions, model: str, design: Design) -> ClosedLoop:
     arm = load_arm(model, asked)
     basis = design_basis(asked) or design.basis
     controller = design_controller(arm, design, basis)
     return close_loop(controller, true_arm(arm, asked), truth_basis(arm, basis, asked))
 
 
-def _variation(
-    asked: CliOptions, model: str, design: Design, request: Request, *, redesign: bool
-) -> Variation:
+def _variation(asked: TrackOptions, model: str, design: Design, request: Request) -> Variation:
     arm = load_arm(model, asked)
     basis = design_basis(asked) or design.basis
     return Variation(
@@ -214,7 +200,7 @@ def _variation(
         arm=arm,
         design=design,
         scaled=request.scaled,
-        redesign=redesign,
+        redesign=asked.redesign,
         truth_set=asked.truth_set,
         basis=basis,
         truth_basis=truth_basis(arm, basis, asked),
@@ -222,17 +208,16 @@ def _variation(
 
 
 def _over(
-    asked: CliOptions,
+    asked: TrackOptions,
     variation: Variation,
     request: Request,
-    points: int,
     say: Callable[[str], None],
     *,
     fields: bool = False,
 ) -> Followed:
     """Follow them over a number, as far as the loop has an equilibrium."""
-    say(f"{points} values of {request.key}")
-    grid = np.linspace(request.first, request.last, points)
+    say(f"{asked.points} values of {request.key}")
+    grid = np.linspace(request.first, request.last, asked.points)
     source = over(variation)
     try:
         moving = eigenvalue_loci(source, grid, fields=fields)

@@ -11,13 +11,13 @@ import numpy as np
 
 from flexctl.errors import InputError
 from flexctl.loci import MatchedBranch
-from flexctl.view.options import CliOptions
+from flexctl.view.options import TrackOptions
 
 _WORD = re.compile(r"(?:(m)|e)([1-9][0-9]{0,2})")
 _LOUD = 5e-5  # of a frequency, to be called higher or lower
 
 
-def read_beside(text: str, asked: CliOptions) -> CliOptions:
+def read_beside(text: str, asked: TrackOptions) -> TrackOptions:
     """Read ``e2``, or ``m2:e8``: what to ask for in place of the discretisations of `asked`.
 
     Raises

@@ -13,7 +13,6 @@ from flexctl.model import Arm, load_ratios
 from flexctl.records import plain
 from flexctl.robustness import (
     ORDERS,
-    TIME_LIMIT,
     Case,
     RatioError,
     StiffnessMargin,
@@ -31,7 +30,7 @@ from flexctl.search import (
     gain_chart,
 )
 from flexctl.view.json.stiffness_margin import bias_json, margin_json, remedies_json
-from flexctl.view.options import CliOptions
+from flexctl.view.options import MarginOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import Provenance, integration, provenance, redesigned
 from flexctl.view.request import (
@@ -57,35 +56,19 @@ _CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
 }
 
 
-def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the command)
-    asked: CliOptions,
-    model: str,
-    word: str,
-    *,
-    pose: str = "",
-    path: int = 21,
-    errors: Sequence[str] = (),
-    stiffness: Path | None = None,
-    time_limit: float = TIME_LIMIT,
-    independent: bool = True,
-    orders: bool = False,
-    unknown_damping: bool = False,
-    run: bool = False,
-    need: float | None = None,
-    chart: str | None = None,
-) -> Result:
+def measure_margin(asked: MarginOptions, model: str, word: str) -> Result:
     """Find what `flexctl margin` prints."""
     check_targets(asked)
-    sizes = read_errors(errors, independent=independent)
-    if not 0 < time_limit < float("inf"):
-        raise InputError(f"--time-limit: expected seconds above 0, got {time_limit:g}")
-    if need is not None and not 0 < need < float("inf"):
-        raise InputError(f"--need: expected an overestimate above 0, got {need:g}")
-    ratios = load_ratios(stiffness) if stiffness else None
-    case = _case(asked, model, word, path=path, unknown_damping=unknown_damping)
+    sizes = read_errors(asked.errors, independent=not asked.no_structured)
+    if not 0 < asked.time_limit < float("inf"):
+        raise InputError(f"--time-limit: expected seconds above 0, got {asked.time_limit:g}")
+    if asked.need is not None and not 0 < asked.need < float("inf"):
+        raise InputError(f"--need: expected an overestimate above 0, got {asked.need:g}")
+    ratios = load_ratios(asked.stiffness) if asked.stiffness else None
+    case = _case(asked, model, word)
     _check_case(case, sizes)
-    joints = read_joints(pose, case.setup.design_arm)
-    with progress() as say, named(stiffness):
+    joints = read_joints(asked.pose, case.setup.design_arm)
+    with progress() as say, named(asked.stiffness):
         found = stiffness_margin(
             case.setup.design_arm,
             case.design,
@@ -93,24 +76,28 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
             truth_basis=case.setup.truth_basis,
             design_basis=case.setup.design_basis,
             pose=joints or None,
-            n_path=path,
+            n_path=asked.path,
             errors=sizes,
             stiffness=ratios,
-            orders=ORDERS if orders else (),
-            unknown_damping=unknown_damping,
-            run=run,
-            time_limit=time_limit,
+            orders=ORDERS if asked.orders else (),
+            unknown_damping=asked.unknown_damping,
+            run=asked.run,
+            time_limit=asked.time_limit,
             progress=say,
         )
-        runs = BiasRuns(case=case) if run else None
-        remedies = find_remedies(case, found, need, say, runs) if need is not None else None
-        drawn = _CHARTS[chart](case, progress=say) if chart else None
+        runs = BiasRuns(case=case) if asked.run else None
+        remedies = (
+            find_remedies(case, found, asked.need, say, runs) if asked.need is not None else None
+        )
+        drawn = _CHARTS[asked.chart](case, progress=say) if asked.chart else None
         advice = advise_bias(case, found, runs, say)
     where = judged_where(found)
-    answer = _answer(asked, found, remedies)
+    answer = margin_json(found)
+    answer["errors"] = sizes or None
+    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer["remedies"] = plain(remedies_json(remedies)) if remedies else {}
     answer["remedies"]["bias"] = plain(bias_json(advice)) if advice else None
     answer["verdict"] = margin_words(found, advice_words(advice, along=bool(found.path)))
-    answer["errors"] = sizes or None
     if drawn:
         answer["chart"] = plain(asdict(drawn))
     made = provenance(
@@ -118,7 +105,7 @@ def measure_margin(  # noqa: PLR0913, RUF100 (one argument per word of the comma
         [case.design],
         gains=lambda: redesigned(case.setup.design_arm, case.design, case.setup.design_basis),
         tolerances=integration(),
-        files=[stiffness] if stiffness else (),
+        files=[asked.stiffness] if asked.stiffness else (),
     )
     return _result(answer, found, remedies, drawn, where, made)
 
@@ -156,7 +143,7 @@ def _result(
     return Result(answer=answer, table=table, figure=figure, provenance=made)
 
 
-def _case(asked: CliOptions, model: str, word: str, *, path: int, unknown_damping: bool) -> Case:
+def _case(asked: MarginOptions, model: str, word: str) -> Case:
     """Load what is asked for; its remedies are judged at a few poses of the motion."""
     arm = load_arm(model, asked)
     design = load_gains(word, arm)
@@ -167,8 +154,8 @@ def _case(asked: CliOptions, model: str, word: str, *, path: int, unknown_dampin
         true_arm=as_it_is,
         truth_basis=truth_basis(as_it_is, basis or design.basis, asked),
         design_basis=basis,
-        unknown_damping=unknown_damping,
-        n_path=min(path, _N_REMEDIES),
+        unknown_damping=asked.unknown_damping,
+        n_path=min(asked.path, _N_REMEDIES),
     )
 
 
@@ -184,13 +171,6 @@ def _check_case(case: Case, errors: Mapping[str, float]) -> None:
             f"{case.design.label}: loop.sample_time: expected a continuous law with "
             f"--errors {of_the_arm[0]}, got one sampled every {sampled:g} s"
         )
-
-
-def _answer(asked: CliOptions, found: StiffnessMargin, remedies: Remedies | None) -> dict[str, Any]:
-    answer = margin_json(found)
-    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
-    answer["remedies"] = plain(remedies_json(remedies)) if remedies else {}
-    return answer
 
 
 def read_joints(text: str, arm: Arm) -> dict[str, float]:

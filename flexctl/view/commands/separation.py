@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flexctl.model import FixedDamping
 from flexctl.robustness import TimeScaleMargin, time_scale_margin
 from flexctl.view.json.time_scale_margin import time_scale_json
-from flexctl.view.options import CliOptions
+from flexctl.view.options import SeparationOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import provenance, redesigned
 from flexctl.view.request import design_basis, load_arm, load_gains, true_arm, truth_basis
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def separate(asked: CliOptions, model: str, word: str, fixed_damping: FixedDamping) -> Result:
+def separate(asked: SeparationOptions, model: str, word: str) -> Result:
     """Find what `flexctl separation` prints."""
     check_targets(asked)
     arm = load_arm(model, asked)
@@ -33,7 +32,7 @@ def separate(asked: CliOptions, model: str, word: str, fixed_damping: FixedDampi
             true_arm=as_it_is,
             truth_basis=truth_basis(as_it_is, basis or design.basis, asked),
             design_basis=basis,
-            fixed_damping=fixed_damping,
+            fixed_damping=asked.fixed_damping,
             progress=say,
         )
     answer = time_scale_json(found)

@@ -14,7 +14,8 @@ from flexctl.control import design_controller, gains_used
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, close_loop
 from flexctl.simulation import Tolerance, Trajectory, check_integration, simulate
-from flexctl.view.options import CliOptions
+from flexctl.view.json.trajectory import N_SAMPLES, simulation_json
+from flexctl.view.options import SimulateOptions
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import (
@@ -40,31 +41,24 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-N_SAMPLES = 11  # printed unless --at says otherwise
+
 N_KEPT = 1001  # times of a run that are kept for files and figures
 _SMALL = {"rad": "mrad", "m": "mm"}
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-13, 1e-2  # round-off; nothing of a motion is right beyond
 
 
-def simulate_design(
-    asked: CliOptions,
-    model: str,
-    design: str,
-    at: str,
-    duration: float | None,
-    animate: Path | None,
-) -> Result:
+def simulate_design(asked: SimulateOptions, model: str, design: str) -> Result:
     """Find what `flexctl simulate` prints."""
     check_targets(asked, ".nc", ".csv")
-    check_target("--animate", animate, (".gif", ".mp4"))
-    if animate:
+    check_target("--animate", asked.animate, (".gif", ".mp4"))
+    if asked.animate:
         from flexctl.view.figures.animation import check_film
 
-        check_film(animate)
-    samples = read_numbers("--at", at)
+        check_film(asked.animate)
+    samples = read_numbers("--at", asked.at)
     tolerance = _integration(asked)
     loop = _close(asked, model, design)
-    times, expected = run_times(loop.duration, samples, duration)
+    times, expected = run_times(loop.duration, samples, asked.duration)
     with progress() as say:
         say(f"simulating {design} on {model}")
         run = simulate(
@@ -75,11 +69,12 @@ def simulate_design(
             integrator=asked.integrator,
             step=asked.step,
         )
-        if animate:
+        if asked.animate:
             say("drawing the film")
-            _animate(loop, run, animate)
-    answer = simulation_json(loop, run, expected, asked)
+            _animate(loop, run, asked.animate)
     arm = loop.truth.arm
+    answer = simulation_json(loop, run, expected)
+    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
     made = provenance(
         model,
         [loop.controller.design],
@@ -108,7 +103,7 @@ def simulate_design(
     )
 
 
-def _integration(asked: CliOptions) -> Tolerance | None:
+def _integration(asked: SimulateOptions) -> Tolerance | None:
     """Check how a run shall be integrated, and return its tolerance; None for the default."""
     expected = asked.tolerance is not None
     check_integration(asked.integrator, asked.step, tolerance=expected, prefix="--")
@@ -147,70 +142,7 @@ def _end_words(duration: float | None) -> str:
     return "" if duration is None else f" ({duration:g} s)"
 
 
-def simulation_json(
-    loop: ClosedLoop, run: Trajectory, times: Array, asked: CliOptions
-) -> dict[str, Any]:
-    """Describe a run under the keys of the contract; `times` (k,) [s] are among the run's."""
-    truth: dict[str, Any] = loop.truth.basis.described()
-    truth["coordinates"] = loop.truth.n
-    truth["settings"] = [*asked.settings, *asked.truth_set]
-    truth["backend"] = loop.truth.backend
-    return {
-        "model": loop.truth.arm.name,
-        "design": loop.controller.design.name,
-        "method": loop.controller.design.method,
-        "basis": loop.controller.plant.basis.described(),
-        "truth": truth,
-        "duration": run.t[-1],
-        "samples": [_sample(run, int(k)) for k in np.searchsorted(run.t, times)],
-        "energy": _energy(run),
-        "steps": run.steps,
-        "rejected": run.rejected,
-        "evaluations": run.evaluations,
-        "wall_seconds": run.wall_seconds,
-        "saturated_seconds": run.saturated,
-        "integrator": run.integrator,
-        "assumptions": run.assumptions,
-    }
-
-
-def _sample(run: Trajectory, k: int) -> dict[str, Any]:
-    m = len(run.joints)
-    link_tip: dict[str, dict[str, float]] = {}
-    for line, deflection in run.deflection.items():
-        link, plane = line.rsplit(".", 1)
-        link_tip.setdefault(link, {})[plane] = deflection[k]
-    return {
-        "t": run.t[k],
-        "joint": run.q[:m, k],
-        "joint_rate": run.v[:m, k],
-        "rotor": run.q[list(run.rotors.values()), k],
-        "link_tip": link_tip,
-        "tip": run.tip[:, k],
-        "tip_error": run.tip_error[k] if run.tracks else None,
-        "tau": run.tau[:, k],
-    }
-
-
-def _energy(run: Trajectory) -> dict[str, float]:
-    """Sum up the energy [J]: gained, supplied and lost at the end, worst residual of the run."""
-    account = run.energy
-    residual = float(np.abs(account.residual).max())
-    stored = {
-        "kinetic": account.kinetic,
-        "strain": account.strain,
-        "potential": account.potential,
-    }
-    return {
-        **{name: float(values[-1] - values[0]) for name, values in stored.items()},
-        "supplied": float(account.supplied[-1]),
-        "dissipated": float(account.dissipated[-1]),
-        "residual": residual,
-        "residual_relative": residual / account.scale if account.scale else 0.0,
-    }
-
-
-def _close(asked: CliOptions, model: str, design: str) -> ClosedLoop:
+def _close(asked: SimulateOptions, model: str, design: str) -> ClosedLoop:
     arm = load_arm(model, asked)
     gains = load_gains(design, arm)
     basis = design_basis(asked) or gains.basis

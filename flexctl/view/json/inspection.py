@@ -1,0 +1,124 @@
+"""JSON of an inspection: what an arm is, on its own and in a pose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.errors import ComputationError
+from flexctl.model import Arm
+from flexctl.plant import (
+    Inspection,
+    LinearPlant,
+    LoadShares,
+    Plant,
+    assumed_poses,
+    backend,
+    linearise,
+    load_in_units,
+    load_shares,
+    loads_in_pose,
+    tip_loads,
+)
+from flexctl.records import plain
+from flexctl.view.words.inspection import inspection_sentences
+
+_RESTS = ("sag", "holding_torque", "frequencies_locked", "frequencies_free")
+
+
+def inspection_json(inspection: Inspection) -> dict[str, Any]:
+    """Describe an inspection under the keys of the contract; SI units, rad/s."""
+    plant, q = inspection.plant, inspection.q
+    loads, S = tip_loads(plant, q), plant.straight(np.eye(plant.m))
+    shares = load_shares(plant.arm, q[: plant.m])
+    answer = {
+        "model": plant.arm.name,
+        "basis": plant.basis.described(),
+        "coordinates": plant.coordinates,
+        "actuators": plant.joints,
+        "pose": {
+            name: float(value)
+            for i, (name, value) in enumerate(zip(plant.coordinates, q, strict=True))
+            if i < plant.rigid or value
+        },
+        "link_frequencies": inspection.link_frequencies,
+        "link_frequencies_unloaded": inspection.link_frequencies_unloaded,
+        "tip_load": {
+            body.link.name: {
+                d: load_in_units(plant, j, q, load) for d, load in loads[body.link.name].items()
+            }
+            for j, body in enumerate(plant.bodies)
+            if body.planes
+        },
+        "tip_load_pose": assumed_poses(plant),
+        "tip_load_here": loads_in_pose(plant, q),
+        "frequencies_locked": inspection.frequencies_locked,
+        "frequencies_free": inspection.frequencies_free,
+        **({"frequencies_rotor_free": inspection.frequencies_rotor_free} if plant.rotors else {}),
+        "at_rest": _at_rest_json(plant, q, inspection.linear, shares),
+        "rigid_inertia": S.T @ plant.mass_matrix(q) @ S,
+        "tip": plant.tip(q),
+        "mass": _total_mass(plant.arm),
+        **({"flexible_joints": _flexible_joints(plant.arm)} if plant.rotors else {}),
+        "backend": backend(),
+    }
+    answer["assumptions"] = inspection_sentences(plant, answer, shares)
+    return plain(answer)
+
+
+def _total_mass(arm: Arm) -> float:
+    """Return the mass of all links, hubs and payload [kg]."""
+    links = sum(link.line_mass + link.hub.mass for link in arm.links)
+    return float(links + arm.payload.mass)
+
+
+def _flexible_joints(arm: Arm) -> dict[str, dict[str, Any]]:
+    """Return what drives every flexible joint, by joint; inertia and stiffness behind the gear."""
+    return {
+        arm.joints[j]: {"inertia": spring.inertia, **spring.model_dump()}
+        for j, link in enumerate(arm.links)
+        if (spring := link.flexible_joint) is not None
+    }
+
+
+def _at_rest_json(
+    plant: Plant, q: Array, weightless: LinearPlant, shares: LoadShares
+) -> dict[str, Any]:
+    """Describe the equilibrium under gravity with the joints of q (n,) held, where there is one.
+
+    What does not exist is None, and `reason` says why in a line. `weightless` is the linear model
+    without gravity, which is that of the equilibrium where there is none.
+    """
+    asked = {
+        "joint": q[: plant.m],
+        "gravity": plant.arm.gravity,
+        "lines": plant.lines,
+        "load_share": shares.largest,
+        "load_shares": {"arm": shares.arm, "lateral": shares.lateral},
+    }
+    try:
+        linear = linearise(plant, q) if any(plant.arm.gravity) else weightless
+    except ComputationError as error:
+        return asked | dict.fromkeys(_RESTS) | {"reason": str(error)}
+    free, reason = _free(plant, linear)
+    return asked | {
+        "sag": plant.deflections(linear.q0)[0],
+        "holding_torque": linear.tau0,
+        "frequencies_locked": linear.frequencies(np.arange(plant.n) >= plant.rigid),
+        "frequencies_free": free,
+        "reason": reason,
+    }
+
+
+def _free(plant: Plant, linear: LinearPlant) -> tuple[Array | None, str | None]:
+    """Frequencies with joints free and rotors held [rad/s], rigid motions left out; or why none."""
+    rows = np.arange(plant.n)
+    squares = linear.modes((rows < plant.m) | (rows >= plant.rigid))[0]
+    if len(squares) and squares[0] < 0:
+        return None, (
+            "with its joints free the arm falls from there (growth rate "
+            f"{np.sqrt(-squares[0]):.3g} 1/s): no frequencies"
+        )
+    return np.sqrt(squares[squares > 0]), None
