@@ -14,5 +14,3 @@ numpydoc_show_class_members = True
 numpydoc_show_inherited_class_members = False
 html_theme = "alabaster"
 html_theme_options = {"description": "Control design for robot arms with flexible links"}
-exclude_patterns = ["generated/README*"]
-suppress_warnings = ["myst.xref_missing", "myst.header"]  # links to files of the repository

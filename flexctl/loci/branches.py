@@ -86,7 +86,7 @@ def follow(
     Returns
     -------
     Branches
-        What is guaranteed of them, and what not, is in docs/definitions.md, "Branches". Simple
+        What is guaranteed of them, and what not, is in docs/theory/eigenvalue-loci.md. Simple
         eigenvalues are analytic where A is: [Kato66], chapter 2.
 
     Raises

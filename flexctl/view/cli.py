@@ -1,4 +1,4 @@
-"""The command line: ``flexctl COMMAND MODEL [DESIGN ...]``; see docs/cli.md.
+"""The command line: ``flexctl COMMAND MODEL [DESIGN ...]``; see docs/reference/cli.md.
 
 Only click and the standard library are imported here; each command imports what it needs.
 """

@@ -45,7 +45,7 @@ def test_a_claim_has_its_verdict_and_says_why(claim, verdict):
     [
         (claims.table_1, "as_printed", 10675, 10676),
         (claims.table_1, "Jain & Rodriguez, mul", 10568, 10568),
-        # docs/findings.md: 122 products and 108 sums of a further link
+        # findings.md: 122 products and 108 sums of a further link
         (claims.linear_in_links, "step", 230, 230),
         (claims.linear_in_links, "bend", 0, 0),
         (claims.fewest_operations, "cyril_from", 6, 6),

@@ -70,7 +70,7 @@ def bounded_response() -> Claim:
         paper="behind the decoupled joints q_f gives a bounded oscillatory response",
         ours="frozen at any pose of the motion, without damping, the roots of M_ff^-1 K are "
         f"real ({least:.3g} to {most:.3g} rad/s): so it oscillates. On an arm with more "
-        "modes than the law knows it may grow: docs/findings.md",
+        "modes than the law knows it may grow: findings.md",
         verdict=judge(least > 0),
         why="of the model that the law is made of, and frozen; the paper quotes it",
         numbers={"least": least, "most": most},
@@ -95,7 +95,7 @@ def second_loop() -> Claim:
         ours=f"a gain of {gain.shape[0]} by {gain.shape[1]}; of the arm without damping the "
         f"largest real part goes from {abs(before):.1g} to {after:.3g} 1/s",
         verdict=judge(gain.shape == (m, 2 * n) and after < 0),
-        why="weights are not printed: those of rrp-gentle; see docs/findings.md for the arm with "
+        why="weights are not printed: those of rrp-gentle; see findings.md for the arm with "
         "more modes than the law knows",
         numbers={"rows": gain.shape[0], "columns": gain.shape[1], "after": after},
     )

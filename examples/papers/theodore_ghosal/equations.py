@@ -141,7 +141,7 @@ def simulation() -> Claim:
         verdict=judge(ratio > 1 and equal > 1),
         why="not for the number of equations but for their frequencies: two elements have four per "
         "line, and the upper ones are no mode's. What is paid where accuracy sets the step are the "
-        "multiplications alone. Times of both at equal accuracy, in one run: docs/findings.md, by "
+        "multiplications alone. Times of both at equal accuracy, in one run: findings.md, by "
         "benchmarks/discretisations.py",
         numbers={
             "frequency": frequency,

@@ -61,7 +61,7 @@ def root_finding() -> Claim:
         verdict=judge(mul > 0.2 * arm),
         why="the root is cheap, what follows from it is not: shapes, their integrals and their "
         "changes with the length, which the differential form needs just as well. Dear it becomes "
-        "where Newton's steps are differentiated: docs/findings.md has all ways beside each other",
+        "where Newton's steps are differentiated: findings.md has all ways beside each other",
         numbers={"multiplications": mul, "arm": arm, "off": off},
     )
 
@@ -104,7 +104,7 @@ def neglecting() -> Claim:
         f"{100 * turning:.2g} %",
         verdict=judge(min(one, two, turning) > 0),
         why="too high by Rayleigh's principle, and hardly: what matters is that the load is in the "
-        "shapes at all (see docs/findings.md)",
+        "shapes at all (see findings.md)",
         numbers={"one": float(one), "two": float(two), "turning": turning},
     )
 
