@@ -112,10 +112,10 @@ class EigenvalueLoci(Summary):
 
     @property
     def frequencies_at_design(self) -> Array | None:
-        """|lambda| (n,) [rad/s] at the design value, by branch."""
+        """Absolute values of the eigenvalues (n,) [rad/s] at the design value, by branch."""
         return None if self.at_design is None else np.abs(self.at_design)
 
     @property
     def damping_at_design(self) -> Array | None:
-        """-Re lambda / |lambda| (n,) [-] at the design value, by branch."""
+        """Damping ratio, -real part over absolute value, (n,) [-] at the design value, by branch."""
         return None if self.at_design is None else damping_ratios(self.at_design)
