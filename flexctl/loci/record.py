@@ -117,5 +117,5 @@ class EigenvalueLoci(Summary):
 
     @property
     def damping_at_design(self) -> Array | None:
-        """Damping ratio, -real part over absolute value, (n,) [-] at the design value, by branch."""
+        """Damping ratios, -real part over absolute value (n,), at the design value, by branch."""
         return None if self.at_design is None else damping_ratios(self.at_design)
