@@ -212,7 +212,7 @@ def _linear(
         "margins": final and get("margins", lambda: stability_margins(final)),
         "min_sampling_rate": final
         and get("margins.min_sampling_rate", lambda: _sampling_rate(assessment.loop, final)),
-        "stiffness": get("stiffness", lambda: judge_stiffness(assessment.loop)),
+        "stiffness": assessment.stiffness(),
     }
 
 
@@ -242,6 +242,13 @@ class _Assessment:
         except (ArithmeticError, ValueError) as error:
             self.missing[metric] = _why_it_failed(error)
         return None
+
+    def stiffness(self) -> StiffnessTolerance | None:
+        """Compute the stiffness margins; a part of them that fails has a reason of its own."""
+        tolerance = self.get("stiffness", lambda: judge_stiffness(self.loop))
+        parts = tolerance.not_computed if tolerance else {}
+        self.missing.update({f"stiffness.{part}": why for part, why in parts.items()})
+        return tolerance
 
     def evaluation(self, *, further: Sequence[str] = (), **metrics: Any) -> Evaluation:
         """Build the record."""

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from flexctl.control.reference import make_reference
+from flexctl.errors import ComputationError
 from flexctl.loop.poses import motion_poses
 from flexctl.model.record import BasisChoice
+from flexctl.robustness.stiffness import stiffness_tolerance
+from flexctl.robustness.stiffness.interval import NoMarginError
 from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.stiffness_tolerance import judge_stiffness
 
@@ -54,3 +57,24 @@ def test_the_tolerance_of_a_set_point_is_that_of_its_pose(make):
 
     assert found.path_t == 0.0
     assert found.path_upper == pytest.approx(found.exact.alpha_upper, rel=1e-12)
+
+
+@pytest.mark.parametrize("reason", [ComputationError("no root"), NoMarginError("it", "unstable")])
+def test_a_pose_without_a_margin_gives_its_reason_unless_the_loop_is_unstable(
+    make, monkeypatch, reason
+):
+    loop = make["close"](make["two-link"]((0.0, 0.0, 0.0), EI=40.0), design_of(make), order=1)
+    at_every_pose, start = stiffness_tolerance.loop_at, loop.controller.reference.start
+
+    def fails_at_the_start(loop, joints, weight):
+        if np.allclose(joints, start):
+            raise reason
+        return at_every_pose(loop, joints, weight)
+
+    monkeypatch.setattr(stiffness_tolerance, "loop_at", fails_at_the_start)
+    found = judge_stiffness(loop)
+
+    assert found.exact is not None
+    assert found.path_t is None
+    unstable = isinstance(reason, NoMarginError)
+    assert found.not_computed == ({} if unstable else {"path": "no root"})

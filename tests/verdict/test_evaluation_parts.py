@@ -42,6 +42,7 @@ class _Rested(str):
 
 
 RESTED = _Rested("resting")
+TOLERANCE = SimpleNamespace(not_computed={})
 
 
 def frozen(*rates):
@@ -187,9 +188,10 @@ def judged(monkeypatch):
             "other_rest": None,
             "final_loop_weight": 0.0,
             "_sample_times": "times",
+            "judge_stiffness": TOLERANCE,
         }
         names = ["judge_tracking", "judge_residual", "judge_effort", "stability_margins"]
-        names += ["smallest_sampling_rate", "judge_stiffness"]
+        names += ["smallest_sampling_rate"]
         made |= {name: name for name in names}
         for name, value in (made | parts).items():
             fails = isinstance(value, Exception)
@@ -211,7 +213,7 @@ PARTS = {
     "effort": "judge_effort",
     "margins": "stability_margins",
     "min_sampling_rate": "smallest_sampling_rate",
-    "stiffness": "judge_stiffness",
+    "stiffness": TOLERANCE,
     "rest": "resting",
 }
 
@@ -244,6 +246,13 @@ def test_a_part_that_cannot_be_computed_is_named(judged, part, metric, lost):
     assert found.not_computed == {metric: "no root"}
     assert set(PARTS) - known(found) == lost
     assert found.failed is None
+
+
+def test_a_part_of_the_stiffness_margins_that_fails_is_named_by_itself(judged):
+    partly = SimpleNamespace(not_computed={"path": "no root at t = 0.2 s"})
+    found = judged(judge_stiffness=partly)
+    assert found.stiffness is partly
+    assert found.not_computed == {"stiffness.path": "no root at t = 0.2 s"}
 
 
 def test_another_truth_that_cannot_be_judged_leaves_the_own_one(judged):

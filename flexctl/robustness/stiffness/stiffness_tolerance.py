@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from flexctl.control import design_controller
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop import ClosedLoop, close_around, motion_poses
 from flexctl.plant import StiffnessError
-from flexctl.robustness.stiffness.interval import Interval
+from flexctl.robustness.stiffness.interval import Interval, NoMarginError
 from flexctl.robustness.stiffness.lemma import Lemma, stiffness_lemma
 from flexctl.robustness.stiffness.path_growth import ERROR, PathGrowth, growth_or_none
 from flexctl.robustness.stiffness.pose_loop import loop_at
@@ -38,6 +39,9 @@ class StiffnessTolerance:
     path_growth
         What becomes of a small disturbance over the motion with an overestimate of 10 %; None where
         all poses are stable with it, there is no motion, or it could not be found.
+    not_computed
+        Why the margin at the final pose ("exact") or along the motion ("path") could not be
+        computed, beside a loop that is unstable without an error.
     """
 
     lemma: Lemma
@@ -46,6 +50,7 @@ class StiffnessTolerance:
     path_upper: float
     path_proven: bool = True
     path_growth: PathGrowth | None = None
+    not_computed: Mapping[str, str] = field(default_factory=dict)
 
 
 def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
@@ -72,29 +77,39 @@ def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
         stiffness_error=StiffnessError(values=None),
     )
     uncertain, final = close_around(unknown, loop.truth), controller.reference.final
-    t, worst = _along_the_motion(uncertain)
+    reasons: dict[str, str] = {}
+    t, worst = _along_the_motion(uncertain, reasons)
     upper = worst.alpha_upper if worst else np.nan
     return StiffnessTolerance(
         lemma=stiffness_lemma(controller.plant, controller.plant.straight(final)),
-        exact=_interval(uncertain, final, float(controller.feedback is not None)),
+        exact=_interval(uncertain, final, float(controller.feedback is not None), "exact", reasons),
         path_t=t,
         path_upper=upper,
         path_proven=worst is None or worst.proven,
         path_growth=growth_or_none(uncertain) if upper < ERROR else None,
+        not_computed=reasons,
     )
 
 
-def _interval(loop: ClosedLoop, joints: Array, share: float) -> Interval | None:
+def _interval(
+    loop: ClosedLoop, joints: Array, second_loop_weight: float, part: str, reasons: dict[str, str]
+) -> Interval | None:
+    """Margin at a pose; None of an unstable loop, and where it fails, whose reason is noted."""
     try:
-        return loop_at(loop, joints, share).interval
-    except (ComputationError, DesignError):
+        return loop_at(loop, joints, second_loop_weight).interval
+    except NoMarginError:
+        return None
+    except (ComputationError, DesignError) as error:
+        reasons.setdefault(part, str(error))
         return None
 
 
-def _along_the_motion(loop: ClosedLoop) -> tuple[float | None, Interval | None]:
+def _along_the_motion(
+    loop: ClosedLoop, reasons: dict[str, str]
+) -> tuple[float | None, Interval | None]:
     """Pose [s] of the motion that tolerates the least overestimate, and its interval."""
     times, poses = motion_poses(loop.controller.reference, _N_PATH)
-    intervals = [_interval(loop, joints, 0.0) for joints in poses]
+    intervals = [_interval(loop, joints, 0.0, "path", reasons) for joints in poses]
     known = [interval for interval in intervals if interval]
     if len(known) < len(intervals):
         return None, None
