@@ -12,12 +12,12 @@ from flexctl.beam.quadrature import density_rule, gauss, merged
 from flexctl.beam.reduction import drop_above
 from flexctl.beam.ritz import RitzModes
 from flexctl.beam.root_shapes import RootShapes, fit_root_shapes
-from flexctl.beam.roots import clamped_mass_roots, roots_along
 from flexctl.beam.section_profile import PLAIN, PointMass, SectionProfile
 from flexctl.beam.shapes import HIGHEST_ORDER, Shapes
 from flexctl.beam.sliding_shapes import SlidingShapes, fit_sliding_shapes
 from flexctl.beam.twist import RitzTwist, SineTwist, TwistElements
 from flexctl.beam.vibration import natural_modes
+from flexctl.beam.wave_numbers import clamped_mass_roots, roots_along
 
 __all__ = [
     "HIGHEST_ORDER",

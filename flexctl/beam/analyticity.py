@@ -30,7 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexctl.beam.load_path import LoadPath, SlidingLine
-from flexctl.beam.roots import roots_along
+from flexctl.beam.wave_numbers import roots_along
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 

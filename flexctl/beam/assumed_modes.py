@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.ritz import ritz_modes
-from flexctl.beam.roots import clamped_mass_roots
 from flexctl.beam.section_profile import SectionProfile
 from flexctl.beam.shapes import Shapes, check_order, mode_names
+from flexctl.beam.wave_numbers import clamped_mass_roots
 from flexctl.beam.waves import clamped_waves, null_direction
 from flexctl.checks import Array
 

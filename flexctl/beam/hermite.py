@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from flexctl.beam.graded import graded_elements
 from flexctl.beam.line import TipLoad
 from flexctl.beam.section_profile import SectionProfile
 from flexctl.beam.shapes import Shapes, check_order
+from flexctl.beam.timoshenko_elements import graded_elements
 from flexctl.checks import Array
 
 # Rows: deflection and slope at the left node, deflection and slope at the right node;

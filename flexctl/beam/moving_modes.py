@@ -13,7 +13,7 @@ import numpy as np
 
 from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.quadrature import gauss
-from flexctl.beam.roots import roots_along
+from flexctl.beam.wave_numbers import roots_along
 from flexctl.beam.waves import all_waves, conditions, null_direction, scaled_rows
 from flexctl.checks import Array
 

@@ -19,7 +19,7 @@ from flexctl.beam.legendre_shapes import LegendreShapes, common_base, legendre_s
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.moving_modes import find_moving_modes
 from flexctl.beam.quadrature import gauss
-from flexctl.beam.roots import roots_along
+from flexctl.beam.wave_numbers import roots_along
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 

@@ -10,7 +10,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexctl.beam.graded import element_nodes
 from flexctl.beam.line import TipLoad
 from flexctl.beam.matrices import unit_matrices
 from flexctl.beam.piecewise import IntegratedPolynomials, piece_of
@@ -18,6 +17,7 @@ from flexctl.beam.quadrature import points
 from flexctl.beam.ritz import grown, slowest, squares
 from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.beam.shapes import Shapes, check_order, mode_names
+from flexctl.beam.timoshenko_elements import element_nodes
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model import Profile

@@ -5,14 +5,13 @@ from flexctl.control.controller import (
     design_controller,
     design_on,
     gains_used,
-    torque_limits,
 )
-from flexctl.control.instruments import gauge_matrix, gauge_positions
 from flexctl.control.laws import LawParts, law_inputs, law_signals
-from flexctl.control.measured import TIP, gauge_names, plain_name
-from flexctl.control.observer import limit_torque
+from flexctl.control.measured_signals import TIP, gauge_names, plain_name
 from flexctl.control.reference import ReferenceMotion, make_reference
+from flexctl.control.saturation import limit_torque, torque_limits
 from flexctl.control.second_loop import passive_rows
+from flexctl.control.sensors import gauge_matrix, gauge_positions
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales, slow_fast_map
 from flexctl.control.wrapped import wrap_controller
 

@@ -18,6 +18,7 @@ from flexctl.control.laws import ExternalLaw, LawParts
 from flexctl.control.lqr import StateFeedback
 from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.reference import ReferenceMotion, make_reference
+from flexctl.control.saturation import torque_limits
 from flexctl.errors import DesignError, InputError
 from flexctl.model import (
     Arm,
@@ -197,11 +198,6 @@ class Controller:
     def _state_with(self, estimate: Array) -> Array:
         """State of the law (n_z,) with an estimate; integrals and own states are zero."""
         return np.concatenate([np.zeros(self.n_integral + self.n_own), estimate])
-
-
-def torque_limits(arm: Arm) -> Array:
-    """Largest torques of an arm's actuators (m,) [N m or N]; infinite where none is given."""
-    return np.array([link.limits.torque or np.inf for link in arm.links])
 
 
 def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion) -> None:

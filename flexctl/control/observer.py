@@ -8,10 +8,11 @@ import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.control.instruments import Instruments, fit_instruments
 from flexctl.control.laws import LawParts, constant, law_inputs
 from flexctl.control.lqr import design_lqr, modal_scaling
 from flexctl.control.reference import ReferenceMotion
+from flexctl.control.saturation import limit_torque
+from flexctl.control.sensors import Instruments, assemble_instruments
 from flexctl.errors import DesignError
 from flexctl.model import Design, Noise, ObserverChoice
 from flexctl.plant import LinearPlant, Plant, find_equilibrium, linearise
@@ -94,7 +95,7 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
     choice = design.observer or ObserverChoice()
     final = reference.final
     gauges = design.loop.strain_gauges
-    read = fit_instruments(plant, design.instruments, choice.noise, final, gauges)
+    read = assemble_instruments(plant, design.instruments, choice.noise, final, gauges)
     linear = linearise(plant, plant.straight(final))
     T, inverse = modal_scaling(linear.M, linear.K, _SLOWEST)
     A, B = inverse @ linear.A_state @ T, inverse @ disturbance(plant, linear, choice.noise)
@@ -198,16 +199,6 @@ def _most(x: Array, linear: LinearPlant, T: Array) -> str:
     larger = int(np.linalg.norm(halves, axis=1).argmax())
     moved = np.abs(T @ x).reshape(2, -1)[larger] * np.sqrt(np.diag(linear.M))
     return linear.coordinates[int(moved.argmax())]
-
-
-def limit_torque(tau: ca.SX, limit: Array) -> ca.SX:
-    """Torques (m, 1) within the limits (m,), of which some may be infinite."""
-    return ca.vertcat(
-        *[
-            ca.fmin(ca.fmax(tau[j], -bound), bound) if np.isfinite(bound) else tau[j]
-            for j, bound in enumerate(limit)
-        ]
-    )
 
 
 def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array) -> LawParts:

@@ -17,7 +17,7 @@ from flexctl.control.laws import (
     law_inputs,
     law_signals,
 )
-from flexctl.control.measured import LawInput, desired_signals, read_inputs
+from flexctl.control.measured_signals import LawInput, desired_signals, read_inputs
 from flexctl.control.reference import ReferenceMotion
 from flexctl.errors import InputError
 from flexctl.model import Design, StateSpace, load_matrices

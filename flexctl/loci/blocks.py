@@ -18,6 +18,7 @@ import scipy.linalg
 import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.loci.clusters import Unit, find_units, frame, merge, unit_overlaps
 from flexctl.loci.frames import SAMPLES, Contacts, bent, find_contacts, move_frame
 from flexctl.loci.spectrum import Spectrum
 from flexctl.loci.steps import (
@@ -28,7 +29,6 @@ from flexctl.loci.steps import (
     StepMatch,
     find_meetings,
 )
-from flexctl.loci.units import Unit, find_units, frame, merge, unit_overlaps
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,13 +11,13 @@ from flexctl.model.changed_arm import (
     without_damping,
     written_ratios,
 )
+from flexctl.model.compatibility import check_design
 from flexctl.model.composite import FastLoop, FastWeights, SlowAngle
+from flexctl.model.controller_matrices import load_matrices
 from flexctl.model.design import Design, Gains, Reference
 from flexctl.model.files import read_text
-from flexctl.model.fit import check_design
 from flexctl.model.link import FlexibleJoint, Link
 from flexctl.model.lookup import Entry, list_designs, list_models, load_design, load_model
-from flexctl.model.matrices import load_matrices
 from flexctl.model.methods import load_method
 from flexctl.model.observer import Noise, ObserverChoice
 from flexctl.model.plausibility import odd_motion, odd_numbers

@@ -20,7 +20,7 @@ METHODS: Mapping[str, str] = {
     "composite": "flexctl.control.composite:composite_law",
     "joint-pd": "flexctl.control.joint_pd:joint_pd_law",
     "feedforward": "flexctl.control.feedforward:feedforward_law",
-    "torque": "flexctl.control.torque:torque_law",
+    "torque": "flexctl.control.open_loop_torque:torque_law",
     "state-space": "flexctl.control.state_space:state_space_law",
 }
 

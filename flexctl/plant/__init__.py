@@ -10,14 +10,14 @@ from flexctl.plant.assumed_loads import (
 )
 from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
 from flexctl.plant.compilation import Evaluator, backend, compile_functions
+from flexctl.plant.digests import source_digest
 from flexctl.plant.elimination import eliminate
-from flexctl.plant.identity import source_digest
 from flexctl.plant.inspection import Inspection, inspect_arm
-from flexctl.plant.interchange import state_space
 from flexctl.plant.library_cache import cached_library, find_compiler
 from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linear_model, linearise
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
 from flexctl.plant.plant import EngineName, Plant, assemble_plant
+from flexctl.plant.python_control import state_space
 from flexctl.plant.sliding import followed_range
 from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.plant.validity import STEEPEST, require_inertia, why_out_of_range, why_too_steep

@@ -13,7 +13,7 @@ from flexctl.body import Body, Local, cross_joint, elementary_rotation, link_sec
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model import TWIST, Arm, BasisChoice, Link
-from flexctl.plant.base import payload_energy
+from flexctl.plant.payload import payload_energy
 from flexctl.plant.sliding import modes_of_length
 
 

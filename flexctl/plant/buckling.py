@@ -21,7 +21,7 @@ from flexctl.body import elementary_rotation, link_section
 from flexctl.checks import Array
 from flexctl.model import TWIST, Arm, BasisChoice, Link
 from flexctl.plant.assembly import inertia_beyond
-from flexctl.plant.base import base_pose
+from flexctl.plant.payload import base_pose
 
 if TYPE_CHECKING:
     from flexctl.plant.plant import Plant

@@ -17,9 +17,9 @@ from flexctl.body import (
     slide_damping,
 )
 from flexctl.model import Arm
-from flexctl.plant.base import base_pose, gravity_vector, payload_energy, payload_mass
 from flexctl.plant.chain import rows
 from flexctl.plant.flexible_joint import joint_damping, make_sprung_joints
+from flexctl.plant.payload import base_pose, gravity_vector, payload_energy, payload_mass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from flexctl.beam import natural_modes
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 from flexctl.plant.assembly import check_joints
-from flexctl.plant.interchange import state_space
 from flexctl.plant.plant import Plant
+from flexctl.plant.python_control import state_space
 from flexctl.plant.sliding import check_followed
 from flexctl.plant.validity import require_gentle_sag, require_inertia
 from flexctl.records import Summary

@@ -19,6 +19,7 @@ from flexctl.errors import InputError
 from flexctl.model import Arm, BasisChoice, load_model, nearest, pick_basis
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints, joint_range
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
+from flexctl.plant.digests import record_digest, source_digest
 from flexctl.plant.energies import chain_energies
 from flexctl.plant.equations import Equations
 from flexctl.plant.functions import (
@@ -29,10 +30,9 @@ from flexctl.plant.functions import (
     SharedEquations,
     share_equations,
 )
-from flexctl.plant.identity import record_digest, source_digest
-from flexctl.plant.interchange import nonlinear_system
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.parameters import check_parameters, make_symbols, pack_numbers
+from flexctl.plant.python_control import nonlinear_system
 from flexctl.plant.recursion import Recursion
 from flexctl.plant.sliding import check_followed, followed_range
 from flexctl.plant.stiffness_error import StiffnessError, part_energies, stiffness_parts

@@ -19,10 +19,10 @@ import casadi as ca
 
 from flexctl.body import Body, local_coordinates
 from flexctl.model import Arm
-from flexctl.plant.base import base_pose, gravity_vector, payload_matrix
 from flexctl.plant.chain import AXIS, Stage, Sweep, rows, sweep
 from flexctl.plant.elimination import Elimination, Hinge, eliminate, release_hinge
 from flexctl.plant.flexible_joint import SprungJoint
+from flexctl.plant.payload import base_pose, gravity_vector, payload_matrix
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from flexctl.body import Body
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.model import BasisChoice, Link, read_sealed, write_sealed
-from flexctl.plant.identity import source_digest
+from flexctl.plant.digests import source_digest
 from flexctl.plant.library_cache import cache_folder
 
 _BEYOND = 0.05  # of the lengths that the limits allow: a run may swing beyond them

@@ -25,8 +25,8 @@ import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop import LinearLoop, sampled_loop
-from flexctl.verdict.cut import CutLoop, cut_loop
-from flexctl.verdict.unit_gain import UnitGain, unit_gain_candidates
+from flexctl.verdict.broken_loop import BrokenLoop, break_loop
+from flexctl.verdict.gain_crossover import GainCrossovers, crossover_candidates
 
 _PER_TURN = 8  # fractions of a sample per revolution of the fastest mode that matters
 _FELT = 0.01  # loop gain at the resonance of a mode that matters
@@ -40,9 +40,9 @@ _CHECKED = (12, 400)  # least and most delays below the margin at which multipli
 _LARGEST = 600  # states of the one-sample map up to which they are checked
 
 
-def continuous_delay(places: UnitGain) -> float:
+def continuous_delay(crossovers: GainCrossovers) -> float:
     """Delay margin [s] of a continuous loop from the unit-gain frequencies of the channels."""
-    return float((places.lag / places.frequency).min(initial=np.inf))
+    return float((crossovers.lag / crossovers.frequency).min(initial=np.inf))
 
 
 def sampled_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
@@ -75,7 +75,7 @@ class _Family:
 
     loop: LinearLoop
     channels: tuple[int, ...]
-    _cuts: dict[float, tuple[CutLoop, Array]] = field(default_factory=dict)
+    _cuts: dict[float, tuple[BrokenLoop, Array]] = field(default_factory=dict)
 
     @property
     def own(self) -> list[int]:
@@ -96,10 +96,10 @@ class _Family:
         delays[self.own] = t * self.T
         return delays
 
-    def cut(self, fraction: float) -> tuple[CutLoop, Array]:
+    def cut(self, fraction: float) -> tuple[BrokenLoop, Array]:
         """Loop with its channels delayed by a fraction of a sample, and its open matrix (N, N)."""
         if fraction not in self._cuts:
-            cut = cut_loop(self.loop, self.delays(fraction))
+            cut = break_loop(self.loop, self.delays(fraction))
             self._cuts[fraction] = cut, cut.opened(self.own)
         return self._cuts[fraction]
 
@@ -160,7 +160,7 @@ def _per_sample(family: _Family) -> float:
 def _starts(family: _Family, fraction: float, count: int) -> list[tuple[float, float]]:
     """Delays [samples] and angles to start from: an eigenvalue of unit modulus is nearly -1."""
     starts = []
-    w, _ = unit_gain_candidates(family.cut(fraction)[0], family.channels)
+    w, _ = crossover_candidates(family.cut(fraction)[0], family.channels)
     for theta in (w * family.T).tolist():
         values = family.loci(theta, fraction)
         mu = values[np.abs(np.log(np.abs(values))).argmin()]

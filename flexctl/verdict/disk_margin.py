@@ -10,14 +10,14 @@ import scipy.sparse.csgraph
 import slycot
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.verdict.cut import CutLoop
+from flexctl.verdict.broken_loop import BrokenLoop
 
 _N_BASE = 1500  # frequencies over the whole range, before those around every pole
 _AROUND = np.concatenate([[0.0], *(s * np.geomspace(0.03, 30.0, 15) for s in (-1, 1))])
 _CLOSE = 0.95  # of the largest value: local maxima above are refined, too
 
 
-def disk_margin(cut: CutLoop) -> tuple[float, float]:
+def disk_margin(cut: BrokenLoop) -> tuple[float, float]:
     """1 / max over w of mu(S - I/2), S = (I + L)^-1, with independent complex channels, and its w.
 
     Frequencies are searched on a grid that is refined around every pole of the open and of the
@@ -45,7 +45,7 @@ def disk_margin(cut: CutLoop) -> tuple[float, float]:
     return 1 / best, at
 
 
-def _frequencies(cut: CutLoop) -> Array:
+def _frequencies(cut: BrokenLoop) -> Array:
     """Grid [rad/s] over all poles, refined around each by multiples of its decay rate."""
     poles = np.concatenate([cut.rates(cut.opened(range(cut.m))), cut.rates(cut.A)])
     size = np.abs(poles)

@@ -11,10 +11,10 @@ from flexctl.errors import ComputationError
 from flexctl.loop import ClosedLoop, LinearLoop, linear_poses
 from flexctl.records import Summary
 from flexctl.robustness import first_crossing
-from flexctl.verdict.cut import CutLoop, cut_loop
+from flexctl.verdict.broken_loop import BrokenLoop, break_loop
 from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.verdict.disk_margin import disk_margin
-from flexctl.verdict.unit_gain import UnitGain, unit_gain
+from flexctl.verdict.gain_crossover import GainCrossovers, gain_crossovers
 
 NO_LIMIT_DB = 60.0  # a thousandfold gain is limited by other effects
 
@@ -94,22 +94,22 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     """
     if isinstance(loop, ClosedLoop):
         loop = linear_poses(loop).final
-    cut = cut_loop(loop)
+    cut = break_loop(loop)
     if not cut.decays:
         raise ComputationError(
             "margins: expected eigenvalues that all decay, got one that does not, or so slowly "
             "beside the fastest that double precision cannot tell"
         )
     gains = np.array([_gain(cut, j) for j in range(cut.m)]).reshape(-1, 2)
-    places = [unit_gain(cut, [j]) for j in range(cut.m)]
-    delays = np.array([_delay(loop, cut, [j], places[j]) for j in range(cut.m)])
+    crossovers = [gain_crossovers(cut, [j]) for j in range(cut.m)]
+    delays = np.array([_delay(loop, cut, [j], crossovers[j]) for j in range(cut.m)])
     disk, at = disk_margin(cut)
     with np.errstate(divide="ignore"):
         up, down = 20 * np.log10(gains[:, 1]), -20 * np.log10(gains[:, 0])
     return StabilityMargins(
         gain_up_db=up,
         gain_down_db=down,
-        phase_deg=np.array([_phase(crossing) for crossing in places]),
+        phase_deg=np.array([_phase(crossing) for crossing in crossovers]),
         delay_seconds=delays,
         common_delay_seconds=(
             float(delays[0]) if cut.m == 1 else _delay(loop, cut, list(range(cut.m)))
@@ -121,22 +121,24 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     )
 
 
-def _gain(cut: CutLoop, channel: int) -> tuple[float, float]:
+def _gain(cut: BrokenLoop, channel: int) -> tuple[float, float]:
     """Factors of one channel's gain between which the loop is stable."""
     one = np.eye(cut.m)[channel]
     below, above = (first_crossing(cut.gains.along(side * one)) for side in (-1.0, 1.0))
     return max(1 - below, 0.0), 1 + above
 
 
-def _phase(places: UnitGain) -> float:
+def _phase(crossovers: GainCrossovers) -> float:
     """Phase margin [deg] from the unit-gain frequencies of a channel."""
-    return float(np.degrees(np.minimum(places.lag, 2 * np.pi - places.lag).min(initial=np.inf)))
+    return float(
+        np.degrees(np.minimum(crossovers.lag, 2 * np.pi - crossovers.lag).min(initial=np.inf))
+    )
 
 
 def _delay(
-    loop: LinearLoop, cut: CutLoop, channels: list[int], places: UnitGain | None = None
+    loop: LinearLoop, cut: BrokenLoop, channels: list[int], crossovers: GainCrossovers | None = None
 ) -> float:
-    """Delay margin [s] of channels together; `places` are unit-gain frequencies, if known."""
+    """Delay margin [s] of channels together; `crossovers` are unit-gain frequencies, if known."""
     if loop.sample_time is not None:
         return sampled_delay(loop, channels)
-    return continuous_delay(places or unit_gain(cut, channels))
+    return continuous_delay(crossovers or gain_crossovers(cut, channels))

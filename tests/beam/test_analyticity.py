@@ -8,7 +8,7 @@ from flexctl.beam.analyticity import analytic_discs, analytic_ellipse
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.load_path import SlidingLine
 from flexctl.beam.matrices import unit_matrices
-from flexctl.beam.roots import roots_along
+from flexctl.beam.wave_numbers import roots_along
 
 LINES = {
     "point": SlidingLine(mass_per_length=0.331, mass=0.0828),

@@ -6,7 +6,7 @@ import pytest
 from flexctl.beam.assumed_modes import AssumedModes
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices
-from flexctl.beam.roots import clamped_mass_roots
+from flexctl.beam.wave_numbers import clamped_mass_roots
 
 UNIT = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0})
 LIGHT = [

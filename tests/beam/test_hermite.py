@@ -7,7 +7,7 @@ from flexctl.beam.assumed_modes import AssumedModes
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices
-from flexctl.beam.roots import clamped_mass_roots
+from flexctl.beam.wave_numbers import clamped_mass_roots
 
 LINK_2 = Beam(length=1.0, mass_per_length=0.331, EI={"y": 1165.4916})
 BEAM = Beam(length=0.8, mass_per_length=0.3, EI={"y": 2.5})

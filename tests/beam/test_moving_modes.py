@@ -13,7 +13,7 @@ from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.matrices import assemble_matrices
 from flexctl.beam.moving_modes import find_moving_modes
-from flexctl.beam.roots import clamped_mass_roots, count_roots_below, roots_along
+from flexctl.beam.wave_numbers import clamped_mass_roots, count_roots_below, roots_along
 from tests.beam import sliding_witness
 
 LINES = {

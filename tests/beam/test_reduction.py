@@ -8,7 +8,7 @@ from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices, unit_matrices
 from flexctl.beam.reduction import CraigBampton, drop_above
-from flexctl.beam.roots import clamped_mass_roots
+from flexctl.beam.wave_numbers import clamped_mass_roots
 from flexctl.errors import InputError
 
 BEAM = Beam(length=0.8, mass_per_length=0.3, EI={"y": 2.5})

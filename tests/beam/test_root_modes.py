@@ -10,8 +10,8 @@ from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.moving_modes import find_moving_modes
 from flexctl.beam.root_modes import fit_root_modes
 from flexctl.beam.root_shapes import fit_root_shapes
-from flexctl.beam.roots import roots_along
 from flexctl.beam.sliding_shapes import fit_sliding_shapes
+from flexctl.beam.wave_numbers import roots_along
 from flexctl.errors import ComputationError, InputError
 
 # masses of the RRP arm; bodies whose centre of mass lies beyond the tip, and before it

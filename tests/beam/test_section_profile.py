@@ -12,8 +12,8 @@ from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices, unit_matrices
 from flexctl.beam.reduction import drop_above
-from flexctl.beam.roots import clamped_mass_roots
 from flexctl.beam.section_profile import PointMass, SectionProfile
+from flexctl.beam.wave_numbers import clamped_mass_roots
 from flexctl.errors import InputError
 from flexctl.model.profile import Profile
 

@@ -6,11 +6,11 @@ import pytest
 from scipy.integrate import quad
 
 from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.graded import graded_elements
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import TipLoad
 from flexctl.beam.quadrature import gauss
 from flexctl.beam.section_profile import PointMass, SectionProfile
+from flexctl.beam.timoshenko_elements import graded_elements
 from flexctl.body.fields import Field, integral, product_integral, sparse
 from flexctl.body.foreshortening import shortening
 from flexctl.model.profile import Profile

@@ -4,7 +4,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
-from flexctl.control.instruments import gauge_positions
+from flexctl.control.sensors import gauge_positions
 from flexctl.errors import InputError
 from flexctl.loop.measurement import make_measurement
 from flexctl.model.settings import apply_settings

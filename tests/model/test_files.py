@@ -6,8 +6,8 @@ import pytest
 from flexctl.errors import InputError
 from flexctl.model import lookup
 from flexctl.model.arm import Arm
+from flexctl.model.compatibility import check_design
 from flexctl.model.design import Design
-from flexctl.model.fit import check_design
 from flexctl.model.lookup import folders, list_designs, list_models, load_design, load_model
 
 MODELS = [entry.name for entry in list_models()]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from flexctl.errors import InputError
 from flexctl.model.arm import Arm
+from flexctl.model.compatibility import check_design
 from flexctl.model.design import Design
-from flexctl.model.fit import check_design
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.refusals import build_file
 from flexctl.model.settings import apply_settings

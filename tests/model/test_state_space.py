@@ -7,8 +7,8 @@ import scipy.io
 import scipy.sparse
 
 from flexctl.errors import InputError
+from flexctl.model.controller_matrices import load_matrices
 from flexctl.model.lookup import load_design
-from flexctl.model.matrices import load_matrices
 
 DESIGN = """
 summary = "A controller from outside"

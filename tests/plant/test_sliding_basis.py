@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from flexctl.beam.assumed_modes import ModeShapes
 from flexctl.beam.load_path import SlidingLine
-from flexctl.beam.roots import roots_along
+from flexctl.beam.wave_numbers import roots_along
 from flexctl.errors import ComputationError, InputError
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice

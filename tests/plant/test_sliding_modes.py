@@ -14,8 +14,8 @@ from scipy.integrate import solve_ivp
 
 from flexctl.beam.load_path import SlidingLine
 from flexctl.beam.moving_modes import find_moving_modes
-from flexctl.beam.roots import roots_along
 from flexctl.beam.sliding_shapes import fit_sliding_shapes
+from flexctl.beam.wave_numbers import roots_along
 from flexctl.errors import InputError
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice

@@ -6,7 +6,7 @@ import pytest
 from flexctl.loop.linear import sampled_loop
 from flexctl.verdict import delay_margin as module
 from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
-from flexctl.verdict.unit_gain import UnitGain
+from flexctl.verdict.gain_crossover import GainCrossovers
 
 T = 0.1
 
@@ -132,9 +132,9 @@ def test_maps_that_are_too_large_are_not_looked_at_on_the_way(make, monkeypatch,
 
 
 def test_a_continuous_delay_is_the_smallest_lag_over_its_frequency():
-    places = UnitGain(frequency=np.array([2.0, 5.0, 0.1]), lag=np.array([1.0, 2.0, 0.3]))
-    assert continuous_delay(places) == pytest.approx(0.4)
-    assert continuous_delay(UnitGain(frequency=np.zeros(0), lag=np.zeros(0))) == np.inf
+    crossovers = GainCrossovers(frequency=np.array([2.0, 5.0, 0.1]), lag=np.array([1.0, 2.0, 0.3]))
+    assert continuous_delay(crossovers) == pytest.approx(0.4)
+    assert continuous_delay(GainCrossovers(frequency=np.zeros(0), lag=np.zeros(0))) == np.inf
 
 
 def test_where_multipliers_only_touch_the_circle_nothing_is_lost(make, monkeypatch):

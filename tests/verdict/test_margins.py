@@ -9,7 +9,7 @@ import scipy.optimize
 from flexctl.errors import ComputationError
 from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
 from flexctl.verdict import sampling_rate
-from flexctl.verdict.cut import cut_loop
+from flexctl.verdict.broken_loop import break_loop
 from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.sampling_rate import smallest_sampling_rate
 
@@ -317,7 +317,7 @@ def test_an_undamped_mode_is_no_pole_to_fall_upon(make):
     K = np.array([[2.5, -1.5], [-1.5, 2.5]])
     loop = make["linear"](np.eye(2), np.zeros((2, 2)), K, np.diag([0, -2.0]), -0.6 * np.eye(2))
     assert np.allclose(np.sort(np.abs(np.linalg.eigvals(loop.A))), [1, 1, 2, 2])
-    cut = cut_loop(loop)
+    cut = break_loop(loop)
     S = cut.sensitivity(np.array([0.0, 1.0, 2.0]))
     assert np.isfinite(S).all()
     assert np.linalg.svd(S[1], compute_uv=False)[1] < 1e-9  # where L has its pole

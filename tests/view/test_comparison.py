@@ -7,7 +7,7 @@ import pytest
 
 from flexctl.model.lookup import load_model
 from flexctl.view.cli import run
-from flexctl.view.metrics import metric_rows, ranked
+from flexctl.view.comparison_rows import metric_rows, ranked
 
 QUICK = ("single-link-hub", "hub-pd", "-m", "1", "--truth-elements", "1")
 

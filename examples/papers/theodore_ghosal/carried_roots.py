@@ -22,7 +22,7 @@ from examples.papers.theodore_ghosal.root_rate import equation_by_load
 from flexctl.beam.frequency_equation import equation_terms
 from flexctl.beam.legendre_shapes import LegendreShapes, LengthShapes
 from flexctl.beam.root_shapes import RootShapes
-from flexctl.beam.roots import roots_along
+from flexctl.beam.wave_numbers import roots_along
 from flexctl.body.body import Body, free_length
 from flexctl.checks import Array
 from flexctl.errors import InputError

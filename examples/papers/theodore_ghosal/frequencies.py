@@ -14,7 +14,7 @@ from flexctl.beam.frequency_equation import equation_terms
 from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.moving_modes import find_moving_modes
-from flexctl.beam.roots import clamped_mass_roots, count_roots_below, roots_along
+from flexctl.beam.wave_numbers import clamped_mass_roots, count_roots_below, roots_along
 from flexctl.checks import Array
 from flexctl.model.lookup import load_model
 

@@ -14,8 +14,8 @@ from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.moving_modes import MovingModes, find_moving_modes
 from flexctl.beam.root_shapes import RootShapes, fit_root_shapes
-from flexctl.beam.roots import roots_along
 from flexctl.beam.sliding_shapes import fit_sliding_shapes
+from flexctl.beam.wave_numbers import roots_along
 from flexctl.checks import Array
 from flexctl.model.arm import Arm
 from flexctl.model.lookup import load_model

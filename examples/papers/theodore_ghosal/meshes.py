@@ -21,8 +21,8 @@ from examples.papers.theodore_ghosal.arm import (
 from flexctl.beam.assumed_modes import AssumedModes
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.matrices import assemble_matrices, unit_matrices
-from flexctl.beam.roots import clamped_mass_roots
 from flexctl.beam.shapes import Shapes
+from flexctl.beam.wave_numbers import clamped_mass_roots
 from flexctl.checks import Array
 from flexctl.control.controller import design_controller
 from flexctl.loop.closed_loop import close_around

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 from examples.papers.theodore_ghosal.root_rate import equation_by_load, root_rate
 from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath, SlidingLine
-from flexctl.beam.roots import roots_along
+from flexctl.beam.wave_numbers import roots_along
 from tests.beam.sliding_witness import equation
 
 # models/theodore-ghosal-rrp.toml, link 3 and payload; designs/rrp-stiff.toml, reference

@@ -10,9 +10,9 @@ from flexctl.errors import InputError
 from flexctl.model import Arm
 from flexctl.verdict import BASELINE, Comparison, compare
 from flexctl.verdict import TOLERANCE as COMPARED
+from flexctl.view.comparison_rows import metric_rows, ranked, why_unranked
 from flexctl.view.figures.style import Look, looks
 from flexctl.view.json.evaluation import comparison_json
-from flexctl.view.metrics import metric_rows, ranked, why_unranked
 from flexctl.view.options import CompareOptions
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.provenance import as_text, integration, provenance

@@ -15,12 +15,12 @@ from flexctl.robustness import Parameter, Response, UncertainLoop, bilinear, fre
 
 
 @dataclass(frozen=True, kw_only=True)
-class CutLoop:
+class BrokenLoop:
     """x' = A x + B w, u = C x, torques u + w: the closed loop with an input w at every actuator.
 
-    The sensitivity is S = (I + L)^-1 = I + C (s - A)^-1 B, L the loop gain of the cut loop. Only S
-    is evaluated: its poles are those of the closed loop, none on the imaginary axis if that is
-    stable, where L may have poles anywhere.
+    The sensitivity is S = (I + L)^-1 = I + C (s - A)^-1 B with the loop gain L.  Only S is
+    evaluated: its poles are those of the closed loop, none on the imaginary axis if that is stable,
+    where L may have poles anywhere.
 
     Attributes
     ----------
@@ -97,15 +97,15 @@ class CutLoop:
         return (np.log(alive) / self.sample_time).astype(complex)
 
 
-def cut_loop(loop: LinearLoop, delays: float | Array | None = None) -> CutLoop:
+def break_loop(loop: LinearLoop, delays: float | Array | None = None) -> BrokenLoop:
     """Break a linear loop at its actuators.
 
     A sampled loop is broken at the output of the law, before the delays: the design's own,
     or others, of all channels or of each (m,) [s].
     """
     if loop.sample_time is None:
-        return CutLoop(A=loop.A + loop.B @ loop.K, B=loop.B, C=loop.K)
+        return BrokenLoop(A=loop.A + loop.B @ loop.K, B=loop.B, C=loop.K)
     T = loop.sample_time
     A, B = one_sample(loop, T, loop.delay if delays is None else delays)
     C = np.hstack([loop.K, np.zeros((len(loop.K), len(A) - loop.K.shape[1]))])
-    return CutLoop(A=A + B @ C, B=B, C=C, sample_time=T)
+    return BrokenLoop(A=A + B @ C, B=B, C=C, sample_time=T)

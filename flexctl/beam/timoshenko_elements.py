@@ -1,4 +1,4 @@
-"""Finite elements of a line with varying section, or with shear deformation."""
+"""Finite elements of lines with shear deformation (Timoshenko), and of varying sections without."""
 
 from __future__ import annotations
 

@@ -7,16 +7,21 @@ import pytest
 from scipy.optimize import brentq
 
 from flexctl.loop.linear import one_sample
-from flexctl.verdict.cut import CutLoop, cut_loop
+from flexctl.verdict.broken_loop import BrokenLoop, break_loop
 from flexctl.verdict.delay_margin import continuous_delay
-from flexctl.verdict.unit_gain import _polished, eigenvalue_loci, unit_gain, unit_gain_candidates
+from flexctl.verdict.gain_crossover import (
+    _polished,
+    characteristic_loci,
+    crossover_candidates,
+    gain_crossovers,
+)
 
 T = 0.1
 GOLDEN = np.sqrt((1 + np.sqrt(5)) / 2)  # of (s + 1)/s^2
 
 
 def double_integrator(make):
-    return cut_loop(make["linear"]([[1]], [[0]], [[0]], [[-1]], [[-1]]))
+    return break_loop(make["linear"]([[1]], [[0]], [[0]], [[-1]], [[-1]]))
 
 
 def coupled(make, sample_time=None, delay=0.0):
@@ -66,7 +71,7 @@ def test_all_places_of_size_one_are_found_with_their_lags(make, channels, sample
     loop = coupled(make, **sampled)
     top = np.pi / T if sampled else 100.0
     expected = scanned(loop_gain(loop, channels), np.geomspace(1e-2, top * (1 - 1e-9), 500))
-    found = unit_gain(cut_loop(loop), channels)
+    found = gain_crossovers(break_loop(loop), channels)
 
     assert len(expected) >= 1
     np.testing.assert_allclose(found.frequency, expected[:, 0], rtol=1e-8)
@@ -76,15 +81,15 @@ def test_all_places_of_size_one_are_found_with_their_lags(make, channels, sample
 def test_loci_are_eigenvalues_of_the_loop_gain(make):
     loop, w = coupled(make), np.array([0.3, 1.7, 8.0])
     expected = [np.sort_complex(np.linalg.eigvals(loop_gain(loop, (0, 1))(x))) for x in w]
-    found = np.sort_complex(eigenvalue_loci(cut_loop(loop), (0, 1), w))
+    found = np.sort_complex(characteristic_loci(break_loop(loop), (0, 1), w))
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_a_double_integrator_has_one_place_in_closed_form(make):
-    found = unit_gain(double_integrator(make), [0])
+    found = gain_crossovers(double_integrator(make), [0])
     np.testing.assert_allclose(found.frequency, [GOLDEN], rtol=1e-12)
     np.testing.assert_allclose(found.lag, [np.arctan(GOLDEN)], rtol=1e-12)
-    w, reach = unit_gain_candidates(double_integrator(make), [0])
+    w, reach = crossover_candidates(double_integrator(make), [0])
     np.testing.assert_allclose(w, [GOLDEN], rtol=1e-8)
     assert ((reach > 0) & (reach < 1e-6 * w)).all()
 
@@ -106,15 +111,15 @@ def test_whatever_side_it_is_looked_for_from_a_place_is_the_same(make):
 def test_a_place_that_is_found_twice_is_one_and_one_that_is_none_is_left_out(make):
     start = GOLDEN * np.array([1 + 1e-4, 1 - 1e-4])
     assert len(_polished(double_integrator(make), [0], start, 1e-4 * start)) == 1
-    weak = cut_loop(make["linear"]([[1]], [[0.5]], [[4]], [[-0.1]], [[-0.1]]))  # |L| < 0.3
+    weak = break_loop(make["linear"]([[1]], [[0.5]], [[4]], [[-0.1]], [[-0.1]]))  # |L| < 0.3
     assert len(_polished(weak, [0], np.array([1.0, 2.0, 3.0]), np.full(3, 1e-3))) == 0
-    found = unit_gain(weak, [0])
+    found = gain_crossovers(weak, [0])
     assert len(found.frequency) == len(found.lag) == 0
 
 
 def test_places_of_a_sampled_loop_end_at_half_the_rate():
     # L = 0.45/(z (z + 0.5)), largest at z = -1: 0.9, never one
-    cut = CutLoop(
+    cut = BrokenLoop(
         A=np.array([[-0.5, 1.0], [-0.45, 0.0]]), B=np.array([[0.0], [1.0]]),
         C=np.array([[-0.45, 0.0]]), sample_time=T,
     )  # fmt: skip
@@ -132,7 +137,7 @@ def undamped(share):
     A[0, 4] = 1.0  # the first one drifts
     B = np.hstack([np.zeros(4), b])[:, None]
     C = -np.hstack([GP * b / np.where(RATES > 0, RATES, 1.0), GV * b])[None]
-    return CutLoop(A=A + B @ C, B=B, C=C)
+    return BrokenLoop(A=A + B @ C, B=B, C=C)
 
 
 def beside_the_last(share, d):
@@ -177,7 +182,7 @@ def test_a_place_next_to_an_undamped_pole_is_found_and_limits_the_delay(share, r
     d, delay = place_above_the_last(share)
     assert damping_of_the_last(share, 0.999 * delay) < 0 < damping_of_the_last(share, 1.001 * delay)
 
-    found = unit_gain(undamped(share), [0])
+    found = gain_crossovers(undamped(share), [0])
     above, below = found.frequency > RATES[-1], found.frequency > RATES[-1] - 10 * GV * share
     assert len(found.frequency) == 7  # a drift and two beside each mode
     assert above.sum() == 1
@@ -188,11 +193,11 @@ def test_a_place_next_to_an_undamped_pole_is_found_and_limits_the_delay(share, r
 
 def test_places_next_to_a_pole_are_found_beside_those_of_another_channel():
     one, other, none = undamped(1e-5), undamped(1e-2), np.zeros((8, 8))
-    both = CutLoop(
+    both = BrokenLoop(
         A=np.block([[one.A, none], [none, other.A / 2]]),  # at half of all frequencies
         B=np.block([[one.B, none[:, :1]], [none[:, :1], other.B / 2]]),
         C=np.block([[one.C, none[:1]], [none[:1], other.C]]),
     )
-    found = unit_gain(both, [0, 1])
+    found = gain_crossovers(both, [0, 1])
     assert len(found.frequency) == 14
     np.testing.assert_allclose(continuous_delay(found), place_above_the_last(1e-5)[1], rtol=1e-6)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices
-from flexctl.beam.roots import clamped_mass_roots, count_roots_below
+from flexctl.beam.wave_numbers import clamped_mass_roots, count_roots_below
 from flexctl.errors import InputError
 
 UNIT = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0})

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from flexctl.model.lookup import load_model
-from flexctl.view.metrics import metric_rows, ranked, why_unranked
+from flexctl.view.comparison_rows import metric_rows, ranked, why_unranked
 
 SIZE = {"mm": 1e-3, "m": 1, "mrad": 1e-3, "mrad, mm": 1e-3, "s": 1, "ms": 1e-3, "%": 1e-2, "J": 1}
 SIZE |= {"N m": 1, "N m, N": 1, "1/s": 1, "dB": 1, "deg": 1, "Hz": 1, "": 1}

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.verdict.cut import CutLoop
+from flexctl.verdict.broken_loop import BrokenLoop
 
 _NEAR_AXIS = 0.02  # |Re|/|s| of an eigenvalue up to which the axis is searched nearby
 _SHIFT = (
@@ -33,7 +33,7 @@ _BLURRED = 1e-3  # upper limit of that |log modulus| where the accuracy limits i
 
 
 @dataclass(frozen=True, kw_only=True)
-class UnitGain:
+class GainCrossovers:
     """Unit-gain points of the eigenvalues of the loop gain: frequencies (K,) and lags (K,).
 
     The lag is the angle from the eigenvalue to the point -1 [rad], in [0, 2 pi).
@@ -43,16 +43,16 @@ class UnitGain:
     lag: Array
 
 
-def unit_gain(cut: CutLoop, channels: Sequence[int]) -> UnitGain:
+def gain_crossovers(cut: BrokenLoop, channels: Sequence[int]) -> GainCrossovers:
     """Find all unit-gain points of some channels, with the others closed."""
-    start, reach = unit_gain_candidates(cut, channels)
-    places = _polished(cut, channels, start, reach)
-    candidates = [(w, lag) for w in places for lag in _lags(cut, channels, w)]
+    start, reach = crossover_candidates(cut, channels)
+    crossovers = _polished(cut, channels, start, reach)
+    candidates = [(w, lag) for w in crossovers for lag in _lags(cut, channels, w)]
     pairs = np.array(candidates, dtype=float).reshape(-1, 2)
-    return UnitGain(frequency=pairs[:, 0], lag=pairs[:, 1])
+    return GainCrossovers(frequency=pairs[:, 0], lag=pairs[:, 1])
 
 
-def eigenvalue_loci(cut: CutLoop, channels: Sequence[int], w: Array) -> ComplexArray:
+def characteristic_loci(cut: BrokenLoop, channels: Sequence[int], w: Array) -> ComplexArray:
     """Eigenvalues (K, k) of the loop gain of some channels at frequencies w (K,) [rad/s].
 
     Those of L = S^-1 - I are 1/sigma - 1 of those of the sensitivity S, infinite at a pole of L.
@@ -63,7 +63,7 @@ def eigenvalue_loci(cut: CutLoop, channels: Sequence[int], w: Array) -> ComplexA
         return (1 / np.linalg.eigvals(S).astype(complex) - 1).astype(complex)
 
 
-def unit_gain_candidates(cut: CutLoop, channels: Sequence[int]) -> tuple[Array, Array]:
+def crossover_candidates(cut: BrokenLoop, channels: Sequence[int]) -> tuple[Array, Array]:
     """Frequencies (K,) [rad/s] near which an eigenvalue may have unit modulus, and radii (K,)."""
     own = list(channels)
     A, B, C, k = cut.opened(own), cut.B[:, own], cut.C[own], np.eye(len(own))
@@ -85,12 +85,12 @@ def unit_gain_candidates(cut: CutLoop, channels: Sequence[int]) -> tuple[Array, 
     return w, np.maximum(real[near], _resolution(cut, w))
 
 
-def _resolution(cut: CutLoop, w: Array) -> Array:
+def _resolution(cut: BrokenLoop, w: Array) -> Array:
     """Accuracy [rad/s] of poles and unit-gain frequencies near w (K,), (K,)."""
     return np.asarray(_RESOLVED * np.maximum(w, cut.speed))
 
 
-def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array) -> Array:
+def _polished(cut: BrokenLoop, channels: Sequence[int], start: Array, reach: Array) -> Array:
     """Unit-gain frequencies of the eigenvalue nearest to unit modulus, by the secant method.
 
     Next to a pole of L on the axis, at relative distances of 1e-8 and less, the accuracy of the
@@ -101,7 +101,7 @@ def _polished(cut: CutLoop, channels: Sequence[int], start: Array, reach: Array)
 
     def size(w: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(np.abs(eigenvalue_loci(cut, channels, w)))
+            logs = np.log(np.abs(characteristic_loci(cut, channels, w)))
         logs = np.nan_to_num(logs, nan=np.inf, posinf=1e3, neginf=-1e3)
         return logs[np.arange(len(w)), np.abs(logs).argmin(axis=1)]
 
@@ -131,8 +131,8 @@ def _once(w: Array, slope: Array) -> Array:
     return np.sort(w[new])
 
 
-def _lags(cut: CutLoop, channels: Sequence[int], w: float) -> list[float]:
-    mu = eigenvalue_loci(cut, channels, np.array([w]))[0]
+def _lags(cut: BrokenLoop, channels: Sequence[int], w: float) -> list[float]:
+    mu = characteristic_loci(cut, channels, np.array([w]))[0]
     off = np.abs(np.abs(mu) - 1)
     mu = mu[off <= max(1e-6, off.min())]
     return np.mod(np.angle(mu) + np.pi, 2 * np.pi).tolist()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.model.fit import check_design
+from flexctl.model.compatibility import check_design
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.samples import load_samples
 

@@ -43,7 +43,7 @@ class Instruments:
         checks.definite("V", self.V, size=p)
 
 
-def fit_instruments(
+def assemble_instruments(
     plant: Plant,
     kinds: tuple[str, ...],
     noise: Noise,
