@@ -8,7 +8,7 @@ stay those of alpha = 0. The loop is linear, at rest, at frozen poses; all its t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,11 +19,10 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
 from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
-from flexctl.robustness.lft import Deadline
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed, part_errors
 from flexctl.robustness.stiffness.case import Case
-from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
-from flexctl.robustness.stiffness.interval import NoMarginError, guaranteed_errors
+from flexctl.robustness.stiffness.independent_errors import IndependentStudy
+from flexctl.robustness.stiffness.interval import NoMarginError
 from flexctl.robustness.stiffness.lemma import Lemma, lemma_along, stiffness_lemma
 from flexctl.robustness.stiffness.model_errors import by_link, by_mode
 from flexctl.robustness.stiffness.partial_errors import lemma_by_part, lemma_of_true_arm
@@ -31,16 +30,11 @@ from flexctl.robustness.stiffness.path_growth import ERROR, PathGrowth, growth_o
 from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
 from flexctl.robustness.stiffness.record import (
     AssumedStiffness,
-    IndependentErrorsAt,
     OrderMargin,
     PoseMargin,
     StiffnessMargin,
 )
-from flexctl.robustness.stiffness.structured_errors import (
-    bound_errors,
-    check_errors,
-    worst_stiffness,
-)
+from flexctl.robustness.stiffness.structured_errors import check_errors
 
 ORDERS = tuple(
     BasisChoice(kind=kind, order=order) for kind in ("modes", "elements") for order in (1, 2, 3, 4)
@@ -122,36 +116,17 @@ def stiffness_margin(
     if errors:
         check_errors(errors)
     checks.positive("time_limit", time_limit)
-    study = _Study(case=case, pose=pose, say=progress or (lambda _words: None))
-    study.say("the linear fractional transformation of the loop")
-    closed = case.close()
-    if stiffness:
-        part_errors(closed.controller.plant, stiffness)
-    judged, path = study.judged(closed), study.along(closed, n_path)
-    return StiffnessMargin(
-        model=arm.name,
-        design=design.name,
-        truth=closed.truth.basis,
-        basis=closed.controller.plant.basis,
-        pose=dict(zip(closed.truth.joints, judged.joints.tolist(), strict=True)),
-        pose_asked=pose is not None,
-        second_loop=bool(judged.second_loop_weight),
-        lemma=_lemma(judged),
-        partial=_partial_lemmas(judged),
-        true_arm_lemma=_true_arm_lemma(judged, case.setup.true_arm),
-        assumed_stiffness=study.assumed_stiffness(judged, path, stiffness) if stiffness else None,
-        exact=judged.interval,
-        rates=judged.rates,
-        locus=judged.locus,
-        path=path,
-        path_growth=study.growth(closed, path),
-        orders=tuple(study.at_order(basis) for basis in orders),
-        independent=study.independent(judged, path, errors, limit=time_limit, run=run)
-        if errors
-        else (),
-        unknown_damping=unknown_damping,
-        assumptions=(*_assumed(case), *closed.assumptions),
+    say = progress or (lambda _words: None)
+    study = _Study(case=case, pose=pose, stiffness=stiffness, orders=tuple(orders), say=say)
+    independent = IndependentStudy(
+        case=case,
+        errors=errors or {},
+        run=run,
+        time_limit=time_limit,
+        pose_chosen=pose is not None,
+        say=say,
     )
+    return study.margin(independent)
 
 
 def _assumed(case: Case) -> tuple[str, ...]:
@@ -203,11 +178,58 @@ def _true_arm_lemma(judged: PoseLoop, body: Arm) -> Lemma | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Study:
-    """One search for a margin: of what, at which pose, and what is told of its progress."""
+    """What the margins of a case are found for.
+
+    Attributes
+    ----------
+    case
+        Arm, design and number of poses of the motion.
+    pose
+        Joint variables by name of the pose to be judged; None for the final one.
+    stiffness
+        Ratios K_hat/K by name of a stiffness to be judged; None without one.
+    orders
+        Discretisations on which the design is repeated.
+    say
+        Called with a sentence before every longer piece of work.
+    """
 
     case: Case
     pose: Mapping[str, float] | None
+    stiffness: Mapping[str, float] | None
+    orders: tuple[BasisChoice, ...]
     say: Callable[[str], None]
+
+    def margin(self, independent: IndependentStudy) -> StiffnessMargin:
+        """Find all margins: of the judged pose, of the motion, and of independent errors."""
+        case = self.case
+        self.say("the linear fractional transformation of the loop")
+        closed = case.close()
+        if self.stiffness:
+            part_errors(closed.controller.plant, self.stiffness)  # refuses unknown names at once
+        judged, path = self.judged(closed), self.along(closed)
+        return StiffnessMargin(
+            model=case.setup.design_arm.name,
+            design=case.design.name,
+            truth=closed.truth.basis,
+            basis=closed.controller.plant.basis,
+            pose=dict(zip(closed.truth.joints, judged.joints.tolist(), strict=True)),
+            pose_chosen=self.pose is not None,
+            second_loop=bool(judged.second_loop_weight),
+            lemma=_lemma(judged),
+            partial=_partial_lemmas(judged),
+            true_arm_lemma=_true_arm_lemma(judged, case.setup.true_arm),
+            assumed_stiffness=self.assumed_stiffness(judged, path),
+            exact=judged.interval,
+            rates=judged.rates,
+            locus=judged.locus,
+            path=path,
+            path_growth=self.growth(closed, path),
+            orders=tuple(self.at_order(basis) for basis in self.orders),
+            independent=independent.bounds(judged, path),
+            unknown_damping=case.unknown_damping,
+            assumptions=(*_assumed(case), *closed.assumptions),
+        )
 
     def judged(self, closed: ClosedLoop) -> PoseLoop:
         """Return the loop at the pose asked for, or at the final one under the second loop."""
@@ -216,8 +238,9 @@ class _Study:
         controller = closed.controller
         return loop_at(closed, controller.reference.final, float(controller.feedback is not None))
 
-    def along(self, closed: ClosedLoop, count: int) -> tuple[PoseMargin, ...]:
-        """Find both margins at `count` poses along the motion."""
+    def along(self, closed: ClosedLoop) -> tuple[PoseMargin, ...]:
+        """Find both margins at the poses of the motion: the lemma's and the exact one."""
+        count = self.case.n_path
         if not count:
             return ()
         times, poses = motion_poses(closed.controller.reference, count)
@@ -236,13 +259,15 @@ class _Study:
         return growth_or_none(closed)
 
     def assumed_stiffness(
-        self, judged: PoseLoop, path: Sequence[PoseMargin], stiffness: Mapping[str, float]
-    ) -> AssumedStiffness:
-        """Judge a given stiffness at the judged pose and at all of the motion."""
+        self, judged: PoseLoop, path: Sequence[PoseMargin]
+    ) -> AssumedStiffness | None:
+        """Judge the assumed stiffness at the judged pose and along the motion; None without one."""
+        if not self.stiffness:
+            return None
         closed, times = judged.closed, np.array([pose.t for pose in path])
         self.say("the stiffness that was given")
         poses = closed.controller.reference.sample(times)[0].T if path else ()
-        return judge_assumed(judged, list(zip(times.tolist(), poses, strict=True)), stiffness)
+        return judge_assumed(judged, list(zip(times.tolist(), poses, strict=True)), self.stiffness)
 
     def at_order(self, basis: BasisChoice) -> OrderMargin:
         """Find the same of the gain set made on another plant."""
@@ -257,73 +282,6 @@ class _Study:
             return here(interval=judged.interval)
         except DesignError as error:
             return here(interval=None, why=str(error))
-
-    def independent(
-        self,
-        judged: PoseLoop,
-        path: Sequence[PoseMargin],
-        errors: Mapping[str, float],
-        *,
-        limit: float,
-        run: bool,
-    ) -> tuple[IndependentErrorsAt, ...]:
-        """Bound independent errors at the judged pose, and where the motion tolerates least.
-
-        Nowhere if there are none: where only the stiffness may be wrong, and the law computes with
-        none. At two poses the first may take half of the `limit` [s], runs not counted.
-        """
-        closed, bounded = judged.closed, []
-        if not judged.loop.D.size and not set(errors) & {"damping", "payload"}:
-            return ()
-        at = partial(self._bounded, errors=errors, run=run)
-        worst, left = _worst(path), limit
-        if not judged.interval.marginal:
-            where = "the pose asked for" if self.pose is not None else "the final pose"
-            end = closed.controller.reference.duration
-            deadline = Deadline.within(limit).part(0.5 if worst else 1.0)
-            bounded.append(at(judged, t=end, where=where, deadline=deadline))
-            left = limit - min(deadline.used, limit / 2)
-        if worst:
-            alone = set(errors) == {"payload"}
-            poses = _payload_poses(path) if alone else [worst]
-            where = _where(path, payload=alone)
-            within = replace(Deadline.within(left), whole=limit)
-            same = alone and bounded and not judged.second_loop_weight and self.pose is None
-            known = bounded[0] if same and poses[-1].t == bounded[0].t else None
-            least = _least(closed, poses, partial(at, where=where), known, within, errors)
-            cut = least.bounds.stopped and len(poses) > 1
-            bounded.append(replace(least, where="the poses of the motion" if cut else where))
-        return tuple(bounded)
-
-    def _bounded(
-        self,
-        at: PoseLoop,
-        *,
-        errors: Mapping[str, float],
-        run: bool,
-        t: float,
-        where: str,
-        deadline: Deadline,
-        reach: float = np.inf,
-    ) -> IndependentErrorsAt:
-        self.say(f"independent errors at {where}")
-        bounded = bound_errors(
-            at.closed,
-            at.joints,
-            at.second_loop_weight,
-            errors,
-            t=t,
-            where=where,
-            deadline=deadline,
-            reach=reach,
-            say=self.say,
-        )
-        if not run or bounded.bounds.worst_case is None:
-            return bounded
-        self.say(f"a run beyond the worst case at {where}")
-        named = worst_stiffness(bounded.bounds.worst_case, errors)
-        wrong = close_wrong(self.case, named, at.joints, second_loop=bool(at.second_loop_weight))
-        return replace(bounded, run=run_along_mode(wrong, bounded.bounds.worst_case.eigenvalue))
 
 
 def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> PoseMargin:
@@ -340,65 +298,3 @@ def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> 
 
 
 _NO_REST = "the loop has no equilibrium at its reference"
-
-
-def _payload_poses(path: Sequence[PoseMargin]) -> list[PoseMargin]:
-    """Poses at which a payload, a single number, is bounded: all that are stable without error."""
-    return [pose for pose in path if pose.interval and not pose.interval.marginal]
-
-
-def _least(
-    closed: ClosedLoop,
-    poses: Sequence[PoseMargin],
-    at: Callable[..., IndependentErrorsAt],
-    known: IndependentErrorsAt | None,
-    deadline: Deadline,
-    errors: Mapping[str, float],
-) -> IndependentErrorsAt:
-    """Bound errors at poses of the motion, each up to the least bound so far; return the least.
-
-    `known` is what is known of the last pose already. Begun from the end, where an arm that sags
-    is often nearest to its fold. Of poses that were not all judged nothing is guaranteed.
-    """
-    joints = closed.controller.reference.sample(np.array([pose.t for pose in poses]))[0].T
-    left, least = [*zip(poses, joints, strict=True)], known
-    if least is None:
-        pose, q = left[-1]
-        least = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline)
-    for pose, q in reversed(left[:-1]):
-        if least.bounds.stopped:
-            break
-        if deadline.passed:
-            return _unfinished(least, f"{deadline.reached} before all poses were judged", errors)
-        reach = least.bounds.guaranteed_fraction
-        one = at(loop_at(closed, q, 0.0), t=pose.t, deadline=deadline, reach=reach)
-        if one.bounds.stopped and one.bounds.worst_case is None:
-            least = _unfinished(least, one.bounds.stopped, errors)
-        elif one.bounds.stopped or one.bounds.guaranteed_fraction < reach:
-            least = one
-    return least
-
-
-def _unfinished(
-    known: IndependentErrorsAt, why: str, errors: Mapping[str, float]
-) -> IndependentErrorsAt:
-    """Guarantee nothing, as not all poses were judged: what is too large at one stays so."""
-    bounds = replace(
-        known.bounds, guaranteed_fraction=0.0, mu_peak=np.inf, proven=False, stopped=why
-    )
-    return replace(known, bounds=bounds, guaranteed=guaranteed_errors(0.0, errors))
-
-
-def _where(path: Sequence[PoseMargin], *, payload: bool) -> str:
-    """Name the pose of a motion at which independent errors are judged."""
-    stable = "stable " * any(pose.interval is None for pose in path)
-    least = (
-        "that tolerates the least payload error" if payload else "with the least stiffness margin"
-    )
-    return f"the {stable}pose of the motion {least}"
-
-
-def _worst(path: Sequence[PoseMargin]) -> PoseMargin | None:
-    """Pose that tolerates the least error in either direction; none if it tolerates none at all."""
-    widths = [(p.interval.width, p) for p in path if p.interval and not p.interval.marginal]
-    return min(widths, key=lambda pair: pair[0])[1] if widths else None

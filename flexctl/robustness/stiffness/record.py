@@ -143,9 +143,9 @@ class StiffnessMargin(Summary):
     truth, basis
         Discretisation of the arm as it is and of the controller's model.
     pose
-        Joint variables [rad or m] that are judged: the final pose unless another was asked for.
-    pose_asked
-        Whether that pose was asked for.
+        Joint variables [rad or m] by name of the judged pose: the final one, unless chosen.
+    pose_chosen
+        Whether the judged pose was chosen in place of the final one.
     second_loop
         Whether the second loop acts there.
     lemma
@@ -190,7 +190,7 @@ class StiffnessMargin(Summary):
     truth: BasisChoice
     basis: BasisChoice
     pose: Mapping[str, float]
-    pose_asked: bool = False
+    pose_chosen: bool = False
     second_loop: bool
     lemma: Lemma
     partial: Mapping[str, Lemma]
