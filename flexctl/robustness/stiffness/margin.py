@@ -1,8 +1,8 @@
-"""How wrong the stiffness of a controller's model may be: the lemma, the exact margin, and mu.
+"""Stiffness margin of a design: the lemma, the exact margin, and bounds of independent errors.
 
-alpha = K_hat/K - 1: the arm keeps the stiffness K of its file, and K_hat stands wherever the
-controller computes with one. M_hat = M, D_hat = D unless the damping is unknown to it, and gains
-stay those of alpha = 0. The loop is linear, at rest, at frozen poses; all its terms count.
+alpha = K_hat/K - 1: the arm has the stiffness K of its file, the controller computes with K_hat.
+M_hat = M, D_hat = D unless the damping is unknown to the controller, and gains are those of
+alpha = 0. The loop is linearised at rest at frozen poses, without neglecting terms.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ORDERS = tuple(
     BasisChoice(kind=kind, order=order) for kind in ("modes", "elements") for order in (1, 2, 3, 4)
 )
 TIME_LIMIT = 20.0  # s for independent errors, at all poses together
-_FEW = 12  # parts of a stiffness that are looked at one by one in the lemma
+_MOST_PARTS = 12  # of a stiffness, for which the lemma is evaluated part by part
 
 
 def stiffness_margin(
@@ -65,36 +65,37 @@ def stiffness_margin(
     Parameters
     ----------
     arm, design
-        The arm as the designer knows it but for its stiffness, and the design; names or paths too.
+        The arm as the designer knows it except for its stiffness, and the design; or their names or
+        paths.
     true_arm, truth_basis, design_basis
-        As in `compare`. Errors are counted from the stiffness of `arm`.
+        As in `compare`. Errors are relative to the stiffness of `arm`.
     pose
-        Joint variables to judge at in place of the final pose, under the law of the gross motion.
+        Joint variables [rad or m] by name of a pose to judge instead of the final one, under the
+        law of the gross motion.
     n_path
-        Number of poses along the motion; 0 leaves it out.
+        Number of poses along the motion; 0 leaves the motion out.
     errors
-        What may be wrong independently: see `structured_loop`; nothing leaves that out.
+        Kinds of independent errors and their sizes [-], see `structured_loop`; None for none.
     stiffness
-        A stiffness that the controller computes with, K_hat/K [-] by part, link or spring, to be
-        judged as it is: see `part_errors`.
+        Assumed stiffness K_hat/K [-] by part, link or spring, see `part_errors`; None for none.
     orders
-        Discretisations of the design to be judged on the same truth.
+        Other discretisations of the design, to be judged on the same truth.
     unknown_damping
-        Whether the controller is made for the arm without its damping.
+        Whether the controller is designed for the arm without its damping.
     run
-        Whether the nonlinear loop is run just beyond the worst case of independent errors.
+        Whether to run the nonlinear loop just beyond the worst case of independent errors.
     time_limit
-        What bounds of independent errors may take [s], at all poses together: they then stop with
-        what is proven and found so far, and say so.
+        Time [s] for the bounds of independent errors at all poses together, after which they stop
+        with what is proven so far; `MuBounds.stopped` then says so.
     progress
         Called with a sentence before every longer piece of work.
 
     Raises
     ------
     InputError
-        When the design measures nothing, the arm is rigid, or an error or part is not known.
+        When the design has no feedback, the arm is rigid, or an error or a part is unknown.
     DesignError
-        When the loop is unstable without any error; the mode is named.
+        When the loop is unstable without any error; the message names the mode.
 
     Examples
     --------
@@ -130,6 +131,7 @@ def stiffness_margin(
 
 
 def _assumed(case: Case) -> tuple[str, ...]:
+    """Assumptions of all margins of a case, in sentences."""
     known = (
         "the damping of the arm is unknown to the controller: its design plant is the undamped arm"
         if case.unknown_damping
@@ -156,29 +158,29 @@ _SAG = (
 
 
 def _lemma(judged: PoseLoop) -> Lemma:
-    """Lemma of the controller's own model at a pose."""
+    """Lemma of the controller's model at the pose."""
     plant = judged.closed.controller.plant.nominal
     return stiffness_lemma(plant, plant.straight(judged.joints))
 
 
 def _partial_lemmas(judged: PoseLoop) -> dict[str, Lemma]:
-    """Lemmas of single links and modes; none of a mesh, where they take minutes."""
+    """Lemmas of single links and modes; empty for a mesh with many parts, which takes minutes."""
     plant = judged.closed.controller.plant.nominal
-    if len(plant.stiffness_parts) > _FEW:
+    if len(plant.stiffness_parts) > _MOST_PARTS:
         return {}
     groups = {group.name: group.parts for group in (*by_link(plant), *by_mode(plant))}
     return lemma_by_part(plant, plant.straight(judged.joints), groups)
 
 
-def _true_arm_lemma(judged: PoseLoop, body: Arm) -> Lemma | None:
-    """Lemma of the error that the controller's model has beside the arm as it is."""
+def _true_arm_lemma(judged: PoseLoop, true_arm: Arm) -> Lemma | None:
+    """Lemma of the difference of the model's stiffness from that of the true arm."""
     plant = judged.closed.controller.plant.nominal
-    return lemma_of_true_arm(plant, body, plant.straight(judged.joints))
+    return lemma_of_true_arm(plant, true_arm, plant.straight(judged.joints))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Study:
-    """What the margins of a case are found for.
+    """Poses, assumed stiffness and discretisations for which the margins of a case are computed.
 
     Attributes
     ----------
@@ -206,7 +208,9 @@ class _Study:
         self.say("the linear fractional transformation of the loop")
         closed = case.close()
         if self.stiffness:
-            part_errors(closed.controller.plant, self.stiffness)  # refuses unknown names at once
+            part_errors(
+                closed.controller.plant, self.stiffness
+            )  # refuses unknown names before any work
         judged, path = self.judged(closed), self.along(closed)
         return StiffnessMargin(
             model=case.setup.design_arm.name,
@@ -232,7 +236,7 @@ class _Study:
         )
 
     def judged(self, closed: ClosedLoop) -> PoseLoop:
-        """Return the loop at the pose asked for, or at the final one under the second loop."""
+        """Return the loop at the chosen pose, or at the final one under the second loop."""
         if self.pose is not None:
             return loop_at(closed, closed.truth.pose(self.pose)[: closed.truth.m], 0.0)
         controller = closed.controller
@@ -251,7 +255,7 @@ class _Study:
         return tuple(_at_pose(closed, *triple) for triple in triples)
 
     def growth(self, closed: ClosedLoop, path: Sequence[PoseMargin]) -> PathGrowth | None:
-        """Find what a disturbance does over the motion, where a pose does not tolerate 10 %."""
+        """Growth of a disturbance over the motion, where a pose does not tolerate 10 %."""
         known = [pose.interval for pose in path if pose.interval]
         if len(known) < max(len(path), 2) or min(i.alpha_upper for i in known) >= ERROR:
             return None
@@ -265,13 +269,13 @@ class _Study:
         if not self.stiffness:
             return None
         closed, times = judged.closed, np.array([pose.t for pose in path])
-        self.say("the stiffness that was given")
+        self.say("the assumed stiffness")
         poses = closed.controller.reference.sample(times)[0].T if path else ()
         return judge_assumed(judged, list(zip(times.tolist(), poses, strict=True)), self.stiffness)
 
     def at_order(self, basis: BasisChoice) -> OrderMargin:
-        """Find the same of the gain set made on another plant."""
-        self.say(f"the gain set made on {basis.order} {basis.kind}")
+        """Find the margins at the judged pose of the design repeated on another discretisation."""
+        self.say(f"the design repeated on {basis.order} {basis.kind}")
         here = partial(OrderMargin, basis=basis)
         try:
             judged = self.judged(self.case.close(basis=basis))
@@ -285,6 +289,7 @@ class _Study:
 
 
 def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> PoseMargin:
+    """Exact margin at a pose of the motion, or why there is none."""
     here = partial(PoseMargin, t=t, alpha_star=alpha_star)
     try:
         return here(interval=loop_at(closed, joints, 0.0).interval)
