@@ -1,4 +1,4 @@
-"""How wrong the model may be: uncertain loops, stiffness margin, time-scale separation."""
+"""How wrong the model may be: uncertain loops, stiffness margin, time-scale margin."""
 
 from flexctl.robustness.lft import (
     Parameter,

@@ -1,4 +1,4 @@
-"""Which numbers are better: remedies of a stiffness margin, charts over gains."""
+"""Searches for better parameters: remedies for a small stiffness margin, charts over gains."""
 
 from flexctl.search.bias_advice import BiasAdvice, OfferedBias, advise_bias
 from flexctl.search.bias_run import FARTHEST, BiasRun, BiasRuns

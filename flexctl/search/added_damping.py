@@ -1,9 +1,9 @@
-"""Damping or inertia that a loop lacks to tolerate a required overestimate of the stiffness.
+"""Damping or inertia to add so that a loop tolerates a required overestimate of the stiffness.
 
-To first order a mode is lost at alpha = 2 zeta w/(2 Re ds/dt): damping helps in proportion, and
-inertia at the joints lets torques of the same error move them less. Both change the arm in fact and
-in what its controller knows, and every gain that a design finds itself, of a second loop or an
-observer, is found anew.
+To first order a mode becomes unstable at alpha = zeta w / Re(d lambda/d alpha), proportional to its
+damping; with more inertia the same error of the torques accelerates the joints less. Both change
+the true arm and the design arm. Gains that a design computes itself, of a second loop or an
+observer, are redesigned.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class AddedDamping:
     Attributes
     ----------
     requirement
-        Of the damping ratio [-] of all modes of all links, known to the controller.
+        Requirement on the damping ratio [-] of all modes of all links, known to the controller.
     own
-        Ratios that the file gives, of all links that bend.
+        Damping ratios of the flexible links in the arm's file [-].
     n_path
-        Poses along the motion it is judged at, under the law of the gross motion, beside the final
-        one under the law that acts there.
+        Number of judged poses along the motion, under the law of the gross motion; the final pose
+        is judged under the law that acts there.
     """
 
     requirement: Requirement
@@ -49,15 +49,15 @@ class AddedDamping:
 def least_damping(
     case: Case, expected: float, *, ratios: tuple[float, float] = RATIOS
 ) -> AddedDamping:
-    """Find the least damping ratio of all links with alpha_upper >= wanted.
+    """Find the least damping ratio of all links with alpha_upper >= `expected`.
 
-    0 is tried, then six ratios per decade of a range from below: a narrower band is missed. Dampers
-    of springs stay as they are.
+    0 is tried first, then six ratios per decade in ascending order; a narrower band of suitable
+    ratios is missed. Dampers of springs do not change.
 
     Parameters
     ----------
     case
-        What it is sought for.
+        Arm, design and number of poses.
     expected
         Required alpha_upper [-] at the worst pose.
     ratios
@@ -66,7 +66,7 @@ def least_damping(
     Raises
     ------
     InputError
-        When no link bends, or a range or the requirement is empty.
+        When no link bends, the range is empty, or `expected` is not above 0.
     """
     if not 0 < ratios[0] < ratios[1] < 1:
         raise InputError(f"ratios: expected a range in 0 to 1, got {ratios[0]:g} to {ratios[1]:g}")
@@ -82,17 +82,17 @@ def least_damping(
 
 @dataclass(frozen=True, kw_only=True)
 class AddedInertia:
-    """The least inertia added at joints with which a loop tolerates a required overestimate.
+    """The least inertia to add at joints so that a loop tolerates a required overestimate.
 
     Attributes
     ----------
     joints
-        Joints that it is added at.
+        Names of these joints.
     requirement
-        Of the inertia added at each, in units of the arm's own about it: `own`.
+        Requirement on the inertia added at each joint, in units of `own`.
     own
-        Inertia of the arm about each of these joints at the final pose, all else held
-        [kg m^2, or kg of a joint that slides].
+        Inertia of the arm about each of these joints at the final pose, all other coordinates held
+        [kg m^2, or kg for a sliding joint].
     n_path
         As in `AddedDamping`.
     """
@@ -104,7 +104,7 @@ class AddedInertia:
 
     @property
     def added(self) -> tuple[float, ...] | None:
-        """What is added at each joint [kg m^2 or kg]; None where nothing does."""
+        """Inertia to add at each joint [kg m^2 or kg]; None where no inertia suffices."""
         answer = self.requirement.answer
         return tuple(answer.value * own for own in self.own) if answer else None
 
@@ -116,28 +116,28 @@ def least_inertia(
     *,
     factors: tuple[float, float] = INERTIAS,
 ) -> AddedInertia:
-    """Find the least inertia added to `joint_inertia` of joints with alpha_upper >= wanted.
+    """Find the least inertia to add to `joint_inertia` of joints with alpha_upper >= `expected`.
 
-    All of them receive the same multiple of what the arm has about them, as joints that turn and
-    joints that slide have no inertia in common. None is tried, then three values per decade of a
-    range from below: a narrower band is missed. Joint gains that are accelerations stay, so that
-    torques grow with the inertia. It helps no mode whose motion is felt at another joint.
+    Each joint receives the same multiple of the inertia of the arm about it, as turning and sliding
+    joints have different units. 0 is tried first, then three multiples per decade in ascending
+    order; a narrower band is missed. Joint gains, which are accelerations per error, do not change,
+    so torques grow with the inertia. Modes that act on other joints do not benefit.
 
     Parameters
     ----------
     case
-        What it is sought for.
+        Arm, design and number of poses.
     expected
         Required alpha_upper [-] at the worst pose.
     joints
         Names of joints; all by default.
     factors
-        Least and largest inertia, in units of the arm's own.
+        Least and largest added inertia, in units of the arm's own [-].
 
     Raises
     ------
     InputError
-        When there is no such joint, or a range or the requirement is empty.
+        When there is no such joint, the range is empty, or `expected` is not above 0.
     """
     chosen = case.setup.design_arm.joints if joints is None else tuple(joints)
     if not chosen or not set(chosen) <= set(case.setup.design_arm.joints):

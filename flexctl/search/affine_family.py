@@ -1,13 +1,13 @@
-"""Loops that are affine in a parameter: all of them from those at a few nodes.
+"""Families of loops that are affine in a parameter, from the loops at a few nodes.
 
-A closed loop at rest is x' = A x + B tau with the derivatives J(delta) of its law, by the error
-delta of the stiffness. Where J and the damping D of the arm are affine in what is varied, with
-mass and stiffness as they are, weights w of sum 1 give both from nodes,
+A closed loop at rest is x' = A x + B tau with the derivatives J(delta) of its law, which depend on
+the error delta of the stiffness. Where J and the damping D of the arm are affine in the parameter,
+and mass and stiffness constant, weights w of sum 1 give both from the nodes k,
 
     J(delta) = sum w_k J_k(delta),   D = sum w_k D_k,
 
-for every delta, hence the loop with delta pulled out of it. Torques enter one sample of a sampled
-loop linearly; its exponential is taken of the arm's combined matrices.
+for every delta, and so the loop with delta pulled out. The one-sample map of a sampled loop is
+linear in the torques; its exponential is that of the combined matrices of the arm.
 """
 
 from __future__ import annotations
@@ -23,12 +23,23 @@ from flexctl.checks import Array
 from flexctl.loop import ClosedLoop, LinearLoop, ModeNames, linearise_loop, name_modes
 from flexctl.robustness import PoseLoop, RestingLaw, all_together, pull_out_of
 
-_ROUND_OFF = 64 * np.finfo(float).eps  # of an entry: nothing that is varied reaches it
+_ROUND_OFF = 64 * np.finfo(float).eps  # relative change of an entry that counts as none
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoseFamily:
-    """A loop at joint variables (m,), of a weight of the second loop: what it is at the nodes."""
+    """A loop at one pose, at the nodes of a family.
+
+    Attributes
+    ----------
+    closed, joints, second_loop_weight
+        The closed loop of the first node, joint variables (m,) [rad or m], and 1 under the second
+        loop, else 0.
+    linear, laws
+        The linear loop of each node, and the derivatives J of its law over errors (p,).
+    names
+        Names of the modes of a loop with so many states.
+    """
 
     closed: ClosedLoop
     joints: Array
@@ -38,9 +49,9 @@ class PoseFamily:
     names: Callable[[int], ModeNames]
 
     def under(self, weights: Array) -> PoseLoop:
-        """Return the loop in which the nodes have these weights (nodes,), of sum 1.
+        """Return the loop with these weights (nodes,) of the nodes, of sum 1.
 
-        Names of motions are those of the first node.
+        Its modes have the names of those of the first node.
         """
         checks.shape("weights", weights, (len(self.laws),))
         plant = self.closed.controller.plant
@@ -55,6 +66,7 @@ class PoseFamily:
         )
 
     def _combined(self, weights: Array) -> LinearLoop:
+        """Linear loop with weights (nodes,), without error."""
         K, L, E, F = (
             _combine([getattr(one, name) for one in self.linear], weights)
             for name in ("feedback", "integral_gain", "E", "F")
@@ -66,7 +78,7 @@ class PoseFamily:
 
 
 def family_at(closed: Sequence[ClosedLoop], joints: Array, second_loop_weight: float) -> PoseFamily:
-    """Linearise the loops of the nodes at joint variables (m,), at rest."""
+    """Linearise the loops of the nodes at rest at joint variables (m,)."""
     linear = [linearise_loop(loop, joints, second_loop_weight) for loop in closed]
     pairs = zip(closed, linear, strict=True)
     return PoseFamily(
@@ -82,7 +94,7 @@ def family_at(closed: Sequence[ClosedLoop], joints: Array, second_loop_weight: f
 
 
 class _Combined:
-    """J of a law between or beyond those of the nodes."""
+    """J of a law with weights (nodes,) of the laws of the nodes."""
 
     def __init__(
         self, laws: Sequence[Callable[[Array], Array]], weights: Array, parts: int
@@ -94,7 +106,7 @@ class _Combined:
 
 
 def _combine(nodes: Sequence[Array], weights: Array) -> Array:
-    """Sum up J_0 and the weighted differences from it, without those that are round-off."""
+    """Sum of the first node and the weighted differences from it that exceed round-off."""
     first, total = nodes[0], nodes[0].copy()
     for node, weight in zip(nodes[1:], weights[1:], strict=True):
         moved = node - first
@@ -104,13 +116,13 @@ def _combine(nodes: Sequence[Array], weights: Array) -> Array:
 
 
 def _remembered(law: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Return the law with its values kept: it is asked for at a few errors again and again."""
+    """Return the law with a cache, as it is evaluated repeatedly at the same few errors."""
     kept: dict[bytes, Array] = {}
 
-    def ask(errors: Array) -> Array:
+    def evaluate(errors: Array) -> Array:
         key = np.asarray(errors, dtype=float).tobytes()
         if key not in kept:
             kept[key] = law(errors)
         return kept[key]
 
-    return ask
+    return evaluate

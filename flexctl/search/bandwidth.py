@@ -1,7 +1,7 @@
-"""Gains that meet a required margin: the largest bandwidth that tolerates so much overestimate.
+"""Gains with a required stiffness margin: the largest bandwidths that tolerate an overestimate.
 
-Feedback through a wrong stiffness takes energy from or gives it to every mode that its torques
-feel; the more of it the larger the gains are. Lower ones therefore tolerate more, but not
+Feedback through a wrong stiffness adds energy to or removes it from every mode that its torques
+excite, the more the larger the gains are. Lower gains therefore tolerate a larger error, but not
 monotonically: see `search.requirement`.
 """
 
@@ -30,11 +30,12 @@ class Bandwidth:
     Attributes
     ----------
     requirement
-        Of s [-], the factor of the joint loop's bandwidth: s^2 Gp, s Gv, s^3 Gi; 1 is the design.
+        Requirement on s [-], the factor of the joint loop's bandwidth: s^2 Gp, s Gv, s^3 Gi; 1 is
+        the design.
     gains
-        Gains at the answer, or at the best; None where no s is stable.
+        Joint gains at the answer, or else at the best value; None where no s is stable.
     n_path
-        Poses along the motion that it is judged at, all under the law of the gross motion.
+        Number of judged poses along the motion, all under the law of the gross motion.
     """
 
     requirement: Requirement
@@ -45,17 +46,17 @@ class Bandwidth:
 def largest_bandwidth(
     case: Case, expected: float, *, scales: tuple[float, float] = SCALES
 ) -> Bandwidth:
-    """Find the largest s in a range at which the gross motion has alpha_upper >= wanted.
+    """Find the largest s in a range at which the gross motion has alpha_upper >= `expected`.
 
-    Judged at the final pose and along the motion under the law of the gross motion, all terms; 20
-    values of s per decade are tried from above, 12 % apart: a narrower band is missed. Beyond the
-    modes' frequencies alpha_upper rises again with s, so that a wide range may yield gains that no
-    actuator follows: limits of torques and what is not modelled do not count here.
+    The loop is judged at the final pose and along the motion under the law of the gross motion; 20
+    values of s per decade, 12 % apart, are tried in descending order, and a narrower band is
+    missed. Above the frequencies of the modes alpha_upper rises again with s, so a wide range may
+    give gains that no actuator can realise: torque limits and unmodelled dynamics are not judged.
 
     Parameters
     ----------
     case
-        What it is sought for.
+        Arm, design and number of poses.
     expected
         Required alpha_upper [-] at the worst pose.
     scales
@@ -64,7 +65,7 @@ def largest_bandwidth(
     Raises
     ------
     InputError
-        When the range or the requirement is empty.
+        When the range is empty, or `expected` is not above 0.
     DesignError
         As `design_controller`.
     """
@@ -84,17 +85,18 @@ def largest_bandwidth(
 
 @dataclass(frozen=True, kw_only=True)
 class SecondBandwidth:
-    """The least effort weight of a second loop that tolerates a required overestimate.
+    """The least effort weight of a second loop with which it tolerates a required overestimate.
 
     Attributes
     ----------
     requirement
-        Of the weight's factor [-]; 1 is the design. The less effort costs the faster the loop is.
+        Requirement on the factor of the effort weight [-]; 1 is the design. The smaller the weight,
+        the faster the loop.
     effort
-        Weight at the answer, or at the best; None where none is stable.
+        Effort weight at the answer, or else at the best value; None where none is stable.
     slowest, fastest
-        Poles [rad/s] of that loop as designed, on its own plant: those with the largest and the
-        least real part; NaN where none is stable.
+        Poles [rad/s] of that loop on its design plant with the largest and the least real part; NaN
+        where none is stable.
     """
 
     requirement: Requirement
@@ -106,16 +108,16 @@ class SecondBandwidth:
 def fastest_second_loop(
     case: Case, expected: float, *, powers: tuple[float, float] = _EFFORTS
 ) -> SecondBandwidth:
-    """Find the least effort weight at which the second loop has alpha_upper >= wanted.
+    """Find the least effort weight at which the second loop has alpha_upper >= `expected`.
 
-    Judged at the final pose; the loop is designed anew for every weight, three per power of ten
-    from the least on. Where motions that its model leaves out end stability without any error, the
-    answer stands at that edge, as its `alpha_lower` near 0 says, and a slower loop is wise.
+    The loop is redesigned for every weight, three per power of ten in ascending order, and judged
+    at the final pose. Where unmodelled modes make it unstable even without an error, the answer is
+    close to that limit, as its `alpha_lower` near 0 shows, and a slower loop is advisable.
 
     Parameters
     ----------
     case
-        What it is sought for, with a second loop.
+        Arm and a design with a second loop.
     expected
         Required alpha_upper [-].
     powers
@@ -124,7 +126,7 @@ def fastest_second_loop(
     Raises
     ------
     InputError
-        When there is no second loop, or the range or the requirement is empty.
+        When there is no second loop, the range is empty, or `expected` is not above 0.
     """
     if case.design.second_loop is None:
         raise InputError(f"{case.design.label}: second_loop: expected a table, got nothing")
@@ -150,7 +152,7 @@ def fastest_second_loop(
 
 
 def with_effort(design: Design, factor: float) -> Design:
-    """Return a design whose second loop pays so many times its weight for effort."""
+    """Return a design with the effort weight of its second loop multiplied by `factor`."""
     second = design.second_loop
     assert second is not None
     weights = second.weights.model_copy(update={"effort": factor * second.weights.effort})
@@ -159,5 +161,6 @@ def with_effort(design: Design, factor: float) -> Design:
 
 
 def _check_range(name: str, span: tuple[float, float]) -> None:
+    """Refuse a range that is empty or not above 0."""
     if not 0 < span[0] < span[1] < np.inf:
         raise InputError(f"{name}: expected a range above 0, got {span[0]:g} to {span[1]:g}")

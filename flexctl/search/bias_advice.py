@@ -1,4 +1,4 @@
-"""Which underestimate on purpose to advise: by rest, by arms of other stiffness, and by runs."""
+"""Advice on a deliberate underestimate: by stability at rest, on other arms, and by runs."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from flexctl.search.remedies import Bias, bias_for, margin_bias, margin_interval
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedBias:
-    """A bias and what a loop tolerates with it.
+    """A bias and the errors that a loop tolerates with it.
 
     Attributes
     ----------
     bias, tolerates
         As in `Bias`.
     lower, upper
-        K_file/K - 1 that are tolerated by the arm of the file lie between; infinite above: any.
+        Range of K_file/K - 1 [-] that is tolerated on the arm of the file; `upper` may be infinite.
     other_arms
-        Error up to which it serves on softer and stiffer arms: `tolerated_by_other_arms`; None
-        where none were tried, as no underestimate is offered.
+        Error [-] up to which softer and stiffer arms are tolerated, see `tolerated_by_other_arms`;
+        None where the bias is no underestimate, which is not tried.
     tip_at_rest
-        How far the tip rests off its reference with the bias [m]: gravity sees it; None where the
-        loop does not rest with it.
+        Tip offset from the reference at rest with the bias, by gravity [m]; None where the loop has
+        no rest with the bias.
     """
 
     bias: float
@@ -44,25 +44,25 @@ class OfferedBias:
 
 @dataclass(frozen=True, kw_only=True)
 class BiasAdvice:
-    """What is known about underestimating on purpose.
+    """Advice on a deliberate underestimate, with its evidence.
 
     Attributes
     ----------
     at_rest
-        The bias that makes both sides of the margin at rest alike, and so the smaller one largest.
+        The bias that makes both sides of the margin at rest equal, and so the smaller one largest.
     smallest
-        The least underestimate with which an overestimate of 10 % is tolerated at all poses at
-        rest; None where none is needed, or none does.
+        The smallest underestimate with which an overestimate of 10 % is tolerated at rest at all
+        poses; None where none is needed, or none suffices.
     enough
         Whether that overestimate is tolerated without a bias.
     own_tip_at_rest
         As `OfferedBias.tip_at_rest`, without a bias.
     runs
-        The run without bias and those with one, in the order made; empty where none were asked for
-        or neither is an underestimate that other arms tolerate.
+        The run without bias and those with a bias, in the order made; empty without runs, or where
+        no underestimate tolerates other arms.
     advised
-        `smallest`, or `at_rest` where there is none, if its run serves, else the largest
-        underestimate whose run does; None where none does, and where nothing was run.
+        `smallest`, or `at_rest` where there is none, if its run serves; else the largest
+        underestimate whose run serves. None where none serves, and without runs.
     """
 
     at_rest: OfferedBias
@@ -84,11 +84,11 @@ def advise_bias(
     Parameters
     ----------
     case
-        Arm, design, and how many poses of the motion are judged on other arms.
+        Arm, design, and the number of poses of the motion that are judged on other arms.
     margin
-        The loop's margin as it is.
+        The stiffness margin of the unchanged loop.
     runs
-        Where the bias is run; nothing leaves that out.
+        Runs of the case, to simulate the bias; None for no simulation.
     progress
         Called with a sentence before every longer piece of work.
     """
@@ -99,7 +99,7 @@ def advise_bias(
     known = [interval for interval in margin_intervals(margin) if interval]
     offers = _Offers(case=case, known=known)
     if best.bias >= 0:
-        return BiasAdvice(at_rest=offers.offer(best))
+        return BiasAdvice(at_rest=offers.untried(best))
     say("deliberate underestimates, on arms of other stiffness")
     least = bias_for(known, ERROR)
     smallest = offers.tried(least) if least and least > best.bias else None
@@ -121,20 +121,20 @@ def advise_bias(
 
 @dataclass(frozen=True, kw_only=True)
 class _Offers:
-    """What a loop with these intervals of its poses tolerates with a bias."""
+    """Biases offered for a loop with `known` stable intervals of its poses."""
 
     case: Case
     known: list[Interval]
 
     def tried(self, bias: float) -> OfferedBias:
-        """Offer a bias, with what it is worth on arms of other stiffness and how it rests."""
+        """Offer a bias, tried on arms of other stiffness and at rest."""
         lower, upper = tolerated_with(self.known, bias)
         two_sided = Bias(bias=bias, tolerates=max(min(-lower, upper, 1.0), 0.0))
-        offer = self.offer(two_sided, tolerated_by_other_arms(self.case, two_sided))
+        offer = self.untried(two_sided, tolerated_by_other_arms(self.case, two_sided))
         return replace(offer, tip_at_rest=self.tip_at_rest(bias))
 
-    def offer(self, bias: Bias, other_arms: float | None = None) -> OfferedBias:
-        """Put the record together."""
+    def untried(self, bias: Bias, other_arms: float | None = None) -> OfferedBias:
+        """Offer a bias with the errors that it tolerates on the arm of the file."""
         lower, upper = tolerated_with(self.known, bias.bias)
         return OfferedBias(
             bias=bias.bias,
@@ -145,7 +145,7 @@ class _Offers:
         )
 
     def tip_at_rest(self, bias: float) -> float | None:
-        """How far the tip rests off its reference with a bias [m]; None where it does not rest."""
+        """Tip offset at rest with a bias [m]; None where the loop has no rest."""
         if not any(self.case.setup.true_arm.gravity):
             return 0.0
         loop = self._closed

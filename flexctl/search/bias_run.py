@@ -1,8 +1,8 @@
-"""A bias on purpose, run: what the motion of the reference makes of it.
+"""A deliberate underestimate of the stiffness, judged in a simulation of the motion.
 
-Rest shows stability only. In motion the links are strained, f, and torques made with K_hat =
-(1 + b) K_file are off by b K f, so that joints stray from their reference in proportion to b and to
-what accelerates the arm; the eigenvalues at rest know nothing of that.
+Eigenvalues at rest show stability only. In motion the links have deflections f. Torques computed
+with K_hat = (1 + b) K_file then have errors b K f, so that the joints deviate from their reference
+in proportion to b and to the accelerations.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from flexctl.robustness import Case
 from flexctl.simulation import Tolerance, simulate
 from flexctl.verdict import find_no_rest, judge_residual
 
-FARTHEST = 2.0  # times the tip error without bias: more is no price for a margin
-LEAST = 0.01  # no stiffness is known to a percent: a smaller bias is not looked for
-_STEP = 0.005  # a bias is not looked for more closely
-_MOST_RUNS = 5  # with a bias; each compiles a law of its own
-_FINEST = 1000  # a bias that is chosen has so many parts: words then say what was run
-_TOLERANCE = Tolerance.of(1e-7)  # errors of the tip to some 1e-6 of them
+FARTHEST = 2.0  # acceptable tip error, relative to that without bias
+LEAST = 0.01  # smallest bias searched: no stiffness is known to 1 %
+_STEP = 0.005  # resolution of the search for a bias
+_MOST_RUNS = 5  # with a bias; each compiles its own law
+_ROUNDING = 1000  # a searched bias is a multiple of 1/1000, so that texts show its exact value
+_TOLERANCE = Tolerance.of(1e-7)  # relative error of tip errors about 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
 class BiasRun:
-    """How far the tip strays in the nonlinear run of a design's reference with a biased model.
+    """Tip error in a nonlinear run of a design's reference with a biased stiffness.
 
     Attributes
     ----------
@@ -42,8 +42,8 @@ class BiasRun:
         Largest distance from the final rest in the last tenth of the time after the reference [m];
         None also where there is no rest to judge.
     times
-        How many times as far as without bias it strays, the larger of both; an error within the
-        band in which the design settles does not count. None where either run fails.
+        The larger ratio [-] of both errors to those without bias. The reference value is at least
+        half of the band in which the design settles. None where either run fails.
     failed
         Why the run fails; empty where it does not.
     """
@@ -56,19 +56,19 @@ class BiasRun:
 
     @property
     def serves(self) -> bool:
-        """Whether it reaches its end and the tip strays at most twice as far as without bias."""
+        """Whether the run succeeds with tip errors at most `FARTHEST` times those without bias."""
         return self.times is not None and self.times <= FARTHEST
 
 
 @dataclass(frozen=True, kw_only=True)
 class BiasRuns:
-    """Runs of one design on the arm as it is, with different biases."""
+    """Runs of one design on the true arm, with different biases."""
 
     case: Case
 
     @cached_property
     def without(self) -> BiasRun:
-        """The run that all others are compared with."""
+        """The run without bias, with which all others are compared."""
         run = self._measured(0.0)
         return run if run.failed else replace(run, times=1.0)
 
@@ -84,12 +84,14 @@ class BiasRuns:
 
     @cached_property
     def _parts(self) -> int:
+        """Number of parts of the design stiffness."""
         plant = assemble_plant(
             self.case.designed_for, self.case.setup.design_basis, interpreted=True
         )
         return len(plant.stiffness_parts)
 
     def _measured(self, bias: float) -> BiasRun:
+        """Run with a bias, without the comparison."""
         case, error = self.case, StiffnessError(values=(bias,) * self._parts)
         controller = design_controller(
             case.designed_for, case.design, case.setup.design_basis, stiffness_error=error
@@ -97,8 +99,8 @@ class BiasRuns:
         try:
             run = simulate(close_around(controller, self._truth), tolerance=_TOLERANCE)
         except RunError as failure:
-            words = f"the run ends at t = {failure.time:.3g} s: {failure.why}"
-            return BiasRun(bias=bias, failed=words)
+            why = f"the run ends at t = {failure.time:.3g} s: {failure.why}"
+            return BiasRun(bias=bias, failed=why)
         except ComputationError as failure:
             return BiasRun(bias=bias, failed=str(failure))
         rests = find_no_rest(controller) is None
@@ -109,6 +111,7 @@ class BiasRuns:
         )
 
     def _times(self, run: BiasRun) -> float | None:
+        """Largest ratio of the run's tip errors to those without bias, see `BiasRun.times`."""
         own = self.without
         if run.tip_error_max is None or own.tip_error_max is None:
             return None
@@ -116,20 +119,20 @@ class BiasRuns:
         if run.tip_error_end is not None and own.tip_error_end is not None:
             pairs.append((run.tip_error_end, own.tip_error_end))
         settled = self.case.design.loop.settle_within / FARTHEST
-        return max(strays / max(without, settled) for strays, without in pairs)
+        return max(error / max(without, settled) for error, without in pairs)
 
 
 def try_biases(runs: BiasRuns, best: float) -> tuple[BiasRun, ...]:
-    """Run `best` < 0, and if it does not serve search for the largest underestimate that does.
+    """Run `best` < 0, and if it does not serve search for the largest underestimate that serves.
 
-    The smallest that is worth anything comes next: if that does not serve none does; nor is one
-    looked for within a `best` that is smaller itself.
+    The second run has the smallest underestimate, `LEAST`: if that does not serve, the search ends
+    without one. There is no search if `best` itself is smaller.
 
     Returns
     -------
     tuple[BiasRun, ...]
-        The run without bias, then those with one as they were made, at most five; nothing but the
-        first where that fails. Biases beside `best` are whole tenths of a percent.
+        The run without bias, then at most five with a bias, in the order made; the first alone
+        where it fails. Biases other than `best` are multiples of 0.1 %.
     """
     inner = runs.without
     if inner.failed:
@@ -146,16 +149,16 @@ def try_biases(runs: BiasRuns, best: float) -> tuple[BiasRun, ...]:
 
 
 def _room(inner: BiasRun, outer: BiasRun) -> bool:
-    """Whether a bias worth a run may lie between one that serves and one that does not."""
+    """Whether a bias between one that serves and one that does not is to be searched."""
     return outer.bias < -LEAST and inner.bias - outer.bias > _STEP
 
 
 def _between(inner: BiasRun, outer: BiasRun) -> float:
     """Bias between one that serves and one that does not.
 
-    The error of the tip grows about as b does, or faster. The chord to a run that strays too far
-    thus meets the limit at a bias that serves; the line from no bias on meets it beyond the limit,
-    which will do beside a run that fails and tells no error, but no farther than half way.
+    The tip error grows about linearly with b, or faster, so that the chord to a run beyond the
+    limit meets the limit at a bias that serves. Next to a run that failed, without a tip error, the
+    line from no bias is used instead, at most up to the middle.
     """
     span = inner.bias - outer.bias
     step, left = span / 2, FARTHEST - (inner.times or 0.0)
@@ -164,10 +167,10 @@ def _between(inner: BiasRun, outer: BiasRun) -> float:
     elif inner.times is not None and inner.times > 1:
         step = min(step, left / (inner.times - 1) * -inner.bias)
     step = max(step, min(_STEP, span / 2))
-    return math.ceil(_FINEST * (inner.bias - step)) / _FINEST
+    return math.ceil(_ROUNDING * (inner.bias - step)) / _ROUNDING
 
 
 def largest_served(runs: tuple[BiasRun, ...]) -> float | None:
-    """Return the largest underestimate of some runs that serves; None where none does."""
+    """Return the bias of the largest underestimate that serves; None where none does."""
     biases = [run.bias for run in runs if run.serves and run.bias < 0]
     return min(biases, default=None)

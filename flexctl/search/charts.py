@@ -1,4 +1,4 @@
-"""Charts of the overestimate that a loop tolerates: over joint gains, and over damping."""
+"""Charts of the overestimate of the stiffness that a loop tolerates: over gains, and damping."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class GainChart:
     design
         Name of the design.
     Gp, Gv
-        Factors (k,) and (l,) of the design's gains, ascending; Gi stays.
+        Factors (k,) and (l,) [-] of the design's gains, ascending; Gi does not change.
     alpha_upper
-        (k, l) [-], at the worst pose; NaN where the loop is unstable without any error at one,
-        infinite where nothing ends it.
+        (k, l) [-], at the worst pose; NaN where the loop is unstable at a pose without any error,
+        infinite without a limit.
     modes
-        What is lost there, by row; "" where nothing is.
+        Modes that become unstable there, by row; "" without a limit.
     own
-        The design's own gains.
+        Stable interval with the design's own gains.
     own_gains
-        Gp and Gv of each joint as in the design's file.
+        Gp and Gv of each joint in the design's file.
     n_poses
-        Poses along the motion judged; 1: the final one.
+        Number of judged poses along the motion; 1 for the final one.
     """
 
     design: str
@@ -62,17 +62,16 @@ def gain_chart(
 ) -> GainChart:
     """Find alpha_upper on a logarithmic grid of `count` factors of Gp and as many of Gv.
 
-    At the poses of the case, exactly, by controllers of three gain sets: see
-    `search.variants`.
+    Exact, at the poses of the case, from the loops of three gain sets: see `search.variants`.
 
     Parameters
     ----------
     case
-        What it is sought for.
+        Arm, design and number of poses.
     span
         Least and largest factor [-], above 0.
     count
-        Factors of either gain.
+        Number of factors of each gain.
     progress
         Called with a sentence before every row.
 
@@ -88,14 +87,14 @@ def gain_chart(
         raise InputError(f"factors: expected 2 or more in a range above 0, got {got}")
     families, factors = gain_families(case), np.geomspace(*span, count)
 
-    def at(Gp: float, Gv: float) -> Trial:
+    def trial_at(Gp: float, Gv: float) -> Trial:
         return judge(np.nan, lambda: under_gains(families, GainFactors(Gp=Gp, Gv=Gv)))
 
     rows = []
     for k, Gp in enumerate(factors.tolist()):
         if progress:
             progress(f"chart of gains: row {k + 1} of {count}")
-        rows.append([at(Gp, Gv) for Gv in factors.tolist()])
+        rows.append([trial_at(Gp, Gv) for Gv in factors.tolist()])
     gains = case.design.joint_gains
     return GainChart(
         design=case.design.name,
@@ -103,13 +102,14 @@ def gain_chart(
         Gv=factors,
         alpha_upper=np.array([[trial.alpha_upper for trial in row] for row in rows]),
         modes=tuple(tuple(_mode(trial) for trial in row) for row in rows),
-        own=at(1.0, 1.0),
+        own=trial_at(1.0, 1.0),
         own_gains=(gains.Gp, gains.Gv),
         n_poses=max(case.n_path, 1),
     )
 
 
 def _mode(trial: Trial) -> str:
+    """Mode that becomes unstable at the upper end; "" without a limit."""
     return trial.loss.mode if trial.loss else ""
 
 
@@ -124,18 +124,18 @@ class DampingChart:
     ratios
         (k,) [-], ascending.
     known, unknown
-        (k,) [-], of a controller that knows the damping and of one made for the arm without it;
-        NaN where the loop is unstable without an error of the stiffness, or cannot be designed.
+        alpha_upper (k,) [-] of a controller designed with the damping and of one without; NaN where
+        the loop is unstable without an error of the stiffness, or cannot be designed.
     modes
-        (known, unknown): what is lost, by ratio; "" where nothing is.
+        Modes that become unstable, (known, unknown), by ratio; "" without a limit.
     alpha_star
-        The lemma's [-] at the final pose; damping does not enter it.
+        Margin of the lemma [-] at the final pose, which does not depend on damping.
     own_ratios
-        Damping ratios that the file gives, of all links that bend.
+        Damping ratios of the flexible links in the arm's file [-].
     second_loop
         Whether the final pose is judged under the second loop.
     n_path
-        Poses along the motion that are judged too, under the law of the gross motion.
+        Number of poses along the motion that are judged too, under the law of the gross motion.
     """
 
     design: str
@@ -155,11 +155,11 @@ def damping_chart(
     ratios: Sequence[float] = RATIOS,
     progress: Callable[[str], None] | None = None,
 ) -> DampingChart:
-    """Find what a loop tolerates over the damping ratio of all links, known and unknown to it.
+    """Find alpha_upper over the damping ratio of all links, known and unknown to the controller.
 
-    At the final pose, under the law that acts there, and at the poses of the case on its way; its
-    n_path may be 0. Dampers of springs stay as they are; where it is unknown they are too. Gains of
-    a second loop, a fast loop and an observer are found anew for every ratio.
+    At the final pose, under the law that acts there, and at the poses of the motion; `case.n_path`
+    may be 0. Dampers of springs do not change, and are unknown too where the damping is. Gains of a
+    second loop, a fast loop and an observer are redesigned for every ratio.
 
     Raises
     ------
@@ -190,6 +190,6 @@ def damping_chart(
 
 
 def _alpha_star(case: Case) -> float:
-    """Return the lemma's alpha* at the final pose; damping does not enter it."""
+    """Return alpha* of the lemma at the final pose, which does not depend on damping."""
     plant = assemble_plant(case.setup.design_arm, case.setup.design_basis, interpreted=True)
     return stiffness_lemma(plant, plant.straight(make_reference(case.design).final)).alpha_star

@@ -1,4 +1,4 @@
-"""What helps a loop that tolerates too little stiffness error: a deliberate underestimate."""
+"""The deliberate underestimate of the stiffness with which a loop tolerates a larger error."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from flexctl.robustness import Interval, StiffnessMargin
 
 @dataclass(frozen=True, kw_only=True)
 class Bias:
-    """The error that a controller is given on purpose, and what it then tolerates.
+    """A deliberate error of the controller's stiffness, and the error that is then tolerated.
 
     Attributes
     ----------
     bias
-        b [-]: it computes with K_hat = (1 + b) K_file.
+        b [-]: the controller computes with K_hat = (1 + b) K_file.
     tolerates
-        Largest t [-] such that it is stable wherever |K_file/K - 1| < t, at most 1: a stiffness
-        that is overestimated by all of itself on one side, none at all on the other. This is for
-        the arm that has K_file but for the error in K_hat: see `search.other_arms` for others.
+        Largest t [-] for which the loop is stable under |K_file/K - 1| < t, at most 1, where the
+        lower end means no stiffness. The arm has the dynamics of K_file here; `search.other_arms`
+        judges arms of other stiffness.
     """
 
     bias: float
     tolerates: float
 
     def __post_init__(self) -> None:
-        """Check that a positive stiffness is left, and what is tolerated."""
+        """Check that the biased stiffness is positive, and that `tolerates` is in 0 .. 1."""
         if not self.bias > -1:
             raise InputError(f"bias: expected one above -1, got {self.bias:g}")
         if not 0 <= self.tolerates <= 1:
@@ -41,16 +41,19 @@ def best_bias(intervals: Iterable[Interval | None]) -> Bias | None:
 
         (1 + l)/(1 + b) - 1 < K_file/K - 1 < (1 + u)/(1 + b) - 1.
 
-    Both sides are alike at 1 + b = (2 + u + l)/2, where they are (u - l)/(2 + u + l); l is the
-    largest lower end of the poses and u the least upper one. Gains stay as they are, and what the
-    loop does beside being stable is not asked. Where nothing ends it above there is nothing to
-    gain by less stiffness: b = 0.
+    Both sides are equal at 1 + b = (2 + u + l)/2, where they are (u - l)/(2 + u + l); l is the
+    largest lower end of the poses and u the least upper one. Gains do not change, and only
+    stability is judged. Without an upper limit an underestimate gains nothing: b = 0.
 
     Parameters
     ----------
     intervals
-        Of one pose each; None where the loop is unstable without an error, for which no bias is
-        offered, as for no pose at all.
+        Stable interval of each pose; None where the loop is unstable without an error.
+
+    Returns
+    -------
+    Bias or None
+        None where the loop is unstable at a pose without an error, and for no poses.
     """
     every = list(intervals)
     known = [interval for interval in every if interval]
@@ -67,7 +70,7 @@ def best_bias(intervals: Iterable[Interval | None]) -> Bias | None:
 def tolerated_with(intervals: Iterable[Interval], bias: float) -> tuple[float, float]:
     """Return the ends of K_file/K - 1 that all poses tolerate with K_hat = (1 + b) K_file.
 
-    As in `best_bias`; infinite above where nothing ends it.
+    As in `best_bias`; the upper end is infinite without a limit.
     """
     every = list(intervals)
     lower = max(interval.alpha_lower for interval in every)
@@ -78,8 +81,8 @@ def tolerated_with(intervals: Iterable[Interval], bias: float) -> tuple[float, f
 def bias_for(intervals: Iterable[Interval | None], expected: float) -> float | None:
     """Smallest underestimate b <= 0 with which all poses tolerate an overestimate of `expected`.
 
-    1 + b = (1 + u)/(1 + wanted), as in `best_bias`; None where the loop then is not stable with the
-    right K_file either, b < l, or is unstable without an error.
+    1 + b = (1 + u)/(1 + expected), with u and l as in `best_bias`. None where the loop would be
+    unstable with the right K_file, b < l, or is unstable without an error.
     """
     every = list(intervals)
     known = [interval for interval in every if interval]
@@ -92,10 +95,10 @@ def bias_for(intervals: Iterable[Interval | None], expected: float) -> float | N
 
 
 def margin_intervals(margin: StiffnessMargin) -> list[Interval | None]:
-    """Intervals of the judged pose and of the whole motion."""
+    """Stable intervals of the judged pose and of the poses of the motion."""
     return [margin.exact, *(pose.interval for pose in margin.path)]
 
 
 def margin_bias(margin: StiffnessMargin) -> Bias | None:
-    """Choose it for the judged pose and the whole motion together."""
+    """Choose the best bias for the judged pose and the whole motion together."""
     return best_bias(margin_intervals(margin))

@@ -1,4 +1,4 @@
-"""All remedies of a loop that tolerates less than is required, side by side."""
+"""All remedies for a loop that tolerates less than is required, side by side."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ from flexctl.search.remedies import bias_for, margin_intervals
 
 @dataclass(frozen=True, kw_only=True)
 class Remedies:
-    """What makes a loop tolerate an overestimate `expected` [-]; None of what does not apply.
+    """Changes with which a loop tolerates an overestimate of `expected` [-].
 
     Attributes
     ----------
     bias
-        Underestimate on purpose [-], tried on arms softer by up to that; None where none does.
+        Deliberate underestimate [-], tried on arms softer by up to `expected`; None where none
+        suffices.
     bias_run
-        The nonlinear run with that bias; None where none was asked for or there is no bias.
+        The nonlinear run with that bias; None without runs or without a bias.
     bandwidth
-        Slower joint gains; None of a law that computes with no stiffness.
+        Slower joint gains; None for a law that computes with no stiffness.
     second_loop
         A slower second loop; None without one.
     damping
-        More damping of the links; None where none bends.
+        More damping of the links; None where no link bends.
     inertia
-        More inertia at all joints.
+        More inertia at all joints; None for a law that computes with no stiffness.
     """
 
     expected: float
@@ -61,20 +62,20 @@ def find_remedies(
     Parameters
     ----------
     case
-        Arm, design, and how many poses of the motion are judged.
+        Arm, design, and the number of poses of the motion that are judged.
     margin
-        The loop's margin as it is.
+        The stiffness margin of the unchanged loop.
     expected
         Required alpha_upper [-], above 0.
     progress
         Called with a sentence before every longer piece of work.
     runs
-        Where the bias is run; nothing leaves that out.
+        Runs of the case, to simulate the bias; None for no simulation.
 
     Raises
     ------
     InputError
-        When nothing is required.
+        When `expected` is not above 0 and finite.
     """
     if not 0 < expected < float("inf"):
         raise InputError(f"need: expected an overestimate above 0, got {expected:g}")

@@ -1,9 +1,9 @@
 """The first of many variants of a loop that tolerates a required overestimate of the stiffness.
 
-alpha_upper is not monotone in a gain, a damping or an inertia: bands of values that tolerate what
-is required may have others between them, as one mode after the other passes the bandwidth. A grid
-is gone through in the order of preference, and the first bracket in which the answer changes is
-refined. A band that lies between two values of the grid is missed; what is found is always true.
+alpha_upper is not monotone in a gain, a damping or an inertia: values that tolerate the required
+overestimate may form several bands, as one mode after the other passes the bandwidth. A grid is
+searched in the order of preference, and the bracket before the first suitable value is refined. A
+band between two values of the grid is missed; the answer itself is verified exactly.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.robustness import PoseLoop, StabilityLimit, axis_tolerance
 
 Variants = Callable[[float], Iterable[PoseLoop]]
-"""Loops of one variant, at all poses it is judged at, made one after the other as they are asked
-for; DesignError where there is no such variant."""
+"""Loops of one variant by its value, at all judged poses, made one by one on demand; raises
+DesignError where there is no such variant."""
 
-_NO_EDGE = 0.01  # underestimate that a loop tolerates which is well inside what is stable
-_LEAST = 1e-3  # of the requirement: what tolerates less is as good as unstable
-_NEXT = 0.05  # of the requirement: a best value is not bettered by less
-_NARROW = 1e-7  # width of the last bracket, in the logarithm or of the larger end
+_INSIDE = 0.01  # underestimate that a loop well inside the stable range tolerates
+_LEAST = 1e-3  # of the requirement: a variant that tolerates less counts as unstable
+_NEXT = 0.05  # of the requirement: smaller improvements of the best value are ignored
+_NARROW = 1e-7  # width of the last bracket, in the logarithm or relative to the larger end
 _HALVINGS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What one variant tolerates, exactly: the worst of all poses that it is judged at.
+    """Exact stable interval of one variant, the worst of all judged poses.
 
     Attributes
     ----------
     value
-        What was varied.
+        Value of the varied parameter.
     alpha_upper
-        Upper end of the stable interval [-]; NaN where the loop is unstable without any error.
+        Least upper end of the stable intervals [-]; NaN where the loop is unstable without error.
     alpha_lower
-        Lower end [-] at the worst pose for it, NaN likewise. Near 0 the value stands at an edge
-        of stability itself.
+        Largest lower end [-], NaN likewise. Near 0 the variant is close to instability without any
+        error.
     loss
-        What ends it; None where nothing does or the loop is unstable.
+        Stability limit at `alpha_upper`; None where there is none or the loop is unstable.
     joints, second_loop
-        The worst pose (m,) and whether it is judged under the second loop; empty where there is no
-        such variant.
+        Joint variables (m,) of the worst pose, and whether it is judged under the second loop;
+        empty without a limit.
     why
-        Why there is no margin.
+        Why there is no margin; empty otherwise.
     """
 
     value: float
@@ -60,35 +60,35 @@ class Trial:
     why: str = ""
 
     def tolerates(self, expected: float) -> bool:
-        """Whether it tolerates an overestimate of `expected`, and is no edge of stability itself.
+        """Whether an overestimate of `expected` is tolerated, and an underestimate of up to 1 %.
 
-        As much of an underestimate, up to 1 %, is asked of it too: an unstable loop has neither.
+        The underestimate excludes variants that are about to be unstable without any error.
         """
-        return self.alpha_upper >= expected and -self.alpha_lower >= min(expected, _NO_EDGE)
+        return self.alpha_upper >= expected and -self.alpha_lower >= min(expected, _INSIDE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Requirement:
-    """The most preferable value that tolerates what is required, with its evidence.
+    """The most preferable value that tolerates the required overestimate, with its evidence.
 
     Attributes
     ----------
     expected
         Required alpha_upper [-].
     answer
-        The answer; None where no value of the grid tolerates it.
+        The variant with the answer; None where no value of the grid tolerates the overestimate.
     fails
-        The next more preferable value that was found not to tolerate it, mostly within 1e-6 of the
-        answer; None where the most preferable value of the grid does.
+        The next more preferable value, which does not tolerate it, mostly within 1e-6 of the
+        answer; None where the answer is the most preferable value of the grid.
     best
-        The answer, or else the value tried that tolerates most; None where none tolerates 0.1 % of
-        what is required. No other value of the grid tolerates more by over 5 % of what is required.
+        The answer, or else the variant that tolerates most, to within 5 % of the requirement; None
+        where none tolerates 0.1 % of the requirement.
     own
-        The variant as it is; None where that was not asked for.
+        The unchanged variant; None where it was not judged.
     grid
-        Values tried, the most preferable first: a band between two of them is missed.
+        Values tried, the most preferable first; a band between two of them is missed.
     variants
-        How many variants were judged, those of the refinement too.
+        Number of variants judged, including those of the refinement.
     """
 
     expected: float
@@ -101,7 +101,7 @@ class Requirement:
 
 
 def judge(value: float, loops: Callable[[], Iterable[PoseLoop]]) -> Trial:
-    """Find what a variant tolerates at the worst of its poses, exactly."""
+    """Find the exact stable interval of a variant at the worst of its poses."""
     worst, lower = Trial(value=value, alpha_upper=np.inf), -1.0
     try:
         for pose in loops():
@@ -114,6 +114,7 @@ def judge(value: float, loops: Callable[[], Iterable[PoseLoop]]) -> Trial:
 
 
 def _at(value: float, pose: PoseLoop, upper: StabilityLimit) -> Trial:
+    """Trial whose upper end is the limit at one pose."""
     return Trial(
         value=value,
         alpha_upper=upper.alpha,
@@ -124,9 +125,9 @@ def _at(value: float, pose: PoseLoop, upper: StabilityLimit) -> Trial:
 
 
 def excess(loop: PoseLoop, alpha: float) -> float:
-    """Largest Re lambda/|lambda| [-] under an error, of what is not on the axis: above 0 unstable.
+    """Largest Re lambda/|lambda| [-] under an error: above 0 the loop is unstable.
 
-    Where nothing else is left, -1.
+    Eigenvalues on the imaginary axis are left out; -1 where there are no others.
     """
     values = loop.loop.poles(np.array([alpha]))
     off = np.abs(values.real) > axis_tolerance(values)
@@ -136,10 +137,10 @@ def excess(loop: PoseLoop, alpha: float) -> float:
 def first_to_tolerate(
     variants: Variants, grid: Sequence[float] | Array, expected: float, own: float | None = None
 ) -> Requirement:
-    """Find the first value of a grid with alpha_upper >= wanted, refined towards the one before.
+    """Find the first value of a grid with alpha_upper >= `expected`, and refine its bracket.
 
-    Most values fail by the eigenvalues at a few errors up to what is required, or up to the best so
-    far; all others are judged by the exact interval, as is the answer.
+    Most values are rejected by the eigenvalues at a few errors, up to the requirement or to the
+    best so far. All others, and the answer, are judged by the exact interval.
 
     Parameters
     ----------
@@ -150,12 +151,12 @@ def first_to_tolerate(
     expected
         Required alpha_upper [-], above 0.
     own
-        Value to be judged before, whatever it tolerates.
+        Value of the unchanged loop, to be judged first; None for none.
 
     Raises
     ------
     InputError
-        When the requirement is not above 0, or the grid is empty.
+        When `expected` is not above 0, or the grid is empty.
     """
     if not expected > 0 or not len(grid):
         got = f"{expected:g} and {len(grid)} values"
@@ -165,36 +166,36 @@ def first_to_tolerate(
 
 @dataclass(frozen=True, kw_only=True)
 class _Tried:
-    """The variant that tolerates most so far, None for none, and how many were judged."""
+    """The variant that tolerates most so far, None for none, and the number of variants judged."""
 
     best: Trial | None = None
     count: int = 0
 
     def more(self, count: int = 1) -> _Tried:
-        """Count variants of which no exact interval was found."""
+        """Count variants that were judged without an exact interval."""
         return replace(self, count=self.count + count)
 
     def after(self, trial: Trial) -> _Tried:
-        """Count a variant, and keep it if it tolerates more."""
+        """Count a variant, and keep it if it tolerates more than the best."""
         least = self.best.alpha_upper if self.best else -np.inf
-        best = trial if trial.alpha_upper > least else self.best  # NaN is not
+        best = trial if trial.alpha_upper > least else self.best  # NaN never is
         return _Tried(best=best, count=self.count + 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Search:
-    """One search: through the grid, then in the first bracket in which the answer changes."""
+    """A search through the grid, and in the bracket before the first suitable value."""
 
     variants: Variants
     expected: float
 
     def through(self, grid: tuple[float, ...], own: float | None) -> Requirement:
-        """Go through the grid."""
+        """Search the values of the grid in their order."""
         start = self._exact(own) if own is not None else None
         tried = _Tried().after(start) if start else _Tried()
         answer, before = None, None
         for value in grid:
-            if self._quickly_lost(value, tried.best):
+            if self._rejected(value, tried.best):
                 before, tried = value, tried.more()
                 continue
             trial = self._exact(value)
@@ -214,16 +215,17 @@ class _Search:
         )
 
     def _exact(self, value: float) -> Trial:
+        """Exact stable interval of a value."""
         return judge(value, lambda: self.variants(value))
 
-    def _quickly_lost(self, value: float, best: Trial | None) -> bool:
-        """Whether eigenvalues show that it tolerates less than required, and less than best."""
+    def _rejected(self, value: float, best: Trial | None) -> bool:
+        """Whether eigenvalues show that a value tolerates less than required, and than `best`."""
         least, x = best.alpha_upper if best else 0.0, self.expected
         until = min(least + _NEXT * x if least else _LEAST * x, x)
         return self._excess(value, (until, 0.0), first=True) > 0
 
     def _excess(self, value: float, errors: Sequence[float], *, first: bool = False) -> float:
-        """Worst `excess` over poses and errors; with `first` the first one above 0."""
+        """Largest `excess` over poses and errors; with `first` the first one above 0."""
         worst = -1.0
         try:
             for pose in self.variants(value):
@@ -237,7 +239,7 @@ class _Search:
     def _refined(
         self, good: Trial, bad: float | None, tried: _Tried
     ) -> tuple[Trial, float | None, _Tried]:
-        """Narrow the bracket between a value that tolerates enough and one that does not."""
+        """Narrow the bracket between a suitable variant `good` and a value `bad` that fails."""
         if bad is None:
             return good, None, tried
         axis = _Axis(start=good.value, end=bad)
@@ -259,7 +261,7 @@ class _Search:
         return self._halved(good, axis, tried)
 
     def _halved(self, good: Trial, axis: _Axis, tried: _Tried) -> tuple[Trial, float, _Tried]:
-        """Bisect with exact intervals: where something is lost between the errors looked at."""
+        """Bisect with exact intervals, where the loop is unstable between the errors tried."""
         low, high = 0.0, 1.0
         for _ in range(_HALVINGS):
             trial = self._exact(axis.value((low + high) / 2))
@@ -273,18 +275,19 @@ class _Search:
 
 @dataclass(frozen=True, kw_only=True)
 class _Axis:
-    """The way from one value (t = 0) to another (t = 1): by ratios where both are above 0."""
+    """Path from one value (t = 0) to another (t = 1): geometric where both are above 0."""
 
     start: float
     end: float
 
     @property
     def width(self) -> float:
-        """Length of the way, in the logarithm or relative to the larger end."""
+        """Length of the path, in the logarithm or relative to the larger end."""
         return abs(float(np.log(self.end / self.start))) if self._by_ratio else 1.0
 
     @property
     def _by_ratio(self) -> bool:
+        """Whether the path is geometric."""
         return min(self.start, self.end) > 0
 
     def value(self, t: float) -> float:
@@ -295,6 +298,6 @@ class _Axis:
 
 
 def log_grid(low: float, high: float, per_decade: int) -> Array:
-    """Return values from low to high, both included, in equal ratios, ascending."""
+    """Ascending values from low to high, both included, in equal ratios."""
     count = int(np.ceil(per_decade * np.log10(high / low))) + 1
     return np.geomspace(low, high, max(count, 2))

@@ -1,4 +1,4 @@
-"""Variants of a loop that remedies are sought among, at the poses at which they are judged."""
+"""Variants of a loop among which remedies are searched, at all judged poses."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from flexctl.robustness import Case, PoseLoop, loop_at
 from flexctl.search.affine_family import PoseFamily, family_at
 from flexctl.search.requirement import Variants
 
-_NODE = 0.1  # damping ratio
+_NODE = 0.1  # damping ratio of the second node of a family
 
 
 def path_poses(closed: ClosedLoop, count: int) -> Array:
-    """Joint variables (k, m) of `motion_poses`."""
+    """Joint variables (k, m) [rad or m] at `count` poses along the motion."""
     return motion_poses(closed.controller.reference, count)[1]
 
 
 def judged_loops(closed: ClosedLoop, count: int) -> Iterator[PoseLoop]:
-    """Loops of a design at the final pose, under its second loop if it has one, and on its way.
+    """Yield the loops of a design at all judged poses, the final pose first.
 
-    They are made as they are asked for, the final pose first.
+    The final pose under the second loop if there is one, then `count` poses of the motion.
     """
     if closed.controller.feedback is not None:
         yield loop_at(closed, closed.controller.reference.final, 1.0)
@@ -37,9 +37,10 @@ def judged_loops(closed: ClosedLoop, count: int) -> Iterator[PoseLoop]:
 
 
 def gain_families(case: Case) -> tuple[PoseFamily, ...]:
-    """Loops of a design under any joint gains in the gross motion, final pose first.
+    """Families of the loops of a design over its joint gains, the final pose first.
 
-    With integral gains, which act under the second loop too, it is judged there as well.
+    They are under the law of the gross motion; with integral gains, which act under the second loop
+    too, the final pose under that loop is the last.
     """
     nodes = close_family(case.design, case.close)
     own = nodes[0].controller
@@ -51,15 +52,15 @@ def gain_families(case: Case) -> tuple[PoseFamily, ...]:
 
 
 def under_gains(families: Sequence[PoseFamily], by: GainFactors) -> Iterator[PoseLoop]:
-    """Loops at all poses under the same gains, made as they are asked for."""
+    """Loops at all poses under the same gain factors."""
     return (family.under(by.weights[: len(family.laws)]) for family in families)
 
 
 def damped(case: Case) -> Variants:
-    """Loops by the damping ratio of all links.
+    """Variants over the damping ratio of all links.
 
-    Laws without a second loop, a fast loop or an observer compute with the damping, and are affine
-    in it as the arm is; those that have gains of their own from a Riccati equation are made anew.
+    Laws without a second loop, a fast loop or an observer are affine in the damping, as the arm is,
+    and follow from two nodes. Laws with gains from a Riccati equation are redesigned.
     """
 
     def at(ratio: float) -> Case:
@@ -77,7 +78,7 @@ def damped(case: Case) -> Variants:
 
 
 def rebuilt(case_of: Callable[[float], Case]) -> Variants:
-    """Return variants whose arm or design is made anew for every value; the last few are kept."""
+    """Variants whose controller is redesigned for every value; the last few are cached."""
 
     @lru_cache(maxsize=4)
     def close(value: float) -> ClosedLoop:
@@ -91,7 +92,7 @@ def rebuilt(case_of: Callable[[float], Case]) -> Variants:
 
 @dataclass(frozen=True, kw_only=True)
 class GainFactors:
-    """By what the joint gains of a design are multiplied [-]; all joints alike."""
+    """Factors of the joint gains of a design [-], the same for all joints."""
 
     Gp: float = 1.0
     Gv: float = 1.0
@@ -99,7 +100,7 @@ class GainFactors:
 
     @property
     def weights(self) -> Array:
-        """Weights (4,) of J_0, J_p, J_v and J_i, of sum 1."""
+        """Weights (4,) of the nodes `_NODES`, J_0, J_p, J_v and J_i, of sum 1."""
         moved = np.array([self.Gp - 1, self.Gv - 1, -2 * (self.Gi - 1)])
         return np.array([1 - moved.sum(), *moved])
 
@@ -108,7 +109,7 @@ _NODES = (GainFactors(), GainFactors(Gp=2.0), GainFactors(Gv=2.0), GainFactors(G
 
 
 def faster(s: float) -> GainFactors:
-    """Bandwidth s times as large, at the same damping ratios: s^2 Gp, s Gv, s^3 Gi."""
+    """Factors for s times the bandwidth at the same damping ratios: s^2 Gp, s Gv, s^3 Gi."""
     return GainFactors(Gp=s**2, Gv=s, Gi=s**3)
 
 
@@ -126,9 +127,9 @@ def with_gains(design: Design, by: GainFactors) -> Design:
 
 
 def close_family(design: Design, close: Callable[[Design], ClosedLoop]) -> tuple[ClosedLoop, ...]:
-    """Close the loops of a design that those under all other gains follow from, its own first.
+    """Close the loops at the nodes of the family over the joint gains, the design's own first.
 
-    `close` makes the loop of a design with errors of its stiffness that are unknown.
+    `close` closes the loop of a design with the errors of its stiffness as inputs.
     """
     integral = any(design.joint_gains.Gi or ())
     nodes = _NODES if integral else _NODES[:3]

@@ -242,12 +242,12 @@ def test_orders_of_the_design_are_judged_on_the_same_truth(flexctl):
 
 
 @pytest.mark.slow  # takes long
-def test_a_pose_asked_for_is_judged(flexctl):
+def test_a_chosen_pose_is_judged(flexctl):
     found = json.loads(flexctl(*of("decoupling"), "--pose", "joint2=0.5", "--json").out)
 
     assert found["pose"] == {"joint1": 0.0, "joint2": 0.5}
     assert found["second_loop"] is False
-    assert "at the pose asked for" in found["verdict"]
+    assert "at the chosen pose" in found["verdict"]
 
 
 @pytest.mark.parametrize(

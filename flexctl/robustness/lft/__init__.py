@@ -1,4 +1,4 @@
-"""Linear loops with unknown parameters, exact margins and bounds; knows no arm."""
+"""Linear loops with uncertain parameters: exact margins and bounds, independent of any arm."""
 
 from flexctl.robustness.lft.controller_lft import ControllerLFT, ErrorGroup, Law, factor, factor_law
 from flexctl.robustness.lft.crossings import FLAT, ROUND_OFF, Crossing, verify

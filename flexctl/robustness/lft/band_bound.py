@@ -12,15 +12,15 @@ from flexctl.robustness.lft.deadline import ENDLESS, Deadline
 from flexctl.robustness.lft.scalings import Block, Scalings, balance, find_scalings
 
 _CLOSE = 1e-3  # relative distance at which a bound is not lowered further
-_LARGEST_STEP = 0.5  # by which a bound is tried to be lowered at once
+_LARGEST_STEP = 0.5  # smallest factor by which a bound is lowered at once
 
 
 @dataclass(frozen=True, kw_only=True)
 class MuBound:
     """Upper bound of mu of a matrix [-] and the scalings that prove it; None when it is the norm.
 
-    `method` is "norm", "small" (the norm is below what matters), "exact" (the norm of one full
-    block) or "interior point".
+    `method` is "norm", "small" (the norm is below the floor), "exact" (the norm of one full block)
+    or "interior point".
     """
 
     value: float
@@ -29,10 +29,10 @@ class MuBound:
 
 
 def scaled_norm(M: ComplexArray, blocks: tuple[Block, ...], floor: float) -> MuBound:
-    """Bound mu of M (r, r) by its norm in units that balance it: a start that costs nothing.
+    """Bound mu of M (r, r) by its norm in units that balance it: a cheap first bound.
 
-    ab13md of SLICOT, which would do better, is not called: on loops whose planes do not move each
-    other, so that M has blocks of zeros, that of slycot 0.7.1 never returns.
+    ab13md of SLICOT gives a better one, but is not called: that of slycot 0.7.1 never returns where
+    M has blocks of zeros, as in loops whose planes are uncoupled.
     """
     norm = float(np.linalg.norm(M, 2))
     if len(blocks) == 1 and blocks[0].full:
@@ -53,12 +53,12 @@ def tight_bound(
     floor: float,
     deadline: Deadline = ENDLESS,
 ) -> MuBound:
-    """Lower a bound of M (r, r) to within 0.1 % of what D and G prove, repeated errors as one.
+    """Lower a bound of mu of M (r, r) to within 0.1 % of the least that D and G scalings prove.
 
-    A bound below `floor` > 0 is lowered no further: it does not matter; nor is any after the
-    deadline.
+    Channels of a repeated error share one full D and G block. A bound below `floor` > 0 is lowered
+    no further, nor is any after the deadline.
     """
-    low, level = floor, floor * (1 + _CLOSE)  # below it nothing matters: that is asked first
+    low, level = floor, floor * (1 + _CLOSE)  # the floor first: bounds below it do not matter
     while known.value > low * (1 + _CLOSE):
         feasible = find_scalings((M / level)[None], blocks, deadline)
         if feasible is None:
@@ -76,12 +76,12 @@ def tight_bound(
 def band_bound(
     M: ComplexArray, blocks: tuple[Block, ...], floor: float, deadline: Deadline = ENDLESS
 ) -> float:
-    """Smallest level [-] above `floor` > 0 at which one pair of scalings suits all M (K, r, r).
+    """Smallest level [-] above `floor` > 0 for which one pair of scalings proves all M (K, r, r).
 
-    To a tenth of a per cent; the largest norm always does.
+    To within 0.1 %. The largest norm of the M is always such a level.
     """
     low, high = floor, float(np.linalg.norm(M, 2, axis=(1, 2)).max()) * 1.01
-    step = _CLOSE  # what is near the floor is found at once
+    step = _CLOSE  # a level close to the floor is found in few steps
     while high > low * (1 + _CLOSE):
         middle = min(low * (1 + step), float(np.sqrt(low * high)))
         if find_scalings(M / middle, blocks, deadline):

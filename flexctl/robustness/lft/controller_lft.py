@@ -1,16 +1,17 @@
-"""How a law depends on the errors of its stiffness, as a linear fractional form.
+"""Linear fractional transformation of a control law over the errors of its stiffness.
 
 At rest the derivatives J of a law depend on the relative errors delta_i of its stiffness, with
 beta = delta/(1 + delta), by no more than
 
     J(delta) = J_0 + sum_i (delta_i L_i + beta_i R_i) + sum_ij beta_i beta_j R_ij.
 
-A law that computes with forces K_hat q has L_i; one that computes with deflections K_hat^-1 f has
-R_i, as 1/(1 + delta) = 1 - beta. R_ij stand in composite control of flexible joints under gravity
-that measures the rotors: a rotor is to run ahead of its joint by c(q_d)/k_hat_j, which makes the
-demand u affine in beta_j; the deflection that the slow motion causes,
-z_qs = K_hat_z^-1 (B_z tau_s - T_z' f(y, u)), takes what is affine in u times (1 - beta_i) of every
-spring and mode i. Gains are given, so that this is all: j is a spring, i any part.
+A law that computes forces K_hat q has terms L_i; one that computes deflections K_hat^-1 f has terms
+R_i, as 1/(1 + delta) = 1 - beta. Terms R_ij occur in composite control of flexible joints under
+gravity that measures the rotors. There the reference of rotor j leads its joint by c(q_d)/k_hat_j,
+so that the demand u is affine in beta_j; and the quasi-static deflection of the slow motion,
+z_qs = K_hat_z^-1 (B_z tau_s - T_z' f(y, u)), multiplies terms affine in u by (1 - beta_i) of every
+spring and mode i. As the gains do not depend on delta, there are no other terms; j is a spring, i
+any part.
 """
 
 from __future__ import annotations
@@ -26,20 +27,19 @@ import scipy.linalg
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 
-_RANK = 1e-11  # singular value below which a rank ends, rows and columns scaled to one size
-_ROUND_OFF = 1e-11  # of a derivative by the law's own size: below, it does not depend on delta
-_CUT = 1e-12  # the same in units of the law itself, in which differences of it have their noise
-_FORM = 1e-8  # relative: how well the form must meet the law at another delta
-_TRIED = np.array([1.0, -0.5, 3.0])  # errors at which a law is asked for its form
+_RANK = 1e-11  # singular value that counts as zero, rows and columns scaled to one size
+_ROUND_OFF = 1e-11  # change of J relative to its size that counts as none
+_CUT = 1e-12  # singular value that counts as zero in the units of the law itself
+_FORM = 1e-8  # largest relative difference from the law at other errors
+_NODES = np.array([1.0, -0.5, 3.0])  # errors at which a law is evaluated
 _HALF = -0.5  # error at which beta is -1
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorGroup:
-    """Parts of the law's stiffness that are wrong by one and the same factor.
+    """Parts of the law's stiffness that have the same relative error.
 
-    `parts` are indices of `Plant.stiffness_parts`; `range` is the size [-] that an error of 1
-    stands for.
+    `parts` are indices of `Plant.stiffness_parts`; `range` is the relative error [-] at delta = 1.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ErrorGroup:
 
 
 class Law(Protocol):
-    """J of a law at rest by the errors (parts,) of its stiffness, in one matrix [K L; E F]."""
+    """Derivatives J = [K L; E F] of a law at rest, over the errors (parts,) of its stiffness."""
 
     @property
     def parts(self) -> int:
@@ -92,12 +92,14 @@ class _Dependence:
 
 
 def factor_law(J: Law, groups: Sequence[ErrorGroup]) -> ControllerLFT:
-    """Find the form of a law; pairs of groups are asked for only where it is not met without.
+    """Find the linear fractional form of a law over the errors of groups.
+
+    Terms R_ij with i != j are computed only where the form without them differs from the law.
 
     Raises
     ------
     ComputationError
-        When the law depends on a stiffness in another way than `J(delta)` above.
+        When the law is not of the form `J(delta)` of the module docstring.
     """
     J_0 = J(np.zeros(J.parts))
     dependence = _dependence(J, J_0, groups)
@@ -107,11 +109,10 @@ def factor_law(J: Law, groups: Sequence[ErrorGroup]) -> ControllerLFT:
     twice = {**dependence.twice, **_pairs(J, J_0, groups, dependence.units)}
     form = _realise(replace(dependence, twice=twice), groups)
     off = _distance(J, J_0, groups, form)
-    if not off <= _FORM:  # nor where it is no number
+    if not off <= _FORM:  # NaN neither
         raise ComputationError(
-            "errors: expected a law whose derivatives hold no more than "
-            "products of two compliances, "
-            f"got one that is off by {off:.1e} from that"
+            "errors: expected a law whose derivatives contain at most products of two compliances, "
+            f"got a relative difference of {off:.1e} from that form"
         )
     return form
 
@@ -126,10 +127,10 @@ def errors_of(J: Law, groups: Sequence[ErrorGroup], delta: Sequence[float]) -> A
 
 def _dependence(J: Law, J_0: Array, groups: Sequence[ErrorGroup]) -> _Dependence:
     """L_i, R_i and R_ii, from J at three errors of each group."""
-    inverse = _TRIED / (1 + _TRIED)
-    powers = np.linalg.inv(np.column_stack([_TRIED, inverse, inverse**2]))
+    inverse = _NODES / (1 + _NODES)
+    powers = np.linalg.inv(np.column_stack([_NODES, inverse, inverse**2]))
     whole = [replace(group, range=1.0) for group in groups]
-    moved = [np.array([J(errors_of(J, [g], [x])) - J_0 for x in _TRIED]) for g in whole]
+    moved = [np.array([J(errors_of(J, [g], [x])) - J_0 for x in _NODES]) for g in whole]
     parts = []
     for change in moved:
         size = _magnitude(np.abs(J_0) + np.abs(change).sum(axis=0))
@@ -146,10 +147,10 @@ def _dependence(J: Law, J_0: Array, groups: Sequence[ErrorGroup]) -> _Dependence
 def _pairs(
     J: Law, J_0: Array, groups: Sequence[ErrorGroup], units: tuple[Array, Array]
 ) -> dict[tuple[int, int], Array]:
-    """R_ij + R_ji of all pairs that have one: mixed differences of J where beta_i = beta_j = -1.
+    """R_ij + R_ji of all pairs where it is not zero: mixed differences of J, beta_i = beta_j = -1.
 
-    Only the sum is seen. It is given to the earlier group as the inner one: springs, of which one
-    of the two is, come first among the parts.
+    Only the sum can be observed. The earlier group is taken as the inner one: one of the two is a
+    spring, and springs come first among the parts.
     """
     whole = [replace(group, range=1.0) for group in groups]
     alone = [J(errors_of(J, [group], [_HALF])) for group in whole]
@@ -164,7 +165,7 @@ def _pairs(
 
 
 def _realise(dependence: _Dependence, groups: Sequence[ErrorGroup]) -> ControllerLFT:
-    """Put the channels w = delta Q x of all L_i and those of all R_i, R_ij together, by group."""
+    """Collect the channels of all L_i, w = delta Q x, and of all R_i and R_ij, sorted by group."""
     stiff = [factor(part) for part in dependence.linear]
     outer, inner, D = _compliant_channels(dependence)
     counts = np.array([[len(Q) for _, Q in stiff], [len(Q) for Q in inner]], dtype=int)
@@ -186,14 +187,14 @@ def _realise(dependence: _Dependence, groups: Sequence[ErrorGroup]) -> Controlle
 def _compliant_channels(dependence: _Dependence) -> tuple[list[Array], list[Array], Array]:
     """P_i (k, r_i), Q_i (r_i, l) and D: w = beta (Q x + N w) is w = delta (Q x + (N - I) w).
 
-    Of a chain of channels P_i N_ij Q_j = R_ij, P_i Q_i = R_i, and nothing longer: r_i is the rank
-    of all that passes through i, what comes before by what follows,
+    Channels form chains P_i N_ij Q_j = R_ij, P_i Q_i = R_i, and none longer. r_i is the rank of all
+    chains through i, with what precedes i in the rows and what follows i in the columns,
 
         [R_i   R_ij ..]   [P_i     ]
         [R_hi   0     ] = [P_h N_hi] [Q_i  N_ij Q_j ..],
         [ ..          ]   [ ..     ]
 
-    the least number of channels with these R_i and R_ij.
+    which is the least number of channels with these R_i and R_ij.
     """
     count, (height, width) = len(dependence.once), map(len, dependence.units)
     followers = [[j for j in range(count) if (i, j) in dependence.twice] for i in range(count)]
@@ -210,7 +211,7 @@ def _compliant_channels(dependence: _Dependence) -> tuple[list[Array], list[Arra
 
 
 def _passing(dependence: _Dependence, i: int, followers: Sequence[int]) -> tuple[Array, Array]:
-    """Factors of what passes through group i, in the units of the law."""
+    """Factors of the matrix of all chains through group i, in the units of the law."""
     first = [dependence.once[i], *(dependence.twice[i, j] for j in followers)]
     before = [dependence.twice[pair] for pair in dependence.twice if pair[1] == i]
     rows, columns = dependence.units
@@ -220,15 +221,15 @@ def _passing(dependence: _Dependence, i: int, followers: Sequence[int]) -> tuple
 
 
 def _right_inverse(C: Array, columns: Array) -> Array:
-    """X with C X = I for C (r, c l) of full row rank, the least one in units of columns (l,)."""
+    """X of least norm with C X = I, C (r, c l) of full row rank, in units of columns (l,)."""
     units = np.tile(columns, C.shape[1] // len(columns))
     return np.linalg.pinv(C / units) / units[:, None]
 
 
 def _distance(J: Law, J_0: Array, groups: Sequence[ErrorGroup], form: ControllerLFT) -> float:
-    """How far the form is from the law at errors that were not used to find it, relative.
+    """Relative difference of the form from the law at errors that were not used to find it.
 
-    They are as large whatever the groups' ranges: small errors show no form.
+    Their size does not depend on the groups' ranges: at small errors every law is linear.
     """
     ranges = np.array([group.range for group in groups])
     delta = (0.7 + 0.6 * np.cos(np.arange(len(groups)))) / ranges
@@ -238,7 +239,7 @@ def _distance(J: Law, J_0: Array, groups: Sequence[ErrorGroup], form: Controller
 
 
 def _scales(size: Array) -> tuple[Array, Array]:
-    """Units of rows (k,) and columns (l,) in which all of a matrix of magnitudes is at most 1."""
+    """Units of rows (k,) and columns (l,) in which entries of magnitudes `size` are at most 1."""
     rows = size.max(axis=1, initial=0.0)
     rows[rows == 0] = 1.0
     columns = (size / rows[:, None]).max(axis=0, initial=0.0)
@@ -247,14 +248,14 @@ def _scales(size: Array) -> tuple[Array, Array]:
 
 
 def _magnitude(size: Array) -> Array:
-    """Product of row and column unit (k, l): against it an entry is small or is not."""
+    """Products of row and column units (k, l), relative to which entries are judged small."""
     return np.outer(*_scales(size))
 
 
 def factor(A: Array, units: tuple[Array, Array] | None = None) -> tuple[Array, Array]:
-    """Factors P (k, r), Q (r, l) of A (k, l) = P Q of its rank r, found in scaled units.
+    """Factors P (k, r), Q (r, l) of A (k, l) = P Q with its rank r, computed in scaled units.
 
-    With `units` of rows (k,) and columns (l,), in which round-off is a number, that ends the rank.
+    With `units` of rows (k,) and columns (l,) the rank is decided by absolute round-off in these.
     """
     if not A.any():
         return A[:, :0], A[:0]

@@ -1,4 +1,4 @@
-"""Verify where eigenvalues cross the imaginary axis: from a candidate to a crossing or nothing."""
+"""Verify candidates for crossings of the imaginary axis by the eigenvalues of the loop itself."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import scipy.optimize
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop import ON_AXIS
 
-FLAT = 1e-5  # |sigma dRe/dsigma| / |lambda| below which a tangent says nothing
+FLAT = 1e-5  # |sigma dRe/dsigma| / |lambda| below which the slope is round-off
 ROUND_OFF = 50 * np.finfo(float).eps  # of an eigenvalue, relative to the largest
-_NEAR = 1e-2  # relative: a root that is further from its candidate belongs to another one
-_ASIDE = 1e-3  # relative distance at which the sides of a flat root are looked at
-_CLOSE = 1e-12  # relative step below which there is no other
-_SETTLED = 1e-7  # relative step below which one that does not shrink is round-off
+_NEAR = 1e-2  # relative: a root further from its candidate belongs to another candidate
+_ASIDE = 1e-3  # relative distance at which both sides of a flat root are evaluated
+_CLOSE = 1e-12  # relative step at which Newton's method has converged
+_SETTLED = 1e-7  # relative step below which a step that does not shrink is round-off
 _SAME = 1e-6  # relative distance of sigma and frequency of one root found twice
 
 
 class Family(Protocol):
-    """State matrices that depend smoothly on one parameter sigma > 0: a Pencil is one."""
+    """State matrices that depend smoothly on one parameter sigma > 0, such as a `Pencil`."""
 
     def matrix(self, sigma: float) -> Array:
         """State matrix (N, N)."""
@@ -36,7 +36,7 @@ class Family(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Crossing:
-    """A sigma at which eigenvalues stand on the imaginary axis.
+    """A sigma at which eigenvalues lie on the imaginary axis.
 
     Attributes
     ----------
@@ -45,13 +45,13 @@ class Crossing:
     frequency
         |Im lambda| there, in the unit of the eigenvalues; 0 for a real one.
     kind
-        "crossing", or "touching" where the real part has one sign on both sides (two crossings
-        closer than 1e-5 of sigma cannot be told from it).
+        "crossing", or "touching" where the real part has the same sign on both sides. Two
+        crossings closer than 1e-5 of sigma cannot be distinguished from a touching.
     change
-        By how many the unstable eigenvalues grow with sigma: 2 for a pair, negative where they
-        become fewer, 0 for touching.
+        Change of the number of unstable eigenvalues as sigma grows: +-2 for each pair that crosses,
+        +-1 for each real eigenvalue, 0 for touching.
     residual
-        |Re lambda| / |lambda| that is left [-]; of a real eigenvalue relative to the largest.
+        Remaining |Re lambda| / |lambda| [-]; for a real eigenvalue relative to the largest.
     """
 
     sigma: float
@@ -76,17 +76,17 @@ class _Root:
 
 
 def verify(pencil: Family, sigmas: Sequence[float]) -> tuple[Crossing, ...]:
-    """Crossings and touchings at or next to the given sigma, ascending, each once.
+    """Crossings and touchings at or next to candidates `sigmas`, ascending, each once.
 
-    A candidate at which no eigenvalue stands on the axis (a real pair +-a, a spurious root) gives
-    none. Newton's method on Re lambda(sigma) refines the others, to round-off of the eigenvalues.
+    A candidate at which no eigenvalue lies on the axis (a real pair +-a, a spurious root) gives no
+    crossing. Newton's method on Re lambda(sigma) refines the others to round-off.
     """
     near = [root for sigma in sigmas for root in _roots_near(pencil, float(sigma))]
     return tuple(_describe(pencil, root) for root in _distinct(near))
 
 
 def _roots_near(pencil: Family, sigma: float) -> list[_Root]:
-    """Eigenvalues that stand on the axis at `sigma` or reach it next to it; none of a real pair."""
+    """Eigenvalues that lie on the axis at `sigma` or reach it close by; none of a real pair +-a."""
     values, slopes = _upper_half(pencil, sigma)
     size, largest = np.abs(values), np.abs(values).max()
     change = sigma * np.abs(slopes.real)
@@ -98,7 +98,7 @@ def _roots_near(pencil: Family, sigma: float) -> list[_Root]:
 
 
 def _upper_half(pencil: Family, sigma: float) -> tuple[ComplexArray, ComplexArray]:
-    """Eigenvalues with Im >= 0 and their derivatives w'M' v / w'v, M = E^-1 A, by sigma."""
+    """Eigenvalues with Im >= 0 of M(sigma), and their derivatives w' (dM/dsigma) v / w'v."""
     solved = scipy.linalg.eig(pencil.matrix(sigma), left=True, right=True)
     values, W, V = (np.asarray(part) for part in solved)
     keep = np.imag(values) >= 0
@@ -123,25 +123,25 @@ def _newton(pencil: Family, start: float, value: complex) -> _Root | None:
         step = -value.real / slope.real if slope.real else np.inf
         if abs(sigma + step - start) > _NEAR * start:
             return None
-        if sigma * abs(slope.real) <= FLAT * abs(value) and _stands(value):
+        if sigma * abs(slope.real) <= FLAT * abs(value) and _lies_on_axis(value):
             return _beside(pencil, sigma, value)
         if abs(step) <= _CLOSE * sigma or (
             abs(step) <= _SETTLED * sigma and abs(step) > before / 2
         ):
             break  # round-off: the step no longer shrinks
         sigma, value, before = sigma + step, value + slope * step, abs(step)
-    else:  # round-off beyond _SETTLED: the signs on both sides still tell
+    else:  # round-off beyond _SETTLED: the signs on both sides still decide
         root = _beside(pencil, start, value)
         return None if root.touching else root
     return _Root(sigma=sigma, value=value, upward=slope.real > 0)
 
 
-def _stands(value: complex) -> bool:
+def _lies_on_axis(value: complex) -> bool:
     return abs(value.real) <= ON_AXIS * abs(value)
 
 
 def _beside(pencil: Family, sigma: float, value: complex) -> _Root:
-    """Root at which Re lambda is flat: by its signs on both sides, and bisection if they differ."""
+    """Root at which Re lambda is flat: bisected where its signs on both sides differ."""
 
     def real_part(at: float) -> float:
         return _nearest(pencil, at, value)[0].real
@@ -156,7 +156,7 @@ def _beside(pencil: Family, sigma: float, value: complex) -> _Root:
 
 
 def _distinct(roots: Sequence[_Root]) -> list[_Root]:
-    """Roots by ascending sigma, each once: several candidates may lead to one."""
+    """Roots by ascending sigma, each once: several candidates may lead to the same root."""
     kept: list[_Root] = []
     for root in sorted(roots, key=lambda root: root.sigma):
         if not any(_same(root, other) for other in kept):
@@ -171,7 +171,7 @@ def _same(a: _Root, b: _Root) -> bool:
 
 
 def _describe(pencil: Family, root: _Root) -> Crossing:
-    """Turn a root into a crossing; equal subsystems cross together and are counted."""
+    """Turn a root into a crossing; eigenvalues that cross there together are all counted."""
     values = _upper_half(pencil, root.sigma)[0]
     real = not root.value.imag
     size = float(np.abs(values).max()) if real else abs(root.value)

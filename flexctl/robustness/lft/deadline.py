@@ -1,4 +1,4 @@
-"""When long work stops: a moment on the clock, handed down to every loop that may take long."""
+"""The time at which a long computation stops, passed down to every loop that may take long."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, kw_only=True)
 class Deadline:
-    """Work begun at `begun` stops at `ends`, both on the clock of `time.perf_counter` [s].
+    """Time limit of a computation, or of a part of one.
 
-    `whole` is the time [s] that was given to all of the work of which this is a part.
+    It began at `begun` and stops at `ends`, both on the clock of `time.perf_counter` [s]. `whole`
+    is the time limit [s] of the whole computation.
     """
 
     begun: float = 0.0
@@ -25,22 +26,22 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Time left [s], 0 when there is none."""
+        """Time left [s], at least 0."""
         return max(self.ends - time.perf_counter(), 0.0)
 
     @property
     def passed(self) -> bool:
-        """Whether the work must stop."""
+        """Whether the computation must stop."""
         return time.perf_counter() >= self.ends
 
     @property
     def used(self) -> float:
-        """Time since the work begun [s]."""
+        """Time since the computation began [s]."""
         return time.perf_counter() - self.begun
 
     @property
     def seconds(self) -> float:
-        """Time that was given [s]."""
+        """Time limit of this part [s]."""
         return self.ends - self.begun
 
     def part(self, fraction: float) -> Deadline:
@@ -51,7 +52,7 @@ class Deadline:
 
     @property
     def reached(self) -> str:
-        """Say that it was reached: the whole time limit, and what of it was left for this part."""
+        """Sentence that the time limit was reached, with the time that this part had of it."""
         part = "" if self.seconds == self.whole else f" ({self.seconds:.3g} s of it for this part)"
         return f"the time limit of {self.whole:.3g} s{part} was reached"
 

@@ -1,4 +1,4 @@
-"""A bound of the structured singular value over the whole axis of frequencies, not on a grid."""
+"""A bound of the structured singular value that holds on the whole frequency axis."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from flexctl.robustness.lft.response import Response
 from flexctl.robustness.lft.scalings import Block, Scalings, balance, find_scalings
 
 _SAMPLES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-_SLACK = 1e-9  # above zero that round-off may lift an eigenvalue of the form
-_TRIM = 0.01  # of a piece beside one that is not proven: round-off of the eigenvalues lies within
-_NARROWEST = 1e-10  # relative width of a band below which it is given up
-_NARROW = 1e-6  # relative width from which mu is that of a band: see cover_axis
-_N_LEVELS, _RISE = 30, 0.01  # of a level that one scaling proves: how often it rises, and by what
-_ILL = 1e12  # condition of the form at infinity from which no eigenvalues are trusted
+_SLACK = 1e-9  # round-off of the largest eigenvalue of the form
+_TRIM = 0.01  # of a piece next to an unproven one, cut off: more than round-off of its end
+_NARROWEST = 1e-10  # relative width below which a band stays unproven
+_NARROW = 1e-6  # relative width below which mu is that of the band: see cover_axis
+_N_LEVELS, _RISE = 30, 0.01  # attempts at a level of one scaling, and its rise at each
+_ILL = 1e12  # condition of the form at infinity beyond which eigenvalues are not trusted
 
 Bound = Callable[[ComplexArray, float], float]
 Range = tuple[float, float]
 
 
 def level_frequencies(response: Response, scalings: Scalings, level: float) -> Array | None:
-    """Every frequency w >= 0 at which form(M(jw) / level) can be singular, and others, ascending.
+    """Frequencies w >= 0 that include all at which form(M(jw) / level) is singular, ascending.
 
     With Pi = [[D, -jG], [jG, -D]], C = [[V, M(oo)], [0, I]] / level and [[Q, S], [S*, R]] =
     C* Pi C, the form at jw is singular exactly where jw is an eigenvalue of the Hamiltonian
     [[A - U R^-1 S*, -U R^-1 U'], [S R^-1 S* - Q, -(A - U R^-1 S*)*]], (2N, 2N). The imaginary parts
-    of all its eigenvalues are returned: which of them lie on the axis is not left to a tolerance.
-    None when the form at infinity, R, is too near to a singular one. Source: [BoydBalakrishnan90].
+    of all its eigenvalues are returned, so that no tolerance decides which of them lie on the axis.
+    None when R, the form at infinity, is nearly singular. Source: [BoydBalakrishnan90].
     """
     V, at_infinity = response.V / level, response.D / level
     D, G, U, A = scalings.D, scalings.G, response.U, response.A
@@ -52,9 +52,8 @@ def level_frequencies(response: Response, scalings: Scalings, level: float) -> A
 def proven_parts(response: Response, scalings: Scalings, level: float, band: Range) -> list[Range]:
     """Parts of a band of frequencies in which form(M(jw) / level) < 0 everywhere.
 
-    Between two neighbours of `level_frequencies` no eigenvalue of the form changes its sign, so
-    that one frequency speaks for all. A part that ends where the next is not proven is shortened
-    there by 1 %.
+    Between two neighbours of `level_frequencies` no eigenvalue of the form changes its sign, so one
+    frequency decides for all of them. A part next to an unproven one is shortened there by 1 %.
     """
     cuts = level_frequencies(response, scalings, level)
     if cuts is None:
@@ -70,12 +69,12 @@ def proven_parts(response: Response, scalings: Scalings, level: float, band: Ran
 
 
 def _midpoints(edges: Array) -> Array:
-    """Between each two of ascending edges, of which the last is infinite."""
+    """Frequencies between neighbours of ascending edges, of which the last is infinite."""
     return np.append((edges[:-2] + edges[1:-1]) / 2, 2 * edges[-2] + 1.0)
 
 
 def _joined(edges: Array, at_edge: Array, good: Array) -> list[Range]:
-    """Join good pieces that touch at an edge where the form is negative; trim the others."""
+    """Join proven pieces that meet at an edge where the form is negative; trim the others."""
     ranges: list[Range] = []
     for k in np.flatnonzero(good):
         low, high = float(edges[k]), float(edges[k + 1])
@@ -95,24 +94,24 @@ def _joined(edges: Array, at_edge: Array, good: Array) -> list[Range]:
 
 @dataclass(frozen=True, kw_only=True)
 class Cover:
-    """What a cover of [0, oo] by bands with scalings of their own has proven.
+    """Bound of mu on [0, oo], proven by bands that have scalings of their own.
 
     Attributes
     ----------
     level
-        No mu above it at any frequency outside `missing` [-].
+        Upper bound of mu at every frequency outside `missing` [-].
     proven
         Bands (low, high), disjoint and ascending, in the units of A.
     scalings
-        Of each proven band, for form(M(jw) / level).
+        Scalings of each proven band, for form(M(jw) / level).
     missing
-        Bands that are not proven; empty when the bound is a theorem.
+        Bands that are not proven; empty when the bound holds on the whole axis.
     peak, at
-        Largest mu bound computed at one frequency [-], and that frequency.
+        Largest bound of mu computed at one frequency [-], and that frequency.
     tries
         Number of bands tried.
     late
-        Whether the deadline ended it before all was proven.
+        Whether the deadline ended the proof before the whole axis was covered.
     """
 
     level: float
@@ -137,14 +136,14 @@ def cover_axis(
     deadline: Deadline = ENDLESS,
     say: Callable[[str], None] = lambda _words: None,
 ) -> Cover:
-    """Prove mu(M(jw)) < level at every w in [0, oo], raising the level where it has to be.
+    """Prove mu(M(jw)) < level at every w in [0, oo], raising the level where necessary.
 
     Parameters
     ----------
     bound
         Upper bound of mu of one matrix (r, r), tight above a floor [-].
     start
-        Largest bound known so far [-] and its frequency; level = bound (1 + excess) throughout.
+        Largest bound known so far [-] and its frequency; the level is always bound (1 + excess).
     edges
         Where the first bands meet (K,), finite.
     budget
@@ -152,14 +151,14 @@ def cover_axis(
     deadline
         When to stop.
     say
-        Called with how far the proof is, band by band.
+        Called with the progress of the proof before every band.
 
-    A band is proven by one pair of scalings that suits five of its frequencies and then, by
-    `proven_parts`, all others. What is left of it is tried again; where no pair suits, the band is
-    split, and the bound at its middle raises the level if it is above it: parts that were proven
-    at a lower level stay so. Real mu may be large at one frequency alone, where no number hits it:
-    a band of a relative width of 1e-6 that no pair suits raises the level to where one does, so
-    that mu is regularised by an uncertainty of the frequency of that size.
+    A pair of scalings is found for five frequencies of a band; `proven_parts` tells for which parts
+    of the band it is a proof, and the rest is tried again. Where there is no such pair, the band is
+    split, and a bound at its middle above the level raises the level; parts proven at a lower level
+    stay proven. Real mu may be large at a single frequency, which no number hits exactly. A band of
+    a relative width of 1e-6 without a pair therefore raises the level until there is one: this
+    regularises mu by an uncertainty of the frequency of that size.
     """
     peak, at = start
     level = peak * (1 + excess)
@@ -197,11 +196,12 @@ def cover_axis(
 
 
 def level_of_one_scaling(response: Response, blocks: tuple[Block, ...], axis: Array) -> float:
-    """Level above mu at every frequency that one scaling D for all proves: no proof is cheaper.
+    """Bound of mu on the whole axis that one constant scaling D proves: the cheapest proof.
 
     The largest norm of D^1/2 M(jw) D^-1/2, from the eigenvalues of a few Hamiltonians: between two
-    frequencies at which the norm passes a level it lies above or below it. `axis` (K,) are
-    frequencies to begin with. Source: [BoydBalakrishnan90]. Infinite where it does not converge.
+    neighbouring frequencies at which the norm equals a level it is above or below the level
+    throughout. `axis` (K,) are the first frequencies. Infinite where the search does not converge.
+    Source: [BoydBalakrishnan90].
     """
     scalings = balance(response(axis), blocks)
     level = max(smallest_level(M, scalings) for M in response(axis))
@@ -232,7 +232,7 @@ def _cover(
     missing: list[Range],
     tries: int,
 ) -> Cover:
-    """Put bands in order, their scalings counted for matrices over the final level."""
+    """Sort the proven bands, and convert their scalings to the final level."""
     ordered = sorted(proven, key=lambda item: item[0])
     return Cover(
         level=level,
@@ -254,7 +254,7 @@ def _narrow(band: Range, response: Response, width: float) -> bool:
 
 
 def _samples(band: Range, unit: float) -> Array:
-    """Frequencies of a band: evenly spaced, or so in 1/(w + unit) where it is infinite."""
+    """Five frequencies of a band: evenly spaced in w, of an infinite band in 1/(w + unit)."""
     low, high = band
     if np.isfinite(high):
         return low + (high - low) * _SAMPLES
@@ -263,18 +263,20 @@ def _samples(band: Range, unit: float) -> Array:
 
 
 def _split(band: Range, unit: float) -> float:
+    """Frequency at which a band is divided in two."""
     low, high = band
     return (low + high) / 2 if np.isfinite(high) else 2 * low + unit
 
 
 def _without(band: Range, parts: list[Range]) -> list[Range]:
-    """Return what ascending disjoint parts leave of a band."""
+    """Return the rest of a band without ascending disjoint parts of it."""
     ends = [band[0], *(x for part in parts for x in part), band[1]]
     pairs = zip(ends[::2], ends[1::2], strict=True)
     return [(low, high) for low, high in pairs if low < high]
 
 
 def _merged(bands: list[Range]) -> tuple[Range, ...]:
+    """Join bands that overlap or touch; ascending."""
     ranges: list[Range] = []
     for low, high in sorted(bands):
         if ranges and low <= ranges[-1][1]:

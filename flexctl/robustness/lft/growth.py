@@ -1,4 +1,4 @@
-"""How fast eigenvalues move with one real error, and which of those on the axis do not move."""
+"""Derivatives of eigenvalues by one real error, and eigenvalues on the axis that no error moves."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from flexctl.robustness.lft.crossings import ROUND_OFF
 from flexctl.robustness.lft.real_candidates import shifted
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
-_ELSEWHERE = (0.37, 0.29 + 0.53j)  # errors at which eigenvalues that move are somewhere else
+_ELSEWHERE = (0.37, 0.29 + 0.53j)  # errors at which an eigenvalue that moves has left the axis
 _CLUSTER = 1e-7  # relative distance of eigenvalues whose eigenvectors mix
 
 
 def growth_rates(loop: UncertainLoop) -> tuple[ComplexArray, ComplexArray]:
     """Eigenvalues lambda of the loop without error, and d lambda/d delta = w' U V v / w' v.
 
-    Equal eigenvalues move as the eigenvalues of this product on all their eigenvectors do.
+    The derivatives of equal eigenvalues are the eigenvalues of this product on their eigenspace.
 
     Returns
     -------
     tuple
-        Eigenvalues (N,) [1/s] and rates (N,) [1/s], NaN where an eigenvalue is defective: it moves
-        as a root of delta.
+        Eigenvalues (N,) [1/s] and derivatives (N,) [1/s], NaN of a defective eigenvalue, which
+        moves as a root of delta.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def growth_rates(loop: UncertainLoop) -> tuple[ComplexArray, ComplexArray]:
 
 
 def _clusters(values: Array) -> list[Array]:
-    """Group indices of eigenvalues that round-off may mix."""
+    """Group indices of eigenvalues (N,) whose eigenvectors round-off may mix."""
     reach = _CLUSTER * np.abs(values) + ROUND_OFF * np.abs(values).max(initial=0)
     near = np.abs(values[:, None] - values) <= reach[:, None]
     _, label = scipy.sparse.csgraph.connected_components(near, directed=False)
@@ -55,7 +55,7 @@ def _clusters(values: Array) -> list[Array]:
 
 
 def balanced(loop: UncertainLoop) -> UncertainLoop:
-    """Return the loop with states in units, powers of two, that bring A and U V to one size.
+    """Return the loop with its states in units, powers of two, that balance A and U V.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def balanced(loop: UncertainLoop) -> UncertainLoop:
 
 
 def axis_tolerance(values: Array) -> Array:
-    """|Re lambda| (N,) below which an eigenvalue, of `values` (N,), is neither stable nor not."""
+    """|Re lambda| (N,) within which an eigenvalue of `values` (N,) counts as lying on the axis."""
     size = np.abs(values)
     return ON_AXIS * size + ROUND_OFF * size.max(initial=0)
 
@@ -80,20 +80,20 @@ def axis_tolerance(values: Array) -> Array:
 def without_fixed(loop: UncertainLoop) -> tuple[UncertainLoop, ComplexArray]:
     """Split off the eigenvalues on the axis that no error moves.
 
-    They are those that stand on the axis without error and, within `axis_tolerance`, at the same
-    places under two other errors, one of them complex. U does not reach them or V does not see
-    them, so they leave together with their eigenvectors, and the others are what they were.
+    They lie on the axis without error and are the same, within `axis_tolerance`, under two other
+    errors, one of them complex. They are uncontrollable by U or unobservable by V, so removing them
+    with their eigenvectors leaves the other eigenvalues unchanged.
 
     Returns
     -------
     tuple
-        The loop of N - f of the states, the others following from them, and the fixed eigenvalues
+        The loop in N - f of the states, from which the others follow, and the fixed eigenvalues
         (f,).
 
     Raises
     ------
     DesignError
-        If a fixed eigenvalue is defective, as that of a free body is.
+        If a fixed eigenvalue is defective, as that of a free body.
     """
     values = np.linalg.eigvals(loop.A).astype(complex)
     fixed = values[np.abs(np.real(values)) <= axis_tolerance(values)]
@@ -106,7 +106,7 @@ def without_fixed(loop: UncertainLoop) -> tuple[UncertainLoop, ComplexArray]:
 def without_fixed_of_all(loop: UncertainLoop) -> UncertainLoop:
     """Split off the eigenvalues on the axis that none of several errors moves: see `without_fixed`.
 
-    All errors are taken together in a direction that is no particular one.
+    All errors grow together here, in generic proportions.
     """
     direction = 1 + 0.3 * np.cos(1.0 + np.arange(len(loop.parameters)))
     d = direction[loop.owner]
@@ -119,7 +119,7 @@ def without_fixed_of_all(loop: UncertainLoop) -> UncertainLoop:
 
 
 def _matches(expected: Array, values: Array) -> Array:
-    """Index of the eigenvalue at each place wanted, each taken once; -1 where there is none."""
+    """Index in `values` of each of the `expected` eigenvalues, each used once; -1 for none."""
     free, tolerance = np.ones(len(values), dtype=bool), axis_tolerance(values)
     matches = np.full(len(expected), -1)
     for n, value in enumerate(expected):
@@ -131,7 +131,10 @@ def _matches(expected: Array, values: Array) -> Array:
 
 
 def _deflated(loop: UncertainLoop, fixed: ComplexArray) -> UncertainLoop:
-    """Leave the fixed eigenvalues out: the others' invariant subspace, taken where they differ."""
+    """Restrict the loop to the invariant subspace of the other eigenvalues.
+
+    It is computed under an error that separates these from the fixed ones.
+    """
     there = loop.at(np.array([_ELSEWHERE[0]]))
     solved = scipy.linalg.eig(there.A, left=True, right=True)
     values, W, R = (np.asarray(part) for part in solved)
@@ -140,12 +143,12 @@ def _deflated(loop: UncertainLoop, fixed: ComplexArray) -> UncertainLoop:
     if np.linalg.cond(left.T @ right) > 1 / _CLUSTER:
         got = f"one that grows with time for every error, near {np.abs(fixed).min():.4g}j"
         raise DesignError(f"fixed eigenvalues: expected a bounded motion, got {got}")
-    gone, kept, basis = _complement(left)
+    removed, kept, basis = _complement(left)
     U = there.U - right @ np.linalg.solve(left.T @ right, left.T @ there.U)
     reduced = UncertainLoop(
-        A=there.A[np.ix_(kept, kept)] + there.A[np.ix_(kept, gone)] @ basis,
+        A=there.A[np.ix_(kept, kept)] + there.A[np.ix_(kept, removed)] @ basis,
         U=U[kept],
-        V=there.V[:, kept] + there.V[:, gone] @ basis,
+        V=there.V[:, kept] + there.V[:, removed] @ basis,
         D=there.D,
         parameters=there.parameters,
         states=tuple(loop.states[k] for k in kept),
@@ -156,16 +159,17 @@ def _deflated(loop: UncertainLoop, fixed: ComplexArray) -> UncertainLoop:
 
 
 def _real_span(vectors: Array) -> Array:
-    """Orthonormal basis (N, f) of what f eigenvectors, conjugates among them, span."""
+    """Real orthonormal basis (N, f) of the span of f eigenvectors, closed under conjugation."""
     both = np.hstack([np.real(vectors), np.imag(vectors)])
     return np.linalg.svd(both, full_matrices=False)[0][:, : vectors.shape[1]]
 
 
 def _complement(left: Array) -> tuple[Array, Array, Array]:
-    """Solve left' x = 0 for the states (f,) that are largest in it: x_gone = basis x_kept.
+    """Solve left' x = 0 for the f states with the largest entries: x_removed = basis x_kept.
 
-    States in their own units stay the coordinates, so that slow ones keep their relative accuracy.
+    The kept states stay the coordinates, in their own units, so that slow eigenvalues keep their
+    relative accuracy. Returns the indices of removed and kept states, and the basis (f, N - f).
     """
     *_, order = scipy.linalg.qr(left.T, pivoting=True, mode="r")
-    gone, kept = order[: left.shape[1]], np.sort(order[left.shape[1] :])
-    return gone, kept, -np.linalg.solve(left[gone].T, left[kept].T)
+    removed, kept = order[: left.shape[1]], np.sort(order[left.shape[1] :])
+    return removed, kept, -np.linalg.solve(left[removed].T, left[kept].T)

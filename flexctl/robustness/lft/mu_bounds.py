@@ -1,4 +1,4 @@
-"""Independent real errors at once: the fraction that is guaranteed, and a worst case found."""
+"""Bounds of the independent errors that a loop tolerates: a guaranteed fraction, a worst case."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexctl import checks
-from flexctl.checks import Array
-from flexctl.errors import InputError
-from flexctl.robustness.lft.band_bound import MuBound, band_bound, scaled_norm, tight_bound
+from flexctl.checks import Array, ComplexArray
+from flexctl.robustness.lft.band_bound import scaled_norm, tight_bound
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
+from flexctl.robustness.lft.error_blocks import blocks_of, is_split, split_channels
 from flexctl.robustness.lft.frequency_cover import Cover, Range, cover_axis, level_of_one_scaling
+from flexctl.robustness.lft.frequency_grid import (
+    GridBounds,
+    around_poles,
+    bounds_on_grid,
+    frequency_grid,
+    on_axis,
+)
 from flexctl.robustness.lft.growth import axis_tolerance, without_fixed_of_all
 from flexctl.robustness.lft.one_error import (
     bounds_of_one,
@@ -22,25 +29,20 @@ from flexctl.robustness.lft.one_error import (
 )
 from flexctl.robustness.lft.response import Response, frequency_response
 from flexctl.robustness.lft.scalings import Block
-from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
+from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 from flexctl.robustness.lft.worst_case import WorstCase, find_worst_case, require_stable
 
-KINDS = ("real", "complex", "full")
-_N_BASE = 40  # frequencies over the whole range: the cover adds what it needs
-_AROUND = np.array([-1.0, 0.0, 1.0])  # decay rates off every oscillating pole, for the grid
-_EDGES = np.array([-3.0, 3.0])  # likewise: where the first bands of the cover meet
-_NEAR = 1 + 1e-8 * np.array([-1.0, 0.0, 1.0])
-_LEAST = 0.01  # mu below which nothing is asked: errors beyond 10 000 %
-_APART = 1.002  # ratio of bounds, each tight to a thousandth, at which one is the larger
-_SHARED = 4  # channels of one error that are bounded as one
+LEAST_MU = 0.01  # smaller mu is not resolved: it stands for errors beyond 10 000 %
+_EDGES = np.array([-3.0, 3.0])  # decay rates off every oscillating pole: where first bands meet
 _BUDGET = 1500  # bands tried
-_ALIKE, _SEARCH, _GRID = 0.2, 0.3, 0.5  # of the time left, for one after the other
-_RESERVE = 0.9  # of the time left that the cover may take: the rest is for what ends it
+# Fractions of the time that is left, one after the other.
+_EQUAL_TIME, _SEARCH_TIME, _GRID_TIME = 0.2, 0.3, 0.5
+_PROOF_TIME = 0.9  # the rest is for the level of one scaling, should the proof not end in time
 
 
 @dataclass(frozen=True, kw_only=True)
 class MuBounds:
-    """Bounds of the largest gamma such that every |delta_i| < gamma leaves a loop stable.
+    """Bounds of the largest gamma for which a loop is stable under all |delta_i| < gamma.
 
     Attributes
     ----------
@@ -48,30 +50,30 @@ class MuBounds:
         Stable for every |delta_i| <= guaranteed_fraction [-], at most 100; a theorem if `proven`.
     mu_peak, frequency
         1/guaranteed_fraction [-], and the frequency [rad/s] of the largest bound computed; infinite
-        where the largest error is one at which the form itself has no meaning.
+        where the largest error makes the linear fractional form itself singular.
     proven
-        Whether mu <= mu_peak is proven at every frequency, not only on the grid, and the time was
-        long enough to do so.
+        Whether mu <= mu_peak was proven at every frequency, not only on the grid, within the time
+        limit.
     not_proven
-        Ranges of frequencies (low, high) [rad/s] at which it is not.
+        Ranges of frequencies (low, high) [rad/s] in which this is not proven.
     stopped
-        Why the search for the largest fraction ended early, in words; empty where it did not. What
-        is then guaranteed was proven so far: more may hold.
+        Why the search for the largest fraction ended early, in words; empty where it did not. The
+        fraction is then what was proven so far; a larger one may hold.
     worst_case
-        Smallest errors found that make the loop unstable, of those that the parameters may have;
-        None when none were found. `guaranteed_fraction` knows no lowest value and may be smaller
-        than their size because of errors that no parameter may have.
+        Smallest errors found that make the loop unstable, within the ranges of the parameters;
+        None when none were found. `guaranteed_fraction` does not use these ranges, and may be
+        smaller than the worst case because of errors outside them.
     grid, mu
         Frequencies [rad/s] (K,), ascending, infinity (or pi/T) last, and mu bounds there (K,) [-],
         tight where they are the largest.
     cover
-        The bands of the proof with their scalings, in units of the loop's A; None of one real
-        error, whose margin is exact without.
+        The bands of the proof with their scalings, in units of the loop's A; None for one real
+        error, whose margin is exact without a proof by bands.
     notes
-        What is conservative, capped or not proven, in words.
+        Sentences on what is conservative, capped or not proven.
     followed
-        Whether the errors move the equilibrium and the loop was followed with it, which is no
-        proof.
+        Whether the errors move the equilibrium and the bounds come from a continuation along it,
+        which is no proof.
     """
 
     guaranteed_fraction: float
@@ -89,7 +91,7 @@ class MuBounds:
 
     @property
     def gap(self) -> float:
-        """Size of the worst case found over the fraction guaranteed [-], at least 1."""
+        """Size of the worst case over the guaranteed fraction [-], at least 1; infinite without."""
         return self.worst_case.gamma / self.guaranteed_fraction if self.worst_case else np.inf
 
 
@@ -106,30 +108,31 @@ def find_mu_bounds(
 ) -> MuBounds:
     """Bound the errors that a stable loop tolerates, from below by mu and from above by a search.
 
-    With M(s) = D + V (s - A)^-1 U the loop stays stable for |delta_i| < 1/max mu(M(jw)). Bounds of
-    mu come from a grid, and from scalings that hold over whole bands of frequencies; the latter
-    cover the axis, infinity included, so that the largest is no statement about a grid. One real
-    error alone has an exact margin, which needs none of that; of several the search begins with
-    those that destabilise alone or all alike, which are exact too.
+    With M(s) = D + V (s - A)^-1 U the loop stays stable for |delta_i| < 1/max mu(M(jw)). A grid of
+    frequencies gives a first bound of mu. Scalings that hold over whole bands of frequencies then
+    prove a bound on the whole axis, infinity included. For one real error the margin is exact
+    instead. For several, the search starts from the exact margins of single errors and of equal
+    ones.
 
     Parameters
     ----------
     loop
-        Stable at delta = 0. Eigenvalues on the axis that no error moves are left out; where an
-        error moves one, nothing is guaranteed.
+        A loop that is stable at delta = 0. Eigenvalues on the axis that no error moves are left
+        out; where an error moves one, nothing is guaranteed.
     crossings
-        Frequencies [rad/s] to be on the grid: where one error, or all together, first destabilise.
+        Frequencies [rad/s] to include in the grid: where one error, or all together, first
+        destabilise.
     kinds
-        Of each parameter (p,): "real" (default); "complex", a dynamic error, the same in all its
-        channels; or "full", a full complex block over its channels, which is more than it.
+        Kind of each parameter (p,): "real" (default); "complex", a dynamic error, the same in all
+        its channels; or "full", a full complex block over its channels, which contains it.
     excess
-        What the level of the proof lies above the largest mu found [-].
+        How far the level of the proof lies above the largest mu found, relative [-].
     budget
-        Number of bands that may be tried; what is then left is said in `not_proven`.
+        Number of bands that may be tried; `not_proven` has the ranges that are left then.
     prove
-        Whether to cover the axis; else the bound is that of the grid, which is no proof.
+        Whether to prove a bound on the whole axis; without, the bound is that of the grid.
     deadline
-        When to stop: the answer is then what one scaling proves over the whole axis.
+        When to stop; the bound is then what one scaling proves over the whole axis.
     say
         Called with a sentence before every longer piece of work.
 
@@ -139,41 +142,84 @@ def find_mu_bounds(
         When the loop is not stable without errors, or `kinds` does not fit.
     """
     excess = checks.positive("excess", excess)
-    stated = _blocks(loop, kinds)
+    blocks = blocks_of(loop, kinds)
     loop = without_fixed_of_all(loop)
-    if (undamped := _on_the_axis(loop)) is not None:
+    if (undamped := _undamped(loop)) is not None:
         return _marginal(loop, undamped)
     require_stable(loop)
-    if _alone(stated):
+    if _one_real(blocks):
         return _one(loop, crossings)
     say("a search for a worst case")
     worst, equal = _search(loop, deadline)
-    blocks = _expanded(loop, stated)
-    least = max(_LEAST, 1 / worst.gamma if worst else 0.0)  # mu is no smaller at its frequency
-    response = frequency_response(loop)
     frequencies = [*crossings, *equal, *([worst.frequency] if worst else [])]
-    axis_known = [_on_axis(loop, w) for w in frequencies if np.isfinite(w)]
-    axis = _grid(response, axis_known)
-    say(f"bounds at {len(axis)} frequencies")
-    bounds, start = _bounds_on(response, axis, blocks, axis_known, least, deadline.part(_GRID))
+    channels, response = split_channels(loop, blocks), frequency_response(loop)
+    grid = bounds_on_grid(
+        response,
+        channels,
+        [on_axis(loop, w) for w in frequencies if np.isfinite(w)],
+        least=max(LEAST_MU, 1 / worst.gamma if worst else 0.0),  # mu is no smaller there
+        deadline=deadline.part(_GRID_TIME),
+        say=say,
+    )
     if not prove:
-        return _on_grid(loop, stated, worst, axis, np.array([bound.value for bound in bounds]))
-    until = deadline.part(_RESERVE)
+        return _unproven(loop, blocks, worst, grid)
+    cover, stopped = _prove(
+        response,
+        channels,
+        grid,
+        excess=excess,
+        budget=budget,
+        deadline=deadline.part(_PROOF_TIME),
+        say=say,
+    )
+    return _proven(loop, blocks, worst, grid, cover, stopped)
+
+
+def _prove(
+    response: Response,
+    blocks: tuple[Block, ...],
+    grid: GridBounds,
+    *,
+    excess: float,
+    budget: int,
+    deadline: Deadline,
+    say: Callable[[str], None],
+) -> tuple[Cover, str]:
+    """Prove a level of mu on the whole axis, starting from the largest bound on the grid.
+
+    At the deadline the level is what one scaling for all frequencies proves, and the second item
+    says why the proof stopped; it is empty otherwise.
+    """
+
+    def bound(M: ComplexArray, floor: float) -> float:
+        return tight_bound(M, blocks, scaled_norm(M, blocks, floor), floor, deadline).value
+
     cover = cover_axis(
         response,
         blocks,
-        lambda M, floor: tight_bound(M, blocks, scaled_norm(M, blocks, floor), floor, until).value,
-        start=start,
-        edges=_around_poles(response, _EDGES),
+        bound,
+        start=(grid.largest, grid.at),
+        edges=around_poles(response, _EDGES),
         excess=excess,
         budget=budget,
-        deadline=until,
+        deadline=deadline,
         say=say,
     )
-    stopped = ""
-    if cover.late:
-        stopped = deadline.reached
-        cover = replace(cover, level=level_of_one_scaling(response, blocks, axis))
+    if not cover.late:
+        return cover, ""
+    level = level_of_one_scaling(response, blocks, grid.axis)
+    return replace(cover, level=level), deadline.reached
+
+
+def _proven(
+    loop: UncertainLoop,
+    blocks: tuple[Block, ...],
+    worst: WorstCase | None,
+    grid: GridBounds,
+    cover: Cover,
+    stopped: str,
+) -> MuBounds:
+    """Answer with the level of a cover of the axis; `cover.missing` is what it leaves unproven."""
     fraction = 1 / cover.level
     return MuBounds(
         guaranteed_fraction=fraction,
@@ -184,64 +230,65 @@ def find_mu_bounds(
             (loop.frequency(1j * low), loop.frequency(1j * high)) for low, high in cover.missing
         ),
         worst_case=worst,
-        grid=np.array([loop.frequency(1j * w) for w in axis]),
-        mu=np.array([bound.value for bound in bounds]),
+        grid=_frequencies(loop, grid.axis),
+        mu=grid.mu,
         cover=cover,
-        notes=_notes(loop, stated, fraction, stopped=stopped, missing=bool(cover.missing)),
+        notes=_notes(loop, blocks, fraction, stopped=stopped, missing=bool(cover.missing)),
         stopped=stopped,
     )
 
 
-def _on_grid(
-    loop: UncertainLoop,
-    blocks: tuple[Block, ...],
-    worst: WorstCase | None,
-    axis: Array,
-    mu: Array,
+def _unproven(
+    loop: UncertainLoop, blocks: tuple[Block, ...], worst: WorstCase | None, grid: GridBounds
 ) -> MuBounds:
-    """Answer with the largest bound on a grid of frequencies (K,), without a proof between them."""
-    peak = max(float(mu.max()), _LEAST)
+    """Answer with the largest bound on the grid, without a proof between its frequencies."""
+    peak = max(float(grid.mu.max()), LEAST_MU)
     return MuBounds(
         guaranteed_fraction=1 / peak,
         mu_peak=peak,
-        frequency=loop.frequency(1j * axis[mu.argmax()]),
+        frequency=loop.frequency(1j * grid.axis[grid.mu.argmax()]),
         proven=False,
         not_proven=((0.0, np.inf),),
         worst_case=worst,
-        grid=np.array([loop.frequency(1j * w) for w in axis]),
-        mu=mu,
+        grid=_frequencies(loop, grid.axis),
+        mu=grid.mu,
         cover=None,
         notes=_notes(loop, blocks, 1 / peak, stopped="", missing=True),
     )
 
 
+def _frequencies(loop: UncertainLoop, axis: Array) -> Array:
+    """Frequencies (K,) [rad/s] of imaginary parts (K,) in the units of A."""
+    return np.array([loop.frequency(1j * w) for w in axis])
+
+
 def _search(loop: UncertainLoop, deadline: Deadline) -> tuple[WorstCase | None, list[float]]:
-    """Worst case found, and the frequencies [rad/s] of errors that destabilise when all alike."""
-    equal = list(exact_crossings(loop, deadline.part(_ALIKE)))
+    """Search for a worst case; also the frequencies [rad/s] at which equal errors destabilise."""
+    equal = list(exact_crossings(loop, deadline.part(_EQUAL_TIME)))
     worst = find_worst_case(
         loop,
         first_crossing=first_crossing,
         known=np.array([delta for delta, _ in equal]) if equal else None,
-        deadline=deadline.part(_SEARCH),
+        deadline=deadline.part(_SEARCH_TIME),
     )
     return worst, [w for _, w in equal]
 
 
-def _on_the_axis(loop: UncertainLoop) -> complex | None:
-    """Eigenvalue of a loop without errors that round-off cannot tell from the axis; None if none.
+def _undamped(loop: UncertainLoop) -> complex | None:
+    """Eigenvalue of the loop without errors that lies on the axis, within round-off.
 
-    None too of a loop that is unstable.
+    None where there is none, and of an unstable loop.
     """
     values = loop.poles(np.zeros(len(loop.parameters)))
     if not len(values) or (np.real(values) > axis_tolerance(values)).any():
         return None
-    standing = values[np.real(values) >= -axis_tolerance(values)]
-    return complex(standing[0]) if len(standing) else None
+    undamped = values[np.real(values) >= -axis_tolerance(values)]
+    return complex(undamped[0]) if len(undamped) else None
 
 
 def _marginal(loop: UncertainLoop, undamped: complex) -> MuBounds:
-    """Answer for a loop with an undamped motion that errors move: nothing is guaranteed."""
-    nothing = np.zeros(0)
+    """Answer for a loop with an undamped mode that errors move: nothing is guaranteed."""
+    empty = np.zeros(0)
     return MuBounds(
         guaranteed_fraction=0.0,
         mu_peak=np.inf,
@@ -249,24 +296,27 @@ def _marginal(loop: UncertainLoop, undamped: complex) -> MuBounds:
         proven=True,
         not_proven=(),
         worst_case=None,
-        grid=nothing,
-        mu=nothing,
+        grid=empty,
+        mu=empty,
         cover=None,
         notes=("An undamped mode lies on the imaginary axis: no error at all can be guaranteed.",),
     )
 
 
 def _one(loop: UncertainLoop, crossings: Sequence[float]) -> MuBounds:
-    """Answer for one real error: its exact margin, and mu of a complex one, capped, on the grid."""
+    """Answer for one real error: its exact margin.
+
+    mu on the grid is that of a complex error, capped at the value that the exact margin gives.
+    """
     fraction, worst, exact = bounds_of_one(loop)
     response = frequency_response(loop)
     frequencies = [*crossings, *([worst.frequency] if worst else [])]
-    axis = _grid(response, [_on_axis(loop, w) for w in frequencies if np.isfinite(w)])
-    endless = replace(
+    axis = frequency_grid(response, [on_axis(loop, w) for w in frequencies if np.isfinite(w)])
+    unlimited = replace(
         loop, parameters=(replace(loop.parameters[0], lowest=-np.inf, highest=np.inf),)
     )
-    peak = 1 / bounds_of_one(endless)[0]
-    notes = _notes(loop, (_blocks(loop, None)), fraction, stopped="", missing=False)
+    peak = 1 / bounds_of_one(unlimited)[0]
+    notes = _notes(loop, blocks_of(loop, None), fraction, stopped="", missing=False)
     if not exact:
         notes += (_BRACKETED,)
     return MuBounds(
@@ -276,7 +326,7 @@ def _one(loop: UncertainLoop, crossings: Sequence[float]) -> MuBounds:
         proven=exact,
         not_proven=() if exact else ((0.0, np.inf),),
         worst_case=worst,
-        grid=np.array([loop.frequency(1j * w) for w in axis]),
+        grid=_frequencies(loop, axis),
         mu=np.minimum(largest_eigenvalue(response(axis)), peak),
         cover=None,
         notes=notes,
@@ -289,105 +339,8 @@ _BRACKETED = (
 )
 
 
-def _blocks(loop: UncertainLoop, kinds: Sequence[str] | None) -> tuple[Block, ...]:
-    kinds = ("real",) * len(loop.parameters) if kinds is None else tuple(kinds)
-    if len(kinds) != len(loop.parameters) or not set(kinds) <= set(KINDS):
-        raise InputError(
-            f"kinds: expected one of {', '.join(KINDS)} for each of {len(loop.parameters)} "
-            f"parameters, got {kinds}"
-        )
-    first = np.concatenate([[0], np.cumsum([p.size for p in loop.parameters])])
-    return tuple(
-        Block(first=int(at), size=p.size, real=kind == "real", full=kind == "full")
-        for at, p, kind in zip(first, loop.parameters, kinds, strict=False)
-    )
-
-
-def _expanded(loop: UncertainLoop, blocks: tuple[Block, ...]) -> tuple[Block, ...]:
-    """Take the channels of an error that has many for independent ones, where that costs little.
-
-    Scalings of a repeated error grow with the square of its channels, and the search for them with
-    the sixth power. What holds for independent errors holds for equal ones.
-    """
-    return tuple(
-        part
-        for parameter, block in zip(loop.parameters, blocks, strict=True)
-        for part in (_channels(block, parameter) if _many(parameter, block) else (block,))
-    )
-
-
-def _many(parameter: Parameter, block: Block) -> bool:
-    return bool(parameter.separable) and block.real and not block.full and block.size > _SHARED
-
-
-def _channels(block: Block, parameter: Parameter) -> tuple[Block, ...]:
-    """Take the last channels, which are separable, one by one, and the first as one block."""
-    shared = block.size - parameter.separable
-    one_by_one = (replace(block, first=block.first + k, size=1) for k in range(shared, block.size))
-    return (*([replace(block, size=shared)] if shared else []), *one_by_one)
-
-
-def _on_axis(loop: UncertainLoop, frequency: float) -> float:
-    """Imaginary part of the pole that has a frequency [rad/s]: inverse of loop.frequency."""
-    T = loop.sample_time
-    return float(frequency) if T is None else float(np.tan(min(frequency * T, np.pi) / 2))
-
-
-def _grid(response: Response, known: list[float]) -> Array:
-    """Frequencies in the units of A: zero, infinity, the known ones, and around all poles."""
-    size = np.abs(np.diag(response.T))
-    size = size[size > 0]
-    base = np.geomspace(size.min() / 30, size.max() * 30, _N_BASE)
-    around = _around_poles(response, _AROUND)
-    return np.unique(np.concatenate([[0.0, np.inf], np.abs(known), base, around]))
-
-
-def _around_poles(response: Response, offsets: Array) -> Array:
-    """Frequencies of all oscillating poles, plus multiples of their decay rates."""
-    poles = np.diag(response.T)
-    poles = poles[poles.imag > 1e-6 * np.abs(poles)]
-    w = (poles.imag[:, None] + np.abs(poles.real)[:, None] * offsets).ravel()
-    return w[w > 0]
-
-
-def _bounds_on(
-    response: Response,
-    axis: Array,
-    blocks: tuple[Block, ...],
-    known: list[float],
-    least: float,
-    deadline: Deadline,
-) -> tuple[list[MuBound], tuple[float, float]]:
-    """Bounds at frequencies (K,); the largest above `least` are lowered until they are the largest.
-
-    Also the largest that is tight, or `least`, and its frequency. After the deadline none is
-    lowered.
-
-    At `known` ones, where a pole is said to cross and no number hits its frequency exactly, mu is
-    that of a band of a relative width of 2e-8.
-    """
-    bounds = [scaled_norm(M, blocks, least) for M in response(axis)]
-    best, at = least, known[-1] if known else 0.0
-    for w in known:
-        k = int(np.argmin(np.abs(axis[:-1] - w)))
-        near = band_bound(response(w * _NEAR), blocks, best, deadline)
-        if deadline.passed:
-            return bounds, (best, at)
-        bounds[k] = MuBound(value=near, scalings=None, method="interior point")
-        if near > best * _APART:
-            best, at = near, w
-    for k in np.argsort([bound.value for bound in bounds])[::-1]:
-        if bounds[k].value <= best or deadline.passed:
-            break
-        if axis[k] not in known:
-            M = response(axis[k : k + 1])[0]
-            bounds[k] = tight_bound(M, blocks, bounds[k], best, deadline)
-        if bounds[k].value > best * _APART and not deadline.passed:
-            best, at = bounds[k].value, float(axis[k])
-    return bounds, (best, at)
-
-
-def _alone(blocks: tuple[Block, ...]) -> bool:
+def _one_real(blocks: tuple[Block, ...]) -> bool:
+    """Whether there is one error alone, a real one."""
     return len(blocks) == 1 and blocks[0].real
 
 
@@ -400,14 +353,14 @@ def _notes(
     missing: bool,
 ) -> tuple[str, ...]:
     notes = ["The worst case is the smallest one found: a search proves no margin."]
-    if _alone(blocks):
+    if _one_real(blocks):
         notes = ["One real error: its exact margin is the guaranteed fraction and the worst case."]
     for parameter, block in zip(loop.parameters, blocks, strict=True):
         if block.full:
             notes.append(
                 f"{parameter.name}: bounded as a full complex block, which is conservative."
             )
-        if len(blocks) > 1 and _many(parameter, block):
+        if len(blocks) > 1 and is_split(parameter, block):
             notes.append(
                 f"{parameter.name}: {parameter.separable} of its channels are bounded as "
                 "independent errors, which is conservative."
@@ -420,8 +373,10 @@ def _notes(
                 f"{100 * parameter.range * parameter.lowest:.4g} % up to "
                 f"{100 * parameter.range * fraction:+.4g} %."
             )
-    if fraction > 0.9 / _LEAST:
-        notes.append(f"Fractions above {1 / _LEAST:g} were not looked for: the fraction is capped.")
+    if fraction > 0.9 / LEAST_MU:
+        notes.append(
+            f"Fractions above {1 / LEAST_MU:g} were not looked for: the fraction is capped."
+        )
     if stopped:
         notes.append(
             f"Stopped, as {stopped}: the fraction is what one scaling proves at all frequencies, "

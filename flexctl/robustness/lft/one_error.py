@@ -1,4 +1,4 @@
-"""Exact bounds: of one error, and of errors of a kind that are all equal."""
+"""Exact margins against one error, and against equal errors of one kind."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from flexctl.robustness.lft.worst_case import LARGEST, WorstCase, bracketed_cros
 
 
 def first_crossing(loop: UncertainLoop) -> float:
-    """Smallest t > 0 at which a loop of one error t is unstable: exact, or bracketed.
+    """Smallest t > 0 at which a loop of one error t is unstable; infinity for none.
 
-    The exact problem may be too large, or too ill-conditioned to be trusted; infinity for none.
+    Bracketed where the exact problem is too large, or too ill-conditioned to be trusted.
     """
     exact = exact_crossing(loop)
     return bracketed_crossing(loop) if exact is None else exact
 
 
 def exact_crossing(loop: UncertainLoop) -> float | None:
-    """Smallest t > 0 at which a loop of one error t is unstable; None where nothing proves it."""
+    """Smallest t > 0 at which a loop of one error t is unstable; None where it is not provable."""
     if not is_small(loop):
         return None
     try:
@@ -41,10 +41,10 @@ def exact_crossing(loop: UncertainLoop) -> float | None:
 
 
 def bounds_of_one(loop: UncertainLoop) -> tuple[float, WorstCase | None, bool]:
-    """Bound the one error of a loop: the fraction guaranteed, a worst case, whether it is exact.
+    """Bound the one error of a loop: the guaranteed fraction, a worst case, whether it is exact.
 
-    The fraction is the size of the nearer end of the stable interval [-], at most 100, and so is
-    the worst case. Below the lowest value that the error may have there is no end.
+    Both have the size of the nearer end of the stable interval [-], at most 100. Crossings below
+    the lowest value of the error do not count.
     """
     ends = [exact_crossing(loop.along(np.array([sign]))) for sign in (1.0, -1.0)]
     exact = None not in ends
@@ -61,16 +61,16 @@ def bounds_of_one(loop: UncertainLoop) -> tuple[float, WorstCase | None, bool]:
 
 
 def largest_eigenvalue(M: ComplexArray) -> Array:
-    """Spectral radius (K,) of M (K, r, r): mu of one repeated complex error, above real mu."""
+    """Spectral radius (K,) of M (K, r, r): mu of one repeated complex error, a bound of real mu."""
     return np.abs(np.linalg.eigvals(M)).max(axis=-1, initial=0.0)
 
 
 def exact_crossings(loop: UncertainLoop, deadline: Deadline) -> Iterator[tuple[Array, float]]:
-    """Errors (p,) that destabilise a loop and the frequency [rad/s] there, by exact intervals.
+    """Errors (p,) at the ends of exact stable intervals, and the frequency [rad/s] there.
 
-    Of each error alone, of those of a kind all alike, and of all of them: no worst case is larger.
-    What is too large or too ill-conditioned for an exact interval is left out, and what the
-    deadline leaves.
+    Along each error alone, along equal errors of one kind, and along all equal errors. The worst
+    case is no larger than any of these. Directions whose exact problem is too large or
+    ill-conditioned are left out, as are those after the deadline.
     """
     for direction in _directions(loop):
         along = loop.along(direction)
@@ -86,9 +86,9 @@ def exact_crossings(loop: UncertainLoop, deadline: Deadline) -> Iterator[tuple[A
 
 
 def _directions(loop: UncertainLoop) -> Iterator[Array]:
-    """Directions (p,) that move something: each error alone, a kind as a whole, all of them.
+    """Directions (p,) that enter the loop: each error alone, each kind as a whole, all errors.
 
-    A kind as a whole is the same relative error of all that it names.
+    A kind as a whole is the same relative error of all parameters of that kind.
     """
     owned = np.isin(np.arange(len(loop.parameters)), loop.owner)
     ranges = np.array([parameter.range for parameter in loop.parameters])

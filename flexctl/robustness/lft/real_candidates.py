@@ -1,7 +1,7 @@
-"""Where one real error may bring eigenvalues to the imaginary axis: an eigenvalue problem, no scan.
+"""Candidates for crossings of the imaginary axis by one real error: an eigenvalue problem, no scan.
 
-Eigenvalues lambda_i + lambda_j = 0, i != j, of A(delta) = A + U delta (I - delta D)^-1 V, as those
-of a pair on the axis do, if and only if a skew-symmetric X other than zero has
+Two eigenvalues of A(delta) = A + U delta (I - delta D)^-1 V, such as a pair on the axis, add up to
+zero, lambda_i + lambda_j = 0 with i != j, if and only if a skew-symmetric X other than zero has
 
     A(delta) X + X A(delta)' = 0.
 
@@ -9,10 +9,10 @@ Let Y = delta (I - delta D)^-1 V X, (r, N), that is Y = delta (V X + D Y). Then
 
     L X = A X + X A' = Y' U' - U Y,    so    Y = delta T(Y),  T(Y) = D Y - V L^-1 (U Y - Y' U'),
 
-a standard eigenvalue problem of r N unknowns where the map of the whole has N (N - 1)/2 for every
-power of delta. L is regular unless two eigenvalues add up to zero at delta = 0, as those of
-undamped modes do; counted from another delta_0, the surer a complex one, they do not if they depend
-on delta at all.
+a standard eigenvalue problem of r N unknowns, whereas the map of X has N (N - 1)/2 for every power
+of delta. L is regular unless two eigenvalues add up to zero at delta = 0, as those of undamped
+modes do. Errors are therefore counted from another delta_0, complex if necessary, where no two
+eigenvalues that depend on delta add up to zero.
 Source: [SaydyTitsAbed90] for the map.
 """
 
@@ -28,17 +28,17 @@ from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
 _ALMOST_REAL = 1e-3  # |Im|/|delta|: a double root splits by the root of round-off
 _SCATTER = 100 * np.finfo(float).eps  # of an eigenvalue of T, relative to the norm of T
-_APART = 1e-6  # |lambda_i + lambda_j| of a pair, relative, at a good place to count errors from
-_WORST_BASIS = 1e6  # condition number of eigenvectors: beyond, the Schur form is taken
+_APART = 1e-6  # relative |lambda_i + lambda_j| from which errors may be counted from delta_0
+_WORST_BASIS = 1e6  # condition number of eigenvectors beyond which the Schur form is used
 
 
 def real_candidates(loop: UncertainLoop, base: complex) -> Array:
     """Every real delta, ascending, at which lambda_i + lambda_j = 0 or lambda_i = 0 is possible.
 
-    Among them are all crossings of the imaginary axis but those at infinity, to the accuracy of an
-    eigenvalue problem around `base`, delta_0, which is best about as far from them as they are
-    apart and no place in particular. A real one, where `apart` allows it, takes a third of the
-    time.
+    These include all crossings of the imaginary axis except those at infinity, to the accuracy of
+    an eigenvalue problem about `base`, delta_0. A good `base` has no special value and is about as
+    far from the crossings as they are from each other. A real one, where `apart` allows it, takes a
+    third of the time.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def real_candidates(loop: UncertainLoop, base: complex) -> Array:
         If two eigenvalues add up to zero at `base`, hence for every delta.
     """
     A, U, V, D = shifted(loop, base)
-    if not len(A) or not len(D):  # nothing moves
+    if not len(A) or not len(D):  # no eigenvalue moves
         return np.zeros(0)
     _check_sums(np.linalg.eigvals(A))
     problems = [sum_problem(A, U, V, D), D - V @ np.linalg.solve(A, U)]
@@ -69,7 +69,7 @@ def shifted(loop: UncertainLoop, base: complex) -> tuple[Array, ...]:
 
 
 def _real_roots(T: Array, base: complex) -> Array:
-    """Real delta = delta_0 + 1/mu of all eigenvalues mu, as far as round-off can tell."""
+    """Real delta = delta_0 + 1/mu of all eigenvalues mu of T, real within round-off."""
     with np.errstate(divide="ignore", invalid="ignore"):
         away = 1 / np.linalg.eigvals(T)
     away = away[np.isfinite(away)]
@@ -79,19 +79,19 @@ def _real_roots(T: Array, base: complex) -> Array:
 
 
 def _check_sums(values: Array) -> None:
-    """Refuse a loop in which two eigenvalues add up to zero even at a complex error."""
+    """Refuse eigenvalues `values` (N,), at a complex error, two of which add up to zero."""
     i, j = np.triu_indices(len(values), 1)
     close = np.abs(values[i] + values[j]) <= ROUND_OFF * np.abs(values).max()
     if close.any():
         worst = values[i[close][0]]
         got = f"two that add up to zero for every error, near +-({worst:.4g})"
-        raise DesignError(f"crossings: expected eigenvalues that the error decides, got {got}")
+        raise DesignError(f"crossings: expected eigenvalues that depend on the error, got {got}")
 
 
 def sum_problem(A: Array, U: Array, V: Array, D: Array) -> Array:
-    """T (r N, r N) of the module's equation, in coordinates in which L is easily inverted.
+    """T (r N, r N) of the module docstring, in coordinates in which L is easily inverted.
 
-    A (N, N), U (N, r), V (r, N) and D (r, r) may be complex, as counted from a complex error.
+    A (N, N), U (N, r), V (r, N) and D (r, r); complex where errors count from a complex one.
     """
     values, W = np.linalg.eig(A)
     if np.linalg.cond(W) > _WORST_BASIS:
@@ -102,7 +102,7 @@ def sum_problem(A: Array, U: Array, V: Array, D: Array) -> Array:
 
 
 def real_form(T: Array, values: Array) -> Array:
-    """Make T (r N, r N) of conjugate pairs real: its eigenvalues then take a third of the time.
+    """Real form of T (r N, r N) of a real A, whose eigenvalues take a third of the time.
 
     For columns Y_p, Y_q of a pair among the eigenvalues `values` (N,), ordered as NumPy does, the
     unknowns are (Y_p + Y_q)/sqrt(2) and i (Y_p - Y_q)/sqrt(2).
@@ -117,11 +117,11 @@ def real_form(T: Array, values: Array) -> Array:
 
 
 def diagonal_problem(values: Array, U: Array, V: Array, D: Array) -> Array:
-    """T (r N, r N) where A = diag(values), (N,): L divides X_ij by lambda_i + lambda_j.
+    """T (r N, r N) for A = diag(values), (N,): L^-1 divides X_ij by lambda_i + lambda_j.
 
-    Unknowns are Y_mj row by row. V L^-1 U Y maps every column Y_j by itself, by the transfer
-    function at -lambda_j; V L^-1 Y' U' has the entries V_mi U_jk / (lambda_i + lambda_j). X has
-    no diagonal.
+    Unknowns are Y_mj row by row. V L^-1 U Y maps each column Y_j to itself, by the transfer
+    function at -lambda_j; V L^-1 Y' U' has the entries V_mi U_jk / (lambda_i + lambda_j). The
+    diagonal of X is zero.
     """
     r, n = V.shape
     sums = values[:, None] + values
@@ -134,7 +134,7 @@ def diagonal_problem(values: Array, U: Array, V: Array, D: Array) -> Array:
 
 
 def triangular_problem(S: Array, U: Array, V: Array, D: Array) -> Array:
-    """T (r N, r N) where A = S (N, N) is upper triangular: for eigenvectors that are no basis.
+    """T (r N, r N) for A = S (N, N) upper triangular, where the eigenvectors are no good basis.
 
     L P = U_k e_j' is solved from the last column of P to the first, for all j at once:
     (S + S_ll I) P_l = U_k (if l = j) - sum_(m > l) P_m S_lm. Then L^-1 (U Y - Y' U') = P - P'.

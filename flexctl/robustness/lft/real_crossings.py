@@ -1,9 +1,9 @@
-"""Where one real error brings a loop to the limit of stability: every place, without a scan.
+"""All values of one real error at which a loop reaches the limit of stability, without a scan.
 
 `real_candidates` gives every error at which an eigenvalue may reach the imaginary axis, `crossings`
 verifies each by the eigenvalues of the loop itself, and the unstable eigenvalues are counted
-between any two: a count that does not change as the crossings say starts a closer search, and if
-that does not settle it, an error says so.
+between any two crossings. A count that contradicts the crossings starts a closer search; if a
+contradiction remains, `ComputationError` is raised.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ __all__ = [
     "unstable_at",
 ]
 
-_ROUNDS = 4  # of closer search
+_ROUNDS = 4  # of the closer search
 
 
 @dataclass(frozen=True, kw_only=True)
 class StableInterval:
-    """The open interval of errors around 0 in which a loop is stable, with its evidence.
+    """The open interval of errors about 0 in which a loop is stable, with its evidence.
 
     Attributes
     ----------
     lower, upper
-        lower <= 0 <= upper [-]; 0 where a marginal loop becomes unstable at once. Without a
-        crossing the lowest value the parameter may have, and infinity.
+        lower <= 0 <= upper [-]; 0 where any error on that side makes a marginal loop unstable.
+        Without a crossing the ends of the range of the parameter.
     at_lower, at_upper
-        What happens at the ends; None where the range ends first (FARTHEST, for infinity).
+        Crossings at the ends; None where the range ends first (FARTHEST, for infinity).
     fixed
-        Eigenvalues (f,) on the axis that no error moves: a marginal motion, not judged here.
+        Eigenvalues (f,) on the axis that no error moves; they are not judged.
     unknowns
-        Size r N of the eigenvalue problem that all ends come from.
+        Size r N of the eigenvalue problem that gave both ends.
     counted
-        At how many errors the unstable eigenvalues were counted to confirm it.
+        Number of errors at which the unstable eigenvalues were counted to confirm them.
     """
 
     lower: float
@@ -81,19 +81,19 @@ class StableInterval:
 def find_real_crossings(
     loop: UncertainLoop, low: float = -np.inf, high: float = np.inf
 ) -> tuple[RealCrossing, ...]:
-    """All errors in (low, high) at which eigenvalues stand on the axis, ascending.
+    """All errors in (low, high) at which eigenvalues lie on the axis, ascending.
 
-    Eigenvalues that no error moves are left out. A range beyond the parameter's lowest value is cut
-    there. Errors are looked at up to |delta| = FARTHEST.
+    Eigenvalues that no error moves are left out. The range is cut at the ends of the parameter's
+    own range and at |delta| = FARTHEST.
 
     Raises
     ------
     InputError
         If the loop has more than one parameter, or low < high does not hold.
     DesignError
-        If two eigenvalues add up to zero for every error, or a motion that no error reaches grows.
+        If two eigenvalues add up to zero for every error, or a fixed eigenvalue is defective.
     ComputationError
-        If the unstable eigenvalues, counted between crossings, do not change as these say.
+        If the counts of unstable eigenvalues between crossings contradict the crossings.
     """
     problem = prepare(loop, low, high)
     crossings = verified(problem, problem.candidates) + through_infinity(problem)
@@ -103,18 +103,18 @@ def find_real_crossings(
 
 
 def stable_interval(loop: UncertainLoop) -> StableInterval:
-    """Interval of errors around 0 in which the loop is stable, and what ends it.
+    """Interval of errors about 0 in which the loop is stable, with the crossings at its ends.
 
-    A loop with undamped eigenvalues at 0 that errors move is judged beside 0: by the first-order
-    rate at which they move, or where that is none by the eigenvalues themselves.
+    Undamped eigenvalues without error that errors move are judged on both sides of 0: by the real
+    part of their derivative, or where that is zero by the eigenvalues under small errors.
 
     Raises
     ------
     DesignError
-        If the loop is unstable without error, with the eigenvalue; if an undamped eigenvalue moves
-        along the axis; or as `find_real_crossings`.
+        If the loop is unstable without error; if an undamped eigenvalue moves along the axis; or as
+        `find_real_crossings`.
     InputError, ComputationError
-        As `find_real_crossings`; unstable eigenvalues are counted up to the ends and beyond.
+        As `find_real_crossings`; unstable eigenvalues are counted up to just beyond the ends.
     """
     problem = prepare(loop, -np.inf, np.inf)
     if problem.unstable(0.0)[0]:
@@ -135,7 +135,7 @@ def stable_interval(loop: UncertainLoop) -> StableInterval:
 
 
 def first_unstable(loop: UncertainLoop) -> float:
-    """Smallest t > 0 at which a loop of one error t is unstable; infinite where it tolerates all.
+    """Smallest t > 0 at which a loop of one error t is unstable; infinite where it never is.
 
     Raises
     ------
@@ -150,13 +150,13 @@ def first_unstable(loop: UncertainLoop) -> float:
 
 
 def is_small(loop: UncertainLoop) -> bool:
-    """Whether the exact problem of a loop of one error takes no more than some seconds."""
+    """Whether the exact problem of a loop of one error has at most `MOST_UNKNOWNS`."""
     parts = uncoupled(balanced(loop))
     return max((part.size * len(part.D) for part in parts), default=0) <= MOST_UNKNOWNS
 
 
 def unstable_at(loop: UncertainLoop, t: float) -> bool:
-    """Whether stability is lost at the end of a range itself, where a loop may have no meaning."""
+    """Whether the loop is unstable or singular at the end t of its range itself."""
     if np.isinf(t):
         return False
     try:
@@ -167,7 +167,7 @@ def unstable_at(loop: UncertainLoop, t: float) -> bool:
 
 
 def _end(problem: Problem, sign: float) -> tuple[RealCrossing | None, int]:
-    """End of the stable interval on the side of `sign`, and how many spectra confirmed it."""
+    """End of the stable interval on the side of `sign`, and the number of confirming spectra."""
     lost = [item for item in problem.marginal if (item.above if sign > 0 else item.below)]
     if lost:  # the one that grows fastest
         return at_zero(problem, max(lost, key=lambda item: sign * item.rate.real)), 0
@@ -187,7 +187,7 @@ def _end(problem: Problem, sign: float) -> tuple[RealCrossing | None, int]:
 
 
 def _just_beyond(end: float, following: float, far: float) -> float:
-    """Error beyond an end, before the next candidate; the range's own end where there is none."""
+    """Error just beyond an end, before the next candidate; `far` where the end is that."""
     if end == far:
         return far
     return min(1.02 * end, (end + following) / 2, key=abs)
@@ -200,7 +200,11 @@ def _proved(
     high: float,
     known: dict[float, tuple[int, int]],
 ) -> tuple[list[RealCrossing], int]:
-    """Count between all crossings of a range; search closer where counts contradict them."""
+    """Confirm all crossings of a range by counts of unstable eigenvalues between them.
+
+    Where counts contradict the crossings, a closer search is made. `known` are counts that are
+    known already. Returns the crossings and the number of counts.
+    """
     crossings, counts, bracket = _distinct(crossings), dict(known), None
     for _ in range(_ROUNDS):
         probes = [x for x in _probes(crossings, low, high) if x not in counts]
@@ -211,8 +215,9 @@ def _proved(
         crossings = _distinct([*crossings, *_closer(problem, *bracket)])
     a, b = bracket or (low, high)
     raise ComputationError(
-        f"crossings: expected unstable eigenvalues that change as they say, got {counts[a][0]} at "
-        f"{a:.6g} and {counts[b][0]} at {b:.6g}: the exact problem is too ill-conditioned there"
+        "crossings: expected numbers of unstable eigenvalues that agree with the crossings, got "
+        f"{counts[a][0]} at {a:.6g} and {counts[b][0]} at {b:.6g}: the exact problem is too "
+        "ill-conditioned there"
     )
 
 
@@ -234,7 +239,7 @@ def _same(a: RealCrossing, b: RealCrossing) -> bool:
 
 
 def _probes(crossings: Sequence[RealCrossing], low: float, high: float) -> list[float]:
-    """Errors between and beyond crossings that can be told apart, ascending; and 0."""
+    """Errors between and beyond distinguishable crossings, ascending; and 0."""
     ends = [low, *(c.delta for c in crossings), high]
     inner = [x for ab in pairwise(ends) for x in _between(*ab)]
     zero = [0.0] if low < 0 < high and not any(c.delta == 0 for c in crossings) else []
@@ -242,6 +247,7 @@ def _probes(crossings: Sequence[RealCrossing], low: float, high: float) -> list[
 
 
 def _between(a: float, b: float) -> list[float]:
+    """Errors inside (a, b) at which to count; none where round-off does not separate a and b."""
     if np.isinf(a) and np.isinf(b):
         return [-x for x in _between(0.0, np.inf)] + _between(0.0, np.inf)
     if np.isinf(b):
@@ -256,7 +262,7 @@ def _between(a: float, b: float) -> list[float]:
 def _contradiction(
     crossings: Sequence[RealCrossing], counts: dict[float, tuple[int, int]]
 ) -> tuple[float, float] | None:
-    """First two probes between which counts do not change as crossings say, or None."""
+    """First two errors between which the counts contradict the crossings, or None."""
     least, most, before = 0, np.inf, None
     for x in sorted(counts):
         change = sum(c.change for c in crossings if c.delta < x)
@@ -268,7 +274,7 @@ def _contradiction(
 
 
 def _closer(problem: Problem, a: float, b: float) -> list[RealCrossing]:
-    """Crossings between two errors: the exact problem set up there, and bisection of the count."""
+    """Crossings between two errors, by the exact problem set up there and by bisected counts."""
     base = complex((a + b) / 2, 0.4 * (b - a))
     nearby = [d for d in real_candidates(problem.loop, base).tolist() if a < d < b]
     start = problem.unstable(a)

@@ -1,4 +1,4 @@
-"""A loop of one real error, ready to be searched for crossings of the imaginary axis."""
+"""The search problem for crossings of the imaginary axis: a loop of one real error in a range."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from flexctl.robustness.lft.growth import axis_tolerance, balanced, growth_rates
 from flexctl.robustness.lft.real_candidates import apart, real_candidates
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
-FARTHEST = 1e6  # errors beyond are not looked at
-SAME = 1e-6  # relative distance of one crossing found twice
-_BASE = 0.6137 + 0.4713j  # where the exact problem is set up: in the range, in units of its width
-_EDGE = 1e-9  # relative distance from an end of the range that is the end
-_NONE_LEFT = 1e-6  # the same from the lowest value: no stiffness to speak of is left
-_SLOW = 1e-3  # of the fastest eigenvalue: a pair that may stand in 0
-_BESIDE = 1e-5  # relative distance at which the two sides of a crossing are looked at
-_AT_POLE = 1e-7  # relative distance from a pole of A(delta) that is the pole
-_NEAR_ZERO = 1e-6  # where a loop is marginal at 0, candidates closer to 0 are that
+FARTHEST = 1e6  # larger errors are not searched
+SAME = 1e-6  # relative distance of two results that are one crossing
+_BASE = 0.6137 + 0.4713j  # where the exact problem is set up, in units of the width of the range
+_EDGE = 1e-9  # relative distance from an end of the range that counts as the end
+_PHYSICAL_LIMIT = 1e-6  # the same for a physical limit, such as no stiffness
+_SLOW = 1e-3  # of the fastest eigenvalue: a slower pair may lie at 0
+_BESIDE = 1e-5  # relative distance at which both sides of a crossing are evaluated
+_AT_POLE = 1e-7  # relative distance from a pole of A(delta) that counts as the pole
+_NEAR_ZERO = 1e-6  # of a loop that is marginal at 0: candidates closer to 0 are no others
 
 
 @dataclass(frozen=True, kw_only=True)
 class RealCrossing:
-    """A real error at which an eigenvalue stands on the imaginary axis.
+    """A real error at which an eigenvalue lies on the imaginary axis.
 
     Attributes
     ----------
     delta
         The error [-].
     eigenvalue
-        On the axis, Im >= 0 [1/s]; infinite where the loop's own algebra becomes singular, which in
-        a sampled loop is a multiplier -1.
+        On the axis, Im >= 0 [1/s]; infinite where I - delta D is singular, which for a sampled loop
+        means a multiplier -1.
     frequency
-        [rad/s].
+        Its frequency [rad/s].
     kind
-        "crossing", or "touching" where as many eigenvalues are unstable on both sides.
+        "crossing", or "touching" where equally many eigenvalues are unstable on both sides.
     change
-        By how many the unstable eigenvalues grow with delta; negative where they become fewer.
+        Change of the number of unstable eigenvalues as delta grows.
     residual
-        |Re lambda| / |lambda| that is left [-]; of a real eigenvalue relative to the largest.
+        Remaining |Re lambda| / |lambda| [-]; for a real eigenvalue relative to the largest.
     """
 
     delta: float
@@ -59,7 +59,7 @@ class RealCrossing:
 
 @dataclass(frozen=True, kw_only=True)
 class _Ray:
-    """The loop as it depends on sigma > 0, delta = origin + sign sigma."""
+    """State matrix over sigma > 0 with delta = origin + sign sigma."""
 
     loop: UncertainLoop
     origin: float
@@ -73,14 +73,17 @@ class _Ray:
         return self.loop.matrix(self._at(sigma))
 
     def slope(self, sigma: float) -> Array:
-        """Its derivative by sigma, U V counted from there."""
+        """Differentiate the state matrix by sigma (N, N): U V, errors counted from there."""
         there = self.loop.at(self._at(sigma))
         return self.sign * there.U @ there.V
 
 
 @dataclass(frozen=True, kw_only=True)
 class Marginal:
-    """An eigenvalue on the axis at 0 that errors move, and whether it is unstable beside it."""
+    """An eigenvalue on the axis at delta = 0 that errors move.
+
+    `value` and its derivative `rate` by delta [1/s]; whether it is unstable `below` and `above` 0.
+    """
 
     value: complex
     rate: complex
@@ -99,7 +102,7 @@ class Problem:
 
     @cached_property
     def marginal(self) -> tuple[Marginal, ...]:
-        """What stands on the axis at 0, Im >= 0."""
+        """Eigenvalues on the axis at delta = 0, Im >= 0."""
         values, rates = growth_rates(self.loop)
         on_axis = (np.abs(values.real) <= axis_tolerance(values)) & (values.imag >= 0)
         pairs = zip(values[on_axis].tolist(), rates[on_axis].tolist(), strict=True)
@@ -107,9 +110,9 @@ class Problem:
 
     @cached_property
     def candidates(self) -> Array:
-        """Errors in the range at which eigenvalues may stand on the axis, ascending."""
+        """Errors in the range at which eigenvalues may lie on the axis, ascending."""
         low, high = max(self.low, -1.0), min(self.high, 1.0)
-        if not low < high:  # the range lies beyond one of them
+        if not low < high:  # the range lies beyond -1 or beyond 1
             low, high = (self.low, 2 * self.low) if self.low > 0 else (2 * self.high, self.high)
         base = low + (high - low) * _BASE
         candidates = [
@@ -132,23 +135,23 @@ class Problem:
         return size[0] > 10 * size[1]
 
     def inside(self, deltas: Array) -> Array:
-        """Those of errors (k,) inside the range, and not at 0 where the loop is marginal there."""
+        """Errors of (k,) that lie inside the range, without 0 where the loop is marginal there."""
         low, high = max(self.low, -FARTHEST), min(self.high, FARTHEST)
         error = self.loop.parameters[0]
-        below = _NONE_LEFT if low == error.lowest else _EDGE
-        above = _NONE_LEFT if high == error.highest else _EDGE
+        below = _PHYSICAL_LIMIT if low == error.lowest else _EDGE
+        above = _PHYSICAL_LIMIT if high == error.highest else _EDGE
         low, high = low + below * max(abs(low), 1.0), high - above * max(abs(high), 1.0)
         zero = np.abs(deltas) <= (_NEAR_ZERO if self.marginal else 0.0)
         return deltas[(deltas > low) & (deltas < high) & ~zero]
 
     def at_pole(self, delta: float) -> bool:
-        """Whether an error is a pole of A(delta), where no finite eigenvalue can be told from 0."""
+        """Whether an error is a pole of A(delta), where round-off hides the finite eigenvalues."""
         return bool((np.abs(delta - self.singular) <= _AT_POLE * np.abs(self.singular)).any())
 
     def unstable(self, delta: float) -> tuple[int, int]:
-        """Count unstable eigenvalues: least and most, as far as round-off can tell.
+        """Least and largest number of unstable eigenvalues that round-off allows.
 
-        Where the form itself is singular, as where no stiffness is left, that is nothing.
+        From 0 to N where I - delta D is singular.
         """
         try:
             values = self.loop.poles(np.array([delta]))
@@ -159,14 +162,14 @@ class Problem:
 
 
 def prepare(loop: UncertainLoop, low: float, high: float) -> Problem:
-    """Balance a loop, split off its fixed eigenvalues, cut the range where the error ends.
+    """Balance a loop, split off its fixed eigenvalues, cut the range to that of the parameter.
 
     Raises
     ------
     InputError
-        If the loop has more than one parameter, or nothing of the range is left.
+        If the loop has more than one parameter, or the range is empty.
     DesignError
-        If a motion that no error reaches grows.
+        If a fixed eigenvalue is defective.
     """
     reduced, fixed = without_fixed(balanced(loop))
     error = loop.parameters[0]
@@ -177,7 +180,11 @@ def prepare(loop: UncertainLoop, low: float, high: float) -> Problem:
 
 
 def verified(problem: Problem, deltas: Iterable[float]) -> list[RealCrossing]:
-    """Crossings at or next to the given errors, counted from the nearest place of no return."""
+    """Crossings at or next to errors `deltas`.
+
+    Each is refined as sigma > 0 from the nearest of 0, the poles of A(delta) and the ends of the
+    range, which keeps its relative accuracy there.
+    """
     anchors = np.array(
         [0.0, *problem.singular, *[x for x in (problem.low, problem.high) if np.isfinite(x)]]
     )
@@ -197,6 +204,7 @@ def verified(problem: Problem, deltas: Iterable[float]) -> list[RealCrossing]:
 
 
 def _real(loop: UncertainLoop, crossing: Crossing, origin: float, sign: float) -> RealCrossing:
+    """Turn a crossing over sigma into one over delta = origin + sign sigma."""
     value = complex(0.0, crossing.frequency)
     return RealCrossing(
         delta=origin + sign * crossing.sigma,
@@ -209,11 +217,11 @@ def _real(loop: UncertainLoop, crossing: Crossing, origin: float, sign: float) -
 
 
 def _at_the_origin(problem: Problem, crossing: RealCrossing) -> RealCrossing:
-    """Tell a slow pair that swings through the axis from one that meets in 0 and parts there.
+    """Distinguish a slow pair that crosses the axis from two real eigenvalues that meet at 0.
 
-    A feedback that changes its sign takes both its stiffness and its damping along: lambda^2 +
-    g (k_v lambda + k_p) has both eigenvalues in 0 at g = 0, and one unstable beyond. The
-    determinant then changes its sign, as it does of no pair that swings.
+    Where a feedback gain g changes its sign, lambda^2 + g (k_v lambda + k_p) has both eigenvalues
+    at 0 for g = 0, and one unstable beyond. The determinant of A then changes its sign, which it
+    does not for an oscillating pair.
     """
     slow = _SLOW * np.abs(problem.loop.poles(np.zeros(1))).max()
     there = np.abs(problem.loop.poles(np.array([crossing.delta])))
@@ -229,7 +237,7 @@ def _at_the_origin(problem: Problem, crossing: RealCrossing) -> RealCrossing:
 
 
 def _hardly_moved(problem: Problem, crossing: RealCrossing) -> bool:
-    """Whether a touching is but an undamped eigenvalue of the loop that has hardly moved yet."""
+    """Whether a touching is an undamped eigenvalue of the loop that has hardly moved from 0."""
     if crossing.kind != "touching":
         return False
     value, delta = crossing.eigenvalue, crossing.delta
@@ -242,7 +250,7 @@ def _hardly_moved(problem: Problem, crossing: RealCrossing) -> bool:
 
 
 def _beside_zero(loop: UncertainLoop, value: complex, rate: complex) -> Marginal:
-    """Judge on which sides of 0 an undamped eigenvalue is unstable."""
+    """Decide on which sides of delta = 0 an undamped eigenvalue is unstable."""
     round_off = ON_AXIS * abs(rate) + ROUND_OFF * float(np.linalg.norm(loop.U @ loop.V))
     if abs(rate.real) > round_off:
         return Marginal(value=value, rate=rate, below=rate.real < 0, above=rate.real > 0)
@@ -250,19 +258,19 @@ def _beside_zero(loop: UncertainLoop, value: complex, rate: complex) -> Marginal
         below, above = (_real_part_near(loop, value, delta) for delta in (-aside, aside))
         if below and above:
             return Marginal(value=value, rate=rate, below=below > 0, above=above > 0)
-    what = f"eigenvalue {value:.4g} to leave the axis with the error"
-    raise DesignError(f"marginal loop: expected {what}, got none that round-off can tell")
+    expected = f"eigenvalue {value:.4g} to leave the axis with the error"
+    raise DesignError(f"marginal loop: expected {expected}, got no change above round-off")
 
 
 def _real_part_near(loop: UncertainLoop, value: complex, delta: float) -> float:
-    """Re of the eigenvalue nearest to `value` under an error, 0 within round-off."""
+    """Real part of the eigenvalue nearest to `value` under an error, 0 within round-off."""
     values = loop.poles(np.array([delta]))
     k = np.abs(values - value).argmin()
     return float(values[k].real) if abs(values[k].real) > axis_tolerance(values)[k] else 0.0
 
 
 def at_zero(problem: Problem, item: Marginal) -> RealCrossing:
-    """Crossing at delta = 0 of an eigenvalue that is undamped there."""
+    """Crossing at delta = 0 of an eigenvalue that lies on the axis there."""
     value = complex(0.0, item.value.imag)
     change = (2 if value.imag else 1) * (int(item.above) - int(item.below))
     return RealCrossing(
@@ -276,7 +284,7 @@ def at_zero(problem: Problem, item: Marginal) -> RealCrossing:
 
 
 def through_infinity(problem: Problem) -> list[RealCrossing]:
-    """Errors at which an eigenvalue passes infinity, with the change counted beside them."""
+    """Errors at which an eigenvalue passes infinity, with the change counted on both sides."""
     crossings = []
     for delta in problem.singular.tolist():
         before, after = (problem.unstable(delta + s * SAME * abs(delta))[0] for s in (-1, 1))
@@ -293,14 +301,14 @@ def through_infinity(problem: Problem) -> list[RealCrossing]:
     return crossings
 
 
-_NOTHING = 1e-10  # of the largest in its row and in its column: what solvers leave of zero
+_ZERO = 1e-10  # of the largest entry in row and column: smaller ones are round-off of solvers
 
 
 def uncoupled(loop: UncertainLoop) -> list[UncertainLoop]:
-    """Take a balanced loop of one error apart; what no error reaches by any way is left out.
+    """Split a balanced loop of one error into uncoupled parts; parts without the error are omitted.
 
-    Entries that round-off of the law's Riccati equations may leave are taken for zero: the parts
-    give candidates, which the whole loop then confirms or not.
+    Entries as small as round-off of Riccati equations count as zero. The parts only give
+    candidates, which are verified with the whole loop.
     """
     n = loop.size
     whole = np.block([[loop.A, loop.U], [loop.V, loop.D]])
@@ -315,13 +323,14 @@ def uncoupled(loop: UncertainLoop) -> list[UncertainLoop]:
 
 
 def _acts(A: Array) -> Array:
-    """Which entries of a matrix are more than round-off."""
+    """Mask of the entries of a matrix that are larger than round-off."""
     size = np.abs(A)
     rows, columns = size.max(axis=1, initial=0.0), size.max(axis=0, initial=0.0)
-    return size > _NOTHING * np.minimum.outer(rows, columns)
+    return size > _ZERO * np.minimum.outer(rows, columns)
 
 
 def _part(loop: UncertainLoop, states: Array, channels: Array) -> UncertainLoop:
+    """Restrict the loop to some states and channels, by their indices."""
     own = replace(loop.parameters[0], size=len(channels))
     return replace(
         loop,

@@ -1,4 +1,4 @@
-"""Frequency response of what the errors of an uncertain loop see, made for many frequencies."""
+"""Frequency response M(jw) that the errors of an uncertain loop see, at many frequencies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Response:
     Attributes
     ----------
     A, U, V, D
-        Of the loop, its states scaled; (N, N), (N, r), (r, N), (r, r).
+        Matrices of the loop, its states scaled; (N, N), (N, r), (r, N), (r, r).
     T, left, right
         A = Q T Q*, left = V Q and right = Q* U.
     """
@@ -61,7 +61,7 @@ class Response:
 
 
 def frequency_response(loop: UncertainLoop) -> Response:
-    """Frequency response of what the errors see, ready for many frequencies."""
+    """Prepare the frequency response M(jw) of an uncertain loop by a Schur form of balanced A."""
     _, (scale, _) = scipy.linalg.matrix_balance(loop.A, permute=False, separate=True)
     A = loop.A * scale / scale[:, None]
     U, V = loop.U / scale[:, None], loop.V * scale

@@ -12,16 +12,16 @@ from flexctl.robustness.lft.deadline import ENDLESS, Deadline
 
 _LARGEST_G = 10.0  # in units of the largest D and M
 _N_STEPS = 40
-_SHALLOWEST = 1e-6  # best depth below which nothing is looked for: D = G = 0 has zero
-_DEEP = 0.3  # share of the best depth at which the search stops: it is the band that counts
-_RANK = 1e-15  # of the largest eigenvalue of the normal equations: below it is round-off
+_SHALLOWEST = 1e-6  # best depth below which the search gives up: D = G = 0 has depth zero
+_DEEP = 0.3  # part of the best depth at which the search stops: any depth above 0 proves
+_RANK = 1e-15  # of the largest eigenvalue of the normal equations: smaller ones are round-off
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
     """Channels first..first+size-1 of Delta: delta I of a real or complex delta, or a full block.
 
-    A full complex block is larger than delta I: what is guaranteed for it holds for delta I too.
+    A full complex block contains delta I: a guarantee for it holds for delta I too.
     """
 
     first: int
@@ -48,11 +48,11 @@ class Scalings:
         return adjoint @ self.D @ M + 1j * (skew - skew.conj().swapaxes(-1, -2)) - self.D
 
     def at_level(self, level: float) -> Scalings:
-        """Scalings of form(level M) < 0 from those of form(M): what a larger beta keeps."""
+        """Scalings for form(level M) where these are scalings for form(M): D and level G."""
         return Scalings(D=self.D, G=level * self.G)
 
     def depth(self, M: ComplexArray) -> Array:
-        """Largest eigenvalue (...) of form(M) in units of D: negative where it proves something."""
+        """Largest eigenvalue (...) of form(M) in units of D: negative where form(M) < 0."""
         root = np.linalg.inv(np.linalg.cholesky(self.D))
         return np.linalg.eigvalsh(root @ self.form(M) @ root.conj().T)[..., -1]
 
@@ -60,14 +60,12 @@ class Scalings:
 def find_scalings(
     M: ComplexArray, blocks: tuple[Block, ...], deadline: Deadline = ENDLESS
 ) -> Scalings | None:
-    """Scalings with form(M_k) < 0 at all K frequencies, M (K, r, r); None when none are found.
+    """Scalings with form(M_k) < 0 at all K frequencies, M (K, r, r); None where none are found.
 
-    None are found after the deadline.
-
-    Maximises the depth t of -form(M_k) >= t diag(1 + |columns of M_k|^2) under 0 < D < I and
-    |G| < 10 max(1, |M|) I, by a primal-dual interior point method, whose multipliers give an upper
-    bound of t, so that the search stops as soon as there is nothing to be found.
-    Source: [HelmbergRendlVanderbeiWolkowicz96].
+    None also after the deadline. Maximises the depth t of
+    -form(M_k) >= t diag(1 + |columns of M_k|^2) under 0 < D < I and |G| < 10 max(1, |M|) I by a
+    primal-dual interior point method. Its multipliers bound t from above, so that the search stops
+    as soon as no positive t is possible. Source: [HelmbergRendlVanderbeiWolkowicz96].
     """
     scale = _units(M, blocks)
     deepest = _deepest(scale[:, None] * M / scale, *_bases(M.shape[-1], blocks), deadline)
@@ -78,20 +76,20 @@ def find_scalings(
 
 
 def balance(M: ComplexArray, blocks: tuple[Block, ...]) -> Scalings:
-    """Scalings D = diag(units^2), G = 0, that bring all M (K, r, r) near to their least norm."""
+    """Scalings D = diag(units^2), G = 0, in which all M (K, r, r) have nearly their least norm."""
     D = np.diag(_units(M, blocks) ** 2).astype(complex)
     return Scalings(D=D, G=0 * D)
 
 
 def _units(M: ComplexArray, blocks: tuple[Block, ...]) -> Array:
-    """Units (r,) of the channels, powers of two, in which rows and columns are of one size."""
+    """Units (r,) of the channels, powers of two, in which rows and columns have similar size."""
     size = _equal(np.abs(M).max(axis=0), blocks)
     _, (scale, _) = scipy.linalg.matrix_balance(size, permute=False, separate=True)
     return _shared(1 / scale, blocks)
 
 
 def _equal(size: Array, blocks: tuple[Block, ...]) -> Array:
-    """Entries of a full block replaced by their largest: it is scaled as one."""
+    """Replace the rows and columns of a full block by their largest: it has one unit."""
     size = size.copy()
     for block in blocks:
         if block.full:
@@ -102,6 +100,7 @@ def _equal(size: Array, blocks: tuple[Block, ...]) -> Array:
 
 
 def _shared(scale: Array, blocks: tuple[Block, ...]) -> Array:
+    """Units (r,) in which all channels of a full block have that of its first."""
     scale = scale.copy()
     for block in blocks:
         if block.full:
@@ -117,7 +116,7 @@ def _bases(r: int, blocks: tuple[Block, ...]) -> tuple[ComplexArray, ComplexArra
 
 
 def _spanning(r: int, block: Block) -> list[ComplexArray]:
-    """Hermitian matrices that commute with the block: all of its size, or the unit matrix."""
+    """Basis of the Hermitian matrices (r, r) that commute with a block; I for a full block."""
     channels = range(block.first, block.first + block.size)
     if block.full:
         return [np.diag(np.isin(np.arange(r), channels)).astype(complex)]
@@ -134,7 +133,10 @@ def _spanning(r: int, block: Block) -> list[ComplexArray]:
 def _deepest(
     M: ComplexArray, D: ComplexArray, G: ComplexArray, deadline: Deadline
 ) -> tuple[ComplexArray, ComplexArray] | None:
-    """Maximise t by a primal-dual interior point method, Mehrotra's steps in the HKM direction."""
+    """D and G with the largest depth t, by Mehrotra's predictor-corrector in the HKM direction.
+
+    None where no positive depth is possible or reached.
+    """
     size = max(1.0, float(np.abs(M).max()))  # of G, which has to outweigh M* D M by G Im M
     constant, slope = _inequalities(M, D, G, size)
     a, r, n_M = len(D), M.shape[-1], len(M)
@@ -157,7 +159,7 @@ def _deepest(
             return None
         try:
             step, Z = _newton(S, Z, slope)
-        except np.linalg.LinAlgError:  # at the boundary to round-off: too shallow to be of use
+        except np.linalg.LinAlgError:  # at the boundary within round-off: too shallow
             return None
         y = y + step
     return None
@@ -170,7 +172,7 @@ def _half_unit(D: ComplexArray) -> Array:
 
 
 def _newton(S: ComplexArray, Z: ComplexArray, slope: ComplexArray) -> tuple[Array, ComplexArray]:
-    """One predictor and corrector towards Z S = mu I: step of y, and the new Z."""
+    """Take one predictor and corrector step towards Z S = mu I: step of y, and the new Z."""
     n, size = slope.shape[1], S.shape[0] * S.shape[-1]
     inverse = np.linalg.inv(S)
     right = (slope @ inverse[:, None]).transpose(1, 0, 2, 3)  # F_i S^-1
@@ -208,7 +210,10 @@ def _reach(S: ComplexArray, step: ComplexArray) -> float:
 def _inequalities(
     M: ComplexArray, D: ComplexArray, G: ComplexArray, size: float
 ) -> tuple[ComplexArray, ComplexArray]:
-    """Constant (K + 4, r, r), slope (K + 4, n, r, r): positive definite; unknowns D, G, last t."""
+    """Constant (K + 4, r, r) and slope (K + 4, n, r, r) of constant + sum_i y_i slope_i > 0.
+
+    Unknowns y (n,) are the coordinates of D and of G, and last the depth t.
+    """
     r, adjoint = M.shape[-1], M.conj().swapaxes(1, 2)[:, None]
     by_D = D - adjoint @ D @ M[:, None]
     by_G = -1j * (G @ M[:, None] - adjoint @ G)

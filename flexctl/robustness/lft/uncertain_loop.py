@@ -1,4 +1,4 @@
-"""A linear closed loop with real relative errors pulled out of it: a linear fractional form."""
+"""A linear closed loop with real relative errors, as a linear fractional transformation (LFT)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,28 @@ from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError, InputError
 
-_BARE = 1e-3  # of what there is: the least that is tried of what may not be none
+_BARE = 1e-3  # of the nominal value: the least that is tried of a quantity that must not vanish
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A real relative error delta [-] that enters `size` channels alike.
+    """A real relative error delta [-] that enters `size` channels.
 
-    `lowest` and `highest` are the values at which it loses its meaning, such as -1 for a stiffness;
-    `excluded` says whether `lowest` itself has none, as no stiffness at all, while no payload is
-    one. `range` is the relative error [-] that 1 stands for. The last `separable` channels may be
-    bounded as independent errors at little loss, as dampers are, which take energy one by one.
-    `kind` is what it is an error of; errors of one kind may all be alike.
+    Attributes
+    ----------
+    name, size
+        Name and number of channels.
+    lowest, highest
+        Range of physical values [-], such as from -1 on for a stiffness.
+    excluded
+        Whether `lowest` itself is not physical: a stiffness must not vanish, a payload may.
+    range
+        Relative error [-] of the physical quantity at delta = 1.
+    separable
+        How many of the last channels may be bounded as independent errors with little
+        conservatism, as the dampers of different modes.
+    kind
+        Kind of physical quantity; errors of one kind may be equal.
     """
 
     name: str
@@ -37,18 +47,18 @@ class Parameter:
 
     @property
     def least(self) -> float:
-        """Smallest value to be tried: `lowest`, or a little above it where that is excluded."""
+        """Smallest value to try: `lowest`, or slightly above where that is excluded."""
         return self.lowest * (1 - _BARE) if self.excluded else self.lowest
 
     def means(self, value: float) -> bool:
-        """Whether a value is one that the parameter may have."""
+        """Whether a value is physical."""
         return value > self.lowest or (value == self.lowest and not self.excluded)
 
-    def times(self, share: float) -> tuple[float, float]:
-        """Range of t in which t times `share` keeps its meaning."""
-        if not share:
+    def times(self, slope: float) -> tuple[float, float]:
+        """Range of t in which the error t * `slope` is physical."""
+        if not slope:
             return -np.inf, np.inf
-        low, high = sorted((self.lowest / share, self.highest / share))
+        low, high = sorted((self.lowest / slope, self.highest / slope))
         return low, high
 
 
@@ -58,20 +68,20 @@ class UncertainLoop:
 
     So x' = (A + U Delta (I - D Delta)^-1 V) x; delta = 0 is the loop without errors. A sampled loop
     is brought to this form by s = (z - 1)/(z + 1) of its multipliers z, which maps the unit circle
-    onto the imaginary axis: its eigenvalues are then no rates.
+    onto the imaginary axis: its eigenvalues s are not rates, see `in_time`.
 
     Attributes
     ----------
     A
-        (N, N), in 1/s; of a sampled loop without unit.
+        (N, N) [1/s]; [-] for a sampled loop.
     U, V, D
         (N, r), (r, N) and (r, r); channels in the order of `parameters`.
     parameters
-        What is uncertain; their sizes add up to r.
+        Errors (p,); their sizes add up to r.
     states
         Names of x (N,).
     sample_time
-        Of a sampled loop [s]; None of a continuous one.
+        Sample time [s]; None for a continuous loop.
 
     Raises
     ------
@@ -140,7 +150,7 @@ class UncertainLoop:
         )
 
     def at(self, delta: Array) -> UncertainLoop:
-        """Return the same with errors counted from delta (p,): a shift of their zero."""
+        """Return the same loop with errors counted from delta (p,)."""
         scaled = np.asarray(delta, dtype=float)[self.owner]
         inner = np.eye(len(scaled)) - self.D * scaled
         V, D = np.linalg.solve(inner, self.V), np.linalg.solve(inner, self.D)
@@ -159,7 +169,7 @@ class UncertainLoop:
         )
 
     def in_time(self, values: ComplexArray) -> ComplexArray:
-        """Eigenvalues (k,) as rates [1/s]: of a sampled loop log((1 + s)/(1 - s))/T."""
+        """Eigenvalues (k,) as rates [1/s]: log((1 + s)/(1 - s))/T for a sampled loop."""
         if self.sample_time is None:
             return values
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -174,8 +184,8 @@ class UncertainLoop:
 def bilinear(loop: UncertainLoop, sample_time: float) -> UncertainLoop:
     """Map a loop of one sample, x+ = A x + U w, z = V x + D w, to s = (z - 1)/(z + 1).
 
-    States are scaled for it: deflections and rates of a stiff arm differ by its frequencies, which
-    would be taken for a multiplier -1. The result is in the states' own units again.
+    States are scaled for the test of a multiplier -1, as deflections and rates of a stiff arm
+    differ by its frequencies. The result is in the original units.
 
     Raises
     ------

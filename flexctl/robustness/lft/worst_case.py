@@ -1,4 +1,4 @@
-"""The smallest relative errors found that make a loop unstable: an upper bound of its margin."""
+"""Search for the smallest errors that make a loop unstable: an upper bound of its margin."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
 FirstCrossing = Callable[[UncertainLoop], float]
 
-LARGEST = 100.0  # errors beyond 10 000 % are not looked for
+LARGEST = 100.0  # errors beyond 10 000 % are not searched
 _FROM_NOTHING = np.geomspace(1e-3, LARGEST, 26)
-_SHARES = np.array([0.3, 0.6, 0.9, 0.999])  # of the best known: where another direction is tried
-_BELOW = 0.99  # of the best known: the size of the errors among which an unstable one is sought
-_VERIFIED = 1e-3  # relative distance from the crossing at which both sides are checked
+_FRACTIONS = np.array([0.3, 0.6, 0.9, 0.999])  # of the best size: where a direction is tried
+_BELOW = 0.99  # of the best size: smaller errors, among which an unstable one is searched
+_VERIFIED = 1e-3  # relative distance from the crossing at which both sides are verified
 _RESOLUTION = 1e-14  # of bisection, relative
 _N_ROUNDS = 40
 _N_LEADING = 5
@@ -26,21 +26,21 @@ _N_LEADING = 5
 
 @dataclass(frozen=True, kw_only=True)
 class WorstCase:
-    """Errors that bring a pole onto the imaginary axis, the smallest found: not proven smallest.
+    """The smallest errors found that bring a pole onto the imaginary axis; smaller ones may exist.
 
     Attributes
     ----------
     gamma
         Largest of |delta_i| [-]; the loop's margin is not above it.
     names, delta
-        Errors (p,) [-], gamma being the largest in size.
+        Errors (p,) [-]; gamma is the largest |delta_i|.
     eigenvalue
-        Pole there, in units of the loop's A, imaginary part not negative.
+        That pole, in units of the loop's A, with Im >= 0.
     frequency
         Of that pole [rad/s].
     verified
-        Whether eigenvalues show the loop unstable at 1.001 delta and stable at 0.999 delta, where
-        no error is moved beyond what its parameter may have.
+        Whether the loop is unstable at 1.001 delta and stable at 0.999 delta by its eigenvalues,
+        each error kept within the range of its parameter.
     tried
         Number of directions tried.
     """
@@ -57,8 +57,8 @@ class WorstCase:
 def bracketed_crossing(loop: UncertainLoop) -> float:
     """Smallest t > 0 found at which a loop of one error t is no longer stable; inf for none.
 
-    Steps of a factor of 1.1 from 1e-4 to 100, as far as the error has a meaning, then root finding:
-    two crossings within one step are missed. It stands for an exact solver where none is at hand.
+    Steps of a factor of 1.1 from 1e-4 to 100, within the range of the error, then bisection. Two
+    crossings within one step are missed. Used where the exact problem is too large.
     """
     low, end = 0.0, loop.parameters[0].highest
     steps_to_try = np.geomspace(1e-4, LARGEST, 146)
@@ -77,7 +77,7 @@ def bracketed_crossing(loop: UncertainLoop) -> float:
 
 
 def _first(growth: Callable[[float], Array], low: float, high: float) -> float:
-    """Bisect between a stable and an unstable size of errors; the unstable end of what is left."""
+    """Bisect between a stable and an unstable size of errors; returns the unstable end."""
     while high - low > _RESOLUTION * high:
         middle = (low + high) / 2
         low, high = (low, middle) if growth(middle)[0] >= 0 else (middle, high)
@@ -96,18 +96,18 @@ def find_worst_case(
 ) -> WorstCase | None:
     """Search for the smallest gamma with an unstable delta in [-gamma, gamma]^p, delta >= least.
 
-    Tried are: each error alone, all together, the signs that make each mode grow fastest to first
-    order (sign of Re dlambda_k/ddelta_i), `guesses` (K, p), and `n_random` directions, half of them
-    corners and half within; then, from the best of these, signs of the sensitivities at the
-    crossing itself, as a power iteration, and a climb of the largest growth rate among smaller
-    errors, one error or one mode at a time, which also finds points inside the box.
+    First directions: each error alone, all together, the signs that make each mode grow fastest to
+    first order (sign of Re dlambda_k/ddelta_i), `guesses` (K, p), and `n_random` directions, half
+    of them corners and half inside the box. The best of these is then improved by the signs of the
+    sensitivities at the crossing, as a power iteration, and by raising the largest growth rate
+    among smaller errors, one error or one mode at a time, which also finds points inside the box.
 
-    `known` (K, p) are errors at which a pole is known to stand on the axis, such as the ends of
-    exact intervals of one error or of several alike: nothing larger than the smallest of them is
-    returned. At the deadline the search ends with the best it has.
+    `known` (K, p) are errors at which a pole is known to lie on the axis, such as the ends of exact
+    intervals: the result is no larger than the smallest of them. At the deadline the search ends
+    with the best errors so far.
 
-    Returns None when nothing within +-100 that the parameters may have is unstable. A search bounds
-    the margin from above only.
+    Returns None when no errors within +-100 and the ranges of the parameters were found unstable. A
+    search bounds the margin from above only.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def require_stable(loop: UncertainLoop) -> None:
     Raises
     ------
     InputError
-        With the real part of the pole that does not decay.
+        When a pole does not decay; the message has its real part.
     """
     growth = float(_growths(loop, np.zeros((1, len(loop.parameters))))[0])
     if growth >= 0:
@@ -147,7 +147,7 @@ def require_stable(loop: UncertainLoop) -> None:
 
 
 def _smallest(loop: UncertainLoop, known: Array) -> _Best:
-    """Return the smallest of known errors (K, p) that is looked for and means something."""
+    """Return the smallest of known errors (K, p) that are physical and not above `LARGEST`."""
     sizes = np.abs(known).max(axis=1)
     sizes[(sizes > LARGEST) | (_cut(loop, known) != known).any(axis=1)] = np.inf
     if not np.isfinite(sizes).any():
@@ -157,7 +157,7 @@ def _smallest(loop: UncertainLoop, known: Array) -> _Best:
 
 @dataclass(frozen=True, kw_only=True)
 class _Best:
-    """Smallest unstable errors (p,) known, infinite for none, and how many were tried."""
+    """Smallest unstable errors (p,) so far, infinite for none, and number of directions tried."""
 
     delta: Array
     tried: int
@@ -169,34 +169,34 @@ class _Best:
 
 @dataclass(frozen=True, kw_only=True)
 class _Search:
-    """Steps from the best known errors to better ones."""
+    """Steps from the best errors so far to smaller ones."""
 
     loop: UncertainLoop
     first_crossing: FirstCrossing
     deadline: Deadline
 
     def cut(self, delta: Array) -> Array:
-        """Errors (..., p) brought above what their parameters tolerate."""
+        """Errors (..., p) raised to the least value of their parameters where they are below."""
         return _cut(self.loop, delta)
 
     def improved(self, best: _Best, direction: Array) -> _Best:
         """Return errors along `direction` (p,), if smaller than `best` and unstable; or `best`."""
         best = replace(best, tried=best.tried + 1)
-        sizes = best.size * _SHARES if np.isfinite(best.size) else _FROM_NOTHING
+        sizes = best.size * _FRACTIONS if np.isfinite(best.size) else _FROM_NOTHING
         unit = direction / _norm(direction)
         rays = sizes[:, None] * unit
         unstable = np.flatnonzero(_growths(self.loop, self.cut(rays)) >= 0)
         if not len(unstable):
             return best
         k = unstable[0]
-        if (self.cut(rays[k]) != rays[k]).any():  # no ray: it has a bend where an error is cut
+        if (self.cut(rays[k]) != rays[k]).any():  # the path bends where an error is cut
             low, high = float(sizes[k - 1]) if k else 0.0, float(sizes[k])
             size = _first(lambda t: _growths(self.loop, self.cut(t * unit[None])), low, high)
             return self.shortened(best, self.cut(size * unit))
         return self.shortened(best, rays[k])
 
     def shortened(self, best: _Best, unstable: Array) -> _Best:
-        """First crossing towards an unstable point (p,), if it is nearer than `best`."""
+        """First crossing on the ray to an unstable point (p,), if it is smaller than `best`."""
         ray = unstable / _norm(unstable)
         t = self.first_crossing(self.loop.along(ray))
         if not t <= _norm(unstable):
@@ -204,7 +204,7 @@ class _Search:
         return replace(best, delta=t * ray) if t < best.size else best
 
     def refined(self, best: _Best, start: Array) -> _Best:
-        """Power iteration at the crossing and climb from `start` (p,), as long as they help."""
+        """Power iteration at the crossing and climb from `start` (p,), while `best` improves."""
         for _ in range(_N_ROUNDS):
             if self.deadline.passed:
                 break
@@ -218,7 +218,7 @@ class _Search:
         return best
 
     def climbed(self, best: _Best, start: Array) -> _Best:
-        """Raise the largest growth rate within a smaller box until it is above zero."""
+        """Raise the largest growth rate within a smaller box until the loop is unstable."""
         size = _BELOW * best.size
         delta = self.cut(size * start / _norm(start))
         growth = float(_growths(self.loop, delta[None])[0])
@@ -238,18 +238,19 @@ class _Search:
 
 
 def _cut(loop: UncertainLoop, delta: Array) -> Array:
+    """Errors (..., p), at least the least value of their parameters."""
     return np.maximum(delta, [parameter.least for parameter in loop.parameters])
 
 
 def _moves(loop: UncertainLoop, delta: Array, size: float) -> Array:
-    """Neighbours (K, p) of errors: one of them changed, or all towards the signs of a mode."""
+    """Neighbours (K, p) of errors: one of them changed, or all moved to the signs of a mode."""
     p = len(delta)
     values = size * np.linspace(-1, 1, 5)
     one = np.repeat(delta[None], 5 * p, axis=0)
     one[np.arange(5 * p), np.repeat(np.arange(p), 5)] = np.tile(values, p)
     goals = [size * _signs(row) for row in _leading(loop, delta, _N_LEADING)]
-    shares = (1.0, 0.3, 0.1, 0.03)
-    return np.array([*one, *(delta + share * (goal - delta) for goal in goals for share in shares)])
+    steps = (1.0, 0.3, 0.1, 0.03)
+    return np.array([*one, *(delta + step * (goal - delta) for goal in goals for step in steps)])
 
 
 def _directions(
@@ -315,9 +316,9 @@ def _growths(loop: UncertainLoop, deltas: Array) -> Array:
 
 
 def record_worst(loop: UncertainLoop, delta: Array, tried: int) -> WorstCase:
-    """Describe errors (p,) that bring a pole onto the axis, `tried` directions having been tried.
+    """Record of errors (p,) that bring a pole onto the axis, after `tried` directions.
 
-    Where the form itself is singular there the pole stands at infinity.
+    Where I - D Delta is singular there, the pole lies at infinity.
     """
     try:
         values = loop.poles(delta)

@@ -1,4 +1,4 @@
-"""How wrong the stiffness of a model may be: the lemma, exact margins, independent errors."""
+"""Stiffness margin: how wrong the stiffness of the controller's model may be."""
 
 from flexctl.robustness.stiffness.assumed_stiffness import RatioError
 from flexctl.robustness.stiffness.case import Case

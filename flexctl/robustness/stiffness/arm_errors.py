@@ -1,4 +1,4 @@
-"""What the arm may have beside what its controller knows: another payload, other damping."""
+"""Errors of the arm that its controller does not know: of the payload and of the damping."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from flexctl.errors import InputError
 from flexctl.plant import LinearPlant, Plant
 from flexctl.robustness.lft import Parameter, UncertainLoop, factor
 
-_BARE = 1e-12  # of the largest eigenvalue: no damper
-_FEW = 4  # channels of an error that are no burden
-_LOST = -1.0  # relative error that leaves no payload or no damper
+_NEGLIGIBLE = 1e-12  # of the largest eigenvalue: no damper
+_FEW_CHANNELS = 4  # of one error, which can be bounded together
+_NONE_LEFT = -1.0  # relative error: no payload or no damper
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArmError:
-    """Matrices (n, n) that one relative error adds to M, D and K of the linear arm, in their units.
+    """Changes of M, D and K (n, n) of the linear arm by a relative error of 1, in their units.
 
-    `range` is the size [-] that an error of 1 stands for, `kind` what it is an error of.
+    `range` is the relative error [-] at delta = 1, `kind` the kind of physical quantity.
     """
 
     name: str
@@ -34,15 +34,15 @@ class ArmError:
 
     @property
     def damps_only(self) -> bool:
-        """Whether it is an error of dampers alone."""
+        """Whether the error changes only the damping."""
         return not self.M.any() and not self.K.any()
 
 
 def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[ArmError, ...]:
-    """Relative error of the payload, mass and inertia alike; none without a payload.
+    """Relative error of the payload, its mass and inertia; empty without a payload.
 
-    The arm stays in the equilibrium that it has with the payload of its file, `plant.q0`; an error
-    of 1 stands for `size` [-].
+    The arm stays in the equilibrium with the nominal payload, `plant.q0`; `size` [-] is the
+    relative error at delta = 1.
     """
     heavier, q = truth.loaded(2.0), plant.q0
     M = heavier.mass_matrix(q) - truth.mass_matrix(q)
@@ -62,9 +62,9 @@ def payload_error(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[
 
 
 def damping_errors(truth: Plant, plant: LinearPlant, size: float = 1.0) -> tuple[ArmError, ...]:
-    """Relative errors of damping, link by link and spring by spring; none of what has none.
+    """Relative errors of the damping of each link and spring that has dampers.
 
-    An error of 1 stands for `size` [-].
+    `size` [-] is the relative error at delta = 1.
     """
     zero, errors = np.zeros_like(plant.D), []
     for name, rows in _owners(truth).items():
@@ -86,7 +86,7 @@ def _owners(truth: Plant) -> dict[str, list[int]]:
 
 
 def _clean(A: Array, by: Array) -> Array:
-    """Leave out of a difference (n, n) what round-off of its terms, of the size of `by`, leaves."""
+    """Set entries of a difference (n, n) to zero that are round-off of terms as large as `by`."""
     size = np.sqrt(np.abs(np.diag(by)))
     return np.where(np.abs(A) > 1e-13 * np.outer(size, size), A, 0.0)
 
@@ -94,15 +94,15 @@ def _clean(A: Array, by: Array) -> Array:
 def add_arm_errors(
     loop: UncertainLoop, plant: LinearPlant, errors: Sequence[ArmError]
 ) -> UncertainLoop:
-    """Let the arm differ from what the law knows: M + delta M_e, D + delta D_e, K + delta K_e.
+    """Add errors of the arm to a loop: M + delta M_e, D + delta D_e, K + delta K_e.
 
-    The accelerations follow from M a + D v + K q = B tau - delta (M_e a + D_e v + K_e q). The rows
-    [M_e D_e K_e] = P Q of an error give as many channels as they have rank.
+    The accelerations follow from M a + D v + K q = B tau - delta (M_e a + D_e v + K_e q). The rank
+    of [M_e D_e K_e] = P Q is the number of channels of an error.
 
     Raises
     ------
     InputError
-        When the law is sampled: within a sample such an error acts in another way.
+        When the law is sampled: the one-sample map depends on such errors in another form.
     """
     if loop.sample_time:
         raise InputError("errors of the arm: expected a continuous law, got a sampled one")
@@ -126,7 +126,7 @@ def add_arm_errors(
         Parameter(
             name=error.name,
             size=size,
-            lowest=_LOST / error.range,
+            lowest=_NONE_LEFT / error.range,
             range=error.range,
             separable=own,
             kind=error.kind,
@@ -143,19 +143,19 @@ def add_arm_errors(
 
 
 def _factors(plant: LinearPlant, error: ArmError, *, alone: bool) -> tuple[Array, Array, int]:
-    """P (n, r), Q (r, 3 n) of [M_e D_e K_e] = P Q, and how many of the last channels are separable.
+    """P (n, r), Q (r, 3 n) of [M_e D_e K_e] = P Q, and the number of separable last channels.
 
-    Dampers alone have one channel per mode of what they damp, D_e = sum_k d_k p_k p_k' with
-    p_k = M phi_k, P = Q': more than any other factors, they stay dampers one by one. A payload's
-    weight pulls along the links and stiffens all of their shapes, so that K_e has full rank under
-    gravity: beside other errors, where there are many channels, its springs k_k p_k p_k' stand one
-    by one too, behind the few of its mass. An error `alone` has as few channels as it can.
+    An error of dampers alone has one channel per mode, D_e = sum_k d_k p_k p_k' with p_k = M phi_k:
+    unlike in other factorisations each channel is a damper itself, so that they are separable. The
+    weight of a payload acts along the links and gives all shapes geometric stiffness, so that K_e
+    has full rank under gravity. Beside other errors its springs k_k p_k p_k' are separable channels
+    too, after the few of its mass. An error that is `alone` has as few channels as possible.
     """
     if error.damps_only:
         P, d = _modal(error.D, plant.M)
         return P * d, np.hstack([0 * P.T, P.T, 0 * P.T]), len(d)
     P, Q = factor(np.hstack([error.M, error.D, error.K]))
-    if alone or len(Q) <= _FEW:
+    if alone or len(Q) <= _FEW_CHANNELS:
         return P, Q, 0
     P_M, Q_M = factor(error.M)
     P_K, k = _modal(error.K, plant.M)
@@ -167,5 +167,5 @@ def _factors(plant: LinearPlant, error: ArmError, *, alone: bool) -> tuple[Array
 def _modal(A: Array, M: Array) -> tuple[Array, Array]:
     """P (n, r) and signs d (r,) of a symmetric A = P diag(d) P', by its modes with the mass M."""
     values, Phi = scipy.linalg.eigh(A, M)
-    kept = np.abs(values) > _BARE * np.abs(values).max()
+    kept = np.abs(values) > _NEGLIGIBLE * np.abs(values).max()
     return M @ Phi[:, kept] * np.sqrt(np.abs(values[kept])), np.sign(values[kept])

@@ -1,4 +1,4 @@
-"""A given wrong stiffness, part by part: whether a loop tolerates it, and how much of it."""
+"""Verdict on an assumed stiffness: whether a loop is stable with all of its error, or a part."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from flexctl.robustness.stiffness.record import AssumedAtPose, AssumedStiffness
 
 _NEVER = "the loop has no equilibrium at its reference, even without that error"
 _ENDS = "with it the loop has no equilibrium at its reference"
-_ASKED = 0.3  # size of the errors along which a law is asked: three times that leaves a stiffness
+_PROBED = 0.3  # size of the errors at which a law is evaluated: three times that stays above -1
 
 
 class RatioError(InputError):
-    """Ratios K_hat/K of a stiffness that a controller cannot compute with."""
+    """Ratios K_hat/K that name no part, or are no positive numbers."""
 
 
 def part_errors(plant: Plant, ratios: Mapping[str, float]) -> Array:
-    """Errors K_hat/K - 1 (p,) [-] of all parts of a stiffness, of ratios K_hat/K by name.
+    """Errors K_hat/K - 1 (p,) [-] of all parts of a stiffness, from ratios K_hat/K by name.
 
     A link's name stands for all of its modes that have no ratio of their own.
 
     Raises
     ------
     RatioError
-        When a name is no part's, a ratio not above 0, or nothing is wrong.
+        When a name is no part, a ratio is not above 0, or all ratios are 1.
     """
     parts = plant.stiffness_parts
     known = {*parts, *(part.split(".")[0] for part in parts)}
@@ -52,6 +52,7 @@ def part_errors(plant: Plant, ratios: Mapping[str, float]) -> Array:
 
 
 def _ratio(part: str, ratios: Mapping[str, float]) -> float:
+    """Ratio [-] of a part, of its link, or 1."""
     return ratios.get(part, ratios.get(part.split(".")[0], 1.0))
 
 
@@ -60,12 +61,12 @@ def judge_assumed(
     poses: Sequence[tuple[float, Array]],
     ratios: Mapping[str, float],
 ) -> AssumedStiffness:
-    """Judge a loop whose controller computes with a stiffness that is given.
+    """Judge a loop whose controller computes with an assumed stiffness.
 
     Parameters
     ----------
     judged
-        The loop at the pose that is judged, its controller's stiffness unknown.
+        The loop at the judged pose, with the errors of its controller's stiffness as inputs.
     poses
         Times [s] and joint variables (m,) along the motion.
     ratios
@@ -94,6 +95,7 @@ def judge_assumed(
 def _at_pose(
     closed: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array, t: float | None
 ) -> AssumedAtPose:
+    """Judge the loop at one pose under errors (p,)."""
     try:
         loop = _along(closed, joints, second_loop_weight, errors)
     except NoRestError:
@@ -132,7 +134,7 @@ def _at_pose(
 def _followed_at(
     family: ErrorFamily, interval: Interval | None, why: str, t: float | None
 ) -> AssumedAtPose:
-    """Judge a given error at the equilibrium that it moves the loop to; it may have none."""
+    """Judge the error at the equilibrium to which it moves the loop, which may not exist."""
     there = next(family.over(np.ones(1)), None)
     if there is None:
         lost = interval.upper.mode if interval and interval.upper else ""
@@ -152,35 +154,37 @@ def _followed_at(
 def _along(
     closed: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array
 ) -> UncertainLoop:
-    """Return the loop of one number t, its errors being t times `errors` (p,).
+    """Return the loop over one number t with the errors t times `errors` (p,).
 
-    Most laws are linear in each stiffness, and so in t: few channels then suffice, those of the
-    torques. Others hold 1/(1 + delta_j) of parts with different delta_j, which one t does not give.
-    The law is asked at errors of one size, however large those given are: of small ones any law is
-    linear. Either way t ends where a part of K + t dK is none.
+    Most laws are linear in each stiffness, and so in t, with a few channels, those of the torques.
+    Others contain 1/(1 + delta_j) of parts with different delta_j, which is no form in one t; their
+    parts are pulled out one by one. The law is evaluated at errors of a fixed size, as any law is
+    linear in small ones. The range of t ends where a part of K + t dK vanishes.
     """
     linear = linearise_loop(closed, joints, second_loop_weight)
     law = RestingLaw(closed, joints, second_loop_weight, linear)
-    size = float(np.abs(errors).max()) / _ASKED
-    one = ErrorGroup(name="share", parts=(0,), range=size)
+    size = float(np.abs(errors).max()) / _PROBED
+    group = ErrorGroup(name="share", parts=(0,), range=size)
     try:
-        uncertain = pull_out_of(_Directed(law=law, direction=errors / size), closed, linear, [one])
+        uncertain = pull_out_of(
+            _Directed(law=law, direction=errors / size), closed, linear, [group]
+        )
         return replace(uncertain, parameters=(_within(uncertain.parameters[0], errors),))
     except ComputationError:
         groups = by_mode(closed.controller.plant)
         return pull_out_of(law, closed, linear, groups).along(errors)
 
 
-def _within(second_loop_weight: Parameter, errors: Array) -> Parameter:
-    """Cut the range of t to that in which t times every one of `errors` (p,) leaves a stiffness."""
-    one = replace(second_loop_weight, lowest=-1.0)
+def _within(parameter: Parameter, errors: Array) -> Parameter:
+    """Limit the parameter t to values at which t times each of `errors` (p,) is above -1."""
+    one = replace(parameter, lowest=-1.0)
     lows, highs = zip(*map(one.times, errors.tolist()), strict=True)
-    return replace(second_loop_weight, lowest=max(lows), highest=min(highs), range=1.0)
+    return replace(parameter, lowest=max(lows), highest=min(highs), range=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Directed:
-    """J of a law by a multiple of errors `direction` (p,) [-]: a `Law` of one part."""
+    """J of a law over a multiple of the errors `direction` (p,) [-]: a `Law` of one part."""
 
     law: RestingLaw
     direction: Array

@@ -1,4 +1,4 @@
-"""What a stiffness margin is asked of: a setup, a design for it, and poses of its motion."""
+"""The case of a stiffness margin: arms, a design and the poses of its motion."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from flexctl.plant import Plant, StiffnessError
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A design whose stiffness may be wrong, on the arm as it is.
+    """A design whose stiffness may be wrong, on the true arm.
 
     Attributes
     ----------
     setup, design
-        The arm as designed for and as it is, and the design. Errors are counted from the stiffness
-        of the arm as designed for.
+        Design arm and true arm with their discretisations, and the design. Errors are relative to
+        the stiffness of the design arm.
     unknown_damping
-        Whether the controller is made for the arm without its damping.
+        Whether the controller is designed for the arm without its damping.
     n_path
-        Poses along the motion, at equal times, under the law of the gross motion; the last is the
-        final one, and with 1 it is the only one. 0 leaves that law out where there is a second
-        loop, under which the final pose is judged besides.
+        Number of poses along the motion, at equal times up to the final pose, under the law of the
+        gross motion; 1 for the final pose alone. A second loop is judged at the final pose as well;
+        with 0 poses only there.
     """
 
     setup: Setup
@@ -36,7 +36,7 @@ class Case:
     n_path: int = 11
 
     def __post_init__(self) -> None:
-        """Refuse what has no margin."""
+        """Refuse an open-loop design, and a negative number of poses."""
         if self.design.open_loop:
             got = self.design.method
             raise InputError(f"{self.design.label}: expected a design with feedback, got {got}")
@@ -54,7 +54,7 @@ class Case:
         unknown_damping: bool = False,
         n_path: int = 11,
     ) -> Case:
-        """Make the case of an arm and a design; arguments as in `compare`."""
+        """Case of an arm and a design; arguments as in `compare`."""
         basis = design_basis or design.basis
         return Case(
             setup=Setup.of(arm, basis, true_arm=true_arm, truth_basis=truth_basis),
@@ -65,7 +65,7 @@ class Case:
 
     @property
     def designed_for(self) -> Arm:
-        """The arm as the controller is made for it."""
+        """The arm that the controller is designed for."""
         arm = self.setup.design_arm
         return without_damping(arm) if self.unknown_damping else arm
 
@@ -75,9 +75,9 @@ class Case:
         return self.setup.truth(interpreted=True)
 
     def close(self, design: Design | None = None, basis: BasisChoice | None = None) -> ClosedLoop:
-        """Close the loop of this design, or of another for the same arm, its stiffness unknown.
+        """Close the loop of this design, or another one, with errors of its stiffness as inputs.
 
-        `basis` is another discretisation of the design plant.
+        `basis` replaces the discretisation of the design plant.
         """
         controller = design_controller(
             self.designed_for,
@@ -89,5 +89,5 @@ class Case:
         return close_around(controller, self.truth)
 
     def changed(self, change: Callable[[Arm], Arm]) -> Case:
-        """Return the same for an arm changed in fact and as the controller knows it."""
+        """Return the case with the same change of the true arm and of the design arm."""
         return replace(self, setup=self.setup.changed(change))

@@ -1,4 +1,4 @@
-"""A mass matrix split into what torques act on and what follows."""
+"""A mass matrix split into driven and passive coordinates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flexctl.errors import ComputationError, InputError
 
 @dataclass(frozen=True, kw_only=True)
 class DrivenMass:
-    """Mass matrix (n, n) split into r, on which torques act (m,), and f, which follows (n_f,).
+    """Mass matrix (n, n) split into driven coordinates r (m,) and passive coordinates f (n_f,).
 
     Attributes
     ----------
@@ -25,11 +25,11 @@ class DrivenMass:
     M_ff, M_fr
         (n_f, n_f) and (n_f, m).
     F
-        M_ff^-1 M_fr (n_f, m): f accelerates by -F r'' where no force acts on it.
+        M_ff^-1 M_fr (n_f, m): without forces on f its acceleration is -F r''.
     N
-        M_rf M_ff^-1 M_fr (m, m): inertia that the torques lose because f follows.
+        M_rf M_ff^-1 M_fr (m, m): reduction of the effective inertia because f is free.
     S_r
-        M_rr - N (m, m): inertia that is left, of what cannot follow.
+        M_rr - N (m, m): effective inertia with f free, a Schur complement.
     """
 
     drives: tuple[int, ...]
@@ -59,8 +59,8 @@ class DrivenMass:
     def eigenvalues(self) -> Array:
         """Eigenvalues of H (m,), ascending, real and at least 0; the other n_f - m are 0.
 
-        They are those of N v = lambda S_r v: inertias with links that do not bend, M_rr, are
-        (1 + lambda) times those with links that follow freely, S_r.
+        They are those of N v = lambda S_r v: the inertia of rigid links, M_rr, is (1 + lambda)
+        times that with f free, S_r.
         """
         values = scipy.linalg.eigh(self.N, self.S_r, eigvals_only=True)
         return np.maximum(values, 0.0)
@@ -77,22 +77,22 @@ class DrivenMass:
     def error_torque(self, dK: Array) -> Array:
         """[I, -F'] dK_:f (m, n_f): torques per f that a stiffness error dK (n, n) adds to a law.
 
-        With full rows, of which dK_rf is not zero where the drives are rotors. They accelerate r
-        by S_r^-1 times that, and f by -F times it.
+        dK_rf is not zero where the drives are rotors. The torques accelerate r by S_r^-1 times
+        themselves, and f by -F times that.
         """
         dK_rf, dK_ff = self.blocks(dK)
         return dK_rf - self.F.T @ dK_ff
 
 
 def split_mass(M: Array, drives: Sequence[int]) -> DrivenMass:
-    """Split a mass matrix M (n, n) into the rows `drives` (m,), on which torques act, and the rest.
+    """Split a mass matrix M (n, n) into the driven rows `drives` (m,) and the others.
 
-    By Cholesky of M_ff scaled to a unit diagonal, as coordinates may differ by many powers of ten.
+    By Cholesky factors of M_ff with a unit diagonal: units may differ by many powers of ten.
 
     Raises
     ------
     InputError
-        When nothing follows: no link bends and no joint is flexible.
+        When there are no passive coordinates: no link bends and no joint is flexible.
     ComputationError
         When the mass matrix is not positive definite.
     """

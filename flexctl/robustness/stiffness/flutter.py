@@ -1,4 +1,4 @@
-"""Where real eigenvalues of a matrix that depends on one number meet and become complex."""
+"""Flutter: where real eigenvalues of a matrix family meet and become complex."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import scipy.optimize
 
 from flexctl.checks import Array
 
-_RESOLUTION = 1e-6  # of t: meetings that part again within that are passed over
-_LONGEST = 1e-2  # of t: step while two eigenvalues stay together
-_ALIKE = 1e-3  # relative change of a Perron vector that is none
+_RESOLUTION = 1e-6  # of t: complex eigenvalues within a shorter range are missed
+_LONGEST = 1e-2  # of t: largest step while two eigenvalues stay together
+_CONVERGED = 1e-3  # relative change of a Perron vector that ends its iteration
 _REAL = 1e-7  # |Im| of an eigenvalue beside its size, above which it is complex
 
 
 def first_flutter(M: Array, K: Array, U: Array, V: Array, end: float) -> float | None:
     """Find the smallest t in [0, end] from which M^-1 (K - t U V) has complex eigenvalues.
 
-    From a t at which they are real and distinct, steps are as long as Gershgorin's discs of
-    diag(mu) - h E, E = X^-1 M^-1 U V X with eigenvectors X, stay apart: each holds one eigenvalue,
-    which is then real, so that nothing is overlooked between. Where eigenvalues are about to meet
-    the steps tend to zero; a short step then decides whether they cross or become complex. While
-    two stay together, as those of a beam that is the same in both planes, nothing can be shown:
-    these steps double, up to a hundredth of t, and eigenvalues are looked at only at their ends.
+    From a t at which they are real and distinct, a step h is as long as Gershgorin's discs of
+    diag(mu) - h E, E = X^-1 M^-1 U V X with eigenvectors X, are disjoint: each contains one
+    eigenvalue, which is then real, so that no flutter is missed in between. Where eigenvalues are
+    about to meet the steps tend to zero; a short step then decides whether they cross or become
+    complex. While two coincide, as those of a beam that is the same in both planes, the discs prove
+    nothing: steps are doubled, up to a hundredth of t, and only their ends are checked.
 
     Parameters
     ----------
@@ -34,15 +34,15 @@ def first_flutter(M: Array, K: Array, U: Array, V: Array, end: float) -> float |
     U, V
         Factors (n, m) and (m, n) of the error of the stiffness.
     end
-        Where the search ends; finite.
+        End of the search; finite.
 
     Returns
     -------
     float or None
-        None where there is none, but for one that ends within a millionth of t.
+        None where all eigenvalues stay real, except within less than a millionth of t.
     """
     squares, Phi = scipy.linalg.eigh(K, M)
-    # similar by diag(squares): rows of one size, whatever the frequencies
+    # similarity by diag(squares): rows of one size for all frequencies
     u, v = squares[:, None] * (Phi.T @ U), (V @ Phi) / squares
     family = _Family(squares=squares, u=u, v=v)
     t, together = 0.0, 0
@@ -67,21 +67,21 @@ class _Family:
 
     @cached_property
     def scale(self) -> float:
-        """Unit of t [-] in which eigenvalues move by their own size, at most."""
+        """Unit of t [-], within which eigenvalues change by at most their own size."""
         size = np.abs(np.linalg.eigvals(np.abs(self.u @ self.v) / self.squares[:, None])).max()
         return 1 / float(size) if size else 1.0
 
     def at(self, t: float) -> Array:
-        """Matrix (n, n)."""
+        """Matrix A(t) (n, n)."""
         return np.diag(self.squares) - t * self.u @ self.v
 
     def complex_at(self, t: float) -> bool:
-        """Whether two eigenvalues form a conjugate pair, beyond round-off."""
+        """Whether two eigenvalues are a complex pair, beyond round-off."""
         values = np.linalg.eigvals(self.at(t))
         return bool((np.abs(values.imag) > _REAL * np.abs(values)).any())
 
     def safe_step(self, t: float) -> float:
-        """Longest step h (inf if all) for which the discs about mu - h diag(E) stay apart."""
+        """Longest step h for which the discs about mu - h diag(E) are disjoint; may be infinite."""
         mu, X = np.linalg.eig(self.at(t))
         if np.iscomplexobj(mu):
             return 0.0
@@ -95,7 +95,7 @@ class _Family:
         return 0.9 * float(np.min(np.diff(mu)[nearer] / closing[nearer], initial=np.inf))
 
     def refine(self, before: float, after: float) -> float:
-        """Zero of (mu_i - mu_j)^2, which is smooth in t, of the pair that becomes complex."""
+        """Zero of (mu_i - mu_j)^2, a smooth function of t, of the pair that becomes complex."""
         while after - before > _RESOLUTION * max(before, self.scale):
             middle = (before + after) / 2
             before, after = (before, middle) if self.complex_at(middle) else (middle, after)
@@ -115,10 +115,9 @@ class _Family:
 
 
 def _radii(E: Array, size: Array) -> Array:
-    """Radii (n,) of Gershgorin's discs per step, in coordinates in which all are alike.
+    """Radii (n,) of Gershgorin's discs per step, in coordinates that make them equal.
 
-    Relative to `size` they are then the Perron root of |E_ij|/size_i, the least that they can be
-    at once.
+    Relative to `size` they are the Perron root of |E_ij|/size_i, the least possible common value.
     """
     relative = np.abs(E) / size[:, None]
     relative += 1e-12 * relative.max(initial=0.0)  # makes it irreducible
@@ -128,6 +127,6 @@ def _radii(E: Array, size: Array) -> Array:
         if not image.any():
             return np.zeros(len(E))
         before, d = d, np.sqrt(d / d.max() * image / image.max())
-        if (np.abs(d - before) <= _ALIKE * before).all():
+        if (np.abs(d - before) <= _CONVERGED * before).all():
             break
     return np.abs(E) @ d / d

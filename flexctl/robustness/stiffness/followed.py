@@ -1,10 +1,10 @@
-"""The margin against an error that moves the equilibrium: followed to where it is lost.
+"""Margin against an error that moves the equilibrium, by continuation along the equilibria.
 
-Under gravity a loop without integral action rests elsewhere for every value of an error: of its
-payload, of the stiffness that its law computes with. It is lost at the first eigenvalue that
-crosses the axis there, or at the fold at which the equilibrium itself ends, which is where a real
-one reaches zero. Both are bracketed along the branch of equilibria that begins at no error: steps
-over which no eigenvalue moves far, then bisection. What happens between two steps is not proven.
+Under gravity the equilibrium of a loop without integral action depends on an error of its payload
+or of the stiffness that its law computes with. Stability ends at the first eigenvalue that crosses
+the axis at this equilibrium, or at a fold, where a real eigenvalue reaches zero and the equilibrium
+ends. Both are bracketed along the branch of equilibria that starts without error: by steps in which
+no eigenvalue moves far, then by bisection. Stability between two steps is not proven.
 """
 
 from __future__ import annotations
@@ -35,25 +35,34 @@ from flexctl.robustness.lft import axis_tolerance
 from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.robustness.stiffness.record import ModeRate
 
-FARTHEST = 100.0  # error up to which a margin is followed
-LEAST = -0.999  # relative error of a stiffness down to which it is: none is no stiffness
-_FIRST = 1e-2  # step of the error to begin with
-_LONGEST = 0.5  # step, in units of 1 + |error|
-_LOCATED = 1e-7  # where an end is known to, in units of the error, of a hundredth at least
-_TURNED = 0.15  # relative change of an eigenvalue in a step
-_SLOW = 1e-2  # of the median size of eigenvalues: the smallest change of interest is that of these
-_DAMPED = 0.02  # change of a damping ratio in a step
-_NOTHING = 1e-5  # error at which an undamped mode already grows: it tolerates none
-_SMALL = 1e-4  # error of the difference that gives rates at none
+FARTHEST = 100.0  # largest error of the continuation
+LEAST = -0.999  # lowest relative error of a stiffness in the continuation
+_FIRST = 1e-2  # first step of the error
+_LONGEST = 0.5  # longest step, in units of 1 + |error|
+_LOCATED = 1e-7  # accuracy of an end, relative to the error or to 0.01
+_TURNED = 0.15  # largest relative change of an eigenvalue in a step
+_SLOW = 1e-2  # of the median size of eigenvalues: slower ones may change as much as these
+_DAMPED = 0.02  # largest change of a damping ratio in a step
+_NEGLIGIBLE = 1e-5  # error: where an undamped mode grows below it, the margin is 0
+_SMALL = 1e-4  # error of the central difference that gives rates at 0
 _STILL = 1e-10  # rad or m: round-off of an equilibrium
-_VANISHED = 1e-12  # multipliers of a sampled loop below this are delays running empty
+_VANISHED = 1e-12  # smaller multipliers of a sampled loop belong to delays
 
 
 @dataclass(frozen=True, kw_only=True)
 class Followed:
-    """A loop at the equilibrium that it has with an error: matrix (N, N), its eigenvalues (N,).
+    """The linear loop at its equilibrium under an error.
 
-    Of a sampled loop they are those of one sample, every `period` [s].
+    Attributes
+    ----------
+    error
+        The error [-].
+    rest
+        The equilibrium.
+    matrix, values
+        State matrix (N, N) and its eigenvalues (N,) [1/s]; those of one sample for a sampled loop.
+    period
+        Sample time [s]; None for a continuous loop.
     """
 
     error: float
@@ -64,7 +73,7 @@ class Followed:
 
     @cached_property
     def rates(self) -> ComplexArray:
-        """Eigenvalues as rates [1/s], of a sampled loop log(z)/T without those that vanish."""
+        """Eigenvalues as rates [1/s]; log(z)/T for a sampled loop, without vanishing z."""
         if self.period is None:
             return self.values
         z = self.values[np.abs(self.values) > _VANISHED]
@@ -72,12 +81,12 @@ class Followed:
 
     @property
     def grows(self) -> bool:
-        """Whether an eigenvalue lies beyond the axis."""
+        """Whether an eigenvalue lies in the right half-plane."""
         return bool((self.rates.real > axis_tolerance(self.rates)).any())
 
     @property
     def marginal(self) -> bool:
-        """Whether one lies on it."""
+        """Whether an eigenvalue lies on the imaginary axis."""
         return bool((np.abs(self.rates.real) <= axis_tolerance(self.rates)).any())
 
     @property
@@ -87,31 +96,33 @@ class Followed:
 
     @property
     def depth(self) -> Array:
-        """How far inside eigenvalues lie, in units of their size, (N,) [-]."""
+        """Damping of the eigenvalues (N,) [-]: -Re lambda/|lambda|, or 1 - |z| of one sample."""
         if self.period is not None:
             return 1 - np.abs(self.values)
         return -self.values.real / np.maximum(np.abs(self.values), np.finfo(float).tiny)
 
     def name(self, names: ModeNames, value: complex) -> str:
-        """Motion with the largest part in an eigenvalue [1/s]."""
+        """Name of the motion with the largest participation in an eigenvalue [1/s]."""
         period = self.period
         return names.name(self.matrix, value if period is None else complex(np.exp(value * period)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorFamily:
-    """A closed loop over one relative error, at each of which it rests where it does.
+    """A closed loop over one relative error, linearised at its equilibrium under each error.
 
     Attributes
     ----------
     closed, joints, second_loop_weight
-        The loop without error, its reference (m,) and the share of its second loop.
+        The loop without error, joint variables (m,) [rad or m], and 1 under the second loop, else
+        0.
     loop_with
-        The loop at an error [-], and the errors (p,) of its law's stiffness, where they are inputs.
+        Function of the error [-]: the loop, and the errors (p,) of its law's stiffness, or None
+        where these are no inputs.
     lowest, highest
-        Range of the error that has a meaning.
+        Range of the error.
     adjusted
-        What else an error changes of the linear loop, by its dampers; None for nothing.
+        Function that changes the damping of the linear loop by the error; None for no change.
     """
 
     closed: ClosedLoop
@@ -140,7 +151,7 @@ class ErrorFamily:
         return name_modes(self.closed, self.joints, len(self.start.matrix))
 
     def at(self, error: float, near: Followed, before: Followed | None = None) -> Followed | None:
-        """Go on to an error from its neighbours; None where the equilibrium is lost before."""
+        """Continue from neighbours to an error; None where the equilibrium ends before."""
         loop, errors = self.loop_with(error)
         q, z = near.rest.q, near.rest.z
         if before is not None and before.error != near.error:
@@ -151,10 +162,11 @@ class ErrorFamily:
             return None
         try:
             return self._followed(error, rest)
-        except ComputationError:  # the mass matrix is no longer one
+        except ComputationError:  # the mass matrix is no longer positive definite
             return None
 
     def _followed(self, error: float, rest: Rest) -> Followed:
+        """Linearise the loop at its equilibrium under an error."""
         loop, errors = self.loop_with(error)
         linear = linearise_at(loop, rest, self.second_loop_weight, errors)
         linear = self.adjusted(linear, error) if self.adjusted else linear
@@ -168,7 +180,7 @@ class ErrorFamily:
         return Followed(error=error, rest=rest, matrix=matrix, values=values, period=period)
 
     def moves(self) -> bool:
-        """Whether the arm, or an estimate of it, rests elsewhere where there is an error."""
+        """Whether an error moves the equilibrium of the arm, or of an estimate of it."""
         if not any(self.closed.truth.arm.gravity):
             return False
         own = self.closed.controller.n_integral
@@ -185,12 +197,12 @@ class ErrorFamily:
         return False
 
     def interval(self) -> Interval:
-        """Errors around 0 within which the loop keeps its equilibrium and is stable there."""
+        """Errors about 0 for which the loop has an equilibrium and is stable there."""
         ends = {sign: self.end(sign) for sign in (-1, 1)}
         return Interval(lower=ends[-1], upper=ends[1], proven=False)
 
     def over(self, errors: Array) -> Iterator[Followed]:
-        """Follow the loop to each of the errors (k,), from 0 outwards, as far as it has a rest."""
+        """Yield the loop at errors (k,), from 0 outwards, as far as it has an equilibrium."""
         for side in (errors[errors < 0][::-1], errors[errors >= 0]):
             here = self.start
             for error in side.tolist():
@@ -201,9 +213,9 @@ class ErrorFamily:
                 yield here
 
     def rates(self) -> tuple[ModeRate, ...]:
-        """Growth of every oscillatory mode with the error, the fastest growing first.
+        """Differentiate all oscillatory eigenvalues by the error, the fastest growing mode first.
 
-        d lambda/d error = w' (dA/d error) v / w' v, the matrix taken where the loop rests.
+        d lambda/d error = w' (dA/d error) v / w' v, with A at the equilibrium under the error.
         """
         ahead, back = (self.at(sign * _SMALL, self.start) for sign in (1, -1))
         if ahead is None or back is None:
@@ -226,7 +238,7 @@ class ErrorFamily:
         )
 
     def end(self, sign: int) -> StabilityLimit | None:
-        """Follow the error upwards or downwards to where the loop is lost."""
+        """Follow the loop over errors of this sign up to its stability limit; None without one."""
         limit = self.highest if sign > 0 else self.lowest
         before, here, step = None, self.start, _FIRST
         while here.error != limit:
@@ -245,7 +257,7 @@ class ErrorFamily:
         return None
 
     def _located(self, here: Followed, there: Followed) -> StabilityLimit:
-        """Bisect between an error that is stable and one that is not."""
+        """Bisect between a stable and an unstable error."""
         while abs(there.error - here.error) > _resolution(there.error):
             middle = self.at((here.error + there.error) / 2, here)
             if middle is None or self._lost_at(middle):
@@ -255,13 +267,13 @@ class ErrorFamily:
         return self._lost(here, there)
 
     def _lost(self, here: Followed, there: Followed | None) -> StabilityLimit:
-        """Describe what is lost after the last stable point."""
+        """Stability limit just beyond the last stable error."""
         if there is not None and (weak := self._unheld(there)).size:
             mode = self.closed.truth.joints[weak[0]]
             return StabilityLimit(alpha=here.error, frequency=0.0, mode=mode, ends="torque")
         crosses = there is not None and there.grows
         seen = there if there is not None and crosses else here
-        undamped = self.start.marginal and abs(here.error) < _NOTHING
+        undamped = self.start.marginal and abs(here.error) < _NEGLIGIBLE
         return StabilityLimit(
             alpha=0.0 if undamped else here.error,
             frequency=abs(seen.worst.imag) if crosses else 0.0,
@@ -270,6 +282,7 @@ class ErrorFamily:
         )
 
     def _lost_at(self, there: Followed) -> bool:
+        """Whether the loop is unstable, or its actuators cannot hold the arm."""
         return there.grows or bool(self._unheld(there).size)
 
     def _unheld(self, there: Followed) -> Array:
@@ -278,11 +291,12 @@ class ErrorFamily:
 
 
 def _resolution(error: float) -> float:
+    """Smallest step at an error."""
     return _LOCATED * max(abs(error), 1e-2)
 
 
 def _moderate(here: Followed, there: Followed) -> bool:
-    """Whether no eigenvalue moves so far in a step that it may cross the axis and come back."""
+    """Whether eigenvalues move too little in a step to cross the axis and return."""
     gap = np.abs(here.values[:, None] - there.values)
     rows, columns = scipy.optimize.linear_sum_assignment(gap)
     first, last = here.values[rows], there.values[columns]
@@ -295,7 +309,7 @@ def _moderate(here: Followed, there: Followed) -> bool:
 
 
 def _reach(family: ErrorFamily, here: Followed, error: float) -> Followed | None:
-    """Go to an error, in smaller steps where one is too long; None where the rest is lost."""
+    """Continue to an error, in shorter steps where necessary; None where the equilibrium ends."""
     target, step = error, error - here.error
     while here.error != target:
         ahead = here.error + step
@@ -313,10 +327,10 @@ def _reach(family: ErrorFamily, here: Followed, error: float) -> Followed | None
 def stiffness_family(
     closed: ClosedLoop, joints: Array, second_loop_weight: float, direction: Array
 ) -> ErrorFamily:
-    """Loops whose law computes with K_hat = (1 + t d_j) K_j of every part, over t.
+    """Loops over t whose law computes with K_hat_j = (1 + t d_j) K_j for every part j.
 
-    The controller's stiffness must be unknown; `direction` d is (p,) [-], not zero. t ends where a
-    part of the stiffness is left a thousandth.
+    The controller must have the errors of its stiffness as inputs; `direction` d is (p,) [-], not
+    zero. The range of t ends where a thousandth of a part of the stiffness is left.
     """
     ends = LEAST / direction[direction != 0]
     farthest = FARTHEST / float(np.abs(direction).max())
@@ -331,12 +345,12 @@ def stiffness_family(
 
 
 def payload_family(closed: ClosedLoop, joints: Array, second_loop_weight: float) -> ErrorFamily:
-    """Loops whose arm has another payload than the law knows, over its relative error.
+    """Loops over the relative error of the payload, of which the law knows the nominal value.
 
-    Mass and inertia err alike.
+    Mass and inertia have the same relative error.
     """
-    nothing = np.zeros(len(closed.controller.plant.stiffness_parts))
-    errors = nothing if closed.controller.plant.unknown else None
+    no_errors = np.zeros(len(closed.controller.plant.stiffness_parts))
+    errors = no_errors if closed.controller.plant.unknown else None
     return ErrorFamily(
         closed=closed,
         joints=joints,

@@ -1,4 +1,4 @@
-"""A nonlinear run that shows how one mode of a loop grows or decays about rest."""
+"""Growth or decay of one mode of a loop about rest, measured in a nonlinear run."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.record import GrowthRun
 from flexctl.simulation import Tolerance, simulate
 
-_AMPLITUDE = 1e-5  # rad or m: squares of it are lost beside it
-_TIMES = 1.0  # the mode grows or decays by e^1 in a run, at most
-_MOST_TURNS = 400  # of the mode in a run
-_LEAST = 1e-3  # 1/s: slower growth of others does not matter
-_OTHERS = 8.0  # a faster growing mode grows by e^8 in it, at most
+_AMPLITUDE = 1e-5  # rad or m: its square is negligible
+_EXPONENT = 1.0  # the mode grows or decays by at most e^1 in a run
+_MOST_PERIODS = 400  # of the mode in a run
+_LEAST_RATE = 1e-3  # 1/s: slower growth of other modes is negligible
+_OTHERS_EXPONENT = 8.0  # the fastest growing mode grows by at most e^8
 _TOLERANCE = Tolerance.of(1e-11)
 
 
 def close_wrong(
     case: Case, stiffness: Mapping[str, float], joints: Array, *, second_loop: bool
 ) -> ClosedLoop:
-    """Close a controller whose stiffness is wrong around the arm as it is, held at joints (m,).
+    """Close a controller with a wrong stiffness around the true arm, held at joints (m,).
 
     `stiffness` are relative errors by name of the part, link or spring, or "alpha" of all.
 
     Raises
     ------
     InputError
-        When the gains follow the path of the reference, which is no longer there.
+        When the gains are scheduled along the path of the reference, which is replaced here.
     """
     design = case.design
     if design.fast_loop and design.fast_loop.schedule:
@@ -57,6 +57,7 @@ def close_wrong(
 
 
 def _error_of(part: str, stiffness: Mapping[str, float]) -> float:
+    """Relative error [-] of a part, of its link or of all parts; 0 where none is named."""
     for name in (part, part.split(".")[0], "alpha"):
         if name in stiffness:
             return float(stiffness[name])
@@ -66,13 +67,13 @@ def _error_of(part: str, stiffness: Mapping[str, float]) -> float:
 def run_along_mode(loop: ClosedLoop, value: complex) -> GrowthRun:
     """Start a loop that holds a pose in the mode whose eigenvalue is next to `value`, and run it.
 
-    The mode's share in the state is read by its left eigenvector, which no other mode has a part
-    in; of laws without states of their own.
+    The amplitude of the mode is the product of its left eigenvector with the state, to which no
+    other mode contributes.
 
     Raises
     ------
     InputError
-        When the law has states, which a run does not show.
+        When the law has states, which this initial state does not include.
     RunError, ComputationError
         As `simulate`.
     """
@@ -86,11 +87,11 @@ def run_along_mode(loop: ClosedLoop, value: complex) -> GrowthRun:
     n, eigenvalue = loop.truth.n, complex(values[k])
     shape = V[:, k] / np.abs(V[:n, k]).max()
     begun = _AMPLITUDE * shape.real
-    fastest = max(float(values.real.max()), _LEAST)
+    fastest = max(float(values.real.max()), _LEAST_RATE)
     duration = min(
-        _TIMES / abs(eigenvalue.real),
-        _MOST_TURNS * 2 * np.pi / max(abs(eigenvalue.imag), 1.0),
-        _OTHERS / fastest,
+        _EXPONENT / abs(eigenvalue.real),
+        _MOST_PERIODS * 2 * np.pi / max(abs(eigenvalue.imag), 1.0),
+        _OTHERS_EXPONENT / fastest,
     )
     run = simulate(
         loop,
@@ -100,7 +101,9 @@ def run_along_mode(loop: ClosedLoop, value: complex) -> GrowthRun:
         tolerance=_TOLERANCE,
     )
     state = np.vstack([run.q - linear.plant.q0[:, None], run.v])
-    share = np.abs(W[:, k].conj() @ state)
+    amplitude = np.abs(W[:, k].conj() @ state)
     return GrowthRun(
-        rate=float(np.log(share[1] / share[0])) / duration, eigenvalue=eigenvalue, duration=duration
+        rate=float(np.log(amplitude[1] / amplitude[0])) / duration,
+        eigenvalue=eigenvalue,
+        duration=duration,
     )

@@ -1,4 +1,4 @@
-"""The stiffness errors that a loop tolerates at a pose, and what ends them."""
+"""The interval of stiffness errors that a loop tolerates at a pose, and the limits at its ends."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from flexctl.loop import in_words
 
 @dataclass(frozen=True, kw_only=True)
 class Growing:
-    """A mode that grows without any error: rate [1/s], None of a sampled loop, and |Im| [rad/s].
+    """A mode that grows without any error.
 
+    `rate` is Re lambda [1/s], None for a sampled loop; `frequency` is |Im lambda| [rad/s].
     As text: ``link1's first mode in y grows at 3.1 1/s, oscillating at 12 rad/s``.
     """
 
@@ -32,12 +33,12 @@ class Growing:
 class NoMarginError(DesignError):
     """A loop without a stiffness margin: unstable without error, or its actuators are too weak.
 
-    `reason` is the message without the loop it speaks of; `growing` what grows, None where the loop
-    is stable.
+    `reason` is the message without the name of the loop; `growing` is the growing mode, None where
+    the loop is stable.
     """
 
     def __init__(self, loop: str, reason: str, growing: Growing | None = None) -> None:
-        """Keep the reason and what grows beside the message."""
+        """Keep the reason and the growing mode beside the message."""
         super().__init__(f"{loop}: margin: {reason}")
         self.reason = reason
         self.growing = growing
@@ -45,19 +46,19 @@ class NoMarginError(DesignError):
 
 @dataclass(frozen=True, kw_only=True)
 class StabilityLimit:
-    """Where an eigenvalue reaches the imaginary axis.
+    """Error at which stability or the equilibrium ends.
 
     Attributes
     ----------
     alpha
-        K_hat/K - 1 there [-]; 0 where an undamped mode grows however small the error is.
+        K_hat/K - 1 there [-]; 0 where any error makes an undamped mode grow.
     frequency
-        |Im| of the eigenvalue [rad/s]; 0 is divergence.
+        |Im| of the eigenvalue on the axis [rad/s]; 0 for divergence.
     mode
-        Motion with the largest part in it, such as ``link2.y.1``.
+        Motion with the largest participation in it, such as ``link2.y.1``.
     ends
-        What ends the equilibrium itself there: "fold", two of them meet and vanish, or "torque",
-        the actuators can no longer hold the arm; empty where it stays and is no longer stable.
+        How the equilibrium itself ends there: "fold", two equilibria meet and vanish, or "torque",
+        the actuators can no longer hold the arm; empty where only its stability ends.
     """
 
     alpha: float
@@ -75,22 +76,22 @@ class StabilityLimit:
 
 @dataclass(frozen=True, kw_only=True)
 class Interval:
-    """The errors around 0 within which a loop is stable at a pose.
+    """The errors about 0 for which a loop is stable at a pose.
 
-    Exactly, where the equilibrium stays; else followed with it, which `proven` tells.
+    Exact where the equilibrium does not depend on the error; otherwise by continuation.
 
     Attributes
     ----------
     lower, upper
-        What ends it below and above; None where nothing does, down to K_hat = 0 and for any K_hat.
+        Limits below and above; None where there is none, down to K_hat = 0 or for any K_hat.
     unmoved
         Modes that lie on the imaginary axis for every error; they are not judged.
     unknowns, counted
-        Size of the eigenvalue problem that the ends come from, and at how many errors the unstable
-        eigenvalues were counted to confirm them.
+        Size of the eigenvalue problem that gave the limits, and number of errors at which the
+        unstable eigenvalues were counted to confirm them.
     proven
-        Whether nothing can be lost between the ends: not where the equilibrium moves with the
-        error and was followed in steps, up to `FARTHEST` of `followed`.
+        Whether stability between the limits is proven: not where the error moves the equilibrium,
+        which is then followed in steps up to `FARTHEST` of `followed`.
     """
 
     lower: StabilityLimit | None
@@ -108,33 +109,33 @@ class Interval:
 
     @property
     def alpha_lower(self) -> float:
-        """Lower end [-], -1 where nothing ends it."""
+        """Lower end [-], -1 without a limit."""
         return self.lower.alpha if self.lower else -1.0
 
     @property
     def alpha_upper(self) -> float:
-        """Upper end [-], infinite where nothing ends it."""
+        """Upper end [-], infinite without a limit."""
         return self.upper.alpha if self.upper else np.inf
 
     @property
     def width(self) -> float:
-        """Largest error [-] that is harmless in both directions."""
+        """Largest size of an error [-] that is tolerated in both directions."""
         return min(self.alpha_upper, -self.alpha_lower)
 
     @property
     def marginal(self) -> bool:
-        """Whether an undamped mode makes one end 0."""
+        """Whether an end is 0, because of an undamped mode."""
         return not self.alpha_lower < 0 < self.alpha_upper
 
 
-PHYSICAL_END = -1.0  # relative error: no stiffness, payload or damper is left
+PHYSICAL_END = -1.0  # relative error of a stiffness, payload or damper that is zero
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guaranteed:
-    """Range of relative errors of a kind [-] tolerated together with those of all others.
+    """Range of relative errors of a kind [-], tolerated together with those of all other kinds.
 
-    `lower` is not below -1: what is beyond has no meaning, whatever the bounds say of it.
+    `lower` is at least -1, the physical limit.
     """
 
     kind: str
@@ -148,7 +149,7 @@ class Guaranteed:
 
 
 def guaranteed_errors(fraction: float, errors: Mapping[str, float]) -> tuple[Guaranteed, ...]:
-    """Turn a guaranteed fraction [-] of kinds with their sizes [-] into ranges of each kind."""
+    """Ranges of all kinds of errors with their sizes [-], at a guaranteed fraction [-]."""
     return tuple(
         Guaranteed(kind=kind, lower=max(-fraction * size, PHYSICAL_END), upper=fraction * size)
         for kind, size in errors.items()

@@ -1,16 +1,16 @@
-"""How far a stiffness may be overestimated: the lemma of [TG95], for any arm and any error.
+"""How far the stiffness may be overestimated: the lemma of [TG95], for any arm and any error.
 
-A decoupling law that computes with K + dK instead of K, all else being right, leaves
+Under a decoupling law with K + dK in place of K, and no other error, the arm obeys
 
     r'' = u + S_r^-1 [I, -M_rf M_ff^-1] dK q,   M_ff f'' + M_fr r'' + K_fr r + K_ff f = 0
 
-of what torques act on, r, and what follows, f: the force dK q on the free arm gives r that
-acceleration. Where the error of r is left out, r = 0 and u = 0, the block of f is
+with the coordinates r on which torques act and the others, f: the force dK q on the free arm gives
+r this acceleration. If the error of r is neglected, r = 0 and u = 0, the block of f is
 
     M_ff f'' + (K_ff - G) f = 0,   G = -M_fr S_r^-1 [I, -M_rf M_ff^-1] dK_:f,
 
-which is H dK_ff for rigid joints. The lemma is about this block. It is no margin of the loop: that
-is undone by any overestimate without damping, however small.
+with G = H dK_ff for rigid joints. The lemma is about this block and no margin of the loop, which
+without damping any overestimate makes unstable, however small.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from flexctl.robustness.stiffness.flutter import first_flutter
 
 LossKind = Literal["divergence", "flutter", "none"]
 
-_SAME = 1e-9  # entries of two matrices differ by less, beside sqrt(a_ii a_jj), and are the same
-_REAL = 1e-9  # |Im| of an eigenvalue beside the largest, below which it is real
+_SAME = 1e-9  # relative to sqrt(a_ii a_jj): equal entries of two matrices differ by less
+_REAL = 1e-9  # |Im| of an eigenvalue relative to the largest, below which it is real
 
 
 @dataclass(frozen=True, kw_only=True)
 class LemmaAssumption:
-    """What the lemma rests on, in words, and whether it holds here."""
+    """An assumption of the lemma, in words, and whether it holds here."""
 
     text: str
     holds: bool
@@ -46,7 +46,7 @@ class LemmaAssumption:
 
 @dataclass(frozen=True, kw_only=True)
 class Lemma:
-    """How large t may be before an error t dK of the stiffness undoes the block of what follows.
+    """How large t may be before an error t dK of the stiffness makes the block of f unstable.
 
     Attributes
     ----------
@@ -58,13 +58,13 @@ class Lemma:
         Smallest t > 0 at which an eigenvalue of M_ff^-1 (K_ff - t G) passes zero (1/lambda_max) or
         two meet and become complex; infinite if neither happens.
     loss
-        What happens there: "divergence", "flutter" or "none".
+        Kind of instability there: "divergence", "flutter" or "none".
     basis
-        Discretisation; None where a linear plant was given.
+        Discretisation; None for a linear plant without one.
     coordinates
         Names of f (n_f,).
     assumptions
-        What this rests on.
+        Assumptions of the lemma, and whether they hold.
     """
 
     H: Array
@@ -92,24 +92,24 @@ def stiffness_lemma(
     *,
     farthest: float = 100.0,
 ) -> Lemma:
-    """Lemma of [TG95], 4.3, in its general form, about the equilibrium at a pose.
+    """Evaluate the lemma of [TG95], 4.3, in its general form, about the equilibrium at a pose.
 
     Parameters
     ----------
     plant
-        Any plant in which something gives way.
+        A plant with a flexible link or joint.
     pose
-        Named coordinates, or q (n,), as `Plant.linearise` takes them.
+        Named coordinates, or q (n,), as in `linearise`.
     dK
-        Error K^ - K (n, n) in the coordinates of q, symmetric; by default the stiffness of links
-        and joints itself, so that t is alpha = K^/K - 1.
+        Error K_hat - K (n, n) in the coordinates of q, symmetric; by default the stiffness of links
+        and joints itself, so that t is alpha = K_hat/K - 1.
     farthest
-        Up to which t flutter is looked for; divergence is found at any.
+        Largest t at which flutter is searched; divergence is found at any t.
 
     Raises
     ------
     InputError
-        When nothing gives way, or dK is no symmetric (n, n) matrix.
+        When the arm is rigid, or dK is no symmetric (n, n) matrix.
     ComputationError
         When the arm has no equilibrium at the pose, or its links buckle there.
     """
@@ -125,9 +125,9 @@ def lemma_of(
     farthest: float = 100.0,
     basis: BasisChoice | None = None,
 ) -> Lemma:
-    """Lemma of a linear plant, torques acting on the rows `drives` (m,): see `stiffness_lemma`.
+    """Evaluate `stiffness_lemma` for a linear plant with torques on the rows `drives` (m,).
 
-    The error dK (n, n) is in the units of `LinearPlant.K`; `basis` is only written down.
+    The error dK (n, n) is in the units of `LinearPlant.K`; `basis` is only copied to the record.
     """
     mass = split_mass(linear.M, drives)
     K_ff = _stable_block(linear, mass)
@@ -150,14 +150,14 @@ def lemma_of(
 
 
 def _diverges(lambda_max: float) -> tuple[float, LossKind]:
-    """Limit and loss of a block whose eigenvalues stay real."""
+    """Limit of t and kind of instability for a block whose eigenvalues stay real."""
     return (1 / lambda_max, "divergence") if lambda_max else (np.inf, "none")
 
 
 def _lost(
     mass: DrivenMass, K_ff: Array, dK: Array, farthest: float
 ) -> tuple[float, float, LossKind]:
-    """lambda_max, limit and loss of the block K_ff - t U V, of rank m at most."""
+    """lambda_max, limit of t and kind of instability for K_ff - t U V, of rank m at most."""
     U, V = mass.M_fr, -np.linalg.solve(mass.S_r, mass.error_torque(dK))
     compliance = np.linalg.solve(K_ff, U)
     noise = len(K_ff) * np.finfo(float).eps * np.abs(V) @ np.abs(compliance)
@@ -168,7 +168,7 @@ def _lost(
 
 
 def _stable_block(linear: LinearPlant, mass: DrivenMass) -> Array:
-    """K_ff (n_f, n_f), positive definite."""
+    """Block K_ff (n_f, n_f), refused unless positive definite."""
     K_ff = mass.blocks(linear.K)[1]
     scale = np.sqrt(np.abs(np.diag(K_ff)))
     if not (scale > 0).all() or np.linalg.eigvalsh(K_ff / np.outer(scale, scale))[0] <= 0:
@@ -180,10 +180,11 @@ def _stable_block(linear: LinearPlant, mass: DrivenMass) -> Array:
 
 
 def _proportion(mass: DrivenMass, linear: LinearPlant, dK: Array) -> float | None:
-    """Give a where G = a H K_ff, which keeps all eigenvalues real; None where it is not so.
+    """Factor a with G = a H K_ff, for which all eigenvalues stay real; None where there is none.
 
-    For dK = a K without gravity's stiffness, and no drive that pulls on f by mass and spring both,
-    as a carried rotor does: then K_ff - G is (I - a H) K_ff, similar to a symmetric matrix.
+    This holds for dK = a K without geometric stiffness of gravity, if no drive is coupled to f by
+    both mass and spring, as a carried rotor is: K_ff - G = (I - a H) K_ff is then similar to a
+    symmetric matrix.
     """
     K_rf, K_ff = mass.blocks(linear.K)
     pulled = (K_rf != 0).any(axis=1) & (mass.M_fr != 0).any(axis=0)
@@ -209,7 +210,7 @@ def _largest_real(A: Array, noise: float) -> float:
 def _assumptions(
     linear: LinearPlant, mass: DrivenMass, dK: Array, searched: float | None
 ) -> tuple[LemmaAssumption, ...]:
-    """Say what a lemma rests on; `searched`: up to where flutter was looked for, if it was."""
+    """Assumptions of a lemma; flutter was searched up to t = `searched`, or not at all for None."""
     K = linear.K_elastic
     dK_ff, K_ff = mass.blocks(dK)[1], mass.blocks(K)[1]
     a = float((dK_ff * K_ff).sum() / (K_ff * K_ff).sum())
@@ -228,6 +229,7 @@ def _assumptions(
 
 
 def _semidefinite(A: Array) -> bool:
+    """Whether a symmetric matrix (n, n) is positive semidefinite within round-off."""
     d = np.sqrt(np.abs(np.diag(A)))
     d = np.where(d > 0, d, 1.0)
     values = scipy.linalg.eigvalsh(A / np.outer(d, d))
@@ -236,30 +238,30 @@ def _semidefinite(A: Array) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class LemmaPath:
-    """The lemma at N poses: lambda_max (N,) and alpha_star (N,), infinite where nothing is lost."""
+    """The lemma at N poses: lambda_max (N,), and alpha_star (N,), infinite without instability."""
 
     lambda_max: Array
     alpha_star: Array
 
 
 def lemma_along(plant: Plant, poses: Array, *, farthest: float = 100.0) -> LemmaPath:
-    """Lemma of errors in proportion to the stiffness, without gravity's stiffness, at many poses.
+    """Evaluate the lemma for errors proportional to the stiffness, without gravity, at many poses.
 
     Parameters
     ----------
     plant
-        Any plant in which something gives way.
+        A plant with a flexible link or joint.
     poses
         q (n, N), bent or straight, or joint variables (m, N) of the straight arm.
     farthest
-        Up to which alpha flutter is looked for, which only carried rotors can bring here.
+        Largest alpha at which flutter is searched; here only carried rotors can cause it.
 
     Raises
     ------
     InputError
-        When poses have neither n nor m rows, or nothing gives way.
+        When poses have neither n nor m rows, or the arm is rigid.
     ComputationError
-        When some motion moves no mass.
+        When the mass matrix is not positive definite.
     """
     poses = checks.finite("poses", poses)
     if poses.ndim != 2 or len(poses) not in (plant.m, plant.n):
@@ -273,7 +275,7 @@ def lemma_along(plant: Plant, poses: Array, *, farthest: float = 100.0) -> Lemma
 
 
 def _lost_at(plant: Plant, q: Array, farthest: float) -> tuple[float, float]:
-    """lambda_max and limit at q (n,); carried rotors pull on the arm by mass and spring both."""
+    """lambda_max and limit at q (n,); carried rotors couple to the arm by mass and spring."""
     mass = split_mass(plant.mass_matrix(q), plant.drives)
     springs = [link.flexible_joint for link in plant.arm.links]
     if not any(spring is not None and spring.carried for spring in springs):

@@ -1,9 +1,9 @@
-"""From a closed loop to the form in which the errors of its model stand by themselves.
+"""A closed loop as a linear fractional transformation over the errors of its model's stiffness.
 
-The law knows the stiffness K_hat, the arm has K. At rest the derivatives J of the law, torques and
-states of its own by what it measures and by these states, depend on the relative errors of the
-parts of K_hat as `law_form` says. All terms are low in rank, as they act through a few torques, so
-that the closed loop becomes a linear fractional form with a few channels (`UncertainLoop`).
+The law computes with the stiffness K_hat, the arm has K. At rest the derivatives J of the law, of
+its torques and states by measurements and states, depend on the relative errors of the parts of
+K_hat as `lft.controller_lft` describes. All terms act through a few torques and have low rank, so
+the closed loop is a linear fractional transformation with a few channels (`UncertainLoop`).
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from flexctl.robustness.lft import (
     factor_law,
 )
 
-_STIFFNESS = -1.0  # relative error of a stiffness that is above it: none is no stiffness
+_NO_STIFFNESS = -1.0  # relative error; that of a stiffness is above it
 
 
 def all_together(plant: Plant) -> tuple[ErrorGroup, ...]:
-    """One group of all parts: K_hat = (1 + alpha) K."""
+    """Return one group of all parts: K_hat = (1 + alpha) K."""
     return (ErrorGroup(name="alpha", parts=tuple(range(len(plant.stiffness_parts)))),)
 
 
 def by_mode(plant: Plant, size: float = 1.0) -> tuple[ErrorGroup, ...]:
-    """Each mode of each line, and each spring, by itself; an error of 1 stands for `size` [-]."""
+    """Group each mode of each line, and each spring, apart; delta = 1 is an error of `size` [-]."""
     names = enumerate(plant.stiffness_parts)
     return tuple(ErrorGroup(name=name, parts=(k,), range=size) for k, name in names)
 
 
 def by_link(plant: Plant, size: float = 1.0) -> tuple[ErrorGroup, ...]:
-    """Each link with all its modes, and each spring, by itself; an error of 1 is `size` [-]."""
+    """Group each link with all its modes, and each spring; delta = 1 is an error of `size` [-]."""
     owners: dict[str, list[int]] = {}
     for k, name in enumerate(plant.stiffness_parts):
         owners.setdefault(name.split(".")[0], []).append(k)
@@ -67,18 +67,19 @@ def pull_out(
     Parameters
     ----------
     loop
-        A loop whose controller has unknown errors of its stiffness: see `StiffnessError`.
+        A loop whose controller has the errors of its stiffness as inputs: see `StiffnessError`.
     joints, second_loop_weight
         As in `linearise_loop`.
     groups
-        What may be wrong by itself.
+        Parts of the stiffness with independent errors.
 
     Raises
     ------
     InputError
-        When the controller's stiffness is known, or is that of an external law, which is not.
+        When the errors of the controller's stiffness are no inputs, or the law is a nonlinear
+        external one, whose use of the stiffness is unknown.
     ComputationError
-        When the law depends on a stiffness in another way than `law_form` knows.
+        When the law depends on a stiffness in another way than `controller_lft` describes.
     """
     plant = loop.controller.plant
     if plant.stiffness_parts and not plant.unknown:
@@ -93,9 +94,9 @@ def pull_out(
 
 
 class RestingLaw:
-    """J of the law of a loop that is linearised about rest, the arm kept where it is without error.
+    """J of the law of a loop linearised about rest, the arm held where it rests without error.
 
-    Under gravity integrals take over what an error changes in the torque that holds it there.
+    Under gravity integral action compensates the change of the holding torque by an error.
     """
 
     def __init__(
@@ -114,24 +115,23 @@ class RestingLaw:
         return np.block([[K, L], [E, F]])
 
     def rest(self, errors: Array) -> Rest:
-        """Return the arm as it rests without error, held by integrals that know the errors (p,)."""
+        """Equilibrium without error, with the integrals that hold it under errors (p,)."""
         return keep_still(self._loop, self._rest, self._second_loop_weight, errors)
 
 
 def pull_out_of(
     law: Law, loop: ClosedLoop, linear: LinearLoop, groups: Sequence[ErrorGroup]
 ) -> UncertainLoop:
-    """Do the same with derivatives of a law that are already there.
+    """Pull the errors out of a loop whose law has known derivatives: see `pull_out`.
 
-    `law` without errors must be that of `linear`; of `loop` only what it measures and its names are
-    taken.
+    `law` without errors must be that of `linear`; `loop` only gives its measurement and names.
     """
     form = factor_law(law, groups)
     parameters = tuple(
         Parameter(
             name=group.name,
             size=size,
-            lowest=_STIFFNESS / group.range,
+            lowest=_NO_STIFFNESS / group.range,
             excluded=True,
             range=group.range,
             kind="stiffness",
@@ -144,7 +144,7 @@ def pull_out_of(
 def _close(
     loop: ClosedLoop, linear: LinearLoop, form: ControllerLFT, parameters: tuple[Parameter, ...]
 ) -> UncertainLoop:
-    """Close the loop: how the law's derivatives enter, and what they are taken by."""
+    """Close the loop: the law's form between the inputs of `_entrance` and the measurement."""
     n_z = len(linear.F)
     by_state = np.array(loop.measurement.jacobian(linear.plant.q0, np.zeros(loop.truth.n)))
     seen = np.asarray(scipy.linalg.block_diag(by_state, np.eye(n_z)))
@@ -167,9 +167,9 @@ def _close(
 
 
 def _entrance(linear: LinearLoop) -> tuple[Array, Array]:
-    """How the rows [K L; E F] of a law enter the state matrix (N, m + n_z), and the matrix (N, N).
+    """Input matrix (N, m + n_z) of the rows [K L; E F] of a law, and the state matrix (N, N).
 
-    Of a sampled loop the matrix is that of one sample, which is linear in the law too.
+    For a sampled loop those of one sample, which depends linearly on the law too.
     """
     m, n_z = linear.B.shape[1], len(linear.F)
     if linear.sample_time is None or not linear.K.any():
@@ -190,7 +190,7 @@ def _entrance(linear: LinearLoop) -> tuple[Array, Array]:
 
 
 def _states(loop: ClosedLoop, size: int) -> tuple[str, ...]:
-    """Names of the states: coordinates and rates, integrals and estimates, torques on their way."""
+    """Names of the states: coordinates and rates, integrals and estimates, delayed torques."""
     names = (*loop.truth.coordinates, *(f"{name}.rate" for name in loop.truth.coordinates))
     own = loop.controller.n_integral
     kept = [f"integral of {name}" for name in loop.truth.joints[:own]]

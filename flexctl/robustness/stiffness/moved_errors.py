@@ -1,9 +1,9 @@
-"""Independent errors that move the equilibrium: bounds at the old one, corrected along rays.
+"""Independent errors that move the equilibrium: bounds corrected by continuation along rays.
 
-What is proven of independent errors is proven of the loop at the equilibrium without them. Where
-they move it, under gravity without integral action, that is no proof: the loop is then followed to
-where it rests with them, along single errors, all alike, corners and the worst case found, and what
-is lost nearer replaces what was said.
+Bounds of independent errors hold for the loop at the equilibrium without errors. Where the errors
+move it, under gravity without integral action, they are no proof. The loop is then followed along
+its equilibria for single errors, equal errors, corners of the box and the worst case, and a nearer
+loss of stability replaces the bounds.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from flexctl.robustness.stiffness.arm_errors import damping_errors
 from flexctl.robustness.stiffness.followed import FARTHEST, ErrorFamily
 from flexctl.robustness.stiffness.interval import StabilityLimit
 
-_CORNERS = 4  # errors up to which all corners of their box are tried
-_RANDOM = 16  # corners tried of more errors
-_LEFT = 0.999  # of the range in which errors have a meaning: its end has none
+_ALL_CORNERS = 4  # largest number of errors for which all corners of the box are tried
+_RANDOM_CORNERS = 16  # tried with more errors
+_WITHIN = 0.999  # of the physical range, whose end is excluded
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndependentErrors:
-    """A loop at a pose under the errors of an `UncertainLoop`, at the rest that it has with them.
+    """A loop at one pose under the errors of an `UncertainLoop`, at its equilibrium with them.
 
     Attributes
     ----------
     closed, joints, second_loop_weight
-        As in `linearise_loop`; the controller's stiffness is unknown.
+        As in `linearise_loop`; the controller has the errors of its stiffness as inputs.
     loop
-        The loop with its errors pulled out at the equilibrium without them.
+        The loop with its errors pulled out at the equilibrium without errors.
     groups
-        Parts of the stiffness that the first errors are of.
+        Parts of the stiffness to which the first errors of `loop` belong.
     """
 
     closed: ClosedLoop
@@ -47,7 +47,7 @@ class IndependentErrors:
     groups: Sequence[ErrorGroup]
 
     def along(self, direction: Array) -> ErrorFamily:
-        """Loops over t in which the errors are t times `direction` (p,)."""
+        """Family of loops over t, with the errors t times `direction` (p,)."""
         own = direction * np.array([one.range for one in self.loop.parameters])
         parts, count = np.zeros(len(self.closed.controller.plant.stiffness_parts)), len(self.groups)
         for group, error in zip(self.groups, own[:count], strict=True):
@@ -75,8 +75,8 @@ class IndependentErrors:
             second_loop_weight=self.second_loop_weight,
             loop_with=loop_with,
             adjusted=damped if any(named.values()) else None,
-            lowest=max(-farthest, *(_LEFT * low for low, _ in spans)),
-            highest=min(farthest, *(_LEFT * high for _, high in spans)),
+            lowest=max(-farthest, *(_WITHIN * low for low, _ in spans)),
+            highest=min(farthest, *(_WITHIN * high for _, high in spans)),
         )
 
     def moves(self) -> bool:
@@ -85,12 +85,12 @@ class IndependentErrors:
 
     @property
     def single(self) -> list[Array]:
-        """Directions (p,) of one error alone, either way: without them nothing is known."""
+        """Directions (p,) of one error alone, in both signs."""
         each = np.eye(len(self.loop.parameters))
         return [sign * one for one in each for sign in (1.0, -1.0)]
 
     def directions(self, bounds: MuBounds) -> Iterator[Array]:
-        """Errors (p,) to follow, the largest of each 1: single ones, the worst case, corners."""
+        """Directions (p,) of largest entry 1 to follow: single errors, the worst case, corners."""
         p = len(self.loop.parameters)
         yield from self.single
         if bounds.worst_case is not None and p > 1:
@@ -103,19 +103,19 @@ class IndependentErrors:
 def follow_errors(
     errors: IndependentErrors, bounds: MuBounds, deadline: Deadline, reach: float = np.inf
 ) -> tuple[MuBounds, StabilityLimit | None]:
-    """Correct bounds of independent errors by what is lost along rays that follow the equilibrium.
+    """Correct bounds of independent errors by continuation of the equilibrium along rays.
 
-    Where the time is over before every single error was followed either way, nothing is
-    guaranteed: the old bounds are those of an equilibrium that the loop does not keep. What lies
-    beyond `reach` [-] is not looked for.
+    If the deadline passes before every single error was followed in both signs, nothing is
+    guaranteed, as the bounds belong to an equilibrium that the loop does not keep. Errors beyond
+    `reach` [-] are not searched.
 
     Returns
     -------
     tuple
-        The bounds, no longer proven, with the nearest loss found for a worst case; and that loss,
-        None where nothing is lost.
+        The bounds, no longer proven, with the nearest stability limit as the worst case; and that
+        limit, None where there is none.
     """
-    best, loss, at, tried = _nearest(errors, bounds, deadline, reach)
+    best, limit, at, tried = _nearest(errors, bounds, deadline, reach)
     late = tried < len(errors.single)
     whole = len(errors.loop.parameters) == 1
     fraction = min(best, LARGEST) if whole else min(bounds.guaranteed_fraction, best)
@@ -130,28 +130,29 @@ def follow_errors(
         stopped=_late(deadline) if late else bounds.stopped,
         notes=(*bounds.notes, _note(tried, stopped=deadline.passed)),
     )
-    if loss is None:
+    if limit is None:
         return replace(corrected, worst_case=None), None
     worst = WorstCase(
         gamma=best,
         names=tuple(one.name for one in errors.loop.parameters),
         delta=best * at,
-        eigenvalue=complex(0, loss.frequency),
-        frequency=loss.frequency,
+        eigenvalue=complex(0, limit.frequency),
+        frequency=limit.frequency,
         verified=True,
         tried=tried,
     )
-    return replace(corrected, worst_case=worst, frequency=loss.frequency), loss
+    return replace(corrected, worst_case=worst, frequency=limit.frequency), limit
 
 
 def _nearest(
     errors: IndependentErrors, bounds: MuBounds, deadline: Deadline, reach: float
 ) -> tuple[float, StabilityLimit | None, Array, int]:
-    """Return the nearest loss along all directions: how far [-], what, where (p,), how many tried.
+    """Find the nearest stability limit along all directions.
 
-    `reach` and None where nothing is lost up to there.
+    Returns its size [-], the limit, its direction (p,), and the number of directions tried; `reach`
+    and None where there is no limit within `reach`.
     """
-    best, loss, at, tried = reach, None, np.zeros(0), 0
+    best, limit, at, tried = reach, None, np.zeros(0), 0
     for direction in errors.directions(bounds):
         if deadline.passed:
             break
@@ -159,16 +160,17 @@ def _nearest(
         end = replace(family, highest=min(family.highest, best)).end(1)
         tried += 1
         if end is not None and end.alpha < best:
-            best, loss, at = end.alpha, end, direction
-    return best, loss, at, tried
+            best, limit, at = end.alpha, end, direction
+    return best, limit, at, tried
 
 
 def _late(deadline: Deadline) -> str:
+    """Why nothing is guaranteed, in words."""
     return f"{deadline.reached} before the loop was followed along each single error"
 
 
 def _note(tried: int, *, stopped: bool) -> str:
-    """Say what was done in place of a proof."""
+    """Sentence on the continuation, which replaces a proof."""
     rays = f"{tried} directions" if tried > 1 else f"{tried} direction"
     early = " until the time limit was reached" if stopped else ""
     return (
@@ -178,9 +180,9 @@ def _note(tried: int, *, stopped: bool) -> str:
 
 
 def _corners(p: int) -> Iterator[Array]:
-    """Corners of the box of p errors: all of few, else all alike and random ones."""
-    if p <= _CORNERS:
+    """Corners of the box of p errors: all for few errors, else equal errors and random corners."""
+    if p <= _ALL_CORNERS:
         yield from map(np.array, product((1.0, -1.0), repeat=p))
         return
     yield from (np.ones(p), -np.ones(p))
-    yield from np.random.default_rng(0).choice([-1.0, 1.0], size=(_RANDOM, p))
+    yield from np.random.default_rng(0).choice([-1.0, 1.0], size=(_RANDOM_CORNERS, p))

@@ -1,4 +1,4 @@
-"""The lemma for errors that are not proportional to the stiffness: of a part, or as given."""
+"""The lemma for errors that are not proportional to the stiffness: of one part, or of each."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from flexctl.model import Arm
 from flexctl.plant import Plant, StiffnessError, assemble_plant, linearise
 from flexctl.robustness.stiffness.lemma import Lemma, lemma_of
 
-FARTHEST = 10.0  # error of a part up to which flutter is looked for, and no loss is known beyond
+FARTHEST = 10.0  # largest error of a part at which flutter is searched
 
 
 def lemma_by_part(plant: Plant, q: Array, groups: Mapping[str, Sequence[int]]) -> dict[str, Lemma]:
-    """Lemma of [TG95], 4.3, for errors of some parts of the stiffness alone, by name.
+    """Evaluate the lemma of [TG95], 4.3, for errors of single parts of the stiffness, by name.
 
     Parameters
     ----------
     plant
-        The controller's model, its stiffness being right.
+        The controller's model without errors of its stiffness.
     q
         Coordinates (n,) whose joint variables give the pose.
     groups
-        By name the indices of `Plant.stiffness_parts` that are wrong by one factor.
+        Indices of `Plant.stiffness_parts` that share one relative error, by name.
     """
     count, lemma = len(plant.stiffness_parts), _by_errors(plant, q)
     chosen = {name: np.isin(np.arange(count), indices) for name, indices in groups.items()}
@@ -33,22 +33,23 @@ def lemma_by_part(plant: Plant, q: Array, groups: Mapping[str, Sequence[int]]) -
 
 
 def lemma_of_errors(plant: Plant, q: Array, errors: Array) -> Lemma:
-    """Lemma of [TG95], 4.3, for errors K_hat/K - 1 of all parts of the stiffness at once.
+    """Evaluate the lemma of [TG95], 4.3, for errors K_hat/K - 1 of all parts at once.
 
-    `alpha_star` is the share t of them at which the flexible block is lost; flutter is looked for
-    until the largest is `FARTHEST`.
+    `alpha_star` is the factor t of the errors at which the flexible block becomes unstable; flutter
+    is searched until the largest error is `FARTHEST`.
 
     Parameters
     ----------
     plant, q
         As in `lemma_by_part`.
     errors
-        Of every one of `Plant.stiffness_parts` (p,) [-].
+        Relative error of each of `Plant.stiffness_parts` (p,) [-].
     """
     return _by_errors(plant, q, FARTHEST / np.abs(errors).max())(errors)
 
 
 def _by_errors(plant: Plant, q: Array, farthest: float = FARTHEST) -> Callable[[Array], Lemma]:
+    """Return the lemma at q (n,) as a function of errors (p,) of the stiffness."""
     linear = linearise(plant, q)
     unknown = replace(plant, stiffness_error=StiffnessError(values=None))
     stiffness = unknown.casadi_functions["elastic_stiffness"]
@@ -62,24 +63,25 @@ def _by_errors(plant: Plant, q: Array, farthest: float = FARTHEST) -> Callable[[
 
 
 def lemma_of_true_arm(plant: Plant, arm: Arm, q: Array) -> Lemma | None:
-    """Lemma for the error that a model has beside an arm of other stiffness; None if it has none.
+    """Evaluate the lemma for the difference of a model's stiffness from that of the true arm.
 
-    dK = K_hat - K, K_hat of `plant`, K and the masses of `arm` in the same shapes: measured, say,
-    where the model's is of finite elements. An `alpha_star` above 1 says that the lemma allows it.
+    dK = K_hat - K with K_hat of `plant`; K and the masses are those of `arm` in the same shapes,
+    for example measured where the model's are computed. An `alpha_star` above 1 means that the
+    lemma allows this error. None where dK is zero within round-off.
 
     Parameters
     ----------
     plant
         The controller's model.
     arm
-        The arm as it is.
+        The true arm.
     q
         Coordinates (n,) whose joint variables give the pose.
     """
-    real = assemble_plant(arm, plant.basis, interpreted=True)
-    K_hat, K = plant.elastic_stiffness(q), real.elastic_stiffness(q)
+    truth = assemble_plant(arm, plant.basis, interpreted=True)
+    K_hat, K = plant.elastic_stiffness(q), truth.elastic_stiffness(q)
     dK = (K_hat - K + (K_hat - K).T) / 2
     if (np.abs(dK) <= 1e-12 * np.abs(K).max()).all():
         return None
-    linear = linearise(real, q)
-    return lemma_of(linear, real.drives, dK, farthest=FARTHEST, basis=plant.basis)
+    linear = linearise(truth, q)
+    return lemma_of(linear, truth.drives, dK, farthest=FARTHEST, basis=plant.basis)

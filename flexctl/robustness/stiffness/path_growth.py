@@ -1,21 +1,21 @@
-"""How much a disturbance grows in the time of a motion whose poses a wrong stiffness destabilises.
+"""Growth of a disturbance during a motion in which a wrong stiffness destabilises some poses.
 
-A pose that is unstable says nothing of how long the arm stays there. Frozen at rest at the poses of
-the motion, the loop whose law has an error of its stiffness is x' = A(t) x; Phi(t, s) are its
-transition matrices. The growth is the largest one between any two instants of the motion,
+Instability at a frozen pose does not show how far a disturbance grows while the arm passes it.
+Frozen at rest at the poses of the motion, the loop with the wrong stiffness is x' = A(t) x with
+transition matrices Phi(t, s). The growth is the largest between any two instants of the motion,
 
     max over s <= t and x of  |Phi(t, s) x|_t / |x|_s,
 
-at least 1. Joints, deflections and rates have no common unit, so that a disturbance is measured by
-what it does: |x|_t^2 = x' P(t) x is the integral of v' M v, twice the kinetic energy, that follows
-it in the loop with the right stiffness frozen at that pose, faded by e^{-2 t/T} with T the time of
-the motion:
+at least 1. Joints, deflections and rates have no common unit, so the norm of a disturbance is an
+energy: |x|_t^2 = x' P(t) x is the integral of v' M v, twice the kinetic energy, of its response in
+the loop with the right stiffness frozen at that pose, weighted by e^{-2 t/T} with T the time of the
+motion:
 
     (A_0 - I/T)' P + P (A_0 - I/T) = -blockdiag(0, M, 0).
 
-No choice of coordinates enters, an undamped mode is measured by its energy, and at a frozen pose
-the loop with the right stiffness itself grows by no more than e^{(t - s)/T}. Of a sampled law
-the same with its one-sample maps.
+This does not depend on the coordinates, measures an undamped mode by its energy, and lets the loop
+with the right stiffness at a frozen pose grow by no more than e^{(t - s)/T}. A sampled loop is
+treated likewise with its one-sample maps.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError
 from flexctl.loop import ClosedLoop, LinearLoop, linearise_loop, motion_poses, sampled_loop
 
-ERROR = 0.1  # measured rigs are softer than their models by more
+ERROR = 0.1  # [-]: measured arms are softer than their models by more
 N_POSES = 11
-NO_GROWTH = 1.05  # factor below which growth is not reported: within what the norm allows
+NO_GROWTH = 1.05  # factor below which growth is not reported, as the norm itself allows it
 _PARTS = (2, 4, 8, 16, 32)
 _CONVERGED = 0.01  # relative change of the growth with twice the steps
-_LEAST = 1e-10  # of a norm squared: round-off, and directions that move nothing
+_LEAST = 1e-10  # of a squared norm: round-off, and directions without kinetic energy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class PathGrowth:
     start, end
         These instants [s].
     duration
-        Of the motion [s].
+        Duration of the motion [s].
     """
 
     error: float
@@ -64,17 +64,17 @@ class PathGrowth:
 
 
 def find_path_growth(closed: ClosedLoop, error: float, n_poses: int = N_POSES) -> PathGrowth:
-    """Find how much a disturbance grows over the motion with a wrong stiffness.
+    """Compute the largest growth of a disturbance over the motion with a wrong stiffness.
 
     Parameters
     ----------
     closed
-        A loop whose stiffness is unknown to its controller (see `StiffnessError`), under the law of
-        the gross motion.
+        A loop whose controller has the errors of its stiffness as inputs (see `StiffnessError`);
+        it is judged under the law of the gross motion.
     error
         K_hat/K - 1 [-].
     n_poses
-        Poses at which it is linearised, between which its matrices are interpolated.
+        Number of poses at which the loop is linearised; its matrices are interpolated in between.
 
     Raises
     ------
@@ -113,14 +113,14 @@ def _period(loop: LinearLoop) -> float | None:
 
 
 def _matrix(loop: LinearLoop) -> Array:
-    """Matrix of x' = A x, or of one sample."""
+    """State matrix (N, N) of x' = A x, or of one sample."""
     if (period := _period(loop)) is None:
         return loop.A + loop.B @ loop.K
     return sampled_loop(loop, period, loop.delay)
 
 
 def _norm(loop: LinearLoop, period: float | None, T: float) -> Array:
-    """Return R (N, N) with |x| = |R x| in the loop with the right stiffness, at one pose."""
+    """Factor R (N, N) of the norm |x|_t = |R x| of the module docstring, at one pose."""
     A, n = _matrix(loop), len(loop.plant.M)
     A, units = _balance(A)
     Q = np.zeros_like(A)
@@ -138,19 +138,19 @@ def _norm(loop: LinearLoop, period: float | None, T: float) -> Array:
 
 
 def _balance(A: Array) -> tuple[Array, Array]:
-    """Return A (N, N) in units u (N,) in which its entries are of one size: diag(1/u) A diag(u)."""
+    """Balance A (N, N): diag(1/u) A diag(u) with entries of one size, and the units u (N,)."""
     balanced, (units, _) = scipy.linalg.matrix_balance(A, permute=False, separate=True)
     return balanced, units
 
 
 def _scale(P: Array) -> Array:
-    """Root of the diagonal (N,); 1 where it is zero."""
+    """Square root of the diagonal (N,); 1 where it is zero."""
     diagonal = np.abs(np.diag(P))
     return np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
 
 
 def _transitions(times: Array, loops: Sequence[LinearLoop], parts: int) -> list[Array]:
-    """Transition matrices from every pose to the next, in so many steps."""
+    """Transition matrices (N, N) from every pose to the next, each in `parts` steps."""
     between = _Between(times, loops)
     return [between.across(*ends, parts) for ends in pairwise(times)]
 
@@ -158,7 +158,8 @@ def _transitions(times: Array, loops: Sequence[LinearLoop], parts: int) -> list[
 class _Between:
     """The loop between its poses: mass, damping, stiffness and law by cubic splines over time.
 
-    Not A itself: fine elements make its entries so large that their errors would hide slow modes.
+    A itself is not interpolated: with fine elements the errors of its large entries would hide the
+    slow modes.
     """
 
     def __init__(self, times: Array, loops: Sequence[LinearLoop]) -> None:
@@ -183,7 +184,7 @@ class _Between:
         )
 
     def across(self, start: float, end: float, parts: int) -> Array:
-        """Multiply the exponentials, or powers of one-sample maps, of `parts` steps."""
+        """Transition matrix from `start` to `end` [s], by `parts` steps with constant A."""
         edges, period = np.linspace(start, end, parts + 1), _period(self._first)
         if period is not None:
             edges = period * np.round(edges / period)
@@ -195,25 +196,26 @@ class _Between:
 
 
 def _parts(loop: LinearLoop) -> tuple[Array, ...]:
+    """Matrices of a loop that are interpolated over time."""
     plant = loop.plant
     return plant.M, plant.D, plant.K, loop.feedback, loop.integral_gain, loop.E, loop.F
 
 
 def _step(A: Array, duration: float, period: float | None) -> Array:
-    """Transition matrix over a duration [s] of x' = A x, or of one-sample maps."""
+    """Transition matrix over a duration [s] of x' = A x, or of a power of the one-sample map."""
     if period is None:
         return _exponential(A * duration)
     return np.linalg.matrix_power(A, round(duration / period))
 
 
 def _exponential(A: Array) -> Array:
-    """e^A, balanced: positions and rates have entries of very different size."""
+    """Exponential e^A (N, N), balanced, as positions and rates differ in size."""
     balanced, units = _balance(A)
     return units[:, None] * scipy.linalg.expm(balanced) / units
 
 
 def _product(steps: Sequence[Array], size: int) -> Array:
-    """Transition matrix over several steps (size, size)."""
+    """Transition matrix (size, size) over several steps."""
     Phi = np.eye(size)
     for step in steps:
         Phi = step @ Phi
@@ -226,7 +228,7 @@ def _growth(Phi: Array, before: Array, after: Array) -> float:
 
 
 def _largest(steps: Sequence[Array], norms: Sequence[Array]) -> tuple[float, int, int]:
-    """Find the largest growth between two poses, at least 1, and which."""
+    """Find the largest growth between two poses, at least 1, and the indices of these poses."""
     largest = (1.0, 0, 0)
     for s, before in enumerate(norms):
         for t in range(s + 1, len(norms)):

@@ -1,4 +1,4 @@
-"""One closed loop at one pose with the error alpha of its stiffness pulled out."""
+"""A closed loop at one pose as a function of the error alpha of its stiffness."""
 
 from __future__ import annotations
 
@@ -22,17 +22,26 @@ from flexctl.robustness.stiffness.model_errors import all_together, pull_out
 from flexctl.robustness.stiffness.record import Locus, ModeRate
 
 _N_LOCUS = 81
-_WIDEST = 3.0  # error up to which loci are drawn, whatever the interval
-_LOWEST = -0.95
-_SMALLEST = 1e-4
+_WIDEST = 3.0  # largest error of a locus, whatever the interval
+_LOWEST = -0.95  # lowest error of a locus
+_SMALLEST = 1e-4  # smallest |error| of a locus beside 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoseLoop:
-    """A linear loop at joint variables (m,) under the second loop or not, with its error alpha.
+    """A linear loop at one pose over the error alpha of its stiffness.
 
-    `loop` has the arm where it rests without error; `family` follows it where it rests with one,
-    None where that is not to be done.
+    Attributes
+    ----------
+    closed, joints, second_loop_weight
+        The closed loop, joint variables (m,) [rad or m], and 1 under the second loop, else 0.
+    loop
+        The loop linearised where the arm rests without error, with alpha pulled out.
+    names
+        Names of its modes.
+    family
+        The loop linearised where the arm rests under the error; None where `loop` is to be used
+        even if the equilibrium moves.
     """
 
     closed: ClosedLoop
@@ -44,7 +53,7 @@ class PoseLoop:
 
     @cached_property
     def moves(self) -> bool:
-        """Whether the loop rests elsewhere under an error, so that it is followed there."""
+        """Whether an error moves the equilibrium, so that `family` is used."""
         return self.family is not None and self.family.moves()
 
     @property
@@ -54,12 +63,12 @@ class PoseLoop:
 
     @cached_property
     def interval(self) -> Interval:
-        """Errors around 0 within which the loop is stable.
+        """Interval of errors about 0 in which the loop is stable.
 
         Raises
         ------
         NoMarginError
-            When the loop is unstable without an error, with the mode that grows.
+            When the loop is unstable without error, or its actuators cannot hold the arm.
         """
         self._require_stable()
         if self.family and self.moves:
@@ -67,15 +76,15 @@ class PoseLoop:
         interval = stable_interval(self.loop)
         unmoved = [value for value in interval.fixed if value.imag >= 0]
         return Interval(
-            lower=self._loss(interval.at_lower),
-            upper=self._loss(interval.at_upper),
+            lower=self._limit(interval.at_lower),
+            upper=self._limit(interval.at_upper),
             unmoved=tuple(self.names.name(self.loop.A, value) for value in unmoved),
             unknowns=interval.unknowns,
             counted=interval.counted,
         )
 
     def _require_stable(self) -> None:
-        """Refuse a loop whose actuators cannot hold the arm here, or that is unstable."""
+        """Refuse a loop whose actuators cannot hold the arm at this pose, or that is unstable."""
         if self.family is not None and any(self.closed.truth.arm.gravity):
             torque = self.family.start.rest.tau
             if exceeding(torque, self.closed.torque_limit).size:
@@ -99,11 +108,12 @@ class PoseLoop:
 
     @property
     def _subject(self) -> str:
-        """Name the design and the truth whose margin it is, for a refusal."""
+        """Design and truth plant in words, for a refusal."""
         truth = self.closed.truth.basis
         return f"{self.closed.controller.design.label} on {truth.order} {truth.kind}"
 
-    def _loss(self, crossing: RealCrossing | None) -> StabilityLimit | None:
+    def _limit(self, crossing: RealCrossing | None) -> StabilityLimit | None:
+        """Limit at a crossing, with the name of the mode; None without one."""
         if crossing is None:
             return None
         value = crossing.eigenvalue
@@ -113,7 +123,7 @@ class PoseLoop:
 
     @property
     def rates(self) -> tuple[ModeRate, ...]:
-        """Growth of every oscillatory mode to first order, the fastest growing first."""
+        """Differentiate all oscillatory eigenvalues by alpha, the fastest growing mode first."""
         if self.family and self.moves:
             return self.family.rates()
         values, rates = growth_rates(self.loop)
@@ -132,7 +142,7 @@ class PoseLoop:
 
     @property
     def locus(self) -> Locus:
-        """Eigenvalues over errors on both sides of the interval, small and large ones."""
+        """Eigenvalues over errors inside and beyond the interval, dense near 0."""
         upper = self.interval.alpha_upper
         high = min(max(2 * upper, 1.0), _WIDEST) if np.isfinite(upper) else 1.0
         even = np.linspace(_LOWEST, high, _N_LOCUS)
@@ -149,8 +159,8 @@ class PoseLoop:
 def loop_at(closed: ClosedLoop, joints: Array, second_loop_weight: float) -> PoseLoop:
     """Linearise a loop at joint variables (m,) with its error alpha pulled out.
 
-    The controller's stiffness must be unknown: see `StiffnessError`. `second_loop_weight` is
-    0 or 1.
+    The controller must have the errors of its stiffness as inputs: see `StiffnessError`.
+    `second_loop_weight` is 0 or 1.
     """
     loop = pull_out(closed, joints, second_loop_weight, all_together(closed.controller.plant))
     names = name_modes(closed, joints, loop.size)

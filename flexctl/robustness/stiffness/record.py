@@ -1,4 +1,4 @@
-"""What is found about a loop whose controller has a wrong stiffness, with its evidence."""
+"""Records of the stiffness margin, with its evidence."""
 
 from __future__ import annotations
 
@@ -22,9 +22,19 @@ from flexctl.robustness.stiffness.path_growth import PathGrowth
 class PoseMargin:
     """Margins at one pose of the motion, under the law of the gross motion.
 
-    `alpha_star` is the lemma's, `interval` the exact one; None where the loop is unstable without
-    any error, its actuators cannot hold the arm, or it has no equilibrium there: `why` names the
-    loop and says it, `reason` says it alone, and `growing` is the mode that grows.
+    Attributes
+    ----------
+    t
+        Time of the pose [s].
+    alpha_star
+        Margin of the lemma [-].
+    interval
+        Exact stable interval; None where the loop is unstable without error, its actuators cannot
+        hold the arm, or it has no equilibrium.
+    why, reason
+        Why there is no interval, with and without the name of the loop; empty otherwise.
+    growing
+        The mode that grows without error; None where none does.
     """
 
     t: float
@@ -37,10 +47,18 @@ class PoseMargin:
 
 @dataclass(frozen=True, kw_only=True)
 class OrderMargin:
-    """The same at the judged pose, of the gain set made on a plant of another order.
+    """Margins at the judged pose of the design repeated on a plant of another discretisation.
 
-    `abscissa` is the largest real part of its eigenvalues without error [1/s], NaN where there is
-    no such controller; `alpha_star` the lemma's on that plant.
+    Attributes
+    ----------
+    basis
+        That discretisation.
+    interval
+        Exact stable interval; None where there is none, as `why` says.
+    abscissa
+        Largest real part of the eigenvalues without error [1/s], NaN without a controller.
+    alpha_star
+        Margin of the lemma on that plant [-].
     """
 
     basis: BasisChoice
@@ -52,7 +70,7 @@ class OrderMargin:
 
 @dataclass(frozen=True, kw_only=True)
 class Locus:
-    """Eigenvalues (N,) [1/s] at errors alpha (k,), ascending, of the loop at the judged pose."""
+    """Eigenvalues (N,) [1/s] of the loop at the judged pose, at ascending errors alpha (k,) [-]."""
 
     alpha: Array
     poles: tuple[ComplexArray, ...]
@@ -60,7 +78,7 @@ class Locus:
 
 @dataclass(frozen=True, kw_only=True)
 class ModeRate:
-    """An eigenvalue at alpha = 0 [1/s] and its derivative by alpha [1/s]: growth to first order."""
+    """An eigenvalue at alpha = 0, `value` [1/s], and its derivative by alpha, `rate` [1/s]."""
 
     mode: str
     value: complex
@@ -68,23 +86,23 @@ class ModeRate:
 
     @property
     def lost_at(self) -> float:
-        """Error [-] at which its decay is used up to first order; infinite if it does not grow."""
+        """Error [-] at which its real part is 0 to first order; infinite where it does not grow."""
         grows = self.rate.real > 0
         return max(-self.value.real, 0.0) / self.rate.real if grows else np.inf
 
 
 @dataclass(frozen=True, kw_only=True)
 class GrowthRun:
-    """What a mode does in a nonlinear run, beside its eigenvalue.
+    """Growth of a mode in a nonlinear run, compared with its eigenvalue.
 
     Attributes
     ----------
     rate
-        Growth of the mode's share in the state over the run [1/s].
+        Growth rate of the mode's amplitude over the run [1/s].
     eigenvalue
-        Of the linear loop [1/s]; its real part is what `rate` should be.
+        Eigenvalue of the linear loop [1/s]; `rate` approximates its real part.
     duration
-        Of the run [s].
+        Duration of the run [s].
     """
 
     rate: float
@@ -93,7 +111,7 @@ class GrowthRun:
 
     @property
     def error(self) -> float:
-        """|rate - Re lambda| over |Re lambda| [-]."""
+        """Relative error |rate - Re lambda| / |Re lambda| [-]."""
         return abs(self.rate - self.eigenvalue.real) / abs(self.eigenvalue.real)
 
 
@@ -104,21 +122,21 @@ class IndependentErrorsAt:
     Attributes
     ----------
     t, where
-        Time of the pose [s], and which it is in words.
+        Time of the pose [s], and its name in words.
     second_loop
         Whether the second loop acts there.
     bounds
-        Bounds from both sides.
+        Bounds of the errors that are tolerated, from below and above.
     mode
-        What the worst case loses; empty where none was found.
+        Mode that becomes unstable in the worst case; empty where none was found.
     ends
-        What ends the equilibrium itself in the worst case, see `StabilityLimit`; or empty.
+        How the equilibrium itself ends in the worst case, see `StabilityLimit`; empty otherwise.
     guaranteed
-        What the bounds say of every kind of error, in its own quantity.
+        Guaranteed range of every kind of error.
     worst_errors
-        Errors of the worst case by name, relative to what they are errors of [-]; empty likewise.
+        Relative errors of the worst case by name [-]; empty where none was found.
     run
-        A nonlinear run just beyond the worst case, where one was asked for.
+        A nonlinear run just beyond the worst case; None without one.
     """
 
     t: float
@@ -139,43 +157,43 @@ class StiffnessMargin(Summary):
     Attributes
     ----------
     model, design
-        Their names.
+        Names of arm and design.
     truth, basis
-        Discretisation of the arm as it is and of the controller's model.
+        Discretisation of the truth plant and of the controller's model.
     pose
-        Joint variables [rad or m] that are judged: the final pose unless another was asked for.
-    pose_asked
-        Whether that pose was asked for.
+        Joint variables [rad or m] by name of the judged pose: the final one, unless chosen.
+    pose_chosen
+        Whether the judged pose was chosen in place of the final one.
     second_loop
         Whether the second loop acts there.
     lemma
-        Of the controller's model at that pose.
+        The lemma of the controller's model at that pose.
     partial
         The lemma there for errors of one link, mode or spring alone, by name.
     true_arm_lemma
-        The lemma there for the error that the model has beside an arm of other stiffness; None
-        where it has none.
+        The lemma there for the difference of the model's stiffness from that of the true arm; None
+        where they are equal.
     assumed_stiffness
-        What a stiffness does that was given by its parts; None where none was.
+        Verdict on an assumed stiffness; None without one.
     exact
-        Interval of the complete loop at that pose.
+        Stable interval of the complete loop at that pose.
     rates
         Growth of every oscillatory mode to first order there, the fastest growing first.
     locus
-        Eigenvalues over the error.
+        Eigenvalues over the error there.
     path
-        Along the motion, under the law of the gross motion.
+        Margins along the motion, under the law of the gross motion.
     path_growth
         Growth of a small disturbance over the motion with an overestimate of 10 %; None where all
-        poses that are judged tolerate it, one is unstable without error, or it was not found.
+        judged poses tolerate it, one is unstable without error, or it could not be computed.
     orders
-        The gain set made on other plants; empty if that was not asked for.
+        Margins of the design repeated on other discretisations; empty without these.
     independent
-        Independent errors; empty if that was not asked for.
+        Bounds of independent errors; empty without these.
     unknown_damping
-        Whether the controller does not know the damping.
+        Whether the controller is designed without the damping.
     assumptions
-        What all this rests on, in sentences.
+        Assumptions of these margins, in sentences.
 
     Examples
     --------
@@ -190,7 +208,7 @@ class StiffnessMargin(Summary):
     truth: BasisChoice
     basis: BasisChoice
     pose: Mapping[str, float]
-    pose_asked: bool = False
+    pose_chosen: bool = False
     second_loop: bool
     lemma: Lemma
     partial: Mapping[str, Lemma]
@@ -208,34 +226,34 @@ class StiffnessMargin(Summary):
 
     @property
     def worst(self) -> PoseMargin | None:
-        """Pose of the motion that takes the least overestimate; None where none is stable."""
+        """Pose of the motion that tolerates the least overestimate; None where none is stable."""
         stable = [(p.interval.alpha_upper, p) for p in self.path if p.interval]
         return min(stable, key=lambda pair: pair[0])[1] if stable else None
 
     @property
     def worst_below(self) -> PoseMargin | None:
-        """Pose of the motion that takes the least underestimate; None where none is stable."""
+        """Pose of the motion that tolerates the least underestimate; None where none is stable."""
         stable = [(p.interval.alpha_lower, p) for p in self.path if p.interval]
         return max(stable, key=lambda pair: pair[0])[1] if stable else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class AssumedAtPose:
-    """What a given error dK = K_hat - K does at one pose.
+    """Stability at one pose under an assumed stiffness with the error dK = K_hat - K.
 
     Attributes
     ----------
     t
-        Time of the pose in the motion [s]; None of the judged pose.
+        Time of the pose in the motion [s]; None for the judged pose.
     stable
-        Whether nothing grows with all of dK.
+        Whether the loop is stable with all of dK.
     abscissa
         Largest real part of its eigenvalues then [1/s].
     mode
-        What grows fastest; empty where the loop is stable.
+        The mode that grows fastest; empty where the loop is stable.
     interval
-        Interval of t within which K + t dK is tolerated; None where the loop is unstable without
-        error, or its margin cannot be told, as `why` says.
+        Interval of factors x [-] for which the loop with K + x dK is stable; None where it is
+        unstable without error, or its margin could not be computed, as `why` says.
     """
 
     t: float | None
@@ -248,17 +266,17 @@ class AssumedAtPose:
 
 @dataclass(frozen=True, kw_only=True)
 class AssumedStiffness:
-    """A stiffness that was given: what the lemma says of it, and what the loop does with it.
+    """Verdict of the lemma and of the loop on an assumed stiffness.
 
     Attributes
     ----------
     errors
-        K_hat/K - 1 [-] of the parts that have one, by name.
+        K_hat/K - 1 [-] by name of the part, of all parts with an error.
     lemma
-        At the judged pose; `alpha_star` is the share t of dK at which the flexible block is lost,
-        above 1 where the lemma allows all of it.
+        The lemma at the judged pose; `alpha_star` is the fraction of dK at which the flexible block
+        becomes unstable, above 1 where the lemma allows all of dK.
     at
-        The judged pose first, then those of the motion.
+        Stability at the judged pose first, then at those of the motion.
     """
 
     errors: Mapping[str, float]
@@ -267,7 +285,7 @@ class AssumedStiffness:
 
     @property
     def worst(self) -> AssumedAtPose:
-        """Pose that is lost: the one that grows fastest; else that which tolerates least of dK."""
+        """The unstable pose that grows fastest; else that which tolerates the least part of dK."""
         lost = [at for at in self.at if not at.stable]
         if lost:
             return max(lost, key=lambda at: at.abscissa)
@@ -277,8 +295,8 @@ class AssumedStiffness:
 def follow(locus: Locus) -> ComplexArray:
     """Eigenvalues (k, N) of a locus, one column per branch, in the order they have at alpha = 0.
 
-    Each goes to where its last step leads, all together by the least sum of relative distances.
-    Branches that meet between two errors may be exchanged there: it is for drawing.
+    Eigenvalues are matched to linear predictions of the branches by the least sum of relative
+    distances. Branches that meet between two errors may be exchanged there: only for figures.
     """
     middle = int(np.abs(locus.alpha).argmin())
     poles = [np.asarray(values, dtype=complex) for values in locus.poles]
@@ -288,6 +306,7 @@ def follow(locus: Locus) -> ComplexArray:
 
 
 def _followed(alpha: Array, poles: list[ComplexArray]) -> list[ComplexArray]:
+    """Eigenvalues (N,) at each error, in the order of the first ones."""
     branches = poles[:1]
     for k in range(1, len(poles)):
         expected = branches[-1]

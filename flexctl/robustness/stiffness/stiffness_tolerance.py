@@ -22,23 +22,23 @@ _N_PATH = 11
 
 @dataclass(frozen=True, kw_only=True)
 class StiffnessTolerance:
-    """Both stiffness margins of a loop; see `StiffnessMargin`, which says more.
+    """Both stiffness margins of a loop in brief; `StiffnessMargin` has more.
 
     Attributes
     ----------
     lemma
-        Of the controller's model at the final pose.
+        The lemma of the controller's model at the final pose.
     exact
-        Interval of the complete loop at the final pose, under the second loop if there is one;
-        None where the loop is unstable without an error, or its margin cannot be trusted.
+        Stable interval of the complete loop at the final pose, under the second loop if there is
+        one; None where the loop is unstable without error, or it could not be computed.
     path_t, path_upper
-        Pose of the motion [s] that tolerates the least overestimate, and how much [-]; None and NaN
-        where one is unstable without an error.
+        Time [s] of the pose of the motion that tolerates the least overestimate, and that
+        overestimate [-]; None and NaN where a pose is unstable without error.
     path_proven
-        Whether `path_upper` is exact, in place of followed with the equilibrium.
+        Whether `path_upper` is exact, not from a continuation of the equilibrium.
     path_growth
-        What becomes of a small disturbance over the motion with an overestimate of 10 %; None where
-        all poses are stable with it, there is no motion, or it could not be found.
+        Growth of a small disturbance over the motion with an overestimate of 10 %; None where all
+        poses tolerate it, there is no motion, or it could not be computed.
     not_computed
         Why the margin at the final pose ("exact") or along the motion ("path") could not be
         computed, beside a loop that is unstable without an error.
@@ -54,12 +54,12 @@ class StiffnessTolerance:
 
 
 def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
-    """Find both margins of a loop; None of an open loop, and of an arm that nowhere gives way.
+    """Find both margins of a loop; None for an open loop and for a rigid arm.
 
     Raises
     ------
     ComputationError
-        When the law is an external one that may compute with a stiffness that is not known.
+        When the law is a nonlinear external one, whose use of the stiffness is unknown.
     """
     controller = loop.controller
     if controller.design.open_loop or not controller.plant.stiffness_parts:
@@ -94,7 +94,7 @@ def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
 def _interval(
     loop: ClosedLoop, joints: Array, second_loop_weight: float, part: str, reasons: dict[str, str]
 ) -> Interval | None:
-    """Margin at a pose; None of an unstable loop, and where it fails, whose reason is noted."""
+    """Stable interval at joint variables (m,); None where there is none; a failure is noted."""
     try:
         return loop_at(loop, joints, second_loop_weight).interval
     except NoMarginError:
@@ -107,7 +107,7 @@ def _interval(
 def _along_the_motion(
     loop: ClosedLoop, reasons: dict[str, str]
 ) -> tuple[float | None, Interval | None]:
-    """Pose [s] of the motion that tolerates the least overestimate, and its interval."""
+    """Time [s] of the pose that tolerates the least overestimate, and its interval."""
     times, poses = motion_poses(loop.controller.reference, _N_PATH)
     intervals = [_interval(loop, joints, 0.0, "path", reasons) for joints in poses]
     known = [interval for interval in intervals if interval]

@@ -1,4 +1,4 @@
-"""Independent errors of a closed loop at a pose: which there are, and what they tolerate."""
+"""Independent errors of a closed loop at one pose: their form, and bounds of what is tolerated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from flexctl.robustness.stiffness.model_errors import by_link, by_mode, pull_out
 from flexctl.robustness.stiffness.moved_errors import IndependentErrors, follow_errors
 from flexctl.robustness.stiffness.record import IndependentErrorsAt
 
-_BEYOND = 1.05  # of the worst case: there it grows visibly
+_BEYOND = 1.05  # of the worst case: there the mode grows visibly
 _NOT_BOUNDED = MuBounds(
     guaranteed_fraction=LARGEST,
     mu_peak=1 / LARGEST,
@@ -41,10 +41,10 @@ _NOT_BOUNDED = MuBounds(
     grid=np.zeros(0),
     mu=np.zeros(0),
     cover=None,
-    notes=("One real error: the guaranteed fraction is where the loop is lost.",),
+    notes=("One real error: the guaranteed fraction is where stability or the equilibrium ends.",),
 )
-_BEFORE = 0.5  # of the time: for bounds at one equilibrium, where it is followed after them
-_LEAST_LEFT = -0.999  # a stiffness is positive
+_BOUNDS_TIME = 0.5  # of the time left, for bounds before the equilibrium is followed
+_LOWEST = -0.999  # relative error of a stiffness, which must stay positive
 _OF_THE_ARM = {"payload": payload_error, "damping": damping_errors}
 ERRORS = ("modes", "links", "damping", "payload")
 
@@ -57,19 +57,19 @@ def structured_loop(
     Parameters
     ----------
     closed
-        A loop whose controller's stiffness is unknown.
+        A loop whose controller has the errors of its stiffness as inputs.
     joints, second_loop_weight
         As in `linearise_loop`.
     errors
-        What may be wrong, and by how much [-] an error of 1 is: of the controller's stiffness,
-        "modes" by themselves or "links" as a whole, springs always by themselves; of the arm
-        beside what the controller knows, "damping" by link, "payload".
+        Kinds of errors, and the relative error [-] at delta = 1 of each. Of the controller's
+        stiffness: "modes", each mode and spring, or "links", each link as a whole and each spring.
+        Of the arm, unknown to the controller: "damping", each link and spring, and "payload".
 
     Raises
     ------
     InputError
-        When an error is not known, or modes and links are named, or none is; or when the arm has
-        nothing that could be wrong in this way.
+        When a kind is unknown, modes and links are both named, no kind is named, or the arm has no
+        such damping or payload.
     """
     check_errors(errors)
     uncertain = pull_out(closed, joints, second_loop_weight, _groups(closed, errors))
@@ -77,31 +77,33 @@ def structured_loop(
     own: list[ArmError] = []
     for kind, find in _OF_THE_ARM.items():
         if kind in errors:
-            there = find(closed.truth, linear, errors[kind])
-            if not there:
+            of_kind = find(closed.truth, linear, errors[kind])
+            if not of_kind:
                 raise InputError(
                     f"{closed.truth.arm.label}: errors.{kind}: expected an arm with {kind}, got "
                     "one without"
                 )
-            own += there
+            own += of_kind
     return add_arm_errors(uncertain, linear, own) if own else uncertain
 
 
 def _groups(closed: ClosedLoop, errors: Mapping[str, float]) -> tuple[ErrorGroup, ...]:
-    """Parts of the stiffness that are wrong by themselves."""
+    """Parts of the stiffness that have independent errors."""
     plant = closed.controller.plant
     groups = by_mode(plant, errors["modes"]) if "modes" in errors else ()
     return by_link(plant, errors["links"]) if "links" in errors else groups
 
 
 def check_errors(errors: Mapping[str, float]) -> None:
-    """Refuse errors that are unknown or contradict each other, with what was expected."""
+    """Refuse unknown kinds of errors, no kind, modes together with links, and sizes not above 0."""
     unknown = [name for name in errors if name not in ERRORS]
     if unknown or not errors:
         got = ", ".join(unknown) or "none"
         raise InputError(f"errors: expected some of {', '.join(ERRORS)}, got {got}")
     if "modes" in errors and "links" in errors:
-        raise InputError("errors: expected modes or links, got both, though links hold their modes")
+        raise InputError(
+            "errors: expected modes or links, got both, though links include their modes"
+        )
     for name, size in errors.items():
         if not 0 < size < np.inf:
             raise InputError(f"errors.{name}: expected a size above 0, got {size:g}")
@@ -119,9 +121,10 @@ def bound_errors(
     reach: float = np.inf,
     say: Callable[[str], None] = lambda _words: None,
 ) -> IndependentErrorsAt:
-    """Bound independent errors of a stable loop from both sides: see `find_mu_bounds`.
+    """Bound the independent errors that a stable loop tolerates: see `find_mu_bounds`.
 
-    Errors that move the equilibrium are followed up to `reach` times their sizes [-].
+    Where errors move the equilibrium, the loop is followed there, for errors up to `reach` times
+    their sizes [-].
     """
     loop = structured_loop(closed, joints, second_loop_weight, errors)
     independent = IndependentErrors(
@@ -133,12 +136,12 @@ def bound_errors(
     )
     moves, loss = independent.moves(), None
     bounds = (
-        _NOT_BOUNDED  # one error is followed all the way: bounds at the old equilibrium add nothing
+        _NOT_BOUNDED  # a single error is followed to its limit, without bounds
         if moves and len(loop.parameters) == 1
         else find_mu_bounds(
             loop,
-            prove=not moves,  # of the equilibrium that they move nothing needs a proof
-            deadline=deadline.part(_BEFORE) if moves else deadline,
+            prove=not moves,  # no proof at an equilibrium that the errors move
+            deadline=deadline.part(_BOUNDS_TIME) if moves else deadline,
             say=lambda words: say(f"independent errors at {where}: {words}"),
         )
     )
@@ -159,7 +162,7 @@ def bound_errors(
 
 
 def _mode(closed: ClosedLoop, joints: Array, loop: UncertainLoop, worst: WorstCase | None) -> str:
-    """Motion with the largest part in what a worst case loses."""
+    """Name of the mode that becomes unstable in a worst case; empty without one."""
     if worst is None:
         return ""
     names = name_modes(closed, joints, loop.size)
@@ -167,22 +170,22 @@ def _mode(closed: ClosedLoop, joints: Array, loop: UncertainLoop, worst: WorstCa
 
 
 def _own_errors(loop: UncertainLoop, worst: WorstCase) -> dict[str, float]:
-    """Errors of a worst case, relative to what they are errors of [-]."""
+    """Relative errors of the physical quantities in a worst case [-]."""
     pairs = zip(loop.parameters, worst.delta.tolist(), strict=True)
     return {parameter.name: parameter.range * delta for parameter, delta in pairs}
 
 
 def worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, float]:
-    """Relative errors of the stiffness, by part or link, a little beyond a worst case.
+    """Relative errors of the stiffness, by part or link, slightly beyond a worst case.
 
     Raises
     ------
     InputError
-        When the arm itself is wrong too, which a run does not take.
+        When there are other kinds of errors, of the arm, which a run does not support.
     """
     size = errors.get("modes", errors.get("links"))
     if size is None or len(errors) > 1:
-        expected, got = "errors of modes or of links alone, to be run", ", ".join(errors)
+        expected, got = "errors of modes or of links alone", ", ".join(errors)
         raise InputError(f"run: expected {expected}, got {got}")
     deltas = zip(worst.names, worst.delta.tolist(), strict=True)
-    return {name: max(_BEYOND * delta * size, _LEAST_LEFT) for name, delta in deltas}
+    return {name: max(_BEYOND * delta * size, _LOWEST) for name, delta in deltas}

@@ -1,4 +1,4 @@
-"""How soft an arm may be before a composite law destabilises it."""
+"""Time-scale margin: how soft an arm may be before composite control makes it unstable."""
 
 from flexctl.robustness.time_scales.margin import time_scale_margin
 from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargin

@@ -1,8 +1,8 @@
-"""Where a loop that depends on one parameter loses and regains stability, found without a scan.
+"""Values of one parameter at which a loop loses or regains stability, found without a scan.
 
 `guardian_map` gives every value at which an eigenvalue may reach the imaginary axis, `crossings`
 verifies each by the eigenvalues of the loop itself. Here the unstable eigenvalues between any two
-crossings are counted too, so that none is missed unnoticed.
+crossings are counted too, which detects a crossing that was missed.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ LARGEST = 1500  # unknowns of the exact problem
 
 
 def find_crossings(pencil: Pencil) -> tuple[Crossing, ...]:
-    """All sigma > 0 at which eigenvalues stand on the imaginary axis, ascending.
+    """All sigma > 0 at which eigenvalues lie on the imaginary axis, ascending.
 
-    Real pairs +-a, where the guardian map vanishes too, are no crossings and left out.
+    Real pairs +-a, where the guardian map vanishes too, are no crossings.
 
     Raises
     ------
     DesignError
-        If eigenvalues stand on the axis, or two add up to zero, for every sigma.
+        If eigenvalues lie on the axis, or two add up to zero, for every sigma.
     InputError
         If the problem has more than LARGEST unknowns.
     ComputationError
-        If the unstable eigenvalues, counted between crossings, do not change as these say.
+        If the counts of unstable eigenvalues between crossings contradict the crossings.
     """
     crossings = _crossings(pencil)
     _count_unstable(pencil, crossings, _probes(pencil, crossings))
@@ -68,14 +68,14 @@ def find_crossings(pencil: Pencil) -> tuple[Crossing, ...]:
 
 
 def smallest_bound(pencil: Pencil) -> Crossing | None:
-    """Smallest sigma at which stability is lost, coming from sigma -> 0; None: it never is.
+    """Smallest sigma at which stability is lost, starting from sigma -> 0; None where it never is.
 
-    Beyond it the loop may be stable again: `stable_ranges` says where. A touching ends it too.
+    A touching counts as a loss. Beyond the bound the loop may be stable again: see `stable_ranges`.
 
     Raises
     ------
     DesignError
-        If the loop is not stable for sigma -> 0, with the subsystem that is not.
+        If the loop is not stable for sigma -> 0; the message names the subsystem.
     InputError, ComputationError
         As `find_crossings`; unstable eigenvalues are counted up to the bound and just beyond.
     """
@@ -92,7 +92,9 @@ def _crossings(pencil: Pencil) -> tuple[Crossing, ...]:
     """Verify the candidates of the exact problem."""
     always = everywhere(pencil)
     if always is not None:
-        raise DesignError(f"crossings: expected a loop that sigma decides, got one {always}")
+        raise DesignError(
+            f"crossings: expected a loop whose stability depends on sigma, got one {always}"
+        )
     size = problem_size(pencil)
     if size > LARGEST:
         expected = f"at most {LARGEST} unknowns"
@@ -105,19 +107,19 @@ def bisect_bound(
 ) -> Crossing | None:
     """Smallest sigma in [low, high] at which stability is lost, by bisection; for any size.
 
-    Eigenvalues are taken on a logarithmic grid of `per_decade` points until the loop is unstable,
-    then the bracket is narrowed. A band of instability that lies between two points of the grid is
-    missed, and so is a touching: this is no proof of stability, as `smallest_bound` is. None: the
-    loop is stable at all points.
+    Eigenvalues are computed on a logarithmic grid of `per_decade` points until the loop is
+    unstable, then the bracket is narrowed. None where the loop is stable at all points: unlike
+    `smallest_bound` this is no proof, as touchings and bands of instability between two points are
+    missed.
 
     Raises
     ------
     InputError
-        If 0 < low < high does not hold, or there is no point in a decade.
+        If not 0 < low < high, or `per_decade` is below 1.
     DesignError
         If the loop is not stable at `low`.
     ComputationError
-        If stability is lost without an eigenvalue on the axis, as where E becomes singular.
+        If stability is lost without a crossing of the axis, as where E becomes singular.
     """
     low, high = checks.positive("low", low), checks.positive("high", high)
     if not low < high or per_decade < 1:
@@ -134,25 +136,26 @@ def bisect_bound(
 
 
 def _abscissa(pencil: Pencil, sigma: float) -> float:
+    """Largest real part of the eigenvalues at sigma."""
     return float(poles(pencil, sigma).real.max())
 
 
 def _narrow(pencil: Pencil, low: float, high: float) -> Crossing:
-    """Crossing between a stable and an unstable loop."""
+    """Crossing between a sigma with a stable loop and one with an unstable loop."""
     root = scipy.optimize.bisect(lambda at: _abscissa(pencil, at), low, high, xtol=1e-9 * low)
     sigma = float(root)  # pyright: ignore[reportArgumentType]
     crossings = verify(pencil, [sigma])
     if not crossings:
-        what = f"an eigenvalue on the axis at sigma = {sigma:.6g}"
-        raise ComputationError(f"bound: expected {what}, got none")
+        expected = f"an eigenvalue on the axis at sigma = {sigma:.6g}"
+        raise ComputationError(f"bound: expected {expected}, got none")
     return min(crossings, key=lambda crossing: abs(crossing.sigma - sigma))
 
 
 def stable_ranges(pencil: Pencil, start: float = 0.0) -> tuple[tuple[float, float], ...]:
     """Open intervals (low, high) of sigma > start in which the loop is stable, ascending.
 
-    Between two crossings nothing changes, so one spectrum each decides. A loop may be stable again
-    beyond its separation bound. Raises as `find_crossings`.
+    Stability does not change between two crossings, so one spectrum decides for each interval. A
+    loop may be stable again beyond its separation bound. Raises as `find_crossings`.
     """
     beyond = [crossing.sigma for crossing in find_crossings(pencil) if crossing.sigma > start]
     ends = [start, *beyond, np.inf]
@@ -160,16 +163,16 @@ def stable_ranges(pencil: Pencil, start: float = 0.0) -> tuple[tuple[float, floa
 
 
 def _inside(pencil: Pencil, low: float, high: float) -> float:
-    """Return a sigma between two crossings, 0 and infinity."""
+    """Sigma inside an interval between crossings, 0 or infinity."""
     if np.isinf(high):
         return 2 * low or reference(pencil)
     return float(np.sqrt(low * high)) or high / 2
 
 
 def obstacle(pencil: Pencil) -> str | None:
-    """Say why the loop is not stable for sigma -> 0, or None: which subsystem, which eigenvalue.
+    """Name the subsystem and its eigenvalue that make the loop unstable for sigma -> 0, or None.
 
-    The loop is stable for all small enough sigma if the slow and the fast subsystem are.
+    The loop is stable for all sufficiently small sigma if the slow and the fast subsystem are.
     Source: [KokotovicKhalilOReilly99], ch. 2.
     """
     subsystems = {"fast": fast_poles(pencil), "slow": slow_poles(pencil)}
@@ -185,9 +188,9 @@ def obstacle(pencil: Pencil) -> str | None:
 
 
 def everywhere(pencil: Pencil) -> str | None:
-    """Say what makes the guardian map vanish identically, or None: judged at three sigma.
+    """Reason why the guardian map vanishes for every sigma, or None; judged at three sigma.
 
-    Undamped modes stand on the axis for every sigma, and so does a motion that nothing restores.
+    Undamped modes lie on the axis for every sigma, as do motions without stiffness or feedback.
     """
     points = reference(pencil) * np.array([0.0713, 0.8317, 9.1931])
     spectra = [poles(pencil, float(sigma)) for sigma in points]
@@ -200,7 +203,7 @@ def everywhere(pencil: Pencil) -> str | None:
 
 
 def _on_axis(values: ComplexArray) -> Array:
-    """Which eigenvalues (N,) no damping tells from the imaginary axis."""
+    """Mask (N,) of the eigenvalues that lie on the imaginary axis within round-off."""
     size = np.abs(values)
     return np.abs(values.real) <= ON_AXIS * size + ROUND_OFF * size.max()
 
@@ -214,13 +217,20 @@ def _opposite(values: ComplexArray) -> bool:
 
 
 def _shown(value: complex) -> str:
+    """Text of an eigenvalue, or of a conjugate pair."""
     return f"{value.real:.4g}" if not value.imag else f"{value.real:.4g} +- {abs(value.imag):.4g}j"
 
 
 def _count_unstable(pencil: Pencil, crossings: Sequence[Crossing], probes: Sequence[float]) -> None:
-    """Count unstable eigenvalues from sigma -> 0 on: they must change as the crossings say.
+    """Check the crossings by counts of unstable eigenvalues at sigma -> 0 and at `probes`.
 
-    A count that round-off could change, as far beyond the last crossing, is not taken.
+    A spectrum with eigenvalues on the axis within round-off, as occurs far beyond the last
+    crossing, is not counted.
+
+    Raises
+    ------
+    ComputationError
+        When a count differs from the sum of the changes at the crossings before it.
     """
     limits = np.concatenate([slow_poles(pencil), fast_poles(pencil)])
     spectra = [(0.0, limits), *((sigma, poles(pencil, sigma)) for sigma in probes)]
@@ -239,7 +249,7 @@ def _count_unstable(pencil: Pencil, crossings: Sequence[Crossing], probes: Seque
 
 
 def _probes(pencil: Pencil, crossings: Sequence[Crossing]) -> list[float]:
-    """Values of sigma before, between and beyond crossings that can be told apart."""
+    """Values of sigma before, between and beyond distinguishable crossings."""
     if not crossings:
         return (reference(pencil) * np.array([0.03, 1.0, 30.0])).tolist()
     at = [crossing.sigma for crossing in crossings]

@@ -1,15 +1,15 @@
-"""Where a guardian map vanishes: every sigma at which two eigenvalues may add up to zero.
+"""Zeros of the guardian map: every sigma at which two eigenvalues may add up to zero.
 
 Let lambda_i E v_i = A v_i, E regular. The skew-symmetric X = v_i v_j' - v_j v_i' gives
 
     A X E' + E X A' = (lambda_i + lambda_j) E X E',
 
-and there are N (N - 1)/2 such X, as many as skew-symmetric matrices have unknowns: the sums over
-i < j are all the eigenvalues of the map X -> A X E' + E X A' relative to X -> E X E'. (Confluent
-eigenvectors follow by continuity.) So the map is singular if and only if two eigenvalues add up to
-zero, and in a real loop a complex pair can reach the axis in no other way. Its determinant
-"guards" the set of stable loops. Polynomials E and A in sigma make it a polynomial in sigma, and
-where it is singular is an eigenvalue problem: nothing is scanned.  Source: [SaydyTitsAbed90].
+and there are N (N - 1)/2 such X, as many as a skew-symmetric matrix has unknowns. The sums over
+i < j are thus all eigenvalues of the map X -> A X E' + E X A' relative to X -> E X E'; defective
+eigenvalues follow by continuity. The map is singular if and only if two eigenvalues add up to zero,
+as a complex pair of a real loop does on the axis. Its determinant "guards" the set of stable loops.
+With E and A polynomials in sigma the map is one too, and the sigma at which it is singular are the
+solutions of an eigenvalue problem, without a scan.  Source: [SaydyTitsAbed90].
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from scipy.linalg.lapack import dtrsyl  # pyright: ignore[reportAttributeAccessI
 from flexctl.checks import Array, ComplexArray
 from flexctl.robustness.time_scales.pencil import Pencil, fast_poles, regular, slow_poles
 
-_APART = 1e-8  # |lambda_i + lambda_j| over the largest of a subsystem: below, no elimination
+_APART = 1e-8  # relative |lambda_i + lambda_j| of a subsystem that allows the elimination
 _ALMOST_REAL = 1e-3  # |Im|/|sigma| of a candidate: a double root splits by the root of round-off
 
 
 def candidates(pencil: Pencil) -> Array:
     """Every sigma > 0, ascending, at which lambda_i + lambda_j = 0 or lambda_i = 0 is possible.
 
-    Among them are all crossings of the imaginary axis, to the accuracy of an eigenvalue problem,
-    and what else makes the maps singular: real pairs +-a, double roots nearly real.
+    These include all crossings of the imaginary axis, to the accuracy of an eigenvalue problem, and
+    other values at which the maps are singular: real pairs +-a, nearly real double roots.
     """
     scaled = rescale(pencil)
     sums = separated_roots(scaled) if _eliminable(scaled) else polynomial_roots(sum_map(scaled))
@@ -43,7 +43,7 @@ def candidates(pencil: Pencil) -> Array:
 
 
 def problem_size(pencil: Pencil) -> int:
-    """Order of the largest matrices that `candidates` takes eigenvalues of, or makes them from.
+    """Order of the largest matrices in the eigenvalue problems of `candidates`.
 
     n_s n_f for a separated loop whose subsystems are regular, each with no two eigenvalues that add
     up to zero; else about N (N - 1)/2 times the degree of E and A together.
@@ -57,11 +57,12 @@ def problem_size(pencil: Pencil) -> int:
 
 
 def _degree(parts: Sequence[Array]) -> int:
+    """Largest power of sigma with a nonzero coefficient."""
     return max((k for k, part in enumerate(parts) if part.any()), default=0)
 
 
 def reference(pencil: Pencil) -> float:
-    """Geometric mean of the fast eigenvalues over that of the slow: a sigma of the loop's order."""
+    """Typical sigma: geometric mean of the fast eigenvalues over that of the slow ones."""
     slow, fast = np.abs(slow_poles(pencil)), np.abs(fast_poles(pencil))
     if not len(fast) or not (slow > 0).all() or not (fast > 0).all():  # NaN is not above 0
         return 1.0
@@ -71,8 +72,8 @@ def reference(pencil: Pencil) -> float:
 def rescale(pencil: Pencil) -> Pencil:
     """Return the loop with sigma in units of `reference`, and states in units that balance it.
 
-    The states' units are powers of two (no round-off), found where sigma is 1 in its new unit. A
-    diagonal similarity keeps slow and fast states apart.
+    The units of the states are powers of two (no round-off), balanced where sigma is 1 in its new
+    unit. A diagonal similarity does not mix slow and fast states.
     """
     unit = reference(pencil)
     _, (scale, _) = scipy.linalg.matrix_balance(pencil.matrix(unit), permute=False, separate=True)
@@ -84,14 +85,14 @@ def rescale(pencil: Pencil) -> Pencil:
 
 
 def _eliminable(pencil: Pencil) -> bool:
-    """Whether a separated loop's own subsystems leave the map of the mixed block alone regular."""
+    """Whether the loop is separated, and the maps of its two subsystems are regular."""
     if not pencil.separated or not regular(pencil.A[0][pencil.slow :, pencil.slow :]):
         return False
     return all(_smallest_sum(part(pencil)) > _APART for part in (slow_poles, fast_poles))
 
 
 def _smallest_sum(values: ComplexArray) -> float:
-    """Smallest |lambda_i + lambda_j|, i < j, over the largest |lambda|; infinite for one."""
+    """Smallest |lambda_i + lambda_j|, i < j, over the largest |lambda|; infinite for one value."""
     i, j = np.triu_indices(len(values), 1)
     sums = np.abs(values[i] + values[j])
     return float((sums / np.abs(values).max()).min(initial=np.inf))
@@ -107,11 +108,11 @@ def separated_roots(pencil: Pencil) -> ComplexArray:
         X_ss A_fs' + X_sf A_ff' = -sigma (A_ss X_sf + A_sf X_ff),
         A_ff X_ff + X_ff A_ff' = X_sf' A_fs' - A_fs X_sf.
 
-    The third gives X_ff of X_sf. In the second X_sf = W - X_ss G', G = A_ff^-1 A_fs, leaves W A_ff'
-    on the left, and turns the first into A_0 X_ss + X_ss A_0' = A_sf W' - W A_sf' with the slow
-    subsystem's A_0 = A_ss - A_sf G (A_ss alone is often a double integrator, whose own map is
-    singular). So X_sf = sigma T X_sf with a matrix T of n_s n_f rows that is free of sigma, and the
-    Lyapunov equations are those of the two subsystems: regular wherever these are stable.
+    The third gives X_ff in terms of X_sf. In the second X_sf = W - X_ss G', G = A_ff^-1 A_fs,
+    leaves W A_ff' on the left, and turns the first into A_0 X_ss + X_ss A_0' = A_sf W' - W A_sf'
+    with the slow subsystem's A_0 = A_ss - A_sf G (A_ss alone is often a double integrator, whose
+    map is singular). So X_sf = sigma T X_sf with a matrix T of n_s n_f rows independent of sigma;
+    the Lyapunov equations are those of the two subsystems, regular wherever these are stable.
 
     Returns
     -------
@@ -128,7 +129,7 @@ def separated_roots(pencil: Pencil) -> ComplexArray:
 
 
 def _mixed_block_map(A: Array, S: Array, F: Array) -> Array:
-    """T of `separated_roots` in coordinates where the subsystems S and F are quasi-triangular."""
+    """T of `separated_roots` in coordinates in which the subsystems S, F are quasi-triangular."""
     s, f = len(S), len(F)
     A_ss, A_sf, A_fs = A[:s, :s], A[:s, s:], A[s:, :s]
     inverse = np.linalg.inv(F)
@@ -147,7 +148,7 @@ def _mixed_block_map(A: Array, S: Array, F: Array) -> Array:
 
 
 def _lyapunov(S: Array, right: Array) -> Array:
-    """X of S X + X S' = right, S quasi-triangular as a real Schur form is."""
+    """Solution X of S X + X S' = right, S quasi-triangular (a real Schur form)."""
     X, scale, _ = dtrsyl(S, S, right, tranb="T")
     return X / scale
 
@@ -155,8 +156,8 @@ def _lyapunov(S: Array, right: Array) -> Array:
 def sum_map(pencil: Pencil) -> Array:
     """Coefficients (d + 1, n, n) of X -> A X E' + E X A' on skew-symmetric X, n = N (N - 1)/2.
 
-    Unknowns are X_ij, i < j, row by row; so are the rows, of which those of two fast states are
-    divided by their factor sigma: else each would add a root at zero.
+    Unknowns and rows are X_ij, i < j, row by row. Rows of two fast states are divided by their
+    common factor sigma, which would add a root at zero each.
     """
     n = pencil.size
     i, _ = np.triu_indices(n, 1)
@@ -179,18 +180,18 @@ def bialternate(A: Array, E: Array) -> Array:
 
 
 def polynomial_roots(parts: Array) -> ComplexArray:
-    """All finite sigma at which P_0 + sigma P_1 + ... + sigma^d P_d, mostly regular, is singular.
+    """All finite sigma at which P_0 + sigma P_1 + ... + sigma^d P_d is singular.
 
-    A companion form takes from every row of P its own degree r in sigma only: with y' P = 0 the
-    unknowns are sigma^k y_i, k < r_i (y_i itself for r_i = 0), so rows that are free of sigma add
-    no roots at infinity: an orthogonal transformation removes them.  Source: [TisseurMeerbergen01].
+    A companion form with the degree r_i in sigma of every row i of P: with y' P = 0 the unknowns
+    are sigma^k y_i, k < r_i (y_i itself for r_i = 0). An orthogonal transformation removes the rows
+    without sigma, so that they add no roots at infinity.  Source: [TisseurMeerbergen01].
 
     Parameters
     ----------
     parts
-        Coefficients (d + 1, n, n).
+        Coefficients P_k (d + 1, n, n); the polynomial is regular for almost all sigma.
     """
-    if not parts.size:  # one state alone has no sums
+    if not parts.size:  # a single state has no sums
         return np.zeros(0, dtype=complex)
     size = np.abs(parts).max(axis=(0, 2), keepdims=True)
     parts = parts / np.where(size > 0, size, 1.0)
@@ -201,9 +202,9 @@ def polynomial_roots(parts: Array) -> ComplexArray:
 
 
 def _row_companion(parts: Array) -> tuple[Array, Array, int]:
-    """Return (A, B) of A z = sigma B z, z = [y of rows free of sigma; sigma^k y of all others].
+    """Return (A, B) of A z = sigma B z, z = [y of rows without sigma; sigma^k y of the others].
 
-    The third is how many rows are free of sigma.
+    The third item is the number of rows without sigma.
     """
     n = parts.shape[1]
     degree = (np.abs(parts).max(axis=2) > 0).T @ np.diag(np.arange(len(parts)))

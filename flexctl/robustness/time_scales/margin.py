@@ -1,9 +1,10 @@
-"""Where the time scales no longer separate: how soft an arm may be under composite control.
+"""Time-scale margin: how soft an arm may be before composite control makes it unstable.
 
-As sigma = 1/sqrt(s) -> 0 the eigenvalues of a loop (`separated_loop`) tend to those of the slow
-subsystem and, times sigma, of the fast one. From which sigma on the loop is unstable although both
-are stable, the guardian map says without a scan. Loops of another form (gravity, a sampled law, an
-observer) are made anew at every s, and the bound is bracketed.
+With the stiffness factor s and sigma = 1/sqrt(s) -> 0 the eigenvalues of a loop (`separated_loop`)
+tend to those of the slow subsystem and, divided by sigma, of the fast one. Even if both are stable
+the loop may become unstable at some sigma, which the guardian map gives without a scan. Loops of
+another form (gravity, a sampled law, an observer) are redesigned at every s, and the bound is
+bracketed (`redesigned_loop`).
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from flexctl.plant import assemble_plant
 from flexctl.robustness.time_scales.guardian import stable_ranges
 from flexctl.robustness.time_scales.pencil import Pencil, fast_poles, poles, slow_poles, stable
 from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargin, all_stable
-from flexctl.robustness.time_scales.remade import Remade
+from flexctl.robustness.time_scales.redesigned_loop import RedesignedLoop
 from flexctl.robustness.time_scales.separated_loop import (
+    crossing_motion,
     first_loss,
-    followed_from,
     is_exact,
     require_composite,
     separate_loop,
-    what_crosses,
+    smallest_sigma,
     why_not_exact,
 )
 
 N_CURVE = 400  # stiffness factors at which eigenvalues are kept
-BEYOND = 30.0  # how far these go beyond the bound and the arm as it is
+BEYOND = 30.0  # factor by which their range exceeds the bound and 1
 
 
 def time_scale_margin(
@@ -49,12 +50,12 @@ def time_scale_margin(
     fixed_damping: FixedDamping = "none",
     progress: Callable[[str], None] | None = None,
 ) -> TimeScaleMargin:
-    """Find how soft an arm may be before its composite controller loses it.
+    """Find how soft an arm may be before its composite control makes it unstable.
 
     Parameters
     ----------
     arm, design
-        The arm as the designer knows it, and a composite design; names or paths too.
+        The arm as the designer knows it, and a composite design; or their names or paths.
     true_arm, truth_basis, design_basis
         As in `compare`.
     fixed_damping
@@ -89,9 +90,9 @@ def time_scale_margin(
     path, orders, spectra = study.bracketed(why) if why else study.exact(truth)
     worst = max(path, key=lambda bound: bound.s_star)
     scales = separate_time_scales(truth.truth, study.joints(worst.t), design.slow_angle)
-    remade = [_REMADE.format(why=why)] if why else []
+    bracketed = [_REDESIGNED.format(why=why)] if why else []
     if not why and not all(bound.exact for bound in (*path, *orders)):
-        remade = [_LARGE]
+        bracketed = [_LARGE]
     return TimeScaleMargin(
         model=arm.name,
         design=design.name,
@@ -101,7 +102,7 @@ def time_scale_margin(
         orders=tuple(orders),
         spectra=spectra,
         epsilon=scales.epsilon,
-        assumptions=(*_ASSUMED, _DAMPING[fixed_damping], *remade, *truth.assumptions),
+        assumptions=(*_ASSUMED, _DAMPING[fixed_damping], *bracketed, *truth.assumptions),
     )
 
 
@@ -119,7 +120,7 @@ _LARGE = (
     "problems too large for the guardian map are bracketed at fifty sigma per decade: a narrow "
     "band of instability may be missed"
 )
-_REMADE = (
+_REDESIGNED = (
     "because of {why} the loop is rebuilt at five values of s per decade from 1000 down to 0.001 "
     "and the first bound between these refined to one part in a million, for the worst pose and on "
     "the truth plant only: a narrow band of instability may be missed"
@@ -128,7 +129,7 @@ _REMADE = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Study:
-    """What a separation bound is asked of: the setup and the controller."""
+    """Setup and controller whose separation bound is computed."""
 
     setup: Setup
     controller: Controller
@@ -151,7 +152,7 @@ class _Study:
         return self.controller.reference.sample(np.array([t]))[0][:, 0]
 
     def close(self, order: int) -> ClosedLoop:
-        """Close the controller around the arm as it is, at this order."""
+        """Close the controller around the true arm, discretised at this order."""
         basis = self.truth_basis.model_copy(update={"order": order})
         truth = assemble_plant(self.setup.true_arm, basis, interpreted=True)
         return close_around(self.controller, truth)
@@ -162,7 +163,7 @@ class _Study:
         path = [self._bound(truth, t) for t in self.times]
         worst = max(path, key=lambda bound: bound.s_star)
         orders = []
-        design = self.controller.plant.basis.order  # a coarser truth is none
+        design = self.controller.plant.basis.order  # the truth is no coarser than the design plant
         ladder = {order for order in LADDER if order >= design}
         for order in sorted({*ladder, self.truth_basis.order}):
             self.say(f"bounds on {order} {self.truth_basis.kind}")
@@ -174,7 +175,7 @@ class _Study:
         return path, orders, _spectra(pencil, worst.s_star)
 
     def _bound(self, loop: ClosedLoop, t: float) -> Bound:
-        """Find the bound at one pose."""
+        """Find the bound at the pose of time t [s]."""
         order = loop.truth.basis.order
         pencil = separate_loop(loop, self.joints(t), self.fixed)
         here = partial(Bound, t=t, order=order, exact=is_exact(pencil), stable=stable(pencil, 1.0))
@@ -187,12 +188,12 @@ class _Study:
         return here(
             s_star=1 / loss.sigma**2,
             frequency=loss.frequency,
-            what=what_crosses(loop, pencil, loss),
+            motion=crossing_motion(loop, pencil, loss),
         )
 
     def bracketed(self, why: str) -> tuple[list[Bound], list[Bound], Spectra]:
-        """Bound of the worst pose, on the truth plant only, and spectra there, made anew."""
-        remade = Remade(
+        """Bound of the worst pose, on the truth plant only, and spectra there, by redesign."""
+        redesigned = RedesignedLoop(
             setup=self.setup,
             controller=self.controller,
             fixed=self.fixed,
@@ -200,11 +201,12 @@ class _Study:
             say=self.say,
             why=why,
         )
-        worst, spectra = remade.bounded()
+        worst, spectra = redesigned.bounded()
         return [worst], [worst], spectra
 
 
 def _spectra(pencil: Pencil, s_star: float) -> Spectra:
+    """Eigenvalues of a pencil over the stiffness factors about its bound and 1."""
     bound = s_star if 0 < s_star < np.inf else 1.0
     s = np.geomspace(min(1.0, bound) / BEYOND, max(1.0, bound) * BEYOND, N_CURVE)
     return Spectra(
@@ -222,7 +224,7 @@ def _ranges(pencil: Pencil) -> tuple[tuple[float, float], ...] | None:
     if not is_exact(pencil):
         return None
     try:
-        ranges = stable_ranges(pencil, followed_from(pencil))
+        ranges = stable_ranges(pencil, smallest_sigma(pencil))
     except DesignError:  # marginal at every stiffness
         return ()
     factors = [

@@ -13,7 +13,7 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loop import judge_poles
 
-_SINGULAR = 1e-14  # reciprocal condition number below which a block cannot be divided by
+_SINGULAR = 1e-14  # reciprocal condition number below which a block counts as singular
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,8 +25,8 @@ class Pencil:
 
         E_0 = [E_ss 0; 0 0],   E_ss and the fast block of E_1 regular,
 
-    which is singular perturbation; n_f = 0 is a loop that depends on sigma regularly. The simplest
-    case, E = diag(I, sigma I) and A constant, is what `separated` makes.
+    which is a singular perturbation; for n_f = 0 it is regular. `separated` makes the simplest
+    case, E = diag(I, sigma I) and A constant.
     Source: [KokotovicKhalilOReilly99], ch. 1 and 2.
 
     Attributes
@@ -34,8 +34,8 @@ class Pencil:
     slow
         Number n_s of slow states, 1 to N.
     E, A
-        Coefficients of rising powers of sigma, each (N, N). Their units are the caller's: an
-        eigenvalue lambda of lambda E v = A v has that of A/E, and sigma that of E_ss/E_ff.
+        Coefficients of ascending powers of sigma, each (N, N), in any units: an eigenvalue lambda
+        of lambda E v = A v has the unit of A/E, and sigma that of E_ss/E_ff.
 
     Raises
     ------
@@ -48,7 +48,7 @@ class Pencil:
     A: tuple[Array, ...]
 
     def __post_init__(self) -> None:
-        """Check sizes, and that E has the form that makes the first states slow."""
+        """Check sizes and the form of E."""
         if not self.A or not self.E:
             raise InputError("pencil: expected a coefficient of E and of A at least, got none")
         size = len(checks.square("A[0]", self.A[0]))
@@ -60,6 +60,7 @@ class Pencil:
         self._check_form()
 
     def _check_form(self) -> None:
+        """Check that E_0 has only the slow block, and that both blocks are regular."""
         s, E_0 = self.slow, self.E[0]
         if E_0[s:].any() or E_0[:s, s:].any():
             raise InputError("E[0]: expected zeros outside the slow block, got other entries")
@@ -75,7 +76,7 @@ class Pencil:
 
     @cached_property
     def separated(self) -> bool:
-        """Whether A is constant and E = [E_ss 0; 0 sigma E_ff]: singular perturbation only."""
+        """Whether A is constant and E = [E_ss 0; 0 sigma E_ff]."""
         s = self.slow
         higher = [*self.A[1:], *self.E[2:]]
         E_1 = self.E[1] if len(self.E) > 1 else np.zeros((self.size, self.size))
@@ -84,7 +85,7 @@ class Pencil:
 
     @cached_property
     def limits(self) -> tuple[Array, Array]:
-        """Slow matrix (n_s, n_s) and fast matrix (n_f, n_f) of sigma -> 0.
+        """State matrices of the slow (n_s, n_s) and the fast subsystem (n_f, n_f), sigma -> 0.
 
         n_s eigenvalues of the loop tend to those of E_ss^-1 (A_ss - A_sf A_ff^-1 A_fs), and sigma
         times the other n_f to those of E_ff^-1 A_ff. Where A_ff is singular there is no slow
@@ -112,9 +113,9 @@ class Pencil:
 
 
 def separated(A: Array, slow: int, *higher: Array) -> Pencil:
-    """Return diag(I, sigma I) [x; z]' = (A + sigma A_1 + ...) [x; z], with `slow` states x.
+    """Pencil diag(I, sigma I) [x; z]' = (A + sigma A_1 + ...) [x; z], with `slow` states x.
 
-    A (N, N), and A_1, ... (N, N) in `higher`: none where A does not depend on sigma.
+    A is (N, N), as are A_1, ... in `higher`, which is empty where A does not depend on sigma.
     """
     A = checks.square("A", A)
     kept = np.diag((np.arange(len(A)) < slow).astype(float))
@@ -133,7 +134,7 @@ def stable(pencil: Pencil, sigma: float) -> bool | str:
 
 
 def slow_poles(pencil: Pencil) -> ComplexArray:
-    """Eigenvalues (n_s,) of the slow subsystem, sigma -> 0; NaN where the fast one has a zero."""
+    """Eigenvalues (n_s,) of the slow subsystem; NaN where the fast one has an eigenvalue 0."""
     slow = pencil.limits[0]
     if np.isnan(slow).any():
         return np.full(len(slow), np.nan + 0j)
@@ -160,7 +161,7 @@ def differentiated(parts: Sequence[Array]) -> tuple[Array, ...]:
 
 
 def regular(A: Array) -> bool:
-    """Whether (n, n) A can be divided by, judged after its rows are brought to one size."""
+    """Whether A (n, n) is regular, judged with its rows scaled to one size."""
     if not len(A):
         return True
     rows = np.abs(A).max(axis=1, keepdims=True)

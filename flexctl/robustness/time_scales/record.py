@@ -1,4 +1,4 @@
-"""What the search for a separation bound finds, with its evidence."""
+"""Records of the time-scale margin, with its evidence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from flexctl.records import Summary
 
 @dataclass(frozen=True, kw_only=True)
 class Bound:
-    """Where stability is lost at one pose, on one truth plant, as the arm grows softer.
+    """Stiffness factor at which stability is lost at one pose, on one truth plant.
 
     Attributes
     ----------
@@ -28,18 +28,18 @@ class Bound:
         Largest stiffness factor at which the loop becomes unstable; 0 where it never does,
         infinite where a subsystem is unstable by itself, so that no stiffness helps.
     frequency
-        Of the eigenvalue that crosses, at that stiffness [rad/s].
+        Frequency of the eigenvalue that crosses the axis, at that stiffness [rad/s].
     stable
-        Whether the loop is stable there with the arm as it is: True, False or "marginal".
+        Whether the loop is stable there with the true stiffness: True, False or "marginal".
     exact
-        Whether the guardian map gave it; else a bracket, which may miss a narrow band.
-    what
-        Slow joint, spring, line or observer with the largest part in what crosses; empty where
-        nothing does, and of sampled laws.
+        Whether the guardian map gave the bound; else a bracket, which may miss a narrow band.
+    motion
+        Slow joint, spring, line or observer with the largest participation in the eigenvalue that
+        crosses; empty where none does, and for sampled laws.
     why
-        Which subsystem is not stable; empty where both are.
+        Which subsystem is unstable; empty where both are stable.
     refused
-        Why no loop could be made of a softer arm, where that ends the search; else empty.
+        Why there is no loop for a softer arm, where that ends the search; else empty.
     """
 
     t: float
@@ -48,12 +48,12 @@ class Bound:
     frequency: float = np.nan
     stable: bool | str
     exact: bool
-    what: str = ""
+    motion: str = ""
     why: str = ""
     refused: str = ""
 
     def __post_init__(self) -> None:
-        """Check that s_star is a bound, and that it says why where no stiffness helps."""
+        """Check that s_star is a factor, and that `why` is given exactly where it is infinite."""
         if not self.s_star >= 0:  # NaN neither
             raise InputError(f"s_star: expected a factor of 0 or more, got {self.s_star}")
         if bool(self.why) != np.isinf(self.s_star):
@@ -68,15 +68,15 @@ class Spectra(Summary):
     Attributes
     ----------
     slow, fast
-        Of the subsystems [rad/s], the fast ones at s = 1, where they grow as sqrt(s); empty where
-        the loop is not of that form.
+        Eigenvalues of the subsystems [rad/s]; the fast ones grow as sqrt(s) and are those at s = 1.
+        Empty where the loop has no such subsystems.
     full
-        Of the loop with the arm as it is [rad/s].
+        Eigenvalues of the loop with the true stiffness [rad/s].
     s, poles
         Stiffness factors, ascending, and the eigenvalues of the loop at each [rad/s].
     ranges
-        Intervals (low, high) of s in which it is stable, ascending; None where only the bound is
-        known.
+        Intervals (low, high) of s in which the loop is stable, ascending; None where only the bound
+        is known.
     """
 
     slow: ComplexArray
@@ -97,24 +97,24 @@ class Spectra(Summary):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class TimeScaleMargin(Summary):
-    """The separation bound of a composite design on an arm.
+    """Time-scale margin of a composite design: its separation bounds on an arm.
 
     Attributes
     ----------
     model, design
-        Their names.
+        Names of arm and design.
     truth, basis
-        Truth plant and design plant.
+        Discretisations of the truth plant and of the design plant.
     path
         Bounds along the reference, on the truth plant.
     orders
-        Bounds over truth orders, each the worse of the final pose and the truth's worst pose.
+        Bounds over truth orders, each the worse of the final pose and the worst pose of `path`.
     spectra
         Eigenvalues at the worst pose on the truth plant.
     epsilon
         1/k_c of the truth plant at that pose, k_c its least stiffness; depends on its basis.
     assumptions
-        What the bound rests on, in sentences.
+        Assumptions of the bound, in sentences.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class TimeScaleMargin(Summary):
     assumptions: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        """Check that there is a bound along the path and one over the orders."""
+        """Check that epsilon is positive, and that neither `path` nor `orders` is empty."""
         checks.positive("epsilon", self.epsilon)
         for name, bounds in (("path", self.path), ("orders", self.orders)):
             if not bounds:
@@ -148,23 +148,23 @@ class TimeScaleMargin(Summary):
 
     @property
     def stable(self) -> bool | str:
-        """Whether the loop is stable with the arm as it is, at all poses and truth orders."""
+        """Whether the loop is stable with the true stiffness, at all poses and truth orders."""
         return all_stable([bound.stable for bound in (*self.path, *self.orders)])
 
     @property
     def mu(self) -> float:
-        """sqrt(epsilon)."""
+        """Perturbation parameter mu = sqrt(epsilon)."""
         return float(np.sqrt(self.epsilon))
 
     @property
     def mu_star(self) -> float:
-        """Where stability is lost: mu / sqrt(s_star); infinite where it never is."""
+        """Value of mu at which stability is lost: mu / sqrt(s_star); infinite where it never is."""
         s_star = self.worst.s_star
         return self.mu / float(np.sqrt(s_star)) if s_star else np.inf
 
 
 def all_stable(verdicts: Sequence[bool | str]) -> bool | str:
-    """Judge several loops at once: False if one is unstable, else "marginal" if one is."""
+    """Combine verdicts on several loops: False if one is unstable, else "marginal" if one is."""
     if False in verdicts:
         return False
     return "marginal" if "marginal" in verdicts else True

@@ -1,13 +1,14 @@
-"""A composite loop in slow and fast states: one pencil for every stiffness of the arm.
+"""A composite loop in slow and fast states: one pencil for all stiffness factors of the arm.
 
-Let all stiffness of links and joints be s times that of the arm, its damping ratios and the fast
-gains in scaled variables kept: K_z -> s K_z, D_z -> sqrt(s) D_z, Kp -> s Kp, Kv -> sqrt(s) Kv. With
-sigma = 1/sqrt(s), in proportion to mu, and scaled fast positions z = sigma^2 zeta and rates
-z' = sigma eta the linear loop at rest is
+Let all stiffness of links and joints be s times that of the arm, with the same damping ratios and
+the same fast gains in scaled variables: K_z -> s K_z, D_z -> sqrt(s) D_z, Kp -> s Kp,
+Kv -> sqrt(s) Kv. With sigma = 1/sqrt(s), proportional to mu, and scaled fast positions
+z = sigma^2 zeta and rates z' = sigma eta the linear loop at rest is
 
     diag(I, sigma I) d/dt [y; y'; zeta; eta] = A [y; y'; zeta; eta],
 
-A free of sigma: singular perturbation. Dampers that do not grow with the springs add sigma A_1.
+a singular perturbation with A independent of sigma. Dampers that do not grow with the springs add
+sigma A_1 to A.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from flexctl.robustness.time_scales.guardian import (
 from flexctl.robustness.time_scales.guardian_map import problem_size
 from flexctl.robustness.time_scales.pencil import Pencil, separated, stable
 
-_STIFFEST = 1e4  # factor from which on loops with dampers that stay are followed
-_SIGMA = (1e-4, 1e4)  # where a pencil too large for the guardian map is bracketed
+_STIFFEST = 1e4  # stiffness factor from which loops with constant dampers are judged
+_SIGMA = (1e-4, 1e4)  # range in which a pencil too large for the guardian map is bracketed
 
 
 def separate_loop(loop: ClosedLoop, joints: Array, fixed_damping: FixedDamping = "none") -> Pencil:
@@ -44,16 +45,16 @@ def separate_loop(loop: ClosedLoop, joints: Array, fixed_damping: FixedDamping =
     Parameters
     ----------
     loop
-        Composite controller on any truth plant, continuous, full state or strain gauges.
+        Composite controller on any truth plant: continuous, with full state or strain gauges.
     joints
         Desired joint variables (m,) [rad or m].
     fixed_damping
-        Which dampers stay as they are when the stiffness changes; the others keep their ratio.
+        Which dampers do not change with the stiffness; the others keep their damping ratio.
 
     Raises
     ------
     InputError
-        When the loop is not of this form: other methods, sampled laws, observers, gravity.
+        When the loop is not of this form: another method, a sampled law, an observer, gravity.
     """
     require_composite(loop.controller.design)
     why = why_not_exact(loop)
@@ -68,7 +69,8 @@ def separate_loop(loop: ClosedLoop, joints: Array, fixed_damping: FixedDamping =
 def separation_pencil(scales: TwoTimeScales, F_q: Array, F_v: Array, D_fixed: Array) -> Pencil:
     """Pencil of an arm in two time scales under tau = F_q [y; z] + F_v [y'; z'].
 
-    F_q, F_v (m, n) are the gains at s = 1; D_fixed (n_z, n_z) is the part of D_z that stays.
+    F_q, F_v (m, n) are the gains at s = 1; D_fixed (n_z, n_z) is the part of D_z that does not
+    change with s.
     """
     m, n = scales.m, len(scales.M_T)
     by_q, by_v = scales.B_T @ F_q, scales.B_T @ F_v
@@ -85,7 +87,10 @@ def separation_pencil(scales: TwoTimeScales, F_q: Array, F_v: Array, D_fixed: Ar
 
 
 def _states(m: int, by_q: Array, by_v: Array) -> Array:
-    """Place rows of [y''; z''] by [y; z] and by [y'; z'] (n, n) in the order y, y', zeta, eta."""
+    """State matrix (2n, 2n) in the order y, y', zeta, eta, with zeros for the kinematic rows.
+
+    `by_q` and `by_v` (n, n) are [y''; z''] over [y; z] and over [y'; z'].
+    """
     n = len(by_q)
     order = [*range(m), *range(n, n + m), *range(m, n), *range(n + m, 2 * n)]
     A, both = np.zeros((2 * n, 2 * n)), np.hstack([by_q, by_v])[:, order]
@@ -104,7 +109,7 @@ def _fixed(truth: Plant, scales: TwoTimeScales, fixed: FixedDamping) -> Array:
 
 
 def require_composite(design: Design) -> None:
-    """Refuse a design that has no two time scales."""
+    """Refuse a design other than composite control."""
     if design.method != "composite":
         raise InputError(
             f"{design.label}: method: expected composite, the one with two time scales, got "
@@ -113,7 +118,7 @@ def require_composite(design: Design) -> None:
 
 
 def why_not_exact(loop: ClosedLoop) -> str | None:
-    """Say what of a loop depends on the stiffness in another way; None: nothing."""
+    """Name what prevents a loop from being written as a pencil over sigma; None where nothing."""
     if loop.controller.design.loop.sample_time:
         return "a sampled law"
     if loop.controller.n_state:
@@ -121,15 +126,18 @@ def why_not_exact(loop: ClosedLoop) -> str | None:
     return "gravity" if any(loop.truth.arm.gravity) else None
 
 
-def what_crosses(loop: ClosedLoop, pencil: Pencil, crossing: Crossing) -> str:
-    """Name the joint, spring or line with the largest part in a crossing of the pencil."""
+def crossing_motion(loop: ClosedLoop, pencil: Pencil, crossing: Crossing) -> str:
+    """Name the joint, spring or line with the largest participation in a crossing eigenvalue."""
     slow, fast = _state_names(loop)
     names = [*slow, *slow, *fast, *fast]
     return _largest_part(pencil.matrix(crossing.sigma), 1j * crossing.frequency, names)
 
 
-def what_is_slowest(loop: ClosedLoop, joints: Array) -> str:
-    """Name the same of the eigenvalue with the largest real part; empty of a sampled loop."""
+def rightmost_motion(loop: ClosedLoop, joints: Array) -> str:
+    """Name the motion with the largest participation in the eigenvalue of largest real part.
+
+    At joint variables (m,); empty for a sampled loop.
+    """
     linear = linearise_loop(loop, joints, 0.0)
     if linear.sampled:
         return ""
@@ -138,27 +146,27 @@ def what_is_slowest(loop: ClosedLoop, joints: Array) -> str:
     closed = np.linalg.solve(X, (linear.A + linear.B @ linear.K) @ X)
     slow, fast = _state_names(loop)
     estimate = ["estimate of the observer"] * loop.controller.n_state
-    slowest = max(linear.poles, key=lambda value: value.real)
-    return _largest_part(closed, slowest, [*slow, *fast, *slow, *fast, *estimate])
+    rightmost = max(linear.poles, key=lambda value: value.real)
+    return _largest_part(closed, rightmost, [*slow, *fast, *slow, *fast, *estimate])
 
 
 def _largest_part(A: Array, value: complex, names: Sequence[str]) -> str:
-    """Name with the largest participation, a sum of |w_k v_k|, in the eigenvalue next to `value`.
+    """Name with the largest participation in the eigenvalue next to `value`.
 
-    A (N, N) is a state matrix whose states belong to `names` (N,), w and v are its left and right
-    eigenvectors.
+    The participation of a name is the sum of |w_k v_k| over its states; w and v are the left and
+    right eigenvectors of the state matrix A (N, N), whose states belong to `names` (N,).
     """
     solved = scipy.linalg.eig(A, left=True, right=True)
     values, W, V = (np.asarray(part) for part in solved)
     k = int(np.abs(values - value).argmin())
-    shares: dict[str, float] = {}
-    for name, share in zip(names, np.abs(W[:, k] * V[:, k]), strict=True):
-        shares[name] = shares.get(name, 0.0) + float(share)
-    return max(shares, key=lambda name: shares[name])
+    participation: dict[str, float] = {}
+    for name, factor in zip(names, np.abs(W[:, k] * V[:, k]), strict=True):
+        participation[name] = participation.get(name, 0.0) + float(factor)
+    return max(participation, key=lambda name: participation[name])
 
 
 def _state_names(loop: ClosedLoop) -> tuple[list[str], list[str]]:
-    """Name what slow coordinates (m,) and fast positions (n_z,) belong to, as a reader is told."""
+    """Names in words of the slow coordinates (m,) and of the fast positions (n_z,)."""
     truth, design = loop.truth, loop.controller.design
     rows = range(truth.m) if design.slow_angle == "link" else truth.drives
     slow = [f"slow motion of {truth.coordinates[row]}" for row in rows]
@@ -174,16 +182,16 @@ def _fast_name(name: str) -> str:
 def first_loss(pencil: Pencil) -> Crossing | None:
     """Smallest sigma at which a loop that is stable for sigma -> 0 becomes unstable; None: never.
 
-    Dampers that stay as they are while the stiffness grows are nothing beside it in the end, and
-    the limit sigma -> 0 says nothing about the loop. It is then followed from 10^4 times the
-    stiffness on. A problem too large for the guardian map is bracketed.
+    With constant dampers the damping ratios vanish as the stiffness grows, and the limit sigma -> 0
+    says nothing about the loop. It is then judged from 10^4 times the stiffness on. A problem too
+    large for the guardian map is bracketed.
 
     Raises
     ------
     DesignError
-        When the loop is not stable where it is followed from: says why.
+        When the loop is unstable at the smallest sigma judged; the message says why.
     """
-    exact, start = is_exact(pencil), followed_from(pencil)
+    exact, start = is_exact(pencil), smallest_sigma(pencil)
     if not start:
         why = obstacle(pencil)
         if why is not None:
@@ -197,11 +205,11 @@ def first_loss(pencil: Pencil) -> Crossing | None:
     return next((crossing for crossing in crossings if crossing.destabilising), None)
 
 
-def followed_from(pencil: Pencil) -> float:
-    """Smallest sigma of interest: 0, or that of a very stiff arm whose dampers do not grow."""
+def smallest_sigma(pencil: Pencil) -> float:
+    """Smallest sigma judged: 0, or that of `_STIFFEST` where dampers are constant."""
     return 0.0 if len(pencil.A) == 1 else _STIFFEST**-0.5
 
 
 def is_exact(pencil: Pencil) -> bool:
-    """Whether the guardian map can take a problem of this size."""
+    """Whether the problem is small enough for the guardian map."""
     return problem_size(pencil) <= LARGEST

@@ -23,7 +23,7 @@ def time_scale_json(found: TimeScaleMargin) -> dict[str, Any]:
         "mu": found.mu,
         "epsilon": found.epsilon,
         "crossing_frequency": _finite(worst.frequency),
-        "what_crosses": worst.what or None,
+        "what_crosses": worst.motion or None,
         "worst": {
             "t": worst.t,
             "modes": worst.order,

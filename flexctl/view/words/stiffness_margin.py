@@ -96,7 +96,7 @@ def all_grow(lost: Sequence[PoseMargin]) -> bool:
 
 def judged_where(found: StiffnessMargin) -> str:
     """Name the judged pose."""
-    where = "at the pose asked for" if found.pose_asked else "at the final pose"
+    where = "at the chosen pose" if found.pose_chosen else "at the final pose"
     return where + " under the second loop" if found.second_loop else where
 
 

@@ -35,7 +35,7 @@ def time_scale_words(found: TimeScaleMargin) -> str:
 
 def crossing(bound: Bound) -> str:
     """Name what becomes unstable."""
-    return bound.what or "a mode"
+    return bound.motion or "a mode"
 
 
 def swing(bound: Bound) -> str:

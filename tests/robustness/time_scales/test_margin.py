@@ -20,7 +20,7 @@ from flexctl.robustness.time_scales.guardian import stable_ranges
 from flexctl.robustness.time_scales.margin import time_scale_margin
 from flexctl.robustness.time_scales.pencil import poles
 from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargin
-from flexctl.robustness.time_scales.remade import Remade
+from flexctl.robustness.time_scales.redesigned_loop import RedesignedLoop
 from flexctl.robustness.time_scales.separated_loop import first_loss, separate_loop
 from flexctl.simulation.simulation import simulate
 from tests.arms import make_arm
@@ -217,7 +217,7 @@ def test_a_softer_arm_under_gravity_is_a_heavier_one_in_slower_time(s, gauges):
     arm, design = weighed_down(gauges)
     truth = BasisChoice(kind="elements", order=1)
     controller = design_controller(arm, design, interpreted=True)
-    remade = Remade(
+    redesigned = RedesignedLoop(
         setup=Setup.of(arm, controller.plant.basis, truth_basis=truth),
         controller=controller,
         fixed="none",
@@ -229,9 +229,9 @@ def test_a_softer_arm_under_gravity_is_a_heavier_one_in_slower_time(s, gauges):
     law = design_controller(softer, soften_design(design, s), basis, interpreted=True)
     loop = close_around(law, assemble_plant(softer, truth, interpreted=True))
     joints = controller.reference.sample(np.array([0.5]))[0][:, 0]
-    (found,) = remade.spectra(s)
+    (found,) = redesigned.spectra(s)
 
-    assert remade.scales_time
+    assert redesigned.scales_time
     expected = np.sort_complex(linearise_loop(loop, joints, 0.0).poles)
     np.testing.assert_allclose(np.sort_complex(found), expected, rtol=1e-7)
 
@@ -239,9 +239,9 @@ def test_a_softer_arm_under_gravity_is_a_heavier_one_in_slower_time(s, gauges):
 def test_functions_of_the_true_arm_are_made_once_for_all_stiffness(monkeypatch):
     arm, design = weighed_down()
     made = []
-    monkeypatch.setattr("flexctl.robustness.time_scales.remade._S", np.array([10.0, 1.0]))
+    monkeypatch.setattr("flexctl.robustness.time_scales.redesigned_loop._S", np.array([10.0, 1.0]))
     monkeypatch.setattr(
-        "flexctl.robustness.time_scales.remade.assemble_plant",
+        "flexctl.robustness.time_scales.redesigned_loop.assemble_plant",
         lambda *given, **named: made.append(given) or assemble_plant(*given, **named),
     )
     time_scale_margin(arm, design, truth_basis=BasisChoice(order=1))
@@ -264,7 +264,7 @@ def test_a_bracketed_bound_is_the_exact_one_where_there_is_one(make):
     assert worst.s_star > 0.1
     assert found.worst.s_star == pytest.approx(worst.s_star, rel=1e-4)
     assert found.worst.frequency == pytest.approx(worst.frequency, rel=1e-4)
-    assert found.worst.what == worst.what != ""
+    assert found.worst.motion == worst.motion != ""
     assert not found.worst.exact
     assert any("gravity" in words for words in found.assumptions)
 

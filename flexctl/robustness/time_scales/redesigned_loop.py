@@ -1,10 +1,11 @@
-"""The separation bound of loops that depend on the stiffness in any way: made anew at every factor.
+"""The separation bound of loops that are redesigned at every stiffness factor s.
 
-Gravity does not grow with the stiffness, samples do not come sooner, and an observer has states of
-its own. Their loops are made at a grid of stiffness factors s, and the first loss of stability
-among them is refined by root finding. Where gravity alone is in the way, the stiffness scales but
-the time: in t sqrt(s) an arm with s times the stiffness is the arm with gravity c/s (see
-`slowed_design`), so that its functions are made once, with gravity as a free number.
+With gravity, a sampled law or an observer a loop is no pencil over 1/sqrt(s): gravity and the
+sample time do not scale with the stiffness, and an observer has states of its own. Such loops are
+designed and closed on a grid of factors s, and the first loss of stability is refined by root
+finding. Where gravity is the only obstacle, the time is scaled instead: in the time t sqrt(s) an
+arm with s times the stiffness is the original arm under gravity c/s (see `slowed_design`), so that
+its functions are assembled once, with gravity as a parameter.
 """
 
 from __future__ import annotations
@@ -30,19 +31,29 @@ from flexctl.loop import (
 from flexctl.model import FixedDamping, slowed_design, soften_arm, soften_design
 from flexctl.plant import Plant, assemble_plant
 from flexctl.robustness.time_scales.record import Bound, Spectra, all_stable
-from flexctl.robustness.time_scales.separated_loop import what_is_slowest
+from flexctl.robustness.time_scales.separated_loop import rightmost_motion
 
 _S = np.geomspace(1e3, 1e-3, 31)  # five factors per decade
-_REFINED = 1e-6  # relative: how close to the bound that was bracketed the search goes
-_REFUSED = 1e-3  # likewise to where no loop can be made
+_BOUND_TOLERANCE = 1e-6  # of the logarithm of s at the bound
+_END_TOLERANCE = 1e-3  # relative: of the factor at which loops end to exist
 
 
 @dataclass(frozen=True, kw_only=True)
-class Remade:
-    """Loops of an arm as designed for, and as it is, at any stiffness factor.
+class RedesignedLoop:
+    """The closed loop over the stiffness factor s, its controller redesigned at every s.
 
-    `fixed` are the dampers that do not change with it, `times` [s] the poses along the reference,
-    `why` what makes it necessary to make them anew.
+    Attributes
+    ----------
+    setup, controller
+        Arms with their discretisations, and the controller at s = 1.
+    fixed
+        Dampers that do not change with s.
+    times
+        Times of the poses along the reference [s].
+    say
+        Called with a sentence before every loop.
+    why
+        Why the loop is redesigned, such as "gravity".
     """
 
     setup: Setup
@@ -53,12 +64,12 @@ class Remade:
     why: str
 
     def loop(self, s: float) -> ClosedLoop:
-        """Return the loop of the arm with s times the stiffness, its eigenvalues in `unit(s)`."""
+        """Loop of the arm with s times the stiffness; its eigenvalues have the unit `unit(s)`."""
         own, basis = self.controller, self.controller.plant.basis
         if self.scales_time:
             known = self.setup.design_arm
             arm = known.model_copy(update={"gravity": _over(known.gravity, s)})
-            design, truth = slowed_design(own.design, s), self._weighing
+            design, truth = slowed_design(own.design, s), self._truth
             controller = design_controller(arm, design, basis, interpreted=True)
             return close_around(
                 controller, truth.at({"gravity": _over(self.setup.true_arm.gravity, s)})
@@ -70,13 +81,13 @@ class Remade:
 
     @property
     def scales_time(self) -> bool:
-        """Whether the stiffness scales but the time, beside gravity: see `slowed_design`."""
+        """Whether scaled time and gravity replace scaled stiffness: see `slowed_design`."""
         own = self.controller
         return self.fixed == "none" and own.sample_time is None and own.observer is None
 
     @cached_property
-    def _weighing(self) -> Plant:
-        """The truth plant with its gravity as a free number."""
+    def _truth(self) -> Plant:
+        """The truth plant with gravity as a parameter."""
         return assemble_plant(
             self.setup.true_arm, self.setup.truth_basis, interpreted=True, parameters=("gravity",)
         )
@@ -87,7 +98,7 @@ class Remade:
 
     def spectra(self, s: float) -> list[ComplexArray]:
         """Eigenvalues [rad/s] at every pose with s times the stiffness."""
-        self.say(f"the loop at {s:.6g} of the stiffness, made anew because of {self.why}")
+        self.say(f"the loop redesigned for {s:.6g} times the stiffness, because of {self.why}")
         loop, unit = self.loop(s), self.unit(s)
         return [unit * linearise_loop(loop, self._joints(t), 0.0).poles for t in self.times]
 
@@ -95,18 +106,21 @@ class Remade:
         return self.controller.reference.sample(np.array([t]))[0][:, 0]
 
     def bounded(self) -> tuple[Bound, Spectra]:
-        """Bound of the worst pose, and spectra there.
+        """Find the bound of the worst pose, and the spectra there.
 
         Raises
         ------
         ComputationError, DesignError
-            When no loop can be made of the arm as it is, or of a very stiff one.
+            When there is no loop for the true stiffness, or for the largest factor.
         """
         by_factor, refused = [], ""
         for s in _S.tolist():
             try:
                 by_factor.append(self.spectra(s))
-            except (ComputationError, DesignError) as error:  # an arm too soft for its weight
+            except (
+                ComputationError,
+                DesignError,
+            ) as error:  # such as an arm too soft for its weight
                 refused = str(error)
                 break
         own = self.spectra(1.0)
@@ -126,7 +140,7 @@ class Remade:
     ) -> Bound:
         """Bound between the first s of `_S` at which a pose is unstable, and the one before.
 
-        Where no loop could be made at the next s, as it `refused`, the search ends there.
+        `refused` says why there is no loop at the next s, which ends the search.
         """
         here = partial(Bound, order=self.setup.truth_basis.order, exact=False, stable=own)
         lost = [_largest(spectra) > 0 for spectra in by_factor]
@@ -145,8 +159,8 @@ class Remade:
         )
 
     def _refused(self, here: Callable[..., Bound], low: float, high: float, refused: str) -> Bound:
-        """Bound between a factor at which no loop can be made, and one with a stable loop."""
-        while high > low * (1 + _REFUSED):
+        """Bound between a factor `low` without a loop and a factor `high` with a stable loop."""
+        while high > low * (1 + _END_TOLERANCE):
             middle = float(np.sqrt(low * high))
             try:
                 lost = _largest(self.spectra(middle)) > 0
@@ -159,18 +173,18 @@ class Remade:
         return here(t=self.times[-1], s_star=high, refused=refused)
 
     def _refined(self, here: Callable[..., Bound], low: float, high: float) -> Bound:
-        """Bound between a factor with an unstable loop and one with a stable loop."""
+        """Bound between a factor `low` with an unstable loop and `high` with a stable one."""
 
         def abscissa(log_s: float) -> float:
             return _largest(self.spectra(float(np.exp(log_s))))
 
-        root = scipy.optimize.brentq(abscissa, np.log(low), np.log(high), xtol=_REFINED)
+        root = scipy.optimize.brentq(abscissa, np.log(low), np.log(high), xtol=_BOUND_TOLERANCE)
         s_star = float(np.exp(float(root)))  # pyright: ignore[reportArgumentType]
         spectra = self.spectra(s_star)
         pose = int(np.argmax([values.real.max() for values in spectra]))
         crossing, t = spectra[pose][spectra[pose].real.argmax()], self.times[pose]
-        what = what_is_slowest(self.loop(s_star), self._joints(t))
-        return here(t=t, s_star=s_star, frequency=float(abs(crossing.imag)), what=what)
+        motion = rightmost_motion(self.loop(s_star), self._joints(t))
+        return here(t=t, s_star=s_star, frequency=float(abs(crossing.imag)), motion=motion)
 
 
 def _largest(spectra: Sequence[ComplexArray]) -> float:
@@ -179,4 +193,5 @@ def _largest(spectra: Sequence[ComplexArray]) -> float:
 
 
 def _over(gravity: Sequence[float], s: float) -> tuple[float, ...]:
+    """Gravity (3,) [m/s^2] divided by s."""
     return tuple(g / s for g in gravity)
