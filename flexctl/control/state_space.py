@@ -36,7 +36,6 @@ def state_space_law(plant: Plant, design: Design, _reference: ReferenceMotion) -
     InputError
         When matrices or function do not fit the arm's joints and measurements.
     """
-    choice = design.state_space or StateSpace(D=(), measures=("joint1",))
     choice = design.state_space
     assert choice is not None
     inputs = read_inputs(plant, design, choice.measures)

@@ -34,7 +34,7 @@ def eigenvalue_loci(
     scaled: bool = False,
     redesign: bool = False,
     points: int = 101,
-    true_arm: Arm | None = None,
+    true_arm: Arm | str | Path | None = None,
     truth_basis: BasisChoice | None = None,
     design_basis: BasisChoice | None = None,
     truth_set: Sequence[str] = (),
@@ -144,14 +144,14 @@ def _of_loop(closed: ClosedLoop, others: Mapping[str, object]) -> _Subject:
 def _of_arm(
     arm: Arm,
     design: Design | Controller | str | Path | None,
-    true_arm: Arm | None,
+    true_arm: Arm | str | Path | None,
     truth_basis: BasisChoice | None,
     design_basis: BasisChoice | None,
 ) -> _Subject:
     """Take an arm with a design for it, or with a controller, which keeps its own design plant."""
     if design is None:
         raise InputError("design: expected a design or a controller for the arm, got none")
-    true_arm = true_arm or arm
+    true_arm = arm if true_arm is None else true_arm
     if isinstance(design, Controller):
         plant = design.plant
         setup = Setup.of(plant.arm, plant.basis, true_arm=true_arm, truth_basis=truth_basis)

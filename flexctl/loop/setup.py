@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from flexctl.beam import HIGHEST_ORDER
-from flexctl.model import Arm, BasisChoice
+from flexctl.model import Arm, BasisChoice, load_model
 from flexctl.plant import Plant, assemble_plant
 
 LADDER = (1, 2, 4, 6, 8)  # truth orders for the eigenvalues
@@ -34,13 +35,13 @@ class Setup:
         arm: Arm,
         basis: BasisChoice,
         *,
-        true_arm: Arm | None = None,
+        true_arm: Arm | str | Path | None = None,
         truth_basis: BasisChoice | None = None,
     ) -> Setup:
-        """Return the setup of an arm and a design basis, with `default_truth` unless given."""
+        """Return the setup of an arm and a design basis; the true arm may be a name or a path."""
         return Setup(
             design_arm=arm,
-            true_arm=true_arm or arm,
+            true_arm=arm if true_arm is None else load_model(true_arm),
             design_basis=basis,
             truth_basis=truth_basis or default_truth(arm, basis),
         )

@@ -76,7 +76,7 @@ def compare(
     arm: Arm | str | Path,
     designs: Sequence[Design | Controller | str | Path],
     *,
-    true_arm: Arm | None = None,
+    true_arm: Arm | str | Path | None = None,
     truth_basis: BasisChoice | None = None,
     design_basis: BasisChoice | None = None,
     baseline: bool = True,

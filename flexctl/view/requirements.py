@@ -73,7 +73,9 @@ def read_requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:
 
 
 def look_up(answer: Any, key: str) -> Any:
-    """Return what lies at a dotted path; list entries are counted from 0.
+    """Return the value at a dotted path; list entries are counted from 0.
+
+    Below a null there is null: the figures of a design that failed do not exist.
 
     Raises
     ------
@@ -82,6 +84,8 @@ def look_up(answer: Any, key: str) -> Any:
     """
     place = answer
     for part in key.split("."):
+        if place is None:
+            return None
         known = _children(place)
         if part not in known:
             raise InputError(

@@ -412,7 +412,9 @@ def bounded_with(monkeypatch, *answers):
         found = Fraction(guaranteed_fraction=fraction, stopped=stopped, worst_case=worst)
         return Bound(t=t, where=where, bounds=found, guaranteed=fraction)
 
-    monkeypatch.setattr("flexctl.robustness.stiffness.margin._Study._bounded", bounded)
+    monkeypatch.setattr(
+        "flexctl.robustness.stiffness.independent_errors.IndependentStudy._bounded", bounded
+    )
     return asked
 
 

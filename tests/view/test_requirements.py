@@ -9,6 +9,7 @@ ANSWER = {
     "residual": {"tip_error_max": 2e-3, "settling_time": None},
     "stability": {"stable": "marginal"},
     "failed": None,
+    "margins": None,
     "peak": [3.0, 1.0],
 }
 
@@ -28,6 +29,7 @@ def failure(text):
         "stability.stable!=true",
         "stability.stable == marginal",
         "residual.settling_time==null",
+        "margins.disk==null",
     ],
 )
 def test_what_holds(text):
@@ -39,6 +41,8 @@ def test_what_holds(text):
     [
         ("residual.tip_error_max<1e-3", "0.002"),
         ("residual.settling_time<0.2", "null"),
+        ("margins.disk>0.3", "null"),  # a design that failed has none
+        ("margins.gain_db.0>=6", "null"),
         ("stability.stable==true", "marginal"),
         ("peak.0<3", "3"),
     ],

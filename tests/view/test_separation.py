@@ -120,7 +120,7 @@ def drawn(others=(), **changes):
     return figure, " ".join(text.get_text() for text in figure.findobj(Text))
 
 
-LOST = {"s_star": 0.2374, "frequency": 17.83, "what": "joint2", "t": 0.613, "order": 3}
+LOST = {"s_star": 0.2374, "frequency": 17.83, "motion": "joint2", "t": 0.613, "order": 3}
 
 
 @pytest.mark.parametrize(

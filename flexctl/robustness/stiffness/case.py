@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 from flexctl.control import design_controller
 from flexctl.errors import InputError
@@ -48,7 +49,7 @@ class Case:
         arm: Arm,
         design: Design,
         *,
-        true_arm: Arm | None = None,
+        true_arm: Arm | str | Path | None = None,
         truth_basis: BasisChoice | None = None,
         design_basis: BasisChoice | None = None,
         unknown_damping: bool = False,

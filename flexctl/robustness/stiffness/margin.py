@@ -47,7 +47,7 @@ def stiffness_margin(
     arm: Arm | str | Path,
     design: Design | str | Path,
     *,
-    true_arm: Arm | None = None,
+    true_arm: Arm | str | Path | None = None,
     truth_basis: BasisChoice | None = None,
     design_basis: BasisChoice | None = None,
     pose: Mapping[str, float] | None = None,

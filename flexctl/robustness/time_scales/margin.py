@@ -44,7 +44,7 @@ def time_scale_margin(
     arm: Arm | str | Path,
     design: Design | str | Path,
     *,
-    true_arm: Arm | None = None,
+    true_arm: Arm | str | Path | None = None,
     truth_basis: BasisChoice | None = None,
     design_basis: BasisChoice | None = None,
     fixed_damping: FixedDamping = "none",

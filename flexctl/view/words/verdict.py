@@ -26,8 +26,13 @@ def evaluation_words(e: Evaluation) -> str:
     """Say what is wrong with a design, or how it settles and what speaks against it."""
     if not e.ranks:
         return " ".join(_unranked(e, ()))
-    first, *rest = _best([e])
-    return " ".join([first.replace(_lead(e), f"{e.name}:"), *rest])
+    if e.residual is None:
+        first = f"{e.name}: residual errors were not judged: {e.no_rest}{_but(e)}."
+    elif e.residual.settling_time is None:
+        first = f"{e.name} does not settle in its run: {_still_off(e)}."
+    else:
+        first = f"{e.name}: {_settles(e)}."
+    return " ".join([first, *_warnings(e)])
 
 
 def _none(evaluations: Sequence[Evaluation]) -> str:
@@ -56,17 +61,32 @@ def _best(ranked: Sequence[Evaluation]) -> list[str]:
     if best.residual is None:
         first = _best_without_rest(best)
     elif best.residual.settling_time is None:
-        first = (
-            f"No design settles in its run. The best is {best.name}: {_error(best)} and still "
-            f"{length(best.residual.tip_error_end)} in the last tenth of the time after it"
-            f"{_creeps(best)}{_but(best)}."
-        )
+        first = f"No design settles in its run. The best is {best.name}: {_still_off(best)}."
     else:
-        after = best.residual.settling_time
-        settles = f"settles within {after:.3g} s" if after else "has settled when the motion ends"
-        first = f"{_lead(best)} {_capital(_error(best))} and {settles}{_but(best)}."
-    warnings = warnings_of(best)
-    return [first, f"Warning: {'; '.join(warnings)}."] if warnings else [first]
+        first = f"{_lead(best)} {_settles(best)}."
+    return [first, *_warnings(best)]
+
+
+def _still_off(e: Evaluation) -> str:
+    """Say which error a run that does not settle ends with."""
+    assert e.residual is not None
+    return (
+        f"{_error(e)} and still {length(e.residual.tip_error_end)} in the last tenth of the time "
+        f"after it{_creeps(e)}{_but(e)}"
+    )
+
+
+def _settles(e: Evaluation) -> str:
+    """Say how large the error is after the motion, and when it has settled."""
+    after = e.residual.settling_time if e.residual else None
+    settles = f"settles within {after:.3g} s" if after else "has settled when the motion ends"
+    return f"{_capital(_error(e))} and {settles}{_but(e)}"
+
+
+def _warnings(e: Evaluation) -> list[str]:
+    """Say what speaks against a design in one sentence; none where nothing does."""
+    warnings = warnings_of(e)
+    return [f"Warning: {'; '.join(warnings)}."] if warnings else []
 
 
 def _lead(best: Evaluation) -> str:

@@ -497,7 +497,9 @@ def test_a_missed_end_is_noticed_and_found_by_bisection(monkeypatch):
 def test_counts_that_contradict_are_refused(monkeypatch):
     for place in (module, real_problem):
         monkeypatch.setattr(place, "verified", lambda *_: [])
-    with pytest.raises(ComputationError, match="expected unstable eigenvalues that change as"):
+    with pytest.raises(
+        ComputationError, match="expected numbers of unstable eigenvalues that agree"
+    ):
         find_real_crossings(loop_of([[0, 3], [-3, -0.5]], [[0], [1]], [[0, 1]]), 0.0, 2.0)
 
 
