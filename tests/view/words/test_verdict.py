@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from flexctl.errors import ComputationError
+from flexctl.view.explain import explain
 from flexctl.view.to_json import to_json
 from tests.verdict_record import (
     SETTLED,
@@ -60,6 +61,19 @@ def test_of_designs_that_do_not_settle_the_error_that_is_left_is_said():
     assert of(places, "beta") == {"residual.tip_error_max"}
     assert words.index("alpha") < words.index("beta")
     assert "not settled" not in words
+
+
+def test_the_words_of_one_loop_speak_of_no_others():
+    alpha = evaluation("alpha")
+    without = replace(alpha, residual=None, no_rest="the reference never comes to rest")
+
+    assert explain(alpha).startswith("alpha: After the motion its tip error is at most 6.73 mm")
+    assert explain(unsettled(alpha)).startswith(
+        "alpha does not settle in its run: after the motion"
+    )
+    assert explain(without).startswith("alpha: residual errors were not judged: the reference")
+    for e in (alpha, unsettled(alpha), without):
+        assert not {"design", "best", "recommended"} & set(explain(e).lower().split())
 
 
 @pytest.mark.parametrize(
