@@ -164,9 +164,10 @@ def _read_csv(path: Path) -> Mapping[str, Any]:
 
 def _read_npz(path: Path) -> Mapping[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not hasattr(file, "files"):
-                raise InputError(f"{path}: expected arrays by name (numpy.savez), got one array")
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise ValueError("one array without a name (numpy.savez names them)")
+        with file:
             return {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise _unreadable(path, "an NPZ file", error) from error

@@ -229,6 +229,14 @@ def test_objects_of_python_are_never_read(design, tmp_path):
         load_matrices(design(), 1)
 
 
+def test_one_array_under_the_name_of_an_npz_file_is_refused(design, tmp_path):
+    with (tmp_path / "controller.npz").open("wb") as file:
+        np.save(file, np.eye(2))
+
+    with pytest.raises(InputError, match="expected an NPZ file, got: one array without a name"):
+        load_matrices(design(), 1)
+
+
 def test_an_object_of_matlab_says_how_to_save_it(design, tmp_path):
     scipy.io.savemat(tmp_path / "controller.mat", {"sys": 1.0})
 
