@@ -276,14 +276,14 @@ def test_a_law_that_may_have_a_model_of_its_own_has_no_stiffness_margin():
     assert verdict.stiffness is None
     assert "which, is not known" in verdict.not_computed["stiffness"]
     with pytest.raises(InputError, match="expected a law whose use of the stiffness is known"):
-        stiffness_margin(arm, wrapped.design)
+        stiffness_margin(arm, wrapped)
 
 
 def test_the_margin_of_linear_gains_is_unlimited_as_they_have_no_stiffness(gravity_hub):
     arm, design, _ = gravity_hub
     controller = wrap_controller(PID["continuous"], arm, design, measures=["joint1"], name="pid")
 
-    found = stiffness_margin(arm, controller.design, n_path=3)
+    found = stiffness_margin(arm, controller, n_path=3)
 
     assert math.isinf(found.exact.alpha_upper)
     assert found.exact.alpha_lower == -1.0

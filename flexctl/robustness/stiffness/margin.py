@@ -16,6 +16,7 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
+from flexctl.control import Controller
 from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
 from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
@@ -45,7 +46,7 @@ _MOST_PARTS = 12  # of a stiffness, for which the lemma is evaluated part by par
 
 def stiffness_margin(
     arm: Arm | str | Path,
-    design: Design | str | Path,
+    design: Design | Controller | str | Path,
     *,
     true_arm: Arm | str | Path | None = None,
     truth_basis: BasisChoice | None = None,
@@ -66,7 +67,7 @@ def stiffness_margin(
     ----------
     arm, design
         The arm as the designer knows it except for its stiffness, and the design; or their names or
-        paths.
+        paths. Of a controller its design counts, on the basis of its plant.
     true_arm, truth_basis, design_basis
         As in `compare`. Errors are relative to the stiffness of `arm`.
     pose
@@ -104,6 +105,8 @@ def stiffness_margin(
     >>> round(margin.exact.alpha_upper, 4)
     0.0056
     """
+    if isinstance(design, Controller):
+        design_basis, design = design_basis or design.plant.basis, design.design
     arm, design = load_model(arm), load_design(design)
     case = Case.of(
         arm,

@@ -42,7 +42,7 @@ BEYOND = 30.0  # factor by which their range exceeds the bound and 1
 
 def time_scale_margin(
     arm: Arm | str | Path,
-    design: Design | str | Path,
+    design: Design | Controller | str | Path,
     *,
     true_arm: Arm | str | Path | None = None,
     truth_basis: BasisChoice | None = None,
@@ -55,7 +55,8 @@ def time_scale_margin(
     Parameters
     ----------
     arm, design
-        The arm as the designer knows it, and a composite design; or their names or paths.
+        The arm as the designer knows it, and a composite design; or their names or paths. Of a
+        controller its design counts, on the basis of its plant.
     true_arm, truth_basis, design_basis
         As in `compare`.
     fixed_damping
@@ -75,6 +76,8 @@ def time_scale_margin(
     >>> margin.stable
     True
     """
+    if isinstance(design, Controller):
+        design_basis, design = design_basis or design.plant.basis, design.design
     arm, design = load_model(arm), load_design(design)
     require_composite(design)
     controller = design_controller(arm, design, design_basis)
