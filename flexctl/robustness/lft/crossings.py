@@ -68,6 +68,11 @@ class Crossing:
 
 @dataclass(frozen=True, kw_only=True)
 class _Root:
+    """An eigenvalue on the axis at sigma, and on which sides of it Re lambda is positive.
+
+    `upward`: Re lambda grows with sigma; `flat`: its slope is round-off.
+    """
+
     sigma: float
     value: complex
     touching: bool = False
@@ -137,6 +142,7 @@ def _newton(pencil: Family, start: float, value: complex) -> _Root | None:
 
 
 def _lies_on_axis(value: complex) -> bool:
+    """Whether an eigenvalue lies on the axis within its damping tolerance."""
     return abs(value.real) <= ON_AXIS * abs(value)
 
 
@@ -165,6 +171,7 @@ def _distinct(roots: Sequence[_Root]) -> list[_Root]:
 
 
 def _same(a: _Root, b: _Root) -> bool:
+    """Whether two roots are one, by sigma and frequency."""
     near = _ASIDE if a.flat and b.flat else _SAME  # judged by the same two sides
     gap = abs(abs(a.value.imag) - abs(b.value.imag))
     return abs(a.sigma - b.sigma) <= near * b.sigma and gap <= near * max(abs(b.value), gap)

@@ -352,6 +352,7 @@ def _notes(
     stopped: str,
     missing: bool,
 ) -> tuple[str, ...]:
+    """Sentences on what is conservative, capped, stopped or not proven."""
     notes = ["The worst case is the smallest one found: a search proves no margin."]
     if _one_real(blocks):
         notes = ["One real error: its exact margin is the guaranteed fraction and the worst case."]

@@ -231,6 +231,7 @@ def _distinct(crossings: Sequence[RealCrossing]) -> list[RealCrossing]:
 
 
 def _same(a: RealCrossing, b: RealCrossing) -> bool:
+    """Whether two results are one crossing, by error and eigenvalue."""
     if a.delta == 0 or abs(a.delta - b.delta) > SAME * abs(a.delta):
         return False
     if np.isinf(a.frequency) or a.eigenvalue == b.eigenvalue:

@@ -131,6 +131,7 @@ class Problem:
         return self.inside(np.array([d for d in errors if self._is_pole(d)]))
 
     def _is_pole(self, delta: float) -> bool:
+        """Whether A(delta) grows without bound towards an error."""
         size = [np.abs(self.loop.matrix(np.array([delta * (1 + e)]))).max() for e in (1e-7, 1e-5)]
         return size[0] > 10 * size[1]
 

@@ -294,10 +294,12 @@ def _leading(loop: UncertainLoop, delta: Array, count: int) -> Array:
 
 
 def _signs(row: Array) -> Array:
+    """Signs (p,) of sensitivities, 1 for zero."""
     return np.where(row < 0, -1.0, 1.0)
 
 
 def _norm(delta: Array) -> float:
+    """Largest |delta_i| [-]."""
     return float(np.abs(delta).max())
 
 

@@ -67,6 +67,7 @@ class IndependentStudy:
         return (first, second) if first else (second,)
 
     def _at_judged_pose(self, judged: PoseLoop, deadline: Deadline) -> IndependentErrorsAt:
+        """Bound the errors at the judged pose."""
         where = "the chosen pose" if self.pose_chosen else "the final pose"
         end = judged.closed.controller.reference.duration
         return self._bounded(judged, t=end, where=where, deadline=deadline)

@@ -103,6 +103,7 @@ class RedesignedLoop:
         return [unit * linearise_loop(loop, self._joints(t), 0.0).poles for t in self.times]
 
     def _joints(self, t: float) -> Array:
+        """Desired joint variables (m,) at time t [s]."""
         return self.controller.reference.sample(np.array([t]))[0][:, 0]
 
     def bounded(self) -> tuple[Bound, Spectra]:

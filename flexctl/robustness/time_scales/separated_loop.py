@@ -174,6 +174,7 @@ def _state_names(loop: ClosedLoop) -> tuple[list[str], list[str]]:
 
 
 def _fast_name(name: str) -> str:
+    """Name in words of a fast coordinate: the wind-up of a joint or the bending of a line."""
     if name.startswith("rotor"):
         return name.replace("rotor", "wind-up of joint")
     return f"bending of {'.'.join(name.split('.')[:2])}"

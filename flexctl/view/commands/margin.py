@@ -20,6 +20,7 @@ from flexctl.robustness import (
     stiffness_margin,
 )
 from flexctl.search import (
+    BiasAdvice,
     BiasRuns,
     DampingChart,
     GainChart,
@@ -57,19 +58,16 @@ _CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
 
 
 def measure_margin(asked: MarginOptions, model: str, word: str) -> Result:
-    """Find what `flexctl margin` prints."""
+    """Compute what `flexctl margin` prints: the margin, remedies, a chart and advice on a bias."""
     check_targets(asked)
     sizes = read_errors(asked.errors, independent=not asked.no_structured)
-    if not 0 < asked.time_limit < float("inf"):
-        raise InputError(f"--time-limit: expected seconds above 0, got {asked.time_limit:g}")
-    if asked.need is not None and not 0 < asked.need < float("inf"):
-        raise InputError(f"--need: expected an overestimate above 0, got {asked.need:g}")
+    _check_numbers(asked)
     ratios = load_ratios(asked.stiffness) if asked.stiffness else None
     case = _case(asked, model, word)
     _check_case(case, sizes)
     joints = read_joints(asked.pose, case.setup.design_arm)
     with progress() as say, named(asked.stiffness):
-        found = stiffness_margin(
+        margin = stiffness_margin(
             case.setup.design_arm,
             case.design,
             true_arm=case.setup.true_arm,
@@ -87,19 +85,11 @@ def measure_margin(asked: MarginOptions, model: str, word: str) -> Result:
         )
         runs = BiasRuns(case=case) if asked.run else None
         remedies = (
-            find_remedies(case, found, asked.need, say, runs) if asked.need is not None else None
+            find_remedies(case, margin, asked.need, say, runs) if asked.need is not None else None
         )
-        drawn = _CHARTS[asked.chart](case, progress=say) if asked.chart else None
-        advice = advise_bias(case, found, runs, say)
-    where = judged_where(found)
-    answer = margin_json(found)
-    answer["errors"] = sizes or None
-    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
-    answer["remedies"] = plain(remedies_json(remedies)) if remedies else {}
-    answer["remedies"]["bias"] = plain(bias_json(advice)) if advice else None
-    answer["verdict"] = margin_words(found, advice_words(advice, along=bool(found.path)))
-    if drawn:
-        answer["chart"] = plain(asdict(drawn))
+        chart = _CHARTS[asked.chart](case, progress=say) if asked.chart else None
+        advice = advise_bias(case, margin, runs, say)
+    answer = _answer(asked, sizes, margin, remedies, advice, chart)
     made = provenance(
         model,
         [case.design],
@@ -107,7 +97,35 @@ def measure_margin(asked: MarginOptions, model: str, word: str) -> Result:
         tolerances=integration(),
         files=[asked.stiffness] if asked.stiffness else (),
     )
-    return _result(answer, found, remedies, drawn, where, made)
+    return _result(answer, margin, remedies, chart, judged_where(margin), made)
+
+
+def _check_numbers(asked: MarginOptions) -> None:
+    """Refuse a time limit or a required overestimate that is not above 0 and finite."""
+    if not 0 < asked.time_limit < float("inf"):
+        raise InputError(f"--time-limit: expected seconds above 0, got {asked.time_limit:g}")
+    if asked.need is not None and not 0 < asked.need < float("inf"):
+        raise InputError(f"--need: expected an overestimate above 0, got {asked.need:g}")
+
+
+def _answer(
+    asked: MarginOptions,
+    errors: Mapping[str, float],
+    margin: StiffnessMargin,
+    remedies: Remedies | None,
+    advice: BiasAdvice | None,
+    chart: GainChart | DampingChart | None,
+) -> dict[str, Any]:
+    """JSON object of `flexctl margin`, without provenance."""
+    answer = margin_json(margin)
+    answer["errors"] = errors or None
+    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer["remedies"] = plain(remedies_json(remedies)) if remedies else {}
+    answer["remedies"]["bias"] = plain(bias_json(advice)) if advice else None
+    answer["verdict"] = margin_words(margin, advice_words(advice, along=bool(margin.path)))
+    if chart:
+        answer["chart"] = plain(asdict(chart))
+    return answer
 
 
 @contextmanager

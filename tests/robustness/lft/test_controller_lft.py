@@ -13,14 +13,14 @@ P = 4
 
 @dataclass
 class MadeUp:
-    """A law of four parts: J(delta) as a function, asked so often."""
+    """A law of four parts: J(delta) as a function that counts its evaluations."""
 
     of: object
     parts: int = P
-    asked: int = 0
+    evaluations: int = 0
 
     def __call__(self, errors):
-        self.asked += 1
+        self.evaluations += 1
         return self.of(errors)
 
 
@@ -81,13 +81,13 @@ def test_channels_are_as_few_as_the_chain_needs():
     assert factor_law(MadeUp(forces(5)), alone()).sizes == (1, 1, 1, 1)
 
 
-@pytest.mark.parametrize(("law", "asked"), [(forces(6), 14), (composite(6, springs=0), 14)])
-def test_pairs_are_not_asked_for_where_there_are_none(law, asked):
+@pytest.mark.parametrize(("law", "evaluations"), [(forces(6), 14), (composite(6, springs=0), 14)])
+def test_pairs_are_not_evaluated_where_there_are_none(law, evaluations):
     # without error, at three errors of four groups, and once for the check
     counted = MadeUp(law)
     factor_law(counted, alone())
 
-    assert counted.asked == asked
+    assert counted.evaluations == evaluations
 
 
 def products(power):
@@ -99,7 +99,7 @@ def products(power):
 
 @pytest.mark.parametrize("size", [1.0, 1e-4])
 @pytest.mark.parametrize("power", ["force", "three"])
-def test_other_products_are_refused_however_small_the_errors_asked_for(power, size):
+def test_other_products_are_refused_however_small_the_errors(power, size):
     with pytest.raises(ComputationError, match="products of two compliances"):
         factor_law(MadeUp(products(power)), alone((size,) * P))
 

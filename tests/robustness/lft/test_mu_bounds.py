@@ -422,7 +422,7 @@ def narrow(width):
     return uncertain([[0, 1], [-1, -g]], U, [[0, 1], [0, 1], [0, 0]], (1, 2), D=D)
 
 
-def test_the_worst_case_is_none_larger_than_that_of_errors_that_are_all_alike():
+def test_the_worst_case_is_not_larger_than_that_of_equal_errors():
     # a search that walks in steps passes over the narrow window, between 0.998 and 1.002
     loop = narrow(2e-3)
     found = find_mu_bounds(loop)

@@ -198,29 +198,29 @@ def test_a_crossing_that_was_missed_is_found_by_its_count(missed):
 
 
 def test_the_closer_search_sets_the_problem_up_between_the_probes(exact):
-    asked = []
+    bases = []
 
     def candidates(_loop, base):
-        asked.append(base)
+        bases.append(base)
         return np.array([-3.0, 0.30000001, 0.7, 0.1, 5.0])
 
-    given = []
+    verified_at = []
     exact.setattr(module, "real_candidates", candidates)
-    exact.setattr(module, "verified", lambda _problem, deltas: given.extend(deltas) or [])
+    exact.setattr(module, "verified", lambda _problem, deltas: verified_at.extend(deltas) or [])
     module._closer(spectrum(TRUE, at_start=1), 0.1, 0.7)
 
-    assert asked[0].real == pytest.approx(0.4)
-    assert 0 < abs(asked[0].imag) < 0.6  # nearer to the middle than the bracket is wide
-    assert given == [0.30000001, pytest.approx(0.3, rel=1e-12)]
+    assert bases[0].real == pytest.approx(0.4)
+    assert 0 < abs(bases[0].imag) < 0.6  # nearer to the middle than the bracket is wide
+    assert verified_at == [0.30000001, pytest.approx(0.3, rel=1e-12)]
 
 
 def test_a_count_within_doubt_does_not_stop_the_bisection(exact):
-    given = []
-    exact.setattr(module, "verified", lambda _problem, deltas: given.extend(deltas) or [])
+    verified_at = []
+    exact.setattr(module, "verified", lambda _problem, deltas: verified_at.extend(deltas) or [])
     steps = spectrum([crossing(0.3, change=3)], doubt=1)
     module._closer(steps, 0.1, 0.7)
 
-    assert given == [pytest.approx(0.3, rel=1e-12)]
+    assert verified_at == [pytest.approx(0.3, rel=1e-12)]
 
 
 def test_a_crossing_that_cannot_be_found_is_an_error_with_both_counts(exact):

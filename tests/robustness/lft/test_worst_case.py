@@ -115,17 +115,17 @@ def test_a_guess_is_tried():
     assert found.gamma <= best.gamma * (1 + 1e-12)
 
 
-def test_the_solver_of_one_error_is_the_one_given():
-    asked = []
+def test_the_solver_of_one_error_can_be_chosen():
+    loops = []
 
     def exact(loop):
-        asked.append(loop)
+        loops.append(loop)
         return 1 / float((loop.V.T @ loop.U.T).item())
 
     found = find_worst_case(summed([1.0, 3.0]), first_crossing=exact)
 
     assert found.gamma == pytest.approx(0.25, rel=1e-14)
-    assert all(len(loop.parameters) == 1 for loop in asked)
+    assert all(len(loop.parameters) == 1 for loop in loops)
 
 
 def test_sensitivities_are_the_derivatives_of_the_eigenvalues():

@@ -33,7 +33,7 @@ def final(loop):
 def matrix(loop, errors=None, at=None, rest=None):
     """State matrix (N, N), of one sample if it is sampled; errors (p,) of symbols.
 
-    At `rest`, where one is given, be it the loop's own or not.
+    At `rest` if one is passed, which need not be the equilibrium of the loop.
     """
     joints, share = at or final(loop)
     linear = (

@@ -1,4 +1,4 @@
-"""A stiffness given part by part, against controllers rebuilt with that stiffness."""
+"""A stiffness assumed part by part, against controllers rebuilt with that stiffness."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def found(name, ratios, **more):
 
 
 def rebuilt(name, margin, share):
-    """Growth of the loop whose controller is made with `share` of the error given."""
+    """Growth of the loop whose controller is designed with the fraction `share` of the error."""
     design = load_design(name)
     arm = load_model(design.model)
     parts = assemble_plant(arm, margin.basis, interpreted=True).stiffness_parts
@@ -85,15 +85,15 @@ def test_the_lemma_of_a_given_error_is_that_of_its_matrix():
     margin = found("two-link-decoupling", {"link1.y.2": 2.49, "link2": 0.8})
     arm = load_model("planar-two-link")
     right = assemble_plant(arm, margin.basis, interpreted=True)
-    given = margin.assumed_stiffness
-    values = tuple(given.errors.get(part, 0.0) for part in right.stiffness_parts)
+    assumed = margin.assumed_stiffness
+    values = tuple(assumed.errors.get(part, 0.0) for part in right.stiffness_parts)
     wrong = assemble_plant(
         arm, margin.basis, interpreted=True, stiffness_error=StiffnessError(values=values)
     )
     q = right.straight(np.array(list(margin.pose.values())))
     dK = wrong.elastic_stiffness(q) - right.elastic_stiffness(q)
 
-    assert given.lemma.alpha_star == pytest.approx(
+    assert assumed.lemma.alpha_star == pytest.approx(
         stiffness_lemma(right, q, dK, farthest=10.0).alpha_star, rel=1e-9
     )
 

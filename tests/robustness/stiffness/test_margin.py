@@ -86,8 +86,8 @@ def crosses(made, alpha):
     inside, outside = (origin + (alpha - origin) * (1 + x) for x in (-CLOSE, CLOSE))
     if origin:
         inside, outside = outside, inside
-    *given, _margin = made
-    return growth(rebuilt_loop(*given, inside)) < 0 < growth(rebuilt_loop(*given, outside))
+    *setup, _margin = made
+    return growth(rebuilt_loop(*setup, inside)) < 0 < growth(rebuilt_loop(*setup, outside))
 
 
 @pytest.mark.parametrize("name", DESIGNS[:-1])
@@ -107,8 +107,8 @@ def test_rebuilt_controllers_lose_the_loop_where_the_margin_ends(catalogue, name
 @pytest.mark.slow  # takes long
 @pytest.mark.parametrize("name", DESIGNS)
 def test_nothing_is_unstable_within_the_margin(catalogue, name):
-    *given, margin = catalogue(name)
-    loop = unknown_loop(*given)
+    *setup, margin = catalogue(name)
+    loop = unknown_loop(*setup)
 
     assert max(growth(loop, all_parts(loop, x)) for x in scan(margin.exact, 60)) < 0
 
@@ -129,8 +129,8 @@ def test_a_model_of_stiffer_links_is_a_model_with_that_error(catalogue, name, al
 @pytest.mark.slow
 def test_less_than_a_millionth_of_a_stiffness_counts_as_none(catalogue):
     # composite control computes with deflections f/K_hat: it tolerates 1 + alpha down to 2e-7
-    *given, margin = catalogue("rrp-composite")
-    loop = unknown_loop(*given)
+    *setup, margin = catalogue("rrp-composite")
+    loop = unknown_loop(*setup)
 
     assert margin.exact.lower is None
     assert growth(loop, all_parts(loop, 2e-6 - 1)) < 0 < growth(loop, all_parts(loop, 1e-7 - 1))
@@ -220,8 +220,8 @@ def test_a_random_arm_is_lost_where_its_margin_ends(trial, kind, law, seed, grav
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "law", "seed", "gravity"), [*TRIALS, *MORE])
 def test_a_random_arm_is_stable_within_its_margin(trial, kind, law, seed, gravity):
-    *given, margin = trial(kind, law, seed, gravity=gravity)
-    loop = unknown_loop(*given)
+    *setup, margin = trial(kind, law, seed, gravity=gravity)
+    loop = unknown_loop(*setup)
 
     assert max(growth(loop, all_parts(loop, x)) for x in scan(margin.exact, 40, -0.95)) < 0
 

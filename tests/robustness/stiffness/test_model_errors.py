@@ -133,7 +133,7 @@ def test_composite_control_of_flexible_joints_without_gravity(given, law):
 
 def test_products_of_compliances_are_not_small(given):
     # rotors run ahead by c/k, and z_qs is another 1/k of the torque that follows: of its own
-    # spring where all errors are alike, and of all other springs and modes where they are not
+    # spring where all errors are equal, and of all other springs and modes where they are not
     arm, design, basis, truth = given("rotors", "composite")
     loop = unknown_loop(arm, design, basis, truth)
     at, parts = final(loop), loop.controller.plant.stiffness_parts

@@ -52,7 +52,7 @@ def coupled(n_s, n_f, seed):
     return separated(A, slow=n_s)
 
 
-# where it is counted
+# values of sigma at which eigenvalues are counted
 
 
 def test_counts_are_taken_before_between_and_beyond_crossings():
@@ -102,15 +102,21 @@ def test_one_value_stands_for_all_between_two_crossings(low, high, expected):
     assert module._inside(pencil, low, high) == pytest.approx(expected)
 
 
-# what is counted
+# counts that agree or disagree with crossings
 
 
 @pytest.fixture
 def spectra(monkeypatch):
-    """spectra(counts): loops whose unstable eigenvalues are counts(sigma), of five."""
+    """spectra(counts): loops whose unstable eigenvalues are counts(sigma), of five.
+
+    It returns the list of all sigma whose spectra were computed.
+    """
 
     def use(counts, slow=None, fast=None, at=None):
+        computed = []
+
         def values(_pencil, sigma):
+            computed.append(sigma)
             if at and sigma in at:
                 return np.array(at[sigma], complex)
             n = counts(sigma)
@@ -120,6 +126,8 @@ def spectra(monkeypatch):
         limits = values(None, 0.0)
         monkeypatch.setattr(module, "slow_poles", lambda _p: limits[:2] if slow is None else slow)
         monkeypatch.setattr(module, "fast_poles", lambda _p: limits[2:] if fast is None else fast)
+        computed.clear()
+        return computed
 
     return use
 
@@ -134,9 +142,18 @@ PROBES = [0.5, 2.0, 5.0, 20.0]
 
 
 @pytest.mark.parametrize("first", [0, 1])
-def test_counts_that_change_as_crossings_say_are_silent(spectra, first):
-    spectra(steps(first, (1.0, 2), (3.0, -1)))
+def test_counts_that_agree_with_the_crossings_are_accepted_at_all_probes(spectra, first):
+    computed = spectra(steps(first, (1.0, 2), (3.0, -1)))
     module._count_unstable(None, [crossing(1.0, 2), crossing(3.0, -1)], PROBES)
+    assert computed == PROBES  # silent, but not for want of counting
+
+
+@pytest.mark.parametrize("probe", PROBES)
+def test_one_deviating_count_is_an_error_at_every_probe(spectra, probe):
+    agreeing = steps(1, (1.0, 2), (3.0, -1))
+    spectra(lambda sigma: agreeing(sigma) + (sigma == probe))
+    with pytest.raises(ComputationError, match=rf"at sigma = {probe:g}, got"):
+        module._count_unstable(None, [crossing(1.0, 2), crossing(3.0, -1)], PROBES)
 
 
 @pytest.mark.parametrize(
@@ -163,9 +180,16 @@ def test_a_contradiction_before_the_first_probe_is_seen_from_the_limits(spectra)
         module._count_unstable(None, [], PROBES)
 
 
-def test_limits_that_do_not_exist_or_stand_on_the_axis_are_not_counted(spectra):
-    for slow in (np.full(2, np.nan + 0j), np.array([1j, -1j])):
-        spectra(lambda _sigma: 2, slow=slow)
+@pytest.mark.parametrize("slow", [[np.nan, np.nan], [1j, -1j]])
+def test_limits_that_do_not_exist_or_lie_on_the_axis_are_not_counted(spectra, slow):
+    computed = spectra(lambda _sigma: 2, slow=np.array(slow, complex))
+    module._count_unstable(None, [], PROBES)  # two unstable everywhere but in these limits
+    assert computed == PROBES
+
+
+def test_limits_off_the_axis_are_counted(spectra):
+    spectra(lambda _sigma: 2, slow=np.array([-0.1 + 1j, -0.1 - 1j]))
+    with pytest.raises(ComputationError, match=r"expected 0 .* = 0\.5, got 2"):
         module._count_unstable(None, [], PROBES)
 
 
@@ -205,7 +229,7 @@ def test_as_many_unknowns_as_are_taken_are_taken(monkeypatch):
         find_crossings(pencil)
 
 
-def test_stable_ranges_begin_where_they_are_asked_to():
+def test_stable_ranges_begin_at_their_start():
     pencil = oscillator(-6.0, 11.0, -6.0, 1.0)  # unstable in (1, 2) and beyond 3
     for start, expected in [(0.0, [(0, 1), (2, 3)]), (1.5, [(2, 3)]), (2.5, [(2.5, 3)]), (4.0, [])]:
         found = stable_ranges(pencil, start)
@@ -291,8 +315,10 @@ def test_a_swinging_eigenvalue_is_shown_with_both_signs():
 
 def on_axis_at(values, monkeypatch):
     """Let the loop have these spectra at the three sigma at which it is judged."""
-    asked = iter(values)
-    monkeypatch.setattr(module, "poles", lambda _pencil, _sigma: np.array(next(asked), complex))
+    spectra_in_order = iter(values)
+    monkeypatch.setattr(
+        module, "poles", lambda _pencil, _sigma: np.array(next(spectra_in_order), complex)
+    )
     return module.everywhere(loop_of([-1.0], [-1.0]))
 
 

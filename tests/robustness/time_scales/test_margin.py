@@ -1,4 +1,4 @@
-"""The separation bound against loops made anew, bisection on eigenvalues, and nonlinear runs."""
+"""The separation bound against redesigned loops, bisection on eigenvalues, and nonlinear runs."""
 
 import numpy as np
 import pytest
@@ -76,9 +76,9 @@ def design_of(name, gains):
 
 
 def loop_of(make, name, gains, s=1.0, fixed="none", order=3):
-    """Loop of the arm with s times the stiffness, design and truth made anew."""
+    """Loop of the arm with s times the stiffness, design and truth rebuilt."""
     arm = soften_arm(ARMS[name](make), s, fixed)
-    # of most loops only eigenvalues are asked: not worth compiling
+    # most loops only serve for eigenvalues, so they are not compiled
     controller = design_controller(arm, soften_design(design_of(name, gains), s), interpreted=True)
     return close_around(controller, assemble_plant(arm, BasisChoice(order=order), interpreted=True))
 
@@ -112,7 +112,7 @@ def scaled_poles(loop, name, fixed):
     return at
 
 
-# An LQR gain depends on the dampers too: only with constant ratios is it the same when made anew.
+# An LQR gain depends on the dampers too: only with constant ratios is it the same after a redesign.
 REMADE = [
     ("lqr on the rotors", "none"),
     ("lqr on the links", "none"),
@@ -129,12 +129,12 @@ REMADE = [
     "mixed-lqr on the rotors-*",
     "sliding-fast alone on the links-all-*",
 )
-def test_the_pencil_has_the_eigenvalues_of_the_loop_made_anew(make, name, gains, fixed, s):
+def test_the_pencil_has_the_eigenvalues_of_the_rebuilt_loop(make, name, gains, fixed, s):
     pencil = separate_loop(loop_of(make, name, GAINS[gains]), final(name), fixed)
-    anew = linearise_loop(loop_of(make, name, GAINS[gains], s, fixed), final(name), 0.0).poles
+    rebuilt = linearise_loop(loop_of(make, name, GAINS[gains], s, fixed), final(name), 0.0).poles
 
     found = poles(pencil, 1 / np.sqrt(s))
-    assert np.sort_complex(found) == pytest.approx(np.sort_complex(anew), rel=1e-7, abs=1e-7)
+    assert np.sort_complex(found) == pytest.approx(np.sort_complex(rebuilt), rel=1e-7, abs=1e-7)
 
 
 @pytest.mark.slow  # takes long
@@ -242,7 +242,7 @@ def test_functions_of_the_true_arm_are_made_once_for_all_stiffness(monkeypatch):
     monkeypatch.setattr("flexctl.robustness.time_scales.redesigned_loop._S", np.array([10.0, 1.0]))
     monkeypatch.setattr(
         "flexctl.robustness.time_scales.redesigned_loop.assemble_plant",
-        lambda *given, **named: made.append(given) or assemble_plant(*given, **named),
+        lambda *arguments, **named: made.append(arguments) or assemble_plant(*arguments, **named),
     )
     time_scale_margin(arm, design, truth_basis=BasisChoice(order=1))
 
@@ -333,7 +333,7 @@ FOUND |= {"epsilon": 0.01, "assumptions": ()}
 
 
 @pytest.mark.parametrize(
-    ("record", "given", "words"),
+    ("record", "fields", "words"),
     [
         (Bound, BOUND | {"s_star": -1.0}, "s_star: expected a factor of 0 or more, got -1"),
         (Bound, BOUND | {"s_star": np.nan}, "s_star: expected a factor of 0 or more, got nan"),
@@ -347,7 +347,7 @@ FOUND |= {"epsilon": 0.01, "assumptions": ()}
         (TimeScaleMargin, FOUND | {"orders": ()}, "orders: expected one bound at least, got none"),
     ],
 )
-def test_a_record_that_contradicts_itself_is_refused(record, given, words):
+def test_a_record_that_contradicts_itself_is_refused(record, fields, words):
     with pytest.raises(InputError, match=f"^{words}") as caught:
-        record(**given)
+        record(**fields)
     assert "\n" not in str(caught.value)
