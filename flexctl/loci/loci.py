@@ -12,7 +12,7 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control import Controller, design_controller
-from flexctl.errors import InputError, NoRestError
+from flexctl.errors import InputError, NoEquilibriumError
 from flexctl.loci.family import Loci, trace_loci
 from flexctl.loci.record import EigenvalueLoci, Motion, Varied
 from flexctl.loci.sources import Source, at_rest, on_reference, on_run, rests_until
@@ -76,7 +76,7 @@ def eigenvalue_loci(
     InputError
         When the design measures nothing, the key is unknown, the range is none, or arguments
         exclude each other.
-    NoRestError
+    NoEquilibriumError
         When the loop has an equilibrium at none of the values, or at the start of the motion.
 
     Examples
@@ -234,7 +234,7 @@ class _Study:
         grid, source = np.linspace(*between, self.points), over_number(variation)
         try:
             loci = self._trace(source, grid, value)
-        except NoRestError:
+        except NoEquilibriumError:
             grid = rests_between(source, grid, value)
             loci = self._trace(source, grid, value)
         first, last = float(grid[0]), float(grid[-1])

@@ -11,7 +11,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control import Controller, design_on
-from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
+from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
 from flexctl.loci.mac import motion_fields
 from flexctl.loci.sources import Source, loop_matrix
 from flexctl.loop import (
@@ -148,8 +148,8 @@ def over_number(variation: Variation) -> Source:
             pose = _pose(closed, variation)
             second_loop_weight = float(closed.controller.feedback is not None)
             A = loop_matrix(linearise_loop(closed, pose, second_loop_weight))
-        except NoRestError as error:
-            raise NoRestError(
+        except NoEquilibriumError as error:
+            raise NoEquilibriumError(
                 f"{variation.key}: expected values at which the loop has an equilibrium at its "
                 f"reference, got {value:.6g}, at which it has none"
             ) from error
@@ -187,14 +187,14 @@ def rests_between(source: Source, values: Array, design_value: float | None) -> 
 
     Raises
     ------
-    NoRestError
+    NoEquilibriumError
         When there is an equilibrium at none of the values.
     """
 
     def held(value: float) -> bool:
         try:
             source.matrix(value)
-        except NoRestError:
+        except NoEquilibriumError:
             return False
         return True
 
@@ -202,7 +202,7 @@ def rests_between(source: Source, values: Array, design_value: float | None) -> 
     if kept.all():
         return values
     if not kept.any():
-        raise NoRestError(
+        raise NoEquilibriumError(
             f"{source.parameter}: expected values at which the loop has an equilibrium at its "
             f"reference, got {values[0]:.6g} to {values[-1]:.6g}, at which it has none"
         )
