@@ -354,9 +354,23 @@ def test_the_headline_names_the_least_damped_of_what_is_shown(record, family):
     assert said == "Least damped dominant branch: joint1 (1), 9.95 % at 3.01 rad/s (2 kg)."
 
 
+@pytest.mark.parametrize("design", [1.01, 1.2, 1.45, 1.5, 1.52, 2.0])
+def test_names_of_the_design_and_of_the_limit_do_not_overlap(record, family, design):
+    early = replace(family.crossings[0], s=1.02)
+    limits = replace(family, crossings=(early, *family.crossings), stable=((1.02, 1.5),))
+    figure = plot_loci(replace(record, design_value=design, loci=limits))
+    figure.draw_without_rendering()
+    axes = next(one for one in figure.axes if one.get_ylabel() == "real part [1/s]")
+
+    names = [one for one in axes.texts if "kg" in one.get_text()]
+    boxes = [one.get_window_extent() for one in names]
+    assert len(boxes) == 3
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
 def test_light_and_heavy_damping_are_both_read_off(record):
-    damping = plot_loci(record).axes[2 + 0]
-    assert damping.get_ylabel() == "damping ratio [%]"
+    axes = plot_loci(record).axes
+    damping = next(one for one in axes if one.get_ylabel() == "damping ratio [%]")
     low, high = damping.get_ylim()
 
     assert low < -3.33 < 100 < high  # from the unstable end of the joint to the real branch

@@ -21,7 +21,7 @@ from flexctl.view.figures.loci_plane import (
     symmetric_ticks,
     values_evenly,
 )
-from flexctl.view.figures.locus_curve import curve_of
+from flexctl.view.figures.locus_curve import curve_of, drawn
 from flexctl.view.figures.s_plane import shade_unstable
 from flexctl.view.figures.style import (
     BAD,
@@ -48,6 +48,8 @@ from flexctl.view.words.numbers import listed
 _WIDE = 20.0  # ratio of sizes from which on their axis is logarithmic
 _LINES = ("-", *DASHES[2:])  # dashed is what is at rest
 _LETTERS = 118  # in a line as wide as the page
+_LETTER = 6.5  # points: width of a letter
+_NEAR = 0.1  # of the range: marks so near its ends have their words inside
 _ROOM = 0.06  # of the range, beyond what is followed
 
 
@@ -123,9 +125,10 @@ def _plot_over(
     """Draw real part, damping ratio and frequency over the parameter."""
     loci, frozen = record.loci, _frozen(record)
     paths = {k: curve_of(loci, k, record.design_value, below=True) for k in shown}
-    for k, path in paths.items():
+    for k, (s, own) in paths.items():
         style = styles[loci.branches[k].label]
-        _lines(panels, *path, {**style, "zorder": 3})
+        _lines(panels, s, own, {**style, "zorder": 2.5})
+        _lines(panels, s, drawn(own), {**style, "zorder": 3})  # a pair has its upper half's colour
     if frozen:
         _plot_frozen(panels, frozen, styles)
     real, damping, frequency = panels
@@ -245,17 +248,25 @@ def _name_marks(axes: Axes, record: EigenvalueLoci) -> None:
         if edge is not None:
             marks.append((edge, f"{value_words(edge, record)}: falls", BAD))
     low, high = axes.get_xlim()
-    previous, raised = -np.inf, False
+    letter = _LETTER * axes.get_figure(root=True).dpi / 72  # pyright: ignore[reportOptionalMemberAccess]
+    taken: list[list[tuple[float, float]]] = []
     for s, words, colour in sorted(marks):
-        raised = s - previous < 0.22 * (high - low) and not raised
-        place: dict[str, Any] = {"xycoords": ("data", "axes fraction")}
-        place["textcoords"] = "offset points"
-        right = s > high - 0.1 * (high - low)
-        left = s < low + 0.1 * (high - low)
-        place |= {"ha": "right" if right else "left" if left else "center", "va": "bottom"}
-        offset = (0, 13 if raised else 2)
-        axes.annotate(words, (s, 1.0), xytext=offset, color=colour, **place)
-        previous = s
+        part = (s - low) / (high - low)
+        side = "right" if part > 1 - _NEAR else "left" if part < _NEAR else "center"
+        width = letter * len(words) / axes.get_window_extent().width
+        start = part - {"left": 0.0, "center": 0.5, "right": 1.0}[side] * width
+        own = (start, start + width)
+        line = next((k for k, row in enumerate(taken) if _is_free(own, row)), len(taken))
+        taken += [[]] if line == len(taken) else []
+        taken[line].append(own)
+        place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "color": colour}
+        place |= {"textcoords": "offset points", "ha": side, "va": "bottom"}
+        axes.annotate(words, (s, 1.0), xytext=(0, 2 + 11 * line), **place)
+
+
+def _is_free(own: tuple[float, float], row: Sequence[tuple[float, float]]) -> bool:
+    """Whether a stretch of a line is beside all those taken in it."""
+    return all(own[1] < left or right < own[0] for left, right in row)
 
 
 def _legend(

@@ -19,7 +19,7 @@ from flexctl.robustness import (
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, few_ticks, plain_log
-from flexctl.view.words.limits import MOST, figure, growth, lost_at, percent, tolerated_above
+from flexctl.view.words.limits import MOST, figure, growth, lost_at, most_tolerated, percent
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.stiffness_margin import lost_words, range_words
 
@@ -37,10 +37,9 @@ def plot_errors(axes: Axes, at: IndependentErrorsAt) -> None:
     Where no errors were found that destabilise, one line says so instead.
     """
     found, worst = at.bounds, at.bounds.worst_case
-    where = at.where.removeprefix("the ").removesuffix(" of the motion")
     proof = "proven" if found.proven else "proven so far" if found.stopped else "not proven"
     sure = ", ".join(map(range_words, at.guaranteed))
-    title = fill(f"Independent errors, {where}: {sure} stable ({proof})", _LETTERS)
+    title = fill(f"Independent errors at {at.where}: {sure} stable ({proof})", _LETTERS)
     if worst is None:
         axes.set_title(title, fontsize=_SMALL)
         none = "no errors were found that destabilise: no worst case to show"
@@ -174,7 +173,7 @@ def _end(order: OrderMargin) -> float:
 def _words(order: OrderMargin) -> str:
     """Say what no bar shows, or how high it is."""
     if order.interval:
-        return tolerated_above(order.interval.alpha_upper).removeprefix("up to ")
+        return most_tolerated(order.interval.alpha_upper)
     return "unstable" if np.isfinite(order.abscissa) else "no such loop"
 
 
