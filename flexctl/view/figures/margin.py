@@ -72,7 +72,7 @@ def _answer(found: StiffnessMargin, where: str) -> str:
     said.append(f"lemma: {lemma_words(found)}")
     if found.assumed_stiffness:
         said.append(given_answer(found.assumed_stiffness))
-    return fill(f"overestimates tolerated: {'; '.join(said)}", _LETTERS)
+    return fill(f"Tolerated overestimate: {'; '.join(said)}", _LETTERS)
 
 
 def plot_along(axes: Axes, found: StiffnessMargin) -> None:
@@ -116,7 +116,7 @@ def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
     for ends, dashes, side in ((upper, "-", "above"), (ended, "--", "below")):
         shown = np.where(np.isfinite(ends), ends, np.nan)
         if np.isfinite(shown).any():
-            axes.plot(t, shown, linestyle=dashes, label=f"exact: lost {side}", **style)
+            axes.plot(t, shown, linestyle=dashes, label=f"exact: unstable {side}", **style)
     if not np.isfinite(upper).any():
         _say(axes, 0.95, "any overestimate is tolerated")
     if not np.isfinite(ended).any():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from flexctl.loop import in_words
 from flexctl.robustness import (
     IndependentErrorsAt,
     ModeRate,
@@ -112,7 +113,7 @@ def _bars(
     for k, text in enumerate(words):
         style = {"textcoords": "offset points", "va": "center", "bbox": PAPER, "zorder": 5}
         axes.annotate(text, (lengths[k], k), xytext=(4, 0), **style)
-    names = [f"{rate.mode}\n{figure(rate.value.imag)} rad/s" for rate in modes]
+    names = [f"{in_words(rate.mode)}\n{figure(rate.value.imag)} rad/s" for rate in modes]
     axes.set_yticks(range(len(modes)), names)
     axes.set_ylim(max(len(modes), _FEW) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")

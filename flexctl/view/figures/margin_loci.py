@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.loop import in_words
 from flexctl.robustness import StiffnessMargin, follow
 from flexctl.view.figures.margin_assumed import mark_errors
 from flexctl.view.figures.margin_legend import legend_above
@@ -91,7 +92,7 @@ def _name(branch: ComplexArray, found: StiffnessMargin) -> str:
     if not gaps or min(gaps) > 1e-3 * abs(value) or abs(value.imag) <= _STILL * abs(value):
         return f"real, {figure(abs(value))} 1/s"
     rate = found.rates[int(np.argmin(gaps))]
-    return f"{rate.mode}, {figure(abs(value))} rad/s"
+    return f"{in_words(rate.mode)}, {figure(abs(value))} rad/s"
 
 
 def _damping_axis(axes: Axes) -> None:
