@@ -57,7 +57,7 @@ def eigenvalue_loci(
     scaled
         Whether the range is of factors of what the file has: a number, an array or a table.
     redesign
-        Whether arm and law are made anew for every value of a number of the arm; by default only
+        Whether the controller is redesigned for each value of a number of the arm; by default only
         the true arm changes, which the law does not know. Over a number of the design the law
         always is.
     points

@@ -45,7 +45,7 @@ class Variation:
     """One number of an arm or a design that is varied.
 
     The law is that of the arm as designed for, and only the true arm changes, unless `redesign`:
-    then the law is made anew for every value, as it always is over a number of the design.
+    then the controller is redesigned for each value, as it always is over a number of the design.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Variation:
 def over_number(variation: Variation) -> Source:
     """Loops at rest at one pose over a number, under the second loop where there is one.
 
-    What depends on the number is made anew for every value: of a number of the design the law, of
+    What depends on the number is redone for each value: of a number of the design the law, of
     one of the arm the true arm and, where it is redesigned, the law.
     """
 
