@@ -31,12 +31,13 @@ from flexctl.model import (
     load_model,
 )
 from flexctl.plant import Plant, StiffnessError, assemble_plant
+from flexctl.records import Summary
 
 MakeLaw = Callable[[Plant, Design, ReferenceMotion], LawParts]  # function of a method
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Controller:
+class Controller(Summary):
     """A controller designed on a plant with n coordinates, for m joints.
 
     Attributes
@@ -93,11 +94,24 @@ class Controller:
     unlimited: ca.Function | None = None
 
     def __repr__(self) -> str:
-        design, basis = self.design, self.plant.basis
         return (
-            f"Controller({design.name}: {design.method} for {self.plant.arm.name}, designed on "
-            f"{basis.order} {basis.kind})"
+            f"Controller({self.design.name}: {self.design.method} for {self.plant.arm.name}, "
+            f"designed on {self.plant.basis.label})"
         )
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "design": self.design.name,
+            "method": self.design.method,
+            "model": self.plant.arm.name,
+            "basis": self.plant.basis.label,
+            "measured": ", ".join(self.measured),
+            "states": self.n_state,
+            "sample_time": self.sample_time or "continuous",
+            "delay": self.delay or None,
+            "duration": self.duration,
+            "torque_limit": self.torque_limit,
+        }
 
     def __post_init__(self) -> None:
         m, n = self.plant.m, len(self.measured)

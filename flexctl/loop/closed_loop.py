@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -18,10 +19,11 @@ from flexctl.loop.measurement import Measurement, make_measurement, measure_sign
 from flexctl.loop.setup import default_truth
 from flexctl.model import Arm, BasisChoice, load_model, pick_basis
 from flexctl.plant import Plant, assemble_plant, followed_range, missing_terms, why_out_of_range
+from flexctl.records import Summary
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ClosedLoop:
+class ClosedLoop(Summary):
     """A controller, the truth plant it is judged on, and the measurement between them.
 
     Examples
@@ -38,8 +40,16 @@ class ClosedLoop:
     measurement: Measurement
 
     def __repr__(self) -> str:
-        basis, name = self.truth.basis, self.controller.design.name
-        return f"ClosedLoop({name} on {self.truth.arm.name}, {basis.order} {basis.kind})"
+        name, truth = self.controller.design.name, self.truth
+        return f"ClosedLoop({name} on {truth.arm.name}, {truth.basis.label})"
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            **self.controller._facts(),
+            "model": self.truth.arm.name,
+            "truth": self.truth.basis.label,
+            "torque_limit": self.torque_limit,
+        }
 
     @property
     def duration(self) -> float:

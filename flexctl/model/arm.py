@@ -1,6 +1,6 @@
 """Schema of models/*.toml: an arm in continuous, physical terms (SI units, radians)."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from annotated_types import MinLen
 from pydantic import Field, model_validator
@@ -57,6 +57,17 @@ class Arm(FileRecord):
     def rigid(self) -> "Arm":
         """The same arm with links that do not bend; its joints stay as they are."""
         return self.model_copy(update={"links": tuple(link.rigid for link in self.links)})
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "links": ", ".join(link.name for link in self.links),
+            "joints": ", ".join(
+                link.joint + (" (flexible)" if link.flexible_joint else "") for link in self.links
+            ),
+            "payload": f"{self.payload.mass:g} kg",
+            "summary": self.summary,
+        }
 
     @model_validator(mode="before")
     @classmethod

@@ -242,6 +242,19 @@ class Design(FileRecord):
             table["reference"]["motion"] = self.reference.motion
         return table
 
+    def _facts(self) -> dict[str, Any]:
+        moves = max(self.reference.durations, default=0.0)
+        return {
+            "name": self.name,
+            "method": self.method,
+            "model": self.model,
+            "basis": self.basis.label,
+            "reference": f"{self.reference.kind}, {moves:g} s" if moves else self.reference.kind,
+            "duration": f"{self.loop.duration:g} s" if self.loop.duration else None,
+            "sample_time": self.loop.sample_time or None,
+            "summary": self.summary,
+        }
+
     @property
     def open_loop(self) -> bool:
         """Whether the torques follow from the reference alone and nothing is measured."""

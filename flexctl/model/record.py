@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from flexctl.errors import InputError
+from flexctl.records import Summary
 
 
 def as_array(value: object) -> object:
@@ -64,7 +65,7 @@ class Record(BaseModel):
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
-class FileRecord(Record):
+class FileRecord(Summary, Record):
     """A record that is a whole file."""
 
     name: Text  # catalogue name or stem of the file
@@ -82,7 +83,7 @@ class FileRecord(Record):
         return str(self.path or self.name)
 
 
-class BasisChoice(Record):
+class BasisChoice(Record, Summary):  # its own repr is exact: part of cache keys
     """How finely every elastic line is discretised: modes or elements per link and plane.
 
     `sliding`: whether a sliding link keeps the modes of its reference pose, or has at every length
@@ -104,6 +105,14 @@ class BasisChoice(Record):
     def described(self) -> dict[str, Any]:
         """Kind and order, and of `sliding` and `drop_above` what differs from the default."""
         return {"kind": self.kind, "order": self.order, **self.model_dump(exclude_defaults=True)}
+
+    @property
+    def label(self) -> str:
+        """Order and kind in short, such as ``4 elements``."""
+        return f"{self.order} {self.kind}"
+
+    def _facts(self) -> dict[str, Any]:
+        return self.described()
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -37,6 +37,7 @@ from flexctl.plant.recursion import Recursion
 from flexctl.plant.sliding import check_followed, followed_range
 from flexctl.plant.stiffness_error import StiffnessError, part_energies, stiffness_parts
 from flexctl.plant.validity import STEEPEST_NODE, check_slopes, require_balance
+from flexctl.records import Summary
 
 EngineName = Literal["recursion", "lagrange"]
 
@@ -44,7 +45,7 @@ _WORDS = {"summary", "source", "expect", "truth", "name", "path"}  # not part of
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Plant:
+class Plant(Summary):
     """Equations of motion M(q) a + h(q, v) + c(q) + k(q) + D(q) v = B tau of one arm.
 
     q = [joint variables; rotor angles; elastic coordinates] has n entries, tau one per joint (m); a
@@ -90,9 +91,18 @@ class Plant:
     values: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
-        return (
-            f"Plant({self.arm.name}, {self.basis.order} {self.basis.kind}, n={self.n}, m={self.m})"
-        )
+        return f"Plant({self.arm.name}, {self.basis.label}, n={self.n}, m={self.m})"
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "model": self.arm.name,
+            "basis": self.basis.label,
+            "coordinates": ", ".join(self.coordinates),
+            "actuators": ", ".join(self.joints),
+            "parameters": ", ".join(self.parameters),
+            "engine": self.engine,
+            "backend": self.backend,
+        }
 
     def at(self, values: Mapping[str, ArrayLike]) -> Plant:
         """Return the plant with values of its free numbers, by key; others keep the file's.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -58,6 +59,17 @@ class Comparison(Summary):
     evaluations: tuple[Evaluation, ...]
     ranking: tuple[str, ...]
     motions: tuple[tuple[str, ...], ...] = ()
+
+    def _facts(self) -> dict[str, Any]:
+        names = (evaluation.name for evaluation in self.evaluations)
+        return {
+            "winner": self.winner or "none",
+            "ranking": ", ".join(self.ranking),
+            "unranked": ", ".join(name for name in names if name not in self.ranking),
+            "model": self.model,
+            "truth": self.truth.label,
+            "motions": len(self.motions),
+        }
 
     @property
     def ranked(self) -> tuple[Evaluation, ...]:

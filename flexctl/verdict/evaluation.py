@@ -85,6 +85,27 @@ class Evaluation(Summary):
     not_computed: Mapping[str, str] = field(default_factory=dict)
     settle_within: float = 1e-4
 
+    def _facts(self) -> dict[str, Any]:
+        tracking, residual, stability = self.tracking, self.residual, self.stability
+        settling = residual and (
+            "never" if residual.settling_time is None else residual.settling_time
+        )
+        return {
+            "name": self.name,
+            "stable": stability and stability.stable,
+            "failed": self.failed,
+            "settling_time": settling,
+            "residual_tip_error": residual and residual.tip_error_max,
+            "tip_error_rms": tracking and tracking.tip_error_rms,
+            "spectral_abscissa": stability and stability.spectral_abscissa,
+            "disk": self.margins and self.margins.disk,
+            "not_computed": self.not_computed,
+            "no_rest": self.no_rest,
+            "method": self.method,
+            "basis": self.basis.label,
+            "truth": self.truth.label,
+        }
+
     @property
     def ranks(self) -> bool:
         """Whether the design takes part in a ranking: run, not failed and not unstable."""

@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
+from collections.abc import Callable
+from typing import Any
 
+from flexctl.control import Controller
 from flexctl.loci import EigenvalueLoci
+from flexctl.loop import ClosedLoop, LinearLoop
+from flexctl.model import Arm, BasisChoice, Design
+from flexctl.plant import LinearPlant, Plant
 from flexctl.robustness import StiffnessMargin, TimeScaleMargin
-from flexctl.verdict import Comparison, Evaluation
+from flexctl.simulation import Trajectory
+from flexctl.verdict import Comparison, Evaluation, StabilityMargins
+from flexctl.view.kinds import writer_of
+from flexctl.view.words import parts
 from flexctl.view.words.loci import loci_words
 from flexctl.view.words.stiffness_margin import margin_words
 from flexctl.view.words.time_scale_margin import time_scale_words
 from flexctl.view.words.verdict import evaluation_words, verdict
 
 
-@singledispatch
 def explain(record: object) -> str:
     """Say what a result means: the verdict, the reasons for it, and its caveats.
 
     Parameters
     ----------
     record
-        An `Evaluation`, a `Comparison`, a stiffness margin, a time-scale margin or eigenvalue loci.
+        Any record of `flexctl`; of arms, designs, plants and loops it says what they are.
 
     Raises
     ------
     TypeError
-        When the record is of another kind.
+        When it is no record of these kinds.
 
     Examples
     --------
@@ -35,11 +42,23 @@ def explain(record: object) -> str:
     >>> flexctl.explain(flexctl.evaluate(loop))
     'hub-pd: After the motion its tip error is at most 241 mm and settles within 1.18 s.'
     """
-    raise TypeError(f"explain: expected a result of flexctl, got {type(record).__name__}")
+    return writer_of(record, _WORDS, "explain")(record)
 
 
-explain.register(Comparison, verdict)
-explain.register(Evaluation, evaluation_words)
-explain.register(TimeScaleMargin, time_scale_words)
-explain.register(EigenvalueLoci, loci_words)
-explain.register(StiffnessMargin, margin_words)
+_WORDS: dict[type, Callable[[Any], str]] = {
+    Arm: parts.arm_words,
+    BasisChoice: parts.per_link,
+    ClosedLoop: parts.loop_words,
+    Comparison: verdict,
+    Controller: parts.controller_words,
+    Design: parts.design_words,
+    EigenvalueLoci: loci_words,
+    Evaluation: evaluation_words,
+    LinearLoop: parts.linear_loop_words,
+    LinearPlant: parts.linear_plant_words,
+    Plant: parts.plant_words,
+    StabilityMargins: parts.stability_margin_words,
+    StiffnessMargin: margin_words,
+    TimeScaleMargin: time_scale_words,
+    Trajectory: parts.run_words,
+}

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
+from collections.abc import Callable
 from typing import Any
 
+from flexctl.control import Controller
 from flexctl.loci import EigenvalueLoci
-from flexctl.plant import Inspection, Operations
+from flexctl.loop import ClosedLoop, LinearLoop
+from flexctl.model import Arm, BasisChoice, Design
+from flexctl.plant import Inspection, LinearPlant, Operations, Plant
 from flexctl.robustness import StiffnessMargin, TimeScaleMargin
 from flexctl.simulation import Trajectory
-from flexctl.verdict import Comparison, Evaluation
-from flexctl.view.json.evaluation import comparison_json, evaluation_json
+from flexctl.verdict import Comparison, Evaluation, StabilityMargins
+from flexctl.view.json.evaluation import comparison_json, evaluation_json, margins_json
 from flexctl.view.json.inspection import inspection_json
 from flexctl.view.json.loci import loci_json
+from flexctl.view.json.parts import (
+    controller_json,
+    file_json,
+    linear_loop_json,
+    linear_plant_json,
+    loop_json,
+    plant_json,
+)
 from flexctl.view.json.stiffness_margin import margin_json
 from flexctl.view.json.time_scale_margin import time_scale_json
 from flexctl.view.json.trajectory import trajectory_json
+from flexctl.view.kinds import writer_of
 
 
-@singledispatch
 def to_json(record: object) -> dict[str, Any]:
     """Write a record as nested dictionaries and lists of plain numbers.
 
@@ -27,13 +38,14 @@ def to_json(record: object) -> dict[str, Any]:
     Parameters
     ----------
     record
-        An `Evaluation`, a `Comparison`, a `Trajectory` (11 samples of it), an inspection, counted
-        operations, a stiffness margin, a time-scale margin or eigenvalue loci.
+        Any record of `flexctl`. Of a `Trajectory` 11 samples are written; an `Arm` and a `Design`
+        give the keys of their files; a `Plant`, a `Controller` and a `ClosedLoop` hold functions,
+        of which names, times and gains are written; linear models give poles and matrices.
 
     Raises
     ------
     TypeError
-        When the record is of another kind.
+        When it is no record of these kinds.
 
     Examples
     --------
@@ -43,18 +55,29 @@ def to_json(record: object) -> dict[str, Any]:
     >>> flexctl.to_json(flexctl.evaluate(loop))["stability"]["stable"]
     True
     """
-    raise TypeError(f"to_json: expected a result of flexctl, got {type(record).__name__}")
+    return writer_of(record, _WRITERS, "to_json")(record)
 
 
-to_json.register(Evaluation, evaluation_json)
-to_json.register(Comparison, comparison_json)
-to_json.register(Trajectory, trajectory_json)
-to_json.register(Inspection, inspection_json)
-to_json.register(StiffnessMargin, margin_json)
-to_json.register(TimeScaleMargin, time_scale_json)
-to_json.register(EigenvalueLoci, loci_json)
-
-
-@to_json.register
-def _(record: Operations) -> dict[str, int]:
+def _operations_json(record: Operations) -> dict[str, int]:
     return {"mul": record.mul, "add": record.add, "other": record.other}
+
+
+_WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
+    Arm: file_json,
+    BasisChoice: BasisChoice.described,
+    ClosedLoop: loop_json,
+    Comparison: comparison_json,
+    Controller: controller_json,
+    Design: file_json,
+    EigenvalueLoci: loci_json,
+    Evaluation: evaluation_json,
+    Inspection: inspection_json,
+    LinearLoop: linear_loop_json,
+    LinearPlant: linear_plant_json,
+    Operations: _operations_json,
+    Plant: plant_json,
+    StabilityMargins: margins_json,
+    StiffnessMargin: margin_json,
+    TimeScaleMargin: time_scale_json,
+    Trajectory: trajectory_json,
+}

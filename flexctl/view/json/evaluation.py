@@ -45,7 +45,8 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
             "residual": asdict(e.residual) if e.residual else None,
             "effort": asdict(e.effort) if e.effort else None,
             "stability": _stability(e.stability) if e.stability else None,
-            "margins": _margins(e.margins, e.min_sampling_rate),
+            "margins": e.margins
+            and {**margins_json(e.margins), "min_sampling_rate": e.min_sampling_rate},
             "stiffness": _stiffness(e.stiffness),
             "spillover": {
                 "order": e.stability.orders if e.stability else [],
@@ -93,11 +94,9 @@ def _stability(s: Stability) -> dict[str, Any]:
     }
 
 
-def _margins(margins: StabilityMargins | None, rate: float | None) -> dict[str, Any] | None:
-    """Margins of a stable loop; an unstable one has none."""
-    if margins is None:
-        return None
-    return {
+def margins_json(margins: StabilityMargins) -> dict[str, Any]:
+    """Write the margins of a stable loop; what is infinite is None."""
+    numbers = {
         "gain_db": margins.gain_db,
         "gain_up_db": margins.gain_up_db,
         "gain_down_db": margins.gain_down_db,
@@ -107,8 +106,8 @@ def _margins(margins: StabilityMargins | None, rate: float | None) -> dict[str, 
         "delay_may_be_less": margins.delay_may_be_less,
         "disk": margins.disk,
         "disk_frequency": margins.disk_frequency,
-        "min_sampling_rate": rate,
     }
+    return plain(numbers)
 
 
 def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:

@@ -16,6 +16,11 @@ N_SAMPLES = 11  # unless times are given
 
 def simulation_json(loop: ClosedLoop, run: Trajectory, times: Array) -> dict[str, Any]:
     """Describe a loop and its run under the keys of the contract; `times` (k,) [s] as below."""
+    return {**loop_head(loop), **trajectory_json(run, times)}
+
+
+def loop_head(loop: ClosedLoop) -> dict[str, Any]:
+    """Describe which loop is meant: model, design and both discretisations."""
     truth: dict[str, Any] = loop.truth.basis.described()
     truth["coordinates"] = loop.truth.n
     truth["settings"] = []
@@ -26,7 +31,6 @@ def simulation_json(loop: ClosedLoop, run: Trajectory, times: Array) -> dict[str
         "method": loop.controller.design.method,
         "basis": loop.controller.plant.basis.described(),
         "truth": truth,
-        **trajectory_json(run, times),
     }
 
 

@@ -1,0 +1,153 @@
+"""What a loop is made of in words: arms, designs, plants, controllers, linear models, runs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexctl.checks import ComplexArray
+from flexctl.control import Controller
+from flexctl.loop import ClosedLoop, LinearLoop, damping_ratios, judge_poles, spectral_abscissa
+from flexctl.model import Arm, BasisChoice, Design
+from flexctl.plant import LinearPlant, Plant
+from flexctl.simulation import Trajectory
+from flexctl.verdict import StabilityMargins
+from flexctl.view.words.numbers import basis_words, length, listed, share
+
+
+def per_link(basis: BasisChoice) -> str:
+    """Write a discretisation in words: ``4 elements per link and plane``."""
+    return f"{basis_words(basis.described())} per link and plane"
+
+
+def arm_words(arm: Arm) -> str:
+    """Say which links and joints an arm has, and what it carries."""
+    links = []
+    for link in arm.links:
+        bends = "flexible" if link.flexible else "rigid"
+        spring = "flexible " if link.flexible_joint else ""
+        links.append(f"{link.name} ({bends}, {spring}{link.joint} joint)")
+    weight = "with gravity" if any(arm.gravity) else "without gravity"
+    return f"{arm.name}: {listed(links)}; payload {arm.payload.mass:g} kg, {weight}."
+
+
+def design_words(design: Design) -> str:
+    """Say which method a design has, for which arm, and which motion it follows."""
+    how = _timing(design.loop.sample_time or None, design.loop.delay)
+    return (
+        f"{design.name}: method {design.method} for {design.model}, designed on "
+        f"{per_link(design.basis)}; {how}. Its reference is of kind {design.reference.kind}."
+    )
+
+
+def plant_words(plant: Plant) -> str:
+    """Say how many coordinates a plant has, and how it is evaluated."""
+    free = f"; free numbers: {listed(plant.parameters)}" if plant.parameters else ""
+    return (
+        f"Equations of motion of {plant.arm.name} on {per_link(plant.basis)}: {plant.n} "
+        f"coordinates, {plant.m} {'actuators' if plant.m > 1 else 'actuator'}{free}. "
+        f"Engine {plant.engine}, {plant.backend}."
+    )
+
+
+def controller_words(controller: Controller) -> str:
+    """Say what a controller measures, how it is timed, and on what it rests."""
+    states = f"{controller.n_state} {'state' if controller.n_state == 1 else 'states'}"
+    return " ".join(
+        [
+            f"{controller.design.name}: method {controller.design.method} for "
+            f"{controller.plant.arm.name}, designed on {per_link(controller.plant.basis)}.",
+            f"Its law has {states} and is "
+            f"{_timing(controller.sample_time, controller.delay)}; a run lasts "
+            f"{controller.duration:g} s.",
+        ]
+    )
+
+
+def loop_words(loop: ClosedLoop) -> str:
+    """Say which controller acts on which truth plant."""
+    truth = loop.truth
+    return (
+        f"{controller_words(loop.controller)} It acts on {truth.arm.name} with "
+        f"{per_link(truth.basis)} ({truth.n} coordinates)."
+    )
+
+
+def linear_plant_words(plant: LinearPlant) -> str:
+    """Say at which frequencies a linear plant vibrates, or that it falls."""
+    squares = plant.modes()[0]
+    size = f"Linear plant with {len(plant.states)} states"
+    if squares[0] < 0:
+        return f"{size}: with its joints free it falls, at {np.sqrt(-squares[0]):.3g} 1/s."
+    rigid, w = np.count_nonzero(squares == 0), np.sqrt(squares[squares > 0])
+    motions = f"{rigid} rigid-body {'motion' if rigid == 1 else 'motions'}"
+    first = f", first natural frequency {w[0]:.4g} rad/s, highest {w[-1]:.4g} rad/s"
+    return f"{size}: {motions}{first if len(w) else ''}."
+
+
+def linear_loop_words(loop: LinearLoop) -> str:
+    """Say whether a linear loop is stable, what decays last and what is damped least."""
+    poles, stable = loop.poles, judge_poles(loop.poles)
+    rate = spectral_abscissa(poles)
+    if stable is False:
+        verdict = f"unstable: a disturbance grows at {rate:.3g} 1/s"
+    elif stable is True:
+        verdict = f"stable: the slowest eigenvalue decays at {-rate:.3g} 1/s"
+    else:
+        verdict = "marginally stable: a disturbance does not decay"
+    timing = _timing(loop.sample_time, loop.delay)
+    return f"The linear loop, {timing}, is {verdict}; {_least_damped(poles)}."
+
+
+def _least_damped(poles: ComplexArray) -> str:
+    zeta = damping_ratios(poles)
+    least = int(zeta.argmin())
+    return f"smallest damping ratio {share(zeta[least])} at {abs(poles[least]):.4g} rad/s"
+
+
+def stability_margin_words(margins: StabilityMargins) -> str:
+    """Say the stability margins of every joint, and of all joints together."""
+    joints = zip(margins.gain_db, margins.phase_deg, margins.delay_seconds, strict=True)
+    each = [
+        f"joint{k + 1}: {_figure(gain, 1, 'dB')}, {_figure(phase, 1, 'deg')}, "
+        f"{_figure(delay, 1e3, 'ms of delay')}"
+        for k, (gain, phase, delay) in enumerate(joints)
+    ]
+    bound = " Delay margins are upper bounds." if margins.delay_may_be_less else ""
+    return (
+        f"Stability margins at {'; '.join(each)}. All joints together: "
+        f"{_figure(margins.common_delay_seconds, 1e3, 'ms of delay')}, disk margin "
+        f"{margins.disk:.3g} (smallest at {margins.disk_frequency:.3g} rad/s).{bound}"
+    )
+
+
+def _figure(value: float, factor: float, unit: str) -> str:
+    if np.isfinite(value):
+        return f"{factor * value:.3g} {unit}"
+    return f"no limit in {unit.removeprefix('ms of ')}"
+
+
+def run_words(run: Trajectory) -> str:
+    """Say how long a run is, its tip errors, time at torque limits, and how exact it is."""
+    sentences = [f"The run lasts {run.t[-1]:.4g} s."]
+    if run.tracks:
+        sentences.append(
+            f"The tip error is at most {length(run.tip_error.max())}, at the end "
+            f"{length(run.tip_error[-1])}."
+        )
+    spent = [
+        f"{joint} {seconds:.3g} s"
+        for joint, seconds in zip(run.joints, run.saturated, strict=True)
+        if seconds > 0
+    ]
+    sentences += [f"Time at torque limits: {listed(spent)}."] if spent else []
+    sentences.append(
+        f"Integrated by {run.integrator} in {run.steps} steps; the energy account is off by "
+        f"{run.energy.imbalance:.1g} of the largest energy transferred."
+    )
+    return " ".join(sentences)
+
+
+def _timing(sample_time: float | None, delay: float) -> str:
+    """Say when a law acts: ``sampled every 0.001 s``, or ``continuous``."""
+    late = f" with a delay of {delay:g} s" if delay else ""
+    return f"sampled every {sample_time:g} s{late}" if sample_time else "continuous"

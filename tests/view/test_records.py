@@ -1,0 +1,273 @@
+"""Every public record has a short text, a table for notebooks, plain numbers and sentences."""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import flexctl
+from flexctl.model import build_file, list_designs, list_models
+from flexctl.view.json.trajectory import simulation_json
+
+ARM, DESIGN = "single-link-hub", "hub-pd"
+
+
+@cache
+def make_controller():
+    return flexctl.design_controller(ARM, DESIGN)
+
+
+@cache
+def make_loop():
+    return flexctl.close_loop(make_controller(), ARM, modes=2)
+
+
+@cache
+def make_record(name):
+    return RECORDS[name][0]()
+
+
+def margin_of(arm, design):
+    return flexctl.stiffness_margin(arm, design, n_path=0)
+
+
+# record, what its repr shows, what `explain` says
+RECORDS = {
+    "Arm": (
+        lambda: flexctl.load_model("vertical-2r"),
+        "Arm(name=vertical-2r, links=link1, link2, joints=revolute (flexible), revolute (flexible)",
+        "link2 (flexible, flexible revolute joint); payload 1 kg, with gravity.",
+    ),
+    "BasisChoice": (
+        lambda: flexctl.BasisChoice(kind="elements", order=1, drop_above=1234.5678),
+        "BasisChoice(kind='elements', order=1, sliding='fixed', drop_above=1234.5678)",
+        "1 element below 1234.57 rad/s per link and plane",
+    ),
+    "ClosedLoop": (
+        make_loop,
+        "ClosedLoop(hub-pd on single-link-hub, 2 modes)",
+        "It acts on single-link-hub with 2 modes per link and plane (3 coordinates).",
+    ),
+    "Comparison": (
+        lambda: flexctl.compare(ARM, [DESIGN], baseline=False),
+        "Comparison(winner=hub-pd, ranking=hub-pd, model=single-link-hub, truth=4 elements",
+        "Recommended: hub-pd.",
+    ),
+    "Controller": (
+        make_controller,
+        "Controller(hub-pd: joint-pd for single-link-hub, designed on 2 modes)",
+        "Its law has 0 states and is continuous; a run lasts 4 s.",
+    ),
+    "Design": (
+        lambda: flexctl.load_design("rrp-stiff"),
+        "Design(name=rrp-stiff, method=decoupling, model=theodore-ghosal-rrp, basis=2 modes, "
+        "reference=cycloid, 0.5 s, duration=1 s",
+        "rrp-stiff: method decoupling for theodore-ghosal-rrp, designed on 2 modes per link",
+    ),
+    "EigenvalueLoci": (
+        lambda: flexctl.eigenvalue_loci(make_loop(), motion="rest", points=3),
+        "EigenvalueLoci(model=single-link-hub, design=hub-pd, basis=2 modes, truth=2 modes",
+        "stable for every t followed",
+    ),
+    "Evaluation": (
+        lambda: flexctl.evaluate(make_loop()),
+        "Evaluation(name=hub-pd, stable=True, settling_time=1.179, residual_tip_error=0.2409",
+        "settles within 1.18 s",
+    ),
+    "LinearLoop": (
+        lambda: flexctl.linearise(make_loop()),
+        "LinearLoop(plant=LinearPlant(...), feedback=array (1, 6)",
+        "is stable: the slowest eigenvalue decays at 2.7 1/s; smallest damping ratio 2.61 % at "
+        "103.5 rad/s.",
+    ),
+    "LinearPlant": (
+        lambda: flexctl.linearise(make_controller().plant),
+        "LinearPlant(q0=[0. 0. 0.], tau0=[0.], M=array (3, 3)",
+        "6 states: 1 rigid-body motion, first natural frequency 26.69 rad/s",
+    ),
+    "Plant": (
+        lambda: make_controller().plant,
+        "Plant(single-link-hub, 2 modes, n=3, m=1)",
+        "single-link-hub on 2 modes per link and plane: 3 coordinates, 1 actuator.",
+    ),
+    "StabilityMargins": (
+        lambda: flexctl.stability_margins(make_loop()),
+        "StabilityMargins(gain_up_db=[inf]",
+        "joint1: no limit in dB, 67.2 deg, 15.1 ms of delay. All joints together: 15.1 ms of delay,"
+        " disk margin 1.27",
+    ),
+    "StiffnessMargin": (
+        lambda: margin_of("planar-two-link", "two-link-decoupling"),
+        "StiffnessMargin(model=planar-two-link, design=two-link-decoupling, truth=4 elements",
+        "tolerates a stiffness overestimate of up to 0.563 %",
+    ),
+    "TimeScaleMargin": (
+        lambda: flexctl.time_scale_margin("subudhi-morris-2r", "subudhi-morris-lqr"),
+        "TimeScaleMargin(model=subudhi-morris-2r, design=subudhi-morris-lqr, truth=4 elements",
+        "stable down to 0.00381 times",
+    ),
+    "Trajectory": (
+        lambda: flexctl.simulate(make_loop()),
+        "Trajectory(t=array (1001,), q=array (3, 1001)",
+        "The run lasts 4 s. The tip error is at most 252 mm",
+    ),
+}
+
+
+def test_every_public_record_is_here():
+    public = {name for name in flexctl.__all__ if isinstance(getattr(flexctl, name), type)}
+    assert public == set(RECORDS)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_its_text_is_one_short_line(name):
+    text = repr(make_record(name))
+
+    assert text.startswith(RECORDS[name][1])
+    assert len(text) < 200
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_its_table_has_rows(name):
+    table = make_record(name)._repr_html_()
+
+    assert table.startswith(f"<table><caption>{name}</caption><tr><th")
+    assert table.endswith("</td></tr></table>")
+    assert table.count("<tr>") > 2
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_its_numbers_are_json_without_nan(name):
+    answer = flexctl.to_json(make_record(name))
+
+    assert answer
+    assert json.loads(json.dumps(answer, allow_nan=False)) == answer
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_its_sentences_say_what_it_is(name):
+    assert RECORDS[name][2] in flexctl.explain(make_record(name))
+
+
+@pytest.mark.parametrize(
+    "record", [flexctl.load_model(entry.name) for entry in list_models()], ids=lambda r: r.name
+)
+def test_an_arm_is_made_again_from_its_numbers(record):
+    table = flexctl.to_json(record)
+    again = build_file(flexctl.Arm, table, table.pop("name"), record.path)
+
+    assert again == record
+    assert len(repr(record)) < 200
+
+
+@pytest.mark.parametrize(
+    "record", [flexctl.load_design(entry.name) for entry in list_designs()], ids=lambda r: r.name
+)
+def test_a_design_is_made_again_from_its_numbers(record):
+    table = flexctl.to_json(record)
+    again = build_file(flexctl.Design, table, table.pop("name"), record.path)
+
+    assert again == record
+    assert len(repr(record)) < 200
+
+
+def test_stability_margins_are_those_of_the_comparison():
+    compared = flexctl.to_json(make_record("Evaluation"))["margins"]
+    rate = compared.pop("min_sampling_rate")
+
+    assert rate > 0
+    assert flexctl.to_json(make_record("StabilityMargins")) == compared
+
+
+@pytest.mark.parametrize("name", ["LinearLoop", "LinearPlant"])
+def test_poles_are_eigenvalues_of_the_named_state_space(name):
+    answer = flexctl.to_json(make_record(name))
+    poles, system = answer["poles"], answer["state_space"]
+    own = np.array(poles["re"]) + 1j * np.array(poles["im"])
+    expected = np.linalg.eigvals(np.array(system["A"]))
+    nearest = abs(own[:, None] - expected).min(axis=0)
+
+    assert nearest == pytest.approx(np.zeros(6), abs=1e-6)
+    assert len(system["states"]) == len(own) == 6
+    assert system["states"][0] == answer["coordinates"][0] == "joint1"
+    assert np.shape(system["B"]) == (6, len(system["inputs"]))
+    moving = np.array(poles["frequency"]) > 1
+    damped = (np.array(poles["damping"]) * poles["frequency"])[moving]
+    assert damped == pytest.approx(-own.real[moving])
+
+
+def test_a_loop_is_described_as_simulate_does():
+    answer, run = flexctl.to_json(make_loop()), make_record("Trajectory")
+    simulated = simulation_json(make_loop(), run, run.t[:1])
+
+    for key in ("model", "design", "method", "basis", "truth"):
+        assert answer[key] == simulated[key]
+    assert answer["gains"] == {"Gp": [20.0], "Gv": [6.0]}
+    assert answer["torque_limit"] == [30.0]
+
+
+def test_a_motion_in_memory_is_left_out_of_a_design():
+    design = make_controller().design
+    memory = {
+        "kind": "motion",
+        "from_": (0.0,),
+        "to": (1.0,),
+        "motion": make_controller().reference,
+    }
+    reference = design.reference.model_copy(update=memory)
+    answer = flexctl.to_json(design.model_copy(update={"reference": reference}))
+
+    assert answer["reference"]["kind"] == "motion"
+    assert "motion" not in answer["reference"]
+    assert json.dumps(answer)
+
+
+def test_a_sampled_controller_says_so():
+    measures = ["joint1", "joint1_rate"]
+    law = [[20.0, 6.0]]
+    own = flexctl.wrap_controller(law, ARM, DESIGN, measures=measures, name="own", sample_time=2e-3)
+
+    assert flexctl.to_json(own)["sample_time"] == 2e-3
+    assert flexctl.to_json(own)["gains"]["D"] == law
+    assert "is sampled every 0.002 s" in flexctl.explain(own)
+
+
+def test_an_unstable_linear_loop_is_called_unstable():
+    loop = make_record("LinearLoop")
+    other = replace(loop, feedback=-loop.feedback)
+
+    assert "is unstable: a disturbance grows at" in flexctl.explain(other)
+
+
+def test_a_failed_evaluation_shows_why():
+    failed = replace(
+        make_record("Evaluation"),
+        failed="the arm fell",
+        tracking=None,
+        residual=None,
+        stability=None,
+    )
+    assert "failed=the arm fell" in repr(failed)
+    assert "stable" not in repr(failed)
+
+
+def test_an_evaluation_that_never_settles_says_so():
+    e = make_record("Evaluation")
+    assert e.residual is not None
+    other = replace(e, residual=replace(e.residual, settling_time=None))
+    assert "settling_time=never" in repr(other)
+
+
+def test_a_comparison_without_winner_says_so():
+    comparison = make_record("Comparison")
+    shown = repr(replace(comparison, ranking=()))
+    assert shown.startswith("Comparison(winner=none, unranked=hub-pd, model=single-link-hub")
+
+
+@pytest.mark.parametrize("write", [flexctl.to_json, flexctl.explain])
+def test_what_is_no_record_is_refused_with_the_kinds(write):
+    with pytest.raises(TypeError, match=r": expected one of Arm, .*, Trajectory, got int$"):
+        write(3)
