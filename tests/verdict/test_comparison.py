@@ -122,7 +122,7 @@ def test_the_baseline_has_the_bandwidth_of_the_stiffest_design(make, designs):
 def test_there_may_be_no_baseline(make, designs):
     result = compare(make["single"](), designs[:1], baseline=False)
     assert [evaluation.name for evaluation in result.evaluations] == ["ringing"]
-    assert result.truth["order"] == designs[0].basis.order + 2
+    assert result.truth.order == designs[0].basis.order + 2
 
 
 def test_the_truth_is_the_files_or_two_modes_finer(make, rrp_arm):

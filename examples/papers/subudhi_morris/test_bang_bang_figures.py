@@ -48,7 +48,7 @@ def test_tips_do_not_decay_only_behind_soft_joints(stiffness, low, high):
 
 @pytest.mark.slow  # compiles long
 def test_the_figures_of_subudhi_and_morris_are_drawn(tmp_path, monkeypatch):
-    monkeypatch.setattr("sweep", partial(bang_bang.sweep, stiffness=[1.0, 5.0, 100.0]))
+    monkeypatch.setattr(bang_bang, "sweep", partial(bang_bang.sweep, stiffness=[1.0, 5.0, 100.0]))
     bang_bang.draw(tmp_path)
 
     drawn = sorted(path.name for path in tmp_path.iterdir())

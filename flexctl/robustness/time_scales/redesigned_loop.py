@@ -19,7 +19,7 @@ import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.control import Controller, design_controller
-from flexctl.errors import ComputationError, DesignError, NoRestError
+from flexctl.errors import ComputationError, DesignError, NoEquilibriumError
 from flexctl.loop import (
     ClosedLoop,
     Setup,
@@ -184,7 +184,7 @@ class RedesignedLoop:
             t=self.times[-1],
             s_star=high,
             refused=str(refused),
-            no_equilibrium=isinstance(refused, NoRestError),
+            no_equilibrium=isinstance(refused, NoEquilibriumError),
         )
 
     def _refined(self, here: Callable[..., Bound], low: float, high: float) -> Bound:
