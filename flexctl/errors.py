@@ -20,7 +20,7 @@ class ComputationError(FlexctlError, RuntimeError):
     """
 
 
-class NoRestError(ComputationError):
+class NoEquilibriumError(ComputationError):
     """A closed loop that has no equilibrium where one is required."""
 
 

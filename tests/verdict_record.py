@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from flexctl.loop.resting import Resting
+from flexctl.loop.final_equilibrium import FinalEquilibrium
 from flexctl.model.record import BasisChoice
 from flexctl.verdict.comparison import Comparison
 from flexctl.verdict.evaluation import Evaluation
@@ -139,7 +139,7 @@ def changed(e, **changes):
 
 def resting(**changes):
     """Where an arm of three joints, the last of them sliding, rests."""
-    return Resting(
+    return FinalEquilibrium(
         **{
             "exists": True, "joint": np.array([0.5, 0.6, 0.7]),
             "offset": np.array([0.00517, -0.171, 0.00233]), "tip_offset": 0.0329,

@@ -1,7 +1,6 @@
 """Where the closed-loop eigenvalues go: followed along a motion or a number."""
 
 from flexctl.loci.crossings import AxisCrossing
-from flexctl.loci.dominant import motion_of
 from flexctl.loci.events import LocusEvent
 from flexctl.loci.family import Branch, Loci
 from flexctl.loci.loci import eigenvalue_loci
@@ -18,5 +17,4 @@ __all__ = [
     "Motion",
     "eigenvalue_loci",
     "match_branches",
-    "motion_of",
 ]

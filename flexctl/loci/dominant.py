@@ -11,12 +11,11 @@ import numpy as np
 from flexctl.checks import ComplexArray
 from flexctl.loop import ON_AXIS
 
-MOST = 7  # names of motions among dominant branches, as many as have a colour
+MOST = 9  # pairs and real eigenvalues among the dominant ones
 FIRST = 6  # eigenvalues that are dominant however small their index
 LEAST = 0.01  # of the largest index: below, no further one is dominant
 _SEEN = 0.03  # weight below which a branch is not seen at the tip: a second mode alone has 0.025
 _LIGHT = 0.01  # damping ratio: what is damped less counts as damped so much
-_NUMBERED = re.compile(r" \([0-9]+\)$")
 _MODE = re.compile(r"\S+\.(?P<plane>[xyz]|twist)\.(?P<number>[0-9]+)$")
 _CLAMPED = (1.875104, 4.694091, 7.854757)  # roots of cos(b) cosh(b) = -1
 
@@ -26,7 +25,7 @@ class LabelledBranch(Protocol):
 
     @property
     def label(self) -> str:
-        """Motion with the largest share."""
+        """Name of the pair, or of the real eigenvalue, alike of both halves."""
         ...
 
     @property
@@ -43,10 +42,10 @@ class LabelledBranch(Protocol):
 def dominant(branches: Sequence[LabelledBranch], most: int = MOST) -> tuple[int, ...]:
     """Choose the branches of which the response is made, by their index of dominance.
 
-    Branches that are unstable somewhere come first. The others follow by `dominance`, and with
-    each those of the same motion (``joint1 (1)``, ``joint1 (2)``), until `most` motions are named.
-    Beyond the first six those with an index below 1 % of the largest are left out, and always
-    those with none.
+    Branches that are unstable somewhere come first. The others follow by `dominance`, until there
+    are `most` pairs and real eigenvalues. Beyond the first six branches those with an index below
+    1 % of the largest are left out, and always those with none. What a state is called makes no
+    difference: a copy of a law with other names has the same dominant branches.
 
     Returns
     -------
@@ -57,8 +56,8 @@ def dominant(branches: Sequence[LabelledBranch], most: int = MOST) -> tuple[int,
     least = LEAST * index[np.isfinite(index)].max(initial=0.0)
     order = [int(k) for k in np.argsort(-index, kind="stable") if index[k] > 0]
     order = [k for i, k in enumerate(order) if i < FIRST or index[k] >= least]
-    names = list(dict.fromkeys(motion_of(branches[k].label) for k in order))[:most]
-    return tuple(k for k in order if motion_of(branches[k].label) in names)
+    labels = list(dict.fromkeys(branches[k].label for k in order))[:most]
+    return tuple(k for k in order if branches[k].label in labels)
 
 
 def dominance(branch: LabelledBranch) -> float:
@@ -84,16 +83,11 @@ def dominance(branch: LabelledBranch) -> float:
     return weight / slowest
 
 
-def motion_of(label: str) -> str:
-    """Name of the motion without its number: ``joint1`` of ``joint1 (2)``."""
-    return _NUMBERED.sub("", label)
-
-
 def _seen(name: str) -> float:
     """Part of a motion that is seen at the tip, beside the first mode's of a line."""
     if name == "delayed torque":
         return 0.0
-    mode = _MODE.search(name)
+    mode = _MODE.fullmatch(name)
     if mode is None:
         return 1.0
     k = int(mode["number"])

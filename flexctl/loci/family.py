@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from flexctl.loci.branches import Branches, follow
 from flexctl.loci.crossings import AxisCrossing, Range, find_crossings
 from flexctl.loci.dominant import dominant
 from flexctl.loci.events import LocusEvent
-from flexctl.loci.labels import Labels, label_branches, titles
+from flexctl.loci.labels import Labels, label_branches, numbers
 from flexctl.loci.sources import Source
 from flexctl.loop import damping_ratios
 from flexctl.records import Summary
@@ -28,8 +28,11 @@ class Branch:
 
     Attributes
     ----------
-    label
-        Motion with the largest part in it, numbered where several have the same.
+    motions
+        Names of the motions with the largest part in it: one, or several that are about equal.
+    number
+        Tells branches of the same motions apart, slow ones first; 0 where there is one. Both halves
+        of a pair have the same.
     values
         (k,) [1/s], at the parameters asked for.
     participation
@@ -38,10 +41,17 @@ class Branch:
         Where (s) which motion takes the lead.
     """
 
-    label: str
+    motions: tuple[str, ...]
+    number: int = 0
     values: ComplexArray
     participation: Mapping[str, float]
     leads: tuple[tuple[float, str], ...]
+
+    @property
+    def label(self) -> str:
+        """Its motions and its number: ``joint1 (2)``; of a pair and of it alone."""
+        name = " + ".join(self.motions)
+        return f"{name} ({self.number})" if self.number else name
 
     @property
     def frequency(self) -> Array:
@@ -75,6 +85,10 @@ class Loci(Summary):
     at_design
         Eigenvalues (n,) [1/s] at the design value of the parameter, by branch; None where it is not
         among those followed.
+    nodes, node_values
+        All values of the parameter that were looked at (p,), with those put between where branches
+        come close, and the eigenvalues there (p, n) [1/s], by branch; empty where they are not
+        kept.
     fields
         What every branch moves (k, G, n), as `motion_fields` has it; None where it was not asked
         for.
@@ -88,6 +102,10 @@ class Loci(Summary):
     crossings: tuple[AxisCrossing, ...] = ()
     stable: tuple[Range, ...] = ()
     at_design: ComplexArray | None = None
+    nodes: Array = field(default_factory=lambda: np.zeros(0), repr=False)
+    node_values: ComplexArray = field(
+        default_factory=lambda: np.zeros((0, 0), dtype=complex), repr=False
+    )
     fields: ComplexArray | None = field(default=None, repr=False)
 
     @property
@@ -136,14 +154,16 @@ def trace_loci(
     labels = label_branches(joined, source.names)
     at = np.searchsorted(joined.s, grid)
     values = source.in_time(joined.values[at], grid)
-    names, order = titles(joined, labels), _slow_first(values[0])
+    order = _slow_first(values[0])
     crossings, stable = find_crossings(source, joined)
     return Loci(
         parameter=source.parameter,
         s=grid,
-        branches=tuple(_branch(k, names[k], values[:, k], labels) for k in order),
+        branches=_branches(order, numbers(joined, labels), values, labels),
         events=tuple(_in_time(source, event, order) for event in joined.events),
         n_matrices=joined.n_matrices,
+        nodes=joined.s,
+        node_values=source.in_time(joined.values, joined.s)[:, order],
         crossings=tuple(replace(one, branch=order.index(one.branch)) for one in crossings),
         stable=stable,
         at_design=_at_design(source, joined, design_value, order),
@@ -182,12 +202,19 @@ def _slow_first(first: ComplexArray) -> list[int]:
     return np.lexsort((-first.imag, np.round(np.abs(first), 9))).tolist()
 
 
-def _branch(k: int, label: str, values: ComplexArray, labels: Labels) -> Branch:
-    return Branch(
-        label=label,
-        values=values,
-        participation=labels.participation(k),
-        leads=labels.changes(k),
+def _branches(
+    order: Sequence[int], numbered: Sequence[int], values: ComplexArray, labels: Labels
+) -> tuple[Branch, ...]:
+    leaders = labels.leaders
+    return tuple(
+        Branch(
+            motions=leaders[k],
+            number=numbered[k],
+            values=values[:, k],
+            participation=labels.participation(k),
+            leads=labels.changes(k),
+        )
+        for k in order
     )
 
 

@@ -46,7 +46,7 @@ class Labels:
         return {self.names[k]: float(own[k]) for k in order if own[k] > _MENTIONED}
 
     @property
-    def labels(self) -> tuple[str, ...]:
+    def leaders(self) -> tuple[tuple[str, ...], ...]:
         """Motion with the largest share in each branch (n,), several where they are about equal."""
         return tuple(_leaders(self.names, own) for own in self.mean.T)
 
@@ -70,10 +70,8 @@ _LEAD = 1.1
 _SAME = 1e-9
 
 
-def _leaders(names: tuple[str, ...], shares: Array) -> str:
-    return " + ".join(
-        name for name, x in zip(names, shares, strict=True) if x * _LEAD >= shares.max()
-    )
+def _leaders(names: tuple[str, ...], shares: Array) -> tuple[str, ...]:
+    return tuple(name for name, x in zip(names, shares, strict=True) if x * _LEAD >= shares.max())
 
 
 def label_branches(branches: Branches, names_at: Callable[[float], ModeNames]) -> Labels:
@@ -117,18 +115,19 @@ def _by_name(entries: tuple[str, ...], names: tuple[str, ...], shares: Array) ->
     return belongs @ shares
 
 
-def titles(branches: Branches, labels: Labels) -> tuple[str, ...]:
-    """Labels (n,), those of several branches told apart by numbers, slow ones first.
+def numbers(branches: Branches, labels: Labels) -> tuple[int, ...]:
+    """Numbers (n,) that tell branches with the same leaders apart, slow ones first; 0 of one alone.
 
     Both halves of a pair share one, as do eigenvalues that are one at the beginning.
     """
-    numbered, groups = list(labels.labels), _groups(branches)
-    for label in set(numbered):
-        own = [members for members in groups if numbered[members[0]] == label]
+    leaders, groups = labels.leaders, _groups(branches)
+    numbered = [0] * len(leaders)
+    for names in set(leaders):
+        own = [members for members in groups if leaders[members[0]] == names]
         own.sort(key=lambda members: abs(branches.values[0, members[0]]))
         for k, members in enumerate(own if len(own) > 1 else []):
             for branch in members:
-                numbered[branch] = f"{label} ({k + 1})"
+                numbered[branch] = k + 1
     return tuple(numbered)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control import Controller, design_controller
-from flexctl.errors import InputError, NoRestError
+from flexctl.errors import InputError, NoEquilibriumError
 from flexctl.loci.family import Loci, trace_loci
 from flexctl.loci.record import EigenvalueLoci, Motion, Varied
 from flexctl.loci.sources import Source, at_rest, on_reference, on_run, rests_until
@@ -57,7 +57,7 @@ def eigenvalue_loci(
     scaled
         Whether the range is of factors of what the file has: a number, an array or a table.
     redesign
-        Whether arm and law are made anew for every value of a number of the arm; by default only
+        Whether the controller is redesigned for each value of a number of the arm; by default only
         the true arm changes, which the law does not know. Over a number of the design the law
         always is.
     points
@@ -76,7 +76,7 @@ def eigenvalue_loci(
     InputError
         When the design measures nothing, the key is unknown, the range is none, or arguments
         exclude each other.
-    NoRestError
+    NoEquilibriumError
         When the loop has an equilibrium at none of the values, or at the start of the motion.
 
     Examples
@@ -234,7 +234,7 @@ class _Study:
         grid, source = np.linspace(*between, self.points), over_number(variation)
         try:
             loci = self._trace(source, grid, value)
-        except NoRestError:
+        except NoEquilibriumError:
             grid = rests_between(source, grid, value)
             loci = self._trace(source, grid, value)
         first, last = float(grid[0]), float(grid[-1])

@@ -33,7 +33,8 @@ class EigenvalueLoci(Summary):
     scaled
         Whether the parameter is a factor of what the file has.
     varied
-        What is made anew for every value of the parameter.
+        What changes with the parameter: of "law" and "arm and law" the controller is redesigned for
+        each value.
     design_value
         Value of the parameter at which arm and design are those of the files; None along a motion,
         and where it is no single number.

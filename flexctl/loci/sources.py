@@ -9,16 +9,16 @@ import numpy as np
 import scipy.interpolate
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.errors import InputError, NoRestError
+from flexctl.errors import InputError, NoEquilibriumError
 from flexctl.loci.mac import motion_fields
 from flexctl.loop import (
     JUMP,
     ClosedLoop,
     LinearLoop,
     ModeNames,
+    equilibrium_at_reference,
     linearise_loop,
     name_modes,
-    rest_at_reference,
     sampled_loop,
 )
 from flexctl.simulation import Trajectory
@@ -99,7 +99,7 @@ def rests_until(closed: ClosedLoop, times: Array) -> float:
 
     Raises
     ------
-    NoRestError
+    NoEquilibriumError
         When there is none at the first of them.
     """
     motion = closed.controller.reference
@@ -108,14 +108,14 @@ def rests_until(closed: ClosedLoop, times: Array) -> float:
 
     def held(t: float) -> bool:
         try:
-            rest_at_reference(closed, motion.sample(np.array([t]))[0][:, 0], 0.0)
-        except NoRestError:
+            equilibrium_at_reference(closed, motion.sample(np.array([t]))[0][:, 0], 0.0)
+        except NoEquilibriumError:
             return False
         return True
 
     lost = next((k for k, t in enumerate(times.tolist()) if not held(t)), None)
     if lost == 0:
-        raise NoRestError(
+        raise NoEquilibriumError(
             f"{closed.controller.design.label}: the loop has no equilibrium at its reference, at "
             f"t = {times[0]:.3g} s of the motion: there is nothing to follow"
         )

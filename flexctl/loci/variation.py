@@ -11,7 +11,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.control import Controller, design_on
-from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
+from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
 from flexctl.loci.mac import motion_fields
 from flexctl.loci.sources import Source, loop_matrix
 from flexctl.loop import (
@@ -45,7 +45,7 @@ class Variation:
     """One number of an arm or a design that is varied.
 
     The law is that of the arm as designed for, and only the true arm changes, unless `redesign`:
-    then the law is made anew for every value, as it always is over a number of the design.
+    then the controller is redesigned for each value, as it always is over a number of the design.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Variation:
 def over_number(variation: Variation) -> Source:
     """Loops at rest at one pose over a number, under the second loop where there is one.
 
-    What depends on the number is made anew for every value: of a number of the design the law, of
+    What depends on the number is redone for each value: of a number of the design the law, of
     one of the arm the true arm and, where it is redesigned, the law.
     """
 
@@ -148,8 +148,8 @@ def over_number(variation: Variation) -> Source:
             pose = _pose(closed, variation)
             second_loop_weight = float(closed.controller.feedback is not None)
             A = loop_matrix(linearise_loop(closed, pose, second_loop_weight))
-        except NoRestError as error:
-            raise NoRestError(
+        except NoEquilibriumError as error:
+            raise NoEquilibriumError(
                 f"{variation.key}: expected values at which the loop has an equilibrium at its "
                 f"reference, got {value:.6g}, at which it has none"
             ) from error
@@ -187,14 +187,14 @@ def rests_between(source: Source, values: Array, design_value: float | None) -> 
 
     Raises
     ------
-    NoRestError
+    NoEquilibriumError
         When there is an equilibrium at none of the values.
     """
 
     def held(value: float) -> bool:
         try:
             source.matrix(value)
-        except NoRestError:
+        except NoEquilibriumError:
             return False
         return True
 
@@ -202,7 +202,7 @@ def rests_between(source: Source, values: Array, design_value: float | None) -> 
     if kept.all():
         return values
     if not kept.any():
-        raise NoRestError(
+        raise NoEquilibriumError(
             f"{source.parameter}: expected values at which the loop has an equilibrium at its "
             f"reference, got {values[0]:.6g} to {values[-1]:.6g}, at which it has none"
         )

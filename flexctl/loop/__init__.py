@@ -1,7 +1,24 @@
 """The closed loop: its setup, its equilibria, its linear model."""
 
 from flexctl.loop.closed_loop import ClosedLoop, close_around, close_loop
+from flexctl.loop.equilibrium import (
+    Equilibrium,
+    equilibrium_at_reference,
+    find_loop_equilibrium,
+    follow_equilibrium,
+    law_jacobians,
+    set_integrals,
+)
 from flexctl.loop.events import APPLY, JUMP, SAMPLE, Event, schedule
+from flexctl.loop.final_equilibrium import (
+    FinalEquilibrium,
+    describe_equilibrium,
+    exceeding,
+    other_equilibrium,
+    too_weak,
+    why_it_leaves,
+    why_not_held,
+)
 from flexctl.loop.linear import (
     ON_AXIS,
     LinearLoop,
@@ -23,23 +40,6 @@ from flexctl.loop.poses import (
     motion_poses,
     path_rests,
 )
-from flexctl.loop.rest import (
-    Rest,
-    find_rest,
-    follow_rest,
-    keep_still,
-    law_slopes,
-    rest_at_reference,
-)
-from flexctl.loop.resting import (
-    Resting,
-    describe_rest,
-    exceeding,
-    other_rest,
-    too_weak,
-    why_it_leaves,
-    why_not_held,
-)
 from flexctl.loop.setup import LADDER, Setup, default_truth
 
 __all__ = [
@@ -50,27 +50,27 @@ __all__ = [
     "ON_AXIS",
     "SAMPLE",
     "ClosedLoop",
+    "Equilibrium",
     "Event",
+    "FinalEquilibrium",
     "LinearLoop",
     "LinearPoses",
     "ModeNames",
-    "Rest",
-    "Resting",
     "Setup",
     "close_around",
     "close_loop",
     "damping_ratios",
     "default_truth",
-    "describe_rest",
+    "describe_equilibrium",
     "eigenvectors",
+    "equilibrium_at_reference",
     "exceeding",
     "final_loop_weight",
-    "find_rest",
-    "follow_rest",
+    "find_loop_equilibrium",
+    "follow_equilibrium",
     "in_words",
     "judge_poles",
-    "keep_still",
-    "law_slopes",
+    "law_jacobians",
     "linear_poses",
     "linearise",
     "linearise_at",
@@ -78,11 +78,11 @@ __all__ = [
     "motion_poses",
     "name_modes",
     "one_sample",
-    "other_rest",
+    "other_equilibrium",
     "path_rests",
-    "rest_at_reference",
     "sampled_loop",
     "schedule",
+    "set_integrals",
     "spectral_abscissa",
     "too_weak",
     "why_it_leaves",

@@ -13,7 +13,8 @@ import scipy.linalg
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.rest import Rest, law_slopes, measured_slopes, reference_slopes, rest_at_reference
+from flexctl.loop.equilibrium import Equilibrium, equilibrium_at_reference
+from flexctl.loop.jacobians import law_jacobians, measurement_jacobian, reference_jacobians
 from flexctl.plant import LinearPlant, Plant, linear_model, state_space
 from flexctl.plant import linearise as linearise_plant
 from flexctl.records import Summary
@@ -62,7 +63,7 @@ class LinearLoop(Summary):
     delay: float
     driven_by: Array | None = None
     own: Array | None = None
-    rest: Rest | None = None
+    rest: Equilibrium | None = None
     by_reference: tuple[Array, Array] | None = None
 
     def __post_init__(self) -> None:
@@ -279,9 +280,10 @@ def linearise(
     else:
         joints = checks.shape("pose", pose, (truth.m,))
     linear = linearise_loop(subject, joints, weight)
-    assert linear.rest is not None
-    slopes = reference_slopes(subject, linear.rest, weight)
-    return replace(linear, by_reference=slopes)
+    rest = linear.rest
+    assert rest is not None
+    jacobians = reference_jacobians(subject, rest.q, rest.z, rest.desired, weight)
+    return replace(linear, by_reference=jacobians)
 
 
 def linearise_loop(
@@ -303,23 +305,23 @@ def linearise_loop(
 
     Raises
     ------
-    NoRestError, ComputationError
-        As `rest_at_reference`.
+    NoEquilibriumError, ComputationError
+        As `equilibrium_at_reference`.
     """
     return linearise_at(
         loop,
-        rest_at_reference(loop, joints, second_loop_weight, errors),
+        equilibrium_at_reference(loop, joints, second_loop_weight, errors),
         second_loop_weight,
         errors,
     )
 
 
 def linearise_at(
-    loop: ClosedLoop, rest: Rest, second_loop_weight: float, errors: Array | None = None
+    loop: ClosedLoop, rest: Equilibrium, second_loop_weight: float, errors: Array | None = None
 ) -> LinearLoop:
     """Linearise a closed loop about a known equilibrium; see `linearise_loop`."""
-    K, L, E, F = law_slopes(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
-    by_state = measured_slopes(loop, rest.q)
+    K, L, E, F = law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
+    by_state = measurement_jacobian(loop, rest.q)
     return LinearLoop(
         plant=linear_model(loop.truth, rest.q, rest.tau),
         feedback=K @ by_state,

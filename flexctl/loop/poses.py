@@ -10,8 +10,8 @@ from flexctl.checks import Array
 from flexctl.control import Controller, ReferenceMotion
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.equilibrium import Equilibrium, find_loop_equilibrium
 from flexctl.loop.linear import LinearLoop, linearise_at, linearise_loop
-from flexctl.loop.rest import Rest, find_rest
 
 N_PATH = 21
 
@@ -54,7 +54,9 @@ def linear_poses(loop: ClosedLoop) -> LinearPoses:
     poses, second_loop_weight = reference.sample(times)[0].T, final_loop_weight(loop.controller)
     return LinearPoses(
         final=linearise_at(
-            loop, find_rest(loop, reference.final, second_loop_weight), second_loop_weight
+            loop,
+            find_loop_equilibrium(loop, reference.final, second_loop_weight),
+            second_loop_weight,
         ),
         times=times,
         path=tuple(_linear_or_none(loop, pose) for pose in poses),
@@ -73,7 +75,7 @@ def final_loop_weight(controller: Controller) -> float:
     return float(controller.feedback is not None)
 
 
-def path_rests(poses: LinearPoses | None) -> tuple[Array, list[Rest]]:
+def path_rests(poses: LinearPoses | None) -> tuple[Array, list[Equilibrium]]:
     """Return times (k,) [s] and equilibria of the poses of the motion that have one."""
     if poses is None:
         return np.zeros(0), []

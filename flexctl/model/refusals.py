@@ -71,20 +71,30 @@ def _own_faults(faults: list[ErrorDetails]) -> list[ErrorDetails]:
     return [f for f in faults if f["type"] != "too_short" or f["loc"] not in above]
 
 
-def build_file(record: type[F], table: Mapping[str, Any], name: str, path: Path | None) -> F:
+def build_file(
+    record: type[F],
+    table: Mapping[str, Any],
+    name: str,
+    path: Path | None,
+    *,
+    label: str | None = None,
+) -> F:
     """Build the record of a whole file; `name` and `path` are those of the file.
+
+    `label` begins the line that refuses it; by default the path, or the name of what has none.
 
     Raises
     ------
     InputError
         As `build`.
     """
+    label = label or str(path or name)
     for key in ("name", "path"):
         if key in table:
             hint = nearest(key, known_keys(record))
             expected = f"a known key ({hint})"
-            raise refuse(path or name, key, expected=expected, got=Unquoted(key))
-    return build(record, {**table, "name": name, "path": path}, str(path or name))
+            raise refuse(label, key, expected=expected, got=Unquoted(key))
+    return build(record, {**table, "name": name, "path": path}, label)
 
 
 def refuse(label: object, key: str, *, expected: str, got: object) -> InputError:

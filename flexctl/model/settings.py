@@ -126,11 +126,7 @@ def with_options(arm: Arm, *, foreshortening: bool | None, damping: float | None
 
 
 def _rebuild(arm: Arm, table: dict[str, Any], changes: str) -> Arm:
-    try:
-        return build_file(Arm, table, arm.name, arm.path)
-    except InputError as error:
-        reason = str(error).removeprefix(f"{arm.label}: ")
-        raise InputError(f"{arm.label} with {changes}: {reason}") from error
+    return build_file(Arm, table, arm.name, arm.path, label=f"{arm.label} with {changes}")
 
 
 def _read(text: str, option: str) -> _Setting:

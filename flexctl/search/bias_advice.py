@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from flexctl.errors import ComputationError
-from flexctl.loop import ClosedLoop, describe_rest, final_loop_weight, find_rest
+from flexctl.loop import ClosedLoop, describe_equilibrium, final_loop_weight, find_loop_equilibrium
 from flexctl.robustness import ERROR, Case, Interval, StiffnessMargin
 from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
 from flexctl.search.other_arms import tolerated_by_other_arms
@@ -149,15 +149,13 @@ class _Offers:
         if not any(self.case.setup.true_arm.gravity):
             return 0.0
         loop = self._closed
-        final, second_loop_weight = (
-            loop.controller.reference.final,
-            final_loop_weight(loop.controller),
-        )
+        final, weight = loop.controller.reference.final, final_loop_weight(loop.controller)
         errors = np.full(len(loop.controller.plant.stiffness_parts), bias)
         try:
-            rest = describe_rest(loop, find_rest(loop, final, second_loop_weight, errors))
+            equilibrium = find_loop_equilibrium(loop, final, weight, errors)
         except ComputationError:
             return None
+        rest = describe_equilibrium(loop, equilibrium)
         return None if rest.falls or not rest.holds else rest.tip_offset
 
     @cached_property

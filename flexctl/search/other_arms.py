@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import NoRestError
+from flexctl.errors import NoEquilibriumError
 from flexctl.loop import ClosedLoop, close_around, judge_poles, linearise_loop
 from flexctl.model import soften_arm
 from flexctl.plant import assemble_plant
@@ -53,7 +53,7 @@ class OtherArms:
                 judge_poles(linearise_loop(loop, joints, second_loop_weight, errors).poles) is True
                 for joints, second_loop_weight in self._poses
             )
-        except NoRestError:  # no equilibrium at the reference
+        except NoEquilibriumError:  # no equilibrium at the reference
             return False
 
     @cached_property

@@ -13,13 +13,13 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, FlexctlError, InputError, RunError
 from flexctl.loop import (
     ClosedLoop,
+    FinalEquilibrium,
     LinearLoop,
     LinearPoses,
-    Resting,
-    describe_rest,
+    describe_equilibrium,
     final_loop_weight,
     linear_poses,
-    other_rest,
+    other_equilibrium,
     path_rests,
     why_it_leaves,
     why_not_held,
@@ -78,7 +78,7 @@ class Evaluation(Summary):
     min_sampling_rate: float | None = None
     stiffness: StiffnessTolerance | None = None
     trajectory: Trajectory | None = field(default=None, repr=False)
-    rest: Resting | None = None
+    rest: FinalEquilibrium | None = None
     failed: str | None = None
     no_rest: str | None = None
     gains: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -171,11 +171,13 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     require_motion(loop.controller.design)
     assessment = _Assessment(loop=loop, facts=_facts(loop))
     poses = assessment.get("stability", lambda: linear_poses(loop))
-    resting = _resting(loop, poses)
-    unheld = why_not_held(loop, resting, *path_rests(poses)) if resting else ""
+    equilibrium = _final_equilibrium(loop, poses)
+    unheld = why_not_held(loop, equilibrium, *path_rests(poses)) if equilibrium else ""
     if unheld:
-        return assessment.evaluation(rest=resting, failed=unheld)
-    leaves = resting is not None and resting.falls  # the pose to which it falls is not judged
+        return assessment.evaluation(rest=equilibrium, failed=unheld)
+    leaves = (
+        equilibrium is not None and equilibrium.falls
+    )  # the pose to which it falls is not judged
     stability = None
     if poses and not leaves:
         ladder = assessment.get("spillover", lambda: judge_stability(loop, poses, others))
@@ -186,31 +188,31 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
         if error.exhausted:  # that says nothing of the loop
             assessment.missing.update(dict.fromkeys(("tracking", "residual", "effort"), str(error)))
             linear = _linear(assessment, poses, stability)
-            return assessment.evaluation(rest=resting, stability=stability, **linear)
+            return assessment.evaluation(rest=equilibrium, stability=stability, **linear)
         why = _explain(error, stability)
-        return assessment.evaluation(rest=resting, stability=stability, failed=why)
+        return assessment.evaluation(rest=equilibrium, stability=stability, failed=why)
     except ComputationError as error:
-        return assessment.evaluation(rest=resting, stability=stability, failed=str(error))
-    return _judged(assessment, poses, resting, stability, trajectory)
+        return assessment.evaluation(rest=equilibrium, stability=stability, failed=str(error))
+    return _judged(assessment, poses, equilibrium, stability, trajectory)
 
 
 def _judged(
     assessment: _Assessment,
     poses: LinearPoses | None,
-    resting: Resting | None,
+    equilibrium: FinalEquilibrium | None,
     stability: Stability | None,
     run: Trajectory,
 ) -> Evaluation:
     """Judge a loop after its run."""
     loop = assessment.loop
     no_rest = find_no_rest(loop.controller)
-    if resting and not no_rest:
-        resting = _seen_in(loop, poses, resting, run)
-    linear = {} if resting and resting.falls else _linear(assessment, poses, stability)
+    if equilibrium and not no_rest:
+        equilibrium = _seen_in(loop, poses, equilibrium, run)
+    linear = {} if equilibrium and equilibrium.falls else _linear(assessment, poses, stability)
     sound = stability and stability.stable is True
     saturated = run.saturated > 0
     return assessment.evaluation(
-        rest=resting,
+        rest=equilibrium,
         tracking=judge_tracking(run, loop.controller),
         residual=None if no_rest else judge_residual(run, loop.controller),
         effort=judge_effort(run),
@@ -218,7 +220,7 @@ def _judged(
         **linear,
         trajectory=run,
         no_rest=no_rest,
-        failed=(why_it_leaves(loop, resting) or None) if resting else None,
+        failed=(why_it_leaves(loop, equilibrium) or None) if equilibrium else None,
         further=_what_limits(loop, saturated) if saturated.any() and sound else (),
     )
 
@@ -348,24 +350,24 @@ def count_law(law: ca.Function) -> dict[str, int]:
     return {"law_mul": counted.mul, "law_add": counted.add, "law_other": counted.other}
 
 
-def _resting(loop: ClosedLoop, poses: LinearPoses | None) -> Resting | None:
+def _final_equilibrium(loop: ClosedLoop, poses: LinearPoses | None) -> FinalEquilibrium | None:
     """Describe the final equilibrium of a loop; None for open-loop control."""
     if loop.controller.design.open_loop:
         return None
-    return describe_rest(loop, poses.final.rest if poses else None)
+    return describe_equilibrium(loop, poses.final.rest if poses else None)
 
 
 def _seen_in(
-    loop: ClosedLoop, poses: LinearPoses | None, resting: Resting, run: Trajectory
-) -> Resting:
+    loop: ClosedLoop, poses: LinearPoses | None, equilibrium: FinalEquilibrium, run: Trajectory
+) -> FinalEquilibrium:
     """Add the equilibrium to which a run leads, if it is another one."""
     rest = poses.final.rest if poses else None
-    other = other_rest(loop, rest, run.end, final_loop_weight(loop.controller))
+    other = other_equilibrium(loop, rest, run.end, final_loop_weight(loop.controller))
     if other is None:
-        return resting
-    if resting.exists:
-        return replace(resting, elsewhere=other.q[: loop.truth.m])
-    return replace(describe_rest(loop, other), falls=True)
+        return equilibrium
+    if equilibrium.exists:
+        return replace(equilibrium, elsewhere=other.q[: loop.truth.m])
+    return replace(describe_equilibrium(loop, other), falls=True)
 
 
 def _what_limits(loop: ClosedLoop, saturated: Array) -> tuple[str, ...]:

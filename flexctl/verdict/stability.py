@@ -9,7 +9,7 @@ import numpy as np
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.control import Controller
-from flexctl.errors import NoRestError
+from flexctl.errors import NoEquilibriumError
 from flexctl.loop import (
     ClosedLoop,
     LinearPoses,
@@ -92,7 +92,7 @@ def _at_order(controller: Controller, plant: Plant) -> _Step:
         poles = linearise_loop(
             loop, controller.reference.final, final_loop_weight(controller)
         ).poles
-    except NoRestError:
+    except NoEquilibriumError:
         return order, np.nan, "no equilibrium"
     return order, spectral_abscissa(poles), judge_poles(poles)
 

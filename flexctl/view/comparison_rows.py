@@ -8,6 +8,7 @@ from typing import Any
 
 from flexctl.model import Arm
 from flexctl.verdict import NO_LIMIT_DB
+from flexctl.view.ranking import by_rank
 from flexctl.view.signals import joint_units, torque_units
 from flexctl.view.words.numbers import GROWN
 
@@ -371,8 +372,7 @@ _METRICS: dict[str, tuple[_Metric, ...]] = {
 
 def ranked(answer: Mapping[str, Any]) -> list[Evaluation]:
     """Sort the evaluations of a comparison's JSON, best first, those without a rank last."""
-    place = {name: i for i, name in enumerate(answer["ranking"])}
-    return sorted(answer["evaluations"], key=lambda e: place.get(e["design"], len(place)))
+    return by_rank(answer["evaluations"], answer["ranking"], lambda e: str(e["design"]))
 
 
 def why_unranked(evaluation: Evaluation) -> str:

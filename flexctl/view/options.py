@@ -315,7 +315,7 @@ class TrackOptions(LoopOptions):
     )
     redesign: bool = _flag(
         "--redesign",
-        "With --over, make the law anew for every value, as over a number of the design.",
+        "With --over, redesign the controller for each value, as over a number of the design.",
     )
     all: bool = _flag("--all", "With --plot, draw all branches, not the dominant ones.")
     beside: tuple[str, ...] = _option(

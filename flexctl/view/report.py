@@ -17,6 +17,7 @@ from flexctl.view import figures
 from flexctl.view.comparison_rows import metric_rows, ranked, why_unranked
 from flexctl.view.figures.style import Canvas, Look, new_figure, split, styled, to_data_url
 from flexctl.view.output import said
+from flexctl.view.ranking import rank_of
 from flexctl.view.signals import motion_end
 from flexctl.view.words.numbers import basis_words
 
@@ -96,7 +97,7 @@ def _column(
     return Column(
         name=name,
         method=f"{evaluation['method']}, design plant: {basis_words(evaluation['basis'])}",
-        rank=ranking.index(name) + 1 if name in ranking else None,
+        rank=rank_of(name, ranking),
         colour=faces[name].colour,
         remark="" if name in ranking else why_unranked(evaluation),
     )
@@ -118,7 +119,7 @@ def _assumptions(evaluations: Sequence[Evaluation]) -> list[tuple[str, str]]:
 def _pictures(
     comparison: Comparison, arm: Arm, faces: Mapping[str, Look], band: float
 ) -> Iterator[Picture]:
-    evaluations = figures.by_rank(comparison)
+    evaluations = figures.ranked(comparison)
     curves = figures.make_curves(evaluations, faces, band)
     if curves:
         yield _picture(

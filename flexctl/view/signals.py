@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from flexctl.checks import Array
 from flexctl.model import TWIST, Arm
 from flexctl.simulation import Trajectory
 
 if TYPE_CHECKING:
     import xarray as xr
-
-Array = NDArray[np.float64]
 
 AXES = ("x", "y", "z")
 

@@ -32,7 +32,7 @@ from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import evaluate
 from flexctl.view import cli
 from tests.battery.random_case import Case
-from tests.battery.witness import Held, Rest, abscissa, reach
+from tests.battery.witness import Equilibrium, Held, abscissa, reach
 
 AGREE = 1e-6  # of the package's linear models with differences
 MARGINAL = 1e-6  # |Re| over |lambda| below which no run shows a decay
@@ -129,7 +129,7 @@ class Subject:
         return Held(self.loop)
 
     @cached_property
-    def rest(self) -> Rest | None:
+    def rest(self) -> Equilibrium | None:
         """Where the witness finds that it rests."""
         return self.held.rest()
 
@@ -204,7 +204,7 @@ def check_linear(s: Subject) -> None:
     if found is None or (s.loop.controller.observer and overloaded(s, found.tau)):
         return  # at its limit the law has no derivative
     linear = linearise_loop(s.loop, s.held.joints, s.held.share)
-    at = Rest(q=linear.rest.q, z=linear.rest.z, tau=linear.rest.tau)
+    at = Equilibrium(q=linear.rest.q, z=linear.rest.z, tau=linear.rest.tau)
     A, B, K, L, E, F = s.held.matrices(at)
     pairs = {
         "A": (linear.plant.A_state, A),
@@ -223,12 +223,12 @@ def check_linear(s: Subject) -> None:
 # Verdict
 
 
-def verdict_poles(s: Subject) -> tuple[np.ndarray, Rest] | None:
+def verdict_poles(s: Subject) -> tuple[np.ndarray, Equilibrium] | None:
     """Eigenvalues by the witness where the package says that the loop rests."""
     found = package_rest(s)
     if found is None:
         return None
-    at = Rest(q=found.q, z=found.z, tau=found.tau)
+    at = Equilibrium(q=found.q, z=found.z, tau=found.tau)
     return s.held.poles(at), at
 
 
@@ -311,7 +311,7 @@ def damping(values: np.ndarray) -> np.ndarray:
     return np.where(swings, -values.real / np.maximum(np.abs(values), 1e-300), 1.0)
 
 
-def run_along(s: Subject, at: Rest, mode: "Mode", span: float) -> None:
+def run_along(s: Subject, at: Equilibrium, mode: "Mode", span: float) -> None:
     """Compare the decay of one mode's share in a run of at most `span` s with its eigenvalue."""
     own = mode.own
     if abs(own.real) <= MARGINAL * max(abs(own), 1e-3):
@@ -348,7 +348,7 @@ class Mode:
     right: np.ndarray
 
 
-def decay(s: Subject, at: Rest, mode: Mode, T: float, amplitude: float) -> float | str:
+def decay(s: Subject, at: Equilibrium, mode: Mode, T: float, amplitude: float) -> float | str:
     """Rate [1/s] at which the share of a mode changes in a run of T seconds, or why not."""
     n, period = s.held.n, s.loop.controller.sample_time
     N = 2 * n + s.held.n_z
@@ -395,7 +395,7 @@ def on_their_way(s: Subject, states: np.ndarray, torques: np.ndarray) -> np.ndar
     return np.vstack([states[:, count:], *waiting])
 
 
-def small(s: Subject, at: Rest, x: np.ndarray, amplitude: float) -> np.ndarray:
+def small(s: Subject, at: Equilibrium, x: np.ndarray, amplitude: float) -> np.ndarray:
     """Scale a complex deviation (N,) so that the tip moves by a share of the reach over a period.
 
     Nothing else moves by much more. Its phase is that at which what moves most is farthest out:
@@ -420,7 +420,7 @@ def rebuilt(s: Subject, errors: np.ndarray) -> Held:
     return Held(close_around(wrong, s.truth))
 
 
-def growth(held: Held, near: Rest) -> float:
+def growth(held: Held, near: Equilibrium) -> float:
     """Abscissa [1/s] of a loop where it rests itself, next to `near`.
 
     Infinite where it rests nowhere, or where its actuators cannot hold it.
@@ -590,7 +590,7 @@ def followed(s: Subject, made: Callable, error: np.ndarray, *, grows: bool) -> f
     return growth(made(error), near)
 
 
-def reached_from(made: Callable, error: np.ndarray, near: Rest, begin: float, end: float):
+def reached_from(made: Callable, error: np.ndarray, near: Equilibrium, begin: float, end: float):
     """Follow a rest from one share of an error to the next, in halves where that is too far."""
     size, least = end - begin, (end - begin) / FINEST
     while begin < end and size > least:

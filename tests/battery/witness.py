@@ -16,7 +16,7 @@ HALVINGS = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rest:
+class Equilibrium:
     """Where a loop rests: q (n,), states of the law z (n_z,), torques asked for tau (m,)."""
 
     q: np.ndarray
@@ -77,7 +77,7 @@ class Held:
         estimate = np.concatenate(seen) if self.controller.observer else np.zeros(0)
         return np.concatenate([q, np.zeros(self.n_z - len(estimate)), estimate])
 
-    def rest(self, guess: np.ndarray | None = None) -> Rest | None:
+    def rest(self, guess: np.ndarray | None = None) -> Equilibrium | None:
         """Find the equilibrium by Newton's method, failing that by continuation; None without.
 
         Continued is the share of what is unbalanced at the guess that something else holds.
@@ -89,7 +89,7 @@ class Held:
         if found is None:
             return None
         q, z = found[: self.n], found[self.n :]
-        return Rest(q=q, z=z, tau=self.law(q, np.zeros(self.n), z)[0])
+        return Equilibrium(q=q, z=z, tau=self.law(q, np.zeros(self.n), z)[0])
 
     def _newton(self, y: np.ndarray, held: np.ndarray, most: int = 25) -> np.ndarray | None:
         scale = (
@@ -133,7 +133,7 @@ class Held:
                 return y
         return None
 
-    def matrices(self, at: Rest) -> tuple[np.ndarray, ...]:
+    def matrices(self, at: Equilibrium) -> tuple[np.ndarray, ...]:
         """A (2n, 2n), B (2n, m) of the arm; K, L of the torques, E, F of the law's states."""
         n, zero = self.n, np.zeros(self.n)
 
@@ -150,14 +150,14 @@ class Held:
         m, N = self.m, 2 * n
         return arm[:, :N], arm[:, N:], law[:m, :N], law[:m, N:], law[m:, :N], law[m:, N:]
 
-    def matrix(self, at: Rest) -> np.ndarray:
+    def matrix(self, at: Equilibrium) -> np.ndarray:
         """State matrix of [q; v; z], or of one sample of [x; z; torques on their way]."""
         A, B, K, L, E, F = self.matrices(at)
         if self.controller.sample_time is None:
             return np.block([[A + B @ K, B @ L], [E, F]])
         return one_sample(A, B, (K, L, E, F), self.controller.sample_time, self.controller.delay)
 
-    def poles(self, at: Rest) -> np.ndarray:
+    def poles(self, at: Equilibrium) -> np.ndarray:
         """Eigenvalues [rad/s]; of a sampled loop the logarithms of its multipliers over T."""
         return self.in_time(np.linalg.eigvals(self.matrix(at)))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from flexctl.loci.dominant import dominance, dominant, motion_of
+from flexctl.loci.dominant import dominance, dominant
 
 
 @dataclass
@@ -18,7 +18,7 @@ class Made:
 
 
 def branch(label, *values, **shares):
-    return Made(label, np.array(values, dtype=complex), shares or {motion_of(label): 1.0})
+    return Made(label, np.array(values, dtype=complex), shares or {label.split(" (")[0]: 1.0})
 
 
 def test_the_index_is_the_time_constant_of_what_is_seen():
@@ -67,11 +67,22 @@ def test_slow_real_branches_are_dominant_beside_lightly_damped_modes():
     assert dominant(found) == (1, 0, 2)
 
 
-def test_no_more_motions_than_asked_for_but_all_branches_of_each():
+def test_no_more_pairs_than_asked_for_and_both_halves_of_each():
     found = [branch(f"joint{k}", -float(k)) for k in range(1, 10)]
-    found.append(branch("joint2 (2)", -30.0))
+    found += [branch("link1.y.1", -1.5 + 9j), branch("link1.y.1", -1.5 - 9j)]
 
-    assert dominant(found, most=3) == (0, 1, 2, 9)
+    assert dominant(found, most=3) == (0, 9, 10, 1)
+
+
+@pytest.mark.parametrize("name", ["integral of joint1", "observer of link1.y.5", "anything"])
+def test_the_name_of_a_state_of_the_law_makes_no_difference(name):
+    def choose(state, *numbers):
+        own = [branch(f"{state}{n}", -k, **{state: 0.7, "joint1": 0.3}) for k, n in numbers]
+        return dominant([branch("joint1", -1.0), *own])
+
+    numbers = [(0.2 * k, f" ({k})") for k in range(1, 20)]
+    assert dominance(branch(name, -2.0, **{name: 1.0})) == pytest.approx(0.5)
+    assert choose(name, *numbers) == choose("controller", *numbers)
 
 
 def test_where_nothing_is_followed_nothing_is_dominant():

@@ -218,5 +218,5 @@ def test_the_record_is_short_and_has_a_table_for_notebooks(loop):
     assert len(repr(loci)) < 400
     assert "<caption>EigenvalueLoci</caption>" in loci._repr_html_()
     assert flexctl.explain(loci).startswith(
-        "hub-pd on single-link-hub: Stable for every gains.Gv followed. Slowest decay: "
+        "hub-pd on single-link-hub: Stable for all values of gains.Gv in the range. Slowest decay: "
     )

@@ -9,7 +9,7 @@ from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
 from flexctl.loci.branches import follow
 from flexctl.loci.family import trace_loci
-from flexctl.loci.labels import label_branches, titles
+from flexctl.loci.labels import label_branches, numbers
 from flexctl.loci.sources import at_rest, loop_matrix, matrix_in_motion, on_reference, on_run
 from flexctl.loci.variation import Variation, over_number, with_value
 from flexctl.loop.closed_loop import close_loop
@@ -53,7 +53,7 @@ def test_a_branch_that_crosses_keeps_its_label():
     found, labels = labelled(0.0)
     slow = int(np.abs(found.values[0]).argmin())
 
-    assert labels.labels[slow] == "first"
+    assert labels.leaders[slow] == ("first",)
     assert labels.changes(slow) == ((0.0, "first"),)
     assert labels.participation(slow) == {"first": pytest.approx(1)}
 
@@ -64,7 +64,7 @@ def test_branches_that_veer_exchange_what_they_are_where_the_beams_are_alike():
 
     assert [name for _, name in labels.changes(slow)] == ["first", "second"]
     assert labels.changes(slow)[1][0] == pytest.approx(0.5, abs=1e-3)
-    assert labels.labels[slow] == "first + second"
+    assert labels.leaders[slow] == ("first", "second")
     np.testing.assert_allclose(labels.mean[:, slow], 0.5, atol=0.01)
 
 
@@ -73,19 +73,20 @@ def test_equal_joints_share_their_eigenvalues():
     labels = label_branches(found, names_of_beams)
 
     np.testing.assert_allclose(labels.shares, 0.5, rtol=1e-9)
-    assert set(titles(found, labels)) == {"first + second"}
+    assert set(labels.leaders) == {("first", "second")}
+    assert set(numbers(found, labels)) == {0}
 
 
-def test_titles_number_the_branches_of_one_name_slow_ones_first():
+def test_numbers_tell_apart_the_branches_of_one_name_slow_ones_first():
     A = np.zeros((4, 4))
     A[:2, :2], A[2:, 2:] = [[0, 1], [-4, -0.1]], [[0, 1], [-1, -0.1]]
     found = follow(lambda _: A, np.array([0.0, 1.0]))
     names = ModeNames(T=np.eye(4), names=("joint1",) * 4)
-    named = titles(found, label_branches(found, lambda _: names))
+    named = numbers(found, label_branches(found, lambda _: names))
 
     size = np.abs(found.values[0])
-    assert {named[k] for k in np.flatnonzero(size < 1.5)} == {"joint1 (1)"}
-    assert {named[k] for k in np.flatnonzero(size > 1.5)} == {"joint1 (2)"}
+    assert {named[k] for k in np.flatnonzero(size < 1.5)} == {1}
+    assert {named[k] for k in np.flatnonzero(size > 1.5)} == {2}
 
 
 def numeric_jacobian(loop, stepper, t, x):
@@ -185,7 +186,7 @@ def test_joints_of_a_decoupled_arm_break_in_where_they_are_damped_critically(mak
     meetings = [place for place in found.events if place.kind == "break-in"]
     assert [place.start for place in meetings] == pytest.approx([6.0])
     assert meetings[0].value == pytest.approx(-3, rel=1e-5)
-    assert {labels.labels[k] for k in meetings[0].branches} == {"joint1 + joint2"}
+    assert {labels.leaders[k] for k in meetings[0].branches} == {("joint1", "joint2")}
     assert not found.unsafe
 
 
@@ -322,7 +323,7 @@ def test_critically_damped_joints_of_an_arm_are_followed_together(rrp_branches):
 def test_at_rest_modes_of_an_arm_stay_in_their_plane(rrp_branches, plane):
     found, labels = rrp_branches[0][5], rrp_branches[1]
     inside = np.array([name.startswith(plane) for name in labels.names])
-    own = [k for k, name in enumerate(labels.labels) if name.startswith(plane)]
+    own = [k for k, names in enumerate(labels.leaders) if names[0].startswith(plane)]
     swings = np.abs(found.values[0]) > 30
 
     assert len(own) == swings.sum() // 2  # two links, two modes each, both halves
@@ -337,7 +338,7 @@ def test_in_motion_what_passed_through_each_other_at_rest_veers(rrp_branches, rr
     named = label_branches(moving, source.names)
     second = {"link3.x.2", "link3.y.2"}  # at rest the upper of the two becomes the lower
 
-    own = [k for k, name in enumerate(labels.labels) if name in second]
+    own = [k for k, names in enumerate(labels.leaders) if names[0] in second]
     assert {len(labels.changes(k)) for k in own} == {1}
     exchanged = [{name for _, name in named.changes(k)} for k in range(22)]
     assert exchanged.count(second) == 4

@@ -10,8 +10,8 @@ from flexctl.control.controller import design_controller
 from flexctl.control.wrapped import wrap_controller
 from flexctl.errors import ComputationError, InputError
 from flexctl.loop.closed_loop import close_around
+from flexctl.loop.equilibrium import find_loop_equilibrium
 from flexctl.loop.linear import linearise_loop
-from flexctl.loop.rest import find_rest
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
@@ -154,7 +154,7 @@ def test_a_loop_rests_where_its_forces_and_its_states_do(arms, kind):
     law = (names, *integral[:3], np.hstack([200 * np.eye(m), 20 * np.eye(m)]))
     loop = wrapped_loop(arm, plant, list(final), law)
 
-    rest = find_rest(loop, final, 0.0)
+    rest = find_loop_equilibrium(loop, final, 0.0)
 
     truth = loop.truth
     force = truth.gravity(rest.q) + truth.elastic_force(rest.q)

@@ -179,13 +179,13 @@ def judged(monkeypatch):
             "_facts": FACTS | {"assumptions": ("one",)},
             "linear_poses": poses,
             "path_rests": ("times", "rests"),
-            "describe_rest": RESTED,
+            "describe_equilibrium": RESTED,
             "why_not_held": "",
             "why_it_leaves": "",
             "judge_stability": SimpleNamespace(stable=stable, **vars(frozen(-1.0))),
             "simulate": SimpleNamespace(saturated=np.array(saturated), end=None),
             "find_no_rest": no_rest,
-            "other_rest": None,
+            "other_equilibrium": None,
             "final_loop_weight": 0.0,
             "_sample_times": "times",
             "judge_stiffness": TOLERANCE,
@@ -326,7 +326,8 @@ def test_an_open_loop_rests_nowhere_that_it_could_be_held_to(judged):
 
 def test_without_a_rest_there_is_no_residual(judged):
     found = judged(
-        no_rest="the reference never comes to rest", other_rest=AssertionError("was looked for")
+        no_rest="the reference never comes to rest",
+        other_equilibrium=AssertionError("was looked for"),
     )
     assert found.residual is None
     assert found.no_rest == "the reference never comes to rest"
@@ -359,17 +360,17 @@ def test_a_design_of_torques_is_refused_before_anything_else(monkeypatch):
 )
 def test_a_run_that_leads_elsewhere_is_seen(monkeypatch, exists, other, expected):
     @dataclass(frozen=True)
-    class Resting:
+    class FinalEquilibrium:
         exists: bool = True
         falls: bool = False
         elsewhere: object = None
 
     rest = None if other is None else SimpleNamespace(q=np.array([*other, 0.0]))
-    monkeypatch.setattr(module, "other_rest", lambda *_args: rest)
+    monkeypatch.setattr(module, "other_equilibrium", lambda *_args: rest)
     monkeypatch.setattr(module, "final_loop_weight", lambda _controller: 0.0)
-    monkeypatch.setattr(module, "describe_rest", lambda _loop, _rest: Resting())
+    monkeypatch.setattr(module, "describe_equilibrium", lambda _loop, _rest: FinalEquilibrium())
     loop = SimpleNamespace(truth=SimpleNamespace(m=2), controller=None)
-    before = Resting(exists=exists)
+    before = FinalEquilibrium(exists=exists)
     found = module._seen_in(loop, None, before, SimpleNamespace(end=None))
 
     assert found.falls == (expected == "falls")

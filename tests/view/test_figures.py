@@ -96,7 +96,7 @@ def sagging(tmp_path_factory):
 
 
 def thick_lines(comparison):
-    evaluations = figures.by_rank(comparison)
+    evaluations = figures.ranked(comparison)
     faces = looks([e.name for e in comparison.evaluations])
     with styled():
         figure = new_figure(5, 3)

@@ -556,7 +556,7 @@ HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3,
         ({"exact": Interval(lower=BELOW, upper=None, unknowns=8)}, "exact: -40 %"),
         ({"exact": Interval(lower=None, upper=None)}, "all modes: none loses damping"),
         ({"exact": Interval(lower=None, upper=ZERO, unknowns=8)}, "growth by an overestimate"),
-        ({}, "overestimates tolerated: up to 10 % at the final pose; up to 10 % along the"),
+        ({}, "Tolerated overestimate: up to 10 % at the final pose; up to 10 % along the"),
         ({"basis": ONE_MODE}, "lemma (1 mode)"),
         ({"path": (UNSTABLE,)}, "unstable without error at 1 of 1 poses"),
         ({"exact": BEYOND}, "exact: 354 %, beyond"),
@@ -595,7 +595,8 @@ HOPELESS = OrderMargin(basis=MODES, interval=None, abscissa=1.0, alpha_star=0.3,
     ],
 )
 def test_the_figure_says_in_words_what_is_found(changes, words):
-    assert words in words_drawn(margin(**changes))
+    drawn = words_drawn(margin(**changes))
+    assert " ".join(words.split()) in " ".join(drawn.split())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
+from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
 from flexctl.loop import ClosedLoop, linearise_loop, name_modes
 from flexctl.plant import Plant
 from flexctl.robustness.lft import ErrorGroup, Parameter, UncertainLoop, axis_tolerance
@@ -98,7 +98,7 @@ def _at_pose(
     """Judge the loop at one pose under errors (p,)."""
     try:
         loop = _along(closed, joints, second_loop_weight, errors)
-    except NoRestError:
+    except NoEquilibriumError:
         return AssumedAtPose(t=t, stable=False, abscissa=np.inf, mode="", interval=None, why=_NEVER)
     names = name_modes(closed, joints, loop.size)
     family = stiffness_family(closed, joints, second_loop_weight, errors)

@@ -20,13 +20,13 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError
 from flexctl.loop import (
     ClosedLoop,
+    Equilibrium,
     LinearLoop,
     ModeNames,
-    Rest,
     eigenvectors,
     exceeding,
-    find_rest,
-    follow_rest,
+    find_loop_equilibrium,
+    follow_equilibrium,
     linearise_at,
     name_modes,
     sampled_loop,
@@ -66,7 +66,7 @@ class Followed:
     """
 
     error: float
-    rest: Rest
+    rest: Equilibrium
     matrix: Array
     values: ComplexArray
     period: float | None
@@ -139,11 +139,13 @@ class ErrorFamily:
 
         Raises
         ------
-        NoRestError, ComputationError
-            As `find_rest`.
+        NoEquilibriumError, ComputationError
+            As `find_loop_equilibrium`.
         """
         loop, errors = self.loop_with(0.0)
-        return self._followed(0.0, find_rest(loop, self.joints, self.second_loop_weight, errors))
+        return self._followed(
+            0.0, find_loop_equilibrium(loop, self.joints, self.second_loop_weight, errors)
+        )
 
     @cached_property
     def names(self) -> ModeNames:
@@ -157,7 +159,7 @@ class ErrorFamily:
         if before is not None and before.error != near.error:
             ahead = (error - near.error) / (near.error - before.error)
             q, z = q + ahead * (q - before.rest.q), z + ahead * (z - before.rest.z)
-        rest = follow_rest(loop, near.rest, self.second_loop_weight, errors, (q, z))
+        rest = follow_equilibrium(loop, near.rest, self.second_loop_weight, errors, (q, z))
         if rest is None:
             return None
         try:
@@ -165,7 +167,7 @@ class ErrorFamily:
         except ComputationError:  # the mass matrix is no longer positive definite
             return None
 
-    def _followed(self, error: float, rest: Rest) -> Followed:
+    def _followed(self, error: float, rest: Equilibrium) -> Followed:
         """Linearise the loop at its equilibrium under an error."""
         loop, errors = self.loop_with(error)
         linear = linearise_at(loop, rest, self.second_loop_weight, errors)

@@ -17,7 +17,7 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control import Controller
-from flexctl.errors import ComputationError, DesignError, InputError, NoRestError
+from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
 from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed, part_errors
@@ -296,7 +296,7 @@ def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> 
     here = partial(PoseMargin, t=t, alpha_star=alpha_star)
     try:
         return here(interval=loop_at(closed, joints, 0.0).interval)
-    except NoRestError:
+    except NoEquilibriumError:
         return here(interval=None, why=_NO_REST, reason=_NO_REST)
     except NoMarginError as error:
         reason, growing = error.reason, error.growing

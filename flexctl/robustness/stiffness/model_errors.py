@@ -18,13 +18,13 @@ from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop import (
     ClosedLoop,
+    Equilibrium,
     LinearLoop,
-    Rest,
-    find_rest,
-    keep_still,
-    law_slopes,
+    find_loop_equilibrium,
+    law_jacobians,
     linearise_loop,
     sampled_loop,
+    set_integrals,
 )
 from flexctl.plant import Plant
 from flexctl.robustness.lft import (
@@ -103,20 +103,20 @@ class RestingLaw:
         self, loop: ClosedLoop, joints: Array, second_loop_weight: float, linear: LinearLoop
     ) -> None:
         self._loop, self._joints, self._second_loop_weight = loop, joints, second_loop_weight
-        self._rest = linear.rest or find_rest(loop, joints, second_loop_weight)
+        self._rest = linear.rest or find_loop_equilibrium(loop, joints, second_loop_weight)
         self.parts = len(loop.controller.plant.stiffness_parts)
 
     def __call__(self, errors: Array) -> Array:
         """Return J, (m + n_z, 2n + n_z)."""
         rest = self.rest(errors)
-        K, L, E, F = law_slopes(
+        K, L, E, F = law_jacobians(
             self._loop, rest.q, rest.z, self._joints, self._second_loop_weight, errors
         )
         return np.block([[K, L], [E, F]])
 
-    def rest(self, errors: Array) -> Rest:
+    def rest(self, errors: Array) -> Equilibrium:
         """Equilibrium without error, with the integrals that hold it under errors (p,)."""
-        return keep_still(self._loop, self._rest, self._second_loop_weight, errors)
+        return set_integrals(self._loop, self._rest, self._second_loop_weight, errors)
 
 
 def pull_out_of(

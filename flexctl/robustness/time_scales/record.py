@@ -40,6 +40,8 @@ class Bound:
         Which subsystem is unstable; empty where both are stable.
     refused
         Why there is no loop for a softer arm, where that ends the search; else empty.
+    no_equilibrium
+        Whether that is because a softer arm has no equilibrium at the reference.
     """
 
     t: float
@@ -51,6 +53,7 @@ class Bound:
     motion: str = ""
     why: str = ""
     refused: str = ""
+    no_equilibrium: bool = False
 
     def __post_init__(self) -> None:
         """Check that s_star is a factor, and that `why` is given exactly where it is infinite."""

@@ -19,7 +19,7 @@ import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.control import Controller, design_controller
-from flexctl.errors import ComputationError, DesignError
+from flexctl.errors import ComputationError, DesignError, NoRestError
 from flexctl.loop import (
     ClosedLoop,
     Setup,
@@ -114,7 +114,7 @@ class RedesignedLoop:
         ComputationError, DesignError
             When there is no loop for the true stiffness, or for the largest factor.
         """
-        by_factor, refused = [], ""
+        by_factor, refused = [], None
         for s in _S.tolist():
             try:
                 by_factor.append(self.spectra(s))
@@ -122,7 +122,7 @@ class RedesignedLoop:
                 ComputationError,
                 DesignError,
             ) as error:  # such as an arm too soft for its weight
-                refused = str(error)
+                refused = error
                 break
         own = self.spectra(1.0)
         worst = self._bound(by_factor, refused, all_stable([judge_poles(p) for p in own]))
@@ -137,7 +137,10 @@ class RedesignedLoop:
         )
 
     def _bound(
-        self, by_factor: Sequence[Sequence[ComplexArray]], refused: str, own: bool | str
+        self,
+        by_factor: Sequence[Sequence[ComplexArray]],
+        refused: ComputationError | DesignError | None,
+        own: bool | str,
     ) -> Bound:
         """Bound between the first s of `_S` at which a pose is unstable, and the one before.
 
@@ -153,25 +156,36 @@ class RedesignedLoop:
         if True in lost:
             k = lost.index(True)
             return self._refined(here, float(_S[k]), float(_S[k - 1]))
-        if not refused:
+        if refused is None:
             return here(t=self.times[-1], s_star=0.0)
         return self._refused(
             here, float(_S[len(by_factor)]), float(_S[len(by_factor) - 1]), refused
         )
 
-    def _refused(self, here: Callable[..., Bound], low: float, high: float, refused: str) -> Bound:
+    def _refused(
+        self,
+        here: Callable[..., Bound],
+        low: float,
+        high: float,
+        refused: ComputationError | DesignError,
+    ) -> Bound:
         """Bound between a factor `low` without a loop and a factor `high` with a stable loop."""
         while high > low * (1 + _END_TOLERANCE):
             middle = float(np.sqrt(low * high))
             try:
                 lost = _largest(self.spectra(middle)) > 0
             except (ComputationError, DesignError) as error:
-                low, refused = middle, str(error)
+                low, refused = middle, error
                 continue
             if lost:
                 return self._refined(here, middle, high)
             high = middle
-        return here(t=self.times[-1], s_star=high, refused=refused)
+        return here(
+            t=self.times[-1],
+            s_star=high,
+            refused=str(refused),
+            no_equilibrium=isinstance(refused, NoRestError),
+        )
 
     def _refined(self, here: Callable[..., Bound], low: float, high: float) -> Bound:
         """Bound between a factor `low` with an unstable loop and `high` with a stable one."""

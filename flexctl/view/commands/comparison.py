@@ -16,6 +16,7 @@ from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.options import CompareOptions
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.provenance import as_text, integration, provenance
+from flexctl.view.ranking import rank_of
 from flexctl.view.request import design_basis, load_arm, load_gains, true_arm, truth_basis
 from flexctl.view.words.numbers import basis_words
 
@@ -56,9 +57,10 @@ def compare_designs(asked: CompareOptions, model: str, words: Sequence[str]) -> 
             _write_report(asked.report, comparison, answer, as_it_is, faces, band, as_text(made))
 
     def figure() -> Any:
-        from flexctl.view.figures.pages import by_rank, plot_comparison
+        from flexctl.view.figures.pages import plot_comparison
+        from flexctl.view.figures.pages import ranked as in_order
 
-        return plot_comparison(by_rank(comparison), as_it_is, faces, band)
+        return plot_comparison(in_order(comparison), as_it_is, faces, band)
 
     return Result(
         answer=answer, table=lambda: _table(answer, as_it_is), figure=figure, provenance=made
@@ -126,6 +128,7 @@ def _table(answer: dict[str, Any], arm: Arm) -> RenderableType:
 def heading(answer: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:
     """Write the name of a design with its rank, or why it has none."""
     name = evaluation["design"]
-    if name in answer["ranking"]:
-        return f"{answer['ranking'].index(name) + 1}. {name}"
+    rank = rank_of(name, answer["ranking"])
+    if rank is not None:
+        return f"{rank}. {name}"
     return f"{name}\n({why_unranked(evaluation)})"

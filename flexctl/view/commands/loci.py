@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from flexctl.errors import InputError
 from flexctl.loci import EigenvalueLoci, Motion, eigenvalue_loci, match_branches
 from flexctl.model import Arm, Design
@@ -146,6 +144,6 @@ def read_range(text: str) -> VariedNumber:
     if any(factors) and not all(factors):
         raise InputError(f"--over: expected two numbers or two factors (*0.5:*2), got {text!r}")
     low, high = (read_number("--over", part.removeprefix("*")) for part in (first, last))
-    if not (np.isfinite([low, high]).all() and low < high):
+    if not low < high:
         raise InputError(f"--over: expected FROM below TO, got {text!r}")
     return VariedNumber(key=key, between=(low, high), scaled=all(factors))

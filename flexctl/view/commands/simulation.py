@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flexctl import __version__, checks
+from flexctl.checks import Array
 from flexctl.control import design_controller, gains_used
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, close_loop
@@ -38,8 +38,6 @@ from flexctl.view.words.numbers import basis_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-Array = NDArray[np.float64]
 
 
 N_KEPT = 1001  # times of a run that are kept for files and figures

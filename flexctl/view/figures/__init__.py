@@ -17,18 +17,17 @@ from flexctl.view.figures.margin import plot_margin
 from flexctl.view.figures.margin_charts import plot_chart
 from flexctl.view.figures.pages import (
     add_legend,
-    by_rank,
     make_curves,
     plot_comparison,
     plot_inspection,
     plot_simulation,
+    ranked,
 )
 from flexctl.view.figures.separation import plot_separation
 
 __all__ = [
     "Curve",
     "add_legend",
-    "by_rank",
     "make_curves",
     "plot_beside",
     "plot_chart",
@@ -50,4 +49,5 @@ __all__ = [
     "plot_tip_error",
     "plot_torques",
     "plot_wind_up",
+    "ranked",
 ]

@@ -11,7 +11,6 @@ import numpy as np
 from matplotlib.animation import FFMpegWriter, PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop
@@ -20,8 +19,6 @@ from flexctl.view.figures.arm import ArmAxes, exaggeration, still_times
 from flexctl.view.figures.drawing import make_skeleton
 from flexctl.view.figures.style import BAD, PALETTE, new_figure, plain_log, split, styled
 from flexctl.view.signals import arrival_error, motion_end
-
-Array = NDArray[np.float64]
 
 N_FRAMES = 60
 RATE = 12  # frames per second

@@ -8,15 +8,13 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from mpl_toolkits.mplot3d import proj3d
-from numpy.typing import NDArray
 
+from flexctl.checks import Array
 from flexctl.model import TWIST
 from flexctl.plant import Plant
 from flexctl.simulation import Trajectory
 from flexctl.view.figures.drawing import Skeleton, is_planar, make_skeleton
 from flexctl.view.figures.style import MUTED, PALETTE, Canvas
-
-Array = NDArray[np.float64]
 
 N_STILLS = 6
 _TEXT = (0.09, 0.035)  # width and height of a time, over the width of the picture

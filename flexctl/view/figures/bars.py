@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
+from flexctl.checks import Array
 from flexctl.verdict import NO_LIMIT_DB, Evaluation
 from flexctl.view.figures.style import PALETTE, Canvas, Look, few_ticks
 from flexctl.view.words.numbers import arm_frequencies
-
-Array = NDArray[np.float64]
 
 _MARGINS = (
     ("gain_db", "Gain margin", "dB", 1.0),

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
+from flexctl.checks import Array
 from flexctl.model import TWIST, Arm
 from flexctl.simulation import Trajectory
 from flexctl.view.figures.style import BAD, GOOD, MUTED, Canvas, Look, plain_log
 from flexctl.view.signals import arrival_error, joint_units, motion_end, torque_units, wind_up
-
-Array = NDArray[np.float64]
 
 _SMALL = {"rad": ("mrad", 1e3), "m": ("mm", 1e3)}
 _MOST_COLUMNS = 3

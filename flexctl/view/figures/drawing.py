@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import casadi as ca
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from flexctl.body import (
@@ -20,9 +19,8 @@ from flexctl.body import (
     shortening,
     spread,
 )
+from flexctl.checks import Array
 from flexctl.plant import Plant
-
-Array = NDArray[np.float64]
 
 N_POINTS = 25  # per elastic line
 _AXES = {"x": 0, "y": 1, "z": 2}

@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 
+from flexctl.checks import Array, ComplexArray
 from flexctl.verdict import Evaluation
-from flexctl.view.figures.style import BAD, Canvas, Look, plain_numbers
+from flexctl.view.figures.s_plane import damping_lines, shade_unstable
+from flexctl.view.figures.style import Canvas, Look, plain_numbers
 
-Array = NDArray[np.float64]
-Complex = NDArray[np.complex128]
-
-_RATIOS = (0.01, 0.1, 0.3, 0.7)
 _LINEAR = 1.0  # rad/s; symmetric-logarithmic axes are linear below it
 _RIGID = 1e-3  # rad/s; eigenvalues of joints that nothing holds lie at zero
 
@@ -37,8 +34,8 @@ def plot_poles(
         axes.set_ylabel("imaginary part [rad/s]")
     _frame_overall(overall, [e.stability.poles for e in judged if e.stability])
     _frame_near(near, slow)
-    overall.set_title("All eigenvalues (logarithmic)")
-    near.set_title("Near the origin: what settles last")
+    overall.set_title("All eigenvalues (logarithmic)", pad=14)
+    near.set_title("Near the origin: what settles last", pad=14)
 
 
 def plot_path(canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]) -> None:
@@ -56,7 +53,7 @@ def plot_path(canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[
             )
     judged = [e.stability.path_abscissa for e in evaluations if e.stability]
     _scale_rates(axes, judged)
-    _shade_unstable(axes, "y")
+    shade_unstable(axes, "y")
     axes.margins(x=0)
     axes.set_title("Slowest eigenvalue along the motion")
     axes.set_xlabel("time [s]")
@@ -75,7 +72,7 @@ def plot_orders(
             axes.plot(e.stability.orders, e.stability.abscissae, markersize=5, **style)
             axes.set_xticks(e.stability.orders)
     _scale_rates(axes, [np.array(e.stability.abscissae) for e in evaluations if e.stability])
-    _shade_unstable(axes, "y")
+    shade_unstable(axes, "y")
     axes.set_title("Spillover: does a finer truth change the answer?")
     axes.set_xlabel(f"{_kind(evaluations)} per link and plane of the truth plant")
     axes.set_ylabel("largest real part [1/s]")
@@ -105,7 +102,7 @@ def _poles(axes: Axes, evaluation: Evaluation, look: Look, size: float) -> None:
     )
 
 
-def _slow_radius(poles: Sequence[Complex]) -> float:
+def _slow_radius(poles: Sequence[ComplexArray]) -> float:
     """Return the size [rad/s] that holds the slowest eigenvalues of every design."""
     if not poles:
         return 1.0
@@ -114,63 +111,23 @@ def _slow_radius(poles: Sequence[Complex]) -> float:
     return 1.12 * float(max(nearest, default=1.0))
 
 
-def _frame_overall(axes: Axes, poles: Sequence[Complex]) -> None:
+def _frame_overall(axes: Axes, poles: Sequence[ComplexArray]) -> None:
     axes.set_xscale("symlog", linthresh=_LINEAR)
     axes.set_yscale("symlog", linthresh=_LINEAR)
-    every: Complex = np.concatenate([np.zeros(1, dtype=complex), *poles])
+    every: ComplexArray = np.concatenate([np.zeros(1, dtype=complex), *poles])
     left, right, top = every.real.min(), every.real.max(), np.abs(every.imag).max()
-    _equal_damping(axes, 10 * max(top, _LINEAR), labels=False)
     axes.set_xlim(min(3 * left, -_LINEAR), max(3 * right, _LINEAR))
     axes.set_ylim(-0.3, max(3 * top, 10 * _LINEAR))
-    _shade_unstable(axes, "x")
+    damping_lines(axes)
+    shade_unstable(axes, "x")
 
 
 def _frame_near(axes: Axes, radius: float) -> None:
     right = max(0.12 * radius, 1e-6)
-    _equal_damping(axes, radius, labels=True)
     axes.set_xlim(-radius, right)
     axes.set_ylim(-0.02 * radius, radius)
-    _shade_unstable(axes, "x")
-
-
-def _equal_damping(axes: Axes, radius: float, *, labels: bool) -> None:
-    r = np.geomspace(1e-3, 3 * radius, 400)
-    for zeta in _RATIOS:
-        x, y = -zeta * r, np.sqrt(1 - zeta**2) * r
-        axes.plot(x, y, color="#B8BEC6", linewidth=0.8, linestyle=":", zorder=1)
-        if labels:
-            at = 0.97 * min(radius / max(zeta, 1e-9), radius / np.sqrt(1 - zeta**2))
-            axes.annotate(
-                f"{zeta:g}",
-                (-zeta * at, np.sqrt(1 - zeta**2) * at),
-                fontsize=7.5,
-                color="#6B7280",
-                ha="center",
-                va="center",
-                bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none"},
-            )
-
-
-def _shade_unstable(axes: Axes, direction: str) -> None:
-    """Shade the side on which motions grow, and keep the limits as they are."""
-    across = direction == "x"
-    limits = axes.get_xlim() if across else axes.get_ylim()
-    (axes.axvspan if across else axes.axhspan)(
-        0, max(limits[1], 1e-12), color=BAD, alpha=0.10, linewidth=0, zorder=0
-    )
-    (axes.axvline if across else axes.axhline)(0, color=BAD, linewidth=0.9, zorder=1)
-    (axes.set_xlim if across else axes.set_ylim)(limits)
-    axes.text(
-        0.985 if across else 0.01,
-        0.02 if across else 0.97,
-        "unstable",
-        transform=axes.transAxes,
-        fontsize=8,
-        color=BAD,
-        ha="right" if across else "left",
-        va="bottom" if across else "top",
-        rotation=90 if across else 0,
-    )
+    damping_lines(axes)
+    shade_unstable(axes, "x")
 
 
 def _scale_rates(axes: Axes, found: Sequence[Array]) -> None:

@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import SymmetricalLogLocator
 
-from flexctl.checks import Array
-from flexctl.loci import EigenvalueLoci, Loci, motion_of
-from flexctl.loop import in_words
+from flexctl.checks import Array, ComplexArray
+from flexctl.loci import EigenvalueLoci, Loci
 from flexctl.view.figures.loci_plane import (
     Style,
     linear_about_zero,
     mark_names,
-    path_of,
     plot_all,
     plot_plane,
+    symmetric_ticks,
+    values_evenly,
 )
+from flexctl.view.figures.locus_curve import curve_of, drawn
+from flexctl.view.figures.s_plane import shade_unstable
 from flexctl.view.figures.style import (
     BAD,
     DASHES,
@@ -31,23 +32,24 @@ from flexctl.view.figures.style import (
     few_ticks,
     new_figure,
     plain_log,
-    plain_numbers,
     styled,
 )
 from flexctl.view.words.loci import (
+    branch_words,
     design_words,
     least_damped_words,
     parameter_words,
     stability_words,
+    subject_words,
     value_words,
 )
 from flexctl.view.words.numbers import listed
 
-_LIGHT = 50.0  # %: branches damped less than that are to be told from zero
-_HEAVY = 75.0  # %: from here on the axis of damping ratios reaches up to real eigenvalues
 _WIDE = 20.0  # ratio of sizes from which on their axis is logarithmic
 _LINES = ("-", *DASHES[2:])  # dashed is what is at rest
-_LETTERS = 128  # in a line as wide as the page
+_LETTERS = 118  # in a line as wide as the page
+_LETTER = 6.5  # points: width of a letter
+_NEAR = 0.1  # of the range: marks so near its ends have their words inside
 _ROOM = 0.06  # of the range, beyond what is followed
 
 
@@ -58,42 +60,40 @@ def plot_loci(record: EigenvalueLoci, *, every: bool = False) -> Figure:
     every = every or len(shown) == len(record.branches)
     with styled():
         figure = new_figure(12, 8.2)
-        grid = figure.add_gridspec(6, 2, width_ratios=(1.15, 1))
-        plane = figure.add_subplot(grid[: 6 if every else 4, 0])
-        over = [figure.add_subplot(grid[2 * k : 2 * k + 2, 1]) for k in range(3)]
+        left, right = figure.add_gridspec(1, 2, width_ratios=(1.15, 1))
+        rows = left.subgridspec(
+            1 if every else 2, 1, **({} if every else {"height_ratios": (2, 1)})
+        )
+        plane = figure.add_subplot(rows[0])
+        over = [figure.add_subplot(part) for part in right.subgridspec(3, 1)]
         plot_plane(plane, record, shown, styles)
         title = "s plane, all branches" if every else "s plane, dominant branches"
         plane.set_title(title, pad=14)
         if not every:
-            others = figure.add_subplot(grid[4:, 0])
+            others = figure.add_subplot(rows[1])
             plot_all(others, record.loci, shown, styles)
             others.set_title(
-                f"All {len(record.branches)} eigenvalues; in grey, not dominant", pad=14
+                f"s plane, all {len(record.branches)} eigenvalues (grey: not dominant)", pad=14
             )
         _plot_over(over, record, shown, styles)
         _legend(figure, plane, record, styles)
-        title = f"{record.design} on {record.model}: {_subject(record)}"
-        said = fill(_verdict(record), _LETTERS)
+        title = f"{record.design} on {record.model}: {subject_words(record)}"
+        said = "\n".join(fill(words, _LETTERS) for words in _verdict(record))
         figure.suptitle(f"{title}\n{said}", x=0.01, ha="left", fontweight="bold")
         return figure
 
 
-def _subject(record: EigenvalueLoci) -> str:
-    if record.varied == "time":
-        return "closed-loop eigenvalues along the motion"
-    law = "law fixed" if record.varied == "true arm" else "law made anew for each value"
-    return f"closed-loop eigenvalues over {record.parameter}, {law}"
-
-
-def _verdict(record: EigenvalueLoci) -> str:
+def _verdict(record: EigenvalueLoci) -> list[str]:
+    """Sentences below the title, in lines of their own where they are too long for one."""
     words = [stability_words(record)]
     many = len(record.loci.unsafe)
-    words += [f"{many} place{'s' * (many > 1)} not joined safely."] if many else []
+    words += [f"{many} place{'s' * (many > 1)} where branches are ambiguous."] if many else []
     sides = ((record.no_rest_below, "below"), (record.no_rest_above, "above"))
     lost = [f"{word} {value_words(edge, record)}" for edge, word in sides if edge is not None]
     words += [f"No equilibrium {listed(lost)}: there the arm falls."] if lost else []
     words += [] if record.loci.crossings else [least_damped_words(record)]
-    return " ".join(words)
+    together = " ".join(words)
+    return [together] if len(together) <= _LETTERS else words
 
 
 def _frozen(record: EigenvalueLoci) -> Loci | None:
@@ -102,15 +102,17 @@ def _frozen(record: EigenvalueLoci) -> Loci | None:
 
 
 def _styles(loci: Loci, shown: Sequence[int]) -> dict[str, Style]:
-    """Colour of every motion, the most dominant first; further ones are dotted and dash-dotted."""
+    """Line of every pair and real eigenvalue by label, the most dominant first.
+
+    Those beyond the number of colours are dotted, then dash-dotted.
+    """
     order = [*(k for k in loci.dominant if k in shown), *shown]
-    names = dict.fromkeys(motion_of(loci.branches[k].label) for k in order)
     return {
-        name: {
+        label: {
             "color": PALETTE[k % len(PALETTE)],
             "linestyle": _LINES[k // len(PALETTE) % len(_LINES)],
         }
-        for k, name in enumerate(names)
+        for k, label in enumerate(dict.fromkeys(loci.branches[k].label for k in order))
     }
 
 
@@ -122,17 +124,20 @@ def _plot_over(
 ) -> None:
     """Draw real part, damping ratio and frequency over the parameter."""
     loci, frozen = record.loci, _frozen(record)
-    paths = {k: path_of(loci, k, record.design_value) for k in shown}
-    for k, path in paths.items():
-        style = styles[motion_of(loci.branches[k].label)]
-        _lines(panels, *path, {**style, "zorder": 3})
+    paths = {k: curve_of(loci, k, record.design_value, below=True) for k in shown}
+    for k, (s, own) in paths.items():
+        style = styles[loci.branches[k].label]
+        _lines(panels, s, own, {**style, "zorder": 2.5})
+        _lines(panels, s, drawn(own), {**style, "zorder": 3})  # a pair has its upper half's colour
     if frozen:
         _plot_frozen(panels, frozen, styles)
     real, damping, frequency = panels
-    parts = [own[np.isfinite(own)] for _, own in paths.values()]
-    _scale_real(real, [own.real for own in parts if len(own)])
-    _scale_damping(damping, [own for own in parts if len(own)])
-    _scale_frequency(frequency, np.concatenate([np.zeros(0), *(np.abs(own) for own in parts)]))
+    evenly = values_evenly(loci, shown)
+    curves = [own[np.isfinite(own)] for _, own in paths.values()]
+    every: ComplexArray = np.concatenate([*curves, np.zeros(0, dtype=complex)])
+    _scale_real(real, every.real, linear_about_zero([own.real for own in evenly]))
+    _scale_damping(damping, _percent(every), linear_about_zero([_percent(own) for own in evenly]))
+    _scale_frequency(frequency, np.abs(every))
     for axes in panels:
         _mark(axes, record)
         axes.tick_params(labelbottom=axes is frequency)
@@ -148,64 +153,55 @@ def _design_outside(record: EigenvalueLoci) -> str:
 
 
 def _plot_frozen(panels: Sequence[Axes], frozen: Loci, styles: Mapping[str, Style]) -> None:
-    """Draw the dominant branches at rest, dashed, in the colour of the same motion."""
+    """Draw the dominant branches at rest, dashed, in the colour of those of the same name."""
     for k in frozen.dominant:
-        own = styles.get(motion_of(frozen.branches[k].label), {"color": MUTED})
+        own = styles.get(frozen.branches[k].label, {"color": MUTED})
         style = {**own, "linewidth": 1, "linestyle": "--", "zorder": 2}
-        _lines(panels, *path_of(frozen, k), style)
+        _lines(panels, *curve_of(frozen, k, below=True), style)
 
 
 def _lines(panels: Sequence[Axes], s: Array, own: Any, style: Mapping[str, Any]) -> None:
-    size = np.abs(own)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = np.where(size > 0, -100 * own.real / size, np.nan)
-    for axes, y in zip(panels, (own.real, ratio, size), strict=True):
+    for axes, y in zip(panels, (own.real, _percent(own), np.abs(own)), strict=True):
         axes.plot(s, y, **style)
 
 
-def _scale_real(axes: Axes, parts: Sequence[Array]) -> None:
-    """Scale real parts so that the slow ones are told from zero beside the fast ones."""
+def _percent(values: ComplexArray) -> Array:
+    """Damping ratios [%] of eigenvalues (p,); NaN of what is zero."""
+    size = np.abs(values)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(size > 0, -100 * values.real / size, np.nan)
+
+
+def _scale_real(axes: Axes, parts: Array, linear: float) -> None:
+    """Scale real parts so that the slow ones are told from zero beside the fast ones.
+
+    The axis is linear up to `linear` and logarithmic beyond; linear throughout where that is 0.
+    """
     axes.set_ylabel("real part [1/s]")
-    linear = linear_about_zero(parts)
-    low = min([0.0, *(own.min() for own in parts)])
-    high = max([0.0, *(own.max() for own in parts)])
+    low, high = float(parts.min(initial=0.0)), float(parts.max(initial=0.0))
     if linear:
         axes.set_yscale("symlog", linthresh=linear, linscale=0.6)
-        axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear))
-        axes.yaxis.set_major_formatter(plain_numbers())
+        symmetric_ticks(axes.yaxis, linear)
         axes.set_ylim(2 * min(low, -linear), max(2 * high, linear))
     else:
         room = 0.07 * ((high - low) or 1.0)
         axes.set_ylim(low - room, high + room)
-    low, high = axes.get_ylim()
-    axes.axhspan(0, high, color=BAD, alpha=0.08, linewidth=0, zorder=0)
-    axes.axhline(0, color="black", linewidth=1)
-    axes.set_ylim(low, high)
+    shade_unstable(axes, "y")
 
 
-def _scale_damping(axes: Axes, values: Sequence[Any]) -> None:
-    """Show what is lightly damped at its own scale where others would press it to the axis."""
+def _scale_damping(axes: Axes, shares: Array, linear: float) -> None:
+    """Scale damping ratios [%] so that lightly damped branches are told apart beside real ones."""
     axes.set_ylabel("damping ratio [%]")
-    shares = [-100 * own.real / np.maximum(np.abs(own), np.finfo(float).tiny) for own in values]
-    light = [share for share in shares if share.min() < _LIGHT]
-    if light:
-        low = min(0.0, *(share.min() for share in light))
-        high = max(share.max() for share in light)
-        high = 100.0 if high > _HEAVY else high
+    known = shares[np.isfinite(shares)]
+    low, high = float(known.min(initial=0.0)), float(known.max(initial=0.0)) or 1.0
+    if linear:
+        axes.set_yscale("symlog", linthresh=linear, linscale=0.6)
+        symmetric_ticks(axes.yaxis, linear)
+        axes.set_ylim(min(1.6 * low, -0.25 * linear), 1.6 * high)
+    else:
         room = 0.08 * (high - low)
         axes.set_ylim(low - room, high + room)
-        more = sum(bool(share.min() > high + room) for share in shares)
-        if more:
-            axes.set_title(
-                f"{more} branch{'es' * (more > 1)} above {high + room:.0f} %",
-                fontsize="small",
-                loc="right",
-                fontweight="normal",
-            )
-    low, high = axes.get_ylim()
-    axes.axhspan(min(low, 0.0), 0, color=BAD, alpha=0.08, linewidth=0, zorder=0)
-    axes.axhline(0, color="black", linewidth=1)
-    axes.set_ylim(low, high)
+    shade_unstable(axes, "y", below=True)
 
 
 def _scale_frequency(axes: Axes, sizes: Array) -> None:
@@ -252,30 +248,38 @@ def _name_marks(axes: Axes, record: EigenvalueLoci) -> None:
         if edge is not None:
             marks.append((edge, f"{value_words(edge, record)}: falls", BAD))
     low, high = axes.get_xlim()
-    previous, raised = -np.inf, False
+    letter = _LETTER * axes.get_figure(root=True).dpi / 72  # pyright: ignore[reportOptionalMemberAccess]
+    taken: list[list[tuple[float, float]]] = []
     for s, words, colour in sorted(marks):
-        raised = s - previous < 0.22 * (high - low) and not raised
-        place: dict[str, Any] = {"xycoords": ("data", "axes fraction")}
-        place["textcoords"] = "offset points"
-        right = s > high - 0.1 * (high - low)
-        left = s < low + 0.1 * (high - low)
-        place |= {"ha": "right" if right else "left" if left else "center", "va": "bottom"}
-        offset = (0, 13 if raised else 2)
-        axes.annotate(words, (s, 1.0), xytext=offset, color=colour, **place)
-        previous = s
+        part = (s - low) / (high - low)
+        side = "right" if part > 1 - _NEAR else "left" if part < _NEAR else "center"
+        width = letter * len(words) / axes.get_window_extent().width
+        start = part - {"left": 0.0, "center": 0.5, "right": 1.0}[side] * width
+        own = (start, start + width)
+        line = next((k for k, row in enumerate(taken) if _is_free(own, row)), len(taken))
+        taken += [[]] if line == len(taken) else []
+        taken[line].append(own)
+        place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "color": colour}
+        place |= {"textcoords": "offset points", "ha": side, "va": "bottom"}
+        axes.annotate(words, (s, 1.0), xytext=(0, 2 + 11 * line), **place)
+
+
+def _is_free(own: tuple[float, float], row: Sequence[tuple[float, float]]) -> bool:
+    """Whether a stretch of a line is beside all those taken in it."""
+    return all(own[1] < left or right < own[0] for left, right in row)
 
 
 def _legend(
     figure: Figure, plane: Axes, record: EigenvalueLoci, styles: Mapping[str, Style]
 ) -> None:
-    """Name the motions and the marks below the title."""
-    for name, style in list(styles.items())[: len(_LINES) * len(PALETTE)]:
-        words = " + ".join(map(in_words, name.split(" + ")))
-        plane.plot([], [], **style, linewidth=2.2, label=words)
+    """Name the branches and the marks below the title."""
+    named = {branch.label: branch_words(branch) for branch in record.branches}
+    for label, style in list(styles.items())[: len(_LINES) * len(PALETTE)]:
+        plane.plot([], [], **style, linewidth=2.2, label=named[label])
     if _frozen(record):
         plane.plot([], [], "--", color=MUTED, linewidth=1, label="frozen at rest")
     if record.loci.unsafe:
         style = {"color": MUTED, "alpha": 0.5, "linewidth": 4}
-        plane.plot([], [], **style, label="branches not joined safely")
+        plane.plot([], [], **style, label="branches ambiguous")
     mark_names(plane, record)
     figure.legend(loc="outside lower left", ncols=5, borderaxespad=0.2, columnspacing=1.6)

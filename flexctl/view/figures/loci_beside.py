@@ -17,7 +17,7 @@ from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.style import MUTED, PALETTE, few_ticks, new_figure, styled
 from flexctl.view.words.loci import basis_of, parameter_words
 
-_LINE_AND_MODE = re.compile(r"(\S+\.(?:[xyz]|twist))\.([0-9]+)(?: \([0-9]+\))?")
+_LINE_AND_MODE = re.compile(r"(\S+\.(?:[xyz]|twist))\.([0-9]+)")
 _PANELS = (1, 2)  # numbers of modes
 _N_MARKS = 26
 _MARKS = ("+", "x", "2", "1")
@@ -60,16 +60,21 @@ def _title(record: EigenvalueLoci) -> str:
     return f"{record.design} on {record.model}: eigenvalues of discretisations side by side"
 
 
+def _line_and_mode(match: MatchedBranch) -> tuple[str | None, int]:
+    """Line, and number of its mode, that leads a branch alone; no line where none does."""
+    first, *others = match.branch.motions
+    found = None if others else _LINE_AND_MODE.fullmatch(first)
+    return (found[1], int(found[2])) if found else (None, 0)
+
+
 def _line(match: MatchedBranch) -> str | None:
-    words = _LINE_AND_MODE.fullmatch(match.branch.label)
-    return words[1] if words else None
+    return _line_and_mode(match)[0]
 
 
 def _of_mode(matches: Sequence[MatchedBranch], mode: int) -> list[MatchedBranch]:
     """Branches that are this mode of a line, in the order of the lines."""
-    labels = ((_LINE_AND_MODE.fullmatch(match.branch.label), match) for match in matches)
-    own = [(words[1], match) for words, match in labels if words and int(words[2]) == mode]
-    return [match for _, match in sorted(own, key=lambda pair: pair[0])]
+    own = [match for match in matches if _line_and_mode(match)[1] == mode]
+    return sorted(own, key=lambda match: _line(match) or "")
 
 
 def _colours(matches: Sequence[MatchedBranch]) -> dict[str, str]:

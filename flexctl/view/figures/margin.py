@@ -18,7 +18,7 @@ from flexctl.view.figures.percent_axis import PAPER, percent_scale
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, new_figure, styled
 from flexctl.view.words.limits import ALMOST_ALL, percent, tolerated_above
 from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.stiffness_margin import lemma_words, no_stiffness
+from flexctl.view.words.stiffness_margin import judged_pose, lemma_words, no_stiffness
 
 _LEMMA, _ALL = PALETTE[0], 100.0
 _HEIGHT = 7.8  # inches
@@ -44,8 +44,8 @@ def _drawn(found: StiffnessMargin, where: str) -> Figure:
     grid = figure.add_gridspec(rows, 2, width_ratios=(1.35, 1))
     damping = figure.add_subplot(grid[0, 0])
     frequency = figure.add_subplot(grid[1, 0], sharex=damping)
-    plot_loci(damping, frequency, found, where)
-    plot_along(figure.add_subplot(grid[0, 1]), found, where)
+    plot_loci(damping, frequency, found)
+    plot_along(figure.add_subplot(grid[0, 1]), found)
     if found.independent:
         parts = grid[1, 1].subgridspec(len(found.independent), 1)
         for k, at in enumerate(found.independent):
@@ -72,10 +72,10 @@ def _answer(found: StiffnessMargin, where: str) -> str:
     said.append(f"lemma: {lemma_words(found)}")
     if found.assumed_stiffness:
         said.append(given_answer(found.assumed_stiffness))
-    return fill(f"overestimates tolerated: {'; '.join(said)}", _LETTERS)
+    return fill(f"Tolerated overestimate: {'; '.join(said)}", _LETTERS)
 
 
-def plot_along(axes: Axes, found: StiffnessMargin, where: str) -> None:
+def plot_along(axes: Axes, found: StiffnessMargin) -> None:
     """Draw what is tolerated along the motion: between the exact ends, beside the lemma's."""
     end = found.path[-1].t if found.path else 0.0
     poses = [pose for pose in found.path if pose.interval]
@@ -88,7 +88,7 @@ def plot_along(axes: Axes, found: StiffnessMargin, where: str) -> None:
     if poses:
         _band(axes, found.path, top)
     _lemma(axes, found, top)
-    _judged(axes, found, end, top, where)
+    _judged(axes, found, end, top)
     _unstable(axes, found.path)
     if found.assumed_stiffness:
         mark_along(axes, found.assumed_stiffness, end)
@@ -116,7 +116,7 @@ def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
     for ends, dashes, side in ((upper, "-", "above"), (ended, "--", "below")):
         shown = np.where(np.isfinite(ends), ends, np.nan)
         if np.isfinite(shown).any():
-            axes.plot(t, shown, linestyle=dashes, label=f"exact: lost {side}", **style)
+            axes.plot(t, shown, linestyle=dashes, label=f"exact: unstable {side}", **style)
     if not np.isfinite(upper).any():
         _say(axes, 0.95, "any overestimate is tolerated")
     if not np.isfinite(ended).any():
@@ -142,12 +142,12 @@ def _lemma(axes: Axes, found: StiffnessMargin, top: float) -> None:
         )
 
 
-def _judged(axes: Axes, found: StiffnessMargin, end: float, top: float, where: str) -> None:
+def _judged(axes: Axes, found: StiffnessMargin, end: float, top: float) -> None:
     """Mark the interval of the judged pose beside the motion's end."""
     t = 1.03 * (end or 1)
     low, high = 100 * found.exact.alpha_lower, 100 * found.exact.alpha_upper
     axes.plot([t, t], [low, min(high, top)], color=GOOD, linewidth=4, alpha=0.5, zorder=3)
-    label = where.removeprefix("at the ").replace(" under the", ",")
+    label = judged_pose(found)
     if np.isfinite(high):
         axes.plot([t], [high], "D", color=BAD, markersize=5, label=label, zorder=4)
         place = {"xytext": (-7, 4), "textcoords": "offset points", "ha": "right", "zorder": 5}

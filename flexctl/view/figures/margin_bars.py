@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from flexctl.loop import in_words
 from flexctl.robustness import (
     IndependentErrorsAt,
     ModeRate,
@@ -19,7 +20,7 @@ from flexctl.robustness import (
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, few_ticks, plain_log
-from flexctl.view.words.limits import MOST, figure, growth, lost_at, percent, tolerated_above
+from flexctl.view.words.limits import MOST, figure, growth, lost_at, most_tolerated, percent
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.stiffness_margin import lost_words, range_words
 
@@ -37,10 +38,9 @@ def plot_errors(axes: Axes, at: IndependentErrorsAt) -> None:
     Where no errors were found that destabilise, one line says so instead.
     """
     found, worst = at.bounds, at.bounds.worst_case
-    where = at.where.removeprefix("the ").removesuffix(" of the motion")
     proof = "proven" if found.proven else "proven so far" if found.stopped else "not proven"
     sure = ", ".join(map(range_words, at.guaranteed))
-    title = fill(f"Independent errors, {where}: {sure} stable ({proof})", _LETTERS)
+    title = fill(f"Independent errors at {at.where}: {sure} stable ({proof})", _LETTERS)
     if worst is None:
         axes.set_title(title, fontsize=_SMALL)
         none = "no errors were found that destabilise: no worst case to show"
@@ -113,7 +113,7 @@ def _bars(
     for k, text in enumerate(words):
         style = {"textcoords": "offset points", "va": "center", "bbox": PAPER, "zorder": 5}
         axes.annotate(text, (lengths[k], k), xytext=(4, 0), **style)
-    names = [f"{rate.mode}\n{figure(rate.value.imag)} rad/s" for rate in modes]
+    names = [f"{in_words(rate.mode)}\n{figure(rate.value.imag)} rad/s" for rate in modes]
     axes.set_yticks(range(len(modes)), names)
     axes.set_ylim(max(len(modes), _FEW) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")
@@ -174,7 +174,7 @@ def _end(order: OrderMargin) -> float:
 def _words(order: OrderMargin) -> str:
     """Say what no bar shows, or how high it is."""
     if order.interval:
-        return tolerated_above(order.interval.alpha_upper).removeprefix("up to ")
+        return most_tolerated(order.interval.alpha_upper)
     return "unstable" if np.isfinite(order.abscissa) else "no such loop"
 
 

@@ -16,7 +16,7 @@ from flexctl.search import DampingChart, GainChart
 from flexctl.view.figures.margin_damping import plot_damping_chart
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, GOOD, Canvas, few_ticks, new_figure, styled
-from flexctl.view.words.limits import tolerated_above
+from flexctl.view.words.limits import most_tolerated
 
 _DECADES = 10.0 ** np.arange(-4, 5)  # per cent
 _STEPS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))  # of levels, the finest first
@@ -208,7 +208,7 @@ def _dots(axes: Axes, chart: GainChart, lost: Array) -> None:
 
 def _mark_own(axes: Axes, chart: GainChart) -> None:
     own = chart.own.alpha_upper
-    words = "unstable" if np.isnan(own) else tolerated_above(own).removeprefix("up to ")
+    words = "unstable" if np.isnan(own) else most_tolerated(own)
     axes.plot(1, 1, "o", markersize=8, color="white", markeredgecolor="black", zorder=5)
     axes.annotate(
         f"the design: {words}",

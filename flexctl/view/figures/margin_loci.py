@@ -6,13 +6,14 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.loop import in_words
 from flexctl.robustness import StiffnessMargin, follow
 from flexctl.view.figures.margin_assumed import mark_errors
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
 from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, few_ticks, plain_log
 from flexctl.view.words.limits import ALMOST_ALL, figure, percent
-from flexctl.view.words.stiffness_margin import lemma_words, no_stiffness
+from flexctl.view.words.stiffness_margin import judged_pose, lemma_words, no_stiffness
 
 _N_CRITICAL = 4
 _BEYOND = 1.3  # of the interval's ends
@@ -22,12 +23,12 @@ _STILL = 1e-9  # |Im| beside |lambda| below which nothing swings
 _TICKS = (-100, -10, -1, 0, 1, 10, 100)
 
 
-def plot_loci(damping: Axes, frequency: Axes, found: StiffnessMargin, where: str) -> None:
+def plot_loci(damping: Axes, frequency: Axes, found: StiffnessMargin) -> None:
     """Draw the least damped modes over alpha, all others in grey, with both margins marked."""
     alpha, poles = 100 * found.locus.alpha, follow(found.locus)
     upper = poles[:, (poles.imag >= 0).all(axis=0) | (poles[found.locus.alpha == 0][0].imag >= 0)]
     critical = _critical(alpha, upper, found)
-    damping.set_title(f"Modes that lose damping by the error, {where.removeprefix('at the ')}")
+    damping.set_title(f"Modes that lose damping by the error, {judged_pose(found)}")
     for k in range(upper.shape[1]):
         style = {"color": MUTED, "linewidth": 0.6, "alpha": 0.6, "zorder": 1}
         if k in critical:
@@ -91,7 +92,7 @@ def _name(branch: ComplexArray, found: StiffnessMargin) -> str:
     if not gaps or min(gaps) > 1e-3 * abs(value) or abs(value.imag) <= _STILL * abs(value):
         return f"real, {figure(abs(value))} 1/s"
     rate = found.rates[int(np.argmin(gaps))]
-    return f"{rate.mode}, {figure(abs(value))} rad/s"
+    return f"{in_words(rate.mode)}, {figure(abs(value))} rad/s"
 
 
 def _damping_axis(axes: Axes) -> None:

@@ -26,6 +26,7 @@ from flexctl.view.figures.curves import (
 )
 from flexctl.view.figures.eigenvalues import plot_path, plot_poles
 from flexctl.view.figures.style import Canvas, Look, looks, new_figure, split, styled
+from flexctl.view.ranking import by_rank
 from flexctl.view.signals import motion_end, wind_up
 
 if TYPE_CHECKING:
@@ -89,10 +90,9 @@ def plot_comparison(
         return figure
 
 
-def by_rank(comparison: Comparison) -> list[Evaluation]:
+def ranked(comparison: Comparison) -> list[Evaluation]:
     """Sort the evaluations as the table does, best first, those without a rank last."""
-    place = {name: i for i, name in enumerate(comparison.ranking)}
-    return sorted(comparison.evaluations, key=lambda e: place.get(e.name, len(place)))
+    return by_rank(comparison.evaluations, comparison.ranking, lambda e: e.name)
 
 
 def make_curves(

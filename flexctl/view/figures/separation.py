@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from flexctl.checks import Array
 from flexctl.robustness import Bound, Spectra, TimeScaleMargin
 from flexctl.view.figures.style import (
     BAD,
@@ -20,8 +21,6 @@ from flexctl.view.figures.style import (
     plain_numbers,
     styled,
 )
-
-Array = NDArray[np.float64]
 
 _BESIDE = 4.0  # how many times the range goes on below an arm of which no loop can be made
 _WIDTH = 40  # characters of a line of text in a panel
@@ -161,7 +160,7 @@ def _words(bound: Bound) -> str:
     """Say what happens below a bound that is finite and above zero."""
     if not bound.refused:
         return f"s* = {bound.s_star:.3g}"
-    missing = "equilibrium" if "equilibrium" in bound.refused else "loop"
+    missing = "equilibrium" if bound.no_equilibrium else "loop"
     return f"s* = {bound.s_star:.3g}: no {missing} below"
 
 
@@ -221,8 +220,7 @@ def _bounds(
 def _say(axes: Axes, worst: Bound, found: TimeScaleMargin) -> None:
     """Say in an empty panel that no bound is drawn because there is none."""
     if worst.why:
-        reason = textwrap.shorten(worst.why, 5 * _WIDTH, placeholder=" ...")
-        words, colour = f"unstable at every stiffness:\n{textwrap.fill(reason, _WIDTH)}", BAD
+        words, colour = f"unstable at every stiffness:\n{textwrap.fill(worst.why, _WIDTH)}", BAD
     elif worst.exact:
         words, colour = "stable at every stiffness", GOOD
     else:

@@ -12,7 +12,7 @@ from flexctl.verdict import find_reasons
 from flexctl.view.words.verdict import verdict
 
 if TYPE_CHECKING:
-    from flexctl.loop import Resting
+    from flexctl.loop import FinalEquilibrium
     from flexctl.robustness import StiffnessTolerance
     from flexctl.verdict import Comparison, Evaluation, Stability, StabilityMargins
 
@@ -67,7 +67,7 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
     )
 
 
-def _rest(rest: Resting) -> dict[str, Any]:
+def _rest(rest: FinalEquilibrium) -> dict[str, Any]:
     """Write where a loop rests; what has no value, as a torque without limit, becomes None."""
     return {
         "exists": rest.exists,

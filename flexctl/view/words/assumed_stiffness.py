@@ -18,7 +18,7 @@ def given_words(found: AssumedStiffness, where: str) -> str:
 def given_row(found: AssumedStiffness, where: str) -> tuple[str, str, tuple[str, str, str]]:
     """Write a line of the table: label, what is tolerated, and what limits it."""
     at = found.worst
-    label = f"given stiffness, at {_place(at, where)}"
+    label = f"given stiffness, {_place(at, where)}"
     loss = at.interval.upper if at.interval else None
     swing = f"{loss.frequency:.4g}" if loss and loss.frequency else ""
     lost = (loss.kind, in_words(loss.mode), swing) if loss else ("-", in_words(at.mode), "")
@@ -36,22 +36,23 @@ def _tolerated(found: AssumedStiffness, where: str) -> str:
     at, lost = found.worst, [at for at in found.at if not at.stable]
     if not lost:
         if len(found.at) == 1:
-            return f"is tolerated at {_place(at, where)}, and {_share(at)} there"
-        return f"is tolerated at all {len(found.at)} poses, and {_share(at)} at {_place(at, where)}"
+            return f"is tolerated {_place(at, where)}, and {_share(at)} there"
+        return f"is tolerated at all {len(found.at)} poses, and {_share(at)} {_place(at, where)}"
     grows = f"there {in_words(at.mode)} grows at {figure(at.abscissa)} 1/s"
     if math.isinf(at.abscissa):  # no equilibrium is left about which something could grow
         grows = at.why
     loss = (
         f" (limit: {limit_words(at.interval.upper)})" if at.interval and at.interval.upper else ""
     )
-    count = f"{len(lost)} of {len(found.at)} poses, " if len(found.at) > 1 else ""
-    worst = "worst at" if count else ""
-    place = f"at {count}{worst} {_place(at, where)}".replace("  ", " ")
+    place = _place(at, where)
+    if len(found.at) > 1:
+        place = f"at {len(lost)} of {len(found.at)} poses, worst {place}"
     return f"destabilises the loop {place}: {grows}; {_share(at)} is tolerated there{loss}"
 
 
 def _place(at: AssumedAtPose, where: str) -> str:
-    return where.removeprefix("at ") if at.t is None else f"t = {at.t:.3g} s"
+    """Say at which pose; `where` is the judged one, which has no time."""
+    return where if at.t is None else f"at t = {at.t:.3g} s"
 
 
 def _share(at: AssumedAtPose) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flexctl.robustness import ERROR
 from flexctl.search import FARTHEST, BiasAdvice, BiasRun, OfferedBias
-from flexctl.view.words.limits import percent, tolerated_above, tolerated_below
+from flexctl.view.words.limits import most_tolerated, percent, tolerated_below
 from flexctl.view.words.numbers import length
 
 _SAME = 1e-9
@@ -72,8 +72,7 @@ def _smaller(advice: BiasAdvice) -> str:
     size, offered = percent(-aim.bias), advice.advised
     first, own = _run_of(advice, aim.bias), advice.runs[0]
     before = (1 + offered.upper) * (1 + offered.bias) - 1
-    own_limit = tolerated_above(before).removeprefix("up to ")
-    above = f"up to {percent(offered.upper)} instead of {own_limit}"
+    above = f"up to {percent(offered.upper)} instead of {most_tolerated(before)}"
     below = tolerated_below(offered.lower)
     ends = f"it then tolerates a K_file too high by {above}, too low by {below}"
     return f"; {ends}. With {size} {strays(first, own)}"

@@ -26,9 +26,15 @@ def figure(value: float, digits: int = 3) -> str:
 
 def tolerated_above(alpha: float) -> str:
     """Name the overestimates below an upper end: ``up to 14.8 %``, any, none."""
+    limited = alpha and np.isfinite(alpha)
+    return f"up to {most_tolerated(alpha)}" if limited else most_tolerated(alpha)
+
+
+def most_tolerated(alpha: float) -> str:
+    """Name the largest overestimate that is tolerated: ``14.8 %``, any, none."""
     if not alpha:
         return "none"
-    return f"up to {percent(alpha)}" if np.isfinite(alpha) else "any"
+    return percent(alpha) if np.isfinite(alpha) else "any"
 
 
 def tolerated_below(alpha: float) -> str:

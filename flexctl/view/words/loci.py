@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from flexctl.loci import AxisCrossing, EigenvalueLoci, Loci, LocusEvent
+from flexctl.loci import AxisCrossing, Branch, EigenvalueLoci, Loci, LocusEvent
 from flexctl.loop import in_words
 from flexctl.view.words.limits import figure
 from flexctl.view.words.numbers import basis_words, listed
@@ -38,7 +38,9 @@ def verdict_words(record: EigenvalueLoci) -> str:
     families = [loci, *([frozen] if frozen and frozen is not loci else [])]
     unsafe = [event for family in families for event in family.unsafe]
     labels = [_doubt(event, family) for family in families for event in family.unsafe]
-    sure = _doubts(labels, unsafe[0].why) if unsafe else "All branches are joined with certainty."
+    sure = (
+        _doubts(labels, unsafe[0].why) if unsafe else "All branches were continued unambiguously."
+    )
     if all(np.ptp(one.values) <= STILL * one.frequency.max() for one in loci.branches):
         sure = f"No eigenvalue depends on {record.parameter} there."
     slowest = max(loci.branches, key=lambda one: float(one.values.real.max()))
@@ -46,7 +48,7 @@ def verdict_words(record: EigenvalueLoci) -> str:
     rate = float(slowest.values.real[k])
     at = f"{record.parameter} = {value_words(float(record.s[k]), record)}"
     state = "Fastest growth" if rate > 0 else "Slowest decay"
-    decay = f"{state}: {in_words(slowest.label)}, {abs(rate):.3g} 1/s at {at}."
+    decay = f"{state}: {branch_words(slowest)}, {abs(rate):.3g} 1/s at {at}."
     return f"{stability_words(record)} {decay} {sure}"
 
 
@@ -58,8 +60,8 @@ def _doubt(event: LocusEvent, family: Loci) -> str:
 def _doubts(events: Sequence[str], why: str) -> str:
     more = f" and {len(events) - 4} more" if len(events) > 4 else ""
     return (
-        "Branches could not be joined with certainty at "
-        f"{', '.join(events[:4])}{more}: {why}; all others are."
+        "Branches could not be continued unambiguously at "
+        f"{', '.join(events[:4])}{more}: {why}; all others were."
     )
 
 
@@ -69,11 +71,29 @@ def assumed_words(record: EigenvalueLoci) -> str:
         return _SAID[record.motion or "rest"]
     key, pose = record.parameter, "at rest at the final pose, under the second loop if there is one"
     if record.varied == "law":
-        return f"{pose}; the law is made anew for every {key}"
+        return f"{pose}; the controller is redesigned for each value of {key}"
     if record.varied == "arm and law":
-        return f"{pose}; arm and law are made anew for every {key}: the law knows it"
-    kept = "the law is that of the arm as in the file"
-    return f"{pose}; {kept}, only the true arm's {key} changes"
+        return (
+            f"{pose}; the arm changes, and the controller is redesigned for each value of {key}, "
+            "which it knows"
+        )
+    kept = "the controller stays as designed for the arm of the file"
+    return f"{pose}; {kept}, only {key} of the true arm changes"
+
+
+def subject_words(record: EigenvalueLoci) -> str:
+    """Say what is followed over what, and whether the controller changes with it."""
+    if record.varied == "time":
+        return "closed-loop eigenvalues along the motion"
+    fixed = record.varied == "true arm"
+    law = "controller fixed" if fixed else "controller redesigned for each value"
+    return f"closed-loop eigenvalues over {record.parameter}, {law}"
+
+
+def branch_words(branch: Branch) -> str:
+    """Name a branch: ``link2's second mode in y (1)``."""
+    name = " + ".join(map(in_words, branch.motions))
+    return f"{name} ({branch.number})" if branch.number else name
 
 
 def parameter_words(record: EigenvalueLoci) -> str:
@@ -107,7 +127,7 @@ def basis_of(record: EigenvalueLoci) -> str:
 
 def limit_name(crossing: AxisCrossing, loci: Loci) -> str:
     """Name what is lost at a stability limit: ``flutter of joint1 at 12.3 rad/s``."""
-    name = in_words(loci.branches[crossing.branch].label)
+    name = branch_words(loci.branches[crossing.branch])
     omega = abs(crossing.value.imag)
     if omega <= _STEADY * loci.branches[crossing.branch].frequency.max():
         return f"divergence of {name}"
@@ -117,14 +137,18 @@ def limit_name(crossing: AxisCrossing, loci: Loci) -> str:
 def stability_words(record: EigenvalueLoci) -> str:
     """Say in a sentence over which range of the parameter the loop is stable, and what ends it."""
     name, limits = record.parameter, record.stability_limits
-    frozen = "Frozen at each instant, " if record.varied == "time" else ""
+    along = record.varied == "time"
+    frozen = "Frozen at each instant, the loop is " if along else ""
+    everywhere = "all along the motion" if along else f"for all values of {name} in the range"
     if not record.stable:
-        said = f"unstable for every {name} followed."
+        said = f"unstable {everywhere}."
     elif not limits:
-        said = f"stable for every {name} followed."
+        said = f"stable {everywhere}."
     else:
         ranges = [_range(low, high, record) for low, high in record.stable]
-        ends = [f"at {value_words(one.s, record)} {limit_name(one, record.loci)}" for one in limits]
+        ends = [
+            f"at {value_words(one.s, record)}, {limit_name(one, record.loci)}" for one in limits
+        ]
         said = f"stable for {name} {listed(ranges)}"
         said += f"; {listed(ends)}." if len(limits) <= _FEW else "."
     said = f"{frozen}{said}"
@@ -132,14 +156,15 @@ def stability_words(record: EigenvalueLoci) -> str:
 
 
 def least_damped_words(record: EigenvalueLoci) -> str:
-    """Name the pair with the least damping ratio of all, and where it has it."""
-    pairs = [one for one in record.branches if (one.values.imag > _STEADY * one.frequency).any()]
+    """Name the dominant pair with the least damping ratio, and where it has it."""
+    branches = [record.branches[k] for k in record.dominant]
+    pairs = [one for one in branches if (one.values.imag > _STEADY * one.frequency).any()]
     if not pairs:
-        return "No eigenvalue oscillates."
+        return "No dominant branch oscillates."
     branch = min(pairs, key=lambda one: float(one.damping.min()))
     k = int(branch.damping.argmin())
     return (
-        f"Least damped: {in_words(branch.label)}, {100 * branch.damping[k]:.3g} % at "
+        f"Least damped dominant branch: {branch_words(branch)}, {100 * branch.damping[k]:.3g} % at "
         f"{figure(float(branch.frequency[k]))} rad/s ({value_words(float(record.s[k]), record)})."
     )
 

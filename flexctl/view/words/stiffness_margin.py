@@ -95,9 +95,15 @@ def all_grow(lost: Sequence[PoseMargin]) -> bool:
 
 
 def judged_where(found: StiffnessMargin) -> str:
-    """Name the judged pose."""
+    """Say at which pose was judged, in a sentence: ``at the final pose under the second loop``."""
     where = "at the chosen pose" if found.pose_chosen else "at the final pose"
     return where + " under the second loop" if found.second_loop else where
+
+
+def judged_pose(found: StiffnessMargin) -> str:
+    """Name the judged pose, in a title or a legend: ``final pose, second loop``."""
+    pose = "chosen pose" if found.pose_chosen else "final pose"
+    return pose + ", second loop" if found.second_loop else pose
 
 
 def margin_words(found: StiffnessMargin, advice: str = "") -> str:

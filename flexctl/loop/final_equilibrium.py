@@ -10,7 +10,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.rest import Rest, find_rest
+from flexctl.loop.equilibrium import Equilibrium, find_loop_equilibrium
 from flexctl.plant import find_equilibrium
 
 _ROUND_OFF = 1e-9  # of a torque limit
@@ -18,7 +18,7 @@ _SAME = 1e-6  # rad or m: closer equilibria are the same
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resting:
+class FinalEquilibrium:
     """Final equilibrium of a loop, compared with its reference and its torque limits.
 
     Attributes
@@ -61,13 +61,13 @@ def exceeding(torque: Array, limit: Array) -> Array:
     return np.flatnonzero(np.abs(torque) > limit * (1 + _ROUND_OFF))
 
 
-def describe_rest(loop: ClosedLoop, rest: Rest | None) -> Resting:
+def describe_equilibrium(loop: ClosedLoop, rest: Equilibrium | None) -> FinalEquilibrium:
     """Describe an equilibrium of a loop at the end of its reference; None where there is none."""
     truth, final = loop.truth, loop.controller.reference.final
     sliding = frozenset(k for k, body in enumerate(truth.bodies) if body.sliding)
     if rest is None:
         nothing, held = np.full(truth.m, np.nan), _held_torque(loop, final)
-        return Resting(
+        return FinalEquilibrium(
             exists=False,
             joint=nothing,
             offset=nothing,
@@ -76,7 +76,7 @@ def describe_rest(loop: ClosedLoop, rest: Rest | None) -> Resting:
             limit=loop.torque_limit,
             sliding=sliding,
         )
-    return Resting(
+    return FinalEquilibrium(
         exists=True,
         joint=rest.q[: truth.m],
         offset=rest.offset,
@@ -96,15 +96,17 @@ def _held_torque(loop: ClosedLoop, joints: Array) -> Array:
         return np.full(loop.truth.m, np.nan)
 
 
-def other_rest(
-    loop: ClosedLoop, rest: Rest | None, end: tuple[Array, Array], second_loop_weight: float
-) -> Rest | None:
+def other_equilibrium(
+    loop: ClosedLoop, rest: Equilibrium | None, end: tuple[Array, Array], second_loop_weight: float
+) -> Equilibrium | None:
     """Find the equilibrium next to the end (q, z) of a run, if it differs from `rest`.
 
     None if the run does not end next to an equilibrium, or ends nearer to `rest`.
     """
     try:
-        second = find_rest(loop, loop.controller.reference.final, second_loop_weight, start=end)
+        second = find_loop_equilibrium(
+            loop, loop.controller.reference.final, second_loop_weight, start=end
+        )
     except ComputationError:  # or the arm cannot be held at the reference to begin with
         return None
     if rest is None:
@@ -114,14 +116,16 @@ def other_rest(
     return second if apart > _SAME and nearer else None
 
 
-def why_not_held(loop: ClosedLoop, resting: Resting, times: Array, rests: Sequence[Rest]) -> str:
+def why_not_held(
+    loop: ClosedLoop, equilibrium: FinalEquilibrium, times: Array, rests: Sequence[Equilibrium]
+) -> str:
     """Name a torque that the actuators cannot hold, at rest or at a pose of the motion; else "".
 
     `rests` are those of the reference at `times` (k,) [s].
     """
-    limit = resting.limit
-    if not resting.holds:
-        return too_weak(loop, resting.holding_torque, "at rest at the end of the motion")
+    limit = equilibrium.limit
+    if not equilibrium.holds:
+        return too_weak(loop, equilibrium.holding_torque, "at rest at the end of the motion")
     pairs = zip(times.tolist(), rests, strict=True)
     beyond = [(t, rest.tau) for t, rest in pairs if exceeding(rest.tau, limit).size]
     if not beyond:
@@ -143,28 +147,30 @@ def too_weak(loop: ClosedLoop, torque: Array, where: str) -> str:
     )
 
 
-def why_it_leaves(loop: ClosedLoop, resting: Resting) -> str:
+def why_it_leaves(loop: ClosedLoop, equilibrium: FinalEquilibrium) -> str:
     """Explain that a loop does not stay at its reference, and where it goes instead; else ""."""
-    if resting.elsewhere is not None:
-        pose = _named(loop, resting, resting.elsewhere)
+    if equilibrium.elsewhere is not None:
+        pose = _named(loop, equilibrium, equilibrium.elsewhere)
         return f"the run leads to another equilibrium than that of its reference, at {pose}"
-    if resting.exists and resting.falls:
+    if equilibrium.exists and equilibrium.falls:
         return (
             "the loop has no equilibrium at its reference: the arm leaves it and comes to rest at "
-            f"{_named(loop, resting, resting.joint)}"
+            f"{_named(loop, equilibrium, equilibrium.joint)}"
         )
     return ""
 
 
-def _named(loop: ClosedLoop, resting: Resting, values: Array) -> str:
+def _named(loop: ClosedLoop, equilibrium: FinalEquilibrium, values: Array) -> str:
     """Write joint variables (m,) and, in brackets, those of the reference."""
     reference = loop.controller.reference.final
-    return f"{_joints(loop, resting, values)} (reference: {_joints(loop, resting, reference)})"
+    return (
+        f"{_joints(loop, equilibrium, values)} (reference: {_joints(loop, equilibrium, reference)})"
+    )
 
 
-def _joints(loop: ClosedLoop, resting: Resting, values: Array) -> str:
+def _joints(loop: ClosedLoop, equilibrium: FinalEquilibrium, values: Array) -> str:
     parts = zip(loop.truth.joints, values, strict=True)
     return ", ".join(
-        f"{name} = {value:.3g} {'m' if k in resting.sliding else 'rad'}"
+        f"{name} = {value:.3g} {'m' if k in equilibrium.sliding else 'rad'}"
         for k, (name, value) in enumerate(parts)
     )

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flexctl.errors import ComputationError, NoRestError
-from flexctl.loop import resting as module
-from flexctl.loop.rest import Rest
+from flexctl.errors import ComputationError, NoEquilibriumError
+from flexctl.loop import final_equilibrium as module
+from flexctl.loop.equilibrium import Equilibrium
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
 
@@ -35,14 +35,14 @@ def polar(limit=(20.0, 9.0), truth=None):
 
 def at(q, tau=(0.0, 0.0), falls=False):
     """A rest at q, of an arm whose third coordinate sags when its joints are held."""
-    return Rest(
+    return Equilibrium(
         desired=FINAL, q=np.array([*q, -0.03]), z=np.zeros(0), tau=np.array(tau),
         reference=np.array([*FINAL, -0.02]), falls=falls,
     )  # fmt: skip
 
 
 def test_a_rest_is_described_against_its_reference_and_limits():
-    found = module.describe_rest(polar(), at([0.43, 0.76], [13.0, -4.1]))
+    found = module.describe_equilibrium(polar(), at([0.43, 0.76], [13.0, -4.1]))
 
     assert found.exists
     assert found.joint.tolist() == [0.43, 0.76]
@@ -54,7 +54,7 @@ def test_a_rest_is_described_against_its_reference_and_limits():
     assert found.sliding == {1}
     assert found.falls is False
     assert found.elsewhere is None
-    assert module.describe_rest(polar(), at([0.43, 0.76], falls=True)).falls
+    assert module.describe_equilibrium(polar(), at([0.43, 0.76], falls=True)).falls
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_rest_is_described_against_its_reference_and_limits():
     ],
 )  # fmt: skip
 def test_what_actuators_can_give_holds(torque, weak):
-    found = module.describe_rest(polar(), at(FINAL, torque))
+    found = module.describe_equilibrium(polar(), at(FINAL, torque))
 
     assert found.holds == (not weak)
     assert module.exceeding(np.array(torque), found.limit).tolist() == weak
@@ -77,7 +77,7 @@ def test_without_a_rest_the_arm_is_described_as_held_at_its_reference(make):
     slide = {"joint": "prismatic", "joint_inertia": 0.1}
     arm = make["arm"]([turn, slide], (0.0, -9.81, 0.0), {"mass": 2.0})
     loop = polar(truth=assemble_plant(arm, BasisChoice(), interpreted=True))
-    found = module.describe_rest(loop, None)
+    found = module.describe_equilibrium(loop, None)
     # the slider points along (sin, -cos) of the joint's angle
     weight, (angle, reach) = 2.0 * 9.81, FINAL
     held = weight * np.array([reach * np.sin(angle), -np.cos(angle)])
@@ -99,12 +99,12 @@ def test_an_arm_that_nothing_holds_has_no_holding_torque(monkeypatch):
     loop.truth.straight = lambda joints: joints
     monkeypatch.setattr(module, "find_equilibrium", fail)
 
-    assert np.isnan(module.describe_rest(loop, None).holding_torque).tolist() == [True, True]
+    assert np.isnan(module.describe_equilibrium(loop, None).holding_torque).tolist() == [True, True]
 
 
 @pytest.fixture
 def other(monkeypatch):
-    """other(rest, found, end): what `other_rest` says of a run that ends at `end`."""
+    """other(rest, found, end): what `other_equilibrium` says of a run that ends at `end`."""
 
     def ask(rest, found, end):
         asked = {}
@@ -112,12 +112,12 @@ def other(monkeypatch):
         def find(_loop, joints, share, start=None):
             asked.update(joints=joints, share=share, start=start)
             if found is None:
-                raise NoRestError("none")
+                raise NoEquilibriumError("none")
             return found
 
-        monkeypatch.setattr(module, "find_rest", find)
+        monkeypatch.setattr(module, "find_loop_equilibrium", find)
         q = np.array([[9.0, 7.0, end[0]], [9.0, 7.0, end[1]], [9.0, 7.0, -0.03]])
-        result = module.other_rest(polar(), rest, (q[:, 2], np.array([0.25])), 0.75)
+        result = module.other_equilibrium(polar(), rest, (q[:, 2], np.array([0.25])), 0.75)
         assert asked["joints"] is FINAL
         assert asked["share"] == 0.75
         assert [part.tolist() for part in asked["start"]] == [q[:, 2].tolist(), [0.25]]
@@ -154,7 +154,7 @@ END = "at rest at the end of the motion"
 )
 def test_the_weakest_joint_is_named_with_its_torque_and_limit(torque, words):
     loop = polar()
-    end = module.describe_rest(loop, at(FINAL, torque))
+    end = module.describe_equilibrium(loop, at(FINAL, torque))
     assert module.why_not_held(loop, end, np.zeros(0), []) == words
 
 
@@ -162,7 +162,7 @@ def test_the_pose_that_asks_most_is_named_and_from_when_on_it_is_too_much():
     loop, times = polar(), np.array([0.0, 0.537, 1.079, 1.618])
     asked = ([20.0, 9.0], [3.0, -11.3], [29.6, 1.0], [25.0, 1.0])
     rests = [at(FINAL, tau) for tau in asked]
-    end = module.describe_rest(loop, at(FINAL, [1.0, 2.0]))
+    end = module.describe_equilibrium(loop, at(FINAL, [1.0, 2.0]))
 
     def said(poses):
         return module.why_not_held(loop, end, times[poses], rests[poses])
@@ -178,7 +178,9 @@ def test_the_pose_that_asks_most_is_named_and_from_when_on_it_is_too_much():
 
 def test_an_arm_that_leaves_its_reference_is_said_to_with_the_place_it_goes_to():
     loop = polar()
-    stays, gone = (module.describe_rest(loop, at([2.51, 0.123], falls=x)) for x in (False, True))
+    stays, gone = (
+        module.describe_equilibrium(loop, at([2.51, 0.123], falls=x)) for x in (False, True)
+    )
     elsewhere = replace(gone, elsewhere=np.array([-1.234, 0.456]))
     reference = "(reference: joint1 = 0.5 rad, joint2 = 0.7 m)"
 
@@ -187,5 +189,5 @@ def test_an_arm_that_leaves_its_reference_is_said_to_with_the_place_it_goes_to()
     assert words.endswith(f"joint1 = 2.51 rad, joint2 = 0.123 m {reference}")
     words = module.why_it_leaves(loop, elsewhere)
     assert words.endswith(f"joint1 = -1.23 rad, joint2 = 0.456 m {reference}")
-    none = module.describe_rest(loop, at(FINAL, falls=True))
+    none = module.describe_equilibrium(loop, at(FINAL, falls=True))
     assert module.why_it_leaves(loop, replace(none, exists=False)) == ""

@@ -9,21 +9,18 @@ import pytest
 import scipy.optimize
 
 from flexctl.control.controller import design_controller
-from flexctl.errors import DesignError, NoRestError
+from flexctl.errors import DesignError, NoEquilibriumError
 from flexctl.loci.sources import loop_matrix, rests_until
 from flexctl.loci.variation import Variation, over_number, rests_between
 from flexctl.loop.closed_loop import close_around
-from flexctl.loop.linear import linearise_loop
-from flexctl.loop.rest import (
-    _contract,
-    _fall,
-    _shrinks,
-    _Solver,
-    find_rest,
-    follow_rest,
-    keep_still,
+from flexctl.loop.equilibrium import (
+    find_loop_equilibrium,
+    follow_equilibrium,
+    set_integrals,
 )
-from flexctl.loop.resting import describe_rest, why_not_held
+from flexctl.loop.equilibrium_search import _shrinks, _Solver, newton_solution, slow_fall
+from flexctl.loop.final_equilibrium import describe_equilibrium, why_not_held
+from flexctl.loop.linear import linearise_loop
 from flexctl.loop.setup import Setup
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
@@ -98,7 +95,7 @@ def test_a_state_of_the_law_moves_by_its_own_rate_in_a_fall():
         lambda X: np.array([[-np.cos(X[0]), 0.0], [1.0, -1.0]]),
     )
     balance.unstable = lambda X: np.cos(X[0]) > 0
-    found = _fall(balance, np.array([1e-3, 0.0]))
+    found = slow_fall(balance, np.array([1e-3, 0.0]))
     np.testing.assert_allclose(found, [np.pi, np.pi], atol=1e-9)
 
 
@@ -106,7 +103,7 @@ def test_a_state_of_the_law_moves_by_its_own_rate_in_a_fall():
 def test_a_step_that_no_longer_shrinks_has_arrived_if_it_is_round_off(noise, arrives):
     sign = iter([1.0, -1.0] * 50)
     balance = Forces(lambda X: X - 1 + noise * next(sign), lambda _X: np.eye(1))
-    found = _contract(balance, np.array([0.9]), np.zeros(1))
+    found = newton_solution(balance, np.array([0.9]), np.zeros(1))
     assert (found is not None) == arrives
     assert found is None or found[0] == pytest.approx(1.0, abs=3 * noise)
 
@@ -121,7 +118,7 @@ def test_a_fall_from_a_maximum_goes_down_its_own_side_in_short_steps(begin):
         return np.array([-np.sin(X[0]), 1e3 * X[1]])
 
     balance = Forces(left, lambda X: np.diag([-np.cos(X[0]), 1e3]), n=2)
-    found = _fall(balance, np.array([begin, 0.1]))
+    found = slow_fall(balance, np.array([begin, 0.1]))
     np.testing.assert_allclose(found, [np.copysign(np.pi, begin), 0.0], atol=1e-9)
     assert np.abs(np.diff(visited)).max() <= 0.2
 
@@ -166,7 +163,7 @@ def test_nothing_moves_where_the_loop_rests(make, law):
     truth = apply_settings(arm, ["payload.mass=*1.1"])
     loop = loop_of(arm, LAWS[law](make), truth)
     joints = np.array([UP])
-    rest = find_rest(loop, joints, 0.0)
+    rest = find_loop_equilibrium(loop, joints, 0.0)
     still = np.zeros(loop.truth.n)
     seen = loop.measurement.function(rest.q, still)
     tau, z_rate = loop.controller.law(0.0, rest.z, joints, [0.0], [0.0], *seen)
@@ -198,7 +195,7 @@ def balanced(load, low=-1.0):
 
 def test_a_rigid_link_rests_where_its_torques_balance(make):
     q, tau = balanced(1.1)
-    found = find_rest(rigid_loop(make, 1.1), np.array([UP]), 0.0)
+    found = find_loop_equilibrium(rigid_loop(make, 1.1), np.array([UP]), 0.0)
     np.testing.assert_allclose(found.q, [q], rtol=1e-12)
     np.testing.assert_allclose(found.tau, [tau], rtol=1e-10)
 
@@ -207,7 +204,7 @@ def test_a_rigid_link_rests_where_its_torques_balance(make):
 @pytest.mark.parametrize(("load", "falls"), [(2.0, False), (2.8, False), (2.85, True), (6.0, True)])
 def test_a_load_far_from_the_known_one_is_released_to_where_it_rests(make, load, falls):
     q, tau = balanced(load, -2.0)
-    found = find_rest(rigid_loop(make, load), np.array([UP]), 0.0)
+    found = find_loop_equilibrium(rigid_loop(make, load), np.array([UP]), 0.0)
     np.testing.assert_allclose(found.q, [q], rtol=1e-10)
     np.testing.assert_allclose(found.tau, [tau], rtol=1e-10)
     assert found.falls == falls
@@ -216,13 +213,13 @@ def test_a_load_far_from_the_known_one_is_released_to_where_it_rests(make, load,
 
 
 def test_a_rest_is_followed_to_that_of_a_loop_that_differs_a_little(make):
-    known = find_rest(rigid_loop(make), np.array([UP]), 0.0)
+    known = find_loop_equilibrium(rigid_loop(make), np.array([UP]), 0.0)
     other, much = rigid_loop(make, 1.01), rigid_loop(make, 6.0)
-    found = follow_rest(other, known, 0.0, None, (known.q, known.z))
+    found = follow_equilibrium(other, known, 0.0, None, (known.q, known.z))
     q, tau = balanced(1.01)
     np.testing.assert_allclose([*found.q, *found.tau], [q, tau], rtol=1e-10)
     assert found.desired is known.desired
-    assert follow_rest(much, known, 0.0, None, (known.q, known.z)) is None
+    assert follow_equilibrium(much, known, 0.0, None, (known.q, known.z)) is None
 
 
 def test_an_open_loop_is_where_its_reference_is(make):
@@ -230,29 +227,29 @@ def test_an_open_loop_is_where_its_reference_is(make):
         return make["design"]([0.0], [UP], "feedforward", loop={"duration": 30.0})
 
     loop = rigid_loop(make, 1.1, law=law)
-    found = find_rest(loop, np.array([UP]), 0.0)
+    found = find_loop_equilibrium(loop, np.array([UP]), 0.0)
     np.testing.assert_allclose(found.q, [UP], rtol=1e-12)
     np.testing.assert_allclose(found.tau, [1.1 * 0.45 * 9.81 * 0.9 * np.cos(UP)], rtol=1e-12)
-    again = follow_rest(loop, found, 0.0, None, (np.array([0.1]), np.zeros(0)))
+    again = follow_equilibrium(loop, found, 0.0, None, (np.array([0.1]), np.zeros(0)))
     np.testing.assert_allclose(again.q, [UP], rtol=1e-12)
 
 
 def test_integrals_are_set_to_what_holds_the_arm(make):
     loop = rigid_loop(make, 1.1, law=LAWS["integral"])
-    rest = find_rest(loop, np.array([UP]), 0.0)
+    rest = find_loop_equilibrium(loop, np.array([UP]), 0.0)
     np.testing.assert_allclose(rest.offset, 0.0, atol=1e-12)
     # the weight that is known is fed forward, Gi z is the rest of it
     missing = 0.1 * 0.45 * 9.81 * 0.9 * np.cos(UP)
     np.testing.assert_allclose(np.abs(2.0 * rest.z), [missing], rtol=1e-9)
     away = replace(rest, z=rest.z + 0.37)
-    np.testing.assert_allclose(keep_still(loop, away, 0.0, np.zeros(0)).z, rest.z, rtol=1e-9)
+    np.testing.assert_allclose(set_integrals(loop, away, 0.0, np.zeros(0)).z, rest.z, rtol=1e-9)
 
     plain = rigid_loop(make, 1.1)
-    still = find_rest(plain, np.array([UP]), 0.0)
-    assert keep_still(plain, still, 0.0, np.zeros(0)) is still
+    still = find_loop_equilibrium(plain, np.array([UP]), 0.0)
+    assert set_integrals(plain, still, 0.0, np.zeros(0)) is still
     level = rigid_loop(make, 1.1, (0.0, 0.0, 0.0), LAWS["integral"])
-    still = find_rest(level, np.array([UP]), 0.0)
-    assert keep_still(level, still, 0.0, np.zeros(0)) is still
+    still = find_loop_equilibrium(level, np.array([UP]), 0.0)
+    assert set_integrals(level, still, 0.0, np.zeros(0)) is still
 
 
 def free_joint(make, gravity):
@@ -268,7 +265,7 @@ def free_joint(make, gravity):
 def test_a_neutral_loop_rests_at_its_reference(make, gravity):
     # without gravity, or with one along the axis that bends nothing in the plane
     loop = free_joint(make, gravity)
-    rest = find_rest(loop, np.array([UP]), 0.0)
+    rest = find_loop_equilibrium(loop, np.array([UP]), 0.0)
     np.testing.assert_allclose(rest.q, loop.truth.straight(np.array([UP])), atol=1e-15)
     assert not rest.falls
 
@@ -278,17 +275,17 @@ def test_an_arm_that_its_gains_do_not_hold_falls_to_where_it_rests(make, side):
     arm = vertical_link(make, (0.0, -9.81 * side, 0.0))
     design = make["design"]([0.0], [side * UP], "joint-pd", gains=PD, duration=6.0)
     loop = loop_of(arm, design, apply_settings(arm, ["payload.mass=*0.95"]))
-    rest = find_rest(loop, np.array([side * UP]), 0.0)
+    rest = find_loop_equilibrium(loop, np.array([side * UP]), 0.0)
     assert rest.falls
     assert rest.q[0] == pytest.approx(side * 3.606, abs=1e-3)
-    assert not find_rest(loop_of(arm, design), np.array([side * UP]), 0.0).falls
+    assert not find_loop_equilibrium(loop_of(arm, design), np.array([side * UP]), 0.0).falls
 
 
 def test_from_a_place_with_no_equilibrium_near_none_is_found(make):
     loop = loop_of(vertical_link(make), raised(make))
     far = loop.truth.straight(np.array([2.0]))
-    with pytest.raises(NoRestError):
-        find_rest(loop, np.array([UP]), 0.0, start=(far, np.zeros(0)))
+    with pytest.raises(NoEquilibriumError):
+        find_loop_equilibrium(loop, np.array([UP]), 0.0, start=(far, np.zeros(0)))
 
 
 def test_the_payload_at_which_the_equilibrium_ends(make):
@@ -322,7 +319,9 @@ def test_beyond_the_end_that_was_followed_the_rebuilt_loop_falls(make):
     loop = loop_of(vertical_link(make), raised(make))
     end = payload_family(loop, np.array([UP]), 0.0).interval().lower.alpha
     assert end == pytest.approx(-0.0224915, abs=2e-7)
-    falls = [find_rest(with_load(loop, 1 + x * end), np.array([UP]), 0.0).falls for x in ENDS]
+    falls = [
+        find_loop_equilibrium(with_load(loop, 1 + x * end), np.array([UP]), 0.0).falls for x in ENDS
+    ]
     assert falls == [False, True]
 
 
@@ -371,7 +370,7 @@ def test_no_margin_is_given_of_where_an_arm_falls_to(make, load, rests):
     if rests:
         assert stiffness_margin(arm, raised(make), n_path=0, **case).exact.alpha_upper == np.inf
         return
-    with pytest.raises(NoRestError, match=r"no equilibrium at its reference joint1 = 0\.5236"):
+    with pytest.raises(NoEquilibriumError, match=r"no equilibrium at its reference joint1 = 0\.5"):
         stiffness_margin(arm, raised(make), n_path=0, **case)
     lowered = make["design"]([UP], [-UP], "joint-pd", gains=PD, duration=6.0)
     path = stiffness_margin(arm, lowered, n_path=2, **case).path
@@ -501,7 +500,7 @@ def with_load(loop, times):
 def test_the_smallest_torque_that_holds(make, limit, held):
     # at rest the link asks for 8.889 N m
     loop = loop_of(vertical_link(make, limits={"torque": limit}), raised(make))
-    resting = describe_rest(loop, find_rest(loop, np.array([UP]), 0.0))
+    resting = describe_equilibrium(loop, find_loop_equilibrium(loop, np.array([UP]), 0.0))
     assert resting.holding_torque == pytest.approx([8.8888], abs=1e-4)
     assert resting.holds == held
     words = why_not_held(loop, resting, np.zeros(0), [])
@@ -515,7 +514,10 @@ def test_an_observer_that_knows_the_limit_hides_no_motor_that_is_too_weak(make):
     # its law clips the torque itself: what it asks for at rest is what decides
     law = LAWS["observer"](make)
     strong, weak = (loop_of(vertical_link(make, limits={"torque": x}), law) for x in (30.0, 5.0))
-    resting = [describe_rest(x, find_rest(x, np.array([UP]), 0.0)) for x in (strong, weak)]
+    resting = [
+        describe_equilibrium(x, find_loop_equilibrium(x, np.array([UP]), 0.0))
+        for x in (strong, weak)
+    ]
     assert [x.holds for x in resting] == [True, False]
     np.testing.assert_allclose(resting[1].holding_torque, resting[0].holding_torque, rtol=1e-9)
 
@@ -576,7 +578,7 @@ def test_poses_are_followed_up_to_where_the_equilibrium_is_lost(make):
     assert 3.0 < last < 4.5
     rates = np.linalg.eigvals(loop_matrix(linearise_loop(loop, before, 0.0)))
     assert -0.01 < rates.real.max() < 0
-    assert find_rest(loop, beyond, 0.0).falls
+    assert find_loop_equilibrium(loop, beyond, 0.0).falls
     assert rests_until(loop_of(arm, raised(make)), times) == 6.0
     assert rests_until(loop_of(vertical_link(make, (0.0, 0.0, 0.0)), raised(make)), times) == 6.0
 
@@ -592,7 +594,7 @@ def test_over_a_number_that_takes_the_equilibrium_away_nothing_is_followed(make)
     )
     source = over_number(variation)
     assert np.linalg.eigvals(source.matrix(0.45)).real.max() < 0
-    with pytest.raises(NoRestError, match=r"payload\.mass: expected values at which .* got 0\.5,"):
+    with pytest.raises(NoEquilibriumError, match=r"payload\.mass: expected values at .* got 0\.5,"):
         source.matrix(0.5)  # with 10 % less than the law knows
 
 
@@ -613,8 +615,8 @@ def test_with_a_fixed_law_values_are_followed_up_to_where_the_equilibrium_is_los
     rates = np.linalg.eigvals(source.matrix(first)).real
     assert -0.05 < rates.max() < 0
     beyond = apply_settings(arm, [f"payload.mass={first - 1e-5 * own!r}"])
-    assert find_rest(loop_of(arm, raised(make), beyond), np.array([UP]), 0.0).falls
+    assert find_loop_equilibrium(loop_of(arm, raised(make), beyond), np.array([UP]), 0.0).falls
     with pytest.raises(
-        NoRestError, match=r"payload\.mass: expected values .* got 0\.1 to 0\.2, at"
+        NoEquilibriumError, match=r"payload\.mass: expected values .* got 0\.1 to 0\.2, at"
     ):
         rests_between(source, np.array([0.1, 0.2]), variation.design_value)

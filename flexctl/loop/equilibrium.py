@@ -1,0 +1,203 @@
+"""Equilibria of a closed loop with a constant reference: v = 0 and z' = 0.
+
+Under gravity a law without integral action does not rest at its reference. The equilibrium
+
+    c(q) + k(q) = B tau(q, z),   z'(q, z) = 0
+
+is found by Newton's method from the reference, with links that sag as if the joints were held
+there. If it does not contract from its first step on, the arm is released gradually: the force that
+holds it at the reference is removed along a homotopy. If the path of the homotopy turns back, or
+the reference is statically unstable, the arm falls, slowly, to where it comes to rest: the flow M
+q' = B tau - c - k, z' is followed by pseudo-transient continuation. Sources: [Deuflhard04],
+[KelleyKeyes98].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.control import Controller
+from flexctl.errors import ComputationError, NoEquilibriumError
+from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.equilibrium_search import ForceBalance, newton_solution, release_load, slow_fall
+from flexctl.loop.jacobians import law_arguments, law_jacobians
+from flexctl.plant import find_equilibrium
+from flexctl.records import Summary
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Equilibrium(Summary):
+    """An equilibrium of a closed loop whose reference is held.
+
+    Attributes
+    ----------
+    desired
+        Joint variables of the reference (m,) [rad or m].
+    q, z
+        Coordinates of the truth plant (n,) and states of the law (n_z,) at rest.
+    tau
+        Torques that hold it, before limits (m,) [N m or N].
+    reference
+        Coordinates (n,) of the truth plant with the joints held at the reference and sagging links.
+    falls
+        Whether the arm falls to it when released at the reference, which itself has no equilibrium.
+    """
+
+    desired: Array
+    q: Array
+    z: Array
+    tau: Array
+    reference: Array
+    falls: bool = False
+
+    @property
+    def offset(self) -> Array:
+        """Joint variables minus those of the reference (m,) [rad or m]."""
+        return self.q[: len(self.desired)] - self.desired
+
+
+def find_loop_equilibrium(
+    loop: ClosedLoop,
+    joints: Array,
+    second_loop_weight: float,
+    errors: Array | None = None,
+    start: tuple[Array, Array] | None = None,
+) -> Equilibrium:
+    """Find the equilibrium of a closed loop with its reference held at the given joint variables.
+
+    Torque limits are left out: see `Equilibrium.tau`. A sampled law has the equilibrium of the
+    continuous one. For open-loop control, and for a second loop at another pose than its own, the
+    arm with its joints at the reference is used.
+
+    Parameters
+    ----------
+    loop
+        Any closed loop.
+    joints
+        Desired joint variables (m,) [rad or m].
+    second_loop_weight
+        0 in the gross motion, 1 under the second loop.
+    errors
+        Relative errors of the law's stiffness, by part, where its controller has them as inputs;
+        none by default.
+    start
+        Coordinates (n,) and states of the law (n_z,) from which to search, in place of the
+        reference: the equilibrium next to them, or none.
+
+    Raises
+    ------
+    NoEquilibriumError
+        When the reference has no equilibrium, or there is none next to `start`.
+    ComputationError
+        When the arm has no equilibrium with its joints held at the reference, or the law depends on
+        time explicitly.
+    """
+    _require_autonomous(loop.controller)
+    q0, tau0 = find_equilibrium(loop.truth, loop.truth.straight(joints))
+    z0 = loop.agreeing_state(q0, np.zeros(loop.truth.n))
+    if not _holds(loop.controller, joints, second_loop_weight):
+        return Equilibrium(desired=joints, q=q0, z=z0, tau=tau0, reference=q0)
+    balance = ForceBalance(
+        loop=loop, joints=joints, second_loop_weight=second_loop_weight, errors=errors
+    )
+    begin = np.concatenate([q0, z0] if start is None else start)
+    X, falls = newton_solution(balance, begin, np.zeros_like(begin)), False
+    if X is None and start is None:
+        X = release_load(balance, begin)
+        falls = X is None
+        X = slow_fall(balance, begin) if falls else X
+    if X is None:
+        raise NoEquilibriumError(
+            f"{loop.controller.design.name}: no equilibrium of the closed loop was found from the "
+            f"reference {_words(loop, joints)}"
+        )
+    n, tau = loop.truth.n, balance.torque(X)[0]
+    return Equilibrium(desired=joints, q=X[:n], z=X[n:], tau=tau, reference=q0, falls=falls)
+
+
+def _require_autonomous(controller: Controller) -> None:
+    """Refuse a law that depends on time explicitly: it has no equilibrium."""
+    if controller.external and controller.external.timed:
+        raise ComputationError(
+            f"{controller.design.name}: expected a law that rests where its reference is held, got "
+            "one that depends on the time itself: it can be run, and not be linearised"
+        )
+
+
+def equilibrium_at_reference(
+    loop: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array | None = None
+) -> Equilibrium:
+    """Find the equilibrium of a closed loop at its reference: see `find_loop_equilibrium`.
+
+    Raises
+    ------
+    NoEquilibriumError
+        When the reference has no equilibrium, although the arm may come to rest elsewhere.
+    ComputationError
+        When the arm has no equilibrium with its joints held at the reference.
+    """
+    rest = find_loop_equilibrium(loop, joints, second_loop_weight, errors)
+    if rest.falls:
+        raise NoEquilibriumError(
+            f"{loop.controller.design.name}: the loop has no equilibrium at its reference "
+            f"{_words(loop, joints)}: the arm leaves it"
+        )
+    return rest
+
+
+def follow_equilibrium(
+    loop: ClosedLoop,
+    rest: Equilibrium,
+    second_loop_weight: float,
+    errors: Array | None,
+    start: tuple[Array, Array],
+) -> Equilibrium | None:
+    """Find the equilibrium next to q (n,), z (n_z,) of a loop that differs slightly from another.
+
+    `rest` is that of the other loop, with the same reference; None if there is none next to it.
+    """
+    balance, n = (
+        ForceBalance(
+            loop=loop, joints=rest.desired, second_loop_weight=second_loop_weight, errors=errors
+        ),
+        len(rest.q),
+    )
+    if not _holds(loop.controller, rest.desired, second_loop_weight):
+        return find_loop_equilibrium(loop, rest.desired, second_loop_weight, errors)
+    begin = np.concatenate(start)
+    X = newton_solution(balance, begin, np.zeros_like(begin))
+    return None if X is None else replace(rest, q=X[:n], z=X[n:], tau=balance.torque(X)[0])
+
+
+def _holds(controller: Controller, joints: Array, second_loop_weight: float) -> bool:
+    """Whether a law has the joint variables (m,) for its reference: a second loop has its own."""
+    if controller.design.open_loop:
+        return False
+    own = controller.feedback is None or not second_loop_weight
+    return own or np.array_equal(joints, controller.reference.final)
+
+
+def _words(loop: ClosedLoop, joints: Array) -> str:
+    return ", ".join(f"{k} = {x:.4g}" for k, x in zip(loop.truth.joints, joints, strict=True))
+
+
+def set_integrals(
+    loop: ClosedLoop, rest: Equilibrium, second_loop_weight: float, errors: Array
+) -> Equilibrium:
+    """Set the integrals of a law with errors (p,) so that it holds the arm at its equilibrium.
+
+    A law is affine in its integrals, so that one step gives them; without integrals, or without
+    gravity, nothing changes.
+    """
+    own = loop.controller.n_integral
+    if not own or not any(loop.truth.arm.gravity):
+        return rest
+    arguments = law_arguments(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
+    short = rest.tau - np.array(loop.controller.without_limits.law(*arguments)[0]).ravel()
+    _, L, *_ = law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
+    z = rest.z.copy()
+    z[:own] += np.linalg.lstsq(L[:, :own], short, rcond=None)[0]
+    return replace(rest, z=z)

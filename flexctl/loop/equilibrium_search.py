@@ -1,0 +1,177 @@
+"""Search for an equilibrium of a closed loop: Newton's method, a homotopy, and a slow fall.
+
+Sources: [Deuflhard04], [KelleyKeyes98].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import casadi as ca
+import numpy as np
+import scipy.linalg
+
+from flexctl.checks import Array
+from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.jacobians import law_arguments, law_jacobians, measurement_jacobian
+
+_GETRF, _GECON, _GETRS = scipy.linalg.get_lapack_funcs(("getrf", "gecon", "getrs"))
+_MOST_STEPS = 40
+_CONTRACTS = 0.5  # of the step before
+_LEAP = 0.2  # rad or m that a coordinate may move in one step
+_LEFT = 0.25  # of a step that may remain after it, slopes unchanged
+_FOUND = 1e-13  # relative step of Newton's method at convergence
+_ROUND_OFF = 1e-8  # relative step below which it may stagnate
+_SINGULAR = 1e-14  # reciprocal condition below which a direction is neutral
+_CONSISTENT = 1e-7  # relative: largest residual of the forces in a neutral direction
+_MOST_FALLS = 400
+_NEAR = 0.02  # rad or m of a step of the fall, below which Newton's method is tried
+_SHORTEST = 1e-7  # step of the release at which its path is said to turn back
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForceBalance:
+    """Forces and rates of a loop at rest, and their derivatives, by X = [q; z]."""
+
+    loop: ClosedLoop
+    joints: Array
+    second_loop_weight: float
+    errors: Array | None
+
+    def torque(self, X: Array) -> tuple[Array, Array]:
+        """Torques (m,) and z' (n_z,) of the law."""
+        tau, rate = self.loop.controller.without_limits.law(*self._law_arguments(X))
+        return np.array(tau).ravel(), np.array(rate).ravel()
+
+    def left(self, X: Array) -> Array:
+        """Return c + k - B tau (n,) and z' (n_z,): zero at rest."""
+        truth, q = self.loop.truth, X[: self.loop.truth.n]
+        tau, rate = self.torque(X)
+        return np.concatenate([truth.gravity(q) + truth.elastic_force(q) - truth.B @ tau, rate])
+
+    def slopes(self, X: Array) -> Array:
+        """Return the derivative of `left` by X, (n + n_z, n + n_z)."""
+        truth, q = self.loop.truth, X[: self.loop.truth.n]
+        K, L, E, F = law_jacobians(
+            self.loop, q, X[truth.n :], self.joints, self.second_loop_weight, self.errors
+        )
+        seen = measurement_jacobian(self.loop, q)[:, : truth.n]
+        by_q = truth.tangent_stiffness(q) - truth.B @ (K @ seen)
+        return np.block([[by_q, -truth.B @ L], [E @ seen, F]])
+
+    def unstable(self, X: Array) -> bool:
+        """Whether an odd number of eigenvalues is real and positive at X, so that X is unstable.
+
+        That is the sign of det(-A) of the loop, A = d[v; z']/d[q; v; z], which depends on J only.
+        """
+        sign = np.linalg.slogdet(self.slopes(X))[0]
+        return bool(sign * (-1) ** (len(X) - self.loop.truth.n) < 0)
+
+    def _law_arguments(self, X: Array) -> list[ca.DM]:
+        n = self.loop.truth.n
+        return law_arguments(
+            self.loop, X[:n], X[n:], self.joints, self.second_loop_weight, self.errors
+        )
+
+
+def newton_solution(balance: ForceBalance, X: Array, load: Array) -> Array | None:
+    """Newton's method on left(X) = load as long as it contracts: the equilibrium next to X.
+
+    Every step at least halves, coordinates move little, and the first step leaves at most a quarter
+    of the residual: the iteration cannot jump to another equilibrium than the next.
+    """
+    before, n = np.inf, balance.loop.truth.n
+    left = balance.left(X) - load
+    for _ in range(_MOST_STEPS):
+        if not left.any():
+            return X  # the reference itself, which may be neutral without gravity
+        solve = _Solver(balance.slopes(X))
+        step = solve(-left)
+        if step is None or not np.isfinite(step).all() or np.abs(step[:n]).max() > _LEAP:
+            return None
+        size = float((np.abs(step) / (1 + np.abs(X))).max())
+        if size > _CONTRACTS * before:
+            return X if size <= _ROUND_OFF else None
+        ahead = X + step
+        left = balance.left(ahead) - load
+        if size <= _FOUND:
+            return ahead
+        if size > _ROUND_OFF and not _shrinks(solve(-left), step):
+            return None
+        X, before = ahead, size
+    return None
+
+
+def _shrinks(rest: Array | None, step: Array) -> bool:
+    """Whether the next step with the same slopes is sufficiently smaller."""
+    return rest is not None and bool(np.linalg.norm(rest) <= _LEFT * np.linalg.norm(step))
+
+
+class _Solver:
+    """J x = b; in neutral directions the least x, or None if the forces are inconsistent."""
+
+    def __init__(self, J: Array) -> None:
+        rows = _largest(np.abs(J), 1)
+        columns = _largest(np.abs(J / rows[:, None]), 0)
+        self._J, self._rows, self._columns = J / rows[:, None] / columns, rows, columns
+        norm = np.abs(self._J).sum(axis=0).max()
+        lu, pivots, singular = _GETRF(self._J)
+        regular = not singular and _GECON(lu, norm)[0] > _SINGULAR
+        self._factors = (lu, pivots) if regular else None
+
+    def __call__(self, b: Array) -> Array | None:
+        b = b / self._rows
+        if self._factors:
+            return _GETRS(*self._factors, b)[0] / self._columns
+        x = np.linalg.lstsq(self._J, b, rcond=_SINGULAR)[0]
+        gap = np.abs(self._J @ x - b).max()
+        return x / self._columns if gap <= _CONSISTENT * np.abs(b).max() else None
+
+
+def _largest(A: Array, axis: int) -> Array:
+    """Largest entries of the rows or columns of A >= 0; 1 for zero ones."""
+    largest = A.max(axis=axis, initial=0.0)
+    return np.where(largest > 0, largest, 1.0)
+
+
+def release_load(balance: ForceBalance, X: Array) -> Array | None:
+    """Remove the force that holds X along a homotopy; None if the path turns back."""
+    if balance.unstable(X):
+        return None
+    load, held, step = balance.left(X), 1.0, 0.1
+    while held > 0:
+        shorter = max(held - step, 0.0)
+        ahead = _Solver(balance.slopes(X))((shorter - held) * load)
+        solution = None if ahead is None else newton_solution(balance, X + ahead, shorter * load)
+        if solution is None:
+            step /= 2
+            if step < _SHORTEST:
+                return None
+        else:
+            X, held, step = solution, shorter, min(1.5 * step, 0.25)
+    return X
+
+
+def slow_fall(balance: ForceBalance, X: Array) -> Array | None:
+    """Follow M q' = B tau - c - k, z' by implicit Euler steps that grow until Newton's method ends.
+
+    No step moves a coordinate by more than `_LEAP`, so that the path is that of a slow fall.
+    """
+    n, h = balance.loop.truth.n, 1e-3
+    turn = np.append(np.ones(n), -np.ones(len(X) - n))  # of z' = f the force is -f
+    inertia = np.eye(len(X))
+    for _ in range(_MOST_FALLS):
+        inertia[:n, :n] = balance.loop.truth.mass_matrix(X[:n])
+        slopes, left = turn[:, None] * balance.slopes(X), turn * balance.left(X)
+        step = np.linalg.solve(inertia / h + slopes, -left)
+        moved = np.abs(step[:n]).max()
+        # beyond a maximum of the potential, a long implicit step returns to the maximum
+        if not np.isfinite(moved) or moved > _LEAP or step @ left > 0:
+            h /= 4
+            continue
+        X, h = X + step, 2 * h
+        if moved < _NEAR:
+            solution = newton_solution(balance, X, np.zeros_like(X))
+            if solution is not None and not balance.unstable(solution):
+                return solution
+    return None
