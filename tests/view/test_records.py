@@ -69,7 +69,7 @@ RECORDS = {
     "EigenvalueLoci": (
         lambda: flexctl.eigenvalue_loci(make_loop(), motion="rest", points=3),
         "EigenvalueLoci(model=single-link-hub, design=hub-pd, basis=2 modes, truth=2 modes",
-        "stable for every t followed",
+        "the loop is stable all along the motion",
     ),
     "Evaluation": (
         lambda: flexctl.evaluate(make_loop()),
