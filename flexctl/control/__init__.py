@@ -6,7 +6,7 @@ from flexctl.control.controller import (
     design_on,
     gains_used,
 )
-from flexctl.control.laws import LawParts, law_inputs, law_signals
+from flexctl.control.laws import ExternalLaw, LawParts, law_inputs, law_signals
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import limit_torque, torque_limits
@@ -18,6 +18,7 @@ from flexctl.control.wrapped import wrap_controller
 __all__ = [
     "TIP",
     "Controller",
+    "ExternalLaw",
     "LawParts",
     "ReferenceMotion",
     "TwoTimeScales",

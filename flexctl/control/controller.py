@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +13,13 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
-from flexctl.control.laws import ExternalLaw, LawParts
+from flexctl.control.laws import ExternalLaw, check_law
 from flexctl.control.lqr import StateFeedback
+from flexctl.control.method_law import law_of_method
 from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.reference import ReferenceMotion, make_reference
 from flexctl.control.saturation import torque_limits
-from flexctl.errors import DesignError, InputError
+from flexctl.errors import InputError
 from flexctl.model import (
     Arm,
     BasisChoice,
@@ -27,13 +27,10 @@ from flexctl.model import (
     check_design,
     load_design,
     load_matrices,
-    load_method,
     load_model,
 )
 from flexctl.plant import Plant, StiffnessError, assemble_plant
 from flexctl.records import Summary
-
-MakeLaw = Callable[[Plant, Design, ReferenceMotion], LawParts]  # function of a method
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -114,13 +111,8 @@ class Controller(Summary):
         }
 
     def __post_init__(self) -> None:
-        m, n = self.plant.m, len(self.measured)
-        unknown = [symbols.numel() for symbols in self.plant.unknown]
-        expected = [1, self.n_state, m, m, m, n, n, *unknown]
-        sizes = [self.law.numel_in(i) for i in range(self.law.n_in())]
-        if sizes != expected:
-            raise DesignError(f"law: expected inputs of sizes {expected}, got {sizes}")
-        checks.shape("reference.final", self.reference.final, (m,))
+        check_law(self.plant, self.law, n_state=self.n_state, measured=len(self.measured))
+        checks.shape("reference.final", self.reference.final, (self.plant.m,))
 
     @property
     def sample_time(self) -> float | None:
@@ -299,8 +291,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     check_design(arm, design)
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
-    make_law: MakeLaw = load_method(design.method)
-    parts, observer, unlimited = make_law(plant, design, reference), None, None
+    parts, observer, unlimited = law_of_method(plant, design, reference), None, None
     if design.instruments:
         observer, limits = design_observer(plant.nominal, design, reference), torque_limits(arm)
         if np.isfinite(limits).any():

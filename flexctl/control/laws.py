@@ -11,6 +11,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
 from flexctl.control.lqr import StateFeedback
+from flexctl.errors import DesignError
 from flexctl.model import Gains
 from flexctl.plant import Plant
 
@@ -49,6 +50,26 @@ class LawParts:
     fast: FastFeedback | None = None
     assumptions: tuple[str, ...] = ()
     external: ExternalLaw | None = None
+
+
+def check_law(plant: Plant, law: ca.Function, *, n_state: int, measured: int) -> None:
+    """Check that a law has the sizes of (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate).
+
+    z (n_z,) has `n_state` entries; q and v (p,) are `measured` positions and their rates. Unknown
+    errors of the stiffness follow.
+
+    Raises
+    ------
+    DesignError
+        Naming the expected sizes and those of the law.
+    """
+    m, unknown = plant.m, [symbols.numel() for symbols in plant.unknown]
+    expected = [[1, n_state, m, m, m, measured, measured, *unknown], [m, n_state]]
+    sizes = [[law.numel_in(k) for k in range(law.n_in())]]
+    sizes += [[law.numel_out(k) for k in range(law.n_out())]]
+    for name, want, got in zip(("inputs", "outputs"), expected, sizes, strict=True):
+        if got != want:
+            raise DesignError(f"law: expected {name} of sizes {want}, got {got}")
 
 
 @dataclass(frozen=True, kw_only=True)

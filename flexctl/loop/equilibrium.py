@@ -92,8 +92,8 @@ def find_loop_equilibrium(
     NoEquilibriumError
         When the reference has no equilibrium, or there is none next to `start`.
     ComputationError
-        When the arm has no equilibrium with its joints held at the reference, or the law depends on
-        time explicitly.
+        When the arm has no equilibrium with its joints held at the reference, the law depends on
+        time explicitly, or its torques are no finite numbers there.
     """
     _require_autonomous(loop.controller)
     q0, tau0 = find_equilibrium(loop.truth, loop.truth.straight(joints))
@@ -104,6 +104,11 @@ def find_loop_equilibrium(
         loop=loop, joints=joints, second_loop_weight=second_loop_weight, errors=errors
     )
     begin = np.concatenate([q0, z0] if start is None else start)
+    if not np.isfinite(balance.left(begin)).all():
+        raise ComputationError(
+            f"{loop.controller.design.name}: the law gives torques that are no finite numbers at "
+            f"the reference {_words(loop, joints)}"
+        )
     X, falls = newton_solution(balance, begin, np.zeros_like(begin)), False
     if X is None and start is None:
         X = release_load(balance, begin)

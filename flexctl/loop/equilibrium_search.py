@@ -85,7 +85,10 @@ def newton_solution(balance: ForceBalance, X: Array, load: Array) -> Array | Non
     for _ in range(_MOST_STEPS):
         if not left.any():
             return X  # the reference itself, which may be neutral without gravity
-        solve = _Solver(balance.slopes(X))
+        slopes = balance.slopes(X)
+        if not (np.isfinite(left).all() and np.isfinite(slopes).all()):
+            return None
+        solve = _Solver(slopes)
         step = solve(-left)
         if step is None or not np.isfinite(step).all() or np.abs(step[:n]).max() > _LEAP:
             return None

@@ -12,7 +12,9 @@ import scipy.linalg
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
+from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.eigenvalues import blurs, sharp_eigenvalues
 from flexctl.loop.equilibrium import Equilibrium, equilibrium_at_reference
 from flexctl.loop.jacobians import law_jacobians, measurement_jacobian, reference_jacobians
 from flexctl.plant import LinearPlant, Plant, linear_model, state_space
@@ -111,6 +113,8 @@ class LinearLoop(Summary):
         Multipliers at zero, due to a delay, are left out: they vanish after one sample.
         """
         if self.sample_time is None or not self.K.any():  # without feedback there is no sampling
+            if self.own is not None and blurs(self.own):
+                return sharp_eigenvalues(self._in_modes)
             return np.linalg.eigvals(self._in_modes).astype(complex)
         z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
         z = z[np.abs(z) > _VANISHED].astype(complex)
@@ -319,8 +323,16 @@ def linearise_loop(
 def linearise_at(
     loop: ClosedLoop, rest: Equilibrium, second_loop_weight: float, errors: Array | None = None
 ) -> LinearLoop:
-    """Linearise a closed loop about a known equilibrium; see `linearise_loop`."""
+    """Linearise a closed loop about a known equilibrium; see `linearise_loop`.
+
+    Raises ComputationError when the law has no finite derivative there.
+    """
     K, L, E, F = law_jacobians(loop, rest.q, rest.z, rest.desired, second_loop_weight, errors)
+    if not all(np.isfinite(part).all() for part in (K, L, E, F)):
+        raise ComputationError(
+            f"{loop.controller.design.name}: the law has no finite derivative at its equilibrium, "
+            "as sqrt(|e|) has none at e = 0: it can be run, and not be linearised"
+        )
     by_state = measurement_jacobian(loop, rest.q)
     return LinearLoop(
         plant=linear_model(loop.truth, rest.q, rest.tau),

@@ -18,11 +18,11 @@ from flexctl.model.design import Design, Gains, Reference
 from flexctl.model.files import read_text
 from flexctl.model.link import FlexibleJoint, Link
 from flexctl.model.lookup import Entry, list_designs, list_models, load_design, load_model
-from flexctl.model.methods import load_method
+from flexctl.model.methods import METHODS, MissingOptionError, find_method, in_one_line, load_method
 from flexctl.model.observer import Noise, ObserverChoice
 from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
-from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis
+from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, shown
 from flexctl.model.refusals import build, build_file, nearest, refuse
 from flexctl.model.samples import Samples, load_ratios, load_samples
 from flexctl.model.second_loop import SecondLoop
@@ -41,6 +41,7 @@ from flexctl.model.units import FACTOR, unit_of
 
 __all__ = [
     "FACTOR",
+    "METHODS",
     "TWIST",
     "UNIFORM",
     "Arm",
@@ -53,6 +54,7 @@ __all__ = [
     "FlexibleJoint",
     "Gains",
     "Link",
+    "MissingOptionError",
     "Noise",
     "ObserverChoice",
     "Profile",
@@ -69,7 +71,9 @@ __all__ = [
     "build_file",
     "check_design",
     "drafts",
+    "find_method",
     "has_number",
+    "in_one_line",
     "list_designs",
     "list_models",
     "load_design",
@@ -90,6 +94,7 @@ __all__ = [
     "replacing_file",
     "scaled",
     "setting_value",
+    "shown",
     "slowed_design",
     "soften_arm",
     "soften_design",

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 from annotated_types import Ge, Lt, MinLen
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from flexctl.errors import InputError
 from flexctl.model.composite import FastLoop, SlowAngle, SlowLoop
-from flexctl.model.methods import METHODS, method_names
+from flexctl.model.methods import METHODS, Options, method_names
 from flexctl.model.observer import STATE, Measures, ObserverChoice, check_observer
 from flexctl.model.record import (
     NOTHING,
@@ -60,6 +60,7 @@ def _motion_in_memory(value: object) -> object:
 ReferenceKind = Annotated[Text, BeforeValidator(_known_kind)]
 Method = Annotated[Text, BeforeValidator(_known_method)]
 IntegralGain = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
+OptionTable = Annotated[Mapping[Text, Any], AfterValidator(Options)]
 Inside = Annotated[Number, Ge(0), Lt(1)]
 
 
@@ -231,7 +232,7 @@ class Design(FileRecord):
     slow_loop: SlowLoop | None = None
     fast_loop: FastLoop | None = None
     state_space: StateSpace | None = None
-    options: Mapping[Text, Any] | None = None  # of a method of an installed package
+    options: OptionTable = Options()  # of a method of an installed package
     loop: Loop = Loop()
     expect: Expectations = Field(default_factory=dict)
 
@@ -343,7 +344,7 @@ class Design(FileRecord):
             raise RefusalError("gains", expected=expected, got=self.gains.table())
         if self.method in METHODS and self.method not in _WITHOUT_GAINS and self.gains is None:
             raise RefusalError("gains", expected="a value", got=NOTHING)
-        if self.method in METHODS and self.options is not None:
+        if self.method in METHODS and "options" in self.model_fields_set:
             expected = f"no such table, as method is {self.method}"
             raise RefusalError("options", expected=expected, got=dict(self.options))
 

@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from flexctl.errors import InputError
+from flexctl.model.record import shown
 
 GROUP = "flexctl.methods"
 METHODS: Mapping[str, str] = {
@@ -23,6 +24,17 @@ METHODS: Mapping[str, str] = {
     "torque": "flexctl.control.open_loop_torque:torque_law",
     "state-space": "flexctl.control.state_space:state_space_law",
 }
+
+
+class MissingOptionError(KeyError):
+    """A key of the table [options] that a method reads and the design file does not have."""
+
+
+class Options(dict[str, Any]):
+    """The table [options] of a design file, read by the method of an installed package."""
+
+    def __missing__(self, key: str) -> Any:
+        raise MissingOptionError(key)
 
 
 def method_names() -> tuple[str, ...]:
@@ -49,10 +61,25 @@ def find_method(name: str) -> str:
 
 
 def load_method(name: str) -> Any:
-    """Import the function of a method; raises InputError where it cannot be imported."""
+    """Import the function of a method.
+
+    Raises
+    ------
+    InputError
+        When it cannot be imported, whatever its module raises, or is no function.
+    """
     target = find_method(name)
     module, _, attribute = target.partition(":")
+    expected = f"method {name}: expected a function at {target}"
     try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"method {name}: expected a function at {target}, got: {error}") from error
+        function = getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # the module is the user's own: it may raise anything
+        raise InputError(f"{expected}, got {in_one_line(error)}") from error
+    if not callable(function):
+        raise InputError(f"{expected}, got {shown(function)}")
+    return function
+
+
+def in_one_line(error: Exception) -> str:
+    """Return type and message of an error that a user's own code raised, on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")

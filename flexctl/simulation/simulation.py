@@ -19,6 +19,7 @@ from flexctl.simulation.compiled import (
     evaluate_columns,
     run_compiled,
 )
+from flexctl.simulation.finite_torques import require_finite_torques
 from flexctl.simulation.integrators import AUTO, BALANCE, INTEGRATORS, check_integration
 from flexctl.simulation.interpreted import run_interpreted
 from flexctl.simulation.multistep import run_multistep
@@ -110,6 +111,8 @@ def simulate(
     require_inertia(loop.truth, rest[0])
     begin = rest if start is None else _begin_at(loop, start, rest)
     events = schedule(loop.controller, duration)
+    columns = [begin[k][:, None] for k in (0, 1, 3)]
+    require_finite_torques(loop, np.zeros(1), *columns, phase=events[0].phase)
     run = _integrate(loop, integrator, step, events, times, begin, tolerance)
     if isinstance(run, RunFailure):
         raise RunError(
@@ -119,6 +122,7 @@ def simulate(
             why=run.why,
             exhausted=run.exhausted,
         )
+    require_finite_torques(loop, times, run.q, run.v, run.z)
     trajectory = _trajectory(loop, run, times, time.perf_counter() - begun)
     _require_balance(loop, trajectory, integrator)
     return trajectory
@@ -229,11 +233,11 @@ def _attempts(
         return [(name, max_steps) for name in order]
     budget = min(esdirk_budget(turned, stretches), max_steps)
     first = min(_OFTEN * max(turned, stretches) + _SOME, max_steps)
-    expected = [("esdirk", budget)] if budget else []
-    expected += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
+    attempts = [("esdirk", budget)] if budget else []
+    attempts += [(name, most) for most in (first, max_steps) for name in ("explicit", "esdirk")]
     if driver_library() is None:  # a failed trial costs as much as a complete run
-        expected = [(name, max_steps) for name, _ in expected]
-    return list(dict.fromkeys(expected))
+        attempts = [(name, max_steps) for name, _ in attempts]
+    return list(dict.fromkeys(attempts))
 
 
 def _choice(name: str, why: str, turned: int, failed: Mapping[str, str]) -> str:

@@ -95,9 +95,13 @@ def _poles(
     arguments = _law_arguments(loop, moment)
     if not loop.controller.moves_fast:
         K = np.hstack([np.array(part) for part in load(loop, "law_jacobian")(*arguments)])
-        return np.linalg.eigvals(A + B @ K).astype(complex)
-    K, L, E, F = (np.array(part) for part in loop.law_derivatives(*arguments))
-    return np.linalg.eigvals(np.block([[A + B @ K, B @ L], [E, F]])).astype(complex)
+        closed = A + B @ K
+    else:
+        K, L, E, F = (np.array(part) for part in loop.law_derivatives(*arguments))
+        closed = np.block([[A + B @ K, B @ L], [E, F]])
+    if not np.isfinite(closed).all():  # as of sqrt(|e|) at e = 0; a run needs no derivatives
+        closed = A
+    return np.linalg.eigvals(closed).astype(complex)
 
 
 def count_turns(poles: ComplexArray, events: Sequence[Event]) -> int:

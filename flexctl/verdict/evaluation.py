@@ -321,8 +321,9 @@ def _explain(error: RunError, stability: Stability | None) -> str:
     worst = int(stability.path_abscissa.argmax())
     rate, at = stability.path_abscissa[worst], stability.path_t[worst]
     if rate <= 0:
+        still = "the loop is stable" if rate < 0 else "no disturbance grows"
         return (
-            f"{words}; held still at every judged pose of the motion the loop is stable, so that "
+            f"{words}; held still at every judged pose of the motion {still}, so that "
             "the motion itself is the cause"
         )
     return (

@@ -89,7 +89,8 @@ def test_a_mixsyn_controller_closes_the_loop_that_it_was_made_for(one):
     linear = linearise(one, {"joint1": 0.5})
     plant = control.ss(linear.A_state, linear.B_state, np.eye(1, 6), 0)
     soft = control.ss(plant.A - 0.05 * np.eye(6), plant.B, plant.C, 0)  # no poles on the axis
-    K, closed, _ = control.mixsyn(soft, w1=control.tf([0.5, 2], [1, 0.02]), w2=control.tf(0.02, 1))
+    w1, w2 = control.tf([0.5, 1], [1, 0.1]), control.tf([0.1, 1], [0.01, 20])
+    K, closed, _ = control.mixsyn(soft, w1=w1, w2=w2)
     controller = wrap_controller((K, closed, 1.0), one, REFERENCE, measures=["joint1"])
 
     tau, z_rate = torque(controller, [0.2], [0.0], z=np.zeros(K.nstates))

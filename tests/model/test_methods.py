@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flexctl.control.controller import design_controller
-from flexctl.errors import InputError
+from flexctl.errors import DesignError, InputError
 from flexctl.model.design import Design
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.methods import METHODS, load_method, method_names
@@ -87,7 +87,9 @@ def test_a_method_that_is_not_where_it_should_be_is_refused_in_one_line(package,
     package("spring = spring_method:other")
     design = load_design(write(DESIGN))
 
-    expected = r"method spring: expected a function at spring_method:other, got: module"
+    expected = (
+        r"method spring: expected a function at spring_method:other, got AttributeError: module"
+    )
     with pytest.raises(InputError, match=expected):
         design_controller(load_model("single-link-hub"), design, interpreted=True)
 
@@ -116,3 +118,99 @@ def test_a_design_survives_a_round_trip_with_its_options(package, write):
 
     again = {**design.table(), "name": design.name, "path": design.path}
     assert Design.model_validate(again) == design
+
+
+@pytest.fixture
+def refusal(package, write, tmp_path):
+    """refusal(code, design text): the line with which the method of that module is refused."""
+
+    def refused(code, text=DESIGN):
+        package("spring = spring_method:law")
+        (tmp_path / "site" / "spring_method.py").write_text(code)
+        with pytest.raises((InputError, DesignError)) as caught:
+            design_controller("single-link-hub", load_design(write(text)), interpreted=True)
+        line = str(caught.value)
+        assert "\n" not in line
+        return line
+
+    return refused
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("law = 3", "expected a function at spring_method:law, got 3"),
+        ("def law(:", "expected a function at spring_method:law, got SyntaxError"),
+        ("1/0", "expected a function at spring_method:law, got ZeroDivisionError"),
+        ("import nowhere_at_all", "got ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("def law(plant): ...", "(spring_method:law): expected a law, got TypeError"),
+        ("def law(*a): raise OSError", "(spring_method:law): expected a law, got OSError"),
+        ("def law(*a): return None", "(spring_method:law): expected LawParts, got null"),
+        (OWN.replace("signals.law(", "("), "law: expected a CasADi function, got "),
+        (OWN.replace("k * (", "plant.m * 5 * (").replace("plant.m])", "4])"), "expected a law"),
+        (OWN.replace("n_state=0", "n_state=2"), "n_state: expected 0 or 1 (integrals"),
+        (OWN.replace("n_state=0", "n_state=1"), "law: expected inputs of sizes [1, 1, 1, "),
+        (OWN.replace("n_state=0", "n_state=0.0"), "n_state: expected a whole number"),
+    ],
+)
+def test_a_method_that_gives_no_law_is_refused_in_one_line(refusal, code, says):
+    line = refusal(code)
+
+    assert says in line
+    assert line.startswith("/")  # the design's file comes first
+
+
+FIVE = """
+import casadi as ca
+from flexctl.control import LawParts, law_signals
+
+
+def law(plant, design, _reference):
+    signals = law_signals(plant, integral=False)
+    return LawParts(law=signals.law(ca.repmat(signals.q_d, 5)), n_state=0)
+"""
+UNKNOWN_SIGNAL = """
+from flexctl.control import ExternalLaw, LawParts, law_signals
+
+
+def law(plant, design, _reference):
+    signals = law_signals(plant, integral=False)
+    own = ExternalLaw(measures=("jiont1",))
+    return LawParts(law=signals.law(signals.q_d), n_state=0, external=own)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (FIVE, "law: expected outputs of sizes [1, 0], got [5, 0]"),
+        (
+            UNKNOWN_SIGNAL,
+            "measures: expected signals of single-link-hub (nearest: joint1), got jiont1",
+        ),
+    ],
+)
+def test_a_law_that_does_not_fit_the_arm_is_refused(refusal, code, says):
+    assert says in refusal(code)
+
+
+def test_an_option_that_is_missing_is_named(refusal):
+    line = refusal(OWN, DESIGN.replace("[options]\nstiffness = 12.0\n", ""))
+
+    assert "options.stiffness: expected a value, as method spring reads it, got nothing" in line
+
+
+def test_what_a_method_refuses_keeps_its_own_words(refusal):
+    code = "from flexctl.errors import InputError\ndef law(*a): raise InputError('k: expected 1')"
+
+    assert "method spring (spring_method:law): k: expected 1" in refusal(code)
+
+
+def test_the_error_of_a_method_is_chained(package, write, tmp_path):
+    package("spring = spring_method:law")
+    (tmp_path / "site" / "spring_method.py").write_text("def law(*a): raise OSError('lost')")
+
+    with pytest.raises(InputError) as caught:
+        design_controller("single-link-hub", load_design(write(DESIGN)), interpreted=True)
+
+    assert isinstance(caught.value.__cause__, OSError)

@@ -296,7 +296,9 @@ def test_auto_takes_esdirk_where_the_motion_is_slow_for_the_modes(stiff_loop):
     explicit = simulate(stiff_loop, integrator="explicit")
     assert "ESDIRK" in run.integrator
     assert run.steps < explicit.steps / 3
-    assert off_by(run, explicit) < 1e-6
+    # at the edge of its stability the explicit method may miss its tolerance
+    exact = simulate(stiff_loop, integrator="explicit", tolerance=Tolerance.of(1e-11))
+    assert off_by(run, exact) < 1e-6
 
 
 @needs_compiler

@@ -1,0 +1,86 @@
+"""Laws of methods: those of installed packages are checked before anything relies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import casadi as ca
+
+from flexctl.control.laws import LawParts, check_law
+from flexctl.control.measured_signals import measurable
+from flexctl.control.reference import ReferenceMotion
+from flexctl.errors import DesignError, FlexctlError, InputError
+from flexctl.model import (
+    METHODS,
+    Design,
+    MissingOptionError,
+    find_method,
+    in_one_line,
+    load_method,
+    nearest,
+    shown,
+)
+from flexctl.plant import Plant
+
+MakeLaw = Callable[[Plant, Design, ReferenceMotion], LawParts]  # function of a method
+
+
+def law_of_method(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
+    """Make the law of a design by its method.
+
+    Raises
+    ------
+    InputError
+        When the method of an installed package cannot be loaded, fails, or gives no law of the
+        arm's joints and measurements; the message names the file, the method and its place.
+    DesignError
+        When no such law exists.
+    """
+    try:
+        make_law: MakeLaw = load_method(design.method)
+    except InputError as error:
+        raise InputError(f"{design.label}: {error}") from error
+    if design.method in METHODS:
+        return make_law(plant, design, reference)
+    method = f"{design.label}: method {design.method} ({find_method(design.method)})"
+    try:
+        parts = make_law(plant, design, reference)
+        _check_parts(plant, design, parts)
+    except MissingOptionError as error:
+        expected = f"a value, as method {design.method} reads it"
+        raise InputError(
+            f"{design.label}: options.{error.args[0]}: expected {expected}, got nothing"
+        ) from error
+    except (FlexctlError, _NoLawError) as error:
+        kind = DesignError if isinstance(error, DesignError) else InputError
+        raise kind(f"{method}: {error}") from error
+    except Exception as error:  # code of the user's own: it may raise anything
+        raise InputError(f"{method}: expected a law, got {in_one_line(error)}") from error
+    return parts
+
+
+class _NoLawError(ValueError):
+    """What a method returned is no law for this plant."""
+
+
+def _check_parts(plant: Plant, design: Design, parts: Any) -> None:
+    """Refuse anything but a law of the plant's joints and measurements."""
+    if not isinstance(parts, LawParts):
+        raise _NoLawError(f"expected LawParts, got {shown(parts)}")
+    if not isinstance(parts.law, ca.Function):
+        raise _NoLawError(f"law: expected a CasADi function, got {shown(parts.law)}")
+    external, m = parts.external, plant.m
+    if external is None and parts.n_state not in (0, m):
+        expected = f"0 or {m} (integrals of the joint errors), as it is no ExternalLaw"
+        raise _NoLawError(f"n_state: expected {expected}, got {shown(parts.n_state)}")
+    if external is not None:
+        known = measurable(plant, design.loop.strain_gauges)
+        for name in external.measures:
+            if name not in known:
+                expected = f"signals of {plant.arm.name} ({nearest(name, known)})"
+                raise _NoLawError(f"measures: expected {expected}, got {name}")
+    if not isinstance(parts.n_state, int) or parts.n_state < 0:
+        raise _NoLawError(f"n_state: expected a whole number, 0 or more, got {parts.n_state!r}")
+    measured = len(external.measures if external else plant.coordinates)
+    check_law(plant, parts.law, n_state=parts.n_state, measured=measured)

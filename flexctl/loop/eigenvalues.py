@@ -1,0 +1,35 @@
+"""Eigenvalues of loops with very fast laws, whose slow ones double precision would blur."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexctl.checks import Array, ComplexArray
+
+_BLUR = 1e-9  # 1/s: an error of eigenvalues that no verdict on an arm depends on
+
+
+def blurs(F: Array) -> bool:
+    """Whether a part F (n_z, n_z) [1/s] of a state matrix is too large for plain eigenvalues.
+
+    A solver in double precision gives those of a matrix that differs by about eps ||F||: with the
+    pole of an H-infinity law at 1e9 rad/s, each moves by 1e-7 1/s times its condition number.
+    """
+    return bool(np.finfo(float).eps * np.linalg.norm(F) > _BLUR)
+
+
+def sharp_eigenvalues(A: Array) -> ComplexArray:
+    """Eigenvalues (N,) [rad/s] of A (N, N), which is first brought close to its diagonal form.
+
+    With the eigenvectors of double precision as X, for a pair their real and imaginary parts,
+    X^-1 A X is almost block diagonal; formed in extended precision it has the eigenvalues of A
+    with the error of that precision.
+    """
+    values, V = (np.asarray(part, dtype=complex) for part in np.linalg.eig(A))
+    X = np.where(np.imag(values) < 0, np.imag(V), np.real(V)).astype(np.longdouble)
+    try:
+        Y = np.linalg.inv(X.astype(float)).astype(np.longdouble)
+    except np.linalg.LinAlgError:  # equal eigenvectors: nothing to be gained
+        return values
+    inverse = (2 * np.eye(len(A)) - Y @ X) @ Y  # a Newton step, as Y X = 1 + O(eps cond X)
+    return np.linalg.eigvals((inverse @ A @ X).astype(float)).astype(complex)
