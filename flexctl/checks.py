@@ -16,6 +16,19 @@ _ASYMMETRY = 1e-10  # relative to sqrt(|a_ii a_jj|): far above round-off, far be
 _INDEFINITE = 1e-12  # of the matrix scaled to a unit diagonal
 
 
+def kind(name: str, value: object, *kinds: type, hint: str = "") -> None:
+    """Refuse a value of another type than one of `kinds`; `hint` says how to come by one.
+
+    Raises
+    ------
+    InputError
+        Such as ``loop: expected ClosedLoop, got Controller``.
+    """
+    if not isinstance(value, kinds):
+        expected = " or ".join(kind.__name__ for kind in kinds) + (f" ({hint})" if hint else "")
+        raise InputError(f"{name}: expected {expected}, got {type(value).__name__}")
+
+
 def finite(name: str, x: ArrayLike) -> Array:
     """Return `x` as an array of real numbers, any shape.
 

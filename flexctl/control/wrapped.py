@@ -106,7 +106,10 @@ def wrap_controller(
     ... )
     Controller(mine: state-space for single-link-hub, designed on 2 modes)
     """
-    plant = _assembled(plant)
+    plant, period = _assembled(plant), _number("sample_time", sample_time)
+    for key, values in (("measures", measures), ("strain_gauges", strain_gauges)):
+        if values is not None:
+            checks.kind(key, values, list, tuple, np.ndarray, hint="one entry each")
     law = _read_system(system, name)
     if inputs == "measurements":
         law = law.turned(name)
@@ -123,12 +126,22 @@ def wrap_controller(
         "method": "state-space",
         "basis": plant.basis.model_copy(update={"drop_above": None}),
         "reference": _reference(reference),
-        "state_space": law.table(_period(law, sample_time, name), feedforward),
+        "state_space": law.table(_period(law, period, name), feedforward),
         "loop": _run_settings(reference, duration, settle_within)
         | {"delay": delay}
         | ({"strain_gauges": tuple(strain_gauges)} if strain_gauges is not None else {}),
     }
     return design_on(plant, build(Design, table, name))
+
+
+def _number(key: str, value: Any) -> float | None:
+    """Return a number as a float, None as it is."""
+    if value is None:
+        return None
+    number = checks.finite(key, value)
+    if number.ndim:
+        raise InputError(f"{key}: expected one number, got {value!r}")
+    return float(number)
 
 
 def _assembled(plant: Plant | Arm | str | os.PathLike[str]) -> Plant:
@@ -311,15 +324,15 @@ def _dt(dt: Any) -> float | None:
 def _period(law: _System, sample_time: float | None, label: str) -> float:
     """Return the sampling period [s] of a law, its own or the given one."""
     if law.period is None:
-        return 0.0 if sample_time is None else float(sample_time)
+        return sample_time or 0.0
     if np.isnan(law.period):
         if not sample_time:
             expected = "the period [s], as the system is sampled and does not say it"
             raise InputError(f"{label}: sample_time: expected {expected}, got {sample_time}")
-        return float(sample_time)
+        return sample_time
     static = not len(law.matrices["A"]) and not law.period
     if sample_time is None or static:
-        return float(sample_time or 0.0) if static else law.period
+        return (sample_time or 0.0) if static else law.period
     if abs(sample_time - law.period) > _SAME * law.period:
         hint = " (a continuous one: control.c2d makes it discrete)" if not law.period else ""
         expected = f"{law.period:g}, as the system has it{hint}"

@@ -1,6 +1,6 @@
 """The closed loop: its setup, its equilibria, its linear model."""
 
-from flexctl.loop.closed_loop import ClosedLoop, close_around, close_loop
+from flexctl.loop.closed_loop import ClosedLoop, close_around, close_loop, require_loop
 from flexctl.loop.equilibrium import (
     Equilibrium,
     equilibrium_at_reference,
@@ -80,6 +80,7 @@ __all__ = [
     "one_sample",
     "other_equilibrium",
     "path_rests",
+    "require_loop",
     "sampled_loop",
     "schedule",
     "set_integrals",

@@ -11,6 +11,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
+from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control import Controller, law_inputs, limit_torque, torque_limits
 from flexctl.errors import InputError
@@ -218,7 +219,8 @@ def close_loop(
     Raises
     ------
     InputError
-        When the arm has other joints or lines than the controller was made for.
+        When the arm has other joints or lines than the controller was made for, or an argument is
+        of another type.
 
     Examples
     --------
@@ -227,9 +229,16 @@ def close_loop(
     >>> flexctl.close_loop(controller, "single-link-hub", elements=4)
     ClosedLoop(hub-pd on single-link-hub, 4 elements)
     """
+    makers = "design_controller or wrap_controller makes one"
+    checks.kind("controller", controller, Controller, hint=makers)
     arm = load_model(arm)
     chosen = pick_basis(basis, modes, elements) or default_truth(arm, controller.plant.basis)
     return close_around(controller, assemble_plant(arm, chosen))
+
+
+def require_loop(value: object, *others: type) -> None:
+    """Refuse what is no closed loop and none of `others`, such as a controller by itself."""
+    checks.kind("loop", value, ClosedLoop, *others, hint="close_loop(controller, arm) makes one")
 
 
 def close_around(controller: Controller, truth: Plant) -> ClosedLoop:

@@ -13,7 +13,7 @@ import scipy.linalg
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError
-from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.loop.closed_loop import ClosedLoop, require_loop
 from flexctl.loop.eigenvalues import blurs, sharp_eigenvalues
 from flexctl.loop.equilibrium import Equilibrium, equilibrium_at_reference
 from flexctl.loop.jacobians import law_jacobians, measurement_jacobian, reference_jacobians
@@ -275,6 +275,7 @@ def linearise(
     """
     if isinstance(subject, Plant):
         return linearise_plant(subject, pose)
+    require_loop(subject, Plant)
     truth, controller = subject.truth, subject.controller
     weight = 0.0
     if pose is None:

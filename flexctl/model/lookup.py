@@ -89,15 +89,19 @@ def find(kind: Kind, name_or_path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     InputError
-        If the catalogue has no such name; the message gives the nearest one.
+        If it is no name or path, or the catalogue has no such name; the message gives the nearest.
     """
+    noun = kind.removesuffix("s")
+    if not isinstance(name_or_path, str | os.PathLike):
+        record = {"models": "an Arm", "designs": "a Design"}[kind]
+        got = type(name_or_path).__name__
+        raise InputError(f"{noun}: expected {record}, a name or a path, got {got}")
     word = os.fspath(name_or_path)
     separators = {os.sep, os.altsep or os.sep, "/"}
     if isinstance(name_or_path, Path) or word.endswith(".toml") or separators & set(word):
         return Path(word)
     files = _files(kind)
     if word not in files:
-        noun = kind.removesuffix("s")
         expected = f"a {noun} of the catalogue ({nearest(word, files)}) or a path ending in .toml"
         raise InputError(f"{noun}: expected {expected}, got {word!r}")
     return files[word]

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from flexctl import checks
 from flexctl.errors import InputError
 from flexctl.records import Summary
 
@@ -137,8 +138,10 @@ def pick_basis(
     Raises
     ------
     InputError
-        When more than one is given, or a number is not in 1 .. 200.
+        When more than one is given, `basis` is no record, or a number is not in 1 .. 200.
     """
+    if basis is not None:
+        checks.kind("basis", basis, BasisChoice, hint="or modes=, elements=")
     numbers = {"modes": modes, "elements": elements}
     orders = {kind: order for kind, order in numbers.items() if order is not None}
     if len(orders) + (basis is not None) > 1:

@@ -11,7 +11,7 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError, RunError
-from flexctl.loop import ClosedLoop, Event, schedule
+from flexctl.loop import ClosedLoop, Event, require_loop, schedule
 from flexctl.plant import Plant, find_equilibrium, require_inertia
 from flexctl.simulation.compiled import (
     compiled_driver,
@@ -103,8 +103,10 @@ def simulate(
     (3, 3)
     """
     begun = time.perf_counter()
+    require_loop(loop)
     integrator, step = check_integration(integrator, step, tolerance=tolerance is not None)
-    tolerance = tolerance or Tolerance()
+    tolerance = Tolerance() if tolerance is None else tolerance
+    checks.kind("tolerance", tolerance, Tolerance)
     times, duration = _span(loop, times, duration)
     _check_steps(step, duration)
     rest = (*initial_state(loop), loop.controller.initial_state())
@@ -134,6 +136,7 @@ _Start = tuple[Array, Array, Array, Array]  # q0, v0, tau0, z0
 def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: _Start) -> _Start:
     """Take coordinates, rates and perhaps the law's states from `start`, the others from rest."""
     n, n_z = loop.truth.n, loop.controller.n_state
+    checks.kind("start", start, tuple, list)
     if len(start) not in (2, 3):
         raise InputError(f"start: expected (q, v) or (q, v, z), got {len(start)} arrays")
     sizes = {"q": n, "v": n, "z": n_z}
@@ -270,7 +273,7 @@ def _span(loop: ClosedLoop, times: Array | None, duration: float | None) -> tupl
     length = checks.positive("duration", loop.duration if duration is None else duration)
     if times is None:
         return np.linspace(0, length, DEFAULT_SAMPLES), length
-    times = np.asarray(times, float)
+    times = checks.finite("times", times)
     _check_times(times)
     if duration is None:
         return times, max(length, float(times[-1]))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flexctl import checks
 from flexctl.control import (
     Controller,
     ReferenceMotion,
@@ -86,7 +87,7 @@ class Comparison(Summary):
 
 def compare(
     arm: Arm | str | Path,
-    designs: Sequence[Design | Controller | str | Path],
+    designs: Sequence[Design | Controller | str | Path] | Design | Controller | str | Path,
     *,
     true_arm: Arm | str | Path | None = None,
     truth_basis: BasisChoice | None = None,
@@ -135,6 +136,9 @@ def compare(
     >>> comparison.ranking
     ('hub-pd',)
     """
+    if isinstance(designs, str | Path | Design | Controller):
+        designs = [designs]
+    checks.kind("designs", designs, list, tuple, hint="of designs and controllers")
     if not designs:
         raise InputError("designs: expected at least one, got none")
     arm = load_model(arm)

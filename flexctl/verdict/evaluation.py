@@ -21,6 +21,7 @@ from flexctl.loop import (
     linear_poses,
     other_equilibrium,
     path_rests,
+    require_loop,
     why_it_leaves,
     why_not_held,
 )
@@ -168,6 +169,7 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     >>> evaluation.stability.stable, evaluation.failed
     (True, None)
     """
+    require_loop(loop)
     require_motion(loop.controller.design)
     assessment = _Assessment(loop=loop, facts=_facts(loop))
     poses = assessment.get("stability", lambda: linear_poses(loop))

@@ -8,7 +8,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
-from flexctl.loop import ClosedLoop, LinearLoop, linear_poses
+from flexctl.loop import ClosedLoop, LinearLoop, linear_poses, require_loop
 from flexctl.records import Summary
 from flexctl.robustness import first_crossing
 from flexctl.verdict.broken_loop import BrokenLoop, break_loop
@@ -92,6 +92,7 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     >>> round(float(flexctl.stability_margins(loop).phase_deg[0]), 1)
     67.2
     """
+    require_loop(loop, LinearLoop)
     if isinstance(loop, ClosedLoop):
         loop = linear_poses(loop).final
     cut = break_loop(loop)

@@ -31,7 +31,7 @@ def explain(record: object) -> str:
 
     Raises
     ------
-    TypeError
+    InputError
         When it is no record of these kinds.
 
     Examples

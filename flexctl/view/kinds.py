@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from flexctl.errors import InputError
+
 _Written = TypeVar("_Written")
 
 
@@ -15,11 +17,11 @@ def writer_of(
 
     Raises
     ------
-    TypeError
+    InputError
         When there is none; the message, which begins with `caller`, lists the kinds.
     """
     writer = writers.get(type(record))
     if writer is None:
         kinds = ", ".join(kind.__name__ for kind in writers)
-        raise TypeError(f"{caller}: expected one of {kinds}, got {type(record).__name__}")
+        raise InputError(f"{caller}: expected one of {kinds}, got {type(record).__name__}")
     return writer

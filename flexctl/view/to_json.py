@@ -44,7 +44,7 @@ def to_json(record: object) -> dict[str, Any]:
 
     Raises
     ------
-    TypeError
+    InputError
         When it is no record of these kinds.
 
     Examples

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import flexctl
+from flexctl.errors import InputError
 from flexctl.model import build_file, list_designs, list_models
 from flexctl.view.json.trajectory import simulation_json
 
@@ -269,5 +270,5 @@ def test_a_comparison_without_winner_says_so():
 
 @pytest.mark.parametrize("write", [flexctl.to_json, flexctl.explain])
 def test_what_is_no_record_is_refused_with_the_kinds(write):
-    with pytest.raises(TypeError, match=r": expected one of Arm, .*, Trajectory, got int$"):
+    with pytest.raises(InputError, match=r": expected one of Arm, .*, Trajectory, got int$"):
         write(3)

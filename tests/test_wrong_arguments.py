@@ -1,0 +1,110 @@
+"""Arguments of another kind: one line that names the argument, what was expected and what came."""
+
+import control
+import numpy as np
+import pytest
+
+import flexctl
+from flexctl.errors import InputError
+
+ARM = "single-link-hub"
+PD = [[20.0, 6.0]]
+MEASURES = ["joint1", "joint1_rate"]
+LAG = control.ss([[-1.0]], [[1.0, 0.0]], [[1.0]], [[0.0, 0.0]])
+SAMPLED = control.ss([[-0.1]], [[1.0, 0.0]], [[1.0]], [[0.0, 0.0]], True)
+
+
+@pytest.fixture(scope="module")
+def controller():
+    return wrap()
+
+
+@pytest.fixture(scope="module")
+def loop(controller):
+    return flexctl.close_loop(controller, ARM, modes=2)
+
+
+def wrap(system=PD, plant=ARM, reference="hub-pd", **options):
+    return flexctl.wrap_controller(system, plant, reference, **{"measures": MEASURES, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"plant": 3}, "model: expected an Arm, a name or a path, got int"),
+        ({"plant": None}, "model: expected an Arm, a name or a path, got NoneType"),
+        ({"reference": 3}, "reference: expected a table, got 3"),
+        ({"reference": {}}, "reference.kind: expected a value, got nothing"),
+        ({"measures": 3}, "measures: expected list or tuple or ndarray"),
+        ({"measures": "joint1"}, "measures: expected list or tuple or ndarray"),
+        ({"measures": [1, 2]}, "state_space.measures[1]: expected a text in quotes, got 1"),
+        ({"strain_gauges": 2}, "strain_gauges: expected list or tuple or ndarray"),
+        ({"sample_time": "a"}, "sample_time: expected real numbers, got 'a'"),
+        ({"sample_time": [0.1]}, "sample_time: expected one number, got [0.1]"),
+        ({"sample_time": True}, "sample_time: expected real numbers, got True"),
+        ({"sample_time": "a", "system": LAG}, "sample_time: expected real numbers, got 'a'"),
+        ({"sample_time": "a", "system": SAMPLED}, "sample_time: expected real numbers, got 'a'"),
+        ({"sample_time": None, "system": SAMPLED}, "sample_time: expected the period [s]"),
+        ({"system": None}, "system: expected a StateSpace, a TransferFunction or gains"),
+        ({"system": "hub-pd"}, "system: expected a StateSpace, a TransferFunction or gains"),
+        ({"system": np.array([[1j, 2]])}, "system: expected real numbers"),
+        ({"system": [[1, 2], [3]]}, "system: expected numbers"),
+        ({"delay": 0.1}, "loop.sample_time: expected more than 0, as there is a delay"),
+    ],
+)
+def test_wrap_controller_names_the_argument(options, says):
+    with pytest.raises(InputError) as caught:
+        wrap(**options)
+
+    assert says in str(caught.value)
+
+
+LOOP = "expected ClosedLoop"
+FROM = "(close_loop(controller, arm) makes one), got "
+
+
+@pytest.mark.parametrize(
+    "call", [flexctl.simulate, flexctl.evaluate, flexctl.stability_margins, flexctl.linearise]
+)
+def test_a_controller_is_no_loop(call, controller):
+    with pytest.raises(InputError) as caught:
+        call(controller)
+
+    assert str(caught.value).startswith(f"loop: {LOOP}")
+    assert str(caught.value).endswith(f"{FROM}Controller")
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda _: flexctl.load_model(3), "model: expected an Arm, a name or a path, got int"),
+        (lambda _: flexctl.load_design(None), "design: expected a Design, a name or a path"),
+        (lambda _: flexctl.assemble_plant(ARM, 3), "basis: expected BasisChoice"),
+        (lambda _: flexctl.design_controller(ARM, 3), "design: expected a Design, a name"),
+        (lambda _: flexctl.close_loop("hub-pd", ARM), "controller: expected Controller"),
+        (lambda loop: flexctl.close_loop(loop.controller, ARM, "4"), "basis: expected BasisChoice"),
+        (lambda loop: flexctl.simulate(loop, times="a"), "times: expected real numbers, got 'a'"),
+        (lambda loop: flexctl.simulate(loop, tolerance=3), "tolerance: expected Tolerance"),
+        (lambda loop: flexctl.simulate(loop, start=3), "start: expected tuple or list, got int"),
+        (lambda _: flexctl.compare(ARM, 3), "designs: expected list or tuple"),
+        (lambda _: flexctl.compare(ARM, [3]), "design: expected a Design, a name or a path"),
+        (lambda loop: flexctl.compare(ARM, [loop]), "design: expected a Design, a name or a path"),
+        (lambda _: flexctl.stiffness_margin(ARM, 3), "design: expected a Design, a name"),
+        (lambda _: flexctl.time_scale_margin(3, "hub-pd"), "model: expected an Arm, a name"),
+        (lambda loop: flexctl.eigenvalue_loci(loop.controller), "model: expected an Arm, a name"),
+        (lambda _: flexctl.explain(3), "explain: expected one of Arm, BasisChoice"),
+        (lambda _: flexctl.to_json(None), "to_json: expected one of Arm, BasisChoice"),
+    ],
+)
+def test_every_public_function_names_its_argument(loop, call, says):
+    with pytest.raises(InputError) as caught:
+        call(loop)
+
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_one_design_need_not_be_in_a_list():
+    one = flexctl.compare(ARM, "hub-pd", baseline=False)
+
+    assert one.ranking == ("hub-pd",)
