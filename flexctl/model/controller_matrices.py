@@ -22,8 +22,8 @@ from flexctl.model.record import NOTHING, Unquoted
 from flexctl.model.refusals import refuse
 
 NAMES = ("A", "B", "C", "D")
+_READ = (*NAMES, "Ts")
 _SAME = 1e-9  # relative: Ts and sample_time that differ by less are equal
-_BROKEN = (OSError, ValueError, TypeError, EOFError, KeyError)  # what readers raise on bad bytes
 _SS = (
     "an ss object cannot be read: in MATLAB, [A,B,C,D,Ts] = ssdata(sys); "
     "save controller.mat A B C D Ts"
@@ -140,20 +140,27 @@ def _read(path: Path) -> Mapping[str, Any]:
     if reader is not _read_csv and not path.is_file():
         got = "a folder" if path.is_dir() else "nothing (no such file)"
         raise InputError(f"{path}: expected a file, got {got}")
-    return {name: M for name, M in reader(path).items() if name in (*NAMES, "Ts")}
+    arrays = {name: M for name, M in reader(path).items() if name.isidentifier()}
+    arrays = {name: M for name, M in arrays.items() if not name.startswith("__")}
+    known = {name: M for name, M in arrays.items() if name in _READ}
+    if arrays and not known:
+        expected = "matrices by the names A, B, C, D (and Ts)"
+        hint = f"; {_SS}" if reader is _read_mat else ""
+        raise InputError(f"{path}: expected {expected}{hint}, got {', '.join(arrays)[:60]}")
+    return known
 
 
 def _read_csv(path: Path) -> Mapping[str, Any]:
     rows: dict[str, list[list[float]]] = {}
     for line, (name, *entries) in read_csv(path):
         key, words = name.strip(), ",".join(entries).rstrip(", ").split(",")
-        if key not in (*NAMES, "Ts"):
+        if key not in _READ:
             expected = "a row that begins with A, B, C, D or Ts"
             raise refuse(path, f"line {line}", expected=expected, got=key)
         try:
             row = [float(word) for word in words]
         except ValueError as error:
-            got = Unquoted(",".join(words))
+            got = Unquoted(",".join(words) or NOTHING)
             raise refuse(path, f"line {line}", expected="numbers", got=got) from error
         if rows.get(key) and len(rows[key][0]) != len(row):
             expected = f"{len(rows[key][0])} numbers, as in the first row of {key}"
@@ -176,11 +183,10 @@ def _read_npz(path: Path) -> Mapping[str, Any]:
 def _read_mat(path: Path) -> Mapping[str, Any]:
     import h5py
     from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
 
     try:
         return _read_hdf5(path) if h5py.is_hdf5(path) else loadmat(path)
-    except (MatReadError, NotImplementedError, *_BROKEN) as error:
+    except Exception as error:  # loadmat raises anything on bytes that are no .mat file
         raise _unreadable(path, "a .mat file", error) from error
 
 
@@ -189,7 +195,7 @@ def _read_hdf5(path: Path) -> Mapping[str, Any]:
     import h5py
 
     with h5py.File(path) as file:
-        return {name: _from_hdf5(file[name]) for name in (*NAMES, "Ts") if name in file}
+        return {name: _from_hdf5(file[name]) if name in _READ else None for name in file}
 
 
 def _from_hdf5(entry: Any) -> Any:

@@ -237,6 +237,29 @@ def test_one_array_under_the_name_of_an_npz_file_is_refused(design, tmp_path):
         load_matrices(design(), 1)
 
 
+def test_a_file_with_other_names_says_which(design, tmp_path):
+    np.savez(tmp_path / "controller.npz", K=[[1.0]], L=[[2.0]])
+
+    with pytest.raises(InputError, match=r"the names A, B, C, D \(and Ts\), got K, L$"):
+        load_matrices(design(), 1)
+
+
+@pytest.mark.parametrize("content", [b"MATLAB 5.0 MAT-file trash", b"", b"\x00" * 200])
+def test_bytes_that_are_no_mat_file_are_refused(design, tmp_path, content):
+    (tmp_path / "controller.mat").write_bytes(content)
+
+    with pytest.raises(InputError, match=r"controller.mat: expected"):
+        load_matrices(design(("controller.npz", "controller.mat")), 1)
+
+
+@pytest.mark.parametrize("row", ["D", "D,", "D, ,"])
+def test_a_row_without_numbers_says_so(design, tmp_path, row):
+    (tmp_path / "controller.csv").write_text(row)
+
+    with pytest.raises(InputError, match=r"line 1: expected numbers, got nothing"):
+        load_matrices(design(("controller.npz", "controller.csv")), 1)
+
+
 def test_an_object_of_matlab_says_how_to_save_it(design, tmp_path):
     scipy.io.savemat(tmp_path / "controller.mat", {"sys": 1.0})
 
