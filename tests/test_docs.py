@@ -113,3 +113,32 @@ def test_pages_that_pages_name_exist():
     missing = [(path, page) for path, page in sorted(named) if not (ROOT / page).exists()]
     # the changelog names what has gone, CONTRIBUTING what is yet to be written
     assert [one for one in missing if one[0] not in {"CHANGELOG.md", "CONTRIBUTING.md"}] == []
+
+
+def test_every_code_of_a_reason_is_in_the_reference_of_the_json():
+    source = (ROOT / "flexctl" / "verdict" / "reasons.py").read_text("utf-8")
+    codes = set(re.findall(r"``([a-z-]+)``", source))
+    assert len(codes) == 11
+    page = (ROOT / "docs" / "reference" / "json.md").read_text("utf-8")
+    assert codes <= set(re.findall(r"`([a-z-]+)`", page))
+    assert "`winner`" in page
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page,
+            id=name_of(page),
+            marks=[pytest.mark.slow] if name_of(page) == "README.md" else [],  # 20 s
+        )
+        for page in PAGES
+        if blocks(page, "python")
+    ],
+)
+def test_python_of_a_page_runs_as_it_stands(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "page"}
+
+    for number, code in enumerate(blocks(page, "python")):
+        exec(compile(code, f"{page.name}[{number}]", "exec"), names)

@@ -7,7 +7,7 @@ from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.legendre_shapes import LegendreShapes, LengthShapes
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.load_path import SlidingLine
-from flexctl.beam.matrices import assemble_matrices, modal_damping, unit_matrices
+from flexctl.beam.matrices import assemble_matrices, modal_damping, unit_mass_and_stiffness
 from flexctl.beam.quadrature import density_rule, gauss, merged
 from flexctl.beam.reduction import drop_above
 from flexctl.beam.ritz import RitzModes
@@ -51,5 +51,5 @@ __all__ = [
     "modal_damping",
     "natural_modes",
     "roots_along",
-    "unit_matrices",
+    "unit_mass_and_stiffness",
 ]

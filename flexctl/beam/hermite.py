@@ -89,14 +89,14 @@ class HermiteShapes(Shapes):
         """Return the derivative of all shapes at xi (k,), (2 n, k)."""
         n = self.n_elements
         element = np.minimum((xi * n).astype(int), n - 1)
-        values = _unit_element(xi * n - element, derivative) * float(n) ** derivative
+        values = _cubic_shape_functions(xi * n - element, derivative) * float(n) ** derivative
         values[1::2] /= n  # the unit element's slope is dw/ds = dw/dxi / n
         psi = np.zeros((2 * n + 2, xi.size))
         psi[2 * element + np.arange(4)[:, None], np.arange(xi.size)] = values
         return psi[2:]
 
 
-def _unit_element(s: Array, derivative: int) -> Array:
+def _cubic_shape_functions(s: Array, derivative: int) -> Array:
     """Return the derivative of the four cubics at s (k,) in [0, 1], (4, k)."""
     cubics = np.polynomial.polynomial.polyder(_CUBICS, derivative, axis=1)
     return np.asarray(np.polynomial.polynomial.polyval(s, cubics.T), dtype=float)

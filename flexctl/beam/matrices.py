@@ -73,7 +73,7 @@ def _check_definite(name: str, A: Array) -> None:
         raise InputError(f"{name}: expected positive definite, got scaled eigenvalue {lowest:.3g}")
 
 
-def unit_matrices(shapes: Shapes, section: SectionProfile = PLAIN) -> tuple[Array, Array]:
+def unit_mass_and_stiffness(shapes: Shapes, section: SectionProfile = PLAIN) -> tuple[Array, Array]:
     """Return int psi psi' dxi and int psi'' psi''' dxi, both (n, n) [-], of the unit line.
 
     Of a line that is not uniform: the sums of squares that `SectionProfile` gives.
@@ -121,7 +121,7 @@ def assemble_matrices(
 
     M = rho A l S (int psi psi^T dxi + M p p^T + D (p s^T + s p^T) + J s s^T) S with p = psi(1), s =
     psi'(1), S = diag(l^power);  K = EI / l^3 S (int psi'' psi''^T dxi) S; with the integrals of
-    `unit_matrices` if the line is not uniform.
+    `unit_mass_and_stiffness` if the line is not uniform.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def assemble_matrices(
     InputError
         If the line is rigid in that direction.  Source: [Meirovitch86].
     """
-    mass, stiffness = unit_matrices(shapes, beam.section(direction))
+    mass, stiffness = unit_mass_and_stiffness(shapes, beam.section(direction))
     S = beam.length**shapes.power
     inertia = beam.mass_per_length * beam.length
     rigidity = beam.rigidity(direction) / beam.length**3

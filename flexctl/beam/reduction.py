@@ -8,7 +8,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from flexctl.beam.line import Beam
-from flexctl.beam.matrices import unit_matrices
+from flexctl.beam.matrices import unit_mass_and_stiffness
 from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.beam.shapes import Shapes
 from flexctl.beam.twist import TwistShapes
@@ -139,7 +139,7 @@ def _tip_rows(base: Shapes) -> Array:
 
 def _static_shapes(base: Shapes, section: SectionProfile) -> Array:
     """Return coefficients (n, 2) or (n, 1) of the shapes of least strain energy for a given tip."""
-    tip, stiffness = _tip_rows(base), unit_matrices(base, section)[1]
+    tip, stiffness = _tip_rows(base), unit_mass_and_stiffness(base, section)[1]
     flexible = scipy.linalg.solve(stiffness, tip.T, assume_a="pos")
     return np.asarray(flexible @ np.linalg.inv(tip @ flexible), dtype=float)
 
@@ -150,7 +150,7 @@ def _fixed_modes(base: Shapes, section: SectionProfile) -> tuple[Array, Array]:
     The modes have unit mass, int phi^2 dxi = 1 of a uniform line, and phi''(1) > 0.  Of twist
     they are n - 1, with unit inertia int r phi^2 dxi / int r dxi, and phi'(1) > 0.
     """
-    mass, stiffness = unit_matrices(base, section)
+    mass, stiffness = unit_mass_and_stiffness(base, section)
     inside = scipy.linalg.null_space(_tip_rows(base))
     inverse_squares, vectors = scipy.linalg.eigh(
         inside.T @ mass @ inside, inside.T @ stiffness @ inside

@@ -13,7 +13,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from flexctl.beam.line import TipLoad
-from flexctl.beam.matrices import tip_mass, unit_matrices
+from flexctl.beam.matrices import tip_mass, unit_mass_and_stiffness
 from flexctl.beam.piecewise import IntegratedPolynomials
 from flexctl.beam.quadrature import points
 from flexctl.beam.section_profile import SectionProfile
@@ -197,7 +197,7 @@ def _modes(
     space = _space(section, degree)
     w, phi = slowest(_WithRigidMotions(base=space, motions=motions), order, tip, section, motions)
     vectors = phi[motions:]
-    mass = unit_matrices(space, section)[0]
+    mass = unit_mass_and_stiffness(space, section)[0]
     sign = np.sign(_reference(space, vectors))
     vectors = vectors * sign / np.sqrt(squares(mass, vectors))
     return RitzModes(
@@ -216,7 +216,7 @@ def slowest(
 
     `motions` functions of the space are rigid motions.
     """
-    mass, stiffness = unit_matrices(space, section)
+    mass, stiffness = unit_mass_and_stiffness(space, section)
     loaded, size = mass + tip_mass(space, tip), len(mass)
     # The compliances of the slow modes are large, and Rayleigh's quotient squares their error.
     # An unclamped line is held by a spring on its mass, which does not change the modes.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flexctl.beam.line import TipLoad
-from flexctl.beam.matrices import unit_matrices
+from flexctl.beam.matrices import unit_mass_and_stiffness
 from flexctl.beam.piecewise import IntegratedPolynomials, piece_of
 from flexctl.beam.quadrature import points
 from flexctl.beam.ritz import grown, slowest, squares
@@ -295,7 +295,7 @@ def _ritz(order: int, tip: TipLoad, section: SectionProfile, degree: int) -> Rit
     space = IntegratedPolynomials(nodes=nodes, degree=degree, families=(1,))
     functions = RitzTwist(space=space, C=np.eye(space.size), frequencies=np.ones(space.size))
     w, C = slowest(functions, order, tip, section)
-    own = squares(unit_matrices(functions, section)[0], C)
+    own = squares(unit_mass_and_stiffness(functions, section)[0], C)
     sign = np.where(functions.rotation(1.0)[:, 0] @ C < 0, -1.0, 1.0)
     size = np.sqrt(_polar(section).mean / own)
     return RitzTwist(space=space, C=C * sign * size, frequencies=w)

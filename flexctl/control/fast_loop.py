@@ -16,7 +16,7 @@ from flexctl.beam import (
     SectionProfile,
     SineTwist,
     chebyshev_sum,
-    unit_matrices,
+    unit_mass_and_stiffness,
 )
 from flexctl.checks import Array, ComplexArray
 from flexctl.control.lqr import StateFeedback, design_lqr, modal_scaling
@@ -220,7 +220,7 @@ def _mode_units(shapes: _Modes, section: SectionProfile, modes: str) -> Array:
         return 1 / (shapes.rotation(1.0) if twist else shapes.value(1.0))[:, 0]
     if twist or isinstance(shapes, RitzModes):
         own = section.rotary.mean if twist and section.rotary else 1.0
-        square = np.diag(unit_matrices(shapes, section)[1])
+        square = np.diag(unit_mass_and_stiffness(shapes, section)[1])
         return shapes.frequencies * np.sqrt(own / square)
     xi, weights = shapes.quadrature()
     return shapes.beta**2 / np.sqrt(shapes.curvature(xi) ** 2 @ weights)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import casadi as ca
 
-from flexctl.control.laws import LawParts, gravity_torque, integral_gain, law_signals, per_joint
+from flexctl.control.laws import (
+    LawParts,
+    integral_gain,
+    law_signals,
+    per_joint,
+    rigid_gravity_torque,
+)
 from flexctl.control.reference import ReferenceMotion
 from flexctl.model import Design
 from flexctl.plant import Plant
@@ -27,7 +33,7 @@ def joint_pd_law(plant: Plant, design: Design, _reference: ReferenceMotion) -> L
     Gi = integral_gain(design.joint_gains, m)
     signals = law_signals(plant, integral=Gi is not None)
     Gp, Gv = (ca.DM(per_joint(g, m)) for g in (design.joint_gains.Gp, design.joint_gains.Gv))
-    tau = gravity_torque(plant, signals.q_d) - Gp * signals.error - Gv * signals.error_rate
+    tau = rigid_gravity_torque(plant, signals.q_d) - Gp * signals.error - Gv * signals.error_rate
     if Gi is not None:
         tau -= ca.DM(Gi) * signals.z
     return LawParts(

@@ -165,7 +165,7 @@ def constant(A: Array) -> ca.SX:
     return ca.SX(ca.sparsify(ca.DM(A)))
 
 
-def gravity_torque(plant: Plant, joints: ca.SX) -> ca.SX:
+def rigid_gravity_torque(plant: Plant, joints: ca.SX) -> ca.SX:
     """Torques (m, 1) that hold the undeflected arm at joint variables (m, 1)."""
     e = plant.equations
     return ca.substitute(e.c, e.q, straight_arm(plant, joints))[: plant.m]
@@ -179,7 +179,7 @@ def driven_motion(plant: Plant, q_d: ca.SX, v_d: ca.SX, a_d: ca.SX) -> tuple[ca.
     springs = [link.flexible_joint for link in plant.arm.links]
     if not any(springs) or not any(plant.arm.gravity):
         return q_d, v_d, a_d
-    position = q_d + _compliance(plant) * gravity_torque(plant, q_d)
+    position = q_d + _compliance(plant) * rigid_gravity_torque(plant, q_d)
     rate = ca.jtimes(position, q_d, v_d)
     return position, rate, ca.jtimes(rate, ca.vertcat(q_d, v_d), ca.vertcat(v_d, a_d))
 

@@ -13,9 +13,9 @@ from flexctl.control.laws import (
     ExternalLaw,
     LawParts,
     Signals,
-    gravity_torque,
     law_inputs,
     law_signals,
+    rigid_gravity_torque,
 )
 from flexctl.control.measured_signals import LawInput, desired_signals, read_inputs
 from flexctl.control.reference import ReferenceMotion
@@ -125,7 +125,7 @@ class _Outside:
     def _feedforward(self, signals: Signals) -> ca.SX:
         """Torques (m, 1) that are added to those of the law."""
         if self._gravity:
-            return gravity_torque(self.plant, signals.q_d)
+            return rigid_gravity_torque(self.plant, signals.q_d)
         return ca.SX.zeros(self.plant.m)
 
     def _parts(self, signals: Signals, tau: ca.SX, moved: ca.SX, external: ExternalLaw) -> LawParts:

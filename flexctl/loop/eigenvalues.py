@@ -9,7 +9,7 @@ from flexctl.checks import Array, ComplexArray
 _BLUR = 1e-9  # 1/s: an error of eigenvalues that no verdict on an arm depends on
 
 
-def blurs(F: Array) -> bool:
+def needs_extended_precision(F: Array) -> bool:
     """Whether a part F (n_z, n_z) [1/s] of a state matrix is too large for plain eigenvalues.
 
     A solver in double precision gives those of a matrix that differs by about eps ||F||: with the
@@ -18,7 +18,7 @@ def blurs(F: Array) -> bool:
     return bool(np.finfo(float).eps * np.linalg.norm(F) > _BLUR)
 
 
-def sharp_eigenvalues(A: Array) -> ComplexArray:
+def extended_precision_eigenvalues(A: Array) -> ComplexArray:
     """Eigenvalues (N,) [rad/s] of A (N, N), which is first brought close to its diagonal form.
 
     With the eigenvectors of double precision as X, for a pair their real and imaginary parts,

@@ -22,7 +22,12 @@ from flexctl.checks import Array
 from flexctl.control import Controller
 from flexctl.errors import ComputationError, NoEquilibriumError
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.equilibrium_search import ForceBalance, newton_solution, release_load, slow_fall
+from flexctl.loop.equilibrium_search import (
+    ForceBalance,
+    load_homotopy,
+    newton_solution,
+    pseudo_transient,
+)
 from flexctl.loop.jacobians import law_arguments, law_jacobians
 from flexctl.plant import find_equilibrium
 from flexctl.records import Summary
@@ -111,9 +116,9 @@ def find_loop_equilibrium(
         )
     X, falls = newton_solution(balance, begin, np.zeros_like(begin)), False
     if X is None and start is None:
-        X = release_load(balance, begin)
+        X = load_homotopy(balance, begin)
         falls = X is None
-        X = slow_fall(balance, begin) if falls else X
+        X = pseudo_transient(balance, begin) if falls else X
     if X is None:
         raise NoEquilibriumError(
             f"{loop.controller.design.name}: no equilibrium of the closed loop was found from the "

@@ -137,7 +137,7 @@ def _largest(A: Array, axis: int) -> Array:
     return np.where(largest > 0, largest, 1.0)
 
 
-def release_load(balance: ForceBalance, X: Array) -> Array | None:
+def load_homotopy(balance: ForceBalance, X: Array) -> Array | None:
     """Remove the force that holds X along a homotopy; None if the path turns back."""
     if balance.unstable(X):
         return None
@@ -155,7 +155,7 @@ def release_load(balance: ForceBalance, X: Array) -> Array | None:
     return X
 
 
-def slow_fall(balance: ForceBalance, X: Array) -> Array | None:
+def pseudo_transient(balance: ForceBalance, X: Array) -> Array | None:
     """Follow M q' = B tau - c - k, z' by implicit Euler steps that grow until Newton's method ends.
 
     No step moves a coordinate by more than `_LEAP`, so that the path is that of a slow fall.

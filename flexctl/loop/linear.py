@@ -14,7 +14,7 @@ from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import ComputationError
 from flexctl.loop.closed_loop import ClosedLoop, require_loop
-from flexctl.loop.eigenvalues import blurs, sharp_eigenvalues
+from flexctl.loop.eigenvalues import extended_precision_eigenvalues, needs_extended_precision
 from flexctl.loop.equilibrium import Equilibrium, equilibrium_at_reference
 from flexctl.loop.jacobians import law_jacobians, measurement_jacobian, reference_jacobians
 from flexctl.plant import LinearPlant, Plant, linear_model, state_space
@@ -113,8 +113,8 @@ class LinearLoop(Summary):
         Multipliers at zero, due to a delay, are left out: they vanish after one sample.
         """
         if self.sample_time is None or not self.K.any():  # without feedback there is no sampling
-            if self.own is not None and blurs(self.own):
-                return sharp_eigenvalues(self._in_modes)
+            if self.own is not None and needs_extended_precision(self.own):
+                return extended_precision_eigenvalues(self._in_modes)
             return np.linalg.eigvals(self._in_modes).astype(complex)
         z = np.linalg.eigvals(sampled_loop(self, self.sample_time, self.delay))
         z = z[np.abs(z) > _VANISHED].astype(complex)

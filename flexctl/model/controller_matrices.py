@@ -195,7 +195,7 @@ def _read_hdf5(path: Path) -> Mapping[str, Any]:
     import h5py
 
     with h5py.File(path) as file:
-        return {name: _from_hdf5(file[name]) if name in _READ else None for name in file}
+        return {name: _from_hdf5(file[name]) if name in _READ else None for name in map(str, file)}
 
 
 def _from_hdf5(entry: Any) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg
 
 from flexctl import checks
-from flexctl.beam import PLAIN, SectionProfile, Shapes, unit_matrices
+from flexctl.beam import PLAIN, SectionProfile, Shapes, unit_mass_and_stiffness
 from flexctl.body import Body, free_length, spread
 from flexctl.checks import Array
 
@@ -98,7 +98,7 @@ def _squares(body: Body, direction: str, length: ca.SX, d: ca.SX) -> ca.SX:
     shapes, S = body.planes[direction], spread(body, direction, length)
     if direction not in body.mixes:
         return (ca.DM(modal_parts(shapes, body.section(direction))) @ (S @ d)) ** 2
-    K = ca.DM(unit_matrices(shapes)[1])
+    K = ca.DM(unit_mass_and_stiffness(shapes)[1])
     return ca.sum1(S * (K @ S)).T * d**2
 
 
@@ -107,7 +107,7 @@ def modal_parts(shapes: Shapes, section: SectionProfile = PLAIN) -> Array:
 
     Where the shapes are the modes themselves K_1 is diagonal, and every coordinate is a part.
     """
-    M, K = unit_matrices(shapes, section)
+    M, K = unit_mass_and_stiffness(shapes, section)
     size = np.sqrt(np.diag(K))
     if (np.abs(K - np.diag(np.diag(K))) <= _DIAGONAL * np.outer(size, size)).all():
         return np.diag(size)

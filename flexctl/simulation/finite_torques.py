@@ -8,7 +8,7 @@ from flexctl.checks import Array
 from flexctl.errors import RunError
 from flexctl.loop import ClosedLoop
 from flexctl.model import METHODS
-from flexctl.simulation.compiled import evaluate_columns
+from flexctl.simulation.c_driver import evaluate_columns
 
 
 def require_finite_torques(

@@ -13,7 +13,7 @@ from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError, RunError
 from flexctl.loop import ClosedLoop, Event, require_loop, schedule
 from flexctl.plant import Plant, find_equilibrium, require_inertia
-from flexctl.simulation.compiled import (
+from flexctl.simulation.c_driver import (
     compiled_driver,
     driver_library,
     evaluate_columns,

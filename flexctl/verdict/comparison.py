@@ -164,7 +164,7 @@ def compare(
         say(f"judging {design.name}")
         controller = ready.get(id(design))
         evaluations.append(_judge(arm, controller or design, design_basis, truth, ladder))
-    ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.key)
+    ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.rank_key)
     motions = by_motion(entries)
     return Comparison(
         model=arm.name,

@@ -119,7 +119,7 @@ class Evaluation(Summary):
         return self.effort is not None and bool((self.effort.saturated_seconds > 0).any())
 
     @property
-    def key(self) -> tuple[bool, bool, float, float, float]:
+    def rank_key(self) -> tuple[bool, bool, float, float, float]:
         """Sort key of the ranking: residual, then tracking, then effort.
 
         Designs that settle come first, and in each group those whose torques stay within their

@@ -118,7 +118,7 @@ def margin(asked: MarginOptions, model: str, design: str) -> int:
 @click.argument("design")
 @options(TrackOptions)
 def track(asked: TrackOptions, model: str, design: str) -> int:
-    """Follow the eigenvalues of DESIGN's loop around MODEL along its motion."""
+    """Follow the eigenvalues of DESIGN's loop around MODEL along its motion, or over a number."""
     from flexctl.view.commands.loci import track_design
 
     return _deliver(track_design, asked, model, design)

@@ -8,7 +8,7 @@ from typing import Any
 
 from flexctl.model import Arm
 from flexctl.verdict import NO_LIMIT_DB
-from flexctl.view.ranking import by_rank
+from flexctl.view.display_order import by_rank
 from flexctl.view.signals import joint_units, torque_units
 from flexctl.view.words.numbers import GROWN
 

@@ -15,9 +15,9 @@ from flexctl.plant import assemble_plant
 from flexctl.verdict import Comparison, Evaluation
 from flexctl.view import figures
 from flexctl.view.comparison_rows import metric_rows, ranked, why_unranked
+from flexctl.view.display_order import rank_of
 from flexctl.view.figures.style import Canvas, Look, new_figure, split, styled, to_data_url
 from flexctl.view.output import said
-from flexctl.view.ranking import rank_of
 from flexctl.view.signals import motion_end
 from flexctl.view.words.numbers import basis_words
 

@@ -32,7 +32,7 @@ def load_arm(model: str, asked: ArmOptions) -> Arm:
     return arm
 
 
-def load_gains(word: str, arm: Arm) -> Design:
+def load_gain_set(word: str, arm: Arm) -> Design:
     """Load a design for an arm; warn of a motion in what look like degrees."""
     design = load_design(word)
     for line in odd_motion(design, arm):

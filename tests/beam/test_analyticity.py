@@ -7,7 +7,7 @@ import scipy.linalg
 from flexctl.beam.analyticity import analytic_discs, analytic_ellipse
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.load_path import SlidingLine
-from flexctl.beam.matrices import unit_matrices
+from flexctl.beam.matrices import unit_mass_and_stiffness
 from flexctl.beam.wave_numbers import roots_along
 
 LINES = {
@@ -20,7 +20,7 @@ LINES = {
 }
 N_MODES, STEPS = 3, 24
 SHAPES = HermiteElements(12).shapes()  # three modes to 1e-5, the bounds have more in hand
-MASS, STIFFNESS = unit_matrices(SHAPES)
+MASS, STIFFNESS = unit_mass_and_stiffness(SHAPES)
 TIP = np.stack([SHAPES.value(1.0)[:, 0], SHAPES.slope(1.0)[:, 0]])
 
 each_line = pytest.mark.parametrize("line", LINES.values(), ids=LINES)

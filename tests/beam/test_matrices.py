@@ -7,7 +7,12 @@ from flexctl.beam.assumed_modes import AssumedModes
 from flexctl.beam.bases import BASES
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import Beam, TipLoad
-from flexctl.beam.matrices import BeamMatrices, assemble_matrices, modal_damping, unit_matrices
+from flexctl.beam.matrices import (
+    BeamMatrices,
+    assemble_matrices,
+    modal_damping,
+    unit_mass_and_stiffness,
+)
 from flexctl.beam.wave_numbers import clamped_mass_roots
 from flexctl.errors import InputError
 
@@ -112,7 +117,7 @@ def test_de_luca_and_siciliano_frequencies_of_the_second_link():
 
 def test_unit_matrices_of_modes_are_the_identity_and_the_fourth_powers():
     shapes = AssumedModes(10).shapes()
-    M, K = unit_matrices(shapes)
+    M, K = unit_mass_and_stiffness(shapes)
     np.testing.assert_allclose(M, np.eye(10), atol=1e-13)
     np.testing.assert_allclose(K / shapes.beta**2 / shapes.beta[:, None] ** 2, M, atol=1e-12)
 

@@ -10,7 +10,7 @@ from flexctl.beam.assumed_modes import AssumedModes
 from flexctl.beam.bases import BASES
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import Beam, TipLoad
-from flexctl.beam.matrices import assemble_matrices, unit_matrices
+from flexctl.beam.matrices import assemble_matrices, unit_mass_and_stiffness
 from flexctl.beam.reduction import drop_above
 from flexctl.beam.section_profile import PointMass, SectionProfile
 from flexctl.beam.wave_numbers import clamped_mass_roots
@@ -261,7 +261,7 @@ def test_a_uniform_line_written_in_pieces_has_its_closed_form_modes(load):
 @pytest.mark.parametrize("name", LINES)
 def test_modes_share_the_mass_of_their_line(name):
     section = LINES[name][0]
-    M, K = unit_matrices(AssumedModes(4).shapes(None, section), section)
+    M, K = unit_mass_and_stiffness(AssumedModes(4).shapes(None, section), section)
     w = frequencies(section)
     np.testing.assert_allclose(M, np.eye(4), atol=1e-9)
     np.testing.assert_allclose(K, np.diag(w**2), atol=1e-8 * w[-1] ** 2)

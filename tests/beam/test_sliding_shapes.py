@@ -9,7 +9,7 @@ import pytest
 from examples.papers.theodore_ghosal.moving_integrals import shape_integrals
 from flexctl.beam.legendre_shapes import LegendreShapes
 from flexctl.beam.load_path import SlidingLine
-from flexctl.beam.matrices import unit_matrices
+from flexctl.beam.matrices import unit_mass_and_stiffness
 from flexctl.beam.moving_modes import find_moving_modes
 from flexctl.beam.sliding_shapes import fit_sliding_shapes
 from flexctl.errors import ComputationError, InputError
@@ -76,7 +76,7 @@ def test_two_modes_need_few_shapes(tolerance, most):
 
 @each_case
 def test_the_base_is_orthonormal_in_strain_energy(case):
-    stiffness = unit_matrices(fitted(case).base)[1]
+    stiffness = unit_mass_and_stiffness(fitted(case).base)[1]
     np.testing.assert_allclose(stiffness, np.eye(len(stiffness)), atol=1e-12)
 
 

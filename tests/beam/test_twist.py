@@ -7,7 +7,7 @@ from scipy.special import spherical_jn, spherical_yn
 
 from flexctl.beam.bases import TWIST_BASES
 from flexctl.beam.line import Beam, TipLoad
-from flexctl.beam.matrices import assemble_matrices, unit_matrices
+from flexctl.beam.matrices import assemble_matrices, unit_mass_and_stiffness
 from flexctl.beam.reduction import CraigBampton, drop_above
 from flexctl.beam.section_profile import PointMass, SectionProfile
 from flexctl.beam.twist import TwistElements, TwistModes, twist_roots
@@ -109,7 +109,7 @@ def test_a_disc_on_a_stepped_rod(kind, order, rel):
 )
 def test_modes_have_the_inertia_of_the_line_and_are_orthogonal(section):
     shapes = TwistModes(4).shapes(None, section)
-    mass, stiffness = unit_matrices(shapes, section)
+    mass, stiffness = unit_mass_and_stiffness(shapes, section)
     assert mass == pytest.approx(POLAR * np.eye(4), abs=1e-12 * POLAR)
     off = stiffness - np.diag(np.diag(stiffness))
     assert np.abs(off).max() < 1e-10 * np.abs(stiffness).max()
@@ -138,7 +138,7 @@ def test_a_reduced_rod_is_at_its_tip_as_stiff_as_its_base(basis, kept):
     reduced = CraigBampton(base=base, kept=kept, section=UNIFORM)
     assert reduced.names == ("tip.angle", "1", "2")[: kept + 1]
     tips = [own.rotation(1.0)[:, 0] for own in (base, reduced)]
-    K = [unit_matrices(own, UNIFORM)[1] for own in (base, reduced)]
+    K = [unit_mass_and_stiffness(own, UNIFORM)[1] for own in (base, reduced)]
     compliance = [tip @ np.linalg.solve(k, tip) for tip, k in zip(tips, K, strict=True)]
     assert compliance[1] == pytest.approx(compliance[0], rel=1e-10)
 

@@ -8,7 +8,7 @@ from scipy.optimize import brentq
 from flexctl.beam.assumed_modes import AssumedModes
 from flexctl.beam.hermite import HermiteElements
 from flexctl.beam.line import TipLoad
-from flexctl.beam.matrices import unit_matrices
+from flexctl.beam.matrices import unit_mass_and_stiffness
 from flexctl.beam.section_profile import PointMass, SectionProfile
 from flexctl.beam.unclamped_modes import FreeModes, PinnedModes
 from flexctl.model.profile import Profile
@@ -73,7 +73,7 @@ def on_hub(shapes, h, kappa=0.0):
     """Frequencies with shapes and the rigid turn xi: all but the rigid motion."""
     xi, weights = shapes.quadrature()
     turn, psi = xi, shapes.value(xi)
-    M, K = unit_matrices(shapes)
+    M, K = unit_mass_and_stiffness(shapes)
     cross = psi @ (weights * turn)
     mass = np.block([[np.array([[1 / 3 + h]]), cross[None]], [cross[:, None], M]])
     stiffness = scipy.linalg.block_diag(kappa, K)

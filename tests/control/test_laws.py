@@ -8,11 +8,11 @@ import pytest
 
 from flexctl.control.controller import design_controller
 from flexctl.control.laws import (
-    gravity_torque,
     integral_gain,
     law_signals,
     per_joint,
     rigid_forces,
+    rigid_gravity_torque,
     rigid_torque,
     straight_arm,
 )
@@ -64,7 +64,7 @@ POSE, RATE, PULL = np.array([0.4, -0.7]), np.array([0.9, -1.3]), np.array([2.0, 
 
 def test_gravity_torques_are_the_moments_of_the_masses(arm, plant_of):
     plant, q = plant_of(arm(), order=1), ca.SX.sym("q", 2)
-    (found,) = valued([gravity_torque(plant, q)], [q], [POSE])
+    (found,) = valued([rigid_gravity_torque(plant, q)], [q], [POSE])
     np.testing.assert_allclose(found, weight(POSE), rtol=1e-9)
 
 

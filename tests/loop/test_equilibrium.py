@@ -18,7 +18,7 @@ from flexctl.loop.equilibrium import (
     follow_equilibrium,
     set_integrals,
 )
-from flexctl.loop.equilibrium_search import _shrinks, _Solver, newton_solution, slow_fall
+from flexctl.loop.equilibrium_search import _shrinks, _Solver, newton_solution, pseudo_transient
 from flexctl.loop.final_equilibrium import describe_equilibrium, why_not_held
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.setup import Setup
@@ -95,7 +95,7 @@ def test_a_state_of_the_law_moves_by_its_own_rate_in_a_fall():
         lambda X: np.array([[-np.cos(X[0]), 0.0], [1.0, -1.0]]),
     )
     balance.unstable = lambda X: np.cos(X[0]) > 0
-    found = slow_fall(balance, np.array([1e-3, 0.0]))
+    found = pseudo_transient(balance, np.array([1e-3, 0.0]))
     np.testing.assert_allclose(found, [np.pi, np.pi], atol=1e-9)
 
 
@@ -118,7 +118,7 @@ def test_a_fall_from_a_maximum_goes_down_its_own_side_in_short_steps(begin):
         return np.array([-np.sin(X[0]), 1e3 * X[1]])
 
     balance = Forces(left, lambda X: np.diag([-np.cos(X[0]), 1e3]), n=2)
-    found = slow_fall(balance, np.array([begin, 0.1]))
+    found = pseudo_transient(balance, np.array([begin, 0.1]))
     np.testing.assert_allclose(found, [np.copysign(np.pi, begin), 0.0], atol=1e-9)
     assert np.abs(np.diff(visited)).max() <= 0.2
 

@@ -15,7 +15,7 @@ from examples.papers.claim import Claim, judge
 from examples.papers.theodore_ghosal.arm import arm, poses
 from flexctl.beam.assumed_modes import AssumedModes
 from flexctl.beam.bases import Basis
-from flexctl.beam.matrices import unit_matrices
+from flexctl.beam.matrices import unit_mass_and_stiffness
 from flexctl.beam.shapes import Shapes
 from flexctl.beam.unclamped_modes import FreeModes, PinnedModes
 from flexctl.checks import Array
@@ -46,7 +46,7 @@ def on_hub(shapes: Shapes, hub: float) -> tuple[Array, Array]:
     inertia over m l^2.
     """
     xi, weights = shapes.quadrature()
-    inner, stiffness = unit_matrices(shapes)
+    inner, stiffness = unit_mass_and_stiffness(shapes)
     cross = shapes.value(xi) @ (weights * xi)
     mass = np.block([[np.array([[1 / 3 + hub]]), cross[None]], [cross[:, None], inner]])
     return mass, np.asarray(scipy.linalg.block_diag(0.0, stiffness))

@@ -20,7 +20,7 @@ from examples.papers.theodore_ghosal.arm import (
 )
 from flexctl.beam.assumed_modes import AssumedModes
 from flexctl.beam.hermite import HermiteElements
-from flexctl.beam.matrices import assemble_matrices, unit_matrices
+from flexctl.beam.matrices import assemble_matrices, unit_mass_and_stiffness
 from flexctl.beam.shapes import Shapes
 from flexctl.beam.wave_numbers import clamped_mass_roots
 from flexctl.checks import Array
@@ -169,7 +169,7 @@ def _largest_off_diagonal(A: Array) -> float:
 
 def diagonal() -> Claim:
     """Look at the matrices of modes, of the line alone and of link 2 in the arm."""
-    alone = max(_largest_off_diagonal(A) for A in unit_matrices(AssumedModes(6).shapes()))
+    alone = max(_largest_off_diagonal(A) for A in unit_mass_and_stiffness(AssumedModes(6).shapes()))
     own = plant()
     q, m = own.straight(poses()[:, -1]), own.m
     rows = [i for i, name in enumerate(own.coordinates) if name.startswith("link2.")]
@@ -208,7 +208,7 @@ def _band(A: Array) -> int:
 def banded() -> Claim:
     """Look at the matrices of many elements."""
     shapes: Shapes = HermiteElements(_MOST).shapes()
-    alone = max(_band(A) for A in unit_matrices(shapes))
+    alone = max(_band(A) for A in unit_mass_and_stiffness(shapes))
     own = plant(*_REFERENCE)
     q, m = own.straight(poses()[:, -1]), own.m
     arm_matrix = own.mass_matrix(q)[m:, m:]

@@ -3,7 +3,7 @@
 from flexctl.robustness.lft.controller_lft import ControllerLFT, ErrorGroup, Law, factor, factor_law
 from flexctl.robustness.lft.crossings import FLAT, ROUND_OFF, Crossing, verify
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
-from flexctl.robustness.lft.growth import axis_tolerance, growth_rates
+from flexctl.robustness.lft.growth import axis_tolerance, eigenvalue_sensitivities
 from flexctl.robustness.lft.mu_bounds import MuBounds, find_mu_bounds
 from flexctl.robustness.lft.one_error import first_crossing
 from flexctl.robustness.lft.real_crossings import stable_interval
@@ -30,12 +30,12 @@ __all__ = [
     "WorstCase",
     "axis_tolerance",
     "bilinear",
+    "eigenvalue_sensitivities",
     "factor",
     "factor_law",
     "find_mu_bounds",
     "first_crossing",
     "frequency_response",
-    "growth_rates",
     "stable_interval",
     "verify",
 ]

@@ -19,7 +19,7 @@ _ELSEWHERE = (0.37, 0.29 + 0.53j)  # errors at which an eigenvalue that moves ha
 _CLUSTER = 1e-7  # relative distance of eigenvalues whose eigenvectors mix
 
 
-def growth_rates(loop: UncertainLoop) -> tuple[ComplexArray, ComplexArray]:
+def eigenvalue_sensitivities(loop: UncertainLoop) -> tuple[ComplexArray, ComplexArray]:
     """Eigenvalues lambda of the loop without error, and d lambda/d delta = w' U V v / w' v.
 
     The derivatives of equal eigenvalues are the eigenvalues of this product on their eigenspace.

@@ -17,7 +17,7 @@ import numpy as np
 from flexctl.checks import ComplexArray
 from flexctl.errors import ComputationError, DesignError
 from flexctl.robustness.lft.crossings import FLAT
-from flexctl.robustness.lft.growth import axis_tolerance, balanced, growth_rates
+from flexctl.robustness.lft.growth import axis_tolerance, balanced, eigenvalue_sensitivities
 from flexctl.robustness.lft.real_candidates import real_candidates
 from flexctl.robustness.lft.real_problem import (
     FARTHEST,
@@ -39,9 +39,9 @@ __all__ = [
     "MOST_UNKNOWNS",
     "RealCrossing",
     "StableInterval",
+    "eigenvalue_sensitivities",
     "find_real_crossings",
     "first_unstable",
-    "growth_rates",
     "is_small",
     "stable_interval",
     "unstable_at",

@@ -13,7 +13,12 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import ON_AXIS
 from flexctl.robustness.lft.crossings import ROUND_OFF, Crossing, verify
-from flexctl.robustness.lft.growth import axis_tolerance, balanced, growth_rates, without_fixed
+from flexctl.robustness.lft.growth import (
+    axis_tolerance,
+    balanced,
+    eigenvalue_sensitivities,
+    without_fixed,
+)
 from flexctl.robustness.lft.real_candidates import apart, real_candidates
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
@@ -103,7 +108,7 @@ class Problem:
     @cached_property
     def marginal(self) -> tuple[Marginal, ...]:
         """Eigenvalues on the axis at delta = 0, Im >= 0."""
-        values, rates = growth_rates(self.loop)
+        values, rates = eigenvalue_sensitivities(self.loop)
         on_axis = (np.abs(values.real) <= axis_tolerance(values)) & (values.imag >= 0)
         pairs = zip(values[on_axis].tolist(), rates[on_axis].tolist(), strict=True)
         return tuple(_beside_zero(self.loop, value, rate) for value, rate in pairs)

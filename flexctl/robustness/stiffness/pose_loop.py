@@ -13,7 +13,7 @@ from flexctl.robustness.lft import (
     RealCrossing,
     UncertainLoop,
     axis_tolerance,
-    growth_rates,
+    eigenvalue_sensitivities,
     stable_interval,
 )
 from flexctl.robustness.stiffness.followed import ErrorFamily, stiffness_family
@@ -126,7 +126,7 @@ class PoseLoop:
         """Differentiate all oscillatory eigenvalues by alpha, the fastest growing mode first."""
         if self.family and self.moves:
             return self.family.rates()
-        values, rates = growth_rates(self.loop)
+        values, rates = eigenvalue_sensitivities(self.loop)
         own = self.loop.in_time(values)
         if self.loop.sample_time:
             rates = 2 * rates / (self.loop.sample_time * (1 - values**2))

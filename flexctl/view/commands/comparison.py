@@ -11,13 +11,13 @@ from flexctl.model import Arm
 from flexctl.verdict import BASELINE, Comparison, compare
 from flexctl.verdict import TOLERANCE as COMPARED
 from flexctl.view.comparison_rows import metric_rows, ranked, why_unranked
+from flexctl.view.display_order import rank_of
 from flexctl.view.figures.style import Look, looks
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.options import CompareOptions
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.provenance import as_text, integration, provenance
-from flexctl.view.ranking import rank_of
-from flexctl.view.request import design_basis, load_arm, load_gains, true_arm, truth_basis
+from flexctl.view.request import design_basis, load_arm, load_gain_set, true_arm, truth_basis
 from flexctl.view.words.numbers import basis_words
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def compare_designs(asked: CompareOptions, model: str, words: Sequence[str]) -> 
     check_targets(asked)
     check_target("--report", asked.report, (".html",))
     arm = load_arm(model, asked)
-    designs = [load_gains(word, arm) for word in words]
+    designs = [load_gain_set(word, arm) for word in words]
     _refuse_twins([design.name for design in designs])
     basis = design_basis(asked)
     as_it_is = true_arm(arm, asked)

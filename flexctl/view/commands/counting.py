@@ -17,7 +17,7 @@ from flexctl.plant import (
 from flexctl.view.options import CountOptions
 from flexctl.view.output import Result, check_targets
 from flexctl.view.provenance import provenance, redesigned
-from flexctl.view.request import design_basis, load_arm, load_gains
+from flexctl.view.request import design_basis, load_arm, load_gain_set
 from flexctl.view.to_json import to_json
 from flexctl.view.words.numbers import basis_words
 
@@ -37,7 +37,7 @@ def count_arm(asked: CountOptions, model: str, design: str | None) -> Result:
     """Find what `flexctl count` prints."""
     check_targets(asked)
     arm = load_arm(model, asked)
-    chosen = load_gains(design, arm) if design else None
+    chosen = load_gain_set(design, arm) if design else None
     basis = design_basis(asked) or (chosen.basis if chosen else BasisChoice())
     plant = assemble_plant(arm, basis, engine=asked.engine, interpreted=True)
     functions = {name: plant.casadi_functions[name] for name in ROWS if name != "law"}

@@ -18,7 +18,7 @@ from flexctl.view.provenance import Provenance, as_text, integration, provenance
 from flexctl.view.request import (
     design_basis,
     load_arm,
-    load_gains,
+    load_gain_set,
     read_number,
     true_arm,
     truth_basis,
@@ -48,7 +48,7 @@ def track_design(options: TrackOptions, model: str, word: str) -> Result:
     discretisations = [options, *(read_beside(text, options) for text in options.beside)]
     arm = load_arm(model, options)
     true_arm(arm, options)  # a setting that cannot be made is refused under the option's name
-    design = load_gains(word, arm)
+    design = load_gain_set(word, arm)
     records: list[EigenvalueLoci] = []
     with progress() as say:
         for own, name in zip(discretisations, ("", *options.beside), strict=True):

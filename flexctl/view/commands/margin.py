@@ -37,7 +37,7 @@ from flexctl.view.provenance import Provenance, integration, provenance, redesig
 from flexctl.view.request import (
     design_basis,
     load_arm,
-    load_gains,
+    load_gain_set,
     read_number,
     read_pose,
     true_arm,
@@ -164,7 +164,7 @@ def _result(
 def _case(asked: MarginOptions, model: str, word: str) -> Case:
     """Load what is asked for; its remedies are judged at a few poses of the motion."""
     arm = load_arm(model, asked)
-    design = load_gains(word, arm)
+    design = load_gain_set(word, arm)
     basis, as_it_is = design_basis(asked), true_arm(arm, asked)
     return Case.of(
         arm,

@@ -11,7 +11,7 @@ from flexctl.view.json.time_scale_margin import time_scale_json
 from flexctl.view.options import SeparationOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import provenance, redesigned
-from flexctl.view.request import design_basis, load_arm, load_gains, true_arm, truth_basis
+from flexctl.view.request import design_basis, load_arm, load_gain_set, true_arm, truth_basis
 from flexctl.view.words.numbers import basis_words
 from flexctl.view.words.time_scale_margin import crossing, swing, time_scale_words
 
@@ -23,7 +23,7 @@ def separate(asked: SeparationOptions, model: str, word: str) -> Result:
     """Find what `flexctl separation` prints."""
     check_targets(asked)
     arm = load_arm(model, asked)
-    design = load_gains(word, arm)
+    design = load_gain_set(word, arm)
     basis, as_it_is = design_basis(asked), true_arm(arm, asked)
     with progress() as say:
         found = time_scale_margin(

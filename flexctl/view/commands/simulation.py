@@ -21,7 +21,7 @@ from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import (
     design_basis,
     load_arm,
-    load_gains,
+    load_gain_set,
     read_numbers,
     true_arm,
     truth_basis,
@@ -142,7 +142,7 @@ def _end_words(duration: float | None) -> str:
 
 def _close(asked: SimulateOptions, model: str, design: str) -> ClosedLoop:
     arm = load_arm(model, asked)
-    gains = load_gains(design, arm)
+    gains = load_gain_set(design, arm)
     basis = design_basis(asked) or gains.basis
     truth = truth_basis(arm, basis, asked)
     controller = design_controller(arm, gains, basis)

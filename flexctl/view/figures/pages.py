@@ -12,6 +12,7 @@ from flexctl.loop import ClosedLoop
 from flexctl.model import Arm
 from flexctl.simulation import Trajectory
 from flexctl.verdict import BASELINE, Comparison, Evaluation
+from flexctl.view.display_order import by_rank
 from flexctl.view.figures.arm import plot_modes, plot_stills
 from flexctl.view.figures.bars import plot_frequencies, plot_margins
 from flexctl.view.figures.curves import (
@@ -26,7 +27,6 @@ from flexctl.view.figures.curves import (
 )
 from flexctl.view.figures.eigenvalues import plot_path, plot_poles
 from flexctl.view.figures.style import Canvas, Look, looks, new_figure, split, styled
-from flexctl.view.ranking import by_rank
 from flexctl.view.signals import motion_end, wind_up
 
 if TYPE_CHECKING:

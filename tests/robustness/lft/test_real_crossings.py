@@ -11,7 +11,7 @@ from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.robustness.lft import real_crossings as module
 from flexctl.robustness.lft import real_problem
 from flexctl.robustness.lft.crossings import verify
-from flexctl.robustness.lft.growth import growth_rates, without_fixed
+from flexctl.robustness.lft.growth import eigenvalue_sensitivities, without_fixed
 from flexctl.robustness.lft.real_candidates import (
     diagonal_problem,
     shifted,
@@ -313,7 +313,7 @@ def test_an_undamped_mode_stands_no_overestimate_and_every_underestimate(m, coup
 @pytest.mark.parametrize("m", [50.0, 3e3, 1e6])
 def test_growth_rate_of_an_undamped_mode(m):
     gp, gv, k = 400.0, 40.0, 0.3 * m
-    values, rates = growth_rates(one_mode(gp, gv, m, k))
+    values, rates = eigenvalue_sensitivities(one_mode(gp, gv, m, k))
     rate = rates[np.abs(values - 1j * np.sqrt(m)).argmin()]
     expected = k * gv * m / (2 * ((m - gp) ** 2 + gv**2 * m))
     assert rate.real == pytest.approx(expected, rel=1e-9)
@@ -346,7 +346,7 @@ def test_equal_undamped_modes_move_as_their_joint_rates_say():
     U = np.array([[0, 0], [1, 0], [0, 0], [0, 1]])
     V = np.array([[0, 1, 0, 0], [0, 0, 0, -3]])
     loop = loop_of(Q @ oscillators([2.0, 2.0]) @ Q.T, Q @ U, V @ Q.T)
-    _, rates = growth_rates(loop)
+    _, rates = eigenvalue_sensitivities(loop)
     np.testing.assert_allclose(np.sort(rates.real), [-1.5, -1.5, 0.5, 0.5], rtol=1e-9)
     found = stable_interval(loop)
     assert (found.lower, found.upper) == (0.0, 0.0)
@@ -354,7 +354,7 @@ def test_equal_undamped_modes_move_as_their_joint_rates_say():
 
 def test_growth_rates_are_derivatives():
     loop = random_loop(7, 3, 6)
-    values, rates = growth_rates(loop)
+    values, rates = eigenvalue_sensitivities(loop)
     h = 1e-6
     ends = [loop.poles(np.array([x])) for x in (h, -h)]
     above, below = (e[np.abs(e[:, None] - values).argmin(axis=0)] for e in ends)
@@ -527,7 +527,7 @@ def test_a_free_body_that_no_error_reaches_is_refused():
         stable_interval(loop_of(A, [[0], [0], [0], [1]], [[0, 0, 0, 1]]))
 
 
-@pytest.mark.parametrize("ask", [find_real_crossings, stable_interval, growth_rates])
+@pytest.mark.parametrize("ask", [find_real_crossings, stable_interval, eigenvalue_sensitivities])
 def test_several_errors_are_refused(ask):
     loop = random_loop(4, 2, 0)
     two = (Parameter(name="a", size=1), Parameter(name="b", size=1))

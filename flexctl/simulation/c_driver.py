@@ -137,7 +137,7 @@ def _load_driver(path: Path) -> ct.CDLL:
     theirs, ours = [size.value for size in sizes], [ct.sizeof(_Problem), ct.sizeof(_Result)]
     if theirs != ours:
         raise ComputationError(
-            f"{path}: expected structures of {ours} bytes, as in compiled.py, got {theirs}: "
+            f"{path}: expected structures of {ours} bytes, as in c_driver.py, got {theirs}: "
             "driver.h and its copy there differ"
         )
     return loaded
