@@ -284,8 +284,19 @@ def design_controller(
 def design_on(plant: Plant, design: Design) -> Controller:
     """Design the controller of a design file on an existing plant.
 
-    The plant keeps its equations of motion, so that varying the gains is cheap. Raises as
-    `design_controller`.
+    The plant keeps its equations of motion, so that varying the gains is cheap.
+
+    Parameters
+    ----------
+    plant
+        Design plant of the arm as the designer knows it.
+    design
+        Method, gains, weights, reference; its `basis` is not used.
+
+    Raises
+    ------
+    InputError, DesignError
+        As `design_controller`.
     """
     arm = plant.arm
     check_design(arm, design)

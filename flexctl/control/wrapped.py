@@ -92,10 +92,16 @@ def wrap_controller(
         "measurements" for a law u = K y of measurements minus references, as ``hinfsyn`` returns
         one for a plant whose last outputs are measurements and not errors.
 
+    Returns
+    -------
+    Controller
+        With a design of method ``state-space``, in memory, for all that a designed one is for.
+
     Raises
     ------
     InputError
-        When the system does not fit the arm or its own description.
+        When the system does not fit the arm or its own description, or an argument is of another
+        type.
 
     Examples
     --------

@@ -139,6 +139,12 @@ def over_number(variation: Variation) -> Source:
 
     What depends on the number is redone for each value: of a number of the design the law, of
     one of the arm the true arm and, where it is redesigned, the law.
+
+    Raises
+    ------
+    NoEquilibriumError, ComputationError, DesignError
+        From the source, at a value at which the loop has no equilibrium at its reference, cannot be
+        linearised, or no such law exists; the message begins with the number's key and value.
     """
 
     @cache

@@ -27,6 +27,15 @@ from flexctl.records import Summary
 class ClosedLoop(Summary):
     """A controller, the truth plant it is judged on, and the measurement between them.
 
+    Attributes
+    ----------
+    controller
+        Law, reference and torque limits.
+    truth
+        Plant of the arm as it is, with n coordinates [rad or m] and m torques [N m or N].
+    measurement
+        What the law measures of the truth's q, v (n,).
+
     Examples
     --------
     >>> import flexctl
@@ -242,7 +251,13 @@ def require_loop(value: object, *others: type) -> None:
 
 
 def close_around(controller: Controller, truth: Plant) -> ClosedLoop:
-    """Close a controller around a truth plant; see `close_loop`."""
+    """Close a controller around a truth plant; see `close_loop`.
+
+    Raises
+    ------
+    InputError
+        When the truth has other joints or lines than the controller was made for.
+    """
     if truth.joints != controller.plant.joints or truth.lines != controller.plant.lines:
         raise InputError(
             f"{truth.arm.name}: expected joints {controller.plant.joints} and elastic lines "

@@ -212,7 +212,29 @@ class Loop(Record):
 
 
 class Design(FileRecord):
-    """A controller design: method, basis of its plant, reference, gains, second loop, loop.
+    """A controller design, as in its file.
+
+    Attributes
+    ----------
+    name, path, summary, source
+        Name in tables, the file if there is one, what it is and where it comes from.
+    model
+        Name or path of the arm that it was made for.
+    method
+        How the law is made, such as decoupling, joint-pd, composite or state-space.
+    basis
+        Discretisation of the design plant.
+    reference
+        Desired motion of the joints [rad or m] over time [s].
+    gains
+        Of the joint loop, per joint: `Gp`, `Gv`, `Gi`, in the units of the method (see `Gains`).
+    second_loop, slow_loop, fast_loop, observer, state_space, options
+        Further parts of the law; None, or empty, where it has none.
+    loop
+        What is measured, sampling period and delay [s], length of a run [s], band [m] within which
+        the tip counts as settled.
+    expect
+        Published figures that the design must reproduce.
 
     Examples
     --------

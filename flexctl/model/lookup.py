@@ -32,7 +32,11 @@ class Entry:
 def load_model(name_or_path: Arm | str | os.PathLike[str]) -> Arm:
     """Load an arm by its name in the catalogue, or by the path of a TOML file.
 
-    An `Arm` is returned unchanged.
+    Parameters
+    ----------
+    name_or_path
+        Name of the catalogue, or a path: a `Path`, or a text that has a separator or ends in .toml.
+        An `Arm` is returned unchanged.
 
     Raises
     ------
@@ -54,7 +58,11 @@ def load_model(name_or_path: Arm | str | os.PathLike[str]) -> Arm:
 def load_design(name_or_path: Design | str | os.PathLike[str]) -> Design:
     """Load a design by its name in the catalogue, or by the path of a TOML file.
 
-    A `Design` is returned unchanged.
+    Parameters
+    ----------
+    name_or_path
+        Name of the catalogue, or a path: a `Path`, or a text that has a separator or ends in .toml.
+        A `Design` is returned unchanged.
 
     Raises
     ------

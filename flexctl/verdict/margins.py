@@ -8,7 +8,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
-from flexctl.loop import ClosedLoop, LinearLoop, linear_poses, require_loop
+from flexctl.loop import ClosedLoop, LinearLoop, final_loop_weight, linearise_loop, require_loop
 from flexctl.records import Summary
 from flexctl.robustness import first_crossing
 from flexctl.verdict.broken_loop import BrokenLoop, break_loop
@@ -78,8 +78,17 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     delay margins of a sampled loop, where fractions of a sample change the hold, from its
     one-sample map; the disk margin from the closed loop on a grid of frequencies.
 
+    Parameters
+    ----------
+    loop
+        A closed loop, or its linear model at any pose, as `linearise` gives one.
+
     Raises
     ------
+    InputError
+        When it is neither.
+    NoEquilibriumError
+        When a closed loop has no equilibrium at its reference's end.
     ComputationError
         When an eigenvalue does not decay, or is so slow compared with the others that double
         precision cannot decide; when a sampled loop has a multiplier -1, which is not stable.
@@ -94,7 +103,8 @@ def stability_margins(loop: ClosedLoop | LinearLoop) -> StabilityMargins:
     """
     require_loop(loop, LinearLoop)
     if isinstance(loop, ClosedLoop):
-        loop = linear_poses(loop).final
+        final, weight = loop.controller.reference.final, final_loop_weight(loop.controller)
+        loop = linearise_loop(loop, final, weight)
     cut = break_loop(loop)
     if not cut.decays:
         raise ComputationError(

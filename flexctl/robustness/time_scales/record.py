@@ -109,13 +109,14 @@ class TimeScaleMargin(Summary):
     truth, basis
         Discretisations of the truth plant and of the design plant.
     path
-        Bounds along the reference, on the truth plant.
+        Bounds along the reference, on the truth plant; factors s of the stiffness [-].
     orders
         Bounds over truth orders, each the worse of the final pose and the worst pose of `path`.
     spectra
-        Eigenvalues at the worst pose on the truth plant.
+        Eigenvalues [rad/s] at the worst pose on the truth plant.
     epsilon
-        1/k_c of the truth plant at that pose, k_c its least stiffness; depends on its basis.
+        1/k_c of the truth plant at that pose, k_c its least stiffness [N/m or N m/rad]; depends on
+        its basis.
     assumptions
         Assumptions of the bound, in sentences.
 

@@ -199,20 +199,20 @@ def key_of(**figures):
     ],
 )
 def test_the_ranking_goes_by_its_keys_in_their_order(better, worse):
-    assert key_of(**better).key < key_of(**worse).key
+    assert key_of(**better).rank_key < key_of(**worse).rank_key
 
 
 def test_without_a_rest_tracking_decides_after_all_that_have_one():
     resting = key_of(rms=9.0, energy=900.0)
     moving, slower = (replace(key_of(rms=r), residual=None) for r in (0.01, 0.02))
 
-    assert resting.key < moving.key < slower.key
+    assert resting.rank_key < moving.rank_key < slower.rank_key
 
 
 @pytest.mark.parametrize("missing", ["tracking", "effort"])
 def test_what_did_not_run_has_no_key(missing):
     with pytest.raises(ComputationError, match="the arm falls"):
-        _ = evaluation("x", failed="the arm falls", **{missing: None}).key
+        _ = evaluation("x", failed="the arm falls", **{missing: None}).rank_key
 
 
 @pytest.mark.parametrize(
