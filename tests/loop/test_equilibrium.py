@@ -32,6 +32,7 @@ from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.structured_errors import bound_errors
 from flexctl.verdict.comparison import compare
 from flexctl.verdict.evaluation import evaluate
+from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.reasons import unstable_orders
 from flexctl.view.to_json import to_json
 from flexctl.view.words.warnings import warnings_of
@@ -279,6 +280,12 @@ def test_an_arm_that_its_gains_do_not_hold_falls_to_where_it_rests(make, side):
     assert rest.falls
     assert rest.q[0] == pytest.approx(side * 3.606, abs=1e-3)
     assert not find_loop_equilibrium(loop_of(arm, design), np.array([side * UP]), 0.0).falls
+
+
+def test_a_loop_that_leaves_its_reference_has_no_margins(make):
+    with pytest.raises(NoEquilibriumError, match="no equilibrium at its reference"):
+        stability_margins(rigid_loop(make, 2.85))
+    assert stability_margins(rigid_loop(make, 2.0)).gain_db[0] > 0
 
 
 def test_from_a_place_with_no_equilibrium_near_none_is_found(make):
