@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         stability_margins,
     )
     from flexctl.view.explain import explain
+    from flexctl.view.save import save
     from flexctl.view.to_json import to_json
 
 __version__ = "0.1.0"
@@ -60,6 +61,7 @@ __all__ = [
     "linearise",
     "load_design",
     "load_model",
+    "save",
     "simulate",
     "stability_margins",
     "stiffness_margin",
@@ -94,6 +96,7 @@ _ROOMS = {
     "linearise": "flexctl.loop",
     "load_design": "flexctl.model",
     "load_model": "flexctl.model",
+    "save": "flexctl.view.save",
     "simulate": "flexctl.simulation",
     "stability_margins": "flexctl.verdict",
     "stiffness_margin": "flexctl.robustness",

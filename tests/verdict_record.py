@@ -99,6 +99,7 @@ def verdict(ranked, evaluations):
     assert {id(e) for e in ranked} <= {id(e) for e in evaluations}
     comparison = Comparison(
         model="arm",
+        true_arm=None,
         truth=BasisChoice(kind="elements", order=4),
         backend="none",
         evaluations=tuple(evaluations),

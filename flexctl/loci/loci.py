@@ -90,6 +90,7 @@ def eigenvalue_loci(
     >>> f"least damping ratio at the design value: {min(loci.damping_at_design):.2f}"
     'least damping ratio at the design value: 0.60'
     """
+    checks.kind("truth_set", truth_set, list, tuple)
     if isinstance(arm, ClosedLoop):
         own = {"design": design, "true_arm": true_arm, "truth_basis": truth_basis}
         subject = _of_loop(arm, own | {"design_basis": design_basis})
@@ -164,7 +165,7 @@ def _of_arm(
 
 def _checked_points(points: int) -> int:
     if not isinstance(points, int | np.integer) or points < 2:
-        raise InputError(f"points: expected a whole number of at least 2, got {points}")
+        raise InputError(f"points: expected a whole number of at least 2, got {points!r}")
     return int(points)
 
 
@@ -220,6 +221,10 @@ class _Study:
         self, key: str, between: tuple[float, float], *, scaled: bool, redesign: bool
     ) -> EigenvalueLoci:
         """Follow them over a number, as far as the loop has an equilibrium."""
+        own = self.subject.design.state_space
+        if redesign and own and own.feedforward is None:
+            expected = "a law that is designed for the arm"
+            raise InputError(f"redesign: expected {expected}, got one whose matrices are given")
         variation = Variation(
             key=key,
             setup=self.subject.setup,
@@ -231,7 +236,7 @@ class _Study:
         )
         value = variation.design_value
         self.say(f"{self.points} values of {key}")
-        grid, source = np.linspace(*between, self.points), over_number(variation)
+        grid, source = np.linspace(*between, self.points), over_number(variation, between)
         try:
             loci = self._trace(source, grid, value)
         except NoEquilibriumError:
@@ -270,6 +275,7 @@ class _Study:
             design=self.subject.design.name,
             basis=setup.design_basis,
             truth=setup.truth_basis,
+            sampled=bool(self.subject.design.loop.sample_time),
             truth_set=self.truth_set,
             loci=loci,
             **facts,

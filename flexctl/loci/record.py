@@ -44,6 +44,8 @@ class EigenvalueLoci(Summary):
     no_rest_below, no_rest_above
         Values of the parameter below and above which the loop has no equilibrium at its reference,
         so that nothing is followed there; None where it has one.
+    sampled
+        Whether the law is sampled; eigenvalues are then log(z)/T of multipliers z and period T.
     truth_set
         Settings that only the true arm has, made after the number is set.
     loci
@@ -72,6 +74,7 @@ class EigenvalueLoci(Summary):
     motion: Motion | None = None
     no_rest_below: float | None = None
     no_rest_above: float | None = None
+    sampled: bool = False
     truth_set: tuple[str, ...] = ()
     loci: Loci
     frozen: Loci | None = None

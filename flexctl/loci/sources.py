@@ -60,7 +60,9 @@ class Source:
         if period is None:
             return values
         with np.errstate(divide="ignore"):
-            return (np.log(values.astype(complex)) / period).astype(complex)
+            logs = np.log(np.asarray(values, dtype=complex))
+        parts = np.stack([np.real(logs), np.imag(logs)], axis=-1) / period  # -inf + 0j divides so
+        return np.ascontiguousarray(parts).view(complex)[..., 0]
 
 
 def loop_matrix(loop: LinearLoop) -> Array:

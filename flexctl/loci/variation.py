@@ -36,7 +36,17 @@ from flexctl.model import (
 )
 from flexctl.plant import Plant, assemble_plant
 
-_OF_DESIGN = ("gains", "second_loop", "slow_loop", "fast_loop", "observer", "loop", "options")
+_OF_DESIGN = (
+    "gains",
+    "second_loop",
+    "slow_loop",
+    "fast_loop",
+    "observer",
+    "loop",
+    "options",
+    "state_space",
+)
+_OF_DELAY = ("loop.delay", "loop.sample_time")
 _EDGE = 1e-6  # of the range: how closely the loss of the equilibrium is located
 
 
@@ -134,11 +144,13 @@ class Variation:
         return close_around(controller, controller.plant if same else self._assemble(changed))
 
 
-def over_number(variation: Variation) -> Source:
+def over_number(variation: Variation, between: tuple[float, float] | None = None) -> Source:
     """Loops at rest at one pose over a number, under the second loop where there is one.
 
     What depends on the number is redone for each value: of a number of the design the law, of
-    one of the arm the true arm and, where it is redesigned, the law.
+    one of the arm the true arm and, where it is redesigned, the law. Over delay or sampling period
+    the number of delayed samples changes; `between` are the ends of their range: all loops have as
+    many as the loop with most, the further ones multipliers of zero.
 
     Raises
     ------
@@ -148,12 +160,19 @@ def over_number(variation: Variation) -> Source:
     """
 
     @cache
+    def most() -> int:
+        if between is None or variation.key not in _OF_DELAY:
+            return 0
+        loops = [variation.close(value) for value in between]
+        return max(len(loop_matrix(linearise_loop(c, _pose(c, variation), 0.0))) for c in loops)
+
+    @cache
     def made(value: float) -> tuple[Array, ModeNames, Array]:
         try:
             closed = variation.close(value)
             pose = _pose(closed, variation)
             second_loop_weight = float(closed.controller.feedback is not None)
-            A = loop_matrix(linearise_loop(closed, pose, second_loop_weight))
+            A = _padded(loop_matrix(linearise_loop(closed, pose, second_loop_weight)), most())
         except NoEquilibriumError as error:
             raise NoEquilibriumError(
                 f"{variation.key}: expected values at which the loop has an equilibrium at its "
@@ -178,6 +197,11 @@ def over_number(variation: Variation) -> Source:
         fields=lambda value: made(float(value))[2],
         sample_time=period,
     )
+
+
+def _padded(A: Array, size: int) -> Array:
+    """Append rows and columns of zeros to A (n, n) up to `size`."""
+    return np.pad(A, (0, max(size - len(A), 0)))
 
 
 def _pose(closed: ClosedLoop, variation: Variation) -> Array:

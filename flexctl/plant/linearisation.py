@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 
 from flexctl import checks
 from flexctl.beam import natural_modes
 from flexctl.checks import Array
-from flexctl.errors import ComputationError
+from flexctl.errors import ComputationError, InputError
 from flexctl.plant.assembly import check_joints
 from flexctl.plant.plant import Plant
 from flexctl.plant.python_control import state_space
@@ -156,19 +157,31 @@ def linearise(plant: Plant, pose: Mapping[str, float] | Array | None = None) -> 
     plant
         Any plant.
     pose
-        Named coordinates, or q (n,). The joints keep their values; the elastic coordinates start
-        there and are moved to the equilibrium under gravity, and rotors wind up their springs.
+        Named coordinates, joint variables (m,), or q (n,). The joints keep their values; the
+        elastic coordinates start there and are moved to the equilibrium under gravity, and rotors
+        wind up their springs.
 
     Raises
     ------
+    InputError
+        When the pose is none of these.
     ComputationError
         When no equilibrium is found (the arm buckles or the links are too soft for gravity), when
         a link sags beyond the theory of the beam, or when some motion moves no mass.
     """
-    start = pose if isinstance(pose, np.ndarray) else plant.pose(pose)
+    start = plant.pose(pose) if pose is None or isinstance(pose, Mapping) else _start(plant, pose)
     check_joints(plant.arm, start[: plant.m])
     check_followed(plant.bodies, start[: plant.m])
     return linear_model(plant, *find_equilibrium(plant, start))
+
+
+def _start(plant: Plant, pose: ArrayLike) -> Array:
+    """Coordinates (n,) of a pose of n coordinates or m joint variables."""
+    q = checks.finite("pose", pose)
+    if q.shape not in {(plant.m,), (plant.n,)}:
+        expected = f"coordinates by name, {plant.m} joint variables or {plant.n} coordinates"
+        raise InputError(f"pose: expected {expected}, got shape {q.shape}")
+    return plant.straight(q) if len(q) == plant.m else q
 
 
 def linear_model(plant: Plant, q0: Array, tau0: Array) -> LinearPlant:

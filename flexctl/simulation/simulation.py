@@ -41,6 +41,7 @@ _OFTEN, _SOME = (
     3,
     20_000,
 )  # steps of a first trial: a multiple of those for stability, plus a constant
+_SAME_TIME = 1e-12  # of a run: times closer than that differ by round-off
 _MOST_STEPS = 1e8  # of a fixed step: minutes for the smallest arm
 
 
@@ -113,6 +114,7 @@ def simulate(
     require_inertia(loop.truth, rest[0])
     begin = rest if start is None else _begin_at(loop, start, rest)
     events = schedule(loop.controller, duration)
+    times = _at_events(times, events)
     columns = [begin[k][:, None] for k in (0, 1, 3)]
     require_finite_torques(loop, np.zeros(1), *columns, phase=events[0].phase)
     run = _integrate(loop, integrator, step, events, times, begin, tolerance)
@@ -288,6 +290,14 @@ def _check_times(times: Array) -> None:
     rising = times.ndim == 1 and len(times) > 0 and (np.diff(times) >= 0).all()
     if not (rising and np.isfinite(times).all() and times[0] >= 0):
         raise InputError("times: expected finite, ascending times from 0 on [s], got others")
+
+
+def _at_events(times: Array, events: Sequence[Event]) -> Array:
+    """Round times (N,) that are an event's but for round-off, such as 3 T, to it."""
+    marks = np.unique([event.time for event in events])
+    after = np.clip(np.searchsorted(marks, times), 1, len(marks) - 1)
+    near = np.where(times - marks[after - 1] < marks[after] - times, after - 1, after)
+    return np.where(np.abs(marks[near] - times) <= _SAME_TIME * marks[-1], marks[near], times)
 
 
 def _check_steps(step: float | None, duration: float) -> None:

@@ -61,7 +61,8 @@ class Trajectory(Summary):
     q, v, a
         Coordinates of the truth plant, rates and accelerations, (n, N).
     tau
-        Actuator torques [N m] or forces [N], (m, N).
+        Actuator torques [N m] or forces [N], (m, N). At an instant at which they jump, as those of
+        a sampled law do, they are the torques before; at time 0 those of the first sample.
     z
         States of the law (n_z, N): integrals of errors, an observer's estimate.
     desired, desired_rate

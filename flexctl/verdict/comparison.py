@@ -35,8 +35,8 @@ class Comparison(Summary):
 
     Attributes
     ----------
-    model
-        Name of the arm.
+    model, true_arm
+        Name of the arm as the designs know it, and the arm as it is.
     truth, backend
         Discretisation of the truth plant, and how its functions are evaluated.
     evaluations
@@ -55,6 +55,7 @@ class Comparison(Summary):
     """
 
     model: str
+    true_arm: Arm
     truth: BasisChoice
     backend: str
     evaluations: tuple[Evaluation, ...]
@@ -168,6 +169,7 @@ def compare(
     motions = by_motion(entries)
     return Comparison(
         model=arm.name,
+        true_arm=setup.true_arm,
         truth=basis,
         backend=truth.backend,
         evaluations=tuple(evaluations),

@@ -48,9 +48,7 @@ class Column:
 def render_report(
     comparison: Comparison,
     answer: Mapping[str, Any],
-    arm: Arm,
     faces: Mapping[str, Look],
-    band: float,
     made: str = "{}",
 ) -> str:
     """Render a comparison as HTML that refers to nothing outside itself.
@@ -61,16 +59,12 @@ def render_report(
         Verdicts with their runs.
     answer
         The same as `flexctl compare --json` prints it.
-    arm
-        The truth arm.
     faces
         How every design is drawn.
-    band
-        Tip error within which it counts as settled [m].
     made
         What the comparison was made of, as JSON.
     """
-    columns = ranked(answer)
+    columns, arm = ranked(answer), comparison.true_arm
     environment = Environment(
         loader=PackageLoader("flexctl.view", ""), autoescape=True, undefined=StrictUndefined
     )
@@ -81,7 +75,7 @@ def render_report(
         truth=basis_words(answer["truth"]),
         columns=[_column(answer, e, faces) for e in columns],
         rows=metric_rows(columns, arm),
-        pictures=list(_pictures(comparison, arm, faces, band)),
+        pictures=list(_pictures(comparison, arm, faces)),
         assumptions=_assumptions(comparison.evaluations),
         version=__version__,
         made=json.dumps(json.loads(made), indent=1, ensure_ascii=False),
@@ -116,10 +110,8 @@ def _assumptions(evaluations: Sequence[Evaluation]) -> list[tuple[str, str]]:
     ]
 
 
-def _pictures(
-    comparison: Comparison, arm: Arm, faces: Mapping[str, Look], band: float
-) -> Iterator[Picture]:
-    evaluations = figures.ranked(comparison)
+def _pictures(comparison: Comparison, arm: Arm, faces: Mapping[str, Look]) -> Iterator[Picture]:
+    evaluations, band = figures.ranked(comparison), comparison.evaluations[0].settle_within
     curves = figures.make_curves(evaluations, faces, band)
     if curves:
         yield _picture(

@@ -20,6 +20,7 @@ import numpy as np
 from flexctl.control.controller import design_controller
 from flexctl.errors import FlexctlError, InputError, RunError
 from flexctl.loop.closed_loop import close_around
+from flexctl.loop.equilibrium import find_loop_equilibrium
 from flexctl.loop.linear import linearise_loop
 from flexctl.loop.setup import default_truth
 from flexctl.model.design import Reference
@@ -155,6 +156,9 @@ def check_rest(s: Subject) -> None:
         return  # that is for the verdict to say
     if theirs is s.rest is None:
         return
+    if theirs is None and s.rest is not None and leaves(s):
+        s.report.counts["unstable rests that the arm leaves"] += 1
+        return
     if theirs is None or s.rest is None:
         s.report.expect(False, one_only(theirs, s))
         return
@@ -187,6 +191,23 @@ def package_rest(s: Subject):
     except FlexctlError as error:
         s.report.expect("\n" not in str(error), f"rest: more than a line: {error}")
         return None
+
+
+def leaves(s: Subject) -> bool:
+    """Whether the arm moves away from the witness's equilibrium, to where the package finds it.
+
+    One real eigenvalue above zero: the equilibrium is no minimum of the potential, to which the
+    package does not hold; there must be another one, which balances and does not grow so.
+    """
+    rates = s.held.poles(s.rest)
+    if not (rates[np.abs(rates.imag) < 1e-9].real > 0).any():
+        return False
+    try:
+        there = find_loop_equilibrium(s.loop, s.held.joints, s.held.share)
+    except FlexctlError:
+        return False
+    left = np.abs(s.held.unbalanced(np.concatenate([there.q, there.z]))).max()
+    return there.falls and bool(left < 1e-6 * force(s))
 
 
 def one_only(theirs, s: Subject) -> str:

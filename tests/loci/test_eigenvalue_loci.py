@@ -128,8 +128,7 @@ def test_a_wrapped_copy_of_a_law_has_its_branches(loop, motion):
         assert values_at(loci, k) == pytest.approx(values_at(own, k), rel=1e-9)
 
 
-@pytest.mark.parametrize("redesign", [False, True])
-def test_a_wrapped_law_is_followed_over_a_number_of_the_arm(redesign):
+def test_a_wrapped_law_is_followed_over_a_number_of_the_arm():
     copy = wrapped(control.ss([], [], [], PD))
     loci = flexctl.eigenvalue_loci(
         HUB,
@@ -137,12 +136,44 @@ def test_a_wrapped_law_is_followed_over_a_number_of_the_arm(redesign):
         over="payload.mass",
         between=(0.1, 0.5),
         points=2,
-        redesign=redesign,
         truth_basis=BASIS,
     )
 
     changed = apply_settings(flexctl.load_model(HUB), ["payload.mass=0.5"])
     assert_same(values_at(loci, 1), poles(copy, changed))  # its gains are what they are
+
+
+def test_a_law_whose_matrices_are_given_is_not_redesigned():
+    copy = wrapped(control.ss([], [], [], PD))
+    over = {"over": "payload.mass", "between": (0.1, 0.5), "points": 2}
+
+    with pytest.raises(InputError, match="redesign: expected a law that is designed for the arm"):
+        flexctl.eigenvalue_loci(HUB, copy, redesign=True, **over)
+
+
+def test_the_gains_of_a_law_from_outside_are_scaled():
+    copy, twice = (wrapped(control.ss([], [], [], k * np.array(PD))) for k in (1, 2))
+    over = {"over": "state_space.D", "between": (1.0, 2.0), "scaled": True, "points": 2}
+
+    loci = flexctl.eigenvalue_loci(HUB, copy, truth_basis=BASIS, **over)
+
+    assert_same(values_at(loci, 1), poles(twice, HUB))
+
+
+@pytest.mark.parametrize("delays", [(0.0, 0.011), (0.004, 0.0095)])
+def test_a_delay_of_several_samples_is_followed(delays):
+    sampled = wrapped(control.ss([], [], [], PD, 0.004))
+    loci = flexctl.eigenvalue_loci(
+        HUB, sampled, over="loop.delay", between=delays, points=4, truth_basis=BASIS
+    )
+
+    assert loci.sampled
+    for k, delay in enumerate(np.linspace(*delays, 4)):
+        late = wrapped(control.ss([], [], [], PD, 0.004), delay=float(delay))
+        values = values_at(loci, k)
+        values = values[np.isfinite(values) & (values.real > -2000)]  # those of delays are faster
+        expected = poles(late, HUB)
+        assert_same(values, expected[expected.real > -2000], 1e-6)
 
 
 def test_a_sampled_law_from_outside_is_followed_at_rest():
@@ -166,6 +197,8 @@ def test_a_number_that_a_law_from_outside_has_not_is_refused():
     ("arguments", "words"),
     [
         ({"points": 1}, "points: expected a whole number of at least 2, got 1"),
+        ({"points": "5"}, "points: expected a whole number of at least 2, got '5'"),
+        ({"truth_set": "payload.mass=1"}, "truth_set: expected list or tuple"),
         ({"points": 2.5}, "points: expected a whole number of at least 2, got 2.5"),
         ({"motion": "fast"}, "motion: expected one of 'run', 'reference', 'rest', got 'fast'"),
         ({**LIFT, "motion": "rest"}, "motion: expected none with over, got 'rest'"),

@@ -167,3 +167,17 @@ def test_poles_of_a_sampled_loop_decay_as_its_runs_do(make):
     np.testing.assert_allclose(
         np.sort(np.abs(np.exp(poles * T))), np.sort(np.abs(np.linalg.eigvals(step))), rtol=1e-9
     )
+
+
+def test_torques_at_the_sampling_instants_are_those_before_however_the_times_are_rounded(make):
+    design = make["design"]([0.0], [0.3], "joint-pd", duration=0.5, loop={"sample_time": 0.01})
+    loop = make["close"](make["single"](), design, order=1)
+    product = np.arange(51) * 0.01
+    steps = [np.cumsum(np.full(51, 0.01)) - 0.01, np.arange(0, 0.5001, 0.01), product]
+
+    torques = [simulate(loop, times=np.abs(times), duration=0.5 + 1e-9).tau for times in steps]
+
+    for tau in torques:
+        np.testing.assert_allclose(tau, torques[-1], rtol=1e-9, atol=1e-12)
+    after = simulate(loop, times=product[:-1] + 1e-6, duration=0.5).tau
+    np.testing.assert_allclose(torques[-1][:, 2:], after[:, 1:], rtol=1e-9)

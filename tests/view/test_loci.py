@@ -266,6 +266,15 @@ def test_marks_of_the_design_and_of_limits_lie_on_the_branch_as_it_is_drawn(fami
     assert values[1:3] == pytest.approx([-0.05 + 3j, 3j])
 
 
+def test_a_sampled_branch_stays_in_its_half_plane_at_the_nyquist_frequency(family):
+    values = [-3 + 100j, -2 + 104j, -2 - 104j, -3 - 100j, -4 - 95j]
+    turning = replace(family, branches=(branch("joint1", values),), crossings=())
+    _, followed, _ = points_of(turning, 0)
+
+    assert followed.imag.tolist() == [100, 104, 104, 100, 95]
+    assert np.abs(curve_of(turning, 0)[1]).min() > 90
+
+
 def test_a_branch_that_jumps_off_the_real_axis_is_broken_there(family):
     values = [-30, -90, -85 + 95j, -40 + 70j, -7 + 63j]
     jumping = replace(family, branches=(branch("joint1", values),), crossings=())

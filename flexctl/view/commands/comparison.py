@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flexctl.errors import InputError
 from flexctl.model import Arm
-from flexctl.verdict import BASELINE, Comparison, compare
 from flexctl.verdict import TOLERANCE as COMPARED
+from flexctl.verdict import Comparison, compare
 from flexctl.view.comparison_rows import metric_rows, ranked, why_unranked
 from flexctl.view.display_order import rank_of
-from flexctl.view.figures.style import Look, looks
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.options import CompareOptions
-from flexctl.view.output import Result, check_target, check_targets, progress, replacing
+from flexctl.view.output import Result, check_target, check_targets, progress
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import design_basis, load_arm, load_gain_set, true_arm, truth_basis
+from flexctl.view.save import comparison_figure, write_report
 from flexctl.view.words.numbers import basis_words
 
 if TYPE_CHECKING:
@@ -50,20 +49,14 @@ def compare_designs(asked: CompareOptions, model: str, words: Sequence[str]) -> 
             gains=lambda: {e.name: e.gains for e in comparison.evaluations},
             tolerances=integration(COMPARED),
         )
-        faces = comparison_looks(comparison)
-        band = designs[0].loop.settle_within
         if asked.report:
             say("writing the report")
-            _write_report(asked.report, comparison, answer, as_it_is, faces, band, as_text(made))
-
-    def figure() -> Any:
-        from flexctl.view.figures.pages import plot_comparison
-        from flexctl.view.figures.pages import ranked as in_order
-
-        return plot_comparison(in_order(comparison), as_it_is, faces, band)
-
+            write_report(asked.report, comparison, answer, as_text(made))
     return Result(
-        answer=answer, table=lambda: _table(answer, as_it_is), figure=figure, provenance=made
+        answer=answer,
+        table=lambda: _table(answer, as_it_is),
+        figure=lambda: comparison_figure(comparison),
+        provenance=made,
     )
 
 
@@ -74,31 +67,10 @@ def comparison_answer(comparison: Comparison, asked: CompareOptions) -> dict[str
     return answer
 
 
-def comparison_looks(comparison: Comparison) -> dict[str, Look]:
-    """Choose how every design is drawn, in the order given."""
-    return looks([e.name for e in comparison.evaluations], baseline=BASELINE)
-
-
 def _refuse_twins(names: list[str]) -> None:
     for i, name in enumerate(names):
         if name in names[:i]:
             raise InputError(f"designs: expected every design once, got {name} twice")
-
-
-def _write_report(
-    path: Path,
-    comparison: Comparison,
-    answer: dict[str, Any],
-    arm: Arm,
-    faces: dict[str, Look],
-    band: float,
-    made: str,
-) -> None:
-    from flexctl.view.report import render_report
-
-    text = render_report(comparison, answer, arm, faces, band, made)
-    with replacing(path) as draft:
-        draft.write_text(text, encoding="utf-8")
 
 
 def _table(answer: dict[str, Any], arm: Arm) -> RenderableType:

@@ -167,9 +167,10 @@ def _limits(
 ) -> None:
     """Mark where branches cross the axis; the limits of the loop are named with their values."""
     own = [one for one in record.loci.crossings if one.branch in shown]
-    for one in own:
+    for one in own:  # filled where the loop loses or gains its stability
+        face, edge = (BAD, "white") if one.whole else ("white", BAD)
         y = max(one.value.imag, 0.0)
-        axes.plot(0, y, "*", color=BAD, markersize=11, mec="white", mew=0.6, zorder=6)
+        axes.plot(0, y, "*", markersize=11, mfc=face, mec=edge, mew=0.6, zorder=6)
     limits = [one for one in own if one.whole][:_LIMITS]
     labels = [(1j * max(one.value.imag, 0.0), _limit(one, record)) for one in limits]
     label_points(axes, labels, curves, fontsize=8.5, color=BAD, fontweight="bold", zorder=7)
@@ -189,7 +190,11 @@ def mark_names(axes: Axes, record: EigenvalueLoci) -> None:
     if record.design_value is not None and record.at_design is not None:
         design = {"markersize": 5, "mec": "black", "mew": 0.7, "label": design_words(record)}
         axes.plot([], [], "D", **design, **style)
-    if record.loci.crossings:
-        crossing = "crosses the imaginary axis" if record.varied == "time" else "stability limit"
-        axes.plot([], [], "*", markersize=10, color=BAD, linestyle="", label=crossing)
+    whole = [one.whole for one in record.loci.crossings]
+    if any(whole):
+        words = "crosses the imaginary axis" if record.varied == "time" else "stability limit"
+        axes.plot([], [], "*", markersize=10, color=BAD, linestyle="", label=words)
+    if not all(whole):
+        words = "crosses the axis, loop unstable"
+        axes.plot([], [], "*", markersize=10, mfc="white", mec=BAD, linestyle="", label=words)
     axes.plot([], [], ":", color=GREY, linewidth=0.9, label="constant damping ratio")

@@ -73,9 +73,23 @@ def points_of(
     order = np.argsort(s, kind="stable")
     s, values = s[order], values[order]
     met = np.isin(s, [at for at, _ in meetings])
+    values = _unmirrored(values)
     jumps = _jumps(values, met)
     values = np.insert(np.where(np.isfinite(values), values, np.nan), jumps, np.nan)
     return np.insert(s, jumps, s[jumps]), values, np.insert(met, jumps, np.zeros(len(jumps), bool))
+
+
+def _unmirrored(values: ComplexArray) -> ComplexArray:
+    """Values (p,) of a branch that stays in its half plane where it would jump to the other.
+
+    The rates log(z)/T of a pair of multipliers are conjugate, and at the Nyquist frequency each
+    jumps to the conjugate of the other: from pi/T to -pi/T.
+    """
+    im, size = values.imag, np.abs(values)
+    flips = (im[1:] * im[:-1] < 0) & (np.abs(im[1:]) > _JUMP * size[1:])
+    flips &= np.abs(im[:-1]) > _JUMP * size[:-1]
+    turned = np.append(False, np.cumsum(flips) % 2 == 1)
+    return np.where(turned, values.conj(), values)
 
 
 def _jumps(values: ComplexArray, met: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -120,7 +120,7 @@ def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
     if not np.isfinite(upper).any():
         _say(axes, 0.95, "any overestimate is tolerated")
     if not np.isfinite(ended).any():
-        _say(axes, 0.08, "any underestimate is tolerated")
+        _say(axes, 0.14, "any underestimate is tolerated")
 
 
 def _lemma(axes: Axes, found: StiffnessMargin, top: float) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from flexctl.robustness import AssumedStiffness
-from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, GOOD, PALETTE
 from flexctl.view.words.numbers import listed
 
 GIVEN = PALETTE[3]
 _NAMED = 3  # parts of one error that are named
-_HEIGHTS = (0.42, 0.50, 0.58)  # of the axes, in turn
+_FOOT = 0.03  # of the axes: where the name of a line begins
+_EDGE = 0.04  # of the axes: height of marks that have no error of their own
 
 
 def grouped(errors: Mapping[str, float]) -> list[tuple[float, str]]:
@@ -34,7 +34,7 @@ def _names(names: list[str]) -> str:
 def mark_errors(axes: Axes, given: AssumedStiffness) -> None:
     """Mark the error of every part on the axis of errors, at its edge where it lies beyond."""
     low, high = axes.get_xlim()
-    for k, (error, names) in enumerate(grouped(given.errors)):
+    for error, names in grouped(given.errors):
         beyond = not low <= error <= high
         x = min(max(error, low), high)
         axes.axvline(x, color=GIVEN, linewidth=1.2, linestyle="-.", zorder=4)
@@ -45,19 +45,20 @@ def mark_errors(axes: Axes, given: AssumedStiffness) -> None:
             "xycoords": ("data", "axes fraction"),
             "textcoords": "offset points",
             "ha": "right" if right else "left",
-            "va": "center",
+            "va": "bottom",
+            "rotation": 90,  # along its line, so that it covers no curve
             "zorder": 7,
         }
-        height = _HEIGHTS[k % len(_HEIGHTS)]
-        offset = (-5 if right else 5, 0)
-        axes.annotate(words, (x, height), xytext=offset, color=GIVEN, bbox=PAPER, **place)
+        offset = (-3 if right else 3, 0)
+        axes.annotate(words, (x, _FOOT), xytext=offset, color=GIVEN, fontsize=8, **place)
 
 
 def mark_along(axes: Axes, given: AssumedStiffness, end: float) -> None:
     """Draw the least and the greatest error beside the margins, and where the loop is lost by it.
 
     The margins are those of one error of all parts; what the loop does with the given errors
-    together stands at every pose on the line of the greater one: a cross where it is unstable.
+    together stands at every pose: on the line of an error that all parts share, else at the lower
+    edge, as several errors are no place on the axis; a cross where it is unstable.
     """
     errors = grouped(given.errors)
     for error, names in dict.fromkeys((errors[0], errors[-1])):
@@ -69,14 +70,15 @@ def mark_along(axes: Axes, given: AssumedStiffness, end: float) -> None:
             zorder=2,
             label=f"given: {names} {error:+.3g} %",
         )
-    worst = max((error for error, _ in errors), key=abs)
+    shared = len(errors) == 1
+    place = {} if shared else {"transform": axes.get_xaxis_transform()}
     for stable, mark, colour in ((True, "o", GOOD), (False, "X", BAD)):
         own = [pose for pose in given.at if pose.stable == stable]
         if own:
             t = [1.03 * (end or 1) if pose.t is None else pose.t for pose in own]
             label = f"given, all parts: {'stable' if stable else 'unstable'}"
-            style = {"color": colour, "markersize": 6, "zorder": 6}
-            axes.plot(t, [worst] * len(t), mark, label=label, **style)
+            style = {"color": colour, "markersize": 6, "zorder": 6, **place}
+            axes.plot(t, [errors[0][0] if shared else _EDGE] * len(t), mark, label=label, **style)
 
 
 def given_answer(given: AssumedStiffness) -> str:

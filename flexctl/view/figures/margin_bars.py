@@ -94,7 +94,7 @@ def plot_rates(axes: Axes, found: StiffnessMargin) -> None:
         sizes = [growth(rate) / 100 for rate in modes]
         _bars(axes, modes, sizes, [f"{figure(value)} 1/s" for value in sizes], "growth [1/s]")
     else:
-        axes.set_title("To first order: overestimate that uses up a mode's decay")
+        axes.set_title("To first order: overestimate\nthat uses up a mode's decay")
         modes = sorted(growing, key=lost_at)[:_N_BARS]
         lost = [max(100 * lost_at(rate), _LEAST) for rate in modes]
         _bars(axes, modes, lost, [percent(lost_at(rate)) for rate in modes], "alpha [%]")
