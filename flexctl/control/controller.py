@@ -115,6 +115,11 @@ class Controller(Summary):
         checks.shape("reference.final", self.reference.final, (self.plant.m,))
 
     @property
+    def name(self) -> str:
+        """Name in tables and figures: that of its design."""
+        return self.design.name
+
+    @property
     def sample_time(self) -> float | None:
         """Sampling period [s]; None for a continuous law."""
         return self.design.loop.sample_time or None

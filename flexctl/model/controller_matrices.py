@@ -127,7 +127,8 @@ def _check_period(label: str, value: Any, sample_time: float) -> None:
         raise refuse(label, "Ts", expected=expected, got=Unquoted(_size(period.shape)))
     Ts = float(period.item())
     if abs(Ts - sample_time) > _SAME * sample_time:
-        expected = f"{sample_time:g}, as state_space.sample_time"
+        expected = f"{sample_time:g}, as state_space.sample_time of the design"
+        expected += "" if sample_time else " (0 where the design does not have that key)"
         raise refuse(label, "Ts", expected=expected, got=Unquoted(f"{Ts:g}"))
 
 

@@ -166,7 +166,7 @@ FAULTS = {
     "text": (MATRICES | {"D": np.array([["a", "b"]])}, r"controller.npz: D: expected real numbers"),
     "Ts of another rate": (
         MATRICES | {"Ts": 0.02},
-        r"controller.npz: Ts: expected 0.01, as state_space.sample_time, got 0.02",
+        r"controller.npz: Ts: expected 0.01, as state_space.sample_time of the design, got 0.02",
     ),
     "continuous": (MATRICES | {"Ts": 0.0}, r"controller.npz: Ts: expected 0.01, .*, got 0"),
     "two Ts": (MATRICES | {"Ts": np.ones(2)}, r"controller.npz: Ts: expected one number, got"),
