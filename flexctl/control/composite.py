@@ -70,11 +70,11 @@ def _slow_motion(plant: Plant, signals: Signals, design: Design) -> _SlowMotion:
     m, gains = plant.m, design.joint_gains
     Gp, Gv = (ca.DM(per_joint(g, m)) for g in (gains.Gp, gains.Gv))
     if design.slow_angle == "link":
-        y, rate, expected = signals.q[:m], signals.v[:m], (signals.q_d, signals.v_d, signals.a_d)
+        y, rate, desired = signals.q[:m], signals.v[:m], (signals.q_d, signals.v_d, signals.a_d)
     else:
-        rows, expected = list(signals.drives), signals.driven
+        rows, desired = list(signals.drives), signals.driven
         y, rate = signals.q[rows], signals.v[rows]
-    demand = expected[2] - Gv * (rate - expected[1]) - Gp * (y - expected[0])
+    demand = desired[2] - Gv * (rate - desired[1]) - Gp * (y - desired[0])
     return _SlowMotion(y=y, rate=rate, demand=demand)
 
 

@@ -154,9 +154,9 @@ def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array
     between = (1 + np.cos((angles[1:] + angles[:-1]) / 2)) / 2
     errors = []
     for share in between:
-        expected = designed(share)
+        exact = designed(share)
         gains = chebyshev_sum(coefficients, 2 * share - 1)
-        errors.append(np.linalg.norm(gains - expected) / np.linalg.norm(expected))
+        errors.append(np.linalg.norm(gains - exact) / np.linalg.norm(exact))
     if max(errors) > _SCHEDULE_ERROR:
         raise DesignError(
             f"fast_loop.schedule: expected gains interpolated within {_SCHEDULE_ERROR:.0%} of the "

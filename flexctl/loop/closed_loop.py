@@ -118,17 +118,15 @@ class ClosedLoop(Summary):
         """
         t, phase = ca.MX.sym("t"), ca.MX.sym("phase")
         motion = self.controller.reference
-        second_loop_weight = phase > 1.5
+        s = phase > 1.5
         if self.controller.blend:
             x = (t - motion.duration) / self.controller.blend
-            second_loop_weight = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (
-                3 - 2 * ca.fmin(ca.fmax(x, 0), 1)
-            )
+            s = ca.fmin(ca.fmax(x, 0), 1) ** 2 * (3 - 2 * ca.fmin(ca.fmax(x, 0), 1))
         if self.controller.external and self.controller.external.timed:
-            second_loop_weight = t
+            s = t
         q_d, v_d, a_d = motion.function(t)
         third = ca.densify(motion.after(phase / JUMP, a_d))
-        outputs = [ca.densify(second_loop_weight), q_d, v_d, third]
+        outputs = [ca.densify(s), q_d, v_d, third]
         names = ["t", "phase"], ["s", "q_d", "v_d", "a_d"]
         return ca.Function("reference", [t, phase], outputs, *names)
 

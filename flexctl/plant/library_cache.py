@@ -40,13 +40,13 @@ _ABANDONED = 3600.0  # s after which files of a build are abandoned
 
 def find_compiler() -> str | None:
     """Path of the C compiler, or None where there is none (or FLEXCTL_CC is "none")."""
-    expected = os.environ.get("FLEXCTL_CC")
-    if expected == "none":
+    named = os.environ.get("FLEXCTL_CC")
+    if named == "none":
         return None
-    names, path = [expected] if expected else ["gcc", "clang", "cc"], os.environ.get("PATH")
+    names, path = [named] if named else ["gcc", "clang", "cc"], os.environ.get("PATH")
     compiler = next((file for name in names if (file := _which(name, path))), None)
-    if expected and compiler is None:
-        raise InputError(f"FLEXCTL_CC: expected a C compiler or none, got {expected!r} (not found)")
+    if named and compiler is None:
+        raise InputError(f"FLEXCTL_CC: expected a C compiler or none, got {named!r} (not found)")
     return compiler
 
 
@@ -64,10 +64,8 @@ def cache_folder() -> Path:
         When the user has no home to keep it in.
     """
     try:
-        expected = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
-        return (
-            Path(expected).expanduser().absolute()
-        )  # the loader does not search this folder for bare names
+        folder = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
+        return Path(folder).expanduser().absolute()  # the loader searches none for bare names
     except RuntimeError as error:
         raise FileNotFoundError(f"no home folder: {error}") from error
 

@@ -114,9 +114,9 @@ def require_balance(plant: Plant, q: Array, v: Array, tau: Array, a: Array) -> N
         reason.
     """
     if np.all(np.isfinite(a)):
-        expected = plant.B @ np.asarray(tau, dtype=float)
-        off = np.linalg.norm(plant.inverse_dynamics(q, v, a) - expected)
-        if off <= _WORST_RESIDUAL * (np.linalg.norm(expected) + _largest_force(plant, q, v)):
+        applied = plant.B @ np.asarray(tau, dtype=float)
+        off = np.linalg.norm(plant.inverse_dynamics(q, v, a) - applied)
+        if off <= _WORST_RESIDUAL * (np.linalg.norm(applied) + _largest_force(plant, q, v)):
             return
     require_inertia(plant, q)
     raise ComputationError(

@@ -92,8 +92,8 @@ def judge_residual(run: Trajectory, controller: Controller) -> Residual:
 
 def _crossing(t: Array, error: Array, k: int, band: float) -> float:
     """Time between samples k and k + 1 at which the error falls to the band [s]."""
-    second_loop_weight = (error[k] - band) / (error[k] - error[k + 1])
-    return float(t[k] + second_loop_weight * (t[k + 1] - t[k]))
+    part = (error[k] - band) / (error[k] - error[k + 1])
+    return float(t[k] + part * (t[k + 1] - t[k]))
 
 
 def judge_effort(run: Trajectory) -> Effort:

@@ -52,96 +52,96 @@ def cli() -> None:
 
 @cli.command("list")
 @options(CliOptions)
-def list_catalogue(asked: CliOptions) -> int:
+def list_catalogue(options: CliOptions) -> int:
     """Show the catalogue: arms and controller designs."""
     from flexctl.view.commands.listing import list_files
 
-    return _deliver(list_files, asked)
+    return _deliver(list_files, options)
 
 
 @cli.command()
 @click.argument("model")
 @options(InspectOptions)
-def inspect(asked: InspectOptions, model: str) -> int:
+def inspect(options: InspectOptions, model: str) -> int:
     """Show what an arm is: coordinates, frequencies, inertia."""
     from flexctl.view.commands.inspection import inspect_model
 
-    return _deliver(inspect_model, asked, model)
+    return _deliver(inspect_model, options, model)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("design")
 @options(SimulateOptions)
-def simulate(asked: SimulateOptions, model: str, design: str) -> int:
+def simulate(options: SimulateOptions, model: str, design: str) -> int:
     """Run DESIGN on MODEL once; --out run.nc keeps all signals."""
     from flexctl.view.commands.simulation import simulate_design
 
-    return _deliver(simulate_design, asked, model, design)
+    return _deliver(simulate_design, options, model, design)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("designs", nargs=-1, required=True)
 @options(CompareOptions)
-def compare(asked: CompareOptions, model: str, designs: tuple[str, ...]) -> int:
+def compare(options: CompareOptions, model: str, designs: tuple[str, ...]) -> int:
     """Rank gain sets: which DESIGN to use on MODEL, and why."""
     from flexctl.view.commands.comparison import compare_designs
 
-    return _deliver(compare_designs, asked, model, designs)
+    return _deliver(compare_designs, options, model, designs)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("design")
 @options(SeparationOptions)
-def separation(asked: SeparationOptions, model: str, design: str) -> int:
+def separation(options: SeparationOptions, model: str, design: str) -> int:
     """Find how soft MODEL may be before the composite DESIGN destabilises it."""
     from flexctl.view.commands.separation import separate
 
-    return _deliver(separate, asked, model, design)
+    return _deliver(separate, options, model, design)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("design")
 @options(MarginOptions)
-def margin(asked: MarginOptions, model: str, design: str) -> int:
+def margin(options: MarginOptions, model: str, design: str) -> int:
     """Find how wrong the stiffness of DESIGN's model of MODEL may be."""
     from flexctl.view.commands.margin import measure_margin
 
-    return _deliver(measure_margin, asked, model, design)
+    return _deliver(measure_margin, options, model, design)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("design")
 @options(TrackOptions)
-def track(asked: TrackOptions, model: str, design: str) -> int:
+def track(options: TrackOptions, model: str, design: str) -> int:
     """Follow the eigenvalues of DESIGN's loop around MODEL along its motion, or over a number."""
     from flexctl.view.commands.loci import track_design
 
-    return _deliver(track_design, asked, model, design)
+    return _deliver(track_design, options, model, design)
 
 
 @cli.command()
 @click.argument("model")
 @click.argument("design", required=False)
 @options(CountOptions)
-def count(asked: CountOptions, model: str, design: str | None) -> int:
+def count(options: CountOptions, model: str, design: str | None) -> int:
     """Count the operations of MODEL's dynamics, and of DESIGN's control law."""
     from flexctl.view.commands.counting import count_arm
 
-    return _deliver(count_arm, asked, model, design)
+    return _deliver(count_arm, options, model, design)
 
 
-def _deliver(command: Any, asked: CliOptions, *words: Any) -> int:
-    """Check what was asked, compute, hand over; 0, or 1 where a requirement does not hold."""
+def _deliver(command: Any, options: CliOptions, *words: Any) -> int:
+    """Check the options, compute, hand over; 0, or 1 where a requirement does not hold."""
     from flexctl.view.output import deliver
     from flexctl.view.requirements import read_requirements
 
-    requirements = read_requirements(asked.require)
-    return NOT_MET if deliver(command(asked, *words), asked, requirements) else DONE
+    requirements = read_requirements(options.require)
+    return NOT_MET if deliver(command(options, *words), options, requirements) else DONE
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -50,21 +50,21 @@ class Result:
     provenance: Callable[[], Mapping[str, Any]] = dict
 
 
-def deliver(result: Result, asked: CliOptions, requirements: Sequence[Requirement]) -> int:
+def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirement]) -> int:
     """Write files, print, and return the number of requirements that do not hold."""
     from flexctl.records import plain
 
     answer = plain(result.answer)
-    if asked.json or asked.out or requirements:
+    if options.json or options.out or requirements:
         answer |= {"warnings": [*said], "provenance": result.provenance()}
     failures = [requirement.failure(answer) for requirement in requirements]
-    if asked.out:
+    if options.out:
         writers = {".json": lambda path: path.write_text(_json(answer), "utf-8"), **result.writers}
-        with replacing(asked.out) as path:
-            writers[asked.out.suffix.lower()](path)
-    if isinstance(asked, PlotOptions) and asked.plot and result.figure:
-        save_figure(result.figure(), asked.plot)
-    if asked.json:
+        with replacing(options.out) as path:
+            writers[options.out.suffix.lower()](path)
+    if isinstance(options, PlotOptions) and options.plot and result.figure:
+        save_figure(result.figure(), options.plot)
+    if options.json:
         sys.stdout.write(_json(answer))
     else:
         console().print(result.table())
@@ -92,11 +92,11 @@ def silence(name: Literal["stdout", "stderr"]) -> None:
         setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (closed at exit)
 
 
-def check_targets(asked: CliOptions, *out_suffixes: str) -> None:
+def check_targets(options: CliOptions, *out_suffixes: str) -> None:
     """Refuse --out and --plot early, before anything is computed; see `check_target`."""
-    check_target("--out", asked.out, (*out_suffixes, ".json"))
-    if isinstance(asked, PlotOptions):
-        check_target("--plot", asked.plot, FIGURES)
+    check_target("--out", options.out, (*out_suffixes, ".json"))
+    if isinstance(options, PlotOptions):
+        check_target("--plot", options.plot, FIGURES)
 
 
 def check_target(option: str, path: Path | None, suffixes: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""From what was asked to arms and discretisations."""
+"""Arms and discretisations from the options of a command."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from flexctl.model import (
 from flexctl.view.options import ArmOptions, LoopOptions
 
 
-def load_arm(model: str, asked: ArmOptions) -> Arm:
-    """Load a model and change it as asked, in design and truth alike; warn of odd numbers."""
-    arm = apply_settings(load_model(model), asked.settings, option="--set")
-    arm = with_options(arm, foreshortening=asked.foreshortening, damping=asked.damping)
+def load_arm(model: str, options: ArmOptions) -> Arm:
+    """Load a model, changed as the options say in design and truth alike; warn of odd numbers."""
+    arm = apply_settings(load_model(model), options.settings, option="--set")
+    arm = with_options(arm, foreshortening=options.foreshortening, damping=options.damping)
     for line in odd_numbers(arm):
         warnings.warn(line, FlexctlWarning, stacklevel=2)
     return arm
@@ -40,33 +40,33 @@ def load_gain_set(word: str, arm: Arm) -> Design:
     return design
 
 
-def true_arm(arm: Arm, asked: LoopOptions) -> Arm:
+def true_arm(arm: Arm, options: LoopOptions) -> Arm:
     """Return the arm as it is: with the changes that only the truth has."""
-    return apply_settings(arm, asked.truth_set, option="--truth-set")
+    return apply_settings(arm, options.truth_set, option="--truth-set")
 
 
-def design_basis(asked: ArmOptions) -> BasisChoice | None:
+def design_basis(options: ArmOptions) -> BasisChoice | None:
     """Return the discretisation that -m or -e asks for; None where neither does."""
-    basis = _choice("--modes", asked.modes, "--elements", asked.elements)
-    if basis is None or asked.sliding is None:
+    basis = _choice("--modes", options.modes, "--elements", options.elements)
+    if basis is None or options.sliding is None:
         return basis
-    return build(BasisChoice, {**basis.table(), "sliding": asked.sliding}, "--sliding")
+    return build(BasisChoice, {**basis.table(), "sliding": options.sliding}, "--sliding")
 
 
-def truth_basis(arm: Arm, design: BasisChoice, asked: LoopOptions) -> BasisChoice:
-    """Choose the truth plant: as asked, else the model file's, else finer than the design.
+def truth_basis(arm: Arm, design: BasisChoice, options: LoopOptions) -> BasisChoice:
+    """Choose the truth plant: that of the options, the model file, or finer than the design.
 
     Raises
     ------
     InputError
         When an order is not a whole number in 1 .. 200, or the limit of modes not above 0.
     """
-    modes, elements = asked.truth_modes, asked.truth_elements
+    modes, elements = options.truth_modes, options.truth_elements
     chosen = _choice("--truth-modes", modes, "--truth-elements", elements)
     basis = chosen or default_truth(arm, design)
-    if asked.truth_drop_above is None:
+    if options.truth_drop_above is None:
         return basis
-    table = {**basis.table(), "drop_above": asked.truth_drop_above}
+    table = {**basis.table(), "drop_above": options.truth_drop_above}
     return build(BasisChoice, table, "--truth-drop-above")
 
 

@@ -114,7 +114,7 @@ def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Data
 def _variables(run: Trajectory, lines: tuple[str, ...]) -> dict[str, Any]:
     """Return dimensions, values, and unit with meaning, by name."""
     energy = run.energy
-    expected = {
+    of_reference = {
         "desired": _by("joint", run.desired, "joint_unit", "reference"),
         "desired_rate": _by("joint", run.desired_rate, "joint_unit/s", "rate of the reference"),
         "joint_error": _by("joint", run.joint_error, "joint_unit", "joint minus reference"),
@@ -127,7 +127,7 @@ def _variables(run: Trajectory, lines: tuple[str, ...]) -> dict[str, Any]:
         "a": _by("coordinate", run.a, "coordinate_unit/s^2", "accelerations"),
         "tau": _by("joint", run.tau, "torque_unit", "actuator torques or forces"),
         "tip": _by("axis", run.tip, "m", "tip in the base frame"),
-        **(expected if run.tracks else {}),
+        **(of_reference if run.tracks else {}),
         "deflection": _by(
             "line", _stacked(run.deflection, lines, run), "line_unit", "at the line's end"
         ),

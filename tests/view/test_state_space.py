@@ -75,7 +75,10 @@ def test_every_command_takes_it(flexctl, design, word):
     ("change", "message"),
     [
         (("pd.mat", "other.mat"), "other.mat: expected a file, got nothing (no such file)"),
-        (("0.002", "0.001"), "pd.mat: Ts: expected 0.001, as state_space.sample_time of the design, got 0.002"),
+        (
+            ("0.002", "0.001"),
+            "pd.mat: Ts: expected 0.001, as state_space.sample_time of the design, got 0.002",
+        ),
         (('"joint1"', '"joint3"'), "state_space.measures[1]: expected a signal of single-link-hub"),
         (('"joint1"', '"joint1", "tip_x"'), "pd.mat: B: expected 1 x 2 (states by entries of"),
     ],

@@ -187,8 +187,8 @@ def _newton(S: ComplexArray, Z: ComplexArray, slope: ComplexArray) -> tuple[Arra
 
     def direction(centre: float, product: ComplexArray) -> tuple[Array, ComplexArray, ComplexArray]:
         corrected = np.einsum("ikrs,ksr->i", right, product.conj().swapaxes(1, 2)).real
-        expected = goal + centre * by_inverse - corrected
-        dy = V[:, kept] @ (V[:, kept].T @ expected / values[kept])
+        needed = goal + centre * by_inverse - corrected
+        dy = V[:, kept] @ (V[:, kept].T @ needed / values[kept])
         dS = np.tensordot(dy, slope, (0, 1))
         dZ = centre * inverse - Z - (Z @ dS + product) @ inverse
         return dy, dS, (dZ + dZ.conj().swapaxes(1, 2)) / 2

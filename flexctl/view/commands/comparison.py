@@ -23,35 +23,35 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def compare_designs(asked: CompareOptions, model: str, words: Sequence[str]) -> Result:
+def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -> Result:
     """Find what `flexctl compare` prints, and write the report."""
-    check_targets(asked)
-    check_target("--report", asked.report, (".html",))
-    arm = load_arm(model, asked)
+    check_targets(options)
+    check_target("--report", options.report, (".html",))
+    arm = load_arm(model, options)
     designs = [load_gain_set(word, arm) for word in words]
     _refuse_twins([design.name for design in designs])
-    basis = design_basis(asked)
-    as_it_is = true_arm(arm, asked)
+    basis = design_basis(options)
+    as_it_is = true_arm(arm, options)
     with progress() as say:
         comparison = compare(
             arm,
             designs,
             true_arm=as_it_is,
-            truth_basis=truth_basis(as_it_is, basis or designs[0].basis, asked),
+            truth_basis=truth_basis(as_it_is, basis or designs[0].basis, options),
             design_basis=basis,
-            baseline=not asked.no_baseline,
+            baseline=not options.no_baseline,
             progress=say,
         )
-        answer = comparison_answer(comparison, asked)
+        answer = comparison_answer(comparison, options)
         made = provenance(
             model,
             designs,
             gains=lambda: {e.name: e.gains for e in comparison.evaluations},
             tolerances=integration(COMPARED),
         )
-        if asked.report:
+        if options.report:
             say("writing the report")
-            write_report(asked.report, comparison, answer, as_text(made))
+            write_report(options.report, comparison, answer, as_text(made))
     return Result(
         answer=answer,
         table=lambda: _table(answer, as_it_is),
@@ -60,10 +60,10 @@ def compare_designs(asked: CompareOptions, model: str, words: Sequence[str]) -> 
     )
 
 
-def comparison_answer(comparison: Comparison, asked: CompareOptions) -> dict[str, Any]:
+def comparison_answer(comparison: Comparison, options: CompareOptions) -> dict[str, Any]:
     """Describe a comparison under the keys of the contract, with what was changed of the arm."""
     answer = comparison_json(comparison)
-    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
     return answer
 
 

@@ -33,13 +33,13 @@ ROWS = {
 }
 
 
-def count_arm(asked: CountOptions, model: str, design: str | None) -> Result:
+def count_arm(options: CountOptions, model: str, design: str | None) -> Result:
     """Find what `flexctl count` prints."""
-    check_targets(asked)
-    arm = load_arm(model, asked)
+    check_targets(options)
+    arm = load_arm(model, options)
     chosen = load_gain_set(design, arm) if design else None
-    basis = design_basis(asked) or (chosen.basis if chosen else BasisChoice())
-    plant = assemble_plant(arm, basis, engine=asked.engine, interpreted=True)
+    basis = design_basis(options) or (chosen.basis if chosen else BasisChoice())
+    plant = assemble_plant(arm, basis, engine=options.engine, interpreted=True)
     functions = {name: plant.casadi_functions[name] for name in ROWS if name != "law"}
     if chosen:
         functions["law"] = design_controller(arm, chosen, basis).law
@@ -49,7 +49,7 @@ def count_arm(asked: CountOptions, model: str, design: str | None) -> Result:
         "model": arm.name,
         "design": chosen.name if chosen else None,
         "basis": basis.described(),
-        "engine": asked.engine,
+        "engine": options.engine,
         "coordinates": plant.n,
         **_by_row(counted),
         "written_out": _by_row(trees),

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def inspect_model(asked: InspectOptions, model: str) -> Result:
+def inspect_model(options: InspectOptions, model: str) -> Result:
     """Find what `flexctl inspect` prints."""
-    check_targets(asked)
-    arm = load_arm(model, asked)
-    coordinates = read_pose(asked.pose)
-    inspection = inspect_arm(arm, design_basis(asked) or BasisChoice(), coordinates)
+    check_targets(options)
+    arm = load_arm(model, options)
+    coordinates = read_pose(options.pose)
+    inspection = inspect_arm(arm, design_basis(options) or BasisChoice(), coordinates)
     warn_of_pose(arm, coordinates)
     answer = inspection_json(inspection)
 

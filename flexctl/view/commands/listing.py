@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def list_files(asked: CliOptions) -> Result:
+def list_files(options: CliOptions) -> Result:
     """List arms and designs; a file that cannot be read says so in place of its summary."""
-    check_targets(asked)
+    check_targets(options)
     models, designs = list_models(), list_designs()
     answer = {
         "models": [_described(entry) for entry in models],

@@ -57,16 +57,16 @@ _CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
 }
 
 
-def measure_margin(asked: MarginOptions, model: str, word: str) -> Result:
+def measure_margin(options: MarginOptions, model: str, word: str) -> Result:
     """Compute what `flexctl margin` prints: the margin, remedies, a chart and advice on a bias."""
-    check_targets(asked)
-    sizes = read_errors(asked.errors, independent=not asked.no_structured)
-    _check_numbers(asked)
-    ratios = load_ratios(asked.stiffness) if asked.stiffness else None
-    case = _case(asked, model, word)
+    check_targets(options)
+    sizes = read_errors(options.errors, independent=not options.no_structured)
+    _check_numbers(options)
+    ratios = load_ratios(options.stiffness) if options.stiffness else None
+    case = _case(options, model, word)
     _check_case(case, sizes)
-    joints = read_joints(asked.pose, case.setup.design_arm)
-    with progress() as say, named(asked.stiffness):
+    joints = read_joints(options.pose, case.setup.design_arm)
+    with progress() as say, named(options.stiffness):
         margin = stiffness_margin(
             case.setup.design_arm,
             case.design,
@@ -74,42 +74,44 @@ def measure_margin(asked: MarginOptions, model: str, word: str) -> Result:
             truth_basis=case.setup.truth_basis,
             design_basis=case.setup.design_basis,
             pose=joints or None,
-            n_path=asked.path,
+            n_path=options.path,
             errors=sizes,
             stiffness=ratios,
-            orders=ORDERS if asked.orders else (),
-            unknown_damping=asked.unknown_damping,
-            run=asked.run,
-            time_limit=asked.time_limit,
+            orders=ORDERS if options.orders else (),
+            unknown_damping=options.unknown_damping,
+            run=options.run,
+            time_limit=options.time_limit,
             progress=say,
         )
-        runs = BiasRuns(case=case) if asked.run else None
+        runs = BiasRuns(case=case) if options.run else None
         remedies = (
-            find_remedies(case, margin, asked.need, say, runs) if asked.need is not None else None
+            find_remedies(case, margin, options.need, say, runs)
+            if options.need is not None
+            else None
         )
-        chart = _CHARTS[asked.chart](case, progress=say) if asked.chart else None
+        chart = _CHARTS[options.chart](case, progress=say) if options.chart else None
         advice = advise_bias(case, margin, runs, say)
-    answer = _answer(asked, sizes, margin, remedies, advice, chart)
+    answer = _answer(options, sizes, margin, remedies, advice, chart)
     made = provenance(
         model,
         [case.design],
         gains=lambda: redesigned(case.setup.design_arm, case.design, case.setup.design_basis),
         tolerances=integration(),
-        files=[asked.stiffness] if asked.stiffness else (),
+        files=[options.stiffness] if options.stiffness else (),
     )
     return _result(answer, margin, remedies, chart, judged_where(margin), made)
 
 
-def _check_numbers(asked: MarginOptions) -> None:
+def _check_numbers(options: MarginOptions) -> None:
     """Refuse a time limit or a required overestimate that is not above 0 and finite."""
-    if not 0 < asked.time_limit < float("inf"):
-        raise InputError(f"--time-limit: expected seconds above 0, got {asked.time_limit:g}")
-    if asked.need is not None and not 0 < asked.need < float("inf"):
-        raise InputError(f"--need: expected an overestimate above 0, got {asked.need:g}")
+    if not 0 < options.time_limit < float("inf"):
+        raise InputError(f"--time-limit: expected seconds above 0, got {options.time_limit:g}")
+    if options.need is not None and not 0 < options.need < float("inf"):
+        raise InputError(f"--need: expected an overestimate above 0, got {options.need:g}")
 
 
 def _answer(
-    asked: MarginOptions,
+    options: MarginOptions,
     errors: Mapping[str, float],
     margin: StiffnessMargin,
     remedies: Remedies | None,
@@ -119,7 +121,7 @@ def _answer(
     """JSON object of `flexctl margin`, without provenance."""
     answer = margin_json(margin)
     answer["errors"] = errors or None
-    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
     answer["remedies"] = plain(remedies_json(remedies)) if remedies else {}
     answer["remedies"]["bias"] = plain(bias_json(advice)) if advice else None
     answer["verdict"] = margin_words(margin, advice_words(advice, along=bool(margin.path)))
@@ -161,19 +163,19 @@ def _result(
     return Result(answer=answer, table=table, figure=figure, provenance=made)
 
 
-def _case(asked: MarginOptions, model: str, word: str) -> Case:
-    """Load what is asked for; its remedies are judged at a few poses of the motion."""
-    arm = load_arm(model, asked)
+def _case(options: MarginOptions, model: str, word: str) -> Case:
+    """Load arm and design; its remedies are judged at a few poses of the motion."""
+    arm = load_arm(model, options)
     design = load_gain_set(word, arm)
-    basis, as_it_is = design_basis(asked), true_arm(arm, asked)
+    basis, as_it_is = design_basis(options), true_arm(arm, options)
     return Case.of(
         arm,
         design,
         true_arm=as_it_is,
-        truth_basis=truth_basis(as_it_is, basis or design.basis, asked),
+        truth_basis=truth_basis(as_it_is, basis or design.basis, options),
         design_basis=basis,
-        unknown_damping=asked.unknown_damping,
-        n_path=min(asked.path, _N_REMEDIES),
+        unknown_damping=options.unknown_damping,
+        n_path=min(options.path, _N_REMEDIES),
     )
 
 

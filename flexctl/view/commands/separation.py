@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def separate(asked: SeparationOptions, model: str, word: str) -> Result:
+def separate(options: SeparationOptions, model: str, word: str) -> Result:
     """Find what `flexctl separation` prints."""
-    check_targets(asked)
-    arm = load_arm(model, asked)
+    check_targets(options)
+    arm = load_arm(model, options)
     design = load_gain_set(word, arm)
-    basis, as_it_is = design_basis(asked), true_arm(arm, asked)
+    basis, as_it_is = design_basis(options), true_arm(arm, options)
     with progress() as say:
         found = time_scale_margin(
             arm,
             design,
             true_arm=as_it_is,
-            truth_basis=truth_basis(as_it_is, basis or design.basis, asked),
+            truth_basis=truth_basis(as_it_is, basis or design.basis, options),
             design_basis=basis,
-            fixed_damping=asked.fixed_damping,
+            fixed_damping=options.fixed_damping,
             progress=say,
         )
     answer = time_scale_json(found)
-    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
     answer["verdict"] = time_scale_words(found)
 
     def figure() -> Any:

@@ -45,18 +45,18 @@ _SMALL = {"rad": "mrad", "m": "mm"}
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-13, 1e-2  # round-off; nothing of a motion is right beyond
 
 
-def simulate_design(asked: SimulateOptions, model: str, design: str) -> Result:
+def simulate_design(options: SimulateOptions, model: str, design: str) -> Result:
     """Find what `flexctl simulate` prints."""
-    check_targets(asked, ".nc", ".csv")
-    check_target("--animate", asked.animate, (".gif", ".mp4"))
-    if asked.animate:
+    check_targets(options, ".nc", ".csv")
+    check_target("--animate", options.animate, (".gif", ".mp4"))
+    if options.animate:
         from flexctl.view.figures.animation import check_film
 
-        check_film(asked.animate)
-    samples = read_numbers("--at", asked.at)
-    tolerance = _integration(asked)
-    loop = _close(asked, model, design)
-    times, expected = run_times(loop.duration, samples, asked.duration)
+        check_film(options.animate)
+    samples = read_numbers("--at", options.at)
+    tolerance = _integration(options)
+    loop = _close(options, model, design)
+    times, printed = run_times(loop.duration, samples, options.duration)
     with progress() as say:
         say(f"simulating {design} on {model}")
         run = simulate(
@@ -64,20 +64,20 @@ def simulate_design(asked: SimulateOptions, model: str, design: str) -> Result:
             times=times,
             duration=float(times[-1]),
             tolerance=tolerance,
-            integrator=asked.integrator,
-            step=asked.step,
+            integrator=options.integrator,
+            step=options.step,
         )
-        if asked.animate:
+        if options.animate:
             say("drawing the film")
-            _animate(loop, run, asked.animate)
+            _animate(loop, run, options.animate)
     arm = loop.truth.arm
-    answer = simulation_json(loop, run, expected)
-    answer["truth"]["settings"] = [*asked.settings, *asked.truth_set]
+    answer = simulation_json(loop, run, printed)
+    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
     made = provenance(
         model,
         [loop.controller.design],
         gains=lambda: {answer["design"]: gains_used(loop.controller)},
-        tolerances=integration(tolerance, asked.integrator, asked.step),
+        tolerances=integration(tolerance, options.integrator, options.step),
     )
     facts = {"model": arm.name, "design": answer["design"], "flexctl": __version__}
     sprung = list(wind_up(run))
@@ -101,18 +101,18 @@ def simulate_design(asked: SimulateOptions, model: str, design: str) -> Result:
     )
 
 
-def _integration(asked: SimulateOptions) -> Tolerance | None:
+def _integration(options: SimulateOptions) -> Tolerance | None:
     """Check how a run shall be integrated, and return its tolerance; None for the default."""
-    expected = asked.tolerance is not None
-    check_integration(asked.integrator, asked.step, tolerance=expected, prefix="--")
-    if asked.tolerance is None:
+    given = options.tolerance is not None
+    check_integration(options.integrator, options.step, tolerance=given, prefix="--")
+    if options.tolerance is None:
         return None
-    if not LEAST_TOLERANCE <= asked.tolerance <= MOST_TOLERANCE:
+    if not LEAST_TOLERANCE <= options.tolerance <= MOST_TOLERANCE:
         raise InputError(
             f"--tolerance: expected a number in {LEAST_TOLERANCE:g} .. {MOST_TOLERANCE:g}, "
-            f"got {asked.tolerance:g}"
+            f"got {options.tolerance:g}"
         )
-    return Tolerance.of(asked.tolerance)
+    return Tolerance.of(options.tolerance)
 
 
 def run_times(
@@ -126,27 +126,27 @@ def run_times(
         When the duration is not above 0, or a sample lies before 0 or after the end.
     """
     end = planned if duration is None else checks.positive("--duration", duration)
-    expected = np.array(samples) if samples else np.linspace(0, end, N_SAMPLES)
-    if expected.min() < 0 or (duration is not None and expected.max() > end):
+    printed = np.array(samples) if samples else np.linspace(0, end, N_SAMPLES)
+    if printed.min() < 0 or (duration is not None and printed.max() > end):
         raise InputError(
             f"--at: expected times from 0 to the end of the run{_end_words(duration)}, "
-            f"got {expected.min() if expected.min() < 0 else expected.max():g}"
+            f"got {printed.min() if printed.min() < 0 else printed.max():g}"
         )
-    end = max(end, float(expected.max()))
-    return np.union1d(np.linspace(0, end, N_KEPT), expected), expected
+    end = max(end, float(printed.max()))
+    return np.union1d(np.linspace(0, end, N_KEPT), printed), printed
 
 
 def _end_words(duration: float | None) -> str:
     return "" if duration is None else f" ({duration:g} s)"
 
 
-def _close(asked: SimulateOptions, model: str, design: str) -> ClosedLoop:
-    arm = load_arm(model, asked)
+def _close(options: SimulateOptions, model: str, design: str) -> ClosedLoop:
+    arm = load_arm(model, options)
     gains = load_gain_set(design, arm)
-    basis = design_basis(asked) or gains.basis
-    truth = truth_basis(arm, basis, asked)
+    basis = design_basis(options) or gains.basis
+    truth = truth_basis(arm, basis, options)
     controller = design_controller(arm, gains, basis)
-    return close_loop(controller, true_arm(arm, asked), truth)
+    return close_loop(controller, true_arm(arm, options), truth)
 
 
 def _animate(loop: ClosedLoop, run: Trajectory, path: Path) -> None:

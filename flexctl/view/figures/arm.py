@@ -187,8 +187,8 @@ def exaggeration(run: Trajectory, skeleton: Skeleton) -> float:
     size = max(np.ptp(np.hstack(skeleton.lines(run.q[:, 0])), axis=1))
     if largest <= 0:
         return 1.0
-    expected = 0.1 * size / largest
-    return float(max([f for f in (1, 2, 5, 10, 20, 50, 100) if f <= expected], default=1))
+    factor = 0.1 * size / largest
+    return float(max([f for f in (1, 2, 5, 10, 20, 50, 100) if f <= factor], default=1))
 
 
 def _stamp(picture: ArmAxes, tips: Sequence[Array], times: Array, width: float) -> None:

@@ -91,7 +91,7 @@ def _at_rest_json(
     What does not exist is None, and `reason` says why in a line. `weightless` is the linear model
     without gravity, which is that of the equilibrium where there is none.
     """
-    asked = {
+    static = {
         "joint": q[: plant.m],
         "gravity": plant.arm.gravity,
         "lines": plant.lines,
@@ -101,9 +101,9 @@ def _at_rest_json(
     try:
         linear = linearise(plant, q) if any(plant.arm.gravity) else weightless
     except ComputationError as error:
-        return asked | dict.fromkeys(_RESTS) | {"reason": str(error)}
+        return static | dict.fromkeys(_RESTS) | {"reason": str(error)}
     free, reason = _free(plant, linear)
-    return asked | {
+    return static | {
         "sag": plant.deflections(linear.q0)[0],
         "holding_torque": linear.tau0,
         "frequencies_locked": linear.frequencies(np.arange(plant.n) >= plant.rigid),

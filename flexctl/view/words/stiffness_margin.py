@@ -233,10 +233,10 @@ def _growth(found: StiffnessMargin) -> str:
     growth = found.path_growth
     if growth is None:
         return ""
-    asked, time = percent(growth.error), f"the motion of {growth.duration:.3g} s"
+    error, time = percent(growth.error), f"the motion of {growth.duration:.3g} s"
     if growth.factor < NO_GROWTH:
-        return f"At {asked} some poses are unstable, but no small disturbance grows during {time}. "
-    return f"At {asked} a small disturbance grows by up to {times(growth.factor)} during {time}. "
+        return f"At {error} some poses are unstable, but no small disturbance grows during {time}. "
+    return f"At {error} a small disturbance grows by up to {times(growth.factor)} during {time}. "
 
 
 def _followed(found: StiffnessMargin) -> str:
