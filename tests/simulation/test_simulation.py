@@ -7,7 +7,7 @@ import pytest
 
 from flexctl.errors import ComputationError, InputError
 from flexctl.plant.library_cache import find_compiler
-from flexctl.simulation import compiled
+from flexctl.simulation import c_driver
 from flexctl.simulation.run import Tolerance
 from flexctl.simulation.simulation import simulate
 
@@ -149,15 +149,15 @@ def test_an_arm_held_still_has_a_closed_account(make):
 def test_columns_that_do_not_fit_the_function_are_refused(loop_of):
     loop = loop_of("decoupling")
     with pytest.raises(InputError, match=r"argument 2 of energies: expected shape \(4, 3\), got"):
-        compiled.evaluate_columns(loop, "energies", np.zeros((4, 3)), np.zeros((3, 3)))
+        c_driver.evaluate_columns(loop, "energies", np.zeros((4, 3)), np.zeros((3, 3)))
 
 
 @pytest.mark.skipif(find_compiler() is None, reason="no C compiler, no driver in C")
 def test_a_driver_of_other_structures_is_refused(monkeypatch):
-    path = compiled.driver_library()
-    monkeypatch.setattr(compiled, "_Result", ctypes.c_double)
+    path = c_driver.driver_library()
+    monkeypatch.setattr(c_driver, "_Result", ctypes.c_double)
     with pytest.raises(ComputationError, match=r"expected structures of \[\d+, 8\] bytes"):
-        compiled._load_driver.__wrapped__(path)
+        c_driver._load_driver.__wrapped__(path)
 
 
 def test_supplied_energy_is_the_work_of_the_torques(loop_of):

@@ -184,8 +184,9 @@ def test_residuals_under_gravity_are_counted_from_the_sag(make):
     basis = {"kind": "modes", "order": 1}
     design = make["design"]([-0.7, 0.4], [-0.7, 0.4], kind="setpoint", basis=basis)
     verdict = evaluate(make["close"](arm, design, order=1))
-    assert verdict.residual.tip_error_max < 1e-8
     assert verdict.tracking.tip_error_max > 1e-3
+    # undamped: what is left is the error of the run itself
+    assert verdict.residual.tip_error_max < 1e-6 * verdict.tracking.tip_error_max
 
 
 def test_operations_of_a_law_are_counted():

@@ -57,7 +57,7 @@ def frozen(*rates):
         (frozen(-3.0, 0.25, -0.75), ("0.25 1/s", "t = 0.3 s"), ("the loop is stable",)),
         (frozen(2.5, 1.25, 0.75), ("2.5 1/s", "t = 0 s"), ("the loop is stable",)),
         (frozen(-3.0, -1.25, -2.0), ("the loop is stable",), ("1/s",)),
-        (frozen(-3.0, 0.0, -2.0), ("the loop is stable",), ("1/s",)),
+        (frozen(-3.0, 0.0, -2.0), ("no disturbance grows",), ("1/s", "the loop is stable")),
         (frozen(-3.0, np.nan, 2.0), (), ("held still",)),
         (None, (), ("held still",)),
     ],
@@ -177,6 +177,7 @@ def judged(monkeypatch):
         poses = SimpleNamespace(final=SimpleNamespace(rest="rest"))
         made = {
             "_facts": FACTS | {"assumptions": ("one",)},
+            "require_loop": None,
             "linear_poses": poses,
             "path_rests": ("times", "rests"),
             "describe_equilibrium": RESTED,
@@ -349,6 +350,7 @@ def test_margins_of_a_run_at_its_limits_say_what_they_leave_out(judged, saturate
 
 def test_a_design_of_torques_is_refused_before_anything_else(monkeypatch):
     monkeypatch.setattr(module, "_facts", lambda _loop: pytest.fail("was looked at"))
+    monkeypatch.setattr(module, "require_loop", lambda _loop: None)
     design = SimpleNamespace(label="push.toml", reference=SimpleNamespace(torque=(1.0,)))
     with pytest.raises(InputError, match="torques"):
         module.evaluate(SimpleNamespace(controller=SimpleNamespace(design=design)))
