@@ -90,6 +90,28 @@ def test_a_controller_is_no_loop(call, controller):
         (lambda _: flexctl.compare(ARM, [3]), "design: expected a Design, a name or a path"),
         (lambda loop: flexctl.compare(ARM, [loop]), "design: expected a Design, a name or a path"),
         (lambda _: flexctl.stiffness_margin(ARM, 3), "design: expected a Design, a name"),
+        (lambda _: flexctl.stiffness_margin(ARM, "hub-pd", n_path="a"), "n_path: expected int"),
+        (
+            lambda _: flexctl.stiffness_margin(ARM, "hub-pd", errors={"payload": "a"}),
+            "errors.payload: expected real numbers, got 'a'",
+        ),
+        (
+            lambda _: flexctl.stiffness_margin(ARM, "hub-pd", errors=["payload"]),
+            "errors: expected Mapping, got list",
+        ),
+        (
+            lambda _: flexctl.stiffness_margin(ARM, "hub-pd", stiffness={"link1.y.1": "a"}),
+            "stiffness.link1.y.1: expected real numbers, got 'a'",
+        ),
+        (
+            lambda _: flexctl.compare(ARM, "hub-pd", truth_basis="modes"),
+            "truth_basis: expected BasisChoice or NoneType, got str",
+        ),
+        (lambda _: flexctl.compare(ARM, "hub-pd", design_basis=3), "design_basis: expected Basis"),
+        (
+            lambda loop: flexctl.linearise(loop.truth, np.zeros(7)),
+            "pose: expected coordinates by name, 1 joint variables or 3 coordinates, got",
+        ),
         (lambda _: flexctl.time_scale_margin(3, "hub-pd"), "model: expected an Arm, a name"),
         (lambda loop: flexctl.eigenvalue_loci(loop.controller), "model: expected an Arm, a name"),
         (lambda _: flexctl.explain(3), "explain: expected one of Arm, BasisChoice"),

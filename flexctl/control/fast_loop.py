@@ -114,9 +114,9 @@ def _closed(
 def design_fast_loop(scales: TwoTimeScales, weights: FastWeights) -> StateFeedback:
     """Optimal feedback tau_f = -G [z - z_qs; z'] of the fast subsystem.
 
-    Minimises the integral of strain_energy (1/2 z'K_z z) + kinetic_energy (1/2 z''M_f z') + effort
-    |tau_f|^2. Scaling the stiffness by s, the damping by sqrt(s) and the effort by 1/s leaves the
-    gains in scaled variables unchanged.
+    Minimises the integral of strain_energy (1/2 z^T K_z z) + kinetic_energy (1/2 v^T M_f v, with
+    v = dz/dt) + effort |tau_f|^2. Scaling the stiffness by s, the damping by sqrt(s) and the effort
+    by 1/s leaves the gains in scaled variables unchanged.
 
     Raises
     ------

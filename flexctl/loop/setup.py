@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from flexctl import checks
 from flexctl.beam import HIGHEST_ORDER
 from flexctl.model import Arm, BasisChoice, load_model
 from flexctl.plant import Plant, assemble_plant
@@ -38,7 +39,12 @@ class Setup:
         true_arm: Arm | str | Path | None = None,
         truth_basis: BasisChoice | None = None,
     ) -> Setup:
-        """Return the setup of an arm and a design basis; the true arm may be a name or a path."""
+        """Return the setup of an arm and a design basis; the true arm may be a name or a path.
+
+        Raises InputError when a basis is no record.
+        """
+        checks.kind("design_basis", basis, BasisChoice)
+        checks.kind("truth_basis", truth_basis, BasisChoice, type(None))
         return Setup(
             design_arm=arm,
             true_arm=arm if true_arm is None else load_model(true_arm),

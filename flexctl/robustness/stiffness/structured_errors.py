@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, linearise_loop, name_modes
@@ -96,6 +97,7 @@ def _groups(closed: ClosedLoop, errors: Mapping[str, float]) -> tuple[ErrorGroup
 
 def check_errors(errors: Mapping[str, float]) -> None:
     """Refuse unknown kinds of errors, no kind, modes together with links, and sizes not above 0."""
+    checks.kind("errors", errors, Mapping)
     unknown = [name for name in errors if name not in ERRORS]
     if unknown or not errors:
         got = ", ".join(unknown) or "none"
@@ -105,7 +107,7 @@ def check_errors(errors: Mapping[str, float]) -> None:
             "errors: expected modes or links, got both, though links include their modes"
         )
     for name, size in errors.items():
-        if not 0 < size < np.inf:
+        if not 0 < checks.finite(f"errors.{name}", size) < np.inf:
             raise InputError(f"errors.{name}: expected a size above 0, got {size:g}")
 
 
