@@ -25,7 +25,7 @@ def kind(name: str, value: object, *kinds: type, hint: str = "") -> None:
         Such as ``loop: expected ClosedLoop, got Controller``.
     """
     if not isinstance(value, kinds):
-        expected = " or ".join(kind.__name__ for kind in kinds) + (f" ({hint})" if hint else "")
+        expected = " or ".join(one.__name__ for one in kinds) + (f" ({hint})" if hint else "")
         raise InputError(f"{name}: expected {expected}, got {type(value).__name__}")
 
 
@@ -53,6 +53,14 @@ def positive(name: str, x: float) -> float:
     value = finite(name, x)
     if value.ndim or not value > 0:
         raise InputError(f"{name}: expected one number above 0, got {_shown(x)}")
+    return float(value)
+
+
+def number(name: str, x: ArrayLike) -> float:
+    """Return `x` as a finite float, else raise InputError."""
+    value = finite(name, x)
+    if value.ndim:
+        raise InputError(f"{name}: expected one number, got {_shown(x)}")
     return float(value)
 
 

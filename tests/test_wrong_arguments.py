@@ -105,7 +105,7 @@ def test_a_controller_is_no_loop(call, controller):
         ),
         (
             lambda _: flexctl.compare(ARM, "hub-pd", truth_basis="modes"),
-            "truth_basis: expected BasisChoice or NoneType, got str",
+            "truth_basis: expected BasisChoice, got str",
         ),
         (lambda _: flexctl.compare(ARM, "hub-pd", design_basis=3), "design_basis: expected Basis"),
         (

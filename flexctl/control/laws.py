@@ -66,10 +66,16 @@ def check_law(plant: Plant, law: ca.Function, *, n_state: int, measured: int) ->
     m, unknown = plant.m, [symbols.numel() for symbols in plant.unknown]
     expected = [[1, n_state, m, m, m, measured, measured, *unknown], [m, n_state]]
     sizes = [[law.numel_in(k) for k in range(law.n_in())]]
-    sizes += [[law.numel_out(k) for k in range(law.n_out())]]
+    sizes += [[_length(law.size_out(k)) for k in range(law.n_out())]]
     for name, want, got in zip(("inputs", "outputs"), expected, sizes, strict=True):
         if got != want:
             raise DesignError(f"law: expected {name} of sizes {want}, got {got}")
+
+
+def _length(size: tuple[int, int]) -> int | tuple[int, int]:
+    """Length of a column, or the size of what is none."""
+    rows, columns = size
+    return rows * columns if columns == 1 or not rows * columns else size
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import casadi as ca
 
-from flexctl.control.laws import LawParts, check_law
+from flexctl.control.laws import ExternalLaw, LawParts, check_law
 from flexctl.control.measured_signals import measurable
 from flexctl.control.reference import ReferenceMotion
 from flexctl.errors import DesignError, FlexctlError, InputError
@@ -71,6 +71,10 @@ def _check_parts(plant: Plant, design: Design, parts: Any) -> None:
     if not isinstance(parts.law, ca.Function):
         raise _NoLawError(f"law: expected a CasADi function, got {shown(parts.law)}")
     external, m = parts.external, plant.m
+    if external is not None and not isinstance(external, ExternalLaw):
+        raise _NoLawError(f"external: expected an ExternalLaw or None, got {shown(external)}")
+    if type(parts.n_state) is not int or parts.n_state < 0:
+        raise _NoLawError(f"n_state: expected a whole number, 0 or more, got {parts.n_state!r}")
     if external is None and parts.n_state not in (0, m):
         expected = f"0 or {m} (integrals of the joint errors), as it is no ExternalLaw"
         raise _NoLawError(f"n_state: expected {expected}, got {shown(parts.n_state)}")
@@ -80,7 +84,5 @@ def _check_parts(plant: Plant, design: Design, parts: Any) -> None:
             if name not in known:
                 expected = f"signals of {plant.arm.name} ({nearest(name, known)})"
                 raise _NoLawError(f"measures: expected {expected}, got {name}")
-    if not isinstance(parts.n_state, int) or parts.n_state < 0:
-        raise _NoLawError(f"n_state: expected a whole number, 0 or more, got {parts.n_state!r}")
     measured = len(external.measures if external else plant.coordinates)
     check_law(plant, parts.law, n_state=parts.n_state, measured=measured)

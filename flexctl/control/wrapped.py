@@ -95,7 +95,7 @@ def wrap_controller(
     Returns
     -------
     Controller
-        With a design of method ``state-space``, in memory, for all that a designed one is for.
+        A controller of method ``state-space``, usable wherever a designed one is.
 
     Raises
     ------
@@ -112,7 +112,8 @@ def wrap_controller(
     ... )
     Controller(mine: state-space for single-link-hub, designed on 2 modes)
     """
-    plant, period = _assembled(plant), _number("sample_time", sample_time)
+    plant = _assembled(plant)
+    period = None if sample_time is None else checks.number("sample_time", sample_time)
     for key, values in (("measures", measures), ("strain_gauges", strain_gauges)):
         if values is not None:
             checks.kind(key, values, list, tuple, np.ndarray, hint="one entry each")
@@ -138,16 +139,6 @@ def wrap_controller(
         | ({"strain_gauges": tuple(strain_gauges)} if strain_gauges is not None else {}),
     }
     return design_on(plant, build(Design, table, name))
-
-
-def _number(key: str, value: Any) -> float | None:
-    """Return a number as a float, None as it is."""
-    if value is None:
-        return None
-    number = checks.finite(key, value)
-    if number.ndim:
-        raise InputError(f"{key}: expected one number, got {value!r}")
-    return float(number)
 
 
 def _assembled(plant: Plant | Arm | str | os.PathLike[str]) -> Plant:

@@ -61,8 +61,8 @@ class Source:
             return values
         with np.errstate(divide="ignore"):
             logs = np.log(np.asarray(values, dtype=complex))
-        parts = np.stack([np.real(logs), np.imag(logs)], axis=-1) / period  # -inf + 0j divides so
-        return np.ascontiguousarray(parts).view(complex)[..., 0]
+        # part by part: (-inf + 0j) / T is no number
+        return (np.real(logs) / period + 1j * (np.imag(logs) / period)).astype(complex)
 
 
 def loop_matrix(loop: LinearLoop) -> Array:

@@ -149,8 +149,8 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
 
     What depends on the number is redone for each value: of a number of the design the law, of
     one of the arm the true arm and, where it is redesigned, the law. Over delay or sampling period
-    the number of delayed samples changes; `between` are the ends of their range: all loops have as
-    many as the loop with most, the further ones multipliers of zero.
+    the number of delayed samples changes: all loops are padded to the size of the one with most
+    between the ends of the range, `between`; the added multipliers are zero.
 
     Raises
     ------
@@ -168,11 +168,12 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
 
     @cache
     def made(value: float) -> tuple[Array, ModeNames, Array]:
+        size = most()
         try:
             closed = variation.close(value)
             pose = _pose(closed, variation)
             second_loop_weight = float(closed.controller.feedback is not None)
-            A = _padded(loop_matrix(linearise_loop(closed, pose, second_loop_weight)), most())
+            A = _padded(loop_matrix(linearise_loop(closed, pose, second_loop_weight)), size)
         except NoEquilibriumError as error:
             raise NoEquilibriumError(
                 f"{variation.key}: expected values at which the loop has an equilibrium at its "

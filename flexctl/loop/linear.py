@@ -332,7 +332,7 @@ def linearise_at(
     if not all(np.isfinite(part).all() for part in (K, L, E, F)):
         raise ComputationError(
             f"{loop.controller.design.name}: the law has no finite derivative at its equilibrium, "
-            "as sqrt(|e|) has none at e = 0: it can be run, and not be linearised"
+            "as sqrt(|e|) has none at e = 0: it can be simulated but not linearised"
         )
     by_state = measurement_jacobian(loop, rest.q)
     return LinearLoop(

@@ -44,7 +44,8 @@ class Setup:
         Raises InputError when a basis is no record.
         """
         checks.kind("design_basis", basis, BasisChoice)
-        checks.kind("truth_basis", truth_basis, BasisChoice, type(None))
+        if truth_basis is not None:
+            checks.kind("truth_basis", truth_basis, BasisChoice)
         return Setup(
             design_arm=arm,
             true_arm=arm if true_arm is None else load_model(true_arm),

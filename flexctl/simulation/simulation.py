@@ -116,7 +116,7 @@ def simulate(
     events = schedule(loop.controller, duration)
     times = _at_events(times, events)
     columns = [begin[k][:, None] for k in (0, 1, 3)]
-    require_finite_torques(loop, np.zeros(1), *columns, phase=events[0].phase)
+    require_finite_torques(loop, events, np.zeros(1), *columns)
     run = _integrate(loop, integrator, step, events, times, begin, tolerance)
     if isinstance(run, RunFailure):
         raise RunError(
@@ -126,7 +126,7 @@ def simulate(
             why=run.why,
             exhausted=run.exhausted,
         )
-    require_finite_torques(loop, times, run.q, run.v, run.z)
+    require_finite_torques(loop, events, times, run.q, run.v, run.z)
     trajectory = _trajectory(loop, run, times, time.perf_counter() - begun)
     _require_balance(loop, trajectory, integrator)
     return trajectory

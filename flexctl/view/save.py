@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flexctl import __version__
+from flexctl import __version__, checks
 from flexctl.loci import EigenvalueLoci
 from flexctl.records import plain
 from flexctl.robustness import StiffnessMargin, TimeScaleMargin
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def save(record: object, path: str | Path) -> None:
-    """Write a record to a file, whose ending says what: complete, or not at all.
+    """Write a record to a file; the suffix selects figure, report or JSON.
+
+    An incomplete file is never left.
 
     Parameters
     ----------
@@ -49,7 +51,10 @@ def save(record: object, path: str | Path) -> None:
     >>> [path.name for path in folder.iterdir()]
     ['report.html']
     """
+    checks.kind("path", path, str, Path)
     path = Path(path)
+    if type(record) not in _FIGURES:
+        to_json(record)  # refuses what is no record
     figure = _FIGURES.get(type(record))
     kinds = [*(FIGURES if figure else ()), ".json"]
     kinds += [".html"] if isinstance(record, Comparison) else []

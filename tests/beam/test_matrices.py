@@ -115,7 +115,7 @@ def test_de_luca_and_siciliano_frequencies_of_the_second_link():
     np.testing.assert_allclose(found, [2.18, 15.91], atol=0.0051)
 
 
-def test_unit_matrices_of_modes_are_the_identity_and_the_fourth_powers():
+def test_unit_mass_and_stiffness_of_modes_are_the_identity_and_the_fourth_powers():
     shapes = AssumedModes(10).shapes()
     M, K = unit_mass_and_stiffness(shapes)
     np.testing.assert_allclose(M, np.eye(10), atol=1e-13)

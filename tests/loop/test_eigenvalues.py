@@ -86,3 +86,12 @@ def test_a_law_with_a_very_fast_pole_has_the_eigenvalues_of_its_gains():
 
     fast, gains = poles
     assert error(fast, np.append(gains, [-3.0, -1e9])) < 2e-5  # of the law's delay of 1 ns
+
+
+def test_nearly_equal_eigenvectors_leave_the_plain_eigenvalues():
+    A = np.diag([-1.0] * 4 + [-1e9]) + np.diag([1.0, 1.0, 1.0, 5.0], 1)
+    A[4, 0], A[1, 0] = 1e3, 1e-9
+
+    values = extended_precision_eigenvalues(A)
+
+    assert np.abs(values[np.abs(values) < 1e6].imag).max() < 1

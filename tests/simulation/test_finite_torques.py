@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import flexctl
+from flexctl.control.laws import _length
 from flexctl.errors import ComputationError, RunError
 
 
@@ -62,3 +63,22 @@ def test_a_law_without_torques_at_its_reference_has_no_equilibrium_to_look_for()
 
     with pytest.raises(ComputationError, match="no finite numbers at the reference joint1 ="):
         flexctl.linearise(loop)
+
+
+def test_a_sampled_law_is_judged_where_it_acts():
+    hole = 0.0123  # rad: a value of the angle between two samples only
+    loop = closed(
+        lambda q_d, y: 20 * (q_d - y) + 0 / ca.if_else(ca.fabs(y - hole) < 1e-9, 0, 1),
+        sample_time=0.05,
+    )
+    times = np.linspace(0, 0.4, 401)
+
+    assert flexctl.simulate(loop, times=times, duration=0.4).t[-1] == 0.4
+
+
+def test_a_wide_torque_is_no_column():
+    q = ca.SX.sym("q", 2)
+
+    assert _length(ca.Function("f", [q], [q.T]).size_out(0)) == (1, 2)
+    assert _length(ca.Function("f", [q], [q]).size_out(0)) == 2
+    assert _length(ca.Function("f", [q], [ca.SX(0, 1)]).size_out(0)) == 0

@@ -108,10 +108,11 @@ def stiffness_margin(
     if isinstance(design, Controller):
         design_basis, design = design_basis or design.plant.basis, design.design
     arm, design = load_model(arm), load_design(design)
-    checks.kind("n_path", n_path, int, np.integer)
-    checks.kind("stiffness", stiffness, Mapping, type(None))
+    checks.kind("n_path", n_path, int)
+    if stiffness is not None:
+        checks.kind("stiffness", stiffness, Mapping)
     for name, ratio in (stiffness or {}).items():
-        checks.finite(f"stiffness.{name}", ratio)
+        checks.number(f"stiffness.{name}", ratio)
     for basis in orders:
         checks.kind("orders", basis, BasisChoice)
     case = Case.of(

@@ -107,7 +107,7 @@ def check_errors(errors: Mapping[str, float]) -> None:
             "errors: expected modes or links, got both, though links include their modes"
         )
     for name, size in errors.items():
-        if not 0 < checks.finite(f"errors.{name}", size) < np.inf:
+        if not 0 < checks.number(f"errors.{name}", size) < np.inf:
             raise InputError(f"errors.{name}: expected a size above 0, got {size:g}")
 
 

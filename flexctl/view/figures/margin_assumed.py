@@ -58,7 +58,7 @@ def mark_along(axes: Axes, given: AssumedStiffness, end: float) -> None:
 
     The margins are those of one error of all parts; what the loop does with the given errors
     together stands at every pose: on the line of an error that all parts share, else at the lower
-    edge, as several errors are no place on the axis; a cross where it is unstable.
+    edge, because several errors have no common value; a cross where it is unstable.
     """
     errors = grouped(given.errors)
     for error, names in dict.fromkeys((errors[0], errors[-1])):

@@ -71,7 +71,7 @@ def assumed_words(record: EigenvalueLoci) -> str:
         return _SAID[record.motion or "rest"]
     key, pose = record.parameter, "at rest at the final pose, under the second loop if there is one"
     if record.varied == "law":
-        return f"{pose}; the controller is that of each value of {key}"
+        return f"{pose}; the controller is designed with each value of {key}"
     if record.varied == "arm and law":
         return (
             f"{pose}; the arm changes, and the controller is redesigned for each value of {key}, "
@@ -83,15 +83,14 @@ def assumed_words(record: EigenvalueLoci) -> str:
 
 def subject_words(record: EigenvalueLoci) -> str:
     """Say what is followed over what, and whether the controller changes with it."""
+    sampled = ", sampled: rates log(z)/T" if record.sampled else ""
     if record.varied == "time":
-        sampled = ", sampled: rates log(z)/T" if record.sampled else ""
         return f"closed-loop eigenvalues along the motion{sampled}"
     law = {
         "true arm": "controller fixed",
         "arm and law": "controller redesigned for each value",
         "law": "a number of the controller",
     }[record.varied]
-    sampled = ", sampled: rates log(z)/T" if record.sampled else ""
     return f"closed-loop eigenvalues over {record.parameter}, {law}{sampled}"
 
 

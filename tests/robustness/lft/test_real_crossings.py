@@ -352,7 +352,7 @@ def test_equal_undamped_modes_move_as_their_joint_rates_say():
     assert (found.lower, found.upper) == (0.0, 0.0)
 
 
-def test_growth_rates_are_derivatives():
+def test_eigenvalue_sensitivities_are_derivatives():
     loop = random_loop(7, 3, 6)
     values, rates = eigenvalue_sensitivities(loop)
     h = 1e-6
