@@ -42,17 +42,17 @@ class Requirement:
         InputError
             When the answer has no such key, or a value that the sign cannot compare.
         """
-        found = look_up(answer, self.key)
-        if isinstance(found, Mapping | list):
-            inside = _children(found)
+        value = look_up(answer, self.key)
+        if isinstance(value, Mapping | list):
+            inside = _children(value)
             raise InputError(
                 f"--require {self.text}: expected a key of one value, got {self.key}, which holds "
                 f"{', '.join(inside) or 'nothing'}"
             )
-        holds = _OPERATORS[self.sign](found, self.value) if self._comparable(found) else False
-        return None if holds else f"required {self.text} does not hold: it is {_shown(found)}"
+        holds = _OPERATORS[self.sign](value, self.value) if self._comparable(value) else False
+        return None if holds else f"required {self.text} does not hold: it is {_shown(value)}"
 
-    def _comparable(self, found: object) -> bool:
+    def _comparable(self, value: object) -> bool:
         """Whether the sign can compare; null is neither less nor more than any number."""
         if self.sign in ("==", "!="):
             return True
@@ -60,11 +60,11 @@ class Requirement:
             raise InputError(
                 f"--require {self.text}: expected a number after {self.sign}, got {self.value!r}"
             )
-        if found is not None and not _is_number(found):
+        if value is not None and not _is_number(value):
             raise InputError(
-                f"--require {self.text}: expected a key of a number, got {_shown(found)}"
+                f"--require {self.text}: expected a key of a number, got {_shown(value)}"
             )
-        return found is not None
+        return value is not None
 
 
 def read_requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:

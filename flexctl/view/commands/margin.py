@@ -141,7 +141,7 @@ def named(path: Path | None) -> Iterator[None]:
 
 def _result(
     answer: dict[str, Any],
-    found: StiffnessMargin,
+    margin: StiffnessMargin,
     remedies: Remedies | None,
     drawn: GainChart | DampingChart | None,
     where: str,
@@ -152,13 +152,13 @@ def _result(
     def table() -> RenderableType:
         from flexctl.view.commands.margin_table import margin_table
 
-        return margin_table(found, answer, where, remedies)
+        return margin_table(margin, answer, where, remedies)
 
     def figure() -> Any:
         from flexctl.view.figures.margin import plot_margin
         from flexctl.view.figures.margin_charts import plot_chart
 
-        return plot_chart(drawn) if drawn else plot_margin(found, where)
+        return plot_chart(drawn) if drawn else plot_margin(margin, where)
 
     return Result(answer=answer, table=table, figure=figure, provenance=made)
 
@@ -201,13 +201,13 @@ def read_joints(text: str, arm: Arm) -> dict[str, float]:
     InputError
         When a part is not NAME=NUMBER, or the name no joint's.
     """
-    found = read_pose(text)
-    for name in found:
+    pose = read_pose(text)
+    for name in pose:
         if name not in arm.joints:
             expected = f"joint variables of {arm.name} ({', '.join(arm.joints)})"
             raise InputError(f"--pose: expected {expected}, got {name!r}")
-    warn_of_pose(arm, found)
-    return found
+    warn_of_pose(arm, pose)
+    return pose
 
 
 def read_errors(words: Sequence[str], *, independent: bool) -> dict[str, float]:

@@ -48,41 +48,45 @@ _N_ERRORS = 8
 
 
 def margin_table(
-    found: StiffnessMargin, answer: dict[str, Any], where: str, remedies: Remedies | None = None
+    margin: StiffnessMargin, answer: dict[str, Any], where: str, remedies: Remedies | None = None
 ) -> RenderableType:
     """Put everything found under each other, the verdict last."""
-    parts: list[RenderableType] = [_ends(found, answer, where)]
-    if found.rates and found.exact.unknowns:
-        parts.append(_rates(found, where))
-    parts += [_independent(at) for at in found.independent]
-    if found.orders:
-        parts.append(_orders(found, where))
+    parts: list[RenderableType] = [_ends(margin, answer, where)]
+    if margin.rates and margin.exact.unknowns:
+        parts.append(_rates(margin, where))
+    parts += [_independent(at) for at in margin.independent]
+    if margin.orders:
+        parts.append(_orders(margin, where))
     if remedies:
-        parts.append(_remedies(remedies, found))
-    sentences = [*_lemma_notes(found), *found.assumptions]
+        parts.append(_remedies(remedies, margin))
+    sentences = [*_lemma_notes(margin), *margin.assumptions]
     notes = [literal(f"- {sentence}", "dim") for sentence in sentences]
     return Group(*parts, *notes, literal(answer["verdict"], "bold"))
 
 
-def _remedies(found: Remedies, margin: StiffnessMargin) -> Table:
+def _remedies(remedies: Remedies, margin: StiffnessMargin) -> Table:
     """Say of every remedy how much of it is needed, or that none is effective."""
     where = "at the final pose and along the motion" if margin.path else "at the final pose"
     table = plain_table(
-        f"Remedies with which an overestimate of {percent(found.expected)} is tolerated {where}",
+        f"Remedies with which an overestimate of {percent(remedies.expected)} is tolerated {where}",
         "",
         "",
         "",
     )
     bias = (
-        "none found" if found.bias is None else percent(found.bias) if found.bias else "not needed"
+        "none found"
+        if remedies.bias is None
+        else percent(remedies.bias)
+        if remedies.bias
+        else "not needed"
     )
-    ran = strays(found.bias_run) if found.bias_run else ""
+    ran = strays(remedies.bias_run) if remedies.bias_run else ""
     table.add_row("deliberate underestimate of K_hat", literal(bias), literal(ran))
     searched = {
-        "bandwidth of the joint gains, times": found.bandwidth,
-        "effort of the second loop (at the final pose alone), times": found.second_loop,
-        "damping ratio of all links": found.damping,
-        "inertia added at every joint, times the arm's own about it": found.inertia,
+        "bandwidth of the joint gains, times": remedies.bandwidth,
+        "effort of the second loop (at the final pose alone), times": remedies.second_loop,
+        "damping ratio of all links": remedies.damping,
+        "inertia added at every joint, times the arm's own about it": remedies.inertia,
     }
     for label, remedy in searched.items():
         if remedy is not None:
@@ -107,36 +111,36 @@ def _searched(searched: Requirement) -> tuple[str, str]:
     return "none found", f"in {span}{best_words}"
 
 
-def _ends(found: StiffnessMargin, answer: dict[str, Any], where: str) -> Table:
+def _ends(margin: StiffnessMargin, answer: dict[str, Any], where: str) -> Table:
     title = (
-        f"{found.model}, judged on {basis_words(answer['truth'])} per link and plane, "
-        f"{found.design} designed on {basis_words(answer['basis'])}"
+        f"{margin.model}, judged on {basis_words(answer['truth'])} per link and plane, "
+        f"{margin.design} designed on {basis_words(answer['basis'])}"
     )
     table = plain_table(title, "stiffness", "tolerated", "limit", "of", "at rad/s")
-    for label, tolerated, lost in _rows(found, where):
+    for label, tolerated, lost in _rows(margin, where):
         table.add_row(*map(literal, (label, tolerated, *lost)))
     return table
 
 
-def _rows(found: StiffnessMargin, where: str) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
+def _rows(margin: StiffnessMargin, where: str) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
     """Both margins above, then the exact one below, each at the judged and at the worst pose."""
-    lemma, exact = found.lemma, found.exact
-    none = lemma.loss == "none" or no_stiffness(found)
+    lemma, exact = margin.lemma, margin.exact
+    none = lemma.loss == "none" or no_stiffness(margin)
     seen = "-" if none else lemma.loss
     block = "" if none else f"lambda_max(H) = {lemma.lambda_max:.4g}"
-    yield "overestimate, lemma alpha*", lemma_words(found), (seen, block, "")
+    yield "overestimate, lemma alpha*", lemma_words(margin), (seen, block, "")
     how = _how(exact)
     yield f"overestimate, {how} {where}", tolerated_above(exact.alpha_upper), _lost(exact.upper)
-    lost = [pose for pose in found.path if pose.interval is None]
+    lost = [pose for pose in margin.path if pose.interval is None]
     worst = "worst of the stable poses" if lost else "worst pose"
-    yield from _worst("overestimate", worst, found.worst)
+    yield from _worst("overestimate", worst, margin.worst)
     yield f"underestimate, {how} {where}", tolerated_below(exact.alpha_lower), _lost(exact.lower)
-    yield from _worst("underestimate", worst, found.worst_below)
-    if found.assumed_stiffness:
-        yield given_row(found.assumed_stiffness, where)
+    yield from _worst("underestimate", worst, margin.worst_below)
+    if margin.assumed_stiffness:
+        yield given_row(margin.assumed_stiffness, where)
     if lost:
         what = "unstable without error" if all_grow(lost) else "no margin"
-        label = f"{what} at {len(lost)} of {len(found.path)} poses"
+        label = f"{what} at {len(lost)} of {len(margin.path)} poses"
         yield label, "none", ("", grown(lost[0]), "")
 
 
@@ -145,16 +149,18 @@ def _worst(
 ) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
     if pose is None or pose.interval is None:
         return
-    found: Interval = pose.interval
+    interval: Interval = pose.interval
     over = side == "overestimate"
-    tolerated = tolerated_above(found.alpha_upper) if over else tolerated_below(found.alpha_lower)
-    loss = found.upper if over else found.lower
-    yield f"{side}, {_how(found)} at the {worst}, t = {pose.t:.3g} s", tolerated, _lost(loss)
+    tolerated = (
+        tolerated_above(interval.alpha_upper) if over else tolerated_below(interval.alpha_lower)
+    )
+    loss = interval.upper if over else interval.lower
+    yield f"{side}, {_how(interval)} at the {worst}, t = {pose.t:.3g} s", tolerated, _lost(loss)
 
 
-def _how(found: Interval) -> str:
+def _how(interval: Interval) -> str:
     """Tell an end that is proven from one found by continuation of an equilibrium that moves."""
-    return "exact" if found.proven else "by continuation"
+    return "exact" if interval.proven else "by continuation"
 
 
 def _lost(loss: StabilityLimit | None) -> tuple[str, str, str]:
@@ -163,7 +169,7 @@ def _lost(loss: StabilityLimit | None) -> tuple[str, str, str]:
     return loss.kind, in_words(loss.mode), number(loss.frequency) if loss.frequency else ""
 
 
-def _rates(found: StiffnessMargin, where: str) -> Table:
+def _rates(margin: StiffnessMargin, where: str) -> Table:
     title = f"Fastest-growing modes to first order {where}: a guide, the margin is above"
     columns = (
         "mode",
@@ -173,7 +179,7 @@ def _rates(found: StiffnessMargin, where: str) -> Table:
         "no decay left at (first order)",
     )
     table = plain_table(title, *columns, numeric=(1, 2, 3, 4))
-    for rate in found.rates[:_N_RATES]:
+    for rate in margin.rates[:_N_RATES]:
         table.add_row(
             literal(in_words(rate.mode)),
             number(rate.value.imag),
@@ -191,10 +197,10 @@ def _all_lost(rate: ModeRate) -> str:
 
 
 def _independent(at: IndependentErrorsAt) -> Table:
-    found, worst = at.bounds, at.bounds.worst_case
+    bounds, worst = at.bounds, at.bounds.worst_case
     table = plain_table(bound_words(at), "worst case found, error of", "size", numeric=(1,))
     if worst is None:
-        undamped = found.guaranteed_fraction == 0 and not found.stopped
+        undamped = bounds.guaranteed_fraction == 0 and not bounds.stopped
         why = "none needed: an undamped mode lies on the imaginary axis"
         table.add_row(why if undamped else "no physical one found", "-")
         return table
@@ -214,11 +220,11 @@ def _independent(at: IndependentErrorsAt) -> Table:
     return table
 
 
-def _orders(found: StiffnessMargin, where: str) -> Table:
+def _orders(margin: StiffnessMargin, where: str) -> Table:
     title = f"The gain set designed on other plants, {where}"
     columns = ("designed on", "overestimate tolerated", "underestimate", "lemma", "limit")
     table = plain_table(title, *columns)
-    for order in found.orders:
+    for order in margin.orders:
         table.add_row(*map(literal, _order(order)))
     return table
 
@@ -228,15 +234,21 @@ def _order(order: OrderMargin) -> tuple[str, ...]:
     star = percent(order.alpha_star) if not np.isinf(order.alpha_star) else "infinity"
     if order.interval is None:
         return made, "unstable" if np.isfinite(order.abscissa) else "-", "", star, order.why
-    found = order.interval
-    lost = in_words(found.upper.mode) if found.upper else ""
-    return made, tolerated_above(found.alpha_upper), tolerated_below(found.alpha_lower), star, lost
+    interval = order.interval
+    lost = in_words(interval.upper.mode) if interval.upper else ""
+    return (
+        made,
+        tolerated_above(interval.alpha_upper),
+        tolerated_below(interval.alpha_lower),
+        star,
+        lost,
+    )
 
 
-def _lemma_notes(found: StiffnessMargin) -> list[str]:
-    if no_stiffness(found):
+def _lemma_notes(margin: StiffnessMargin) -> list[str]:
+    if no_stiffness(margin):
         return []
     return [
         f"lemma: {one.text}{'' if one.holds else ' (does not hold here)'}"
-        for one in found.lemma.assumptions
+        for one in margin.lemma.assumptions
     ]

@@ -26,7 +26,7 @@ def separate(options: SeparationOptions, model: str, word: str) -> Result:
     design = load_gain_set(word, arm)
     basis, as_it_is = design_basis(options), true_arm(arm, options)
     with progress() as say:
-        found = time_scale_margin(
+        margin = time_scale_margin(
             arm,
             design,
             true_arm=as_it_is,
@@ -35,72 +35,72 @@ def separate(options: SeparationOptions, model: str, word: str) -> Result:
             fixed_damping=options.fixed_damping,
             progress=say,
         )
-    answer = time_scale_json(found)
+    answer = time_scale_json(margin)
     answer["truth"]["settings"] = [*options.settings, *options.truth_set]
-    answer["verdict"] = time_scale_words(found)
+    answer["verdict"] = time_scale_words(margin)
 
     def figure() -> Any:
         from flexctl.view.figures.separation import plot_separation
 
-        return plot_separation(found)
+        return plot_separation(margin)
 
     made = provenance(model, [design], gains=lambda: redesigned(arm, design, basis))
     return Result(
-        answer=answer, table=lambda: _table(found, answer), figure=figure, provenance=made
+        answer=answer, table=lambda: _table(margin, answer), figure=figure, provenance=made
     )
 
 
-def _table(found: TimeScaleMargin, answer: dict[str, Any]) -> RenderableType:
+def _table(margin: TimeScaleMargin, answer: dict[str, Any]) -> RenderableType:
     from rich.console import Group
 
     from flexctl.view.tables import literal, plain_table
 
     title = (
-        f"{found.model}, judged on {basis_words(answer['truth'])} per link and plane, "
-        f"{found.design} designed on {basis_words(answer['basis'])}"
+        f"{margin.model}, judged on {basis_words(answer['truth'])} per link and plane, "
+        f"{margin.design} designed on {basis_words(answer['basis'])}"
     )
     table = plain_table(title, "", "", "")
-    for label, value, unit in _rows(found):
+    for label, value, unit in _rows(margin):
         table.add_row(literal(label), literal(value), literal(unit, "dim"))
     orders = plain_table(
-        "Over truth orders", found.truth.kind, "s*", "what crosses", "", numeric=(0, 1)
+        "Over truth orders", margin.truth.kind, "s*", "what crosses", "", numeric=(0, 1)
     )
-    for bound in found.orders:
+    for bound in margin.orders:
         lost = np.isfinite(bound.frequency)
         what, at = (crossing(bound), swing(bound)) if lost else ("-", bound.why)
         orders.add_row(str(bound.order), _number(bound.s_star), literal(what), literal(at))
-    notes = [literal(f"- {assumption}", "dim") for assumption in found.assumptions]
+    notes = [literal(f"- {assumption}", "dim") for assumption in margin.assumptions]
     return Group(table, orders, *notes, literal(answer["verdict"], "bold"))
 
 
-def _rows(found: TimeScaleMargin) -> list[tuple[str, str, str]]:
+def _rows(margin: TimeScaleMargin) -> list[tuple[str, str, str]]:
     """Figures of the worst bound, each with its label and unit; of no crossing, only s*."""
-    worst = found.worst
+    worst = margin.worst
     label = "stiffness factor s* where stability is lost"
     if worst.refused:
         label = "stiffness factor s down to which it is stable"
     rows = [(label, _number(worst.s_star), "of the arm's")]
     if np.isfinite(worst.frequency):
         rows += [
-            ("mu* (mu of the arm)", f"{_number(found.mu_star)} ({found.mu:.4g})", ""),
+            ("mu* (mu of the arm)", f"{_number(margin.mu_star)} ({margin.mu:.4g})", ""),
             ("what crosses there", crossing(worst), ""),
             ("at", _number(worst.frequency), "rad/s"),
             ("worst pose", f"t = {worst.t:.3g}", "s"),
-            ("worst truth", f"{worst.order} {found.truth.kind}", "per link and plane"),
+            ("worst truth", f"{worst.order} {margin.truth.kind}", "per link and plane"),
         ]
-    stable = "marginally" if found.stable == "marginal" else "yes" if found.stable else "no"
+    stable = "marginally" if margin.stable == "marginal" else "yes" if margin.stable else "no"
     return [
         *rows,
-        ("stable at its own stiffness", stable, _judged(found)),
+        ("stable at its own stiffness", stable, _judged(margin)),
         ("found by", "the guardian map" if worst.exact else "bracketing", ""),
     ]
 
 
-def _judged(found: TimeScaleMargin) -> str:
+def _judged(margin: TimeScaleMargin) -> str:
     """Name what was judged: poses of the motion and truth orders, as far as there are several."""
     several = {
-        "poses": len({bound.t for bound in (*found.path, *found.orders)}) > 1,
-        "orders": len({bound.order for bound in (*found.path, *found.orders)}) > 1,
+        "poses": len({bound.t for bound in (*margin.path, *margin.orders)}) > 1,
+        "orders": len({bound.order for bound in (*margin.path, *margin.orders)}) > 1,
     }
     kinds = [kind for kind, many in several.items() if many]
     return f"at all {' and '.join(kinds)}" if kinds else "at the only pose and order"

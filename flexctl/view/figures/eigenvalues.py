@@ -130,12 +130,12 @@ def _frame_near(axes: Axes, radius: float) -> None:
     shade_unstable(axes, "x")
 
 
-def _scale_rates(axes: Axes, found: Sequence[Array]) -> None:
+def _scale_rates(axes: Axes, values: Sequence[Array]) -> None:
     """Leave room above zero on an axis of growth rates [1/s], logarithmic where far apart.
 
     NaN where a pose has no equilibrium; where there is no rate at all the axis says so.
     """
-    rates = np.concatenate([np.zeros(0), *found])
+    rates = np.concatenate([np.zeros(0), *values])
     rates = rates[~np.isnan(rates)]
     if not len(rates):
         axes.text(0.5, 0.5, "no equilibrium to judge", ha="center", transform=axes.transAxes)

@@ -63,8 +63,8 @@ def _title(record: EigenvalueLoci) -> str:
 def _line_and_mode(match: MatchedBranch) -> tuple[str | None, int]:
     """Line, and number of its mode, that leads a branch alone; no line where none does."""
     first, *others = match.branch.motions
-    found = None if others else _LINE_AND_MODE.fullmatch(first)
-    return (found[1], int(found[2])) if found else (None, 0)
+    named = None if others else _LINE_AND_MODE.fullmatch(first)
+    return (named[1], int(named[2])) if named else (None, 0)
 
 
 def _line(match: MatchedBranch) -> str | None:

@@ -27,89 +27,89 @@ _LATE = 0.7  # of the motion
 _LETTERS = 112  # in a line as wide as the page
 
 
-def plot_margin(found: StiffnessMargin, where: str) -> Figure:
+def plot_margin(margin: StiffnessMargin, where: str) -> Figure:
     """Draw one page: eigenvalues over alpha, margins along the motion, errors or rates, orders.
 
     `where` names the judged pose.
     """
     with styled():
-        return _drawn(found, where)
+        return _drawn(margin, where)
 
 
-def _drawn(found: StiffnessMargin, where: str) -> Figure:
-    rows = 3 if found.orders else 2
-    figure = new_figure(12.0, _HEIGHT + 2.4 * (rows - 2) + 1.2 * (len(found.independent) > 1))
-    title = f"{found.design} on {found.model}: how wrong may its stiffness be?"
-    figure.suptitle(f"{title}\n{_answer(found, where)}", fontweight="bold", x=0.01, ha="left")
+def _drawn(margin: StiffnessMargin, where: str) -> Figure:
+    rows = 3 if margin.orders else 2
+    figure = new_figure(12.0, _HEIGHT + 2.4 * (rows - 2) + 1.2 * (len(margin.independent) > 1))
+    title = f"{margin.design} on {margin.model}: how wrong may its stiffness be?"
+    figure.suptitle(f"{title}\n{_answer(margin, where)}", fontweight="bold", x=0.01, ha="left")
     grid = figure.add_gridspec(rows, 2, width_ratios=(1.35, 1))
     damping = figure.add_subplot(grid[0, 0])
     frequency = figure.add_subplot(grid[1, 0], sharex=damping)
-    plot_loci(damping, frequency, found)
-    plot_along(figure.add_subplot(grid[0, 1]), found)
-    if found.independent:
-        parts = grid[1, 1].subgridspec(len(found.independent), 1)
-        for k, at in enumerate(found.independent):
+    plot_loci(damping, frequency, margin)
+    plot_along(figure.add_subplot(grid[0, 1]), margin)
+    if margin.independent:
+        parts = grid[1, 1].subgridspec(len(margin.independent), 1)
+        for k, at in enumerate(margin.independent):
             plot_errors(figure.add_subplot(parts[k, 0]), at)
     else:
-        plot_rates(figure.add_subplot(grid[1, 1]), found)
-    if found.orders:
-        plot_order_bars(figure.add_subplot(grid[2, :]), found, where)
+        plot_rates(figure.add_subplot(grid[1, 1]), margin)
+    if margin.orders:
+        plot_order_bars(figure.add_subplot(grid[2, :]), margin, where)
     return figure
 
 
-def _answer(found: StiffnessMargin, where: str) -> str:
+def _answer(margin: StiffnessMargin, where: str) -> str:
     """Say which overestimates are tolerated, and what the lemma says."""
-    said = [f"{tolerated_above(found.exact.alpha_upper)} {where}"]
-    lost = [pose for pose in found.path if not pose.interval]
+    said = [f"{tolerated_above(margin.exact.alpha_upper)} {where}"]
+    lost = [pose for pose in margin.path if not pose.interval]
     if lost:
         said.append(
-            f"unstable without error at {len(lost)} of {len(found.path)} poses of the motion"
+            f"unstable without error at {len(lost)} of {len(margin.path)} poses of the motion"
         )
-    if found.worst and found.worst.interval:
-        least = found.worst.interval.alpha_upper
-        when = f" (t = {found.worst.t:.3g} s)" if np.isfinite(least) else ""
+    if margin.worst and margin.worst.interval:
+        least = margin.worst.interval.alpha_upper
+        when = f" (t = {margin.worst.t:.3g} s)" if np.isfinite(least) else ""
         said.append(f"{tolerated_above(least)} along the motion{when}")
-    said.append(f"lemma: {lemma_words(found)}")
-    if found.assumed_stiffness:
-        said.append(given_answer(found.assumed_stiffness))
+    said.append(f"lemma: {lemma_words(margin)}")
+    if margin.assumed_stiffness:
+        said.append(given_answer(margin.assumed_stiffness))
     return fill(f"Tolerated overestimate: {'; '.join(said)}", _LETTERS)
 
 
-def plot_along(axes: Axes, found: StiffnessMargin) -> None:
+def plot_along(axes: Axes, margin: StiffnessMargin) -> None:
     """Draw what is tolerated along the motion: between the exact ends, beside the lemma's."""
-    end = found.path[-1].t if found.path else 0.0
-    poses = [pose for pose in found.path if pose.interval]
+    end = margin.path[-1].t if margin.path else 0.0
+    poses = [pose for pose in margin.path if pose.interval]
     axes.set_title("Tolerated error of the stiffness along the motion")
     axes.set_xlabel("time of the frozen pose [s]")
     axes.set_ylabel("alpha = K_hat/K - 1 [%]")
-    top = _ROOM * percent_scale(axes, "y", _values(found), floor=-_ALL)
+    top = _ROOM * percent_scale(axes, "y", _values(margin), floor=-_ALL)
     axes.set_ylim(-1.5 * _ALL, top)
     axes.set_xlim(-0.03 * (end or 1), 1.06 * (end or 1))
     if poses:
-        _band(axes, found.path, top)
-    _lemma(axes, found, top)
-    _judged(axes, found, end, top)
-    _unstable(axes, found.path)
-    if found.assumed_stiffness:
-        mark_along(axes, found.assumed_stiffness, end)
+        _band(axes, margin.path, top)
+    _lemma(axes, margin, top)
+    _judged(axes, margin, end, top)
+    _unstable(axes, margin.path)
+    if margin.assumed_stiffness:
+        mark_along(axes, margin.assumed_stiffness, end)
     axes.axhline(0, color="black", linewidth=1)
     legend_above(axes, columns=2)
 
 
-def _values(found: StiffnessMargin) -> list[float]:
+def _values(margin: StiffnessMargin) -> list[float]:
     """All that is to be shown [%]."""
-    intervals = [found.exact, *(pose.interval for pose in found.path if pose.interval)]
+    intervals = [margin.exact, *(pose.interval for pose in margin.path if pose.interval)]
     ends = [end for one in intervals for end in (one.alpha_lower, one.alpha_upper)]
-    stars = [found.lemma.alpha_star, *(pose.alpha_star for pose in found.path)]
-    errors = found.assumed_stiffness.errors.values() if found.assumed_stiffness else ()
+    stars = [margin.lemma.alpha_star, *(pose.alpha_star for pose in margin.path)]
+    errors = margin.assumed_stiffness.errors.values() if margin.assumed_stiffness else ()
     return [100 * value for value in (*ends, *stars, *errors)]
 
 
 def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
     t = np.array([pose.t for pose in path])
-    found = [pose.interval for pose in path]
-    upper = np.array([100 * one.alpha_upper if one else np.nan for one in found])
-    lower = np.array([100 * one.alpha_lower if one else np.nan for one in found])
+    intervals = [pose.interval for pose in path]
+    upper = np.array([100 * one.alpha_upper if one else np.nan for one in intervals])
+    lower = np.array([100 * one.alpha_lower if one else np.nan for one in intervals])
     style = {"color": BAD, "marker": ".", "markersize": 5}
     axes.fill_between(t, lower, np.minimum(upper, top), color=GOOD, alpha=0.12, linewidth=0)
     ended = np.where(lower > -ALMOST_ALL * _ALL, lower, np.nan)
@@ -123,15 +123,15 @@ def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
         _say(axes, 0.14, "any underestimate is tolerated")
 
 
-def _lemma(axes: Axes, found: StiffnessMargin, top: float) -> None:
-    order = f"lemma ({basis_words(found.basis.described())})"
-    applies = not no_stiffness(found)
-    stars = 100 * np.array([pose.alpha_star if applies else np.inf for pose in found.path])
+def _lemma(axes: Axes, margin: StiffnessMargin, top: float) -> None:
+    order = f"lemma ({basis_words(margin.basis.described())})"
+    applies = not no_stiffness(margin)
+    stars = 100 * np.array([pose.alpha_star if applies else np.inf for pose in margin.path])
     finite = stars < top
     if finite.any():
-        t = [pose.t for pose in found.path]
+        t = [pose.t for pose in margin.path]
         axes.plot(t, np.where(finite, stars, np.nan), ":", color=_LEMMA, lw=2, label=order)
-    elif found.path:
+    elif margin.path:
         axes.plot(
             [],
             [],
@@ -142,24 +142,24 @@ def _lemma(axes: Axes, found: StiffnessMargin, top: float) -> None:
         )
 
 
-def _judged(axes: Axes, found: StiffnessMargin, end: float, top: float) -> None:
+def _judged(axes: Axes, margin: StiffnessMargin, end: float, top: float) -> None:
     """Mark the interval of the judged pose beside the motion's end."""
     t = 1.03 * (end or 1)
-    low, high = 100 * found.exact.alpha_lower, 100 * found.exact.alpha_upper
+    low, high = 100 * margin.exact.alpha_lower, 100 * margin.exact.alpha_upper
     axes.plot([t, t], [low, min(high, top)], color=GOOD, linewidth=4, alpha=0.5, zorder=3)
-    label = judged_pose(found)
+    label = judged_pose(margin)
     if np.isfinite(high):
         axes.plot([t], [high], "D", color=BAD, markersize=5, label=label, zorder=4)
         place = {"xytext": (-7, 4), "textcoords": "offset points", "ha": "right", "zorder": 5}
         axes.annotate(percent(high / 100), (t, high), color=BAD, bbox=PAPER, **place)
     else:
         axes.plot([t], [0.97 * top], "^", color=GOOD, markersize=6, label=f"{label}: any")
-    if found.worst and found.worst.interval and np.isfinite(found.worst.interval.alpha_upper):
-        worst = found.worst.interval.alpha_upper
-        late = found.worst.t > _LATE * end  # where the judged pose's number stands above
+    if margin.worst and margin.worst.interval and np.isfinite(margin.worst.interval.alpha_upper):
+        worst = margin.worst.interval.alpha_upper
+        late = margin.worst.t > _LATE * end  # where the judged pose's number stands above
         side = {"xytext": (-7, -12), "ha": "right"} if late else {"xytext": (6, 5)}
         place = {**side, "textcoords": "offset points", "zorder": 5}
-        axes.annotate(percent(worst), (found.worst.t, 100 * worst), color=BAD, bbox=PAPER, **place)
+        axes.annotate(percent(worst), (margin.worst.t, 100 * worst), color=BAD, bbox=PAPER, **place)
 
 
 def _unstable(axes: Axes, path: Sequence[PoseMargin]) -> None:

@@ -37,25 +37,25 @@ def plot_errors(axes: Axes, at: IndependentErrorsAt) -> None:
 
     Where no errors were found that destabilise, one line says so instead.
     """
-    found, worst = at.bounds, at.bounds.worst_case
-    proof = "proven" if found.proven else "proven so far" if found.stopped else "not proven"
+    bounds, worst = at.bounds, at.bounds.worst_case
+    proof = "proven" if bounds.proven else "proven so far" if bounds.stopped else "not proven"
     sure = ", ".join(map(range_words, at.guaranteed))
     title = fill(f"Independent errors at {at.where}: {sure} stable ({proof})", _LETTERS)
     if worst is None:
         axes.set_title(title, fontsize=_SMALL)
         none = "no errors were found that destabilise: no worst case to show"
         lost = "an undamped mode: no error at all can be guaranteed"
-        if found.stopped:
+        if bounds.stopped:
             lost = "no bound was found within the time limit"
-        say_instead(axes, *((none, GOOD) if found.guaranteed_fraction else (lost, BAD)))
+        say_instead(axes, *((none, GOOD) if bounds.guaranteed_fraction else (lost, BAD)))
         return
     lost = f"worst found: {lost_words(at)}"
     axes.set_title(f"{title}\n{lost}", fontsize=_SMALL)
-    band = 100 * found.guaranteed_fraction
+    band = 100 * bounds.guaranteed_fraction
     axes.axvspan(-band, band, color=GOOD, alpha=0.18, linewidth=0)
     axes.axvline(0, color="black", linewidth=1)
     _worst_bars(axes, at, worst)
-    wide = 120 * max(worst.gamma, found.guaranteed_fraction)
+    wide = 120 * max(worst.gamma, bounds.guaranteed_fraction)
     axes.set_xlim(-wide, wide)
 
 
@@ -78,17 +78,17 @@ def _worst_bars(axes: Axes, at: IndependentErrorsAt, worst: WorstCase) -> None:
     axes.set_xlabel("error [%]" if own else "error [% of its unit size; written: of itself]")
 
 
-def plot_rates(axes: Axes, found: StiffnessMargin) -> None:
+def plot_rates(axes: Axes, margin: StiffnessMargin) -> None:
     """Draw at which error each mode has lost its decay to first order, the first one on top.
 
     Where nothing damps one, that is at no error at all: then how fast each grows.
     """
-    growing = [rate for rate in found.rates if lost_at(rate) <= MOST]
-    if not growing or not found.exact.unknowns:
+    growing = [rate for rate in margin.rates if lost_at(rate) <= MOST]
+    if not growing or not margin.exact.unknowns:
         axes.set_title("To first order: loss of decay by an overestimate")
-        why = "no mode loses its decay" if found.exact.unknowns else _NO_STIFFNESS
+        why = "no mode loses its decay" if margin.exact.unknowns else _NO_STIFFNESS
         say_instead(axes, why, GOOD)
-    elif found.exact.marginal:
+    elif margin.exact.marginal:
         axes.set_title("To first order: growth by an overestimate of 1 %")
         modes = sorted(growing, key=_slow)[:_N_BARS]
         sizes = [growth(rate) / 100 for rate in modes]
@@ -98,7 +98,7 @@ def plot_rates(axes: Axes, found: StiffnessMargin) -> None:
         modes = sorted(growing, key=lost_at)[:_N_BARS]
         lost = [max(100 * lost_at(rate), _LEAST) for rate in modes]
         _bars(axes, modes, lost, [percent(lost_at(rate)) for rate in modes], "alpha [%]")
-        _mark_exact(axes, 100 * found.exact.alpha_upper)
+        _mark_exact(axes, 100 * margin.exact.alpha_upper)
 
 
 def _bars(
@@ -139,15 +139,15 @@ def _slow(rate: ModeRate) -> float:
     return -growth(rate)
 
 
-def plot_order_bars(axes: Axes, found: StiffnessMargin, where: str) -> None:
+def plot_order_bars(axes: Axes, margin: StiffnessMargin, where: str) -> None:
     """Draw the exact upper ends of the gain set made on other plants, with the lemma's beside."""
     axes.set_title(f"The gain set made on other plants, judged {where}")
     axes.set_ylabel("tolerated overestimate [%]")
     plain_log(axes)
-    bars = np.array([_end(order) for order in found.orders])
-    stars = 100 * np.array([order.alpha_star for order in found.orders])
+    bars = np.array([_end(order) for order in margin.orders])
+    stars = 100 * np.array([order.alpha_star for order in margin.orders])
     low, high = _range([*bars, *stars])
-    for k, (order, bar) in enumerate(zip(found.orders, bars, strict=True)):
+    for k, (order, bar) in enumerate(zip(margin.orders, bars, strict=True)):
         colour = GOOD if np.isinf(bar) else BAD
         axes.bar(k, min(bar, high) if bar > 0 else 0, 0.5, color=colour, alpha=0.75)
         shown = bar > low  # words go into the bar where there is one
@@ -159,7 +159,7 @@ def plot_order_bars(axes: Axes, found: StiffnessMargin, where: str) -> None:
     finite = np.isfinite(stars)
     seen, name = np.where(finite, stars, np.nan), "lemma" if finite.any() else "lemma: no limit"
     axes.plot(range(len(bars)), seen, "_", color=PALETTE[0], markersize=40, mew=2, label=name)
-    names = [basis_words(o.basis.described()) for o in found.orders]
+    names = [basis_words(o.basis.described()) for o in margin.orders]
     axes.set_xticks(range(len(bars)), names)
     axes.set_ylim(low, high)
     few_ticks(axes.yaxis)

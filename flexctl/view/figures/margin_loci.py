@@ -23,12 +23,12 @@ _STILL = 1e-9  # |Im| beside |lambda| below which nothing swings
 _TICKS = (-100, -10, -1, 0, 1, 10, 100)
 
 
-def plot_loci(damping: Axes, frequency: Axes, found: StiffnessMargin) -> None:
+def plot_loci(damping: Axes, frequency: Axes, margin: StiffnessMargin) -> None:
     """Draw the least damped modes over alpha, all others in grey, with both margins marked."""
-    alpha, poles = 100 * found.locus.alpha, follow(found.locus)
-    upper = poles[:, (poles.imag >= 0).all(axis=0) | (poles[found.locus.alpha == 0][0].imag >= 0)]
-    critical = _critical(alpha, upper, found)
-    damping.set_title(f"Modes that lose damping by the error, {judged_pose(found)}")
+    alpha, poles = 100 * margin.locus.alpha, follow(margin.locus)
+    upper = poles[:, (poles.imag >= 0).all(axis=0) | (poles[margin.locus.alpha == 0][0].imag >= 0)]
+    critical = _critical(alpha, upper, margin)
+    damping.set_title(f"Modes that lose damping by the error, {judged_pose(margin)}")
     for k in range(upper.shape[1]):
         style = {"color": MUTED, "linewidth": 0.6, "alpha": 0.6, "zorder": 1}
         if k in critical:
@@ -37,7 +37,7 @@ def plot_loci(damping: Axes, frequency: Axes, found: StiffnessMargin) -> None:
                 "color": colour,
                 "linewidth": 2.0,
                 "zorder": 3,
-                "label": _name(upper[:, k], found),
+                "label": _name(upper[:, k], margin),
             }
         damping.plot(alpha, _ratios(upper[:, k]), **style)
         frequency.plot(alpha, np.abs(upper[:, k]), **style)
@@ -45,20 +45,20 @@ def plot_loci(damping: Axes, frequency: Axes, found: StiffnessMargin) -> None:
     label = "others" if critical else "all modes: none loses damping"
     frequency.plot([], [], color=MUTED, linewidth=0.6, label=label)
     _frequency_axis(frequency, upper[:, critical] if critical else upper)
-    known = (_star(found), *_ends(found))
+    known = (_star(margin), *_ends(margin))
     percent_scale(damping, "x", known, floor=float(alpha[0]))
     damping.set_xlim(alpha[0], alpha[-1])
     for axes in (damping, frequency):
-        _mark(axes, found)
-    _name_marks(damping, found)
-    if found.assumed_stiffness:
-        mark_errors(damping, found.assumed_stiffness)
+        _mark(axes, margin)
+    _name_marks(damping, margin)
+    if margin.assumed_stiffness:
+        mark_errors(damping, margin.assumed_stiffness)
 
 
-def _critical(alpha: Array, poles: ComplexArray, found: StiffnessMargin) -> list[int]:
+def _critical(alpha: Array, poles: ComplexArray, margin: StiffnessMargin) -> list[int]:
     """Branches that become unstable, the first one first, then those that lose most damping."""
-    low, high = _ends(found)
-    low = _BEYOND * low if found.exact.lower and -low < 100 * ALMOST_ALL else 0.0
+    low, high = _ends(margin)
+    low = _BEYOND * low if margin.exact.lower and -low < 100 * ALMOST_ALL else 0.0
     near = (alpha >= low) & (alpha <= (_BEYOND * high or 1.0))
     ratios = np.nan_to_num(_ratios(poles), nan=100.0)
     drawn = np.arcsinh(ratios)
@@ -66,16 +66,16 @@ def _critical(alpha: Array, poles: ComplexArray, found: StiffnessMargin) -> list
     away = np.where(ratios < 0, np.abs(alpha)[:, None], np.inf).min(axis=0)
     order = np.lexsort((-fall, away))
     moved = [int(k) for k in order if np.isfinite(away[k]) or fall[k] > _FALL]
-    return moved[:_N_CRITICAL] if found.exact.unknowns else []
+    return moved[:_N_CRITICAL] if margin.exact.unknowns else []
 
 
-def _ends(found: StiffnessMargin) -> tuple[float, float]:
-    return 100 * found.exact.alpha_lower, 100 * found.exact.alpha_upper
+def _ends(margin: StiffnessMargin) -> tuple[float, float]:
+    return 100 * margin.exact.alpha_lower, 100 * margin.exact.alpha_upper
 
 
-def _star(found: StiffnessMargin) -> float:
+def _star(margin: StiffnessMargin) -> float:
     """Overestimate that the lemma tolerates [%], where it applies."""
-    return np.inf if no_stiffness(found) else 100 * found.lemma.alpha_star
+    return np.inf if no_stiffness(margin) else 100 * margin.lemma.alpha_star
 
 
 def _ratios(poles: ComplexArray) -> Array:
@@ -85,13 +85,13 @@ def _ratios(poles: ComplexArray) -> Array:
         return np.where(size > 0, -100 * poles.real / size, np.nan)
 
 
-def _name(branch: ComplexArray, found: StiffnessMargin) -> str:
+def _name(branch: ComplexArray, margin: StiffnessMargin) -> str:
     """Name a branch by the motion it is of without error."""
-    value = branch[found.locus.alpha == 0][0]
-    gaps = [abs(rate.value - value) for rate in found.rates]
+    value = branch[margin.locus.alpha == 0][0]
+    gaps = [abs(rate.value - value) for rate in margin.rates]
     if not gaps or min(gaps) > 1e-3 * abs(value) or abs(value.imag) <= _STILL * abs(value):
         return f"real, {figure(abs(value))} 1/s"
-    rate = found.rates[int(np.argmin(gaps))]
+    rate = margin.rates[int(np.argmin(gaps))]
     return f"{in_words(rate.mode)}, {figure(abs(value))} rad/s"
 
 
@@ -118,29 +118,29 @@ def _frequency_axis(axes: Axes, critical: ComplexArray) -> None:
     legend_above(axes)
 
 
-def _mark(axes: Axes, found: StiffnessMargin) -> None:
-    low, high = _ends(found)
+def _mark(axes: Axes, margin: StiffnessMargin) -> None:
+    low, high = _ends(margin)
     left, right = axes.get_xlim()
     axes.axvline(0, color=GOOD, linewidth=1.4)
     for edge, other in ((low, left), (high, right)):
-        if left < edge < right and (edge or found.exact.marginal):
+        if left < edge < right and (edge or margin.exact.marginal):
             axes.axvline(edge, color=BAD, linewidth=1.6, zorder=4)
             axes.axvspan(edge, other, color=BAD, alpha=0.08, linewidth=0)
-    star = _star(found)
+    star = _star(margin)
     if star < right:
         axes.axvline(star, color=PALETTE[0], linewidth=1.6, linestyle=":", zorder=4)
 
 
-def _name_marks(axes: Axes, found: StiffnessMargin) -> None:
+def _name_marks(axes: Axes, margin: StiffnessMargin) -> None:
     """Write both margins above each other at the right height of their lines."""
-    low, high = _ends(found)
+    low, high = _ends(margin)
     left = axes.get_xlim()[0]
     _write(axes, 0.0, 0.05, "K_hat = K", GOOD)
     if low > left:
         _write(axes, low, 0.30, f"exact: {low:.3g} %", BAD)
     _write_end(axes, high, 0.30, f"exact: {_exact_words(high)}", BAD)
-    star = _star(found)
-    _write_end(axes, star, 0.20, f"lemma: {lemma_words(found)}", PALETTE[0])
+    star = _star(margin)
+    _write_end(axes, star, 0.20, f"lemma: {lemma_words(margin)}", PALETTE[0])
 
 
 def _exact_words(high: float) -> str:

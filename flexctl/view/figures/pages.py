@@ -36,13 +36,13 @@ N_MODES = 3  # drawn by `flexctl inspect`
 _ROW = 1.75  # inches that a row of panels needs
 
 
-def plot_inspection(found: Inspection, answer: Mapping[str, Any]) -> Figure:
+def plot_inspection(inspection: Inspection, answer: Mapping[str, Any]) -> Figure:
     """Draw the arm with its lowest modes, and its frequencies: `flexctl inspect --plot`."""
     with styled():
         figure = new_figure(11.0, 5.2)
         left, right = split(figure, 1, 2, width_ratios=(1.05, 1))
-        shapes = found.mode_shapes(N_MODES)
-        plot_modes(left, found.plant, found.q, shapes, found.frequencies_braked)
+        shapes = inspection.mode_shapes(N_MODES)
+        plot_modes(left, inspection.plant, inspection.q, shapes, inspection.frequencies_braked)
         plot_frequencies(right, answer)
         return figure
 

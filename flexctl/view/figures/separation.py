@@ -27,49 +27,49 @@ _WIDTH = 40  # characters of a line of text in a panel
 _PAPER = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
 
 
-def plot_separation(found: TimeScaleMargin) -> Figure:
+def plot_separation(margin: TimeScaleMargin) -> Figure:
     """Draw frequency and damping of all eigenvalues over s, and the bound over path and orders.
 
     Dashed lines are the slow subsystem's frequencies, which do not depend on s, and the fast
     one's, which grow as its square root.
     """
     with styled():
-        return _drawn(found)
+        return _drawn(margin)
 
 
-def _drawn(found: TimeScaleMargin) -> Figure:
+def _drawn(margin: TimeScaleMargin) -> Figure:
     figure = new_figure(10.5, 6.6)
-    how = "" if found.worst.exact else " (bracketed)"
-    title = f"{found.design} on {found.model}{how}"
+    how = "" if margin.worst.exact else " (bracketed)"
+    title = f"{margin.design} on {margin.model}{how}"
     figure.suptitle(title, fontweight="bold", x=0.01, ha="left")
     grid = figure.add_gridspec(2, 2, width_ratios=(2.2, 1))
     frequency = figure.add_subplot(grid[0, 0])
     damping = figure.add_subplot(grid[1, 0], sharex=frequency)
     path, orders = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
-    spectra, pose = found.spectra, _pose(found)
+    spectra, pose = margin.spectra, _pose(margin)
     s = np.repeat(spectra.s, [len(values) for values in spectra.poles])
     values = np.concatenate(spectra.poles)
     size = 2.0 if len(spectra.s) > 100 else 5.0  # few stiffness factors: dots, no curves
     _frequencies(frequency, spectra, s, values, size)
     frequency.set_title(
-        f"Eigenvalues of the whole loop over stiffness ({_truth(pose, found)}, t = {pose.t:.3g} s)"
+        f"Eigenvalues of the whole loop over stiffness ({_truth(pose, margin)}, t = {pose.t:.3g} s)"
     )
     _damping(damping, s, values, size)
     for axes in (frequency, damping):
         _mark(axes, spectra, pose)
     _name_marks(frequency, pose)
-    _over_path(path, found)
-    _over_orders(orders, found)
+    _over_path(path, margin)
+    _over_orders(orders, margin)
     return figure
 
 
-def _pose(found: TimeScaleMargin) -> Bound:
+def _pose(margin: TimeScaleMargin) -> Bound:
     """Return the bound at the pose and on the truth plant of the eigenvalues drawn."""
-    return max(found.path, key=lambda bound: bound.s_star)
+    return max(margin.path, key=lambda bound: bound.s_star)
 
 
-def _truth(bound: Bound, found: TimeScaleMargin) -> str:
-    return f"{bound.order} {found.truth.kind}"
+def _truth(bound: Bound, margin: TimeScaleMargin) -> str:
+    return f"{bound.order} {margin.truth.kind}"
 
 
 def _frequencies(
@@ -164,22 +164,22 @@ def _words(bound: Bound) -> str:
     return f"s* = {bound.s_star:.3g}: no {missing} below"
 
 
-def _over_path(axes: Axes, found: TimeScaleMargin) -> None:
-    alone = len(found.path) == 1
+def _over_path(axes: Axes, margin: TimeScaleMargin) -> None:
+    alone = len(margin.path) == 1
     where = "at the worst pose" if alone else "along the motion"
-    axes.set_title(f"Bound {where} ({found.truth.order} {found.truth.kind})")
+    axes.set_title(f"Bound {where} ({margin.truth.order} {margin.truth.kind})")
     axes.set_xlabel("time [s]")
-    times = [bound.t for bound in found.path]
-    _bounds(axes, times, found.path, found, marker="o" if alone else None)
+    times = [bound.t for bound in margin.path]
+    _bounds(axes, times, margin.path, margin, marker="o" if alone else None)
     if alone:
         axes.set_xticks(times, [f"{t:.3g}" for t in times])
 
 
-def _over_orders(axes: Axes, found: TimeScaleMargin) -> None:
+def _over_orders(axes: Axes, margin: TimeScaleMargin) -> None:
     axes.set_title("Bound over the truth's order")
-    axes.set_xlabel(f"{found.truth.kind} per link and plane")
-    orders = [bound.order for bound in found.orders]
-    _bounds(axes, orders, found.orders, found, marker="o")
+    axes.set_xlabel(f"{margin.truth.kind} per link and plane")
+    orders = [bound.order for bound in margin.orders]
+    _bounds(axes, orders, margin.orders, margin, marker="o")
     axes.set_xticks(orders)
 
 
@@ -187,7 +187,7 @@ def _bounds(
     axes: Axes,
     places: Sequence[float],
     bounds: Sequence[Bound],
-    found: TimeScaleMargin,
+    margin: TimeScaleMargin,
     marker: str | None,
 ) -> None:
     """Draw bounds where they are finite and above zero, and say in words what the others are."""
@@ -195,7 +195,7 @@ def _bounds(
     drawn = (s_star > 0) & np.isfinite(s_star)
     axes.set_ylabel("s*")
     if not drawn.any():
-        _say(axes, bounds[int(np.argmax(s_star))], found)
+        _say(axes, bounds[int(np.argmax(s_star))], margin)
         edge = 0.05 * (places[-1] - places[0]) or 0.5
         axes.set_xlim(places[0] - edge, places[-1] + edge)
         return
@@ -217,14 +217,14 @@ def _bounds(
         axes.annotate(words, (places[0], s_star[0]), color=BAD, bbox=_PAPER, **style)
 
 
-def _say(axes: Axes, worst: Bound, found: TimeScaleMargin) -> None:
+def _say(axes: Axes, worst: Bound, margin: TimeScaleMargin) -> None:
     """Say in an empty panel that no bound is drawn because there is none."""
     if worst.why:
         words, colour = f"unstable at every stiffness:\n{textwrap.fill(worst.why, _WIDTH)}", BAD
     elif worst.exact:
         words, colour = "stable at every stiffness", GOOD
     else:
-        words = f"stable at every stiffness\nsearched, down to s = {found.spectra.s[0]:.3g}"
+        words = f"stable at every stiffness\nsearched, down to s = {margin.spectra.s[0]:.3g}"
         colour = GOOD
     axes.set_yticks([])
     style = {"ha": "center", "va": "center", "bbox": _PAPER}

@@ -20,33 +20,35 @@ from flexctl.robustness import (
 from flexctl.search import BiasAdvice, BiasRun, OfferedBias, Remedies, Requirement, Trial
 
 
-def margin_json(found: StiffnessMargin) -> dict[str, Any]:
+def margin_json(margin: StiffnessMargin) -> dict[str, Any]:
     """Write margins as nested dictionaries and lists; the unknown and infinite are None."""
     return plain(
         {
-            "model": found.model,
-            "design": found.design,
-            "truth": found.truth.described(),
-            "basis": found.basis.described(),
-            "pose": dict(found.pose),
-            "second_loop": found.second_loop,
-            "lemma": _lemma(found.lemma)
+            "model": margin.model,
+            "design": margin.design,
+            "truth": margin.truth.described(),
+            "basis": margin.basis.described(),
+            "pose": dict(margin.pose),
+            "second_loop": margin.second_loop,
+            "lemma": _lemma(margin.lemma)
             | {
-                "parts": {name: _limit(lemma) for name, lemma in found.partial.items()},
-                "given": _lemma(found.true_arm_lemma) if found.true_arm_lemma else None,
+                "parts": {name: _limit(lemma) for name, lemma in margin.partial.items()},
+                "given": _lemma(margin.true_arm_lemma) if margin.true_arm_lemma else None,
             },
-            "given_stiffness": _given(found.assumed_stiffness) if found.assumed_stiffness else None,
-            "exact": _interval(found.exact) | {"rates": [_rate(rate) for rate in found.rates]},
-            "path": _path(found),
-            "orders": [_order(order) for order in found.orders],
-            "structured": _structured(found.independent[0]) if found.independent else None,
-            "structured_at": [_structured(one) for one in found.independent],
+            "given_stiffness": _given(margin.assumed_stiffness)
+            if margin.assumed_stiffness
+            else None,
+            "exact": _interval(margin.exact) | {"rates": [_rate(rate) for rate in margin.rates]},
+            "path": _path(margin),
+            "orders": [_order(order) for order in margin.orders],
+            "structured": _structured(margin.independent[0]) if margin.independent else None,
+            "structured_at": [_structured(one) for one in margin.independent],
             "assumptions": {
-                "damping": "unknown" if found.unknown_damping else "known",
+                "damping": "unknown" if margin.unknown_damping else "known",
                 "gains": "those of alpha = 0",
-                "basis": found.basis.described(),
-                "truth": found.truth.described(),
-                "sentences": found.assumptions,
+                "basis": margin.basis.described(),
+                "truth": margin.truth.described(),
+                "sentences": margin.assumptions,
             },
         }
     )
@@ -69,12 +71,12 @@ def _limit(lemma: Lemma) -> dict[str, Any]:
     return {"alpha_star": lemma.alpha_star, "loss": lemma.loss}
 
 
-def _given(found: AssumedStiffness) -> dict[str, Any]:
+def _given(assumed: AssumedStiffness) -> dict[str, Any]:
     """Write what a given stiffness does; shares are of its whole error."""
-    poses = found.at
+    poses = assumed.at
     return {
-        "errors": dict(found.errors),
-        "lemma": _lemma(found.lemma),
+        "errors": dict(assumed.errors),
+        "lemma": _lemma(assumed.lemma),
         "stable": all(at.stable for at in poses),
         "poses": [
             {
@@ -101,9 +103,9 @@ def _rate(rate: ModeRate) -> dict[str, Any]:
     }
 
 
-def _path(found: StiffnessMargin) -> dict[str, Any]:
+def _path(margin: StiffnessMargin) -> dict[str, Any]:
     """Write what is found along the motion, a list by pose each."""
-    poses, worst = found.path, found.worst
+    poses, worst = margin.path, margin.worst
     return {
         "t": [pose.t for pose in poses],
         "lemma": [pose.alpha_star for pose in poses],
@@ -112,7 +114,7 @@ def _path(found: StiffnessMargin) -> dict[str, Any]:
         "mode": [_mode(pose.interval) for pose in poses],
         "why": [pose.why for pose in poses],
         "worst_t": worst.t if worst else None,
-        "growth": asdict(found.path_growth) if found.path_growth else None,
+        "growth": asdict(margin.path_growth) if margin.path_growth else None,
     }
 
 
@@ -150,37 +152,37 @@ def _mode(interval: Interval | None) -> str | None:
 
 
 def _order(order: OrderMargin) -> dict[str, Any]:
-    found = order.interval
+    interval = order.interval
     return {
         **order.basis.described(),
-        "stable": found is not None,
+        "stable": interval is not None,
         "spectral_abscissa": order.abscissa,
-        "alpha_upper": found.alpha_upper if found else None,
-        "alpha_lower": found.alpha_lower if found else None,
+        "alpha_upper": interval.alpha_upper if interval else None,
+        "alpha_lower": interval.alpha_lower if interval else None,
         "alpha_star": order.alpha_star,
-        "mode": _mode(found),
+        "mode": _mode(interval),
         "why": order.why,
     }
 
 
 def _structured(at: IndependentErrorsAt) -> dict[str, Any]:
-    found = at.bounds
-    worst = found.worst_case
+    bounds = at.bounds
+    worst = bounds.worst_case
     return {
         "t": at.t,
         "where": at.where,
         "second_loop": at.second_loop,
-        "mu_peak": found.mu_peak,
-        "frequency": found.frequency,
-        "guaranteed_fraction": found.guaranteed_fraction,
+        "mu_peak": bounds.mu_peak,
+        "frequency": bounds.frequency,
+        "guaranteed_fraction": bounds.guaranteed_fraction,
         "guaranteed": {
             one.kind: {"lower": one.lower, "upper": one.upper, "any_below": one.any_below}
             for one in at.guaranteed
         },
-        "proven": found.proven,
-        "not_proven": found.not_proven,
-        "stopped": found.stopped or None,
-        "followed": found.followed,
+        "proven": bounds.proven,
+        "not_proven": bounds.not_proven,
+        "stopped": bounds.stopped or None,
+        "followed": bounds.followed,
         "worst_case": worst
         and {
             "fraction": worst.gamma,
@@ -198,8 +200,8 @@ def _structured(at: IndependentErrorsAt) -> dict[str, Any]:
                 "duration": at.run.duration,
             },
         },
-        "grid": {"frequency": found.grid, "mu": found.mu},
-        "notes": found.notes,
+        "grid": {"frequency": bounds.grid, "mu": bounds.mu},
+        "notes": bounds.notes,
     }
 
 
@@ -229,14 +231,14 @@ def bias_run_json(run: BiasRun) -> dict[str, Any]:
     return asdict(run) | {"failed": run.failed or None, "serves": run.serves}
 
 
-def remedies_json(found: Remedies) -> dict[str, Any]:
+def remedies_json(remedies: Remedies) -> dict[str, Any]:
     """Write remedies as dictionaries; what does not help has `found` null, and the best tried."""
-    joint, second = found.bandwidth, found.second_loop
-    damping, inertia = found.damping, found.inertia
+    joint, second = remedies.bandwidth, remedies.second_loop
+    damping, inertia = remedies.damping, remedies.inertia
     return {
-        "need": found.expected,
-        "bias_for_need": found.bias,
-        "bias_for_need_run": found.bias_run and bias_run_json(found.bias_run),
+        "need": remedies.expected,
+        "bias_for_need": remedies.bias,
+        "bias_for_need_run": remedies.bias_run and bias_run_json(remedies.bias_run),
         "bandwidth": joint
         and _searched(joint.requirement)
         | {

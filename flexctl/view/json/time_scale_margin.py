@@ -10,18 +10,18 @@ from flexctl.checks import ComplexArray
 from flexctl.robustness import TimeScaleMargin
 
 
-def time_scale_json(found: TimeScaleMargin) -> dict[str, Any]:
+def time_scale_json(margin: TimeScaleMargin) -> dict[str, Any]:
     """Write a separation bound."""
-    worst, spectra = found.worst, found.spectra
+    worst, spectra = margin.worst, margin.spectra
     return {
-        "model": found.model,
-        "design": found.design,
-        "basis": found.basis.described(),
-        "truth": found.truth.described(),
+        "model": margin.model,
+        "design": margin.design,
+        "basis": margin.basis.described(),
+        "truth": margin.truth.described(),
         "s_star": _finite(worst.s_star),
-        "mu_star": _finite(found.mu_star),
-        "mu": found.mu,
-        "epsilon": found.epsilon,
+        "mu_star": _finite(margin.mu_star),
+        "mu": margin.mu,
+        "epsilon": margin.epsilon,
         "crossing_frequency": _finite(worst.frequency),
         "what_crosses": worst.motion or None,
         "worst": {
@@ -30,20 +30,20 @@ def time_scale_json(found: TimeScaleMargin) -> dict[str, Any]:
             "why": worst.why or worst.refused or None,
         },
         "exact": worst.exact,
-        "stable": found.stable,
+        "stable": margin.stable,
         "stable_ranges": spectra.ranges and [list(map(_finite, r)) for r in spectra.ranges],
         "path": {
-            "t": [bound.t for bound in found.path],
-            "s_star": [_finite(bound.s_star) for bound in found.path],
+            "t": [bound.t for bound in margin.path],
+            "s_star": [_finite(bound.s_star) for bound in margin.path],
         },
         "orders": {
-            "order": [bound.order for bound in found.orders],
-            "s_star": [_finite(bound.s_star) for bound in found.orders],
+            "order": [bound.order for bound in margin.orders],
+            "s_star": [_finite(bound.s_star) for bound in margin.orders],
         },
         "slow_poles": _listed(spectra.slow),
         "fast_poles": _listed(spectra.fast),
         "full_poles": _listed(spectra.full),
-        "assumptions": list(found.assumptions),
+        "assumptions": list(margin.assumptions),
     }
 
 

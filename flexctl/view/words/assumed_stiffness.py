@@ -9,15 +9,15 @@ from flexctl.robustness import AssumedAtPose, AssumedStiffness
 from flexctl.view.words.limits import figure, limit_words, percent
 
 
-def given_words(found: AssumedStiffness, where: str) -> str:
+def given_words(assumed: AssumedStiffness, where: str) -> str:
     """Say in a sentence or two what an engineer can act on; `where` names the judged pose."""
-    said = f"The stiffness given ({_largest(found)}) {_tolerated(found, where)}"
-    return f"{said}; {_lemma(found)}. "
+    said = f"The stiffness given ({_largest(assumed)}) {_tolerated(assumed, where)}"
+    return f"{said}; {_lemma(assumed)}. "
 
 
-def given_row(found: AssumedStiffness, where: str) -> tuple[str, str, tuple[str, str, str]]:
+def given_row(assumed: AssumedStiffness, where: str) -> tuple[str, str, tuple[str, str, str]]:
     """Write a line of the table: label, what is tolerated, and what limits it."""
-    at = found.worst
+    at = assumed.worst
     label = f"given stiffness, {_place(at, where)}"
     loss = at.interval.upper if at.interval else None
     swing = f"{loss.frequency:.4g}" if loss and loss.frequency else ""
@@ -25,19 +25,19 @@ def given_row(found: AssumedStiffness, where: str) -> tuple[str, str, tuple[str,
     return label, f"{'yes' if at.stable else 'no'}, {_share(at)}", lost
 
 
-def _largest(found: AssumedStiffness) -> str:
-    name, error = max(found.errors.items(), key=lambda item: abs(item[1]))
+def _largest(assumed: AssumedStiffness) -> str:
+    name, error = max(assumed.errors.items(), key=lambda item: abs(item[1]))
     most = f"{name} {100 * error:+.3g} %"
-    count = len(found.errors)
+    count = len(assumed.errors)
     return f"{most}, the largest of {count} errors" if count > 1 else most
 
 
-def _tolerated(found: AssumedStiffness, where: str) -> str:
-    at, lost = found.worst, [at for at in found.at if not at.stable]
+def _tolerated(assumed: AssumedStiffness, where: str) -> str:
+    at, lost = assumed.worst, [at for at in assumed.at if not at.stable]
     if not lost:
-        if len(found.at) == 1:
+        if len(assumed.at) == 1:
             return f"is tolerated {_place(at, where)}, and {_share(at)} there"
-        return f"is tolerated at all {len(found.at)} poses, and {_share(at)} {_place(at, where)}"
+        return f"is tolerated at all {len(assumed.at)} poses, and {_share(at)} {_place(at, where)}"
     grows = f"there {in_words(at.mode)} grows at {figure(at.abscissa)} 1/s"
     if math.isinf(at.abscissa):  # no equilibrium is left about which something could grow
         grows = at.why
@@ -45,8 +45,8 @@ def _tolerated(found: AssumedStiffness, where: str) -> str:
         f" (limit: {limit_words(at.interval.upper)})" if at.interval and at.interval.upper else ""
     )
     place = _place(at, where)
-    if len(found.at) > 1:
-        place = f"at {len(lost)} of {len(found.at)} poses, worst {place}"
+    if len(assumed.at) > 1:
+        place = f"at {len(lost)} of {len(assumed.at)} poses, worst {place}"
     return f"destabilises the loop {place}: {grows}; {_share(at)} is tolerated there{loss}"
 
 
@@ -71,7 +71,7 @@ def _share(at: AssumedAtPose) -> str:
     )
 
 
-def _lemma(found: AssumedStiffness) -> str:
-    star = found.lemma.alpha_star
+def _lemma(assumed: AssumedStiffness) -> str:
+    star = assumed.lemma.alpha_star
     verb = "allows it" if star > 1 else f"allows {percent(star)} of it"
     return f"the lemma alone {verb}"

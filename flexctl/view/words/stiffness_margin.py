@@ -34,13 +34,13 @@ def tolerated(at: IndependentErrorsAt) -> str:
 
 def bound_words(at: IndependentErrorsAt) -> str:
     """Say what independent errors may be, and how that is known."""
-    found, about = at.bounds, f"Independent errors at {at.where}"
-    if found.stopped and not found.guaranteed_fraction:
-        return f"{about}: no bound was found, as {found.stopped} (--time-limit)"
-    proof = "proven" if found.proven else "not proven at every frequency"
-    proof = f"proven so far; {found.stopped}" if found.stopped else proof
-    peak = f"; mu peak {found.mu_peak:.4g} {_at(found.frequency)}"
-    if found.followed:
+    bounds, about = at.bounds, f"Independent errors at {at.where}"
+    if bounds.stopped and not bounds.guaranteed_fraction:
+        return f"{about}: no bound was found, as {bounds.stopped} (--time-limit)"
+    proof = "proven" if bounds.proven else "not proven at every frequency"
+    proof = f"proven so far; {bounds.stopped}" if bounds.stopped else proof
+    peak = f"; mu peak {bounds.mu_peak:.4g} {_at(bounds.frequency)}"
+    if bounds.followed:
         proof, peak = "by continuation of the equilibrium, not proven", ""
     return f"{about}: {tolerated(at)} ({proof}{peak})"
 
@@ -68,20 +68,20 @@ def range_words(guaranteed: Guaranteed) -> str:
     return f"{guaranteed.kind} +-{percent(guaranteed.upper)}"
 
 
-def lemma_words(found: StiffnessMargin) -> str:
+def lemma_words(margin: StiffnessMargin) -> str:
     """Write alpha* with the order of its basis, without which it means nothing.
 
     A law that uses no stiffness has none.
     """
-    if no_stiffness(found):
+    if no_stiffness(margin):
         return "does not apply"
-    alpha = found.lemma.alpha_star
+    alpha = margin.lemma.alpha_star
     size = percent(alpha) if np.isfinite(alpha) else "infinity"
-    return f"{size} ({_order(found)})"
+    return f"{size} ({_order(margin)})"
 
 
-def _order(found: StiffnessMargin) -> str:
-    return basis_words(found.basis.described())
+def _order(margin: StiffnessMargin) -> str:
+    return basis_words(margin.basis.described())
 
 
 def grown(pose: PoseMargin) -> str:
@@ -94,50 +94,50 @@ def all_grow(lost: Sequence[PoseMargin]) -> bool:
     return all(pose.growing for pose in lost)
 
 
-def judged_where(found: StiffnessMargin) -> str:
+def judged_where(margin: StiffnessMargin) -> str:
     """Say at which pose was judged, in a sentence: ``at the final pose under the second loop``."""
-    where = "at the chosen pose" if found.pose_chosen else "at the final pose"
-    return where + " under the second loop" if found.second_loop else where
+    where = "at the chosen pose" if margin.pose_chosen else "at the final pose"
+    return where + " under the second loop" if margin.second_loop else where
 
 
-def judged_pose(found: StiffnessMargin) -> str:
+def judged_pose(margin: StiffnessMargin) -> str:
     """Name the judged pose, in a title or a legend: ``final pose, second loop``."""
-    pose = "chosen pose" if found.pose_chosen else "final pose"
-    return pose + ", second loop" if found.second_loop else pose
+    pose = "chosen pose" if margin.pose_chosen else "final pose"
+    return pose + ", second loop" if margin.second_loop else pose
 
 
-def margin_words(found: StiffnessMargin, advice: str = "") -> str:
+def margin_words(margin: StiffnessMargin, advice: str = "") -> str:
     """Say in a few sentences what an engineer can act on.
 
     A stiffness that was given comes first, then what is unstable without any error; `advice` is
     what is said of a bias on purpose.
     """
-    where = judged_where(found)
-    given = given_words(found.assumed_stiffness, where) if found.assumed_stiffness else ""
-    return f"{given}{_unstable(found)}{_said(found, where, advice)}{_independent(found)}"
+    where = judged_where(margin)
+    given = given_words(margin.assumed_stiffness, where) if margin.assumed_stiffness else ""
+    return f"{given}{_unstable(margin)}{_said(margin, where, advice)}{_independent(margin)}"
 
 
-def _said(found: StiffnessMargin, where: str, advice: str) -> str:
-    name = f"{found.design} on {found.model}"
-    if no_stiffness(found):
+def _said(margin: StiffnessMargin, where: str, advice: str) -> str:
+    name = f"{margin.design} on {margin.model}"
+    if no_stiffness(margin):
         said = f"{name}: the control law uses no stiffness, so that an error of it has no effect"
-        return f"{said}; the lemma does not apply to such a law.{_unmoved(found)}"
-    if not found.exact.alpha_upper:
+        return f"{said}; the lemma does not apply to such a law.{_unmoved(margin)}"
+    if not margin.exact.alpha_upper:
         first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
-        return first + _zero(found) + "".join(_rest(found, where, advice))
-    known = "damping unknown to the controller" if found.unknown_damping else "the stated damping"
-    first = f"With {known}, {name} tolerates {_above(found, where)}{_above_moving(found)}"
-    return f"{first}. " + "".join(_rest(found, where, advice))
+        return first + _zero(margin) + "".join(_rest(margin, where, advice))
+    known = "damping unknown to the controller" if margin.unknown_damping else "the stated damping"
+    first = f"With {known}, {name} tolerates {_above(margin, where)}{_above_moving(margin)}"
+    return f"{first}. " + "".join(_rest(margin, where, advice))
 
 
-def _independent(found: StiffnessMargin) -> str:
+def _independent(margin: StiffnessMargin) -> str:
     """Say what independent errors are tolerated; how that is known stands in the table."""
     known = [
-        at for at in found.independent if at.bounds.guaranteed_fraction or not at.bounds.stopped
+        at for at in margin.independent if at.bounds.guaranteed_fraction or not at.bounds.stopped
     ]
     places = [f"{', '.join(map(range_words, at.guaranteed))} {_where(at)}" for at in known]
     said = f" Independent errors tolerated: {'; '.join(places)}." if places else ""
-    unknown = [at for at in found.independent if at not in known]
+    unknown = [at for at in margin.independent if at not in known]
     return said + "".join(f" {bound_words(at)}{_nearest(at)}." for at in unknown)
 
 
@@ -168,43 +168,43 @@ def largest_errors(at: IndependentErrorsAt) -> list[tuple[str, float]]:
     return [(name, error) for name, error in errors if abs(error) > _NO_ERROR]
 
 
-def no_stiffness(found: StiffnessMargin) -> bool:
+def no_stiffness(margin: StiffnessMargin) -> bool:
     """Whether the exact margin has nothing to depend on; a followed one has no unknowns either."""
-    exact = found.exact
+    exact = margin.exact
     return exact.proven and not exact.unknowns and exact.upper is exact.lower is None
 
 
-def _zero(found: StiffnessMargin) -> str:
+def _zero(margin: StiffnessMargin) -> str:
     """Name the undamped mode at the judged pose."""
-    lost = f" ({limit_words(found.exact.upper)}, an undamped mode)" if found.exact.upper else ""
+    lost = f" ({limit_words(margin.exact.upper)}, an undamped mode)" if margin.exact.upper else ""
     return f"{lost}. "
 
 
-def _rest(found: StiffnessMargin, where: str, advice: str) -> tuple[str, ...]:
+def _rest(margin: StiffnessMargin, where: str, advice: str) -> tuple[str, ...]:
     return (
-        f"{_below(found, where)}. ",
-        _growth(found),
-        _followed(found),
-        f"{_lemma(found)}.",
+        f"{_below(margin, where)}. ",
+        _growth(margin),
+        _followed(margin),
+        f"{_lemma(margin)}.",
         advice,
-        _unmoved(found),
+        _unmoved(margin),
     )
 
 
-def _above(found: StiffnessMargin, where: str) -> str:
-    upper = found.exact.upper
+def _above(margin: StiffnessMargin, where: str) -> str:
+    upper = margin.exact.upper
     if upper is None:
         return f"any overestimate of the stiffness {where}"
     size = percent(upper.alpha)
     return f"a stiffness overestimate of up to {size} {where} (limit: {limit_words(upper)})"
 
 
-def _above_moving(found: StiffnessMargin) -> str:
+def _above_moving(margin: StiffnessMargin) -> str:
     """Say how much less is tolerated at the worst pose of the motion, held still."""
-    worst = found.worst
+    worst = margin.worst
     if worst is None or worst.interval is None:
         return ""
-    there, here = worst.interval, found.exact.alpha_upper
+    there, here = worst.interval, margin.exact.alpha_upper
     if there.upper is None or there.alpha_upper >= here:
         return ", and at least as much at every pose of the motion"
     if there.alpha_upper >= _LESS * here:
@@ -214,9 +214,9 @@ def _above_moving(found: StiffnessMargin) -> str:
     return f", but {size} {place} ({limit_words(there.upper)})"
 
 
-def _below(found: StiffnessMargin, where: str) -> str:
-    ends = [(found.exact.alpha_lower, found.exact.lower, where)]
-    if (pose := found.worst_below) and pose.interval:
+def _below(margin: StiffnessMargin, where: str) -> str:
+    ends = [(margin.exact.alpha_lower, margin.exact.lower, where)]
+    if (pose := margin.worst_below) and pose.interval:
         here = f"when held still at t = {pose.t:.3g} s of the motion"
         ends.append((pose.interval.alpha_lower, pose.interval.lower, here))
     alpha, loss, place = max(ends, key=lambda end: end[0])
@@ -228,9 +228,9 @@ def _below(found: StiffnessMargin, where: str) -> str:
     return f"It tolerates underestimates of up to {size} (limit: {limit_words(loss)}, {place})"
 
 
-def _growth(found: StiffnessMargin) -> str:
+def _growth(margin: StiffnessMargin) -> str:
     """Say what comes of an error of 10 % in the time that the motion lasts."""
-    growth = found.path_growth
+    growth = margin.path_growth
     if growth is None:
         return ""
     error, time = percent(growth.error), f"the motion of {growth.duration:.3g} s"
@@ -239,9 +239,9 @@ def _growth(found: StiffnessMargin) -> str:
     return f"At {error} a small disturbance grows by up to {times(growth.factor)} during {time}. "
 
 
-def _followed(found: StiffnessMargin) -> str:
+def _followed(margin: StiffnessMargin) -> str:
     """Say where limits are not proven."""
-    known = [found.exact, *(pose.interval for pose in found.path if pose.interval)]
+    known = [margin.exact, *(pose.interval for pose in margin.path if pose.interval)]
     if all(interval.proven for interval in known):
         return ""
     return (
@@ -250,10 +250,10 @@ def _followed(found: StiffnessMargin) -> str:
     )
 
 
-def _lemma(found: StiffnessMargin) -> str:
+def _lemma(margin: StiffnessMargin) -> str:
     """Say which of the two margins to use, and why."""
-    least = least_upper(found)
-    star, order = found.lemma.alpha_star, _order(found)
+    least = least_upper(margin)
+    star, order = margin.lemma.alpha_star, _order(margin)
     if np.isinf(star):
         if np.isinf(least):
             return f"The lemma gives no limit either (alpha* infinite, {order})"
@@ -268,25 +268,25 @@ def _lemma(found: StiffnessMargin) -> str:
     return f"Use this margin, which includes all terms, not {lemma}, {why}"
 
 
-def least_upper(found: StiffnessMargin) -> float:
+def least_upper(margin: StiffnessMargin) -> float:
     """Return the least upper end [-] of the judged pose and the motion."""
-    worst = found.worst
+    worst = margin.worst
     moving = worst.interval.alpha_upper if worst and worst.interval else np.inf
-    return min(found.exact.alpha_upper, moving)
+    return min(margin.exact.alpha_upper, moving)
 
 
-def _unmoved(found: StiffnessMargin) -> str:
-    if not found.exact.unmoved:
+def _unmoved(margin: StiffnessMargin) -> str:
+    if not margin.exact.unmoved:
         return ""
-    names = ", ".join(dict.fromkeys(in_words(name) for name in found.exact.unmoved))
+    names = ", ".join(dict.fromkeys(in_words(name) for name in margin.exact.unmoved))
     return f" Undamped for every error, and therefore not judged: {names}."
 
 
-def _unstable(found: StiffnessMargin) -> str:
-    lost = [pose for pose in found.path if pose.interval is None]
+def _unstable(margin: StiffnessMargin) -> str:
+    lost = [pose for pose in margin.path if pose.interval is None]
     if not lost:
         return ""
-    count = "every" if len(lost) == len(found.path) else f"{len(lost)} of {len(found.path)}"
+    count = "every" if len(lost) == len(margin.path) else f"{len(lost)} of {len(margin.path)}"
     poses = "pose" if count == "every" else "poses"
     what = "Unstable without any error" if all_grow(lost) else "No margin"
     first = f"at t = {lost[0].t:.3g} s {grown(lost[0])}"

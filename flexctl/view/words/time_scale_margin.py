@@ -5,10 +5,10 @@ from __future__ import annotations
 from flexctl.robustness import Bound, TimeScaleMargin
 
 
-def time_scale_words(found: TimeScaleMargin) -> str:
+def time_scale_words(margin: TimeScaleMargin) -> str:
     """Say in a sentence or two how far the arm is from losing its time scales."""
-    worst, name = found.worst, f"{found.design} on {found.model}"
-    where = f"on {worst.order} {found.truth.kind}, at the pose of t = {worst.t:.3g} s"
+    worst, name = margin.worst, f"{margin.design} on {margin.model}"
+    where = f"on {worst.order} {margin.truth.kind}, at the pose of t = {worst.t:.3g} s"
     if worst.why:
         return f"{name}: the loop is stable at no stiffness {where}: {worst.why}."
     if worst.refused:
@@ -24,7 +24,7 @@ def time_scale_words(found: TimeScaleMargin) -> str:
         return f"{name}: {down}; below it {lost} ({where})."
     own = (
         "unstable"
-        if found.stable is False
+        if margin.stable is False
         else "stable as it is, but unstable at some higher stiffness,"
     )
     return (
