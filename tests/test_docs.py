@@ -140,5 +140,13 @@ def test_python_of_a_page_runs_as_it_stands(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "page"}
 
-    for number, code in enumerate(blocks(page, "python")):
-        exec(compile(code, f"{page.name}[{number}]", "exec"), names)
+    code = blocks(page, "python")
+
+    for number, block in enumerate(code):
+        exec(compile(block, f"{page.name}[{number}]", "exec"), names)
+
+    written = {path.name for path in tmp_path.iterdir()}
+    named = {
+        one for block in code for one in re.findall(r'"([\w-]+\.(?:html|svg|png|json))"', block)
+    }
+    assert named <= written
