@@ -14,8 +14,7 @@ from flexctl.model import Arm
 from flexctl.plant import assemble_plant
 from flexctl.verdict import Comparison, Evaluation
 from flexctl.view import figures
-from flexctl.view.comparison_rows import metric_rows, ranked, why_unranked
-from flexctl.view.display_order import rank_of
+from flexctl.view.comparison_rows import metric_rows, rank_of, ranked, why_unranked
 from flexctl.view.figures.style import Canvas, Look, new_figure, split, styled, to_data_url
 from flexctl.view.output import said
 from flexctl.view.signals import motion_end

@@ -12,7 +12,7 @@ from flexctl.loop import ClosedLoop
 from flexctl.model import Arm
 from flexctl.simulation import Trajectory
 from flexctl.verdict import BASELINE, Comparison, Evaluation
-from flexctl.view.display_order import by_rank
+from flexctl.view.comparison_rows import by_rank
 from flexctl.view.figures.arm import plot_modes, plot_stills
 from flexctl.view.figures.bars import plot_frequencies, plot_margins
 from flexctl.view.figures.curves import (
