@@ -53,7 +53,7 @@ class _Merit:
 
 
 def _at(path: str, pick: Callable[[Any], Any] | None = None) -> Reader:
-    """Read a nested figure, or what `pick` finds in it; None where a part of the path is missing."""
+    """Read a nested figure, or what `pick` finds in it; None where a part of it is missing."""
 
     def read(evaluation: Evaluation) -> Any:
         place: Any = evaluation
