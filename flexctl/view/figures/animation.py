@@ -16,8 +16,9 @@ from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop
 from flexctl.simulation import Trajectory
 from flexctl.view.figures.arm import ArmAxes, exaggeration, still_times
+from flexctl.view.figures.axes import plain_log
 from flexctl.view.figures.drawing import make_skeleton
-from flexctl.view.figures.style import BAD, PALETTE, new_figure, plain_log, split, styled
+from flexctl.view.figures.style import BAD, PALETTE, new_figure, split, styled
 from flexctl.view.signals import arrival_error, motion_end
 
 N_FRAMES = 60

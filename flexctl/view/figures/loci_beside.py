@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from flexctl.loci import EigenvalueLoci, MatchedBranch
-from flexctl.view.figures.margin_legend import legend_above, say_instead
-from flexctl.view.figures.style import MUTED, PALETTE, few_ticks, new_figure, styled
+from flexctl.view.figures.axes import few_ticks, legend_above, plain_numbers, say_instead
+from flexctl.view.figures.style import MUTED, PALETTE, new_figure, styled
 from flexctl.view.words.loci import basis_of, parameter_words
 
 _LINE_AND_MODE = re.compile(r"(\S+\.(?:[xyz]|twist))\.([0-9]+)")
@@ -52,12 +52,10 @@ def plot_beside(
             _draw_others(over, others, shown)
             _label(over, off, record, mode)
             _legend(over, basis_of(record), names)
-        figure.suptitle(_title(record), x=0.01, ha="left", fontweight="bold")
+        loop = f"{record.design} on {record.model}"
+        title = f"{loop}: eigenvalues of discretisations side by side"
+        figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
         return figure
-
-
-def _title(record: EigenvalueLoci) -> str:
-    return f"{record.design} on {record.model}: eigenvalues of discretisations side by side"
 
 
 def _line_and_mode(match: MatchedBranch) -> tuple[str | None, int]:
@@ -127,15 +125,13 @@ def _draw_others(
 
 
 def _label(over: Axes, off: Axes, record: EigenvalueLoci, mode: int) -> None:
-    over.set_title(f"Mode {mode} of each line")
-    over.set_ylabel("imaginary part [rad/s]")
+    over.set(title=f"Mode {mode} of each line", ylabel="imaginary part [rad/s]")
     low, high = over.get_ylim()
     if low > 0 and high > _WIDE * low:
         over.set_yscale("log")
         few_ticks(over.yaxis)
     off.axhline(0, color="black", linewidth=1)
-    off.set_ylabel("difference from o [%]")
-    off.set_xlabel(parameter_words(record))
+    off.set(xlabel=parameter_words(record), ylabel="difference from o [%]")
     off.set_xlim(record.s[0], record.s[-1])
     _scale_differences(off)
 
@@ -146,7 +142,7 @@ def _scale_differences(off: Axes) -> None:
     most = float(np.nanmax(np.abs(drawn), initial=0.0))
     if most > _STEEP:
         off.set_yscale("symlog", linthresh=1.0, linscale=1.0)
-        off.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        off.yaxis.set_major_formatter(plain_numbers())
     elif most < _SAME:
         off.set_ylim(-_SAME, _SAME)
 

@@ -90,7 +90,7 @@ def plot_comparison(
         return figure
 
 
-def ranked(comparison: Comparison) -> list[Evaluation]:
+def in_order(comparison: Comparison) -> list[Evaluation]:
     """Sort the evaluations as the table does, best first, those without a rank last."""
     return by_rank(comparison.evaluations, comparison.ranking, lambda e: e.name)
 
