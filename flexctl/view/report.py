@@ -10,7 +10,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from flexctl import __version__
-from flexctl.model import Arm
 from flexctl.plant import assemble_plant
 from flexctl.verdict import Comparison, Evaluation
 from flexctl.view.comparison_rows import metric_rows, rank_of, ranked, why_unranked
@@ -28,7 +27,6 @@ from flexctl.view.figures.eigenvalues import plot_orders, plot_path, plot_poles
 from flexctl.view.figures.pages import add_legend, in_order, make_curves
 from flexctl.view.figures.style import Canvas, Look, new_figure, split, styled, to_data_url
 from flexctl.view.output import said
-from flexctl.view.signals import motion_end
 from flexctl.view.words.numbers import basis_words
 
 _PAGE = 10.0  # inches that a figure as wide as the page has
@@ -61,16 +59,7 @@ def render_report(
 ) -> str:
     """Render a comparison as HTML that refers to nothing outside itself.
 
-    Parameters
-    ----------
-    comparison
-        Verdicts with their runs.
-    answer
-        The same as `flexctl compare --json` prints it.
-    faces
-        How every design is drawn.
-    made
-        What the comparison was made of, as JSON.
+    `answer` is what `flexctl compare --json` prints of it, `made` what it was made of, as JSON.
     """
     columns, arm = ranked(answer), comparison.true_arm
     band = comparison.evaluations[0].settle_within
@@ -98,8 +87,7 @@ def render_report(
 def _column(
     answer: Mapping[str, Any], evaluation: Mapping[str, Any], faces: Mapping[str, Look]
 ) -> Column:
-    name = evaluation["design"]
-    ranking = answer["ranking"]
+    name, ranking = evaluation["design"], answer["ranking"]
     return Column(
         name=name,
         method=f"{evaluation['method']}, design plant: {basis_words(evaluation['basis'])}",
@@ -144,9 +132,9 @@ def _images(
 def _run_images(comparison: Comparison, curves: Sequence[Curve]) -> dict[str, Image]:
     arm, run = comparison.true_arm, _best(comparison, curves).run
     plant = assemble_plant(arm, comparison.truth, interpreted=True)
-    end, high = motion_end(run), 0.8 + 2.2 * -(-len(run.deflection) // 2)
+    high = 0.8 + 2.2 * -(-len(run.deflection) // 2)
     images = {
-        "stills": _image((7.6, 5.2), lambda canvas: plot_stills(canvas, plant, run, end)),
+        "stills": _image((7.6, 5.2), lambda canvas: plot_stills(canvas, plant, run)),
         "errors": _image((10.0, 3.0), lambda canvas: plot_joint_errors(canvas, curves, arm)),
         "torques": _image((10.0, 3.0), lambda canvas: plot_torques(canvas, curves, arm)),
     }

@@ -15,7 +15,6 @@ from flexctl.verdict import BASELINE, Comparison
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.output import FIGURES, check_target, replacing, save_figure
 from flexctl.view.to_json import to_json
-from flexctl.view.words.stiffness_margin import judged_where
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -114,7 +113,7 @@ def _loci_figure(record: EigenvalueLoci) -> Figure:
 def _stiffness_figure(record: StiffnessMargin) -> Figure:
     from flexctl.view.figures.margin import plot_margin
 
-    return plot_margin(record, judged_where(record))
+    return plot_margin(record)
 
 
 def _time_scale_figure(record: TimeScaleMargin) -> Figure:

@@ -52,16 +52,8 @@ def percent_scale(axes: Axes, name: str, values: Sequence[float], *, floor: floa
     """Make an axis in percent linear around 0 and logarithmic beyond; return its end above.
 
     A thousandth and the whole are both read on it. Limits of the axis `name`, "x" or "y", are to be
-    set afterwards, as ticks widen them.
-
-    Parameters
-    ----------
-    axes, name
-        Which of them.
-    values
-        What is to be seen [%]; the infinite and the unknown do not count.
-    floor
-        Lower end [%].
+    set afterwards, as ticks widen them. Of `values` [%] to be seen the infinite and the unknown do
+    not count; `floor` is the lower end [%].
     """
     size = np.abs([value for value in values if np.isfinite(value) and value])
     least = max(float(size.min()), _FINEST) if len(size) else 10.0
@@ -145,16 +137,8 @@ def label_points(
 ) -> None:
     """Write labels beside points of the plane, each on the side where it hides least of all curves.
 
-    Parameters
-    ----------
-    axes
-        Whose scales and limits are set.
-    labels
-        Points with their words.
-    curves
-        Points (k,) of each curve.
-    fontsize, style
-        Of the words, as in ``annotate``.
+    Scales and limits of the axes are set before; `curves` are points (k,) of each; `fontsize` and
+    `style` as in ``annotate``.
     """
     crowd = np.vstack([np.zeros((0, 2)), *(_spread(_on_page(axes, own)) for own in curves)])
     frame = np.array(axes.get_window_extent().extents)

@@ -48,32 +48,32 @@ _NEAR = 0.1  # of the range: marks so near its ends have their words inside
 _ROOM = 0.06  # of the range, beyond what is followed
 
 
+@styled()
 def plot_loci(record: EigenvalueLoci, *, every: bool = False) -> Figure:
     """Draw the dominant branches, or `every` one, and those frozen at rest dashed beside them."""
     shown = range(len(record.branches)) if every else record.dominant
     styles = _styles(record.loci, shown)
     every = every or len(shown) == len(record.branches)
-    with styled():
-        figure = new_figure(12, 8.2)
-        left, right = figure.add_gridspec(1, 2, width_ratios=(1.15, 1))
-        planes = 1 if every else 2
-        rows = left.subgridspec(planes, 1, height_ratios=(2, 1)[:planes])
-        plane = figure.add_subplot(rows[0])
-        over = [figure.add_subplot(part) for part in right.subgridspec(3, 1)]
-        plot_plane(plane, record, shown, styles)
-        title = "s plane, all branches" if every else "s plane, dominant branches"
-        plane.set_title(title, pad=14)
-        if not every:
-            others = figure.add_subplot(rows[1])
-            plot_all(others, record.loci, shown, styles)
-            title = f"s plane, all {len(record.branches)} eigenvalues (grey: not dominant)"
-            others.set_title(title, pad=14)
-        _plot_over(over, record, shown, styles)
-        _legend(figure, plane, record, styles)
-        title = f"{record.design} on {record.model}: {subject_words(record)}"
-        said = "\n".join(fill(words, _LETTERS) for words in _verdict(record))
-        figure.suptitle(f"{title}\n{said}", x=0.01, ha="left", fontweight="bold")
-        return figure
+    figure = new_figure(12, 8.2)
+    left, right = figure.add_gridspec(1, 2, width_ratios=(1.15, 1))
+    planes = 1 if every else 2
+    rows = left.subgridspec(planes, 1, height_ratios=(2, 1)[:planes])
+    plane = figure.add_subplot(rows[0])
+    over = [figure.add_subplot(part) for part in right.subgridspec(3, 1)]
+    plot_plane(plane, record, shown, styles)
+    title = "s plane, all branches" if every else "s plane, dominant branches"
+    plane.set_title(title, pad=14)
+    if not every:
+        others = figure.add_subplot(rows[1])
+        plot_all(others, record.loci, shown, styles)
+        title = f"s plane, all {len(record.branches)} eigenvalues (grey: not dominant)"
+        others.set_title(title, pad=14)
+    _plot_over(over, record, shown, styles)
+    _legend(figure, plane, record, styles)
+    title = f"{record.design} on {record.model}: {subject_words(record)}"
+    said = "\n".join(fill(words, _LETTERS) for words in _verdict(record))
+    figure.suptitle(f"{title}\n{said}", x=0.01, ha="left", fontweight="bold")
+    return figure
 
 
 def _verdict(record: EigenvalueLoci) -> list[str]:

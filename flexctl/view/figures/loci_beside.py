@@ -26,6 +26,7 @@ _SAME = 0.01  # percent
 _STEEP = 5.0  # percent from which on differences are drawn beyond a linear middle
 
 
+@styled()
 def plot_beside(
     record: EigenvalueLoci,
     others: Sequence[EigenvalueLoci],
@@ -36,26 +37,25 @@ def plot_beside(
     Circles are the first discretisation, crosses what moves alike in the others; below
     them the differences.
     """
-    with styled():
-        figure = new_figure(12, 7.4)
-        axes = figure.subplots(2, len(_PANELS), sharex=True, height_ratios=(1.5, 1), squeeze=False)
-        colours = _colours(matches[0])
-        names = [basis_of(other) for other in others]
-        for column, mode in enumerate(_PANELS):
-            shown = [_of_mode(own, mode) for own in matches]
-            over, off = axes[:, column]
-            if not shown[0]:
-                over.set_axis_off()
-                say_instead(off, f"No branch is a mode {mode} of a line.", MUTED)
-                continue
-            _draw(over, off, record, shown, colours)
-            _draw_others(over, others, shown)
-            _label(over, off, record, mode)
-            _legend(over, basis_of(record), names)
-        loop = f"{record.design} on {record.model}"
-        title = f"{loop}: eigenvalues of discretisations side by side"
-        figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
-        return figure
+    figure = new_figure(12, 7.4)
+    axes = figure.subplots(2, len(_PANELS), sharex=True, height_ratios=(1.5, 1), squeeze=False)
+    colours = _colours(matches[0])
+    names = [basis_of(other) for other in others]
+    for column, mode in enumerate(_PANELS):
+        shown = [_of_mode(own, mode) for own in matches]
+        over, off = axes[:, column]
+        if not shown[0]:
+            over.set_axis_off()
+            say_instead(off, f"No branch is a mode {mode} of a line.", MUTED)
+            continue
+        _draw(over, off, record, shown, colours)
+        _draw_others(over, others, shown)
+        _label(over, off, record, mode)
+        _legend(over, basis_of(record), names)
+    loop = f"{record.design} on {record.model}"
+    title = f"{loop}: eigenvalues of discretisations side by side"
+    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    return figure
 
 
 def _line_and_mode(match: MatchedBranch) -> tuple[str | None, int]:

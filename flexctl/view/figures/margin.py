@@ -17,7 +17,7 @@ from flexctl.view.figures.margin_loci import GIVEN, grouped, plot_loci
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, new_figure, styled
 from flexctl.view.words.limits import ALMOST_ALL, percent, tolerated_above
 from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.stiffness_margin import judged_pose, lemma_words, no_stiffness
+from flexctl.view.words.stiffness_margin import judged_pose, judged_where, lemma_words, no_stiffness
 
 _LEMMA, _ALL = PALETTE[0], 100.0
 _HEIGHT = 7.8  # inches
@@ -29,20 +29,13 @@ _NUMBER: dict[str, Any] = {"color": BAD, "bbox": PAPER, "zorder": 5}
 _ANY: dict[str, Any] = {"ha": "center", "va": "center", "color": GOOD, "bbox": PAPER}
 
 
-def plot_margin(margin: StiffnessMargin, where: str) -> Figure:
-    """Draw one page: eigenvalues over alpha, margins along the motion, errors or rates, orders.
-
-    `where` names the judged pose.
-    """
-    with styled():
-        return _page(margin, where)
-
-
-def _page(margin: StiffnessMargin, where: str) -> Figure:
+@styled()
+def plot_margin(margin: StiffnessMargin) -> Figure:
+    """Draw one page: eigenvalues over alpha, margins along the motion, errors or rates, orders."""
     rows = 3 if margin.orders else 2
     figure = new_figure(12.0, _HEIGHT + 2.4 * (rows - 2) + 1.2 * (len(margin.independent) > 1))
     title = f"{margin.design} on {margin.model}: how wrong may its stiffness be?"
-    figure.suptitle(f"{title}\n{_answer(margin, where)}", fontweight="bold", x=0.01, ha="left")
+    figure.suptitle(f"{title}\n{_answer(margin)}", fontweight="bold", x=0.01, ha="left")
     grid = figure.add_gridspec(rows, 2, width_ratios=(1.35, 1))
     damping = figure.add_subplot(grid[0, 0])
     frequency = figure.add_subplot(grid[1, 0], sharex=damping)
@@ -55,18 +48,17 @@ def _page(margin: StiffnessMargin, where: str) -> Figure:
     else:
         plot_rates(figure.add_subplot(grid[1, 1]), margin)
     if margin.orders:
-        plot_order_bars(figure.add_subplot(grid[2, :]), margin, where)
+        plot_order_bars(figure.add_subplot(grid[2, :]), margin)
     return figure
 
 
-def _answer(margin: StiffnessMargin, where: str) -> str:
+def _answer(margin: StiffnessMargin) -> str:
     """Say which overestimates are tolerated, and what the lemma says."""
-    said = [f"{tolerated_above(margin.exact.alpha_upper)} {where}"]
+    said = [f"{tolerated_above(margin.exact.alpha_upper)} {judged_where(margin)}"]
     lost = [pose for pose in margin.path if not pose.interval]
     if lost:
-        said.append(
-            f"unstable without error at {len(lost)} of {len(margin.path)} poses of the motion"
-        )
+        many = f"{len(lost)} of {len(margin.path)} poses"
+        said.append(f"unstable without error at {many} of the motion")
     if margin.worst and margin.worst.interval:
         least = margin.worst.interval.alpha_upper
         when = f" (t = {margin.worst.t:.3g} s)" if np.isfinite(least) else ""
@@ -88,13 +80,12 @@ def given_answer(given: AssumedStiffness) -> str:
 def plot_along(axes: Axes, margin: StiffnessMargin) -> None:
     """Draw what is tolerated along the motion: between the exact ends, beside the lemma's."""
     end = margin.path[-1].t if margin.path else 0.0
-    poses = [pose for pose in margin.path if pose.interval]
     axes.set_title("Tolerated error of the stiffness along the motion")
     axes.set(xlabel="time of the frozen pose [s]", ylabel="alpha = K_hat/K - 1 [%]")
     top = _ROOM * percent_scale(axes, "y", _values(margin), floor=-_ALL)
     axes.set_ylim(-1.5 * _ALL, top)
     axes.set_xlim(-0.03 * (end or 1), 1.06 * (end or 1))
-    if poses:
+    if any(pose.interval for pose in margin.path):
         _band(axes, margin.path, top)
     _lemma(axes, margin, top)
     _judged(axes, margin, end, top)

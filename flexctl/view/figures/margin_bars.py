@@ -27,7 +27,7 @@ from flexctl.view.figures.axes import (
 from flexctl.view.figures.style import BAD, GOOD, PALETTE
 from flexctl.view.words.limits import MOST, figure, growth, lost_at, most_tolerated, percent
 from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.stiffness_margin import lost_words, range_words
+from flexctl.view.words.stiffness_margin import judged_where, lost_words, range_words
 
 _N_BARS = 8
 _FEW = 3  # bars; of fewer none is made thicker
@@ -54,8 +54,7 @@ def plot_errors(axes: Axes, at: IndependentErrorsAt) -> None:
             lost = "no bound was found within the time limit"
         say_instead(axes, *((none, GOOD) if bounds.guaranteed_fraction else (lost, BAD)))
         return
-    lost = f"worst found: {lost_words(at)}"
-    axes.set_title(f"{title}\n{lost}", fontsize=_SMALL)
+    axes.set_title(f"{title}\nworst found: {lost_words(at)}", fontsize=_SMALL)
     band = 100 * bounds.guaranteed_fraction
     axes.axvspan(-band, band, color=GOOD, alpha=0.18, linewidth=0)
     axes.axvline(0, color="black", linewidth=1)
@@ -92,7 +91,7 @@ def plot_rates(axes: Axes, margin: StiffnessMargin) -> None:
         say_instead(axes, why, GOOD)
     elif margin.exact.marginal:
         axes.set_title("To first order: growth by an overestimate of 1 %")
-        modes = sorted(growing, key=_slow)[:_N_BARS]
+        modes = sorted(growing, key=growth, reverse=True)[:_N_BARS]
         sizes = [growth(rate) / 100 for rate in modes]
         _bars(axes, modes, sizes, [f"{figure(value)} 1/s" for value in sizes], "growth [1/s]")
     else:
@@ -140,13 +139,9 @@ def _mark_exact(axes: Axes, end: float) -> None:
     legend_above(axes)
 
 
-def _slow(rate: ModeRate) -> float:
-    return -growth(rate)
-
-
-def plot_order_bars(axes: Axes, margin: StiffnessMargin, where: str) -> None:
+def plot_order_bars(axes: Axes, margin: StiffnessMargin) -> None:
     """Draw the exact upper ends of the gain set made on other plants, with the lemma's beside."""
-    title = f"The gain set made on other plants, judged {where}"
+    title = f"The gain set made on other plants, judged {judged_where(margin)}"
     axes.set(title=title, ylabel="tolerated overestimate [%]")
     plain_log(axes)
     bars = np.array([_end(order) for order in margin.orders])
@@ -162,8 +157,7 @@ def plot_order_bars(axes: Axes, margin: StiffnessMargin, where: str) -> None:
     finite = np.isfinite(stars)
     seen, name = np.where(finite, stars, np.nan), "lemma" if finite.any() else "lemma: no limit"
     axes.plot(range(len(bars)), seen, "_", color=PALETTE[0], markersize=40, mew=2, label=name)
-    names = [basis_words(o.basis.described()) for o in margin.orders]
-    axes.set_xticks(range(len(bars)), names)
+    axes.set_xticks(range(len(bars)), [basis_words(o.basis.described()) for o in margin.orders])
     axes.set_ylim(low, high)
     few_ticks(axes.yaxis)
     axes.grid(visible=False, axis="x")

@@ -44,13 +44,13 @@ _SPANS = {  # (known, unknown) unstable: name, colour, opacity
 }
 
 
+@styled()
 def plot_chart(chart: GainChart | DampingChart) -> Figure:
     """Draw one chart on a page of its own."""
-    with styled():
-        figure = new_figure(7.9, 6.2)
-        draw = plot_gain_chart if isinstance(chart, GainChart) else plot_damping_chart
-        draw(figure, chart)  # pyright: ignore[reportArgumentType]
-        return figure
+    figure = new_figure(7.9, 6.2)
+    draw = plot_gain_chart if isinstance(chart, GainChart) else plot_damping_chart
+    draw(figure, chart)  # pyright: ignore[reportArgumentType]
+    return figure
 
 
 def plot_gain_chart(canvas: Canvas, chart: GainChart) -> None:

@@ -59,8 +59,7 @@ def plot_loci(damping: Axes, frequency: Axes, margin: StiffnessMargin) -> None:
     label = "others" if critical else "all modes: none loses damping"
     frequency.plot([], [], color=MUTED, linewidth=0.6, label=label)
     _frequency_axis(frequency, upper[:, critical] if critical else upper)
-    known = (_star(margin), *_ends(margin))
-    percent_scale(damping, "x", known, floor=float(alpha[0]))
+    percent_scale(damping, "x", (_star(margin), *_ends(margin)), floor=float(alpha[0]))
     damping.set_xlim(alpha[0], alpha[-1])
     for axes in (damping, frequency):
         _mark(axes, margin)
@@ -129,34 +128,22 @@ def _mark(axes: Axes, margin: StiffnessMargin) -> None:
 def _name_marks(axes: Axes, margin: StiffnessMargin) -> None:
     """Write both margins above each other at the right height of their lines."""
     low, high = _ends(margin)
-    left = axes.get_xlim()[0]
     _write(axes, 0.0, 0.05, "K_hat = K", GOOD)
-    if low > left:
+    if low > axes.get_xlim()[0]:
         _write(axes, low, 0.30, f"exact: {low:.3g} %", BAD)
-    _write_end(axes, high, 0.30, f"exact: {_exact_words(high)}", BAD)
-    star = _star(margin)
-    _write_end(axes, star, 0.20, f"lemma: {lemma_words(margin)}", PALETTE[0])
-
-
-def _exact_words(high: float) -> str:
-    if not np.isfinite(high):
-        return "no limit above"
-    return percent(high / 100) if high else "0"
-
-
-def _write_end(axes: Axes, x: float, height: float, words: str, colour: str) -> None:
-    """Write beside a line, or at the right edge of what lies beyond it."""
-    right = axes.get_xlim()[1]
-    if x < right:
-        _write(axes, x, height, words, colour)
-        return
-    beyond = f"{words}, beyond" if np.isfinite(x) else words
-    write_at(axes, beyond, (0.99, height), ha="right", color=colour, **_NAME)
+    limit = (percent(high / 100) if high else "0") if np.isfinite(high) else "no limit above"
+    _write(axes, high, 0.30, f"exact: {limit}", BAD)
+    _write(axes, _star(margin), 0.20, f"lemma: {lemma_words(margin)}", PALETTE[0])
 
 
 def _write(axes: Axes, x: float, height: float, words: str, colour: str) -> None:
-    before = part_of(axes, x, "x") > _LATE
-    write_beside(axes, words, (x, height), before=before, color=colour, **_NAME)
+    """Write beside a line, or at the right edge of what lies beyond it."""
+    if x < axes.get_xlim()[1]:
+        before = part_of(axes, x, "x") > _LATE
+        write_beside(axes, words, (x, height), before=before, color=colour, **_NAME)
+    else:
+        beyond = f"{words}, beyond" if np.isfinite(x) else words
+        write_at(axes, beyond, (0.99, height), ha="right", color=colour, **_NAME)
 
 
 def grouped(errors: Mapping[str, float]) -> list[tuple[float, str]]:

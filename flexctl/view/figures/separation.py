@@ -31,17 +31,13 @@ _PAPER = {**PAPER, "alpha": 0.85}
 _NAME: dict[str, Any] = {"va": "bottom", "bbox": _PAPER, "zorder": 5}
 
 
+@styled()
 def plot_separation(margin: TimeScaleMargin) -> Figure:
     """Draw frequency and damping of all eigenvalues over s, and the bound over path and orders.
 
     Dashed lines are the slow subsystem's frequencies, which do not depend on s, and the fast
     one's, which grow as its square root.
     """
-    with styled():
-        return _drawn(margin)
-
-
-def _drawn(margin: TimeScaleMargin) -> Figure:
     figure = new_figure(10.5, 6.6)
     how = "" if margin.worst.exact else " (bracketed)"
     title = f"{margin.design} on {margin.model}{how}"
@@ -50,14 +46,14 @@ def _drawn(margin: TimeScaleMargin) -> Figure:
     frequency = figure.add_subplot(grid[0, 0])
     damping = figure.add_subplot(grid[1, 0], sharex=frequency)
     path, orders = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
-    spectra, pose = margin.spectra, _pose(margin)
+    spectra = margin.spectra
+    pose = max(margin.path, key=lambda bound: bound.s_star)  # of the eigenvalues drawn
     s = np.repeat(spectra.s, [len(values) for values in spectra.poles])
     values = np.concatenate(spectra.poles)
     size = 2.0 if len(spectra.s) > 100 else 5.0  # few stiffness factors: dots, no curves
     _frequencies(frequency, spectra, s, values, size)
-    frequency.set_title(
-        f"Eigenvalues of the whole loop over stiffness ({_truth(pose, margin)}, t = {pose.t:.3g} s)"
-    )
+    where = f"{pose.order} {margin.truth.kind}, t = {pose.t:.3g} s"
+    frequency.set_title(f"Eigenvalues of the whole loop over stiffness ({where})")
     _damping(damping, s, values, size)
     for axes in (frequency, damping):
         _mark(axes, spectra, pose)
@@ -65,15 +61,6 @@ def _drawn(margin: TimeScaleMargin) -> Figure:
     _over_path(path, margin)
     _over_orders(orders, margin)
     return figure
-
-
-def _pose(margin: TimeScaleMargin) -> Bound:
-    """Return the bound at the pose and on the truth plant of the eigenvalues drawn."""
-    return max(margin.path, key=lambda bound: bound.s_star)
-
-
-def _truth(bound: Bound, margin: TimeScaleMargin) -> str:
-    return f"{bound.order} {margin.truth.kind}"
 
 
 def _frequencies(
