@@ -55,7 +55,7 @@ def render_report(
     comparison: Comparison,
     answer: Mapping[str, Any],
     faces: Mapping[str, Look],
-    made: str = "{}",
+    made: str,
 ) -> str:
     """Render a comparison as HTML that refers to nothing outside itself.
 
