@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from flexctl.model import Arm
 from flexctl.verdict import NO_LIMIT_DB
-from flexctl.view.display_order import by_rank
 from flexctl.view.signals import joint_units, torque_units
 from flexctl.view.words.numbers import GROWN
 
 Evaluation = Mapping[str, Any]
+E = TypeVar("E")
 Reader = Callable[[Evaluation], Any]
 
 
@@ -35,18 +35,15 @@ class Row:
     group: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Metric:
-    """Where a figure is found, how it is scaled, in which unit ({joint}, {torque}: the arm's).
+@dataclass(frozen=True)
+class _Merit:
+    """Where a figure is found, in which unit ({joint}, {torque}: the arm's), and which is best.
 
     `missing` stands for a figure that a design has not, although it has the part `of` the verdict.
     """
 
-    label: str
-    unit: str
-    meaning: str
     read: Reader
-    factor: float = 1.0
+    unit: str = ""
     better: Callable[[Sequence[float]], float] | None = None
     missing: str = "-"
     of: str = ""
@@ -55,48 +52,48 @@ class _Metric:
     beyond: str = "no limit"  # what is written of such a value
 
 
-def _at(*keys: str) -> Reader:
-    """Read a nested figure; None where a part of the path is missing."""
+def _at(path: str, pick: Callable[[Any], Any] | None = None) -> Reader:
+    """Read a nested figure, or what `pick` finds in it; None where a part of it is missing."""
 
     def read(evaluation: Evaluation) -> Any:
         place: Any = evaluation
-        for key in keys:
+        for key in path.split("."):
             place = place.get(key) if isinstance(place, Mapping) else None
-        return place
+        return place if place is None or pick is None else pick(place)
 
     return read
 
 
-def _worst(*keys: str) -> Reader:
-    """Read the smallest entry of a list; infinity where nothing limits it (null in JSON)."""
+def _smallest(values: Sequence[float | None]) -> float:
+    """Pick the smallest entry; infinity where nothing limits it (null in JSON)."""
+    return min((v for v in values if v is not None), default=float("inf"))
+
+
+def _largest(values: Sequence[Any]) -> float | None:
+    """Pick the largest entry; None where one of them could not be found."""
+    return max(values) if values and None not in values else None
+
+
+def _torque_limits(limits: Sequence[float | None]) -> Sequence[float | None] | None:
+    """Pick the torque limits; None, and so no row, where no joint has one."""
+    return limits if any(limit is not None for limit in limits) else None
+
+
+def _operations(cost: Mapping[str, Any]) -> list[Any]:
+    return [cost.get("law_mul"), cost.get("law_add")]
+
+
+def _limit(group: str, key: str, witness: str = "") -> Reader:
+    """Read a limit; infinity where nothing limits it, which is null in JSON too.
+
+    None without its group, or without the figure `witness` in it, which says that there is a limit.
+    """
 
     def read(evaluation: Evaluation) -> Any:
-        values = _at(*keys)(evaluation)
-        if values is None:
+        limits = _at(group)(evaluation)
+        if limits is None or (witness and limits[witness] is None):
             return None
-        return min((v for v in values if v is not None), default=float("inf"))
-
-    return read
-
-
-def _limit(group: str, key: str) -> Reader:
-    """Read one limit; infinity where nothing limits it (null in JSON), None without the group."""
-
-    def read(evaluation: Evaluation) -> Any:
-        values = evaluation.get(group)
-        if values is None:
-            return None
-        return float("inf") if values[key] is None else values[key]
-
-    return read
-
-
-def _largest(*keys: str) -> Reader:
-    """Read the largest entry of a list; None where one of them could not be found."""
-
-    def read(evaluation: Evaluation) -> Any:
-        values = _at(*keys)(evaluation)
-        return max(values) if values and None not in values else None
+        return float("inf") if limits[key] is None else limits[key]
 
     return read
 
@@ -108,7 +105,7 @@ def _offset(key: str) -> Reader:
     """
 
     def read(evaluation: Evaluation) -> Any:
-        value = None if evaluation["failed"] else _at("rest", key)(evaluation)
+        value = None if evaluation["failed"] else _at(f"rest.{key}")(evaluation)
         if isinstance(value, list):
             return [x if x is None or abs(x) > _ROUND_OFF else 0.0 for x in value]
         return value if value is None or abs(value) > _ROUND_OFF else 0.0
@@ -116,263 +113,187 @@ def _offset(key: str) -> Reader:
     return read
 
 
-def _limits(evaluation: Evaluation) -> Any:
-    """Read the torque limits; None, and so no row, where no joint has one."""
-    limits = _at("rest", "limit")(evaluation) or []
-    return limits if any(limit is not None for limit in limits) else None
-
-
-def _tolerated(key: str, witness: str) -> Reader:
-    """Read the tolerated error; infinity where nothing limits it, which is null in JSON too.
-
-    None where there is no exact margin, or nothing at `witness`, which says that there is one.
-    """
-
-    def read(evaluation: Evaluation) -> Any:
-        exact = _at("stiffness", "exact")(evaluation)
-        if exact is None or exact[witness] is None:
-            return None
-        return float("inf") if exact[key] is None else exact[key]
-
-    return read
-
-
 _ROUND_OFF = 1e-12  # m or rad
+_FACTORS = {"mm": 1e3, "{joint}": 1e3, "ms": 1e3, "%": 100.0}  # units in an SI unit; of others 1
 
-_METRICS: dict[str, tuple[_Metric, ...]] = {
-    "After the motion": (
-        _Metric(
-            label="largest tip error",
-            unit="mm",
-            meaning="from the end of the reference on; designs that settle are ranked by it",
-            read=_at("residual", "tip_error_max"),
-            factor=1e3,
-            better=min,
+# By group and label: where the figure of merit is found, and what it means.
+_ROWS: dict[str, dict[str, tuple[_Merit, str]]] = {
+    "After the motion": {
+        "largest tip error": (
+            _Merit(_at("residual.tip_error_max"), "mm", min),
+            "from the end of the reference on; designs that settle are ranked by it",
         ),
-        _Metric(
-            label="settles after",
-            unit="s",
-            meaning="until the tip error stays within the settling band",
-            read=_at("residual", "settling_time"),
-            better=min,
-            missing="not in this run",
-            of="residual",
+        "settles after": (
+            _Merit(
+                _at("residual.settling_time"), "s", min, missing="not in this run", of="residual"
+            ),
+            "until the tip error stays within the settling band",
         ),
-    ),
-    "Where it rests": (
-        _Metric(
-            label="tip offset from its reference",
-            unit="mm",
-            meaning="distance of the tip at rest from where it is with the joints at the reference",
-            read=_offset("tip_offset"),
-            factor=1e3,
-            better=min,
+    },
+    "Where it rests": {
+        "tip offset from its reference": (
+            _Merit(_offset("tip_offset"), "mm", min),
+            "distance of the tip at rest from where it is with the joints at the reference",
         ),
-        _Metric(
-            label="joint offsets",
-            unit="{joint}",
-            meaning="joint by joint, at rest minus reference",
-            read=_offset("offset"),
-            factor=1e3,
+        "joint offsets": (
+            _Merit(_offset("offset"), "{joint}"),
+            "joint by joint, at rest minus reference",
         ),
-        _Metric(
-            label="holding torques",
-            unit="{torque}",
-            meaning="joint by joint, at rest; a limit is the largest torque of the actuator",
-            read=_at("rest", "holding_torque"),
+        "holding torques": (
+            _Merit(_at("rest.holding_torque"), "{torque}"),
+            "joint by joint, at rest; a limit is the largest torque of the actuator",
         ),
-        _Metric(
-            label="torque limits",
-            unit="{torque}",
-            meaning="joint by joint",
-            read=_limits,
-            optional=True,
+        "torque limits": (
+            _Merit(_at("rest.limit", _torque_limits), "{torque}", optional=True),
+            "joint by joint",
         ),
-    ),
-    "During the motion": (
-        _Metric(
-            label="tip error from rigid arm, largest",
-            unit="mm",
-            meaning="distance from the tip of the rigid arm at the desired joints",
-            read=_at("tracking", "tip_error_max"),
-            factor=1e3,
-            better=min,
+    },
+    "During the motion": {
+        "tip error from rigid arm, largest": (
+            _Merit(_at("tracking.tip_error_max"), "mm", min),
+            "distance from the tip of the rigid arm at the desired joints",
         ),
-        _Metric(
-            label="tip error from rigid arm, rms",
-            unit="mm",
-            meaning="root mean square of the same",
-            read=_at("tracking", "tip_error_rms"),
-            factor=1e3,
-            better=min,
+        "tip error from rigid arm, rms": (
+            _Merit(_at("tracking.tip_error_rms"), "mm", min),
+            "root mean square of the same",
         ),
-        _Metric(
-            label="joint errors, largest",
-            unit="{joint}",
-            meaning="joint by joint",
-            read=_at("tracking", "joint_error_max"),
-            factor=1e3,
+        "joint errors, largest": (
+            _Merit(_at("tracking.joint_error_max"), "{joint}"),
+            "joint by joint",
         ),
-    ),
-    "Effort": (
-        _Metric(
-            label="peak torques",
-            unit="{torque}",
-            meaning="joint by joint, over the whole run",
-            read=_at("effort", "peak"),
+    },
+    "Effort": {
+        "peak torques": (
+            _Merit(_at("effort.peak"), "{torque}"),
+            "joint by joint, over the whole run",
         ),
-        _Metric(
-            label="energy",
-            unit="J",
-            meaning="integral of |torque x rate|",
-            read=_at("effort", "energy"),
-            better=min,
+        "energy": (
+            _Merit(_at("effort.energy"), "J", min),
+            "integral of |torque x rate|",
         ),
-        _Metric(
-            label="at the torque limit",
-            unit="s",
-            meaning="time spent there, of the joint that is there longest",
-            read=_largest("effort", "saturated_seconds"),
+        "at the torque limit": (
+            _Merit(_at("effort.saturated_seconds", _largest), "s"),
+            "time spent there, of the joint that is there longest",
         ),
-    ),
-    "Stability at the final pose": (
-        _Metric(
-            label="spectral abscissa",
-            unit="1/s",
-            meaning="largest real part of the linearised truth loop; above 0 it is unstable",
-            read=_at("stability", "spectral_abscissa"),
-            better=min,
+    },
+    "Stability at the final pose": {
+        "spectral abscissa": (
+            _Merit(_at("stability.spectral_abscissa"), "1/s", min),
+            "largest real part of the linearised truth loop; above 0 it is unstable",
         ),
-        _Metric(
-            label="spectral abscissa along the motion",
-            unit="1/s",
-            meaning="the same at rest at the worst pose of the motion, without the second loop",
-            read=_largest("stability", "path_spectral_abscissa"),
-            better=min,
-            missing="no equilibrium at a pose",
-            of="stability",
+        "spectral abscissa along the motion": (
+            _Merit(
+                _at("stability.path_spectral_abscissa", _largest),
+                "1/s",
+                min,
+                missing="no equilibrium at a pose",
+                of="stability",
+            ),
+            "the same at rest at the worst pose of the motion, without the second loop",
         ),
-        _Metric(
-            label="spectral abscissa, other truth orders",
-            unit="1/s",
-            meaning="the same at the final pose, the largest over truth orders up to 8 at least",
-            read=_largest("spillover", "spectral_abscissa"),
-            better=min,
-            missing="no equilibrium on one",
-            of="stability",
+        "spectral abscissa, other truth orders": (
+            _Merit(
+                _at("spillover.spectral_abscissa", _largest),
+                "1/s",
+                min,
+                missing="no equilibrium on one",
+                of="stability",
+            ),
+            "the same at the final pose, the largest over truth orders up to 8 at least",
         ),
-        _Metric(
-            label="smallest damping ratio",
-            unit="%",
-            meaning="of all eigenvalues",
-            read=_at("stability", "min_damping_ratio"),
-            factor=100.0,
-            better=max,
+        "smallest damping ratio": (
+            _Merit(_at("stability.min_damping_ratio"), "%", max),
+            "of all eigenvalues",
         ),
-        _Metric(
-            label="converged from truth order",
-            unit="",
-            meaning="order from which on a finer truth changes the eigenvalue by less than 1 %",
-            read=_at("stability", "settles_at_order"),
-            missing="not by the finest",
-            of="stability",
+        "converged from truth order": (
+            _Merit(_at("stability.settles_at_order"), missing="not by the finest", of="stability"),
+            "order from which on a finer truth changes the eigenvalue by less than 1 %",
         ),
-    ),
-    "Margins at the actuators (worst joint)": (
-        _Metric(
-            label="gain",
-            unit="dB",
-            meaning="factor that one joint's torque may be off by",
-            read=_worst("margins", "gain_db"),
-            better=max,
-            endless=NO_LIMIT_DB,
+    },
+    "Margins at the actuators (worst joint)": {
+        "gain": (
+            _Merit(_at("margins.gain_db", _smallest), "dB", max, endless=NO_LIMIT_DB),
+            "factor that one joint's torque may be off by",
         ),
-        _Metric(
-            label="phase",
-            unit="deg",
-            meaning="phase that one joint's torque may lag or lead by",
-            read=_worst("margins", "phase_deg"),
-            better=max,
+        "phase": (
+            _Merit(_at("margins.phase_deg", _smallest), "deg", max),
+            "phase that one joint's torque may lag or lead by",
         ),
-        _Metric(
-            label="delay",
-            unit="ms",
-            meaning="further delay that one joint's torque may have",
-            read=_worst("margins", "delay_seconds"),
-            factor=1e3,
-            better=max,
+        "delay": (
+            _Merit(_at("margins.delay_seconds", _smallest), "ms", max),
+            "further delay that one joint's torque may have",
         ),
-        _Metric(
-            label="delay, all joints together",
-            unit="ms",
-            meaning="further delay of all torques, as of a controller that computes for longer",
-            read=_limit("margins", "common_delay_seconds"),
-            factor=1e3,
-            better=max,
+        "delay, all joints together": (
+            _Merit(_limit("margins", "common_delay_seconds"), "ms", max),
+            "further delay of all torques, as of a controller that computes for longer",
         ),
-        _Metric(
-            label="disk, all joints at once",
-            unit="",
-            meaning="gain and phase together, all joints independently; 2 is ideal, 0 unstable",
-            read=_at("margins", "disk"),
-            better=max,
+        "disk, all joints at once": (
+            _Merit(_at("margins.disk"), "", max),
+            "gain and phase together, all joints independently; 2 is ideal, 0 unstable",
         ),
-        _Metric(
-            label="smallest sampling rate",
-            unit="Hz",
-            meaning="at which the sampled and held law is still stable",
-            read=_at("margins", "min_sampling_rate"),
-            better=min,
+        "smallest sampling rate": (
+            _Merit(_at("margins.min_sampling_rate"), "Hz", min),
+            "at which the sampled and held law is still stable",
         ),
-    ),
-    "Stiffness overestimate tolerated": (
-        _Metric(
-            label="at the final pose",
-            unit="%",
-            meaning="K_hat/K - 1 at which the loop becomes unstable, see flexctl margin; no "
-            "margin: it is unstable without that error, or no reliable margin could be computed",
-            read=_tolerated("alpha_upper", "alpha_lower"),
-            factor=100.0,
-            better=max,
-            missing="no margin",
-            of="stiffness",
+    },
+    "Stiffness overestimate tolerated": {
+        "at the final pose": (
+            _Merit(
+                _limit("stiffness.exact", "alpha_upper", witness="alpha_lower"),
+                "%",
+                max,
+                missing="no margin",
+                of="stiffness",
+            ),
+            "K_hat/K - 1 at which the loop becomes unstable, see flexctl margin; no margin: it "
+            "is unstable without that error, or no reliable margin could be computed",
         ),
-        _Metric(
-            label="at the worst pose of the motion",
-            unit="%",
-            meaning="the same at the pose of the motion that tolerates least, held still, without "
-            "the second loop",
-            read=_tolerated("path_alpha_upper", "path_t"),
-            factor=100.0,
-            better=max,
-            missing="no margin",
-            of="stiffness",
+        "at the worst pose of the motion": (
+            _Merit(
+                _limit("stiffness.exact", "path_alpha_upper", witness="path_t"),
+                "%",
+                max,
+                missing="no margin",
+                of="stiffness",
+            ),
+            "the same at the pose of the motion that tolerates least, held still, without the "
+            "second loop",
         ),
-        _Metric(
-            label="growth over the motion at 10 %",
-            unit="",
-            meaning="largest factor by which a small disturbance grows over the motion with an "
+        "growth over the motion at 10 %": (
+            _Merit(
+                _at("stiffness.exact.path_growth"),
+                "",
+                min,
+                endless=GROWN,
+                beyond=f"above {GROWN:g}",
+            ),
+            "largest factor by which a small disturbance grows over the motion with an "
             "overestimate of 10 %; asked only where a pose does not tolerate that",
-            read=_at("stiffness", "exact", "path_growth"),
-            better=min,
-            endless=GROWN,
-            beyond=f"above {GROWN:g}",
         ),
-    ),
-    "Cost of the law": (
-        _Metric(
-            label="multiplications, additions",
-            unit="",
-            meaning="operations of one evaluation of the control law",
-            read=lambda e: [e["cost"].get("law_mul"), e["cost"].get("law_add")],
+    },
+    "Cost of the law": {
+        "multiplications, additions": (
+            _Merit(_at("cost", _operations)),
+            "operations of one evaluation of the control law",
         ),
-    ),
+    },
 }
 
 
+def by_rank(evaluations: Iterable[E], ranking: Sequence[str], name: Callable[[E], str]) -> list[E]:
+    """Sort evaluations by the `ranking` of their names, best first, those without a rank last."""
+    place = {of: k for k, of in enumerate(ranking)}
+    return sorted(evaluations, key=lambda e: place.get(name(e), len(place)))
+
+
 def ranked(answer: Mapping[str, Any]) -> list[Evaluation]:
-    """Sort the evaluations of a comparison's JSON, best first, those without a rank last."""
+    """Sort the evaluations of a comparison's JSON by rank."""
     return by_rank(answer["evaluations"], answer["ranking"], lambda e: str(e["design"]))
+
+
+def rank_of(name: str, ranking: Sequence[str]) -> int | None:
+    """Rank of a design, from 1; None where it has none."""
+    return ranking.index(name) + 1 if name in ranking else None
 
 
 def why_unranked(evaluation: Evaluation) -> str:
@@ -389,53 +310,47 @@ def metric_rows(evaluations: Sequence[Evaluation], arm: Arm) -> list[Row]:
         "joint": ", ".join(dict.fromkeys(f"m{unit}" for unit in joint_units(arm))),
         "torque": ", ".join(dict.fromkeys(torque_units(arm))),
     }
-    rows = []
-    for group, metrics in _METRICS.items():
-        for k, metric in enumerate(metrics):
-            if metric.optional and all(metric.read(e) is None for e in evaluations):
-                continue
-            rows.append(
-                Row(
-                    label=metric.label,
-                    unit=metric.unit.format(**units),
-                    cells=_cells(metric, evaluations),
-                    meaning=metric.meaning,
-                    group="" if k else group,
-                )
-            )
-    return rows
+    return [
+        Row(
+            label=label,
+            unit=merit.unit.format(**units),
+            cells=_cells(merit, evaluations),
+            meaning=meaning,
+            group="" if k else group,
+        )
+        for group, rows in _ROWS.items()
+        for k, (label, (merit, meaning)) in enumerate(rows.items())
+        if not merit.optional or any(merit.read(e) is not None for e in evaluations)
+    ]
 
 
-def _cells(metric: _Metric, evaluations: Sequence[Evaluation]) -> tuple[Cell, ...]:
-    values = [metric.read(e) for e in evaluations]
-    texts = [_text(v, metric, e) for v, e in zip(values, evaluations, strict=True)]
-    best = _best_text(metric, evaluations, values, texts)
+def _cells(merit: _Merit, evaluations: Sequence[Evaluation]) -> tuple[Cell, ...]:
+    values = [merit.read(e) for e in evaluations]
+    texts = [_text(v, merit, e) for v, e in zip(values, evaluations, strict=True)]
     runs = [not e["failed"] for e in evaluations]
+    best = _best_text(merit, values, texts, runs)
     pairs = zip(texts, runs, strict=True)
     return tuple(Cell(text=text, best=run and text == best) for text, run in pairs)
 
 
 def _best_text(
-    metric: _Metric, evaluations: Sequence[Evaluation], values: Sequence[Any], texts: Sequence[str]
+    merit: _Merit, values: Sequence[Any], texts: Sequence[str], runs: Sequence[bool]
 ) -> str | None:
     """Find what the best cells of a row say: cells that print alike are equally good."""
-    if metric.better is None or len(set(texts)) < 2:
+    if merit.better is None or len(set(texts)) < 2:
         return None
-    runs = [
-        value
-        for value, e in zip(values, evaluations, strict=True)
-        if _is_number(value) and not e["failed"]
-    ]
-    return texts[values.index(metric.better(runs))] if runs else None
+    known = [value for value, run in zip(values, runs, strict=True) if run and _is_number(value)]
+    return texts[values.index(merit.better(known))] if known else None
 
 
-def _text(value: Any, metric: _Metric, evaluation: Evaluation) -> str:
+def _text(value: Any, merit: _Merit, evaluation: Evaluation) -> str:
+    factor = _FACTORS.get(merit.unit, 1.0)
     if isinstance(value, list):
-        return " / ".join("-" if v is None else _number(metric.factor * v) for v in value)
+        return " / ".join("-" if v is None else _number(factor * v) for v in value)
     if value is None:
-        known = not evaluation["failed"] and evaluation.get(metric.of) is not None
-        return metric.missing if known else "-"
-    return metric.beyond if value >= metric.endless else _number(metric.factor * value)
+        known = not evaluation["failed"] and evaluation.get(merit.of) is not None
+        return merit.missing if known else "-"
+    return merit.beyond if value >= merit.endless else _number(factor * value)
 
 
 def _number(value: float) -> str:

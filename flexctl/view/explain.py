@@ -13,7 +13,7 @@ from flexctl.plant import LinearPlant, Plant
 from flexctl.robustness import StiffnessMargin, TimeScaleMargin
 from flexctl.simulation import Trajectory
 from flexctl.verdict import Comparison, Evaluation, StabilityMargins
-from flexctl.view.kinds import writer_of
+from flexctl.view.to_json import writer_of
 from flexctl.view.words import parts
 from flexctl.view.words.loci import loci_words
 from flexctl.view.words.stiffness_margin import margin_words

@@ -15,7 +15,6 @@ from flexctl.verdict import BASELINE, Comparison
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.output import FIGURES, check_target, replacing, save_figure
 from flexctl.view.to_json import to_json
-from flexctl.view.words.stiffness_margin import judged_where
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -87,11 +86,11 @@ def comparison_looks(comparison: Comparison) -> dict[str, Look]:
 
 def comparison_figure(comparison: Comparison) -> Figure:
     """Draw the runs, bars and eigenvalues of a comparison."""
-    from flexctl.view.figures.pages import plot_comparison, ranked
+    from flexctl.view.figures.pages import in_order, plot_comparison
 
     band = comparison.evaluations[0].settle_within
     looks = comparison_looks(comparison)
-    return plot_comparison(ranked(comparison), comparison.true_arm, looks, band)
+    return plot_comparison(in_order(comparison), comparison.true_arm, looks, band)
 
 
 def _write(path: Path, text: str) -> None:
@@ -114,7 +113,7 @@ def _loci_figure(record: EigenvalueLoci) -> Figure:
 def _stiffness_figure(record: StiffnessMargin) -> Figure:
     from flexctl.view.figures.margin import plot_margin
 
-    return plot_margin(record, judged_where(record))
+    return plot_margin(record)
 
 
 def _time_scale_figure(record: TimeScaleMargin) -> Figure:

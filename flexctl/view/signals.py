@@ -97,12 +97,8 @@ def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Data
         "torque_unit": ("joint", list(torque_units(arm))),
         "line_unit": ("line", list(line_units(lines))),
     }
-    kept = {
-        **attributes,
-        "integrator": run.integrator,
-        "steps": run.steps,
-        "assumptions": "\n".join(run.assumptions),
-    }
+    kept = attributes | {"integrator": run.integrator, "steps": run.steps}
+    kept["assumptions"] = "\n".join(run.assumptions)
     if springs := wind_up(run):
         unit_of = dict(zip(arm.joints, joint_units(arm), strict=True))
         coordinates["flexible_joint"] = list(springs)
@@ -113,49 +109,41 @@ def to_dataset(run: Trajectory, arm: Arm, attributes: dict[str, Any]) -> xr.Data
 
 def _variables(run: Trajectory, lines: tuple[str, ...]) -> dict[str, Any]:
     """Return dimensions, values, and unit with meaning, by name."""
-    energy = run.energy
+    energy, springs = run.energy, np.array([*wind_up(run).values()])
+    wound = _signal(springs, "flexible_joint_unit", "rotor minus joint", "flexible_joint")
+    deflection, slope = (_stacked(by, lines, run) for by in (run.deflection, run.slope))
     of_reference = {
-        "desired": _by("joint", run.desired, "joint_unit", "reference"),
-        "desired_rate": _by("joint", run.desired_rate, "joint_unit/s", "rate of the reference"),
-        "joint_error": _by("joint", run.joint_error, "joint_unit", "joint minus reference"),
-        "desired_tip": _by("axis", run.desired_tip, "m", "tip of the rigid arm at the reference"),
-        "tip_error": _over_time(run.tip_error, "m", "distance of tip and desired tip"),
+        "desired": _signal(run.desired, "joint_unit", "reference", "joint"),
+        "desired_rate": _signal(run.desired_rate, "joint_unit/s", "rate of the reference", "joint"),
+        "joint_error": _signal(run.joint_error, "joint_unit", "joint minus reference", "joint"),
+        "desired_tip": _signal(
+            run.desired_tip, "m", "tip of the rigid arm at the reference", "axis"
+        ),
+        "tip_error": _signal(run.tip_error, "m", "distance of tip and desired tip"),
     }
     return {
-        "q": _by("coordinate", run.q, "coordinate_unit", "coordinates"),
-        "v": _by("coordinate", run.v, "coordinate_unit/s", "rates"),
-        "a": _by("coordinate", run.a, "coordinate_unit/s^2", "accelerations"),
-        "tau": _by("joint", run.tau, "torque_unit", "actuator torques or forces"),
-        "tip": _by("axis", run.tip, "m", "tip in the base frame"),
+        "q": _signal(run.q, "coordinate_unit", "coordinates", "coordinate"),
+        "v": _signal(run.v, "coordinate_unit/s", "rates", "coordinate"),
+        "a": _signal(run.a, "coordinate_unit/s^2", "accelerations", "coordinate"),
+        "tau": _signal(run.tau, "torque_unit", "actuator torques or forces", "joint"),
+        "tip": _signal(run.tip, "m", "tip in the base frame", "axis"),
         **(of_reference if run.tracks else {}),
-        "deflection": _by(
-            "line", _stacked(run.deflection, lines, run), "line_unit", "at the line's end"
-        ),
-        "slope": _by("line", _stacked(run.slope, lines, run), "rad", "at the line's end"),
-        "kinetic_energy": _over_time(energy.kinetic, "J", "kinetic energy"),
-        "strain_energy": _over_time(energy.strain, "J", "strain energy"),
-        "potential_energy": _over_time(energy.potential, "J", "potential energy of gravity"),
-        "supplied_energy": _over_time(energy.supplied, "J", "work of the actuators"),
-        "dissipated_energy": _over_time(energy.dissipated, "J", "lost in the links"),
-        "energy_residual": _over_time(energy.residual, "J", "what the account is off by"),
-        **_springs(run),
+        "deflection": _signal(deflection, "line_unit", "at the line's end", "line"),
+        "slope": _signal(slope, "rad", "at the line's end", "line"),
+        "kinetic_energy": _signal(energy.kinetic, "J", "kinetic energy"),
+        "strain_energy": _signal(energy.strain, "J", "strain energy"),
+        "potential_energy": _signal(energy.potential, "J", "potential energy of gravity"),
+        "supplied_energy": _signal(energy.supplied, "J", "work of the actuators"),
+        "dissipated_energy": _signal(energy.dissipated, "J", "lost in the links"),
+        "energy_residual": _signal(energy.residual, "J", "what the account is off by"),
+        **({"wind_up": wound} if len(springs) else {}),
         "saturated": ("joint", run.saturated, {"units": "s", "long_name": "time at the limit"}),
     }
 
 
-def _springs(run: Trajectory) -> dict[str, Any]:
-    springs = wind_up(run)
-    meaning = "rotor minus joint"
-    shown = _by("flexible_joint", np.array([*springs.values()]), "flexible_joint_unit", meaning)
-    return {"wind_up": shown} if springs else {}
-
-
-def _by(dimension: str, values: Array, units: str, meaning: str) -> tuple[Any, ...]:
-    return (dimension, "t"), values, {"units": units, "long_name": meaning}
-
-
-def _over_time(values: Array, units: str, meaning: str) -> tuple[Any, ...]:
-    return "t", values, {"units": units, "long_name": meaning}
+def _signal(values: Array, units: str, meaning: str, *rows: str) -> tuple[Any, ...]:
+    """Describe a variable over time, of one entry or of one for each of the dimension `rows`."""
+    return (*rows, "t"), values, {"units": units, "long_name": meaning}
 
 
 def _stacked(by_line: Any, lines: tuple[str, ...], run: Trajectory) -> Array:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from flexctl.control import Controller
+from flexctl.errors import InputError
 from flexctl.loci import EigenvalueLoci
 from flexctl.loop import ClosedLoop, LinearLoop
 from flexctl.model import Arm, BasisChoice, Design
@@ -27,7 +28,8 @@ from flexctl.view.json.parts import (
 from flexctl.view.json.stiffness_margin import margin_json
 from flexctl.view.json.time_scale_margin import time_scale_json
 from flexctl.view.json.trajectory import trajectory_json
-from flexctl.view.kinds import writer_of
+
+Written = TypeVar("Written")
 
 
 def to_json(record: object) -> dict[str, Any]:
@@ -56,6 +58,17 @@ def to_json(record: object) -> dict[str, Any]:
     True
     """
     return writer_of(record, _WRITERS, "to_json")(record)
+
+
+def writer_of(
+    record: object, writers: Mapping[type, Callable[[Any], Written]], caller: str
+) -> Callable[[Any], Written]:
+    """Return the function for the kind of a record; an InputError by `caller` lists the kinds."""
+    writer = writers.get(type(record))
+    if writer is None:
+        kinds = ", ".join(kind.__name__ for kind in writers)
+        raise InputError(f"{caller}: expected one of {kinds}, got {type(record).__name__}")
+    return writer
 
 
 def _operations_json(record: Operations) -> dict[str, int]:

@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.record import AssumedAtPose, AssumedStiffness
-from flexctl.view.figures.margin_assumed import given_answer, grouped, mark_along, mark_errors
+from flexctl.view.figures.margin import given_answer, mark_along
+from flexctl.view.figures.margin_loci import grouped, mark_errors
 from flexctl.view.words.assumed_stiffness import given_words
 
 ASKED = ("margin", "subudhi-morris-2r", "subudhi-morris-decoupling", "--no-structured")

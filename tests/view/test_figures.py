@@ -12,8 +12,9 @@ from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant
 from flexctl.verdict.comparison import compare
-from flexctl.view import figures
+from flexctl.view.figures.curves import plot_tip_error
 from flexctl.view.figures.drawing import is_planar, make_skeleton
+from flexctl.view.figures.pages import in_order, make_curves, plot_comparison
 from flexctl.view.figures.style import BASELINE, looks, new_figure, styled
 from flexctl.view.output import save_figure
 
@@ -96,11 +97,11 @@ def sagging(tmp_path_factory):
 
 
 def thick_lines(comparison):
-    evaluations = figures.ranked(comparison)
+    evaluations = in_order(comparison)
     faces = looks([e.name for e in comparison.evaluations])
     with styled():
         figure = new_figure(5, 3)
-        figures.plot_tip_error(figure, figures.make_curves(evaluations, faces, 1e-4))
+        plot_tip_error(figure, make_curves(evaluations, faces, 1e-4))
     (axes,) = figure.axes
     names = comparison.ranking
     return {line.get_label(): line for line in axes.lines if line.get_label() in names}
@@ -221,7 +222,7 @@ def test_the_legend_names_designs_whose_run_failed(sagging):
     evaluations = [replace(sagging.evaluations[0], trajectory=None), sagging.evaluations[1]]
     faces = looks([e.name for e in evaluations])
 
-    figure = figures.plot_comparison(evaluations, load_model("single-link-hub"), faces, 1e-4)
+    figure = plot_comparison(evaluations, load_model("single-link-hub"), faces, 1e-4)
 
     (legend,) = figure.subfigs[0].legends
     assert [text.get_text() for text in legend.get_texts()] == [e.name for e in evaluations]
@@ -236,7 +237,7 @@ def test_designs_without_an_equilibrium_are_drawn_too(sagging):
     arm = load_model("single-link-hub")
     for evaluations in ([falls, unheld], [unheld]):
         faces = looks([e.name for e in evaluations])
-        figure = figures.plot_comparison(evaluations, arm, faces, 1e-4)
+        figure = plot_comparison(evaluations, arm, faces, 1e-4)
         figure.draw_without_rendering()
         words = [text.get_text() for text in figure.findobj(Text)]
         assert words.count("no equilibrium to judge") == 1

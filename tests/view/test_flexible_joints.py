@@ -16,7 +16,7 @@ from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.comparison import compare
-from flexctl.view import figures
+from flexctl.view.figures.curves import Curve, plot_wind_up
 from flexctl.view.figures.drawing import make_skeleton
 from flexctl.view.figures.style import looks, new_figure, styled
 from flexctl.view.save import save
@@ -199,10 +199,10 @@ def test_the_rotor_of_a_sliding_joint_counts_in_metres():
 
 def test_one_panel_shows_what_every_spring_is_wound_up_by(run, sprung):
     arm = load_model(str(sprung["one-spring"]))
-    curve = figures.Curve(name="pd", run=run, look=looks(["pd"])["pd"], band=1e-4)
+    curve = Curve(name="pd", run=run, look=looks(["pd"])["pd"], band=1e-4)
     with styled():
         figure = new_figure(5, 3)
-        figures.plot_wind_up(figure, [curve], arm)
+        plot_wind_up(figure, [curve], arm)
     (axes,) = figure.axes
 
     assert "joint2" in axes.get_title(loc="left")

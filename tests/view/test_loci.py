@@ -22,7 +22,7 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.view.explain import explain
-from flexctl.view.figures.free_labels import label_points
+from flexctl.view.figures.axes import label_points
 from flexctl.view.figures.loci import plot_loci
 from flexctl.view.figures.locus_curve import curve_of, points_of
 from flexctl.view.figures.style import new_figure

@@ -153,7 +153,7 @@ def tabled(found):
 
 
 def words_drawn(found):
-    figure = plot_margin(found, "at the final pose")
+    figure = plot_margin(found)
     figure.set_layout_engine("none")  # words only, wherever they stand
     figure.draw_without_rendering()
     return " ".join(text.get_text() for text in figure.findobj(Text))
@@ -784,7 +784,7 @@ def test_of_many_poses_the_worst_is_spoken_of():
 
 
 def test_a_panel_with_nothing_to_show_has_no_frame():
-    figure = plot_margin(margin(independent=(independent(worst_case=None),)), "at the final pose")
+    figure = plot_margin(margin(independent=(independent(worst_case=None),)))
 
     (panel,) = [axes for axes in figure.axes if not axes.axison]
     assert [text.get_text() for text in panel.texts] == [
@@ -794,7 +794,7 @@ def test_a_panel_with_nothing_to_show_has_no_frame():
 
 
 def test_no_legend_lies_over_data():
-    figure = plot_margin(margin(orders=(HOPELESS,)), "at the final pose")
+    figure = plot_margin(margin(orders=(HOPELESS,)))
     figure.draw_without_rendering()
 
     legends = [(axes, axes.get_legend()) for axes in figure.axes if axes.get_legend()]

@@ -9,8 +9,7 @@ from matplotlib.text import Text
 
 from flexctl.search.charts import DampingChart, GainChart
 from flexctl.search.requirement import Trial
-from flexctl.view.figures.margin_charts import plot_gain_chart
-from flexctl.view.figures.margin_damping import plot_damping_chart
+from flexctl.view.figures.margin_charts import plot_damping_chart, plot_gain_chart
 from flexctl.view.figures.style import new_figure, styled
 
 FACTORS = np.geomspace(0.1, 10, 5)

@@ -9,8 +9,7 @@ from flexctl.errors import InputError
 from flexctl.model import Arm
 from flexctl.verdict import TOLERANCE as COMPARED
 from flexctl.verdict import Comparison, compare
-from flexctl.view.comparison_rows import metric_rows, ranked, why_unranked
-from flexctl.view.display_order import rank_of
+from flexctl.view.comparison_rows import metric_rows, rank_of, ranked, why_unranked
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.options import CompareOptions
 from flexctl.view.output import Result, check_target, check_targets, progress

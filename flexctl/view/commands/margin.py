@@ -158,7 +158,7 @@ def _result(
         from flexctl.view.figures.margin import plot_margin
         from flexctl.view.figures.margin_charts import plot_chart
 
-        return plot_chart(drawn) if drawn else plot_margin(margin, where)
+        return plot_chart(drawn) if drawn else plot_margin(margin)
 
     return Result(answer=answer, table=table, figure=figure, provenance=made)
 

@@ -16,8 +16,9 @@ from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop
 from flexctl.simulation import Trajectory
 from flexctl.view.figures.arm import ArmAxes, exaggeration, still_times
+from flexctl.view.figures.axes import plain_log
 from flexctl.view.figures.drawing import make_skeleton
-from flexctl.view.figures.style import BAD, PALETTE, new_figure, plain_log, split, styled
+from flexctl.view.figures.style import BAD, PALETTE, new_figure, split, styled
 from flexctl.view.signals import arrival_error, motion_end
 
 N_FRAMES = 60
@@ -25,13 +26,7 @@ RATE = 12  # frames per second
 
 
 def check_film(path: Path) -> None:
-    """Refuse a film that cannot be made here.
-
-    Raises
-    ------
-    InputError
-        When an .mp4 is asked for and there is no ffmpeg.
-    """
+    """Refuse a film that cannot be made here, an .mp4 without ffmpeg, by an InputError."""
     if path.suffix.lower() == ".mp4" and shutil.which("ffmpeg") is None:
         expected = "expected ffmpeg on the path to write .mp4"
         raise InputError(f"--animate: {expected}, got none; a .gif can be written without it")
@@ -59,7 +54,7 @@ def _scene(figure: Figure, loop: ClosedLoop, run: Trajectory) -> Callable[[int],
     skeleton = make_skeleton(loop.truth)
     factor = exaggeration(run, skeleton)
     left, right = split(figure, 1, 2, width_ratios=(1.2, 1))
-    poses = [run.q[:, k] for k in still_times(run, motion_end(run))]
+    poses = [run.q[:, k] for k in still_times(run)]
     picture = ArmAxes(left, skeleton, poses, [run.tip])
     now = _error_panel(right.subplots(), run)
     scale = "to scale" if factor == 1 else f"{factor:g} times enlarged"

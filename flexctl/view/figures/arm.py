@@ -15,6 +15,7 @@ from flexctl.plant import Plant
 from flexctl.simulation import Trajectory
 from flexctl.view.figures.drawing import Skeleton, is_planar, make_skeleton
 from flexctl.view.figures.style import MUTED, PALETTE, Canvas
+from flexctl.view.signals import motion_end
 
 N_STILLS = 6
 _TEXT = (0.09, 0.035)  # width and height of a time, over the width of the picture
@@ -34,9 +35,7 @@ class ArmAxes:
         """Make the axes so that all poses (n,) and other points (3, k) [m] fit."""
         self.skeleton = skeleton
         self.planar = is_planar(skeleton, poses, others)
-        self.axes: Any = (
-            canvas.add_subplot() if self.planar else canvas.add_subplot(projection="3d")
-        )
+        self.axes: Any = canvas.add_subplot(projection=None if self.planar else "3d")
         drawn = [line for q in poses for line in (*skeleton.lines(q), *skeleton.hidden_lines(q))]
         points = np.hstack([*drawn, *others])
         self._frame(np.hstack([points, np.zeros((3, 1))]))
@@ -76,13 +75,11 @@ class ArmAxes:
         margin = 0.06 * ((high - low).max() or 1.0)  # an arm may be a point
         low, high = low - margin, high + margin
         self.axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-        self.axes.set_xlabel("x [m]")
-        self.axes.set_ylabel("y [m]")
+        self.axes.set(xlabel="x [m]", ylabel="y [m]")
         if self.planar:
             self.axes.set_aspect("equal")
             return
-        self.axes.set(zlim=(low[2], high[2]))
-        self.axes.set_zlabel("z [m]")
+        self.axes.set(zlim=(low[2], high[2]), zlabel="z [m]")
         self.axes.set_box_aspect(high - low)
         self.axes.view_init(**_VIEW)
         for axis in (self.axes.xaxis, self.axes.yaxis, self.axes.zaxis):
@@ -91,21 +88,10 @@ class ArmAxes:
 
 
 def plot_modes(canvas: Canvas, plant: Plant, q: Array, shapes: Array, frequencies: Array) -> None:
-    """Draw the arm in a pose with its lowest modes at held motors.
+    """Draw the arm in a pose q (n,) with its lowest modes (n, k) at held motors.
 
     Modes are displacements to first order: what bending shortens grows with the square of the
-    amplitude, and enlarged it would hide the mode.
-
-    Parameters
-    ----------
-    canvas
-        Where to draw.
-    plant, q
-        Arm and pose (n,).
-    shapes
-        Modes (n, k), largest entry 1; drawn with a sixth of the arm's size.
-    frequencies
-        Of these modes (k,) [rad/s].
+    amplitude, and enlarged it would hide the mode. `frequencies` (k,) [rad/s] name them.
     """
     skeleton = make_skeleton(plant)
     straight = plant.straight(q[: plant.m])
@@ -133,14 +119,14 @@ def _bent(skeleton: Skeleton, q: Array, shape: Array) -> list[Array]:
     return [line + scale * by for line, by in zip(rest, moved, strict=True)]
 
 
-def plot_stills(canvas: Canvas, plant: Plant, run: Trajectory, end: float) -> None:
+def plot_stills(canvas: Canvas, plant: Plant, run: Trajectory) -> None:
     """Draw the arm at several times of its motion, light to dark, with the way of its tip.
 
     The truth plant's deflections are drawn enlarged where they are too small to be seen, and the
     title says how much. Dashed: the rigid arm at the same joints.
     """
     skeleton = make_skeleton(plant)
-    times = still_times(run, end)
+    times = still_times(run)
     poses = [run.q[:, k] for k in times]
     factor = exaggeration(run, skeleton)
     enlarged = [line for q in poses for line in skeleton.lines(q, factor)]
@@ -168,16 +154,11 @@ def _legend(canvas: Canvas, picture: ArmAxes, columns: int = 1) -> None:
     canvas.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
-def still_times(run: Trajectory, end: float) -> list[int]:
+def still_times(run: Trajectory) -> list[int]:
     """Choose samples (indices) evenly along the reference, or over a run that has none."""
-    way = _way(run) if end > 0 else run.t
+    steps = np.linalg.norm(np.diff(run.desired, axis=1), axis=0)  # rad and m mixed
+    way = np.append(0.0, np.cumsum(steps)) if motion_end(run) > 0 else run.t
     return [int(k) for k in np.searchsorted(way, np.linspace(0, way[-1], N_STILLS) * (1 - 1e-9))]
-
-
-def _way(run: Trajectory) -> Array:
-    """Return the way that the reference of the joints has gone by each time (N,) [rad, m mixed]."""
-    steps = np.linalg.norm(np.diff(run.desired, axis=1), axis=0)
-    return np.concatenate([[0.0], np.cumsum(steps)])
 
 
 def exaggeration(run: Trajectory, skeleton: Skeleton) -> float:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from flexctl.checks import Array
 from flexctl.verdict import NO_LIMIT_DB, Evaluation
-from flexctl.view.figures.style import PALETTE, Canvas, Look, few_ticks
+from flexctl.view.figures.axes import few_ticks, write_near
+from flexctl.view.figures.style import PALETTE, Canvas, Look
 from flexctl.view.words.numbers import arm_frequencies
 
 _MARGINS = (
@@ -37,8 +37,7 @@ def plot_margins(
             if e.margins is None:
                 why = "failed" if e.failed else "not stable"
                 _label(axes, 0.0, k, f"none: {why}", "#5F6368")
-        axes.set_title(title)
-        axes.set_xlabel(unit)
+        axes.set(title=title, xlabel=unit)
     grid[0].set_yticks(range(len(evaluations)), [e.name for e in evaluations])
 
 
@@ -56,31 +55,19 @@ def plot_frequencies(canvas: Canvas, answer: Mapping[str, Any]) -> None:
         colour = PALETTE[0] if k < lines else PALETTE[1 + k - lines]
         axes.plot(values, np.full(len(values), k), "|", color=colour, markersize=17, mew=2)
         for value in _apart(values):
-            axes.annotate(
-                f"{value:.4g}",
-                (value, k),
-                xytext=(0, 11),
-                textcoords="offset points",
-                ha="center",
-                fontsize=7.5,
-                color=colour,
-            )
+            style = {"ha": "center", "fontsize": 7.5, "color": colour}
+            write_near(axes, f"{value:.4g}", (value, k), (0, 11), **style)
     axes.set_xscale("log")
-    _frame(axes, np.concatenate([values for _, values in rows]))
+    every = np.concatenate([values for _, values in rows])
+    if len(every) and every.min() > 0:  # room for the numbers of the lowest and the highest
+        axes.set_xlim(every.min() / 1.6, every.max() * 1.6)
     axes.set_yticks(range(len(rows)), [name for name, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.7)
-    axes.set_xlabel("rad/s")
-    axes.set_title("Natural frequencies")
+    axes.set(title="Natural frequencies", xlabel="rad/s")
     above = axes.secondary_xaxis("top", functions=(_to_hertz, _from_hertz))
     above.set_xlabel("Hz")
     for scale in (axes.xaxis, above.xaxis):
         few_ticks(scale)
-
-
-def _frame(axes: Axes, values: Array) -> None:
-    """Leave room for the numbers of the lowest and the highest frequency."""
-    if len(values) and values.min() > 0:
-        axes.set_xlim(values.min() / 1.6, values.max() * 1.6)
 
 
 def _apart(values: Any) -> list[float]:
@@ -120,12 +107,4 @@ def _bars(axes: Axes, values: Sequence[float | None], colours: Sequence[str]) ->
 
 
 def _label(axes: Axes, x: float, y: float, text: str, colour: str) -> None:
-    axes.annotate(
-        text,
-        (x, y),
-        xytext=(4, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=8,
-        color=colour,
-    )
+    write_near(axes, text, (x, y), (4, 0), va="center", fontsize=8, color=colour)

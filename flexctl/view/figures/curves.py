@@ -12,7 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from flexctl.checks import Array
 from flexctl.model import TWIST, Arm
 from flexctl.simulation import Trajectory
-from flexctl.view.figures.style import BAD, GOOD, MUTED, Canvas, Look, plain_log
+from flexctl.view.figures.axes import plain_log, write_at, write_near
+from flexctl.view.figures.style import BAD, GOOD, MUTED, Canvas, Look
 from flexctl.view.signals import arrival_error, joint_units, motion_end, torque_units, wind_up
 
 _SMALL = {"rad": ("mrad", 1e3), "m": ("mm", 1e3)}
@@ -40,54 +41,45 @@ class Curve:
 
 def plot_joint_errors(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
     """Draw joint minus reference, one panel per joint [mrad or mm]."""
-    panels = _panels(canvas, len(arm.joints), curves)
-    for j, (axes, name, unit) in enumerate(zip(panels, arm.joints, joint_units(arm), strict=True)):
-        small, factor = _SMALL[unit]
-        _lines(axes, curves, lambda run, j=j, f=factor: f * run.joint_error[j])
-        axes.set_title(f"{name}: error")
-        axes.set_ylabel(small)
+    small = [_SMALL[unit] for unit in joint_units(arm)]
+    heads = [(f"{name}: error", unit) for name, (unit, _) in zip(arm.joints, small, strict=True)]
+    factors = np.array([[factor] for _, factor in small])
+    _panels(canvas, curves, heads, lambda run: factors * run.joint_error)
 
 
 def plot_wind_up(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
     """Draw rotor minus joint, what every spring is wound up by, one panel per flexible joint."""
     sprung = tuple(wind_up(curves[0].run))
-    units = dict(zip(arm.joints, joint_units(arm), strict=True))
     what = " (rotor minus joint)" if panel_columns(len(sprung)) < _MOST_COLUMNS else ""
-    for axes, name in zip(_panels(canvas, len(sprung), curves), sprung, strict=True):
-        small, factor = _SMALL[units[name]]
-        _lines(axes, curves, lambda run, name=name, f=factor: f * wind_up(run)[name])
-        axes.set_title(f"{name}: wind-up{what}")
-        axes.set_ylabel(small)
+    units = dict(zip(arm.joints, joint_units(arm), strict=True))
+    small = {name: _SMALL[units[name]] for name in sprung}
+    heads = [(f"{name}: wind-up{what}", small[name][0]) for name in sprung]
+    _panels(canvas, curves, heads, lambda run: [small[k][1] * w for k, w in wind_up(run).items()])
 
 
 def plot_joints(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
     """Draw the joint variables of runs that follow no motion, one panel per joint [rad or m]."""
-    panels = _panels(canvas, len(arm.joints), curves)
-    for j, (axes, name, unit) in enumerate(zip(panels, arm.joints, joint_units(arm), strict=True)):
-        _lines(axes, curves, lambda run, j=j: run.q[j])
-        axes.set_title(name)
-        axes.set_ylabel(unit)
+    heads = list(zip(arm.joints, joint_units(arm), strict=True))
+    _panels(canvas, curves, heads, lambda run: run.q)
 
 
 def plot_torques(canvas: Canvas, curves: Sequence[Curve], arm: Arm) -> None:
     """Draw actuator torques or forces with their limits, one panel per joint [N m or N]."""
-    panels = _panels(canvas, len(arm.joints), curves)
-    for j, (axes, name, unit) in enumerate(zip(panels, arm.joints, torque_units(arm), strict=True)):
-        _lines(axes, curves, lambda run, j=j: run.tau[j])
-        axes.set_title(f"{name}: {'force' if unit == 'N' else 'torque'}")
-        axes.set_ylabel(unit)
-        _mark_limit(axes, arm.links[j].limits.torque)
+    named = zip(arm.joints, torque_units(arm), strict=True)
+    heads = [(f"{name}: {'force' if unit == 'N' else 'torque'}", unit) for name, unit in named]
+    panels = _panels(canvas, curves, heads, lambda run: run.tau)
+    for axes, link in zip(panels, arm.links, strict=True):
+        _mark_limit(axes, link.limits.torque)
 
 
 def plot_deflections(canvas: Canvas, curves: Sequence[Curve]) -> None:
     """Draw the deflection at the end of every elastic line [mm, mrad], one panel per line."""
-    lines = tuple(curves[0].run.deflection)
-    for axes, line in zip(_panels(canvas, len(lines), curves), lines, strict=True):
-        _lines(axes, curves, lambda run, line=line: 1e3 * run.deflection[line])
+    heads = []
+    for line in curves[0].run.deflection:
         link, plane = line.rsplit(".", 1)
-        twists = plane == TWIST
-        axes.set_title(f"{link}: twist of the tip" if twists else f"{link}: tip along {plane}")
-        axes.set_ylabel("mrad" if twists else "mm")
+        twist, bending = (f"{link}: twist of the tip", "mrad"), (f"{link}: tip along {plane}", "mm")
+        heads.append(twist if plane == TWIST else bending)
+    _panels(canvas, curves, heads, lambda run: [1e3 * w for w in run.deflection.values()])
 
 
 def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:
@@ -102,15 +94,15 @@ def plot_tip_error(canvas: Canvas, curves: Sequence[Curve]) -> None:
         _tip_error(axes, curve)
     axes.margins(x=0)
     plain_log(axes)
-    axes.set_ylim(bottom=_lowest(curves))
+    # two decades under the band hold all that matters
+    axes.set_ylim(bottom=max(1e3 * curves[0].band / 100, _FLOOR))
     _mark_end(axes, curves)
     if any(motion_end(curve.run) < curve.run.t[-1] for curve in curves):
         _mark_band(axes, curves[0].band)
         axes.set_title("Tip error; after the motion from rest (thick: largest to come)")
     else:
         axes.set_title("Tip error during the motion")
-    axes.set_ylabel("mm")
-    axes.set_xlabel("time [s]")
+    axes.set(xlabel="time [s]", ylabel="mm")
 
 
 def _tip_error(axes: Axes, curve: Curve) -> None:
@@ -134,11 +126,6 @@ def _drawn(error: Array) -> Array:
     return np.maximum(1e3 * error, _FLOOR)
 
 
-def _lowest(curves: Sequence[Curve]) -> float:
-    """Return the lower end of the axis [mm]: two decades under the band hold all that matters."""
-    return max(1e3 * curves[0].band / 100, _FLOOR)
-
-
 def panel_columns(count: int) -> int:
     """Return in how many columns so many panels stand."""
     return 2 if count == 4 else min(count, _MOST_COLUMNS)
@@ -149,49 +136,56 @@ def panel_rows(count: int) -> int:
     return -(-count // panel_columns(count))
 
 
-def _panels(canvas: Canvas, count: int, curves: Sequence[Curve]) -> list[Axes]:
-    columns = panel_columns(count)
+def _panels(
+    canvas: Canvas,
+    curves: Sequence[Curve],
+    heads: Sequence[tuple[str, str]],
+    signals: Callable[[Trajectory], Sequence[Array] | Array],
+) -> list[Axes]:
+    """Draw one panel per signal (N,) of the runs, headed by its title and its unit."""
+    count, columns = len(heads), panel_columns(len(heads))
     grid = canvas.subplots(panel_rows(count), columns, squeeze=False, sharex=True)
     panels = list(grid.flat)
     for spare in panels[count:]:
         spare.remove()
-    for k, axes in enumerate(panels[:count]):
+    for k, (axes, (title, unit)) in enumerate(zip(panels, heads, strict=False)):
         _mark_end(axes, curves)
         for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_locator(MaxNLocator(_TICKS, steps=[1, 2, 5, 10]))
         if k >= count - columns:
             axes.set_xlabel("time [s]")
             axes.tick_params(labelbottom=True)
+        _lines(axes, curves, [signals(curve.run)[k] for curve in curves])
+        axes.set(title=title, ylabel=unit)
     return panels[:count]
 
 
-def _lines(axes: Axes, curves: Sequence[Curve], signal: Callable[[Trajectory], Array]) -> None:
-    for curve in curves:
+def _lines(axes: Axes, curves: Sequence[Curve], signals: Sequence[Array]) -> None:
+    for curve, signal in zip(curves, signals, strict=True):
         look = curve.look
         style = {"color": look.colour, "linestyle": look.dashes, "label": curve.name}
-        axes.plot(curve.run.t, signal(curve.run), **style)
+        axes.plot(curve.run.t, signal, **style)
     axes.axhline(0, color=MUTED, linewidth=0.6, zorder=0)
     axes.margins(x=0)
-    _keep_in_view(axes, curves, signal)
+    _keep_in_view(axes, curves, signals)
 
 
-def _keep_in_view(
-    axes: Axes, curves: Sequence[Curve], signal: Callable[[Trajectory], Array]
-) -> None:
+def _keep_in_view(axes: Axes, curves: Sequence[Curve], signals: Sequence[Array]) -> None:
     """Frame the designs that matter where the background would flatten them, and say so."""
-    front = [signal(c.run) for c in curves if not c.background]
-    behind = [c for c in curves if c.background]
+    pairs = list(zip(curves, signals, strict=True))
+    front = [y for curve, y in pairs if not curve.background]
+    behind = [(curve.name, y) for curve, y in pairs if curve.background]
     if not front or not behind:
         return
     low = min(0.0, *(float(y.min()) for y in front))
     high = max(0.0, *(float(y.max()) for y in front))
     span = (high - low) or 1.0
-    largest = max(float(np.abs(signal(c.run)).max()) for c in behind)
+    largest = max(float(np.abs(y).max()) for _, y in behind)
     if largest > _FLATTENS * span:
         axes.set_ylim(low - 0.15 * span, high + 0.3 * span)
-        text = f"{behind[0].name} to {largest:.3g}, off the scale"
+        text = f"{behind[0][0]} to {largest:.3g}, off the scale"
         style = {"fontsize": 8, "color": "#5F6368", "ha": "right", "va": "top"}
-        axes.text(0.99, 0.98, text, transform=axes.transAxes, **style)
+        write_at(axes, text, (0.99, 0.98), **style)
 
 
 def _mark_end(axes: Axes, curves: Sequence[Curve]) -> None:
@@ -205,16 +199,9 @@ def _mark_band(axes: Axes, band: float) -> None:
     """Draw the settling band: the tip counts as settled below its upper edge."""
     axes.axhspan(0, 1e3 * band, color=GOOD, alpha=0.12, linewidth=0)
     axes.axhline(1e3 * band, color=GOOD, linewidth=0.9)
-    axes.annotate(
-        f"settled: within {1e3 * band:g} mm",
-        (0.015, 1e3 * band),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, -3),
-        textcoords="offset points",
-        va="top",
-        fontsize=8,
-        color="#00694D",
-    )
+    style = {"xycoords": ("axes fraction", "data"), "fontsize": 8, "color": "#00694D", "va": "top"}
+    words = f"settled: within {1e3 * band:g} mm"
+    write_near(axes, words, (0.015, 1e3 * band), (0, -3), **style)
 
 
 def _mark_limit(axes: Axes, limit: float | None) -> None:
@@ -226,13 +213,5 @@ def _mark_limit(axes: Axes, limit: float | None) -> None:
         for bound in (-limit, limit):
             axes.axhline(bound, color=BAD, linewidth=0.9, linestyle="--")
     else:
-        axes.text(
-            0.99,
-            0.97,
-            f"limit ±{limit:g}",
-            transform=axes.transAxes,
-            ha="right",
-            va="top",
-            fontsize=8,
-            color=BAD,
-        )
+        style = {"ha": "right", "va": "top", "fontsize": 8, "color": BAD}
+        write_at(axes, f"limit ±{limit:g}", (0.99, 0.97), **style)

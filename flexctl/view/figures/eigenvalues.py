@@ -8,12 +8,17 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.verdict import Evaluation
+from flexctl.verdict import Evaluation, Stability
+from flexctl.view.figures.axes import plain_numbers, write_at
 from flexctl.view.figures.s_plane import damping_lines, shade_unstable
-from flexctl.view.figures.style import Canvas, Look, plain_numbers
+from flexctl.view.figures.style import Canvas, Look
 
 _LINEAR = 1.0  # rad/s; symmetric-logarithmic axes are linear below it
 _RIGID = 1e-3  # rad/s; eigenvalues of joints that nothing holds lie at zero
+
+
+def _judged(evaluations: Sequence[Evaluation]) -> list[tuple[str, Stability]]:
+    return [(e.name, e.stability) for e in evaluations if e.stability is not None]
 
 
 def plot_poles(
@@ -23,83 +28,50 @@ def plot_poles(
 
     Only the upper half plane is drawn; lines of equal damping ratio are dotted.
     """
-    judged = [e for e in evaluations if e.stability is not None]
+    judged = _judged(evaluations)
+    poles = [stability.poles for _, stability in judged]
     overall, near = canvas.subplots(1, 2, width_ratios=(1, 1))
-    slow = _slow_radius([e.stability.poles for e in judged if e.stability])
     for axes, size in ((overall, 7.0), (near, 8.0)):
-        for e in judged:
-            if e.stability:
-                _poles(axes, e, looks[e.name], size)
-        axes.set_xlabel("real part [1/s]")
-        axes.set_ylabel("imaginary part [rad/s]")
-    _frame_overall(overall, [e.stability.poles for e in judged if e.stability])
-    _frame_near(near, slow)
+        for name, stability in judged:
+            _poles(axes, stability.poles, looks[name], size, name)
+        axes.set(xlabel="real part [1/s]", ylabel="imaginary part [rad/s]")
+    _frame_overall(overall, poles)
+    _frame_near(near, _slow_radius(poles))
     overall.set_title("All eigenvalues (logarithmic)", pad=14)
     near.set_title("Near the origin: what settles last", pad=14)
 
 
 def plot_path(canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]) -> None:
     """Draw the largest real part of the frozen eigenvalues along the gross motion [1/s]."""
-    axes = canvas.subplots()
-    for e in evaluations:
-        if e.stability is not None:
-            look = looks[e.name]
-            axes.plot(
-                e.stability.path_t,
-                e.stability.path_abscissa,
-                color=look.colour,
-                linestyle=look.dashes,
-                label=e.name,
-            )
-    judged = [e.stability.path_abscissa for e in evaluations if e.stability]
-    _scale_rates(axes, judged)
-    shade_unstable(axes, "y")
+    axes, judged = canvas.subplots(), _judged(evaluations)
+    for name, own in judged:
+        style = {"color": looks[name].colour, "linestyle": looks[name].dashes, "label": name}
+        axes.plot(own.path_t, own.path_abscissa, **style)
+    _scale_rates(axes, [own.path_abscissa for _, own in judged])
     axes.margins(x=0)
-    axes.set_title("Slowest eigenvalue along the motion")
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel("largest real part [1/s]")
+    axes.set(title="Slowest eigenvalue along the motion", xlabel="time [s]")
 
 
 def plot_orders(
     canvas: Canvas, evaluations: Sequence[Evaluation], looks: Mapping[str, Look]
 ) -> None:
     """Draw the largest real part at the final pose over the order of the truth plant [1/s]."""
-    axes = canvas.subplots()
-    for e in evaluations:
-        if e.stability is not None:
-            look = looks[e.name]
-            style = {"color": look.colour, "linestyle": look.dashes, "marker": look.marker}
-            axes.plot(e.stability.orders, e.stability.abscissae, markersize=5, **style)
-            axes.set_xticks(e.stability.orders)
-    _scale_rates(axes, [np.array(e.stability.abscissae) for e in evaluations if e.stability])
-    shade_unstable(axes, "y")
+    axes, judged = canvas.subplots(), _judged(evaluations)
+    for name, own in judged:
+        look = looks[name]
+        style = {"color": look.colour, "linestyle": look.dashes, "marker": look.marker}
+        axes.plot(own.orders, own.abscissae, markersize=5, **style)
+        axes.set_xticks(own.orders)
+    _scale_rates(axes, [np.array(own.abscissae) for _, own in judged])
     axes.set_title("Spillover: does a finer truth change the answer?")
-    axes.set_xlabel(f"{_kind(evaluations)} per link and plane of the truth plant")
-    axes.set_ylabel("largest real part [1/s]")
+    axes.set_xlabel(f"{evaluations[0].truth.kind} per link and plane of the truth plant")
 
 
-def _kind(evaluations: Sequence[Evaluation]) -> str:
-    return next(e.truth.kind for e in evaluations)
-
-
-def _poles(axes: Axes, evaluation: Evaluation, look: Look, size: float) -> None:
-    if evaluation.stability is None:
-        return
-    poles = evaluation.stability.poles
+def _poles(axes: Axes, poles: ComplexArray, look: Look, size: float, name: str) -> None:
     upper = poles[poles.imag >= 0]
-    axes.plot(
-        upper.real,
-        upper.imag,
-        linestyle="none",
-        marker=look.marker,
-        markersize=size,
-        markerfacecolor="none",
-        markeredgewidth=1.5,
-        color=look.colour,
-        label=evaluation.name,
-        zorder=3,
-        clip_on=True,
-    )
+    style = {"linestyle": "none", "marker": look.marker, "color": look.colour, "zorder": 3}
+    style |= {"markersize": size, "markerfacecolor": "none", "markeredgewidth": 1.5}
+    axes.plot(upper.real, upper.imag, label=name, **style)
 
 
 def _slow_radius(poles: Sequence[ComplexArray]) -> float:
@@ -131,15 +103,17 @@ def _frame_near(axes: Axes, radius: float) -> None:
 
 
 def _scale_rates(axes: Axes, values: Sequence[Array]) -> None:
-    """Leave room above zero on an axis of growth rates [1/s], logarithmic where far apart.
+    """Leave room above zero on an axis of largest real parts [1/s], logarithmic where far apart.
 
     NaN where a pose has no equilibrium; where there is no rate at all the axis says so.
     """
+    axes.set_ylabel("largest real part [1/s]")
     rates = np.concatenate([np.zeros(0), *values])
     rates = rates[~np.isnan(rates)]
     if not len(rates):
-        axes.text(0.5, 0.5, "no equilibrium to judge", ha="center", transform=axes.transAxes)
+        write_at(axes, "no equilibrium to judge", (0.5, 0.5), ha="center")
         axes.set_ylim(-1.0, 0.2)
+        shade_unstable(axes, "y")
         return
     sizes = np.abs(rates[rates != 0])
     low, high = min(float(rates.min()), 0.0), max(float(rates.max()), 0.0)
@@ -153,3 +127,4 @@ def _scale_rates(axes: Axes, values: Sequence[Array]) -> None:
     else:
         span = (high - low) or 1.0
         axes.set_ylim(low - 0.08 * span, high + 0.15 * span)
+    shade_unstable(axes, "y")

@@ -12,28 +12,22 @@ from matplotlib.figure import Figure
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci import EigenvalueLoci, Loci
+from flexctl.view.figures.axes import few_ticks, plain_log, write_near
 from flexctl.view.figures.loci_plane import (
     Style,
-    linear_about_zero,
     mark_names,
     plot_all,
     plot_plane,
-    symmetric_ticks,
     values_evenly,
 )
 from flexctl.view.figures.locus_curve import curve_of, drawn
-from flexctl.view.figures.s_plane import shade_unstable
-from flexctl.view.figures.style import (
-    BAD,
-    DASHES,
-    GOOD,
-    MUTED,
-    PALETTE,
-    few_ticks,
-    new_figure,
-    plain_log,
-    styled,
+from flexctl.view.figures.s_plane import (
+    damping_percent,
+    linear_about_zero,
+    log_about_zero,
+    shade_unstable,
 )
+from flexctl.view.figures.style import BAD, DASHES, GOOD, MUTED, PALETTE, new_figure, styled
 from flexctl.view.words.loci import (
     branch_words,
     design_words,
@@ -49,38 +43,37 @@ _WIDE = 20.0  # ratio of sizes from which on their axis is logarithmic
 _LINES = ("-", *DASHES[2:])  # dashed is what is at rest
 _LETTERS = 118  # in a line as wide as the page
 _LETTER = 6.5  # points: width of a letter
+_LINSCALE = 0.6  # decades that the linear part of a scale takes
 _NEAR = 0.1  # of the range: marks so near its ends have their words inside
 _ROOM = 0.06  # of the range, beyond what is followed
 
 
+@styled()
 def plot_loci(record: EigenvalueLoci, *, every: bool = False) -> Figure:
     """Draw the dominant branches, or `every` one, and those frozen at rest dashed beside them."""
     shown = range(len(record.branches)) if every else record.dominant
     styles = _styles(record.loci, shown)
     every = every or len(shown) == len(record.branches)
-    with styled():
-        figure = new_figure(12, 8.2)
-        left, right = figure.add_gridspec(1, 2, width_ratios=(1.15, 1))
-        rows = left.subgridspec(
-            1 if every else 2, 1, **({} if every else {"height_ratios": (2, 1)})
-        )
-        plane = figure.add_subplot(rows[0])
-        over = [figure.add_subplot(part) for part in right.subgridspec(3, 1)]
-        plot_plane(plane, record, shown, styles)
-        title = "s plane, all branches" if every else "s plane, dominant branches"
-        plane.set_title(title, pad=14)
-        if not every:
-            others = figure.add_subplot(rows[1])
-            plot_all(others, record.loci, shown, styles)
-            others.set_title(
-                f"s plane, all {len(record.branches)} eigenvalues (grey: not dominant)", pad=14
-            )
-        _plot_over(over, record, shown, styles)
-        _legend(figure, plane, record, styles)
-        title = f"{record.design} on {record.model}: {subject_words(record)}"
-        said = "\n".join(fill(words, _LETTERS) for words in _verdict(record))
-        figure.suptitle(f"{title}\n{said}", x=0.01, ha="left", fontweight="bold")
-        return figure
+    figure = new_figure(12, 8.2)
+    left, right = figure.add_gridspec(1, 2, width_ratios=(1.15, 1))
+    planes = 1 if every else 2
+    rows = left.subgridspec(planes, 1, height_ratios=(2, 1)[:planes])
+    plane = figure.add_subplot(rows[0])
+    over = [figure.add_subplot(part) for part in right.subgridspec(3, 1)]
+    plot_plane(plane, record, shown, styles)
+    title = "s plane, all branches" if every else "s plane, dominant branches"
+    plane.set_title(title, pad=14)
+    if not every:
+        others = figure.add_subplot(rows[1])
+        plot_all(others, record.loci, shown, styles)
+        title = f"s plane, all {len(record.branches)} eigenvalues (grey: not dominant)"
+        others.set_title(title, pad=14)
+    _plot_over(over, record, shown, styles)
+    _legend(figure, plane, record, styles)
+    title = f"{record.design} on {record.model}: {subject_words(record)}"
+    said = "\n".join(fill(words, _LETTERS) for words in _verdict(record))
+    figure.suptitle(f"{title}\n{said}", x=0.01, ha="left", fontweight="bold")
+    return figure
 
 
 def _verdict(record: EigenvalueLoci) -> list[str]:
@@ -130,13 +123,17 @@ def _plot_over(
         _lines(panels, s, own, {**style, "zorder": 2.5})
         _lines(panels, s, drawn(own), {**style, "zorder": 3})  # a pair has its upper half's colour
     if frozen:
-        _plot_frozen(panels, frozen, styles)
+        for k in frozen.dominant:
+            own = styles.get(frozen.branches[k].label, {"color": MUTED})
+            style = {**own, "linewidth": 1, "linestyle": "--", "zorder": 2}
+            _lines(panels, *curve_of(frozen, k, below=True), style)
     real, damping, frequency = panels
     evenly = values_evenly(loci, shown)
     curves = [own[np.isfinite(own)] for _, own in paths.values()]
     every: ComplexArray = np.concatenate([*curves, np.zeros(0, dtype=complex)])
     _scale_real(real, every.real, linear_about_zero([own.real for own in evenly]))
-    _scale_damping(damping, _percent(every), linear_about_zero([_percent(own) for own in evenly]))
+    linear = linear_about_zero([damping_percent(own) for own in evenly])
+    _scale_damping(damping, damping_percent(every), linear)
     _scale_frequency(frequency, np.abs(every))
     for axes in panels:
         _mark(axes, record)
@@ -152,24 +149,9 @@ def _design_outside(record: EigenvalueLoci) -> str:
     return f"   ({design_words(record)})" if outside else ""
 
 
-def _plot_frozen(panels: Sequence[Axes], frozen: Loci, styles: Mapping[str, Style]) -> None:
-    """Draw the dominant branches at rest, dashed, in the colour of those of the same name."""
-    for k in frozen.dominant:
-        own = styles.get(frozen.branches[k].label, {"color": MUTED})
-        style = {**own, "linewidth": 1, "linestyle": "--", "zorder": 2}
-        _lines(panels, *curve_of(frozen, k, below=True), style)
-
-
 def _lines(panels: Sequence[Axes], s: Array, own: Any, style: Mapping[str, Any]) -> None:
-    for axes, y in zip(panels, (own.real, _percent(own), np.abs(own)), strict=True):
+    for axes, y in zip(panels, (own.real, damping_percent(own), np.abs(own)), strict=True):
         axes.plot(s, y, **style)
-
-
-def _percent(values: ComplexArray) -> Array:
-    """Damping ratios [%] of eigenvalues (p,); NaN of what is zero."""
-    size = np.abs(values)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(size > 0, -100 * values.real / size, np.nan)
 
 
 def _scale_real(axes: Axes, parts: Array, linear: float) -> None:
@@ -180,8 +162,7 @@ def _scale_real(axes: Axes, parts: Array, linear: float) -> None:
     axes.set_ylabel("real part [1/s]")
     low, high = float(parts.min(initial=0.0)), float(parts.max(initial=0.0))
     if linear:
-        axes.set_yscale("symlog", linthresh=linear, linscale=0.6)
-        symmetric_ticks(axes.yaxis, linear)
+        log_about_zero(axes, "y", linear, _LINSCALE)
         axes.set_ylim(2 * min(low, -linear), max(2 * high, linear))
     else:
         room = 0.07 * ((high - low) or 1.0)
@@ -195,8 +176,7 @@ def _scale_damping(axes: Axes, shares: Array, linear: float) -> None:
     known = shares[np.isfinite(shares)]
     low, high = float(known.min(initial=0.0)), float(known.max(initial=0.0)) or 1.0
     if linear:
-        axes.set_yscale("symlog", linthresh=linear, linscale=0.6)
-        symmetric_ticks(axes.yaxis, linear)
+        log_about_zero(axes, "y", linear, _LINSCALE)
         axes.set_ylim(min(1.6 * low, -0.25 * linear), 1.6 * high)
     else:
         room = 0.08 * (high - low)
@@ -259,9 +239,8 @@ def _name_marks(axes: Axes, record: EigenvalueLoci) -> None:
         line = next((k for k, row in enumerate(taken) if _is_free(own, row)), len(taken))
         taken += [[]] if line == len(taken) else []
         taken[line].append(own)
-        place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "color": colour}
-        place |= {"textcoords": "offset points", "ha": side, "va": "bottom"}
-        axes.annotate(words, (s, 1.0), xytext=(0, 2 + 11 * line), **place)
+        place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": side, "va": "bottom"}
+        write_near(axes, words, (s, 1.0), (0, 2 + 11 * line), color=colour, **place)
 
 
 def _is_free(own: tuple[float, float], row: Sequence[tuple[float, float]]) -> bool:

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from flexctl.loci import EigenvalueLoci, MatchedBranch
-from flexctl.view.figures.margin_legend import legend_above, say_instead
-from flexctl.view.figures.style import MUTED, PALETTE, few_ticks, new_figure, styled
+from flexctl.view.figures.axes import few_ticks, legend_above, plain_numbers, say_instead
+from flexctl.view.figures.style import MUTED, PALETTE, new_figure, styled
 from flexctl.view.words.loci import basis_of, parameter_words
 
 _LINE_AND_MODE = re.compile(r"(\S+\.(?:[xyz]|twist))\.([0-9]+)")
@@ -26,6 +26,7 @@ _SAME = 0.01  # percent
 _STEEP = 5.0  # percent from which on differences are drawn beyond a linear middle
 
 
+@styled()
 def plot_beside(
     record: EigenvalueLoci,
     others: Sequence[EigenvalueLoci],
@@ -36,28 +37,25 @@ def plot_beside(
     Circles are the first discretisation, crosses what moves alike in the others; below
     them the differences.
     """
-    with styled():
-        figure = new_figure(12, 7.4)
-        axes = figure.subplots(2, len(_PANELS), sharex=True, height_ratios=(1.5, 1), squeeze=False)
-        colours = _colours(matches[0])
-        names = [basis_of(other) for other in others]
-        for column, mode in enumerate(_PANELS):
-            shown = [_of_mode(own, mode) for own in matches]
-            over, off = axes[:, column]
-            if not shown[0]:
-                over.set_axis_off()
-                say_instead(off, f"No branch is a mode {mode} of a line.", MUTED)
-                continue
-            _draw(over, off, record, shown, colours)
-            _draw_others(over, others, shown)
-            _label(over, off, record, mode)
-            _legend(over, basis_of(record), names)
-        figure.suptitle(_title(record), x=0.01, ha="left", fontweight="bold")
-        return figure
-
-
-def _title(record: EigenvalueLoci) -> str:
-    return f"{record.design} on {record.model}: eigenvalues of discretisations side by side"
+    figure = new_figure(12, 7.4)
+    axes = figure.subplots(2, len(_PANELS), sharex=True, height_ratios=(1.5, 1), squeeze=False)
+    colours = _colours(matches[0])
+    names = [basis_of(other) for other in others]
+    for column, mode in enumerate(_PANELS):
+        shown = [_of_mode(own, mode) for own in matches]
+        over, off = axes[:, column]
+        if not shown[0]:
+            over.set_axis_off()
+            say_instead(off, f"No branch is a mode {mode} of a line.", MUTED)
+            continue
+        _draw(over, off, record, shown, colours)
+        _draw_others(over, others, shown)
+        _label(over, off, record, mode)
+        _legend(over, basis_of(record), names)
+    loop = f"{record.design} on {record.model}"
+    title = f"{loop}: eigenvalues of discretisations side by side"
+    figure.suptitle(title, x=0.01, ha="left", fontweight="bold")
+    return figure
 
 
 def _line_and_mode(match: MatchedBranch) -> tuple[str | None, int]:
@@ -127,15 +125,13 @@ def _draw_others(
 
 
 def _label(over: Axes, off: Axes, record: EigenvalueLoci, mode: int) -> None:
-    over.set_title(f"Mode {mode} of each line")
-    over.set_ylabel("imaginary part [rad/s]")
+    over.set(title=f"Mode {mode} of each line", ylabel="imaginary part [rad/s]")
     low, high = over.get_ylim()
     if low > 0 and high > _WIDE * low:
         over.set_yscale("log")
         few_ticks(over.yaxis)
     off.axhline(0, color="black", linewidth=1)
-    off.set_ylabel("difference from o [%]")
-    off.set_xlabel(parameter_words(record))
+    off.set(xlabel=parameter_words(record), ylabel="difference from o [%]")
     off.set_xlim(record.s[0], record.s[-1])
     _scale_differences(off)
 
@@ -146,7 +142,7 @@ def _scale_differences(off: Axes) -> None:
     most = float(np.nanmax(np.abs(drawn), initial=0.0))
     if most > _STEEP:
         off.set_yscale("symlog", linthresh=1.0, linscale=1.0)
-        off.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        off.yaxis.set_major_formatter(plain_numbers())
     elif most < _SAME:
         off.set_ylim(-_SAME, _SAME)
 

@@ -7,27 +7,30 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import SymmetricalLogLocator
 
-from flexctl.checks import Array, ComplexArray
+from flexctl.checks import ComplexArray
 from flexctl.loci import AxisCrossing, EigenvalueLoci, Loci
-from flexctl.view.figures.free_labels import label_points
+from flexctl.view.figures.axes import label_points
 from flexctl.view.figures.locus_curve import curve_of, drawn
-from flexctl.view.figures.s_plane import GREY, damping_lines, shade_unstable
-from flexctl.view.figures.style import BAD, MUTED, plain_numbers
+from flexctl.view.figures.s_plane import (
+    GREY,
+    damping_lines,
+    linear_about_zero,
+    log_about_zero,
+    shade_unstable,
+)
+from flexctl.view.figures.style import BAD, MUTED
 from flexctl.view.words.limits import figure
 from flexctl.view.words.loci import design_words, value_words
 
 Style = dict[str, Any]
 """Colour and dashes of a line, as matplotlib has them."""
 
-_WIDE = 12.0  # ratio of sizes from which on a linear plane hides the slow ones
-_FINEST = 1e-3  # of the largest branch: smaller ones are as good as zero
 _LINSCALE = 0.4  # decades that the linear part takes
 _STILL = 24.0  # points on the page that a locus has to move to have an arrow
 _ARROW = 4.0  # points along a locus that give its arrow the direction
 _LIMITS = 4  # with words beside them
+_DESIGN: Style = {"marker": "D", "linestyle": "", "markersize": 5, "mec": "black", "mew": 0.7}
 
 
 def plot_plane(
@@ -91,46 +94,20 @@ def frame_plane(
     top = top or width
     linear = linear_about_zero([own.real for own in evenly], wide=wide)
     if linear:
-        axes.set_xscale("symlog", linthresh=linear, linscale=_LINSCALE)
+        log_about_zero(axes, "x", linear, _LINSCALE)
         axes.set_xlim(2.0 * min(left, -linear), max(2.0 * right, 0.8 * linear))
-        symmetric_ticks(axes.xaxis, linear)
     else:
         axes.set_xlim(left - 0.06 * width, right + max(0.06 * width, 0.1 * right))
     linear = linear_about_zero([own.imag for own in evenly], wide=wide)
     if linear:
-        axes.set_yscale("symlog", linthresh=linear, linscale=_LINSCALE)
+        log_about_zero(axes, "y", linear, _LINSCALE)
         axes.set_ylim(-0.25 * linear, 2.0 * max(top, linear))
-        symmetric_ticks(axes.yaxis, linear)
     else:
         axes.set_ylim(-0.03 * top, 1.08 * top)
     damping_lines(axes)
     shade_unstable(axes, "x")
     axes.axhline(0, color=GREY, linewidth=0.8, zorder=1)
-    axes.set_xlabel("real part [1/s]")
-    axes.set_ylabel("imaginary part [rad/s]")
-
-
-def linear_about_zero(parts: Sequence[Array], *, wide: bool = False) -> float:
-    """Up to which power of ten a scale is linear, so that the least branch is seen on it.
-
-    `parts` are the real or the imaginary parts (k,) of branches. Zero where an axis that is linear
-    throughout shows them all.
-    """
-    known = [np.abs(own[np.isfinite(own)]) for own in parts]
-    sizes = np.array([float(np.median(own)) for own in known if len(own)])
-    sizes = sizes[sizes > _FINEST * sizes.max(initial=0.0)]
-    if not len(sizes) or not (wide or sizes.max() > _WIDE * sizes.min()):
-        return 0.0
-    return float(10 ** np.floor(np.log10(sizes.min())))
-
-
-def symmetric_ticks(axis: Axis, linear: float) -> None:
-    """Write the decades of a symmetric-logarithmic axis, with ticks between that show it is one."""
-    axis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear))
-    axis.set_minor_locator(
-        SymmetricalLogLocator(base=10, linthresh=linear, subs=list(range(2, 10)))
-    )
-    axis.set_major_formatter(plain_numbers())
+    axes.set(xlabel="real part [1/s]", ylabel="imaginary part [rad/s]")
 
 
 def _ends(axes: Axes, first: complex, last: complex, colour: str) -> None:
@@ -157,9 +134,7 @@ def _arrow(axes: Axes, values: ComplexArray, colour: str) -> None:
 def _mark_design(axes: Axes, value: complex, colour: str) -> None:
     """Mark an eigenvalue at the design value of the parameter."""
     shown = complex(drawn(np.array([value]))[0])
-    axes.plot(
-        shown.real, shown.imag, "D", color=colour, markersize=5, mec="black", mew=0.7, zorder=5
-    )
+    axes.plot(shown.real, shown.imag, color=colour, zorder=5, **_DESIGN)
 
 
 def _limits(
@@ -188,8 +163,7 @@ def mark_names(axes: Axes, record: EigenvalueLoci) -> None:
     axes.plot([], [], "o", mfc="white", markersize=5.5, label=first, **style)
     axes.plot([], [], "x", markersize=6, mew=1.6, label=last, **style)
     if record.design_value is not None and record.at_design is not None:
-        design = {"markersize": 5, "mec": "black", "mew": 0.7, "label": design_words(record)}
-        axes.plot([], [], "D", **design, **style)
+        axes.plot([], [], label=design_words(record), **_DESIGN, color=GREY)
     whole = [one.whole for one in record.loci.crossings]
     if any(whole):
         words = "crosses the imaginary axis" if record.varied == "time" else "stability limit"

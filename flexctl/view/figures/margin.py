@@ -4,43 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import fill
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from flexctl.robustness import PoseMargin, StiffnessMargin
-from flexctl.view.figures.margin_assumed import given_answer, mark_along
+from flexctl.robustness import AssumedStiffness, PoseMargin, StiffnessMargin
+from flexctl.view.figures.axes import PAPER, legend_above, percent_scale, write_at, write_near
 from flexctl.view.figures.margin_bars import plot_errors, plot_order_bars, plot_rates
-from flexctl.view.figures.margin_legend import legend_above
-from flexctl.view.figures.margin_loci import plot_loci
-from flexctl.view.figures.percent_axis import PAPER, percent_scale
+from flexctl.view.figures.margin_loci import GIVEN, grouped, plot_loci
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, new_figure, styled
 from flexctl.view.words.limits import ALMOST_ALL, percent, tolerated_above
 from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.stiffness_margin import judged_pose, lemma_words, no_stiffness
+from flexctl.view.words.stiffness_margin import judged_pose, judged_where, lemma_words, no_stiffness
 
 _LEMMA, _ALL = PALETTE[0], 100.0
 _HEIGHT = 7.8  # inches
 _ROOM = 2.5  # above the highest, for its number
 _LATE = 0.7  # of the motion
 _LETTERS = 112  # in a line as wide as the page
+_EDGE = 0.04  # of the axes: height of marks that have no error of their own
+_NUMBER: dict[str, Any] = {"color": BAD, "bbox": PAPER, "zorder": 5}
+_ANY: dict[str, Any] = {"ha": "center", "va": "center", "color": GOOD, "bbox": PAPER}
 
 
-def plot_margin(margin: StiffnessMargin, where: str) -> Figure:
-    """Draw one page: eigenvalues over alpha, margins along the motion, errors or rates, orders.
-
-    `where` names the judged pose.
-    """
-    with styled():
-        return _drawn(margin, where)
-
-
-def _drawn(margin: StiffnessMargin, where: str) -> Figure:
+@styled()
+def plot_margin(margin: StiffnessMargin) -> Figure:
+    """Draw one page: eigenvalues over alpha, margins along the motion, errors or rates, orders."""
     rows = 3 if margin.orders else 2
     figure = new_figure(12.0, _HEIGHT + 2.4 * (rows - 2) + 1.2 * (len(margin.independent) > 1))
     title = f"{margin.design} on {margin.model}: how wrong may its stiffness be?"
-    figure.suptitle(f"{title}\n{_answer(margin, where)}", fontweight="bold", x=0.01, ha="left")
+    figure.suptitle(f"{title}\n{_answer(margin)}", fontweight="bold", x=0.01, ha="left")
     grid = figure.add_gridspec(rows, 2, width_ratios=(1.35, 1))
     damping = figure.add_subplot(grid[0, 0])
     frequency = figure.add_subplot(grid[1, 0], sharex=damping)
@@ -53,18 +48,17 @@ def _drawn(margin: StiffnessMargin, where: str) -> Figure:
     else:
         plot_rates(figure.add_subplot(grid[1, 1]), margin)
     if margin.orders:
-        plot_order_bars(figure.add_subplot(grid[2, :]), margin, where)
+        plot_order_bars(figure.add_subplot(grid[2, :]), margin)
     return figure
 
 
-def _answer(margin: StiffnessMargin, where: str) -> str:
+def _answer(margin: StiffnessMargin) -> str:
     """Say which overestimates are tolerated, and what the lemma says."""
-    said = [f"{tolerated_above(margin.exact.alpha_upper)} {where}"]
+    said = [f"{tolerated_above(margin.exact.alpha_upper)} {judged_where(margin)}"]
     lost = [pose for pose in margin.path if not pose.interval]
     if lost:
-        said.append(
-            f"unstable without error at {len(lost)} of {len(margin.path)} poses of the motion"
-        )
+        many = f"{len(lost)} of {len(margin.path)} poses"
+        said.append(f"unstable without error at {many} of the motion")
     if margin.worst and margin.worst.interval:
         least = margin.worst.interval.alpha_upper
         when = f" (t = {margin.worst.t:.3g} s)" if np.isfinite(least) else ""
@@ -75,17 +69,23 @@ def _answer(margin: StiffnessMargin, where: str) -> str:
     return fill(f"Tolerated overestimate: {'; '.join(said)}", _LETTERS)
 
 
+def given_answer(given: AssumedStiffness) -> str:
+    """Say in a few words whether the given stiffness is tolerated."""
+    lost = sum(not pose.stable for pose in given.at)
+    if not lost:
+        return "given stiffness: tolerated" + (" at all poses" if len(given.at) > 1 else "")
+    return f"given stiffness: unstable at {lost} of {len(given.at)} poses"
+
+
 def plot_along(axes: Axes, margin: StiffnessMargin) -> None:
     """Draw what is tolerated along the motion: between the exact ends, beside the lemma's."""
     end = margin.path[-1].t if margin.path else 0.0
-    poses = [pose for pose in margin.path if pose.interval]
     axes.set_title("Tolerated error of the stiffness along the motion")
-    axes.set_xlabel("time of the frozen pose [s]")
-    axes.set_ylabel("alpha = K_hat/K - 1 [%]")
+    axes.set(xlabel="time of the frozen pose [s]", ylabel="alpha = K_hat/K - 1 [%]")
     top = _ROOM * percent_scale(axes, "y", _values(margin), floor=-_ALL)
     axes.set_ylim(-1.5 * _ALL, top)
     axes.set_xlim(-0.03 * (end or 1), 1.06 * (end or 1))
-    if poses:
+    if any(pose.interval for pose in margin.path):
         _band(axes, margin.path, top)
     _lemma(axes, margin, top)
     _judged(axes, margin, end, top)
@@ -118,9 +118,9 @@ def _band(axes: Axes, path: Sequence[PoseMargin], top: float) -> None:
         if np.isfinite(shown).any():
             axes.plot(t, shown, linestyle=dashes, label=f"exact: unstable {side}", **style)
     if not np.isfinite(upper).any():
-        _say(axes, 0.95, "any overestimate is tolerated")
+        write_at(axes, "any overestimate is tolerated", (0.5, 0.95), **_ANY)
     if not np.isfinite(ended).any():
-        _say(axes, 0.14, "any underestimate is tolerated")
+        write_at(axes, "any underestimate is tolerated", (0.5, 0.14), **_ANY)
 
 
 def _lemma(axes: Axes, margin: StiffnessMargin, top: float) -> None:
@@ -132,14 +132,8 @@ def _lemma(axes: Axes, margin: StiffnessMargin, top: float) -> None:
         t = [pose.t for pose in margin.path]
         axes.plot(t, np.where(finite, stars, np.nan), ":", color=_LEMMA, lw=2, label=order)
     elif margin.path:
-        axes.plot(
-            [],
-            [],
-            ":",
-            color=_LEMMA,
-            lw=2,
-            label=f"{order}: {'no limit' if applies else 'does not apply'}",
-        )
+        label = f"{order}: {'no limit' if applies else 'does not apply'}"
+        axes.plot([], [], ":", color=_LEMMA, lw=2, label=label)
 
 
 def _judged(axes: Axes, margin: StiffnessMargin, end: float, top: float) -> None:
@@ -150,16 +144,15 @@ def _judged(axes: Axes, margin: StiffnessMargin, end: float, top: float) -> None
     label = judged_pose(margin)
     if np.isfinite(high):
         axes.plot([t], [high], "D", color=BAD, markersize=5, label=label, zorder=4)
-        place = {"xytext": (-7, 4), "textcoords": "offset points", "ha": "right", "zorder": 5}
-        axes.annotate(percent(high / 100), (t, high), color=BAD, bbox=PAPER, **place)
+        write_near(axes, percent(high / 100), (t, high), (-7, 4), ha="right", **_NUMBER)
     else:
         axes.plot([t], [0.97 * top], "^", color=GOOD, markersize=6, label=f"{label}: any")
     if margin.worst and margin.worst.interval and np.isfinite(margin.worst.interval.alpha_upper):
         worst = margin.worst.interval.alpha_upper
         late = margin.worst.t > _LATE * end  # where the judged pose's number stands above
-        side = {"xytext": (-7, -12), "ha": "right"} if late else {"xytext": (6, 5)}
-        place = {**side, "textcoords": "offset points", "zorder": 5}
-        axes.annotate(percent(worst), (margin.worst.t, 100 * worst), color=BAD, bbox=PAPER, **place)
+        away, side = ((-7, -12), "right") if late else ((6, 5), "left")
+        point = (margin.worst.t, 100 * worst)
+        write_near(axes, percent(worst), point, away, ha=side, **_NUMBER)
 
 
 def _unstable(axes: Axes, path: Sequence[PoseMargin]) -> None:
@@ -170,10 +163,26 @@ def _unstable(axes: Axes, path: Sequence[PoseMargin]) -> None:
     label = "unstable without error"
     axes.plot(t, np.zeros(len(t)), "X", color=BAD, markersize=6, label=label, zorder=5)
     words = f"unstable without error at {len(t)} of {len(path)} poses"
-    style = {"ha": "center", "va": "center", "color": BAD, "bbox": PAPER, "zorder": 5}
-    axes.text(0.5, 0.25, words, transform=axes.transAxes, **style)
+    write_at(axes, words, (0.5, 0.25), ha="center", va="center", **_NUMBER)
 
 
-def _say(axes: Axes, height: float, words: str) -> None:
-    style = {"ha": "center", "va": "center", "color": GOOD, "bbox": PAPER}
-    axes.text(0.5, height, words, transform=axes.transAxes, **style)
+def mark_along(axes: Axes, given: AssumedStiffness, end: float) -> None:
+    """Draw the least and the greatest error beside the margins, and where the loop is lost by it.
+
+    The margins are those of one error of all parts; what the loop does with the given errors
+    together stands at every pose: on the line of an error that all parts share, else at the lower
+    edge, because several errors have no common value; a cross where it is unstable.
+    """
+    errors = grouped(given.errors)
+    for error, names in dict.fromkeys((errors[0], errors[-1])):
+        style = {"color": GIVEN, "linewidth": 1.2, "linestyle": "-.", "zorder": 2}
+        axes.axhline(error, label=f"given: {names} {error:+.3g} %", **style)
+    shared = len(errors) == 1
+    place = {} if shared else {"transform": axes.get_xaxis_transform()}
+    for stable, mark, colour in ((True, "o", GOOD), (False, "X", BAD)):
+        own = [pose for pose in given.at if pose.stable == stable]
+        if own:
+            t = [1.03 * (end or 1) if pose.t is None else pose.t for pose in own]
+            label = f"given, all parts: {'stable' if stable else 'unstable'}"
+            style = {"color": colour, "markersize": 6, "zorder": 6, **place}
+            axes.plot(t, [errors[0][0] if shared else _EDGE] * len(t), mark, label=label, **style)

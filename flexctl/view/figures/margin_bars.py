@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,12 +16,18 @@ from flexctl.robustness import (
     StiffnessMargin,
     WorstCase,
 )
-from flexctl.view.figures.margin_legend import legend_above, say_instead
-from flexctl.view.figures.percent_axis import PAPER
-from flexctl.view.figures.style import BAD, GOOD, PALETTE, few_ticks, plain_log
+from flexctl.view.figures.axes import (
+    PAPER,
+    few_ticks,
+    legend_above,
+    plain_log,
+    say_instead,
+    write_near,
+)
+from flexctl.view.figures.style import BAD, GOOD, PALETTE
 from flexctl.view.words.limits import MOST, figure, growth, lost_at, most_tolerated, percent
 from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.stiffness_margin import lost_words, range_words
+from flexctl.view.words.stiffness_margin import judged_where, lost_words, range_words
 
 _N_BARS = 8
 _FEW = 3  # bars; of fewer none is made thicker
@@ -49,8 +54,7 @@ def plot_errors(axes: Axes, at: IndependentErrorsAt) -> None:
             lost = "no bound was found within the time limit"
         say_instead(axes, *((none, GOOD) if bounds.guaranteed_fraction else (lost, BAD)))
         return
-    lost = f"worst found: {lost_words(at)}"
-    axes.set_title(f"{title}\n{lost}", fontsize=_SMALL)
+    axes.set_title(f"{title}\nworst found: {lost_words(at)}", fontsize=_SMALL)
     band = 100 * bounds.guaranteed_fraction
     axes.axvspan(-band, band, color=GOOD, alpha=0.18, linewidth=0)
     axes.axvline(0, color="black", linewidth=1)
@@ -66,12 +70,9 @@ def _worst_bars(axes: Axes, at: IndependentErrorsAt, worst: WorstCase) -> None:
     for row, k in enumerate(order):
         away = -1 if worst.delta[k] > 0 else 1  # on the free side of 0
         words = f"{100 * at.worst_errors.get(worst.names[k], worst.delta[k]):+.3g} %"
-        style = {"textcoords": "offset points", "va": "center", "fontsize": _SMALL}
-        side = "left" if away > 0 else "right"
-        axes.annotate(words, (0, row), xytext=(4 * away, 0), ha=side, **style)
-    axes.set_yticks(range(len(order)), [worst.names[k] for k in order])
-    axes.set_ylim(max(len(order), _FEW) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
+        style = {"ha": "left" if away > 0 else "right", "va": "center", "fontsize": _SMALL}
+        write_near(axes, words, (0, row), (4 * away, 0), **style)
+    _name_rows(axes, [worst.names[k] for k in order])
     own = all(
         at.worst_errors.get(name, x) == x for name, x in zip(worst.names, worst.delta, strict=True)
     )
@@ -90,7 +91,7 @@ def plot_rates(axes: Axes, margin: StiffnessMargin) -> None:
         say_instead(axes, why, GOOD)
     elif margin.exact.marginal:
         axes.set_title("To first order: growth by an overestimate of 1 %")
-        modes = sorted(growing, key=_slow)[:_N_BARS]
+        modes = sorted(growing, key=growth, reverse=True)[:_N_BARS]
         sizes = [growth(rate) / 100 for rate in modes]
         _bars(axes, modes, sizes, [f"{figure(value)} 1/s" for value in sizes], "growth [1/s]")
     else:
@@ -111,15 +112,18 @@ def _bars(
     axes.set_xscale("log")
     axes.barh(range(len(modes)), lengths, 0.55, color=PALETTE[0])
     for k, text in enumerate(words):
-        style = {"textcoords": "offset points", "va": "center", "bbox": PAPER, "zorder": 5}
-        axes.annotate(text, (lengths[k], k), xytext=(4, 0), **style)
-    names = [f"{in_words(rate.mode)}\n{figure(rate.value.imag)} rad/s" for rate in modes]
-    axes.set_yticks(range(len(modes)), names)
-    axes.set_ylim(max(len(modes), _FEW) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
+        write_near(axes, text, (lengths[k], k), (4, 0), va="center", bbox=PAPER, zorder=5)
+    _name_rows(axes, [f"{in_words(r.mode)}\n{figure(r.value.imag)} rad/s" for r in modes])
     axes.set_xlim(min(lengths) / 5, max(lengths) * 5)
     few_ticks(axes.xaxis)
     axes.set_xlabel(label)
+
+
+def _name_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Name horizontal bars, the first one on top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(max(len(names), _FEW) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
 
 
 def _mark_exact(axes: Axes, end: float) -> None:
@@ -135,14 +139,10 @@ def _mark_exact(axes: Axes, end: float) -> None:
     legend_above(axes)
 
 
-def _slow(rate: ModeRate) -> float:
-    return -growth(rate)
-
-
-def plot_order_bars(axes: Axes, margin: StiffnessMargin, where: str) -> None:
+def plot_order_bars(axes: Axes, margin: StiffnessMargin) -> None:
     """Draw the exact upper ends of the gain set made on other plants, with the lemma's beside."""
-    axes.set_title(f"The gain set made on other plants, judged {where}")
-    axes.set_ylabel("tolerated overestimate [%]")
+    title = f"The gain set made on other plants, judged {judged_where(margin)}"
+    axes.set(title=title, ylabel="tolerated overestimate [%]")
     plain_log(axes)
     bars = np.array([_end(order) for order in margin.orders])
     stars = 100 * np.array([order.alpha_star for order in margin.orders])
@@ -151,16 +151,13 @@ def plot_order_bars(axes: Axes, margin: StiffnessMargin, where: str) -> None:
         colour = GOOD if np.isinf(bar) else BAD
         axes.bar(k, min(bar, high) if bar > 0 else 0, 0.5, color=colour, alpha=0.75)
         shown = bar > low  # words go into the bar where there is one
-        at = (k, min(bar, high / 2)) if shown else (k, low)
-        place: dict[str, Any] = {"textcoords": "offset points", "ha": "center"}
-        place |= {"va": "top", "color": "white"} if shown else {"va": "bottom", "color": BAD}
-        offset = (0, -6 if shown else 3)
-        axes.annotate(_words(order), at, xytext=offset, fontweight="bold", **place)
+        at, away = ((k, min(bar, high / 2)), (0, -6)) if shown else ((k, low), (0, 3))
+        place = {"va": "top", "color": "white"} if shown else {"va": "bottom", "color": BAD}
+        write_near(axes, _words(order), at, away, ha="center", fontweight="bold", **place)
     finite = np.isfinite(stars)
     seen, name = np.where(finite, stars, np.nan), "lemma" if finite.any() else "lemma: no limit"
     axes.plot(range(len(bars)), seen, "_", color=PALETTE[0], markersize=40, mew=2, label=name)
-    names = [basis_words(o.basis.described()) for o in margin.orders]
-    axes.set_xticks(range(len(bars)), names)
+    axes.set_xticks(range(len(bars)), [basis_words(o.basis.described()) for o in margin.orders])
     axes.set_ylim(low, high)
     few_ticks(axes.yaxis)
     axes.grid(visible=False, axis="x")

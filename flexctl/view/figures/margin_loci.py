@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop import in_words
-from flexctl.robustness import StiffnessMargin, follow
-from flexctl.view.figures.margin_assumed import mark_errors
-from flexctl.view.figures.margin_legend import legend_above
-from flexctl.view.figures.percent_axis import PAPER, percent_scale
-from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, few_ticks, plain_log
+from flexctl.robustness import AssumedStiffness, StiffnessMargin, follow
+from flexctl.view.figures.axes import (
+    PAPER,
+    few_ticks,
+    legend_above,
+    part_of,
+    percent_scale,
+    plain_log,
+    write_at,
+    write_beside,
+)
+from flexctl.view.figures.s_plane import damping_axis, damping_percent
+from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE
 from flexctl.view.words.limits import ALMOST_ALL, figure, percent
+from flexctl.view.words.numbers import listed
 from flexctl.view.words.stiffness_margin import judged_pose, lemma_words, no_stiffness
 
 _N_CRITICAL = 4
@@ -20,7 +32,11 @@ _BEYOND = 1.3  # of the interval's ends
 _FASTEST = 3e3  # of the slowest shown
 _FALL = 0.15  # in arsinh of the damping ratio: what falls less is one of the others
 _STILL = 1e-9  # |Im| beside |lambda| below which nothing swings
-_TICKS = (-100, -10, -1, 0, 1, 10, 100)
+_LATE = 0.55  # of the axis: beyond, words stand to the left of their line
+_NAME: dict[str, Any] = {"va": "center", "bbox": PAPER, "zorder": 6}
+GIVEN = PALETTE[3]  # colour of a stiffness that was given part by part
+_NAMED = 3  # parts of one error that are named
+_FOOT = 0.03  # of the axes: where the name of a given error begins
 
 
 def plot_loci(damping: Axes, frequency: Axes, margin: StiffnessMargin) -> None:
@@ -32,21 +48,18 @@ def plot_loci(damping: Axes, frequency: Axes, margin: StiffnessMargin) -> None:
     for k in range(upper.shape[1]):
         style = {"color": MUTED, "linewidth": 0.6, "alpha": 0.6, "zorder": 1}
         if k in critical:
-            colour = PALETTE[critical.index(k) % len(PALETTE)]
-            style = {
-                "color": colour,
-                "linewidth": 2.0,
-                "zorder": 3,
-                "label": _name(upper[:, k], margin),
-            }
-        damping.plot(alpha, _ratios(upper[:, k]), **style)
+            style = {"color": PALETTE[critical.index(k) % len(PALETTE)], "linewidth": 2.0}
+            style |= {"zorder": 3, "label": _name(upper[:, k], margin)}
+        damping.plot(alpha, damping_percent(upper[:, k]), **style)
         frequency.plot(alpha, np.abs(upper[:, k]), **style)
-    _damping_axis(damping)
+    damping_axis(damping, -30)
+    damping.axhspan(-200, 0, color=BAD, alpha=0.06, linewidth=0)
+    write_at(damping, "unstable", (0.01, 0.02), color=BAD, va="bottom", bbox=PAPER, zorder=6)
+    damping.tick_params(labelbottom=False)
     label = "others" if critical else "all modes: none loses damping"
     frequency.plot([], [], color=MUTED, linewidth=0.6, label=label)
     _frequency_axis(frequency, upper[:, critical] if critical else upper)
-    known = (_star(margin), *_ends(margin))
-    percent_scale(damping, "x", known, floor=float(alpha[0]))
+    percent_scale(damping, "x", (_star(margin), *_ends(margin)), floor=float(alpha[0]))
     damping.set_xlim(alpha[0], alpha[-1])
     for axes in (damping, frequency):
         _mark(axes, margin)
@@ -60,7 +73,7 @@ def _critical(alpha: Array, poles: ComplexArray, margin: StiffnessMargin) -> lis
     low, high = _ends(margin)
     low = _BEYOND * low if margin.exact.lower and -low < 100 * ALMOST_ALL else 0.0
     near = (alpha >= low) & (alpha <= (_BEYOND * high or 1.0))
-    ratios = np.nan_to_num(_ratios(poles), nan=100.0)
+    ratios = np.nan_to_num(damping_percent(poles), nan=100.0)
     drawn = np.arcsinh(ratios)
     fall = drawn[alpha == 0][0] - drawn[near].min(axis=0)
     away = np.where(ratios < 0, np.abs(alpha)[:, None], np.inf).min(axis=0)
@@ -78,13 +91,6 @@ def _star(margin: StiffnessMargin) -> float:
     return np.inf if no_stiffness(margin) else 100 * margin.lemma.alpha_star
 
 
-def _ratios(poles: ComplexArray) -> Array:
-    """Damping ratios [%]; NaN of what stands still."""
-    size = np.abs(poles)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(size > 0, -100 * poles.real / size, np.nan)
-
-
 def _name(branch: ComplexArray, margin: StiffnessMargin) -> str:
     """Name a branch by the motion it is of without error."""
     value = branch[margin.locus.alpha == 0][0]
@@ -93,18 +99,6 @@ def _name(branch: ComplexArray, margin: StiffnessMargin) -> str:
         return f"real, {figure(abs(value))} 1/s"
     rate = margin.rates[int(np.argmin(gaps))]
     return f"{in_words(rate.mode)}, {figure(abs(value))} rad/s"
-
-
-def _damping_axis(axes: Axes) -> None:
-    axes.set_yscale("symlog", linthresh=1.0, linscale=0.6)
-    axes.set_yticks(_TICKS, [str(tick) for tick in _TICKS])
-    axes.set_ylim(-30, 130)
-    axes.axhline(0, color="black", linewidth=1)
-    axes.axhspan(-200, 0, color=BAD, alpha=0.06, linewidth=0)
-    style = {"color": BAD, "va": "bottom", "bbox": PAPER, "zorder": 6}
-    axes.text(0.01, 0.02, "unstable", transform=axes.transAxes, **style)
-    axes.set_ylabel("damping ratio [%]")
-    axes.tick_params(labelbottom=False)
 
 
 def _frequency_axis(axes: Axes, critical: ComplexArray) -> None:
@@ -134,36 +128,43 @@ def _mark(axes: Axes, margin: StiffnessMargin) -> None:
 def _name_marks(axes: Axes, margin: StiffnessMargin) -> None:
     """Write both margins above each other at the right height of their lines."""
     low, high = _ends(margin)
-    left = axes.get_xlim()[0]
     _write(axes, 0.0, 0.05, "K_hat = K", GOOD)
-    if low > left:
+    if low > axes.get_xlim()[0]:
         _write(axes, low, 0.30, f"exact: {low:.3g} %", BAD)
-    _write_end(axes, high, 0.30, f"exact: {_exact_words(high)}", BAD)
-    star = _star(margin)
-    _write_end(axes, star, 0.20, f"lemma: {lemma_words(margin)}", PALETTE[0])
-
-
-def _exact_words(high: float) -> str:
-    if not np.isfinite(high):
-        return "no limit above"
-    return percent(high / 100) if high else "0"
-
-
-def _write_end(axes: Axes, x: float, height: float, words: str, colour: str) -> None:
-    """Write beside a line, or at the right edge of what lies beyond it."""
-    right = axes.get_xlim()[1]
-    if x < right:
-        _write(axes, x, height, words, colour)
-        return
-    beyond = f"{words}, beyond" if np.isfinite(x) else words
-    style = {"ha": "right", "va": "center", "color": colour, "bbox": PAPER, "zorder": 6}
-    axes.text(0.99, height, beyond, transform=axes.transAxes, **style)
+    limit = (percent(high / 100) if high else "0") if np.isfinite(high) else "no limit above"
+    _write(axes, high, 0.30, f"exact: {limit}", BAD)
+    _write(axes, _star(margin), 0.20, f"lemma: {lemma_words(margin)}", PALETTE[0])
 
 
 def _write(axes: Axes, x: float, height: float, words: str, colour: str) -> None:
-    where = axes.transAxes.inverted().transform(axes.transData.transform((x, 0)))[0]
-    right = where > 0.55
-    style = {"ha": "right" if right else "left", "va": "center", "bbox": PAPER, "zorder": 6}
-    place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-    offset = (-5 if right else 5, 0)
-    axes.annotate(words, (x, height), xytext=offset, color=colour, **place, **style)
+    """Write beside a line, or at the right edge of what lies beyond it."""
+    if x < axes.get_xlim()[1]:
+        before = part_of(axes, x, "x") > _LATE
+        write_beside(axes, words, (x, height), before=before, color=colour, **_NAME)
+    else:
+        beyond = f"{words}, beyond" if np.isfinite(x) else words
+        write_at(axes, beyond, (0.99, height), ha="right", color=colour, **_NAME)
+
+
+def grouped(errors: Mapping[str, float]) -> list[tuple[float, str]]:
+    """Errors [%], ascending, with the names of the parts that have each."""
+    parts: dict[float, list[str]] = {}
+    for name, error in errors.items():
+        parts.setdefault(round(100 * error, 9), []).append(name)
+    return [
+        (error, listed(names) if len(names) <= _NAMED else f"{len(names)} parts")
+        for error, names in sorted(parts.items())
+    ]
+
+
+def mark_errors(axes: Axes, given: AssumedStiffness) -> None:
+    """Mark the error of every part on the axis of errors, at its edge where it lies beyond."""
+    low, high = axes.get_xlim()
+    for error, names in grouped(given.errors):
+        beyond = not low <= error <= high
+        x = min(max(error, low), high)
+        axes.axvline(x, color=GIVEN, linewidth=1.2, linestyle="-.", zorder=4)
+        words = f"given: {names} {error:+.3g} %{', beyond' if beyond else ''}"
+        place: dict[str, Any] = {"va": "bottom", "rotation": 90}  # so that it covers no curve
+        place |= {"before": part_of(axes, x, "x") > _LATE, "away": 3, "zorder": 7}
+        write_beside(axes, words, (x, _FOOT), color=GIVEN, fontsize=8, **place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,32 +13,31 @@ from numpy.typing import NDArray
 
 from flexctl.checks import Array
 from flexctl.robustness import Bound, Spectra, TimeScaleMargin
-from flexctl.view.figures.style import (
-    BAD,
-    GOOD,
-    PALETTE,
-    new_figure,
+from flexctl.view.figures.axes import (
+    PAPER,
+    part_of,
     plain_log,
     plain_numbers,
-    styled,
+    write_at,
+    write_beside,
+    write_near,
 )
+from flexctl.view.figures.s_plane import damping_axis, damping_percent
+from flexctl.view.figures.style import BAD, GOOD, PALETTE, new_figure, styled
 
 _BESIDE = 4.0  # how many times the range goes on below an arm of which no loop can be made
 _WIDTH = 40  # characters of a line of text in a panel
-_PAPER = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none", "alpha": 0.85}
+_PAPER = {**PAPER, "alpha": 0.85}
+_NAME: dict[str, Any] = {"va": "bottom", "bbox": _PAPER, "zorder": 5}
 
 
+@styled()
 def plot_separation(margin: TimeScaleMargin) -> Figure:
     """Draw frequency and damping of all eigenvalues over s, and the bound over path and orders.
 
     Dashed lines are the slow subsystem's frequencies, which do not depend on s, and the fast
     one's, which grow as its square root.
     """
-    with styled():
-        return _drawn(margin)
-
-
-def _drawn(margin: TimeScaleMargin) -> Figure:
     figure = new_figure(10.5, 6.6)
     how = "" if margin.worst.exact else " (bracketed)"
     title = f"{margin.design} on {margin.model}{how}"
@@ -46,14 +46,14 @@ def _drawn(margin: TimeScaleMargin) -> Figure:
     frequency = figure.add_subplot(grid[0, 0])
     damping = figure.add_subplot(grid[1, 0], sharex=frequency)
     path, orders = figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])
-    spectra, pose = margin.spectra, _pose(margin)
+    spectra = margin.spectra
+    pose = max(margin.path, key=lambda bound: bound.s_star)  # of the eigenvalues drawn
     s = np.repeat(spectra.s, [len(values) for values in spectra.poles])
     values = np.concatenate(spectra.poles)
     size = 2.0 if len(spectra.s) > 100 else 5.0  # few stiffness factors: dots, no curves
     _frequencies(frequency, spectra, s, values, size)
-    frequency.set_title(
-        f"Eigenvalues of the whole loop over stiffness ({_truth(pose, margin)}, t = {pose.t:.3g} s)"
-    )
+    where = f"{pose.order} {margin.truth.kind}, t = {pose.t:.3g} s"
+    frequency.set_title(f"Eigenvalues of the whole loop over stiffness ({where})")
     _damping(damping, s, values, size)
     for axes in (frequency, damping):
         _mark(axes, spectra, pose)
@@ -61,15 +61,6 @@ def _drawn(margin: TimeScaleMargin) -> Figure:
     _over_path(path, margin)
     _over_orders(orders, margin)
     return figure
-
-
-def _pose(margin: TimeScaleMargin) -> Bound:
-    """Return the bound at the pose and on the truth plant of the eigenvalues drawn."""
-    return max(margin.path, key=lambda bound: bound.s_star)
-
-
-def _truth(bound: Bound, margin: TimeScaleMargin) -> str:
-    return f"{bound.order} {margin.truth.kind}"
 
 
 def _frequencies(
@@ -96,16 +87,9 @@ def _frequencies(
 
 def _damping(axes: Axes, s: Array, values: NDArray[np.complex128], size: float) -> None:
     moving = np.abs(values) > 0  # a joint that nothing holds has no damping ratio
-    s, values = s[moving], values[moving]
-    ratios = -100 * values.real / np.abs(values)
-    _dots(axes, s, ratios, values.real > 0, size)
-    axes.axhline(0, color="black", linewidth=1)
-    axes.set_yscale("symlog", linthresh=1.0, linscale=0.6)
-    lowest = 1.5 * min(float(ratios.min()), 0.0) - 0.5
-    ticks = [tick for tick in (-100, -10, -1, 0, 1, 10, 100) if tick >= lowest]
-    axes.set_yticks(ticks, [str(tick) for tick in ticks])
-    axes.set_ylim(lowest, 130)
-    axes.set_ylabel("damping ratio [%]")
+    ratios = damping_percent(values[moving])
+    _dots(axes, s[moving], ratios, values[moving].real > 0, size)
+    damping_axis(axes, 1.5 * min(float(ratios.min()), 0.0) - 0.5)
     axes.set_xlabel("stiffness factor s (1: the arm as it is)")
 
 
@@ -136,24 +120,19 @@ def _mark(axes: Axes, spectra: Spectra, pose: Bound) -> None:
 def _name_marks(axes: Axes, pose: Bound) -> None:
     """Name arm and bound, each on the side away from the other if that is within the axes."""
     bounded = 0 < pose.s_star < np.inf
-    _name(axes, 1.0, 0.015, "the arm as it is", GOOD, before=bounded and pose.s_star > 1)
+    _name(axes, (1.0, 0.015), "the arm as it is", GOOD, before=bounded and pose.s_star > 1)
     if bounded:
-        _name(axes, pose.s_star, 0.09, _words(pose), BAD, before=pose.s_star <= 1)
+        _name(axes, (pose.s_star, 0.09), _words(pose), BAD, before=pose.s_star <= 1)
     else:
         words = "stable at every s shown" if pose.s_star == 0 else "unstable at every s"
-        style = {"ha": "right", "va": "bottom", "bbox": _PAPER, "zorder": 5}
         colour = BAD if pose.s_star else GOOD
-        axes.text(0.99, 0.015, words, transform=axes.transAxes, color=colour, **style)
+        write_at(axes, words, (0.99, 0.015), ha="right", color=colour, **_NAME)
 
 
-def _name(axes: Axes, s: float, height: float, words: str, colour: str, *, before: bool) -> None:
-    low, high = np.log(axes.get_xlim())
-    where = (np.log(s) - low) / (high - low)
+def _name(axes: Axes, line: tuple[float, float], words: str, colour: str, *, before: bool) -> None:
+    where = part_of(axes, line[0], "x")
     before = where > 0.6 or (before and where > 0.3)
-    style = {"ha": "right" if before else "left", "va": "bottom", "bbox": _PAPER, "zorder": 5}
-    offset = (-5 if before else 5, 0)
-    place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-    axes.annotate(words, (s, height), xytext=offset, color=colour, **place, **style)
+    write_beside(axes, words, line, before=before, color=colour, **_NAME)
 
 
 def _words(bound: Bound) -> str:
@@ -167,8 +146,7 @@ def _words(bound: Bound) -> str:
 def _over_path(axes: Axes, margin: TimeScaleMargin) -> None:
     alone = len(margin.path) == 1
     where = "at the worst pose" if alone else "along the motion"
-    axes.set_title(f"Bound {where} ({margin.truth.order} {margin.truth.kind})")
-    axes.set_xlabel("time [s]")
+    axes.set(title=f"Bound {where} ({margin.truth.order} {margin.truth.kind})", xlabel="time [s]")
     times = [bound.t for bound in margin.path]
     _bounds(axes, times, margin.path, margin, marker="o" if alone else None)
     if alone:
@@ -176,8 +154,7 @@ def _over_path(axes: Axes, margin: TimeScaleMargin) -> None:
 
 
 def _over_orders(axes: Axes, margin: TimeScaleMargin) -> None:
-    axes.set_title("Bound over the truth's order")
-    axes.set_xlabel(f"{margin.truth.kind} per link and plane")
+    axes.set(title="Bound over the truth's order", xlabel=f"{margin.truth.kind} per link and plane")
     orders = [bound.order for bound in margin.orders]
     _bounds(axes, orders, margin.orders, margin, marker="o")
     axes.set_xticks(orders)
@@ -212,9 +189,8 @@ def _bounds(
             axes.plot(at, np.full(len(at), height), shape, color=colour, label=words)
             axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.2))  # below the label
     if len(bounds) == 1:
-        style = {"xytext": (0, 8), "textcoords": "offset points", "ha": "center"}
-        words = _words(bounds[0]).replace(": ", "\n")
-        axes.annotate(words, (places[0], s_star[0]), color=BAD, bbox=_PAPER, **style)
+        words, at = _words(bounds[0]).replace(": ", "\n"), (places[0], s_star[0])
+        write_near(axes, words, at, (0, 8), ha="center", color=BAD, bbox=_PAPER)
 
 
 def _say(axes: Axes, worst: Bound, margin: TimeScaleMargin) -> None:
@@ -227,8 +203,7 @@ def _say(axes: Axes, worst: Bound, margin: TimeScaleMargin) -> None:
         words = f"stable at every stiffness\nsearched, down to s = {margin.spectra.s[0]:.3g}"
         colour = GOOD
     axes.set_yticks([])
-    style = {"ha": "center", "va": "center", "bbox": _PAPER}
-    axes.text(0.5, 0.5, words, transform=axes.transAxes, color=colour, **style)
+    write_at(axes, words, (0.5, 0.5), ha="center", va="center", bbox=_PAPER, color=colour)
 
 
 def _scale(axes: Axes, s_star: Array) -> None:
@@ -237,9 +212,7 @@ def _scale(axes: Axes, s_star: Array) -> None:
     axes.axhline(1.0, color=GOOD, linewidth=1.4)
     axes.axhspan(1.0, high, color=BAD, alpha=0.08, linewidth=0)
     axes.set_ylim(low, high)
-    style = {"ha": "right", "fontsize": 8.5}
-    place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-    under = {"xytext": (0, -3), "va": "top", "color": GOOD, **place, **style}
-    axes.annotate("the arm as it is", (0.99, 1.0), **under)
-    above = {"va": "top", "color": BAD, **style}
-    axes.text(0.99, 0.985, "arm too soft: unstable", transform=axes.transAxes, **above)
+    style = {"ha": "right", "va": "top", "fontsize": 8.5}
+    under = {"xycoords": ("axes fraction", "data"), "color": GOOD, **style}
+    write_near(axes, "the arm as it is", (0.99, 1.0), (0, -3), **under)
+    write_at(axes, "arm too soft: unstable", (0.99, 0.985), color=BAD, **style)

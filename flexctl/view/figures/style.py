@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 Canvas = Figure | SubFigure
 
@@ -24,7 +21,6 @@ DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 BASELINE = "#7F7F7F"
 GOOD, BAD, MUTED = "#009E73", "#C0392B", "#9AA0A6"
-_FEW_DECADES = 200.0  # a logarithmic axis that spans less has numbers between its decades
 
 _RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -104,51 +100,17 @@ def rendered(figure: Figure, kind: str) -> bytes:
 
     In memory, as what writes PDF hides why a file could not be written.
     """
-    drawn = io.BytesIO()
+    drawn, date = io.BytesIO(), {"svg": "Date", "pdf": "CreationDate"}
     with styled():
-        figure.savefig(drawn, format=kind, metadata=_metadata(kind))
+        figure.savefig(drawn, format=kind, metadata={date[kind]: None} if kind in date else {})
     return drawn.getvalue()
 
 
 def to_data_url(figure: Figure) -> str:
     """Return a figure as the address of an image that holds all of it (SVG in base64)."""
-    buffer = io.BytesIO()
-    with styled():
-        _lay_out_once(figure)
-        figure.savefig(buffer, format="svg", metadata=_metadata("svg"))
-    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
-
-
-def _lay_out_once(figure: Figure) -> None:
-    """Arrange a figure now, and not again at each of the two passes that saving makes."""
     engine = figure.get_layout_engine()
-    if engine is not None:
-        engine.execute(figure)
+    if engine is not None:  # arranged now, and not again at each of the two passes of saving
+        with styled():
+            engine.execute(figure)
         figure.set_layout_engine("none")
-
-
-def _metadata(kind: str) -> dict[str, Any]:
-    """Leave dates out: the same result gives the same file."""
-    names = {"svg": "Date", "pdf": "CreationDate"}
-    return {names[kind]: None} if kind in names else {}
-
-
-def plain_log(axes: Axes) -> None:
-    """Make the vertical axis logarithmic, with its numbers written out: 0.01, 0.1, 1."""
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(plain_numbers())
-    axes.yaxis.set_minor_formatter(NullFormatter())
-
-
-def few_ticks(axis: Axis) -> None:
-    """Write a logarithmic axis in numbers that have room: 10, 20, 50; over decades 10, 100."""
-    low, high = axis.get_view_interval()
-    steps = (1.0, 2.0, 5.0) if high < _FEW_DECADES * low else (1.0,)
-    axis.set_major_locator(LogLocator(subs=steps, numticks=8))
-    axis.set_major_formatter(plain_numbers())
-    axis.set_minor_formatter(NullFormatter())
-
-
-def plain_numbers() -> FuncFormatter:
-    """Write the numbers of a logarithmic axis as people do."""
-    return FuncFormatter(lambda value, _position: f"{value:g}")
+    return "data:image/svg+xml;base64," + base64.b64encode(rendered(figure, "svg")).decode("ascii")
