@@ -14,8 +14,7 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
 from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
-from flexctl.robustness.stiffness.case import Case
-from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
+from flexctl.robustness.stiffness.pose_loop import Case, PoseLoop, loop_at
 from flexctl.search.added_damping import least_damping, least_inertia
 from flexctl.search.affine_family import family_at
 from flexctl.search.bandwidth import fastest_second_loop, largest_bandwidth, with_effort

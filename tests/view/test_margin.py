@@ -11,21 +11,19 @@ from matplotlib.text import Text
 from flexctl.model.record import BasisChoice
 from flexctl.robustness.lft.mu_bounds import MuBounds
 from flexctl.robustness.lft.worst_case import WorstCase
-from flexctl.robustness.stiffness.interval import (
-    Growing,
-    Interval,
-    StabilityLimit,
-    guaranteed_errors,
-)
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 from flexctl.robustness.stiffness.record import (
+    Growing,
     IndependentErrorsAt,
+    Interval,
     Locus,
     ModeRate,
     OrderMargin,
     PoseMargin,
+    StabilityLimit,
     StiffnessMargin,
+    guaranteed_errors,
 )
 from flexctl.search.bias_advice import BiasAdvice, OfferedBias
 from flexctl.search.bias_run import BiasRun

@@ -13,11 +13,10 @@ from flexctl.loop import ClosedLoop, linearise_loop, name_modes
 from flexctl.plant import Plant
 from flexctl.robustness.lft import ErrorGroup, Parameter, UncertainLoop, axis_tolerance
 from flexctl.robustness.stiffness.followed import ErrorFamily, stiffness_family
-from flexctl.robustness.stiffness.interval import Interval
+from flexctl.robustness.stiffness.lemma import lemma_of_errors
 from flexctl.robustness.stiffness.model_errors import RestingLaw, by_mode, pull_out_of
-from flexctl.robustness.stiffness.partial_errors import lemma_of_errors
 from flexctl.robustness.stiffness.pose_loop import PoseLoop
-from flexctl.robustness.stiffness.record import AssumedAtPose, AssumedStiffness
+from flexctl.robustness.stiffness.record import AssumedAtPose, AssumedStiffness, Interval
 
 _NEVER = "the loop has no equilibrium at its reference, even without that error"
 _ENDS = "with it the loop has no equilibrium at its reference"

@@ -29,11 +29,10 @@ from flexctl.loop import (
     follow_equilibrium,
     linearise_at,
     name_modes,
-    sampled_loop,
 )
 from flexctl.robustness.lft import axis_tolerance
-from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
-from flexctl.robustness.stiffness.record import ModeRate
+from flexctl.robustness.stiffness.model_errors import sampling_period, state_matrix
+from flexctl.robustness.stiffness.record import Interval, ModeRate, StabilityLimit, mode_rates
 
 FARTHEST = 100.0  # largest error of the continuation
 LEAST = -0.999  # lowest relative error of a stiffness in the continuation
@@ -172,14 +171,14 @@ class ErrorFamily:
         loop, errors = self.loop_with(error)
         linear = linearise_at(loop, rest, self.second_loop_weight, errors)
         linear = self.adjusted(linear, error) if self.adjusted else linear
-        period = linear.sample_time if linear.K.any() else None
-        matrix = (
-            linear.A + linear.B @ linear.K
-            if period is None
-            else sampled_loop(linear, period, linear.delay)
+        matrix = state_matrix(linear)
+        return Followed(
+            error=error,
+            rest=rest,
+            matrix=matrix,
+            values=np.linalg.eigvals(matrix).astype(complex),
+            period=sampling_period(linear),
         )
-        values = np.linalg.eigvals(matrix).astype(complex)
-        return Followed(error=error, rest=rest, matrix=matrix, values=values, period=period)
 
     def moves(self) -> bool:
         """Whether an error moves the equilibrium of the arm, or of an estimate of it."""
@@ -228,16 +227,9 @@ class ErrorFamily:
         if (period := self.start.period) is not None:
             kept = np.abs(values) > _VANISHED
             values, rates = values[kept], rates[kept]
-            values, rates = np.log(values) / period, rates / (period * values)
-        oscillatory = np.flatnonzero(values.imag > 0)
-        return tuple(
-            ModeRate(
-                mode=self.start.name(self.names, complex(values[k])),
-                value=complex(values[k]),
-                rate=complex(rates[k]),
-            )
-            for k in oscillatory[np.argsort(-rates.real[oscillatory])]
-        )
+            rates = rates / (period * values)
+            values = (np.log(values) / period).astype(complex)
+        return mode_rates(values, rates, lambda k: self.start.name(self.names, complex(values[k])))
 
     def end(self, sign: int) -> StabilityLimit | None:
         """Follow the loop over errors of this sign up to its stability limit; None without one."""
@@ -343,20 +335,4 @@ def stiffness_family(
         loop_with=lambda t: (closed, t * direction),
         lowest=float(max(ends[ends < 0], default=-farthest)),
         highest=float(min(ends[ends > 0], default=farthest)),
-    )
-
-
-def payload_family(closed: ClosedLoop, joints: Array, second_loop_weight: float) -> ErrorFamily:
-    """Loops over the relative error of the payload, of which the law knows the nominal value.
-
-    Mass and inertia have the same relative error.
-    """
-    no_errors = np.zeros(len(closed.controller.plant.stiffness_parts))
-    errors = no_errors if closed.controller.plant.unknown else None
-    return ErrorFamily(
-        closed=closed,
-        joints=joints,
-        second_loop_weight=second_loop_weight,
-        loop_with=lambda error: (replace(closed, truth=closed.truth.loaded(1 + error)), errors),
-        lowest=-1.0,
     )

@@ -1,4 +1,7 @@
-"""Independent errors at the judged pose and along the motion, within one time limit."""
+"""Independent errors at the judged pose and along the motion, within one time limit.
+
+A nonlinear run just beyond a worst case shows the growth of the mode that becomes unstable there.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,37 @@ from functools import partial
 
 import numpy as np
 
-from flexctl.robustness.lft import Deadline
-from flexctl.robustness.stiffness.case import Case
-from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
-from flexctl.robustness.stiffness.interval import guaranteed_errors
-from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
-from flexctl.robustness.stiffness.record import IndependentErrorsAt, PoseMargin
-from flexctl.robustness.stiffness.structured_errors import bound_errors, worst_stiffness
+from flexctl.checks import Array
+from flexctl.control import design_controller
+from flexctl.errors import InputError
+from flexctl.loop import (
+    ClosedLoop,
+    close_loop,
+    eigenvectors,
+    final_loop_weight,
+    linearise_loop,
+)
+from flexctl.model import Reference
+from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.robustness.lft import Deadline, WorstCase
+from flexctl.robustness.stiffness.pose_loop import Case, PoseLoop, loop_at
+from flexctl.robustness.stiffness.record import (
+    GrowthRun,
+    IndependentErrorsAt,
+    PoseMargin,
+    guaranteed_errors,
+)
+from flexctl.robustness.stiffness.structured_errors import bound_errors
+from flexctl.simulation import Tolerance, simulate
+
+_BEYOND = 1.05  # of the worst case: there the mode grows visibly
+_LOWEST = -0.999  # relative error of a stiffness, which must stay positive
+_AMPLITUDE = 1e-5  # rad or m: its square is negligible
+_EXPONENT = 1.0  # the mode grows or decays by at most e^1 in a run
+_MOST_PERIODS = 400  # of the mode in a run
+_LEAST_RATE = 1e-3  # 1/s: slower growth of other modes is negligible
+_OTHERS_EXPONENT = 8.0  # the fastest growing mode grows by at most e^8
+_TOLERANCE = Tolerance.of(1e-11)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +174,7 @@ class IndependentStudy:
         if not self.run or bounded.bounds.worst_case is None:
             return bounded
         self.say(f"a run beyond the worst case at {where}")
-        stiffness = worst_stiffness(bounded.bounds.worst_case, self.errors)
+        stiffness = _worst_stiffness(bounded.bounds.worst_case, self.errors)
         wrong = close_wrong(
             self.case, stiffness, at.joints, second_loop=bool(at.second_loop_weight)
         )
@@ -182,3 +209,104 @@ def _worst(path: Sequence[PoseMargin]) -> PoseMargin | None:
     """Pose that tolerates the least error in either direction; none if it tolerates none at all."""
     widths = [(p.interval.width, p) for p in path if p.interval and not p.interval.marginal]
     return min(widths, key=lambda pair: pair[0])[1] if widths else None
+
+
+def _worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, float]:
+    """Relative errors of the stiffness, by part or link, slightly beyond a worst case.
+
+    Raises
+    ------
+    InputError
+        When there are other kinds of errors, of the arm, which a run does not support.
+    """
+    size = errors.get("modes", errors.get("links"))
+    if size is None or len(errors) > 1:
+        expected, got = "errors of modes or of links alone", ", ".join(errors)
+        raise InputError(f"run: expected {expected}, got {got}")
+    deltas = zip(worst.names, worst.delta.tolist(), strict=True)
+    return {name: max(_BEYOND * delta * size, _LOWEST) for name, delta in deltas}
+
+
+def close_wrong(
+    case: Case, stiffness: Mapping[str, float], joints: Array, *, second_loop: bool
+) -> ClosedLoop:
+    """Close a controller with a wrong stiffness around the true arm, held at joints (m,).
+
+    `stiffness` are relative errors by name of the part, link or spring, or "alpha" of all.
+
+    Raises
+    ------
+    InputError
+        When the gains are scheduled along the path of the reference, which is replaced here.
+    """
+    design = case.design
+    if design.fast_loop and design.fast_loop.schedule:
+        raise InputError(f"{design.label}: expected gains that do not follow the path, got others")
+    held = Reference.model_validate(
+        {"kind": "setpoint", "from": tuple(joints), "to": tuple(joints)}
+    )
+    update: dict[str, object] = {"reference": held}
+    if not second_loop:
+        update["second_loop"] = None
+    fixed = design.model_copy(update=update)
+    parts = assemble_plant(
+        case.designed_for, case.setup.design_basis, interpreted=True
+    ).stiffness_parts
+    error = StiffnessError(values=tuple(_error_of(part, stiffness) for part in parts))
+    controller = design_controller(
+        case.designed_for, fixed, case.setup.design_basis, stiffness_error=error
+    )
+    return close_loop(controller, case.setup.true_arm, case.truth.basis)
+
+
+def _error_of(part: str, stiffness: Mapping[str, float]) -> float:
+    """Relative error [-] of a part, of its link or of all parts; 0 where none is named."""
+    for name in (part, part.split(".")[0], "alpha"):
+        if name in stiffness:
+            return float(stiffness[name])
+    return 0.0
+
+
+def run_along_mode(loop: ClosedLoop, value: complex) -> GrowthRun:
+    """Start a loop that holds a pose in the mode whose eigenvalue is next to `value`, and run it.
+
+    The amplitude of the mode is the product of its left eigenvector with the state, to which no
+    other mode contributes.
+
+    Raises
+    ------
+    InputError
+        When the law has states, which this initial state does not include.
+    RunError, ComputationError
+        As `simulate`.
+    """
+    controller = loop.controller
+    if controller.n_state:
+        raise InputError(f"{controller.design.label}: expected a law without states, got one")
+    joints = controller.reference.final
+    linear = linearise_loop(loop, joints, final_loop_weight(controller))
+    values, W, V = eigenvectors(linear.A + linear.B @ linear.K)
+    k = int(np.abs(values - value).argmin())
+    n, eigenvalue = loop.truth.n, complex(values[k])
+    shape = V[:, k] / np.abs(V[:n, k]).max()
+    begun = _AMPLITUDE * shape.real
+    fastest = max(float(values.real.max()), _LEAST_RATE)
+    duration = min(
+        _EXPONENT / abs(eigenvalue.real),
+        _MOST_PERIODS * 2 * np.pi / max(abs(eigenvalue.imag), 1.0),
+        _OTHERS_EXPONENT / fastest,
+    )
+    run = simulate(
+        loop,
+        times=np.array([0.0, duration]),
+        duration=duration,
+        start=(linear.plant.q0 + begun[:n], begun[n:]),
+        tolerance=_TOLERANCE,
+    )
+    state = np.vstack([run.q - linear.plant.q0[:, None], run.v])
+    amplitude = np.abs(W[:, k].conj() @ state)
+    return GrowthRun(
+        rate=float(np.log(amplitude[1] / amplitude[0])) / duration,
+        eigenvalue=eigenvalue,
+        duration=duration,
+    )
