@@ -107,21 +107,16 @@ def judge(value: float, loops: Callable[[], Iterable[PoseLoop]]) -> Trial:
         for pose in loops():
             upper, lower = pose.interval.upper, max(lower, pose.interval.alpha_lower)
             if upper is not None and upper.alpha < worst.alpha_upper:
-                worst = _at(value, pose, upper)
+                worst = Trial(
+                    value=value,
+                    alpha_upper=upper.alpha,
+                    loss=upper,
+                    joints=tuple(pose.joints.tolist()),
+                    second_loop=bool(pose.second_loop_weight),
+                )
     except (DesignError, ComputationError) as error:
         return Trial(value=value, alpha_upper=np.nan, why=str(error))
     return replace(worst, alpha_lower=lower)
-
-
-def _at(value: float, pose: PoseLoop, upper: StabilityLimit) -> Trial:
-    """Trial whose upper end is the limit at one pose."""
-    return Trial(
-        value=value,
-        alpha_upper=upper.alpha,
-        loss=upper,
-        joints=tuple(pose.joints.tolist()),
-        second_loop=bool(pose.second_loop_weight),
-    )
 
 
 def excess(loop: PoseLoop, alpha: float) -> float:
@@ -142,16 +137,8 @@ def first_to_tolerate(
     Most values are rejected by the eigenvalues at a few errors, up to the requirement or to the
     best so far. All others, and the answer, are judged by the exact interval.
 
-    Parameters
-    ----------
-    variants
-        Loops of a value; see `Variants`.
-    grid
-        Values, the most preferable first.
-    expected
-        Required alpha_upper [-], above 0.
-    own
-        Value of the unchanged loop, to be judged first; None for none.
+    The grid has the most preferable value first; `own` is the value of the unchanged loop, to be
+    judged first, None for none.
 
     Raises
     ------
@@ -161,66 +148,54 @@ def first_to_tolerate(
     if not expected > 0 or not len(grid):
         got = f"{expected:g} and {len(grid)} values"
         raise InputError(f"required margin: expected one above 0 and values to try, got {got}")
-    return _Search(variants=variants, expected=expected).through(tuple(map(float, grid)), own)
+    return _Search(variants, expected).through(tuple(map(float, grid)), own)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Tried:
-    """The variant that tolerates most so far, None for none, and the number of variants judged."""
-
-    best: Trial | None = None
-    count: int = 0
-
-    def more(self, count: int = 1) -> _Tried:
-        """Count variants that were judged without an exact interval."""
-        return replace(self, count=self.count + count)
-
-    def after(self, trial: Trial) -> _Tried:
-        """Count a variant, and keep it if it tolerates more than the best."""
-        least = self.best.alpha_upper if self.best else -np.inf
-        best = trial if trial.alpha_upper > least else self.best  # NaN never is
-        return _Tried(best=best, count=self.count + 1)
-
-
-@dataclass(frozen=True, kw_only=True)
 class _Search:
-    """A search through the grid, and in the bracket before the first suitable value."""
+    """A search through the grid, and in the bracket before the first suitable value.
 
-    variants: Variants
-    expected: float
+    `best` is the variant that tolerates most so far, None for none; `count` variants were judged.
+    """
+
+    def __init__(self, variants: Variants, expected: float) -> None:
+        self.variants, self.expected = variants, expected
+        self.best: Trial | None = None
+        self.count = 0
 
     def through(self, grid: tuple[float, ...], own: float | None) -> Requirement:
         """Search the values of the grid in their order."""
         start = self._exact(own) if own is not None else None
-        tried = _Tried().after(start) if start else _Tried()
         answer, before = None, None
         for value in grid:
-            if self._rejected(value, tried.best):
-                before, tried = value, tried.more()
-                continue
-            trial = self._exact(value)
-            tried = tried.after(trial)
-            if trial.tolerates(self.expected):
-                answer, before, tried = self._refined(trial, before, tried)
-                break
+            if self._rejected(value):
+                self.count += 1
+            else:
+                trial = self._exact(value)
+                if trial.tolerates(self.expected):
+                    answer, before = self._refined(trial, before)
+                    break
             before = value
         return Requirement(
             expected=self.expected,
             answer=answer,
             fails=before if answer else None,
-            best=answer or tried.best,
+            best=answer or self.best,
             own=start,
             grid=grid,
-            variants=tried.count,
+            variants=self.count,
         )
 
     def _exact(self, value: float) -> Trial:
-        """Exact stable interval of a value."""
-        return judge(value, lambda: self.variants(value))
+        """Exact stable interval of a value, which is kept if it tolerates more than the best."""
+        trial = judge(value, lambda: self.variants(value))
+        self.count += 1
+        if trial.alpha_upper > (self.best.alpha_upper if self.best else -np.inf):  # NaN never is
+            self.best = trial
+        return trial
 
-    def _rejected(self, value: float, best: Trial | None) -> bool:
-        """Whether eigenvalues show that a value tolerates less than required, and than `best`."""
-        least, x = best.alpha_upper if best else 0.0, self.expected
+    def _rejected(self, value: float) -> bool:
+        """Whether eigenvalues show that a value tolerates less than required, and than the best."""
+        least, x = self.best.alpha_upper if self.best else 0.0, self.expected
         until = min(least + _NEXT * x if least else _LEAST * x, x)
         return self._excess(value, (until, 0.0), first=True) > 0
 
@@ -236,41 +211,37 @@ class _Search:
             return 1.0
         return worst
 
-    def _refined(
-        self, good: Trial, bad: float | None, tried: _Tried
-    ) -> tuple[Trial, float | None, _Tried]:
+    def _refined(self, good: Trial, bad: float | None) -> tuple[Trial, float | None]:
         """Narrow the bracket between a suitable variant `good` and a value `bad` that fails."""
         if bad is None:
-            return good, None, tried
+            return good, None
         axis = _Axis(start=good.value, end=bad)
         errors = tuple(np.linspace(0.0, self.expected, 4)[::-1])
 
         def gap(t: float) -> float:
             return self._excess(axis.value(t), errors)
 
-        tried = tried.more(2)
+        self.count += 2
         if gap(1.0) > 0 > gap(0.0):
             narrow = _NARROW / axis.width
             t, info = scipy.optimize.brentq(gap, 0.0, 1.0, xtol=narrow, full_output=True)
-            tried = tried.more(info.function_calls)
+            self.count += info.function_calls
             for aside in (2, 20, 200):  # round-off may hide a slow growth at t
                 trial = self._exact(axis.value(max(t - aside * narrow, 0.0)))
-                tried = tried.after(trial)
                 if trial.tolerates(self.expected):
-                    return trial, axis.value(min(t + aside * narrow, 1.0)), tried
-        return self._halved(good, axis, tried)
+                    return trial, axis.value(min(t + aside * narrow, 1.0))
+        return self._halved(good, axis)
 
-    def _halved(self, good: Trial, axis: _Axis, tried: _Tried) -> tuple[Trial, float, _Tried]:
+    def _halved(self, good: Trial, axis: _Axis) -> tuple[Trial, float]:
         """Bisect with exact intervals, where the loop is unstable between the errors tried."""
         low, high = 0.0, 1.0
         for _ in range(_HALVINGS):
             trial = self._exact(axis.value((low + high) / 2))
-            tried = tried.after(trial)
             if trial.tolerates(self.expected):
                 low, good = (low + high) / 2, trial
             else:
                 high = (low + high) / 2
-        return good, axis.value(high), tried
+        return good, axis.value(high)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,12 @@ from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.pose_loop import Case
-from flexctl.search.other_arms import OtherArms, bias_on_softer_arms, tolerated_by_other_arms
-from flexctl.search.remedies import Bias
+from flexctl.search.bias_advice import (
+    Bias,
+    OtherArms,
+    bias_on_softer_arms,
+    tolerated_by_other_arms,
+)
 
 BASIS = BasisChoice(kind="modes", order=2)
 

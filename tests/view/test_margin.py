@@ -25,10 +25,9 @@ from flexctl.robustness.stiffness.record import (
     StiffnessMargin,
     guaranteed_errors,
 )
-from flexctl.search.bias_advice import BiasAdvice, OfferedBias
+from flexctl.search.bias_advice import BiasAdvice, OfferedBias, best_bias, margin_intervals
 from flexctl.search.bias_run import BiasRun
-from flexctl.search.remedies import margin_bias
-from flexctl.search.remedy_search import Remedies
+from flexctl.search.remedies import Remedies
 from flexctl.view.commands.margin_table import margin_table
 from flexctl.view.figures.margin import plot_margin
 from flexctl.view.output import console
@@ -101,7 +100,7 @@ def offered(bias, other_arms=0.2, **ends):
 
 
 def said(found, **advice):
-    best = margin_bias(found)
+    best = best_bias(margin_intervals(found))
     given = BiasAdvice(at_rest=offered(round(best.bias, 9)), **advice) if best else None
     return margin_words(found, advice_words(given, along=bool(found.path)))
 

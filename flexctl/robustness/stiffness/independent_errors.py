@@ -22,7 +22,7 @@ from flexctl.loop import (
     linearise_loop,
 )
 from flexctl.model import Reference
-from flexctl.plant import StiffnessError, assemble_plant
+from flexctl.plant import StiffnessError
 from flexctl.robustness.lft import Deadline, WorstCase
 from flexctl.robustness.stiffness.pose_loop import Case, PoseLoop, loop_at
 from flexctl.robustness.stiffness.record import (
@@ -249,10 +249,8 @@ def close_wrong(
     if not second_loop:
         update["second_loop"] = None
     fixed = design.model_copy(update=update)
-    parts = assemble_plant(
-        case.designed_for, case.setup.design_basis, interpreted=True
-    ).stiffness_parts
-    error = StiffnessError(values=tuple(_error_of(part, stiffness) for part in parts))
+    values = tuple(_error_of(part, stiffness) for part in case.stiffness_parts)
+    error = StiffnessError(values=values)
     controller = design_controller(
         case.designed_for, fixed, case.setup.design_basis, stiffness_error=error
     )

@@ -24,7 +24,7 @@ from flexctl.loop import (
     too_weak,
 )
 from flexctl.model import Arm, BasisChoice, Design, without_damping
-from flexctl.plant import Plant, StiffnessError
+from flexctl.plant import Plant, StiffnessError, assemble_plant
 from flexctl.robustness.lft import (
     RealCrossing,
     UncertainLoop,
@@ -110,6 +110,12 @@ class Case:
     def truth(self) -> Plant:
         """The truth plant."""
         return self.setup.truth(interpreted=True)
+
+    @cached_property
+    def stiffness_parts(self) -> tuple[str, ...]:
+        """Names of the parts of the stiffness of the design plant."""
+        basis = self.setup.design_basis
+        return assemble_plant(self.designed_for, basis, interpreted=True).stiffness_parts
 
     def close(self, design: Design | None = None, basis: BasisChoice | None = None) -> ClosedLoop:
         """Close the loop of this design, or another one, with errors of its stiffness as inputs.
