@@ -10,16 +10,13 @@ arm is softer by 1/(1 + e) and has other frequencies and dampers too: such arms 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
-from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError, NoEquilibriumError
 from flexctl.loop import (
-    ClosedLoop,
     close_around,
     describe_equilibrium,
     final_loop_weight,
@@ -118,42 +115,22 @@ def margin_intervals(margin: StiffnessMargin) -> list[Interval | None]:
     return [margin.exact, *(pose.interval for pose in margin.path)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class OtherArms:
-    """Loops of one controller with a stiffness error as input, on arms of other stiffness."""
+def stable_on_arm(case: Case, bias: float, error: float) -> bool:
+    """Whether the loop with K_hat = (1 + bias) K_file, K_file = (1 + error) K is stable.
 
-    case: Case
-
-    @cached_property
-    def closed(self) -> ClosedLoop:
-        """The loop on the true arm."""
-        return self.case.close()
-
-    def stable(self, bias: float, error: float) -> bool:
-        """Whether the loop with K_hat = (1 + bias) K_file, K_file = (1 + error) K is stable.
-
-        At all poses; damping ratios of the links and all masses are those of the file.
-        """
-        arm = soften_arm(self.case.setup.true_arm, 1 / (1 + error))
-        basis = self.closed.truth.basis
-        loop = close_around(self.closed.controller, assemble_plant(arm, basis, interpreted=True))
-        errors = np.full(len(self.closed.controller.plant.stiffness_parts), bias)
-        try:
-            return all(
-                judge_poles(linearise_loop(loop, joints, second_loop_weight, errors).poles) is True
-                for joints, second_loop_weight in self._poses
-            )
-        except NoEquilibriumError:  # no equilibrium at the reference
-            return False
-
-    @cached_property
-    def _poses(self) -> list[tuple[Array, float]]:
-        """Joint variables (m,) of all judged poses, and the weight of the second loop there."""
-        return judged_poses(self.closed, self.case.n_path)
-
-    def tolerates(self, bias: float, errors: Sequence[float]) -> bool:
-        """Whether the loop is stable on all arms with these errors."""
-        return all(self.stable(bias, error) for error in errors)
+    At all poses; damping ratios of the links and all masses are those of the file.
+    """
+    controller = case.closed.controller
+    arm = soften_arm(case.setup.true_arm, 1 / (1 + error))
+    loop = close_around(controller, assemble_plant(arm, case.truth.basis, interpreted=True))
+    errors = np.full(len(controller.plant.stiffness_parts), bias)
+    try:
+        return all(
+            judge_poles(linearise_loop(loop, joints, second_loop_weight, errors).poles) is True
+            for joints, second_loop_weight in judged_poses(loop, case.n_path)
+        )
+    except NoEquilibriumError:  # no equilibrium at the reference
+        return False
 
 
 def tolerated_by_other_arms(case: Case, bias: Bias) -> float:
@@ -161,9 +138,9 @@ def tolerated_by_other_arms(case: Case, bias: Bias) -> float:
 
     Tried at quarters of `bias.tolerates`, at most of 90 %; 0 where the first is not tolerated.
     """
-    arms, tolerated = OtherArms(case=case), 0.0
+    tolerated = 0.0
     for error in min(bias.tolerates, _LARGEST) * np.array(_STEPS):
-        if not arms.tolerates(bias.bias, (error, -error)):
+        if not all(stable_on_arm(case, bias.bias, e) for e in (error, -error)):
             break
         tolerated = float(error)
     return tolerated
@@ -176,12 +153,15 @@ def bias_on_softer_arms(case: Case, start: float, expected: float) -> float | No
     the last of which is bisected. They are tried without error and at quarters of `expected`. None
     where no bias down to -90 % suffices.
     """
-    arms = OtherArms(case=case)
     errors = [0.0, *(expected * np.array(_STEPS))][::-1]
+
+    def serves(bias: float) -> bool:
+        return all(stable_on_arm(case, bias, error) for error in errors)
+
     fails = start
     for bias in np.arange(start, _LOWEST_BIAS, -_STEP).tolist():
-        if arms.tolerates(bias, errors):
-            return _narrowed(lambda b: arms.tolerates(b, errors), bias, fails)
+        if serves(bias):
+            return _narrowed(serves, bias, fails)
         fails = bias
     return None
 
@@ -326,7 +306,7 @@ class _Offers:
         """Tip offset at rest with a bias [m]; None where the loop has no rest."""
         if not any(self.case.setup.true_arm.gravity):
             return 0.0
-        loop = self._closed
+        loop = self.case.closed
         final, weight = loop.controller.reference.final, final_loop_weight(loop.controller)
         errors = np.full(len(loop.controller.plant.stiffness_parts), bias)
         try:
@@ -335,7 +315,3 @@ class _Offers:
             return None
         rest = describe_equilibrium(loop, equilibrium)
         return None if rest.falls or not rest.holds else rest.tip_offset
-
-    @cached_property
-    def _closed(self) -> ClosedLoop:
-        return self.case.close()

@@ -215,57 +215,43 @@ class _Search:
         """Narrow the bracket between a suitable variant `good` and a value `bad` that fails."""
         if bad is None:
             return good, None
-        axis = _Axis(start=good.value, end=bad)
+        at, length = _path(good.value, bad)
         errors = tuple(np.linspace(0.0, self.expected, 4)[::-1])
 
         def gap(t: float) -> float:
-            return self._excess(axis.value(t), errors)
+            return self._excess(at(t), errors)
 
         self.count += 2
         if gap(1.0) > 0 > gap(0.0):
-            narrow = _NARROW / axis.width
+            narrow = _NARROW / length
             t, info = scipy.optimize.brentq(gap, 0.0, 1.0, xtol=narrow, full_output=True)
             self.count += info.function_calls
             for aside in (2, 20, 200):  # round-off may hide a slow growth at t
-                trial = self._exact(axis.value(max(t - aside * narrow, 0.0)))
+                trial = self._exact(at(max(t - aside * narrow, 0.0)))
                 if trial.tolerates(self.expected):
-                    return trial, axis.value(min(t + aside * narrow, 1.0))
-        return self._halved(good, axis)
+                    return trial, at(min(t + aside * narrow, 1.0))
+        return self._halved(good, at)
 
-    def _halved(self, good: Trial, axis: _Axis) -> tuple[Trial, float]:
+    def _halved(self, good: Trial, at: Callable[[float], float]) -> tuple[Trial, float]:
         """Bisect with exact intervals, where the loop is unstable between the errors tried."""
         low, high = 0.0, 1.0
         for _ in range(_HALVINGS):
-            trial = self._exact(axis.value((low + high) / 2))
+            trial = self._exact(at((low + high) / 2))
             if trial.tolerates(self.expected):
                 low, good = (low + high) / 2, trial
             else:
                 high = (low + high) / 2
-        return good, axis.value(high)
+        return good, at(high)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Axis:
-    """Path from one value (t = 0) to another (t = 1): geometric where both are above 0."""
+def _path(start: float, end: float) -> tuple[Callable[[float], float], float]:
+    """Path of values over t in [0, 1], geometric where both ends are above 0, and its length.
 
-    start: float
-    end: float
-
-    @property
-    def width(self) -> float:
-        """Length of the path, in the logarithm or relative to the larger end."""
-        return abs(float(np.log(self.end / self.start))) if self._by_ratio else 1.0
-
-    @property
-    def _by_ratio(self) -> bool:
-        """Whether the path is geometric."""
-        return min(self.start, self.end) > 0
-
-    def value(self, t: float) -> float:
-        """Value at t in [0, 1]."""
-        if self._by_ratio:
-            return float(self.start * (self.end / self.start) ** t)
-        return self.start + t * (self.end - self.start)
+    The length is in the logarithm, or relative to the larger end.
+    """
+    if min(start, end) > 0:
+        return lambda t: float(start * (end / start) ** t), abs(float(np.log(end / start)))
+    return lambda t: start + t * (end - start), 1.0
 
 
 def log_grid(low: float, high: float, per_decade: int) -> Array:

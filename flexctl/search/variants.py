@@ -18,7 +18,6 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from flexctl import checks
 from flexctl.checks import Array
 from flexctl.loop import (
     ClosedLoop,
@@ -64,7 +63,7 @@ def gain_families(case: Case) -> tuple[PoseFamily, ...]:
     They are under the law of the gross motion; with integral gains, which act under the second loop
     too, the final pose under that loop is the last.
     """
-    nodes = close_family(case.design, case.close)
+    nodes = close_family(case)
     own = nodes[0].controller
     families = [family_at(nodes, joints, 0.0) for joints in _path_poses(nodes[0], case.n_path)]
     if own.feedback is not None and own.n_integral:
@@ -143,29 +142,19 @@ def with_gains(design: Design, by: GainFactors) -> Design:
     return design.model_copy(update={"gains": scale_gains(design.joint_gains, by)})
 
 
-def close_family(design: Design, close: Callable[[Design], ClosedLoop]) -> tuple[ClosedLoop, ...]:
-    """Close the loops at the nodes of the family over the joint gains, the design's own first.
-
-    `close` closes the loop of a design with the errors of its stiffness as inputs.
-    """
-    integral = any(design.joint_gains.Gi or ())
-    nodes = _NODES if integral else _NODES[:3]
-    return tuple(close(with_gains(design, node)) for node in nodes)
+def close_family(case: Case) -> tuple[ClosedLoop, ...]:
+    """Close the loops at the nodes of the family over the joint gains, the design's own first."""
+    nodes = _NODES if any(case.design.joint_gains.Gi or ()) else _NODES[:3]
+    return tuple(case.close(with_gains(case.design, node)) for node in nodes)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoseFamily:
     """A loop at one pose, at the nodes of a family.
 
-    Attributes
-    ----------
-    closed, joints, second_loop_weight
-        The closed loop of the first node, joint variables (m,) [rad or m], and 1 under the second
-        loop, else 0.
-    linear, laws
-        The linear loop of each node, and the derivatives J of its law over errors (p,).
-    names
-        Names of the modes of a loop with so many states.
+    `closed` is the closed loop of the first node, `linear` and `laws` are the linear loop of each
+    node and the derivatives J of its law over errors (p,); `names` gives the names of the modes of
+    a loop with so many states.
     """
 
     closed: ClosedLoop
@@ -180,7 +169,6 @@ class PoseFamily:
 
         Its modes have the names of those of the first node.
         """
-        checks.shape("weights", weights, (len(self.laws),))
         plant = self.closed.controller.plant
         law = _Combined(self.laws, weights, len(plant.stiffness_parts))
         loop = pull_out_of(law, self.closed, self._combined(weights), all_together(plant))
@@ -220,16 +208,16 @@ def family_at(closed: Sequence[ClosedLoop], joints: Array, second_loop_weight: f
     )
 
 
+@dataclass(frozen=True)
 class _Combined:
     """J of a law with weights (nodes,) of the laws of the nodes."""
 
-    def __init__(
-        self, laws: Sequence[Callable[[Array], Array]], weights: Array, parts: int
-    ) -> None:
-        self._laws, self._weights, self.parts = laws, weights, parts
+    laws: Sequence[Callable[[Array], Array]]
+    weights: Array
+    parts: int
 
     def __call__(self, errors: Array) -> Array:
-        return _combine([law(errors) for law in self._laws], self._weights)
+        return _combine([law(errors) for law in self.laws], self.weights)
 
 
 def _combine(nodes: Sequence[Array], weights: Array) -> Array:

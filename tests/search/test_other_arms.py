@@ -14,8 +14,8 @@ from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.search.bias_advice import (
     Bias,
-    OtherArms,
     bias_on_softer_arms,
+    stable_on_arm,
     tolerated_by_other_arms,
 )
 
@@ -45,7 +45,7 @@ def abscissa(case, bias, error):
 )
 @pytest.mark.slow_but("-0.3-0.3")
 def test_it_is_stable_where_the_loop_made_of_numbers_is(case, bias, error):
-    assert OtherArms(case=case).stable(bias, error) == (abscissa(case, bias, error) < 0)
+    assert stable_on_arm(case, bias, error) == (abscissa(case, bias, error) < 0)
 
 
 @pytest.mark.slow

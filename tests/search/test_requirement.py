@@ -98,7 +98,7 @@ def assert_same_loops(found, expected):
 )
 def test_loops_of_three_gain_sets_give_those_of_any_other(case_of, method, tables, by):
     case = case_of(method, **tables)
-    nodes = close_family(case.design, case.close)
+    nodes = close_family(case)
     final = nodes[0].controller.reference.final
 
     found = family_at(nodes, final, 0.0).under(by.weights[: len(nodes)])
@@ -122,7 +122,7 @@ def test_loops_of_three_gain_sets_give_those_of_any_other(case_of, method, table
 def test_margins_of_catalogue_designs_follow_from_three_gain_sets(name):
     design = load_design(name)
     case = Case.of(load_model(design.model), design)
-    nodes = close_family(design, case.close)
+    nodes = close_family(case)
     final, by = nodes[0].controller.reference.final, GainFactors(Gp=0.3, Gv=1.7)
 
     found = family_at(nodes, final, 0.0).under(by.weights[: len(nodes)])

@@ -50,18 +50,10 @@ _VANISHED = 1e-12  # smaller multipliers of a sampled loop belong to delays
 
 @dataclass(frozen=True, kw_only=True)
 class Followed:
-    """The linear loop at its equilibrium under an error.
+    """The linear loop at its equilibrium `rest` under an error [-].
 
-    Attributes
-    ----------
-    error
-        The error [-].
-    rest
-        The equilibrium.
-    matrix, values
-        State matrix (N, N) and its eigenvalues (N,) [1/s]; those of one sample for a sampled loop.
-    period
-        Sample time [s]; None for a continuous loop.
+    `matrix` (N, N) and its eigenvalues `values` (N,) [1/s] are those of one sample, of `period`
+    [s], for a sampled loop; `period` is None for a continuous one.
     """
 
     error: float
@@ -110,18 +102,9 @@ class Followed:
 class ErrorFamily:
     """A closed loop over one relative error, linearised at its equilibrium under each error.
 
-    Attributes
-    ----------
-    closed, joints, second_loop_weight
-        The loop without error, joint variables (m,) [rad or m], and 1 under the second loop, else
-        0.
-    loop_with
-        Function of the error [-]: the loop, and the errors (p,) of its law's stiffness, or None
-        where these are no inputs.
-    lowest, highest
-        Range of the error.
-    adjusted
-        Function that changes the damping of the linear loop by the error; None for no change.
+    `loop_with` gives the loop under an error [-] from `lowest` to `highest`, and the errors (p,) of
+    its law's stiffness, or None where these are no inputs; `adjusted` changes the damping of the
+    linear loop by the error, None for no change. `closed` is the loop without error.
     """
 
     closed: ClosedLoop

@@ -48,20 +48,9 @@ _TOLERANCE = Tolerance.of(1e-11)
 class IndependentStudy:
     """Which independent errors of a case are bounded, and how long that may take.
 
-    Attributes
-    ----------
-    case
-        Arm and design.
-    errors
-        Kinds of errors and their sizes [-], as in `structured_loop`; empty for none.
-    pose_chosen
-        Whether the judged pose was chosen by the caller; the final pose otherwise.
-    run
-        Whether the nonlinear loop is run just beyond the worst case.
-    time_limit
-        Time [s] for the bounds at all poses together, runs not counted.
-    say
-        Called with a sentence before every longer piece of work.
+    `errors` are kinds of errors and their sizes [-], as in `structured_loop`, empty for none. The
+    bounds at all poses together may take `time_limit` [s]; with `run` the nonlinear loop is run
+    just beyond each worst case, for which no time is counted.
     """
 
     case: Case
@@ -85,19 +74,15 @@ class IndependentStudy:
         first = None
         if not judged.interval.marginal:
             deadline = Deadline.within(left).part(0.5 if worst else 1.0)
-            first = self._at_judged_pose(judged, deadline)
+            where = "the chosen pose" if self.pose_chosen else "the final pose"
+            end = judged.closed.controller.reference.duration
+            first = self._bounded(judged, t=end, where=where, deadline=deadline)
             left -= min(deadline.used, left / 2)
         if worst is None:
             return (first,) if first else ()
         deadline = replace(Deadline.within(left), whole=self.time_limit)
         second = self._along_motion(judged, path, worst, first, deadline)
         return (first, second) if first else (second,)
-
-    def _at_judged_pose(self, judged: PoseLoop, deadline: Deadline) -> IndependentErrorsAt:
-        """Bound the errors at the judged pose."""
-        where = "the chosen pose" if self.pose_chosen else "the final pose"
-        end = judged.closed.controller.reference.duration
-        return self._bounded(judged, t=end, where=where, deadline=deadline)
 
     def _along_motion(
         self,
@@ -111,14 +96,17 @@ class IndependentStudy:
 
         `first` are the bounds at the judged pose, which may be the last pose of the motion.
         """
-        payload = set(self.errors) == {"payload"}
-        poses = _payload_poses(path) if payload else [worst]
-        where = _where(path, payload=payload)
-        same_law = not judged.second_loop_weight and not self.pose_chosen
-        known = first if payload and same_law and first and poses[-1].t == first.t else None
-        least = self._least(judged, poses, where, known, deadline)
-        cut = least.bounds.stopped and len(poses) > 1
-        return replace(least, where="the poses of the motion" if cut else where)
+        poses, known, least = [worst], None, "with the least stiffness margin"
+        if set(self.errors) == {"payload"}:  # one number, bounded at every stable pose
+            least = "that tolerates the least payload error"
+            poses = [pose for pose in path if pose.interval and not pose.interval.marginal]
+            same_law = not judged.second_loop_weight and not self.pose_chosen
+            known = first if same_law and first and poses[-1].t == first.t else None
+        stable = "stable " * any(pose.interval is None for pose in path)
+        where = f"the {stable}pose of the motion {least}"
+        found = self._least(judged, poses, where, known, deadline)
+        cut = found.bounds.stopped and len(poses) > 1
+        return replace(found, where="the poses of the motion" if cut else where)
 
     def _least(
         self,
@@ -181,11 +169,6 @@ class IndependentStudy:
         return replace(bounded, run=run_along_mode(wrong, bounded.bounds.worst_case.eigenvalue))
 
 
-def _payload_poses(path: Sequence[PoseMargin]) -> list[PoseMargin]:
-    """Poses at which a payload, a single number, is bounded: all that are stable without error."""
-    return [pose for pose in path if pose.interval and not pose.interval.marginal]
-
-
 def _unfinished(
     known: IndependentErrorsAt, why: str, errors: Mapping[str, float]
 ) -> IndependentErrorsAt:
@@ -194,15 +177,6 @@ def _unfinished(
         known.bounds, guaranteed_fraction=0.0, mu_peak=np.inf, proven=False, stopped=why
     )
     return replace(known, bounds=bounds, guaranteed=guaranteed_errors(0.0, errors))
-
-
-def _where(path: Sequence[PoseMargin], *, payload: bool) -> str:
-    """Name the pose of a motion at which independent errors are judged."""
-    stable = "stable " * any(pose.interval is None for pose in path)
-    least = (
-        "that tolerates the least payload error" if payload else "with the least stiffness margin"
-    )
-    return f"the {stable}pose of the motion {least}"
 
 
 def _worst(path: Sequence[PoseMargin]) -> PoseMargin | None:
@@ -249,20 +223,13 @@ def close_wrong(
     if not second_loop:
         update["second_loop"] = None
     fixed = design.model_copy(update=update)
-    values = tuple(_error_of(part, stiffness) for part in case.stiffness_parts)
-    error = StiffnessError(values=values)
+    rest = stiffness.get("alpha", 0.0)
+    own = [stiffness.get(k, stiffness.get(k.split(".")[0], rest)) for k in case.stiffness_parts]
+    error = StiffnessError(values=tuple(map(float, own)))
     controller = design_controller(
         case.designed_for, fixed, case.setup.design_basis, stiffness_error=error
     )
     return close_loop(controller, case.setup.true_arm, case.truth.basis)
-
-
-def _error_of(part: str, stiffness: Mapping[str, float]) -> float:
-    """Relative error [-] of a part, of its link or of all parts; 0 where none is named."""
-    for name in (part, part.split(".")[0], "alpha"):
-        if name in stiffness:
-            return float(stiffness[name])
-    return 0.0
 
 
 def run_along_mode(loop: ClosedLoop, value: complex) -> GrowthRun:

@@ -208,7 +208,7 @@ class _Study:
         """Find all margins: of the judged pose, of the motion, and of independent errors."""
         case = self.case
         self.say("the linear fractional transformation of the loop")
-        closed = case.close()
+        closed = case.closed
         if self.stiffness:
             part_errors(closed.controller.plant, self.stiffness)  # refuses before any work
         judged, path = self.judged(closed), self.along(closed)

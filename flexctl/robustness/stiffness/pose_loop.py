@@ -117,6 +117,11 @@ class Case:
         basis = self.setup.design_basis
         return assemble_plant(self.designed_for, basis, interpreted=True).stiffness_parts
 
+    @cached_property
+    def closed(self) -> ClosedLoop:
+        """The closed loop of the design, with errors of its stiffness as inputs."""
+        return self.close()
+
     def close(self, design: Design | None = None, basis: BasisChoice | None = None) -> ClosedLoop:
         """Close the loop of this design, or another one, with errors of its stiffness as inputs.
 
