@@ -144,20 +144,9 @@ def bound_errors(
         loop=loop,
         groups=_groups(closed, errors),
     )
-    moves, loss = independent.moves(), None
-    bounds = (
-        _NOT_BOUNDED  # a single error is followed to its limit, without bounds
-        if moves and len(loop.parameters) == 1
-        else find_mu_bounds(
-            loop,
-            prove=not moves,  # no proof at an equilibrium that the errors move
-            deadline=deadline.part(_BOUNDS_TIME) if moves else deadline,
-            say=lambda words: say(f"independent errors at {where}: {words}"),
-        )
+    bounds, loss = _bounds(
+        independent, deadline, reach, lambda words: say(f"independent errors at {where}: {words}")
     )
-    if moves:
-        say(f"independent errors at {where}: the equilibrium that they move")
-        bounds, loss = follow_errors(independent, bounds, deadline, reach)
     worst, mode, worst_errors = bounds.worst_case, loss.mode if loss else "", {}
     if worst:
         if not loss:
@@ -175,6 +164,21 @@ def bound_errors(
         guaranteed=guaranteed_errors(bounds.guaranteed_fraction, errors),
         worst_errors=worst_errors,
     )
+
+
+def _bounds(
+    errors: IndependentErrors, deadline: Deadline, reach: float, say: Callable[[str], None]
+) -> tuple[MuBounds, StabilityLimit | None]:
+    """Bounds of the errors, and the stability limit that was found by continuation, if any."""
+    loop = errors.loop
+    if not errors.moves():
+        return find_mu_bounds(loop, prove=True, deadline=deadline, say=say), None
+    bounds = _NOT_BOUNDED  # a single error is followed to its limit, without bounds
+    if len(loop.parameters) > 1:  # no proof at an equilibrium that the errors move
+        part = deadline.part(_BOUNDS_TIME)
+        bounds = find_mu_bounds(loop, prove=False, deadline=part, say=say)
+    say("the equilibrium that they move")
+    return follow_errors(errors, bounds, deadline, reach)
 
 
 @dataclass(frozen=True, kw_only=True)
