@@ -71,7 +71,7 @@ def _linear_or_none(loop: ClosedLoop, joints: Array) -> LinearLoop | None:
 
 
 def final_loop_weight(controller: Controller) -> float:
-    """Share of the second loop once the reference has ended."""
+    """Weight of the second loop once the reference has ended."""
     return float(controller.feedback is not None)
 
 

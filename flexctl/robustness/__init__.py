@@ -10,37 +10,30 @@ from flexctl.robustness.lft import (
     first_crossing,
     frequency_response,
 )
-from flexctl.robustness.stiffness import (
-    ERROR,
-    FARTHEST,
-    NO_GROWTH,
+from flexctl.robustness.stiffness.assumed_stiffness import RatioError
+from flexctl.robustness.stiffness.lemma import FARTHEST, Lemma, stiffness_lemma
+from flexctl.robustness.stiffness.margin import (
     ORDERS,
-    TIME_LIMIT,
+    StiffnessTolerance,
+    judge_stiffness,
+    stiffness_margin,
+)
+from flexctl.robustness.stiffness.model_errors import RestingLaw, all_together, pull_out_of
+from flexctl.robustness.stiffness.path_growth import ERROR, NO_GROWTH
+from flexctl.robustness.stiffness.pose_loop import Case, PoseLoop, follow, loop_at
+from flexctl.robustness.stiffness.record import (
     AssumedAtPose,
     AssumedStiffness,
-    Case,
     Guaranteed,
     IndependentErrorsAt,
     Interval,
-    Lemma,
     ModeRate,
     OrderMargin,
-    PoseLoop,
     PoseMargin,
-    RatioError,
-    RestingLaw,
     StabilityLimit,
     StiffnessMargin,
-    StiffnessTolerance,
-    all_together,
-    check_errors,
-    follow,
-    judge_stiffness,
-    loop_at,
-    pull_out_of,
-    stiffness_lemma,
-    stiffness_margin,
 )
+from flexctl.robustness.stiffness.structured_errors import check_errors
 from flexctl.robustness.time_scales import Bound, Spectra, TimeScaleMargin, time_scale_margin
 
 __all__ = [
@@ -48,7 +41,6 @@ __all__ = [
     "FARTHEST",
     "NO_GROWTH",
     "ORDERS",
-    "TIME_LIMIT",
     "AssumedAtPose",
     "AssumedStiffness",
     "Bound",

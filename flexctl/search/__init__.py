@@ -3,7 +3,7 @@
 from flexctl.search.bias_advice import BiasAdvice, OfferedBias, advise_bias
 from flexctl.search.bias_run import FARTHEST, BiasRun, BiasRuns
 from flexctl.search.charts import DampingChart, GainChart, damping_chart, gain_chart
-from flexctl.search.remedy_search import Remedies, find_remedies
+from flexctl.search.remedies import Remedies, find_remedies
 from flexctl.search.requirement import Requirement, Trial
 
 __all__ = [

@@ -82,17 +82,10 @@ class BiasRuns:
         """The truth plant, compiled."""
         return assemble_plant(self.case.setup.true_arm, self.case.truth.basis)
 
-    @cached_property
-    def _parts(self) -> int:
-        """Number of parts of the design stiffness."""
-        plant = assemble_plant(
-            self.case.designed_for, self.case.setup.design_basis, interpreted=True
-        )
-        return len(plant.stiffness_parts)
-
     def _measured(self, bias: float) -> BiasRun:
         """Run with a bias, without the comparison."""
-        case, error = self.case, StiffnessError(values=(bias,) * self._parts)
+        case = self.case
+        error = StiffnessError(values=(bias,) * len(case.stiffness_parts))
         controller = design_controller(
             case.designed_for, case.design, case.setup.design_basis, stiffness_error=error
         )

@@ -107,21 +107,16 @@ def judge(value: float, loops: Callable[[], Iterable[PoseLoop]]) -> Trial:
         for pose in loops():
             upper, lower = pose.interval.upper, max(lower, pose.interval.alpha_lower)
             if upper is not None and upper.alpha < worst.alpha_upper:
-                worst = _at(value, pose, upper)
+                worst = Trial(
+                    value=value,
+                    alpha_upper=upper.alpha,
+                    loss=upper,
+                    joints=tuple(pose.joints.tolist()),
+                    second_loop=bool(pose.second_loop_weight),
+                )
     except (DesignError, ComputationError) as error:
         return Trial(value=value, alpha_upper=np.nan, why=str(error))
     return replace(worst, alpha_lower=lower)
-
-
-def _at(value: float, pose: PoseLoop, upper: StabilityLimit) -> Trial:
-    """Trial whose upper end is the limit at one pose."""
-    return Trial(
-        value=value,
-        alpha_upper=upper.alpha,
-        loss=upper,
-        joints=tuple(pose.joints.tolist()),
-        second_loop=bool(pose.second_loop_weight),
-    )
 
 
 def excess(loop: PoseLoop, alpha: float) -> float:
@@ -142,16 +137,8 @@ def first_to_tolerate(
     Most values are rejected by the eigenvalues at a few errors, up to the requirement or to the
     best so far. All others, and the answer, are judged by the exact interval.
 
-    Parameters
-    ----------
-    variants
-        Loops of a value; see `Variants`.
-    grid
-        Values, the most preferable first.
-    expected
-        Required alpha_upper [-], above 0.
-    own
-        Value of the unchanged loop, to be judged first; None for none.
+    The grid has the most preferable value first; `own` is the value of the unchanged loop, to be
+    judged first, None for none.
 
     Raises
     ------
@@ -161,66 +148,54 @@ def first_to_tolerate(
     if not expected > 0 or not len(grid):
         got = f"{expected:g} and {len(grid)} values"
         raise InputError(f"required margin: expected one above 0 and values to try, got {got}")
-    return _Search(variants=variants, expected=expected).through(tuple(map(float, grid)), own)
+    return _Search(variants, expected).through(tuple(map(float, grid)), own)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Tried:
-    """The variant that tolerates most so far, None for none, and the number of variants judged."""
-
-    best: Trial | None = None
-    count: int = 0
-
-    def more(self, count: int = 1) -> _Tried:
-        """Count variants that were judged without an exact interval."""
-        return replace(self, count=self.count + count)
-
-    def after(self, trial: Trial) -> _Tried:
-        """Count a variant, and keep it if it tolerates more than the best."""
-        least = self.best.alpha_upper if self.best else -np.inf
-        best = trial if trial.alpha_upper > least else self.best  # NaN never is
-        return _Tried(best=best, count=self.count + 1)
-
-
-@dataclass(frozen=True, kw_only=True)
 class _Search:
-    """A search through the grid, and in the bracket before the first suitable value."""
+    """A search through the grid, and in the bracket before the first suitable value.
 
-    variants: Variants
-    expected: float
+    `best` is the variant that tolerates most so far, None for none; `count` variants were judged.
+    """
+
+    def __init__(self, variants: Variants, expected: float) -> None:
+        self.variants, self.expected = variants, expected
+        self.best: Trial | None = None
+        self.count = 0
 
     def through(self, grid: tuple[float, ...], own: float | None) -> Requirement:
         """Search the values of the grid in their order."""
         start = self._exact(own) if own is not None else None
-        tried = _Tried().after(start) if start else _Tried()
         answer, before = None, None
         for value in grid:
-            if self._rejected(value, tried.best):
-                before, tried = value, tried.more()
-                continue
-            trial = self._exact(value)
-            tried = tried.after(trial)
-            if trial.tolerates(self.expected):
-                answer, before, tried = self._refined(trial, before, tried)
-                break
+            if self._rejected(value):
+                self.count += 1
+            else:
+                trial = self._exact(value)
+                if trial.tolerates(self.expected):
+                    answer, before = self._refined(trial, before)
+                    break
             before = value
         return Requirement(
             expected=self.expected,
             answer=answer,
             fails=before if answer else None,
-            best=answer or tried.best,
+            best=answer or self.best,
             own=start,
             grid=grid,
-            variants=tried.count,
+            variants=self.count,
         )
 
     def _exact(self, value: float) -> Trial:
-        """Exact stable interval of a value."""
-        return judge(value, lambda: self.variants(value))
+        """Exact stable interval of a value, which is kept if it tolerates more than the best."""
+        trial = judge(value, lambda: self.variants(value))
+        self.count += 1
+        if trial.alpha_upper > (self.best.alpha_upper if self.best else -np.inf):  # NaN never is
+            self.best = trial
+        return trial
 
-    def _rejected(self, value: float, best: Trial | None) -> bool:
-        """Whether eigenvalues show that a value tolerates less than required, and than `best`."""
-        least, x = best.alpha_upper if best else 0.0, self.expected
+    def _rejected(self, value: float) -> bool:
+        """Whether eigenvalues show that a value tolerates less than required, and than the best."""
+        least, x = self.best.alpha_upper if self.best else 0.0, self.expected
         until = min(least + _NEXT * x if least else _LEAST * x, x)
         return self._excess(value, (until, 0.0), first=True) > 0
 
@@ -236,65 +211,47 @@ class _Search:
             return 1.0
         return worst
 
-    def _refined(
-        self, good: Trial, bad: float | None, tried: _Tried
-    ) -> tuple[Trial, float | None, _Tried]:
+    def _refined(self, good: Trial, bad: float | None) -> tuple[Trial, float | None]:
         """Narrow the bracket between a suitable variant `good` and a value `bad` that fails."""
         if bad is None:
-            return good, None, tried
-        axis = _Axis(start=good.value, end=bad)
+            return good, None
+        at, length = _path(good.value, bad)
         errors = tuple(np.linspace(0.0, self.expected, 4)[::-1])
 
         def gap(t: float) -> float:
-            return self._excess(axis.value(t), errors)
+            return self._excess(at(t), errors)
 
-        tried = tried.more(2)
+        self.count += 2
         if gap(1.0) > 0 > gap(0.0):
-            narrow = _NARROW / axis.width
+            narrow = _NARROW / length
             t, info = scipy.optimize.brentq(gap, 0.0, 1.0, xtol=narrow, full_output=True)
-            tried = tried.more(info.function_calls)
+            self.count += info.function_calls
             for aside in (2, 20, 200):  # round-off may hide a slow growth at t
-                trial = self._exact(axis.value(max(t - aside * narrow, 0.0)))
-                tried = tried.after(trial)
+                trial = self._exact(at(max(t - aside * narrow, 0.0)))
                 if trial.tolerates(self.expected):
-                    return trial, axis.value(min(t + aside * narrow, 1.0)), tried
-        return self._halved(good, axis, tried)
+                    return trial, at(min(t + aside * narrow, 1.0))
+        return self._halved(good, at)
 
-    def _halved(self, good: Trial, axis: _Axis, tried: _Tried) -> tuple[Trial, float, _Tried]:
+    def _halved(self, good: Trial, at: Callable[[float], float]) -> tuple[Trial, float]:
         """Bisect with exact intervals, where the loop is unstable between the errors tried."""
         low, high = 0.0, 1.0
         for _ in range(_HALVINGS):
-            trial = self._exact(axis.value((low + high) / 2))
-            tried = tried.after(trial)
+            trial = self._exact(at((low + high) / 2))
             if trial.tolerates(self.expected):
                 low, good = (low + high) / 2, trial
             else:
                 high = (low + high) / 2
-        return good, axis.value(high), tried
+        return good, at(high)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Axis:
-    """Path from one value (t = 0) to another (t = 1): geometric where both are above 0."""
+def _path(start: float, end: float) -> tuple[Callable[[float], float], float]:
+    """Path of values over t in [0, 1], geometric where both ends are above 0, and its length.
 
-    start: float
-    end: float
-
-    @property
-    def width(self) -> float:
-        """Length of the path, in the logarithm or relative to the larger end."""
-        return abs(float(np.log(self.end / self.start))) if self._by_ratio else 1.0
-
-    @property
-    def _by_ratio(self) -> bool:
-        """Whether the path is geometric."""
-        return min(self.start, self.end) > 0
-
-    def value(self, t: float) -> float:
-        """Value at t in [0, 1]."""
-        if self._by_ratio:
-            return float(self.start * (self.end / self.start) ** t)
-        return self.start + t * (self.end - self.start)
+    The length is in the logarithm, or relative to the larger end.
+    """
+    if min(start, end) > 0:
+        return lambda t: float(start * (end / start) ** t), abs(float(np.log(end / start)))
+    return lambda t: start + t * (end - start), 1.0
 
 
 def log_grid(low: float, high: float, per_decade: int) -> Array:

@@ -26,9 +26,9 @@ from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.lft.deadline import Deadline
-from flexctl.robustness.stiffness.case import Case
-from flexctl.robustness.stiffness.followed import payload_family
+from flexctl.robustness.stiffness.followed import ErrorFamily
 from flexctl.robustness.stiffness.margin import stiffness_margin
+from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.robustness.stiffness.structured_errors import bound_errors
 from flexctl.verdict.comparison import compare
 from flexctl.verdict.evaluation import evaluate
@@ -295,6 +295,17 @@ def test_from_a_place_with_no_equilibrium_near_none_is_found(make):
         find_loop_equilibrium(loop, np.array([UP]), 0.0, start=(far, np.zeros(0)))
 
 
+def payload_family(loop, joints):
+    """Loops over the relative error of the payload, of which the law knows the nominal value."""
+    return ErrorFamily(
+        closed=loop,
+        joints=joints,
+        second_loop_weight=0.0,
+        loop_with=lambda error: (replace(loop, truth=loop.truth.loaded(1 + error)), None),
+        lowest=-1.0,
+    )
+
+
 def test_the_payload_at_which_the_equilibrium_ends(make):
     # the fold by hand: rest and a singular derivative of the torques at once, links rigid in EI
     # 1e7, where c = (1/2 rho l^2 + m l) g cos q
@@ -311,7 +322,7 @@ def test_the_payload_at_which_the_equilibrium_ends(make):
         ]
 
     q, expected = scipy.optimize.fsolve(fold, [0.6, -0.02], xtol=1e-14)
-    found = payload_family(loop, np.array([UP]), 0.0).interval()
+    found = payload_family(loop, np.array([UP])).interval()
     assert found.lower.alpha == pytest.approx(expected, abs=1e-6)
     assert (found.lower.ends, found.lower.kind, found.lower.mode) == (
         "fold",
@@ -324,7 +335,7 @@ def test_the_payload_at_which_the_equilibrium_ends(make):
 
 def test_beyond_the_end_that_was_followed_the_rebuilt_loop_falls(make):
     loop = loop_of(vertical_link(make), raised(make))
-    end = payload_family(loop, np.array([UP]), 0.0).interval().lower.alpha
+    end = payload_family(loop, np.array([UP])).interval().lower.alpha
     assert end == pytest.approx(-0.0224915, abs=2e-7)
     falls = [
         find_loop_equilibrium(with_load(loop, 1 + x * end), np.array([UP]), 0.0).falls for x in ENDS

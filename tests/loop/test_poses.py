@@ -7,10 +7,9 @@ from flexctl.control.reference import make_reference
 from flexctl.errors import ComputationError
 from flexctl.loop.poses import motion_poses
 from flexctl.model.record import BasisChoice
-from flexctl.robustness.stiffness import stiffness_tolerance
-from flexctl.robustness.stiffness.interval import NoMarginError
-from flexctl.robustness.stiffness.margin import stiffness_margin
-from flexctl.robustness.stiffness.stiffness_tolerance import judge_stiffness
+from flexctl.robustness.stiffness import margin
+from flexctl.robustness.stiffness.margin import judge_stiffness, stiffness_margin
+from flexctl.robustness.stiffness.record import NoMarginError
 
 ONE = BasisChoice(kind="modes", order=1)
 BASIS = {"kind": "modes", "order": 1}
@@ -64,14 +63,14 @@ def test_a_pose_without_a_margin_gives_its_reason_unless_the_loop_is_unstable(
     make, monkeypatch, reason
 ):
     loop = make["close"](make["two-link"]((0.0, 0.0, 0.0), EI=40.0), design_of(make), order=1)
-    at_every_pose, start = stiffness_tolerance.loop_at, loop.controller.reference.start
+    at_every_pose, start = margin.loop_at, loop.controller.reference.start
 
     def fails_at_the_start(loop, joints, weight):
         if np.allclose(joints, start):
             raise reason
         return at_every_pose(loop, joints, weight)
 
-    monkeypatch.setattr(stiffness_tolerance, "loop_at", fails_at_the_start)
+    monkeypatch.setattr(margin, "loop_at", fails_at_the_start)
     found = judge_stiffness(loop)
 
     assert found.exact is not None

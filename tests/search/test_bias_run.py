@@ -12,8 +12,8 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
-from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.margin import stiffness_margin
+from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.search.bias_advice import advise_bias
 from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
 from flexctl.simulation.run import Tolerance

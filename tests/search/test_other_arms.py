@@ -11,9 +11,13 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
-from flexctl.robustness.stiffness.case import Case
-from flexctl.search.other_arms import OtherArms, bias_on_softer_arms, tolerated_by_other_arms
-from flexctl.search.remedies import Bias
+from flexctl.robustness.stiffness.pose_loop import Case
+from flexctl.search.bias_advice import (
+    Bias,
+    bias_on_softer_arms,
+    stable_on_arm,
+    tolerated_by_other_arms,
+)
 
 BASIS = BasisChoice(kind="modes", order=2)
 
@@ -41,7 +45,7 @@ def abscissa(case, bias, error):
 )
 @pytest.mark.slow_but("-0.3-0.3")
 def test_it_is_stable_where_the_loop_made_of_numbers_is(case, bias, error):
-    assert OtherArms(case=case).stable(bias, error) == (abscissa(case, bias, error) < 0)
+    assert stable_on_arm(case, bias, error) == (abscissa(case, bias, error) < 0)
 
 
 @pytest.mark.slow

@@ -14,20 +14,25 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise
 from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
-from flexctl.robustness.stiffness.case import Case
-from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
-from flexctl.search.added_damping import least_damping, least_inertia
-from flexctl.search.affine_family import family_at
-from flexctl.search.bandwidth import fastest_second_loop, largest_bandwidth, with_effort
+from flexctl.robustness.stiffness.pose_loop import Case, PoseLoop, loop_at
+from flexctl.search import remedies
 from flexctl.search.charts import damping_chart, gain_chart
+from flexctl.search.remedies import (
+    fastest_second_loop,
+    largest_bandwidth,
+    least_damping,
+    least_inertia,
+    with_effort,
+)
 from flexctl.search.requirement import first_to_tolerate, judge, log_grid
 from flexctl.search.variants import (
     GainFactors,
     close_family,
     damped,
+    family_at,
     faster,
     judged_loops,
-    path_poses,
+    judged_poses,
     with_gains,
 )
 
@@ -93,7 +98,7 @@ def assert_same_loops(found, expected):
 )
 def test_loops_of_three_gain_sets_give_those_of_any_other(case_of, method, tables, by):
     case = case_of(method, **tables)
-    nodes = close_family(case.design, case.close)
+    nodes = close_family(case)
     final = nodes[0].controller.reference.final
 
     found = family_at(nodes, final, 0.0).under(by.weights[: len(nodes)])
@@ -117,7 +122,7 @@ def test_loops_of_three_gain_sets_give_those_of_any_other(case_of, method, table
 def test_margins_of_catalogue_designs_follow_from_three_gain_sets(name):
     design = load_design(name)
     case = Case.of(load_model(design.model), design)
-    nodes = close_family(design, case.close)
+    nodes = close_family(case)
     final, by = nodes[0].controller.reference.final, GainFactors(Gp=0.3, Gv=1.7)
 
     found = family_at(nodes, final, 0.0).under(by.weights[: len(nodes)])
@@ -245,10 +250,13 @@ def test_a_logarithmic_grid_has_both_ends():
 
 
 @pytest.mark.parametrize("scales", [(0.05, 1.0), (0.05, 20.0)])
-def test_the_largest_bandwidth_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_of, scales):
+def test_the_largest_bandwidth_lies_at_the_edge_of_what_rebuilt_loops_tolerate(
+    case_of, monkeypatch, scales
+):
     case, expected = case_of(n_path=2), 0.02
+    monkeypatch.setattr(remedies, "SCALES", (*scales, 20))
 
-    found = largest_bandwidth(case, expected, scales=scales).requirement.answer
+    found = largest_bandwidth(case, expected).requirement.answer
 
     def at(s):
         return replace(case, design=with_gains(case.design, faster(s)))
@@ -260,10 +268,11 @@ def test_the_largest_bandwidth_lies_at_the_edge_of_what_rebuilt_loops_tolerate(c
 
 
 @pytest.mark.slow  # takes long
-def test_the_largest_bandwidth_is_that_of_bisection(case_of):
+def test_the_largest_bandwidth_is_that_of_bisection(case_of, monkeypatch):
     case, expected = case_of(), 0.02
+    monkeypatch.setattr(remedies, "SCALES", (0.05, 1.0, 20))
 
-    found = largest_bandwidth(case, expected, scales=(0.05, 1.0))
+    found = largest_bandwidth(case, expected)
 
     def lacks(log_s):
         s = np.exp(log_s)
@@ -276,26 +285,32 @@ def test_the_largest_bandwidth_is_that_of_bisection(case_of):
     assert found.gains.Gv == pytest.approx((20 * wanted_s,), rel=1e-5)
 
 
-def test_the_design_itself_is_judged_too(case_of):
+def test_the_design_itself_is_judged_too(case_of, monkeypatch):
     case = case_of()
+    monkeypatch.setattr(remedies, "SCALES", (0.5, 2.0, 20))
 
-    own = largest_bandwidth(case, 0.02, scales=(0.5, 2.0)).requirement.own
+    own = largest_bandwidth(case, 0.02).requirement.own
 
     assert own.alpha_upper == pytest.approx(upper(case), rel=1e-8)
 
 
-def test_no_bandwidth_bears_what_none_can(case_of):
-    found = largest_bandwidth(case_of(), 50.0, scales=(0.2, 5.0))
+def test_no_bandwidth_bears_what_none_can(case_of, monkeypatch):
+    monkeypatch.setattr(remedies, "SCALES", (0.2, 5.0, 20))
+
+    found = largest_bandwidth(case_of(), 50.0)
 
     assert found.requirement.answer is None
     assert found.requirement.best.alpha_upper < 50
     assert found.gains is not None
 
 
-def test_the_least_effort_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_of, make):
+def test_the_least_effort_lies_at_the_edge_of_what_rebuilt_loops_tolerate(
+    case_of, make, monkeypatch
+):
+    monkeypatch.setattr(remedies, "EFFORTS", (1e-3, 1e3, 3))
     case, expected = case_of(second_loop={"weights": make["weights"], "switch": "end"}), 0.3
 
-    found = fastest_second_loop(case, expected, powers=(-3.0, 3.0))
+    found = fastest_second_loop(case, expected)
 
     def at(factor):
         design = with_effort(case.design, factor)
@@ -306,11 +321,6 @@ def test_the_least_effort_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_o
     assert found.requirement.fails is None or at(found.requirement.fails) < expected
     assert found.effort == pytest.approx(factor * 1e-4)
     assert found.fastest.real <= found.slowest.real < 0
-
-
-def test_a_design_without_a_second_loop_has_no_effort(case_of):
-    with pytest.raises(InputError, match="second_loop: expected a table"):
-        fastest_second_loop(case_of(), 0.1)
 
 
 # Damping and inertia
@@ -369,19 +379,14 @@ def test_the_least_inertia_lies_at_the_edge_of_what_rebuilt_loops_tolerate(case_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("joints", [None, ["joint2"]])
-def test_inertia_is_added_at_all_joints_or_at_those_that_are_named(case_of, make, joints):
+def test_inertia_is_added_at_all_joints(case_of, make, monkeypatch):
     case = case_of(arm=make["two-link"]((0.0, 0.0, 0.0)))
+    monkeypatch.setattr(remedies, "INERTIAS", (1.0, 10.0, 3))
 
-    found = least_inertia(case, 50.0, joints, factors=(1.0, 10.0))
+    found = least_inertia(case, 50.0)
 
-    assert found.joints == tuple(joints or ("joint1", "joint2"))
+    assert found.joints == ("joint1", "joint2")
     assert found.added is None
-
-
-def test_inertia_at_a_joint_that_is_not_there_is_refused(case_of):
-    with pytest.raises(InputError, match="joints: expected some of joint1, got joint7"):
-        least_inertia(case_of(), 0.05, ["joint7"])
 
 
 # Charts
@@ -429,5 +434,6 @@ def test_damping_ratios_that_do_not_ascend_within_0_and_1_are_refused(case_of, r
 def test_poses_of_the_motion_end_at_the_final_one(case_of):
     closed = case_of().close()
 
-    assert path_poses(closed, 3)[:, 0] == pytest.approx([0.0, 0.25, 0.5])
-    assert path_poses(closed, 1)[:, 0] == pytest.approx([0.5])
+    along, final = ([joints[0] for joints, _ in judged_poses(closed, k)] for k in (3, 1))
+    assert along == pytest.approx([0.5, 0.25, 0.0])
+    assert final == pytest.approx([0.5])

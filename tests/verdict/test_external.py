@@ -19,8 +19,8 @@ from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
-from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.margin import stiffness_margin
+from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.comparison import compare
 from flexctl.verdict.evaluation import evaluate

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.robustness.stiffness.lemma import Lemma
-from flexctl.robustness.stiffness.record import AssumedAtPose, AssumedStiffness
+from flexctl.robustness.stiffness.record import (
+    AssumedAtPose,
+    AssumedStiffness,
+    Interval,
+    StabilityLimit,
+)
 from flexctl.view.figures.margin import given_answer, mark_along
 from flexctl.view.figures.margin_loci import grouped, mark_errors
 from flexctl.view.words.assumed_stiffness import given_words

@@ -11,26 +11,23 @@ from matplotlib.text import Text
 from flexctl.model.record import BasisChoice
 from flexctl.robustness.lft.mu_bounds import MuBounds
 from flexctl.robustness.lft.worst_case import WorstCase
-from flexctl.robustness.stiffness.interval import (
-    Growing,
-    Interval,
-    StabilityLimit,
-    guaranteed_errors,
-)
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 from flexctl.robustness.stiffness.record import (
+    Growing,
     IndependentErrorsAt,
+    Interval,
     Locus,
     ModeRate,
     OrderMargin,
     PoseMargin,
+    StabilityLimit,
     StiffnessMargin,
+    guaranteed_errors,
 )
-from flexctl.search.bias_advice import BiasAdvice, OfferedBias
+from flexctl.search.bias_advice import BiasAdvice, OfferedBias, best_bias, margin_intervals
 from flexctl.search.bias_run import BiasRun
-from flexctl.search.remedies import margin_bias
-from flexctl.search.remedy_search import Remedies
+from flexctl.search.remedies import Remedies
 from flexctl.view.commands.margin_table import margin_table
 from flexctl.view.figures.margin import plot_margin
 from flexctl.view.output import console
@@ -103,7 +100,7 @@ def offered(bias, other_arms=0.2, **ends):
 
 
 def said(found, **advice):
-    best = margin_bias(found)
+    best = best_bias(margin_intervals(found))
     given = BiasAdvice(at_rest=offered(round(best.bias, 9)), **advice) if best else None
     return margin_words(found, advice_words(given, along=bool(found.path)))
 

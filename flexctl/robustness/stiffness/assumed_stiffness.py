@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -12,10 +13,9 @@ from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibr
 from flexctl.loop import ClosedLoop, linearise_loop, name_modes
 from flexctl.plant import Plant
 from flexctl.robustness.lft import ErrorGroup, Parameter, UncertainLoop, axis_tolerance
-from flexctl.robustness.stiffness.followed import ErrorFamily, stiffness_family
-from flexctl.robustness.stiffness.interval import Interval
+from flexctl.robustness.stiffness.followed import stiffness_family
+from flexctl.robustness.stiffness.lemma import lemma_of_errors
 from flexctl.robustness.stiffness.model_errors import RestingLaw, by_mode, pull_out_of
-from flexctl.robustness.stiffness.partial_errors import lemma_of_errors
 from flexctl.robustness.stiffness.pose_loop import PoseLoop
 from flexctl.robustness.stiffness.record import AssumedAtPose, AssumedStiffness
 
@@ -63,14 +63,8 @@ def judge_assumed(
 ) -> AssumedStiffness:
     """Judge a loop whose controller computes with an assumed stiffness.
 
-    Parameters
-    ----------
-    judged
-        The loop at the judged pose, with the errors of its controller's stiffness as inputs.
-    poses
-        Times [s] and joint variables (m,) along the motion.
-    ratios
-        As in `part_errors`.
+    At the judged pose, and at `poses` of the motion: times [s] and joint variables (m,). The
+    controller has the errors of its stiffness as inputs; `ratios` as in `part_errors`.
 
     Raises
     ------
@@ -96,18 +90,18 @@ def _at_pose(
     closed: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array, t: float | None
 ) -> AssumedAtPose:
     """Judge the loop at one pose under errors (p,)."""
+    here = partial(AssumedAtPose, t=t)
     try:
         loop = _along(closed, joints, second_loop_weight, errors)
     except NoEquilibriumError:
-        return AssumedAtPose(t=t, stable=False, abscissa=np.inf, mode="", interval=None, why=_NEVER)
-    names = name_modes(closed, joints, loop.size)
+        return here(stable=False, abscissa=np.inf, mode="", interval=None, why=_NEVER)
     family = stiffness_family(closed, joints, second_loop_weight, errors)
     pose = PoseLoop(
         closed=closed,
         joints=joints,
         second_loop_weight=second_loop_weight,
         loop=loop,
-        names=names,
+        names=name_modes(closed, joints, loop.size),
         family=family,
     )
     interval, why = None, ""
@@ -115,40 +109,20 @@ def _at_pose(
         interval = pose.interval
     except DesignError as error:
         why = str(error)
+    here = partial(here, interval=interval)
     if pose.moves:
-        return _followed_at(family, interval, why, t)
+        there = next(family.over(np.ones(1)), None)
+        if there is None:  # the error moves the loop to an equilibrium that does not exist
+            lost = interval.upper.mode if interval and interval.upper else ""
+            return here(stable=False, abscissa=np.inf, mode=lost, why=_ENDS)
+        mode = there.name(family.names, there.worst) if there.grows else ""
+        return here(stable=not there.grows, abscissa=there.worst.real, mode=mode, why=why)
     values = loop.poles(np.ones(1))
     rates = loop.in_time(values).real
     worst = complex(values[rates.argmax()])
     grows = bool((values.real > axis_tolerance(values)).any())
-    return AssumedAtPose(
-        t=t,
-        stable=not grows,
-        abscissa=float(rates.max()),
-        mode=names.name(loop.matrix(np.ones(1)), worst) if grows else "",
-        interval=interval,
-        why=why,
-    )
-
-
-def _followed_at(
-    family: ErrorFamily, interval: Interval | None, why: str, t: float | None
-) -> AssumedAtPose:
-    """Judge the error at the equilibrium to which it moves the loop, which may not exist."""
-    there = next(family.over(np.ones(1)), None)
-    if there is None:
-        lost = interval.upper.mode if interval and interval.upper else ""
-        return AssumedAtPose(
-            t=t, stable=False, abscissa=np.inf, mode=lost, interval=interval, why=_ENDS
-        )
-    return AssumedAtPose(
-        t=t,
-        stable=not there.grows,
-        abscissa=there.worst.real,
-        mode=there.name(family.names, there.worst) if there.grows else "",
-        interval=interval,
-        why=why,
-    )
+    mode = pose.names.name(loop.matrix(np.ones(1)), worst) if grows else ""
+    return here(stable=not grows, abscissa=float(rates.max()), mode=mode, why=why)
 
 
 def _along(

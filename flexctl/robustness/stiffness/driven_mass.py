@@ -49,12 +49,6 @@ class DrivenMass:
         """
         return self.M_fr @ np.linalg.solve(self.S_r, self.F.T)
 
-    @property
-    def H_M(self) -> Array:
-        """H M_ff = M_fr S_r^-1 M_rf (n_f, n_f), symmetric and positive semidefinite."""
-        H_M = self.M_fr @ np.linalg.solve(self.S_r, self.M_fr.T)
-        return (H_M + H_M.T) / 2
-
     @cached_property
     def eigenvalues(self) -> Array:
         """Eigenvalues of H (m,), ascending, real and at least 0; the other n_f - m are 0.

@@ -27,19 +27,9 @@ def first_flutter(M: Array, K: Array, U: Array, V: Array, end: float) -> float |
     complex. While two coincide, as those of a beam that is the same in both planes, the discs prove
     nothing: steps are doubled, up to a hundredth of t, and only their ends are checked.
 
-    Parameters
-    ----------
-    M, K
-        Mass and stiffness (n, n), positive definite, of a block that has real eigenvalues at t = 0.
-    U, V
-        Factors (n, m) and (m, n) of the error of the stiffness.
-    end
-        End of the search; finite.
-
-    Returns
-    -------
-    float or None
-        None where all eigenvalues stay real, except within less than a millionth of t.
+    M and K (n, n) are positive definite, of a block with real eigenvalues at t = 0; U (n, m) and
+    V (m, n) are factors of the error of the stiffness; `end` is finite. None where all eigenvalues
+    stay real, except within less than a millionth of t.
     """
     squares, Phi = scipy.linalg.eigh(K, M)
     # similarity by diag(squares): rows of one size for all frequencies

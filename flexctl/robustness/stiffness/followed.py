@@ -29,11 +29,10 @@ from flexctl.loop import (
     follow_equilibrium,
     linearise_at,
     name_modes,
-    sampled_loop,
 )
 from flexctl.robustness.lft import axis_tolerance
-from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
-from flexctl.robustness.stiffness.record import ModeRate
+from flexctl.robustness.stiffness.model_errors import sampling_period, state_matrix
+from flexctl.robustness.stiffness.record import Interval, ModeRate, StabilityLimit, mode_rates
 
 FARTHEST = 100.0  # largest error of the continuation
 LEAST = -0.999  # lowest relative error of a stiffness in the continuation
@@ -51,18 +50,10 @@ _VANISHED = 1e-12  # smaller multipliers of a sampled loop belong to delays
 
 @dataclass(frozen=True, kw_only=True)
 class Followed:
-    """The linear loop at its equilibrium under an error.
+    """The linear loop at its equilibrium `rest` under an error [-].
 
-    Attributes
-    ----------
-    error
-        The error [-].
-    rest
-        The equilibrium.
-    matrix, values
-        State matrix (N, N) and its eigenvalues (N,) [1/s]; those of one sample for a sampled loop.
-    period
-        Sample time [s]; None for a continuous loop.
+    `matrix` (N, N) and its eigenvalues `values` (N,) [1/s] are those of one sample, of `period`
+    [s], for a sampled loop; `period` is None for a continuous one.
     """
 
     error: float
@@ -111,18 +102,9 @@ class Followed:
 class ErrorFamily:
     """A closed loop over one relative error, linearised at its equilibrium under each error.
 
-    Attributes
-    ----------
-    closed, joints, second_loop_weight
-        The loop without error, joint variables (m,) [rad or m], and 1 under the second loop, else
-        0.
-    loop_with
-        Function of the error [-]: the loop, and the errors (p,) of its law's stiffness, or None
-        where these are no inputs.
-    lowest, highest
-        Range of the error.
-    adjusted
-        Function that changes the damping of the linear loop by the error; None for no change.
+    `loop_with` gives the loop under an error [-] from `lowest` to `highest`, and the errors (p,) of
+    its law's stiffness, or None where these are no inputs; `adjusted` changes the damping of the
+    linear loop by the error, None for no change. `closed` is the loop without error.
     """
 
     closed: ClosedLoop
@@ -172,14 +154,14 @@ class ErrorFamily:
         loop, errors = self.loop_with(error)
         linear = linearise_at(loop, rest, self.second_loop_weight, errors)
         linear = self.adjusted(linear, error) if self.adjusted else linear
-        period = linear.sample_time if linear.K.any() else None
-        matrix = (
-            linear.A + linear.B @ linear.K
-            if period is None
-            else sampled_loop(linear, period, linear.delay)
+        matrix = state_matrix(linear)
+        return Followed(
+            error=error,
+            rest=rest,
+            matrix=matrix,
+            values=np.linalg.eigvals(matrix).astype(complex),
+            period=sampling_period(linear),
         )
-        values = np.linalg.eigvals(matrix).astype(complex)
-        return Followed(error=error, rest=rest, matrix=matrix, values=values, period=period)
 
     def moves(self) -> bool:
         """Whether an error moves the equilibrium of the arm, or of an estimate of it."""
@@ -228,16 +210,9 @@ class ErrorFamily:
         if (period := self.start.period) is not None:
             kept = np.abs(values) > _VANISHED
             values, rates = values[kept], rates[kept]
-            values, rates = np.log(values) / period, rates / (period * values)
-        oscillatory = np.flatnonzero(values.imag > 0)
-        return tuple(
-            ModeRate(
-                mode=self.start.name(self.names, complex(values[k])),
-                value=complex(values[k]),
-                rate=complex(rates[k]),
-            )
-            for k in oscillatory[np.argsort(-rates.real[oscillatory])]
-        )
+            rates = rates / (period * values)
+            values = (np.log(values) / period).astype(complex)
+        return mode_rates(values, rates, lambda k: self.start.name(self.names, complex(values[k])))
 
     def end(self, sign: int) -> StabilityLimit | None:
         """Follow the loop over errors of this sign up to its stability limit; None without one."""
@@ -343,20 +318,4 @@ def stiffness_family(
         loop_with=lambda t: (closed, t * direction),
         lowest=float(max(ends[ends < 0], default=-farthest)),
         highest=float(min(ends[ends > 0], default=farthest)),
-    )
-
-
-def payload_family(closed: ClosedLoop, joints: Array, second_loop_weight: float) -> ErrorFamily:
-    """Loops over the relative error of the payload, of which the law knows the nominal value.
-
-    Mass and inertia have the same relative error.
-    """
-    no_errors = np.zeros(len(closed.controller.plant.stiffness_parts))
-    errors = no_errors if closed.controller.plant.unknown else None
-    return ErrorFamily(
-        closed=closed,
-        joints=joints,
-        second_loop_weight=second_loop_weight,
-        loop_with=lambda error: (replace(closed, truth=closed.truth.loaded(1 + error)), errors),
-        lowest=-1.0,
     )

@@ -1,4 +1,7 @@
-"""Independent errors at the judged pose and along the motion, within one time limit."""
+"""Independent errors at the judged pose and along the motion, within one time limit.
+
+A nonlinear run just beyond a worst case shows the growth of the mode that becomes unstable there.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +11,46 @@ from functools import partial
 
 import numpy as np
 
-from flexctl.robustness.lft import Deadline
-from flexctl.robustness.stiffness.case import Case
-from flexctl.robustness.stiffness.growth_run import close_wrong, run_along_mode
-from flexctl.robustness.stiffness.interval import guaranteed_errors
-from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
-from flexctl.robustness.stiffness.record import IndependentErrorsAt, PoseMargin
-from flexctl.robustness.stiffness.structured_errors import bound_errors, worst_stiffness
+from flexctl.checks import Array
+from flexctl.control import design_controller
+from flexctl.errors import InputError
+from flexctl.loop import (
+    ClosedLoop,
+    close_loop,
+    eigenvectors,
+    final_loop_weight,
+    linearise_loop,
+)
+from flexctl.model import Reference
+from flexctl.plant import StiffnessError
+from flexctl.robustness.lft import Deadline, WorstCase
+from flexctl.robustness.stiffness.pose_loop import Case, PoseLoop, loop_at
+from flexctl.robustness.stiffness.record import (
+    GrowthRun,
+    IndependentErrorsAt,
+    PoseMargin,
+    guaranteed_errors,
+)
+from flexctl.robustness.stiffness.structured_errors import bound_errors
+from flexctl.simulation import Tolerance, simulate
+
+_BEYOND = 1.05  # of the worst case: there the mode grows visibly
+_LOWEST = -0.999  # relative error of a stiffness, which must stay positive
+_AMPLITUDE = 1e-5  # rad or m: its square is negligible
+_EXPONENT = 1.0  # the mode grows or decays by at most e^1 in a run
+_MOST_PERIODS = 400  # of the mode in a run
+_LEAST_RATE = 1e-3  # 1/s: slower growth of other modes is negligible
+_OTHERS_EXPONENT = 8.0  # the fastest growing mode grows by at most e^8
+_TOLERANCE = Tolerance.of(1e-11)
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndependentStudy:
     """Which independent errors of a case are bounded, and how long that may take.
 
-    Attributes
-    ----------
-    case
-        Arm and design.
-    errors
-        Kinds of errors and their sizes [-], as in `structured_loop`; empty for none.
-    pose_chosen
-        Whether the judged pose was chosen by the caller; the final pose otherwise.
-    run
-        Whether the nonlinear loop is run just beyond the worst case.
-    time_limit
-        Time [s] for the bounds at all poses together, runs not counted.
-    say
-        Called with a sentence before every longer piece of work.
+    `errors` are kinds of errors and their sizes [-], as in `structured_loop`, empty for none. The
+    bounds at all poses together may take `time_limit` [s]; with `run` the nonlinear loop is run
+    just beyond each worst case, for which no time is counted.
     """
 
     case: Case
@@ -58,19 +74,15 @@ class IndependentStudy:
         first = None
         if not judged.interval.marginal:
             deadline = Deadline.within(left).part(0.5 if worst else 1.0)
-            first = self._at_judged_pose(judged, deadline)
+            where = "the chosen pose" if self.pose_chosen else "the final pose"
+            end = judged.closed.controller.reference.duration
+            first = self._bounded(judged, t=end, where=where, deadline=deadline)
             left -= min(deadline.used, left / 2)
         if worst is None:
             return (first,) if first else ()
         deadline = replace(Deadline.within(left), whole=self.time_limit)
         second = self._along_motion(judged, path, worst, first, deadline)
         return (first, second) if first else (second,)
-
-    def _at_judged_pose(self, judged: PoseLoop, deadline: Deadline) -> IndependentErrorsAt:
-        """Bound the errors at the judged pose."""
-        where = "the chosen pose" if self.pose_chosen else "the final pose"
-        end = judged.closed.controller.reference.duration
-        return self._bounded(judged, t=end, where=where, deadline=deadline)
 
     def _along_motion(
         self,
@@ -84,14 +96,17 @@ class IndependentStudy:
 
         `first` are the bounds at the judged pose, which may be the last pose of the motion.
         """
-        payload = set(self.errors) == {"payload"}
-        poses = _payload_poses(path) if payload else [worst]
-        where = _where(path, payload=payload)
-        same_law = not judged.second_loop_weight and not self.pose_chosen
-        known = first if payload and same_law and first and poses[-1].t == first.t else None
-        least = self._least(judged, poses, where, known, deadline)
-        cut = least.bounds.stopped and len(poses) > 1
-        return replace(least, where="the poses of the motion" if cut else where)
+        poses, known, least = [worst], None, "with the least stiffness margin"
+        if set(self.errors) == {"payload"}:  # one number, bounded at every stable pose
+            least = "that tolerates the least payload error"
+            poses = [pose for pose in path if pose.interval and not pose.interval.marginal]
+            same_law = not judged.second_loop_weight and not self.pose_chosen
+            known = first if same_law and first and poses[-1].t == first.t else None
+        stable = "stable " * any(pose.interval is None for pose in path)
+        where = f"the {stable}pose of the motion {least}"
+        found = self._least(judged, poses, where, known, deadline)
+        cut = found.bounds.stopped and len(poses) > 1
+        return replace(found, where="the poses of the motion" if cut else where)
 
     def _least(
         self,
@@ -147,16 +162,11 @@ class IndependentStudy:
         if not self.run or bounded.bounds.worst_case is None:
             return bounded
         self.say(f"a run beyond the worst case at {where}")
-        stiffness = worst_stiffness(bounded.bounds.worst_case, self.errors)
+        stiffness = _worst_stiffness(bounded.bounds.worst_case, self.errors)
         wrong = close_wrong(
             self.case, stiffness, at.joints, second_loop=bool(at.second_loop_weight)
         )
         return replace(bounded, run=run_along_mode(wrong, bounded.bounds.worst_case.eigenvalue))
-
-
-def _payload_poses(path: Sequence[PoseMargin]) -> list[PoseMargin]:
-    """Poses at which a payload, a single number, is bounded: all that are stable without error."""
-    return [pose for pose in path if pose.interval and not pose.interval.marginal]
 
 
 def _unfinished(
@@ -169,16 +179,99 @@ def _unfinished(
     return replace(known, bounds=bounds, guaranteed=guaranteed_errors(0.0, errors))
 
 
-def _where(path: Sequence[PoseMargin], *, payload: bool) -> str:
-    """Name the pose of a motion at which independent errors are judged."""
-    stable = "stable " * any(pose.interval is None for pose in path)
-    least = (
-        "that tolerates the least payload error" if payload else "with the least stiffness margin"
-    )
-    return f"the {stable}pose of the motion {least}"
-
-
 def _worst(path: Sequence[PoseMargin]) -> PoseMargin | None:
     """Pose that tolerates the least error in either direction; none if it tolerates none at all."""
     widths = [(p.interval.width, p) for p in path if p.interval and not p.interval.marginal]
     return min(widths, key=lambda pair: pair[0])[1] if widths else None
+
+
+def _worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, float]:
+    """Relative errors of the stiffness, by part or link, slightly beyond a worst case.
+
+    Raises
+    ------
+    InputError
+        When there are other kinds of errors, of the arm, which a run does not support.
+    """
+    size = errors.get("modes", errors.get("links"))
+    if size is None or len(errors) > 1:
+        expected, got = "errors of modes or of links alone", ", ".join(errors)
+        raise InputError(f"run: expected {expected}, got {got}")
+    deltas = zip(worst.names, worst.delta.tolist(), strict=True)
+    return {name: max(_BEYOND * delta * size, _LOWEST) for name, delta in deltas}
+
+
+def close_wrong(
+    case: Case, stiffness: Mapping[str, float], joints: Array, *, second_loop: bool
+) -> ClosedLoop:
+    """Close a controller with a wrong stiffness around the true arm, held at joints (m,).
+
+    `stiffness` are relative errors by name of the part, link or spring, or "alpha" of all.
+
+    Raises
+    ------
+    InputError
+        When the gains are scheduled along the path of the reference, which is replaced here.
+    """
+    design = case.design
+    if design.fast_loop and design.fast_loop.schedule:
+        raise InputError(f"{design.label}: expected gains that do not follow the path, got others")
+    held = Reference.model_validate(
+        {"kind": "setpoint", "from": tuple(joints), "to": tuple(joints)}
+    )
+    update: dict[str, object] = {"reference": held}
+    if not second_loop:
+        update["second_loop"] = None
+    fixed = design.model_copy(update=update)
+    rest = stiffness.get("alpha", 0.0)
+    own = [stiffness.get(k, stiffness.get(k.split(".")[0], rest)) for k in case.stiffness_parts]
+    error = StiffnessError(values=tuple(map(float, own)))
+    controller = design_controller(
+        case.designed_for, fixed, case.setup.design_basis, stiffness_error=error
+    )
+    return close_loop(controller, case.setup.true_arm, case.truth.basis)
+
+
+def run_along_mode(loop: ClosedLoop, value: complex) -> GrowthRun:
+    """Start a loop that holds a pose in the mode whose eigenvalue is next to `value`, and run it.
+
+    The amplitude of the mode is the product of its left eigenvector with the state, to which no
+    other mode contributes.
+
+    Raises
+    ------
+    InputError
+        When the law has states, which this initial state does not include.
+    RunError, ComputationError
+        As `simulate`.
+    """
+    controller = loop.controller
+    if controller.n_state:
+        raise InputError(f"{controller.design.label}: expected a law without states, got one")
+    joints = controller.reference.final
+    linear = linearise_loop(loop, joints, final_loop_weight(controller))
+    values, W, V = eigenvectors(linear.A + linear.B @ linear.K)
+    k = int(np.abs(values - value).argmin())
+    n, eigenvalue = loop.truth.n, complex(values[k])
+    shape = V[:, k] / np.abs(V[:n, k]).max()
+    begun = _AMPLITUDE * shape.real
+    fastest = max(float(values.real.max()), _LEAST_RATE)
+    duration = min(
+        _EXPONENT / abs(eigenvalue.real),
+        _MOST_PERIODS * 2 * np.pi / max(abs(eigenvalue.imag), 1.0),
+        _OTHERS_EXPONENT / fastest,
+    )
+    run = simulate(
+        loop,
+        times=np.array([0.0, duration]),
+        duration=duration,
+        start=(linear.plant.q0 + begun[:n], begun[n:]),
+        tolerance=_TOLERANCE,
+    )
+    state = np.vstack([run.q - linear.plant.q0[:, None], run.v])
+    amplitude = np.abs(W[:, k].conj() @ state)
+    return GrowthRun(
+        rate=float(np.log(amplitude[1] / amplitude[0])) / duration,
+        eigenvalue=eigenvalue,
+        duration=duration,
+    )

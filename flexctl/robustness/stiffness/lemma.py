@@ -15,8 +15,8 @@ without damping any overestimate makes unstable, however small.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -25,13 +25,15 @@ import scipy.linalg
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
-from flexctl.model import BasisChoice
-from flexctl.plant import LinearPlant, Plant, linearise
+from flexctl.model import Arm, BasisChoice
+from flexctl.plant import LinearPlant, Plant, StiffnessError, assemble_plant, linearise
 from flexctl.robustness.stiffness.driven_mass import DrivenMass, split_mass
 from flexctl.robustness.stiffness.flutter import first_flutter
 
 LossKind = Literal["divergence", "flutter", "none"]
 
+FARTHEST = 10.0  # largest error of a part at which flutter is searched
+_FARTHEST = 100.0  # largest t at which flutter is searched for an error of the whole stiffness
 _SAME = 1e-9  # relative to sqrt(a_ii a_jj): equal entries of two matrices differ by less
 _REAL = 1e-9  # |Im| of an eigenvalue relative to the largest, below which it is real
 
@@ -90,7 +92,7 @@ def stiffness_lemma(
     pose: Mapping[str, float] | Array | None = None,
     dK: Array | None = None,
     *,
-    farthest: float = 100.0,
+    farthest: float = _FARTHEST,
 ) -> Lemma:
     """Evaluate the lemma of [TG95], 4.3, in its general form, about the equilibrium at a pose.
 
@@ -122,7 +124,7 @@ def lemma_of(
     drives: tuple[int, ...],
     dK: Array | None = None,
     *,
-    farthest: float = 100.0,
+    farthest: float = _FARTHEST,
     basis: BasisChoice | None = None,
 ) -> Lemma:
     """Evaluate `stiffness_lemma` for a linear plant with torques on the rows `drives` (m,).
@@ -186,11 +188,16 @@ def _proportion(mass: DrivenMass, linear: LinearPlant, dK: Array) -> float | Non
     both mass and spring, as a carried rotor is: K_ff - G = (I - a H) K_ff is then similar to a
     symmetric matrix.
     """
-    K_rf, K_ff = mass.blocks(linear.K)
+    K_rf, _ = mass.blocks(linear.K)
     pulled = (K_rf != 0).any(axis=1) & (mass.M_fr != 0).any(axis=0)
-    dK_ff = mass.blocks(dK)[1]
-    a = float((dK_ff * K_ff).sum() / (K_ff * K_ff).sum())
+    a = _factor(mass, dK, linear.K)
     return a if _same(dK, a * linear.K) and not pulled.any() else None
+
+
+def _factor(mass: DrivenMass, dK: Array, K: Array) -> float:
+    """Factor a for which a K_ff is next to dK_ff, by least squares."""
+    dK_ff, K_ff = mass.blocks(dK)[1], mass.blocks(K)[1]
+    return float((dK_ff * K_ff).sum() / (K_ff * K_ff).sum())
 
 
 def _same(A: Array, B: Array) -> bool:
@@ -212,11 +219,10 @@ def _assumptions(
 ) -> tuple[LemmaAssumption, ...]:
     """Assumptions of a lemma; flutter was searched up to t = `searched`, or not at all for None."""
     K = linear.K_elastic
-    dK_ff, K_ff = mass.blocks(dK)[1], mass.blocks(K)[1]
-    a = float((dK_ff * K_ff).sum() / (K_ff * K_ff).sum())
+    proportional = _same(dK, _factor(mass, dK, K) * K)
     held = np.linalg.solve(mass.S_r, mass.error_torque(dK))
     assumptions = [
-        ("the error is proportional to the stiffness, dK = alpha K", _same(dK, a * K)),
+        ("the error is proportional to the stiffness, dK = alpha K", proportional),
         ("no stiffness is underestimated, dK >= 0", _semidefinite(dK)),
         ("joint errors stay zero: the flexible block is considered alone", not held.any()),
         ("gravity adds no stiffness", _same(linear.K, K)),
@@ -244,17 +250,10 @@ class LemmaPath:
     alpha_star: Array
 
 
-def lemma_along(plant: Plant, poses: Array, *, farthest: float = 100.0) -> LemmaPath:
+def lemma_along(plant: Plant, poses: Array) -> LemmaPath:
     """Evaluate the lemma for errors proportional to the stiffness, without gravity, at many poses.
 
-    Parameters
-    ----------
-    plant
-        A plant with a flexible link or joint.
-    poses
-        q (n, N), bent or straight, or joint variables (m, N) of the straight arm.
-    farthest
-        Largest alpha at which flutter is searched; here only carried rotors can cause it.
+    `poses` are q (n, N), bent or straight, or joint variables (m, N) of the straight arm.
 
     Raises
     ------
@@ -270,15 +269,63 @@ def lemma_along(plant: Plant, poses: Array, *, farthest: float = 100.0) -> Lemma
             f"got shape {poses.shape}"
         )
     straight = plant.straight(poses) if len(poses) == plant.m else poses
-    limits = np.array([_lost_at(plant, q, farthest) for q in straight.T]).reshape(-1, 2)
+    limits = np.array([_lost_at(plant, q) for q in straight.T]).reshape(-1, 2)
     return LemmaPath(lambda_max=limits[:, 0], alpha_star=limits[:, 1])
 
 
-def _lost_at(plant: Plant, q: Array, farthest: float) -> tuple[float, float]:
+def _lost_at(plant: Plant, q: Array) -> tuple[float, float]:
     """lambda_max and limit at q (n,); carried rotors couple to the arm by mass and spring."""
     mass = split_mass(plant.mass_matrix(q), plant.drives)
     springs = [link.flexible_joint for link in plant.arm.links]
     if not any(spring is not None and spring.carried for spring in springs):
         return mass.lambda_max, _diverges(mass.lambda_max)[0]
     K = plant.elastic_stiffness(q)
-    return _lost(mass, mass.blocks(K)[1], K, farthest)[:2]
+    return _lost(mass, mass.blocks(K)[1], K, _FARTHEST)[:2]
+
+
+def lemma_by_part(plant: Plant, q: Array, groups: Mapping[str, Sequence[int]]) -> dict[str, Lemma]:
+    """Evaluate the lemma of the model `plant` at q (n,) for errors of single parts, by name.
+
+    `groups` are indices of `Plant.stiffness_parts` that share one relative error.
+    """
+    parts, lemma = np.arange(len(plant.stiffness_parts)), _by_errors(plant, q)
+    return {name: lemma(np.isin(parts, own).astype(float)) for name, own in groups.items()}
+
+
+def lemma_of_errors(plant: Plant, q: Array, errors: Array) -> Lemma:
+    """Evaluate the lemma of the model `plant` at q (n,) for errors K_hat/K - 1 (p,) of its parts.
+
+    `alpha_star` is the factor t of the errors at which the flexible block becomes unstable; flutter
+    is searched until the largest error is `FARTHEST`.
+    """
+    return _by_errors(plant, q, FARTHEST / np.abs(errors).max())(errors)
+
+
+def _by_errors(plant: Plant, q: Array, farthest: float = FARTHEST) -> Callable[[Array], Lemma]:
+    """Return the lemma at q (n,) as a function of errors (p,) of the stiffness."""
+    linear = linearise(plant, q)
+    unknown = replace(plant, stiffness_error=StiffnessError(values=None))
+    stiffness = unknown.casadi_functions["elastic_stiffness"]
+
+    def lemma(errors: Array) -> Lemma:
+        dK = np.array(stiffness(linear.q0, errors)) - np.array(stiffness(linear.q0, 0 * errors))
+        dK = (dK + dK.T) / 2
+        return lemma_of(linear, plant.drives, dK, farthest=farthest, basis=plant.basis)
+
+    return lemma
+
+
+def lemma_of_true_arm(plant: Plant, arm: Arm, q: Array) -> Lemma | None:
+    """Evaluate the lemma at q (n,) for the difference of a model's stiffness from the true arm's.
+
+    dK = K_hat - K with K_hat of `plant`; K and the masses are those of `arm` in the same shapes,
+    for example measured where the model's are computed. An `alpha_star` above 1 means that the
+    lemma allows this error. None where dK is zero within round-off.
+    """
+    truth = assemble_plant(arm, plant.basis, interpreted=True)
+    K_hat, K = plant.elastic_stiffness(q), truth.elastic_stiffness(q)
+    dK = (K_hat - K + (K_hat - K).T) / 2
+    if (np.abs(dK) <= 1e-12 * np.abs(K).max()).all():
+        return None
+    linear = linearise(truth, q)
+    return lemma_of(linear, truth.drives, dK, farthest=FARTHEST, basis=plant.basis)

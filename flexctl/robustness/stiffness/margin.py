@@ -8,7 +8,7 @@ alpha = 0. The loop is linearised at rest at frozen poses, without neglecting te
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -21,16 +21,27 @@ from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibr
 from flexctl.loop import N_PATH, ClosedLoop, motion_poses
 from flexctl.model import Arm, BasisChoice, Design, load_design, load_model
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed, part_errors
-from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.independent_errors import IndependentStudy
-from flexctl.robustness.stiffness.interval import NoMarginError
-from flexctl.robustness.stiffness.lemma import Lemma, lemma_along, stiffness_lemma
+from flexctl.robustness.stiffness.lemma import (
+    Lemma,
+    lemma_along,
+    lemma_by_part,
+    lemma_of_true_arm,
+    stiffness_lemma,
+)
 from flexctl.robustness.stiffness.model_errors import by_link, by_mode
-from flexctl.robustness.stiffness.partial_errors import lemma_by_part, lemma_of_true_arm
 from flexctl.robustness.stiffness.path_growth import ERROR, PathGrowth, growth_or_none
-from flexctl.robustness.stiffness.pose_loop import PoseLoop, loop_at
+from flexctl.robustness.stiffness.pose_loop import (
+    Case,
+    PoseLoop,
+    close_unknown,
+    final_loop,
+    loop_at,
+)
 from flexctl.robustness.stiffness.record import (
     AssumedStiffness,
+    Interval,
+    NoMarginError,
     OrderMargin,
     PoseMargin,
     StiffnessMargin,
@@ -42,6 +53,7 @@ ORDERS = tuple(
 )
 TIME_LIMIT = 20.0  # s for independent errors, at all poses together
 _MOST_PARTS = 12  # of a stiffness, for which the lemma is evaluated part by part
+_N_TOLERANCE = 11  # poses of the motion at which a `StiffnessTolerance` is judged
 
 
 def stiffness_margin(
@@ -182,29 +194,9 @@ def _partial_lemmas(judged: PoseLoop) -> dict[str, Lemma]:
     return lemma_by_part(plant, plant.straight(judged.joints), groups)
 
 
-def _true_arm_lemma(judged: PoseLoop, true_arm: Arm) -> Lemma | None:
-    """Lemma of the difference of the model's stiffness from that of the true arm."""
-    plant = judged.closed.controller.plant.nominal
-    return lemma_of_true_arm(plant, true_arm, plant.straight(judged.joints))
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Study:
-    """Poses, assumed stiffness and discretisations for which the margins of a case are computed.
-
-    Attributes
-    ----------
-    case
-        Arm, design and number of poses of the motion.
-    pose
-        Joint variables by name of the pose to be judged; None for the final one.
-    stiffness
-        Ratios K_hat/K by name of a stiffness to be judged; None without one.
-    orders
-        Discretisations on which the design is repeated.
-    say
-        Called with a sentence before every longer piece of work.
-    """
+    """Poses, assumed stiffness and discretisations for which the margins of a case are computed."""
 
     case: Case
     pose: Mapping[str, float] | None
@@ -216,12 +208,11 @@ class _Study:
         """Find all margins: of the judged pose, of the motion, and of independent errors."""
         case = self.case
         self.say("the linear fractional transformation of the loop")
-        closed = case.close()
+        closed = case.closed
         if self.stiffness:
-            part_errors(
-                closed.controller.plant, self.stiffness
-            )  # refuses unknown names before any work
+            part_errors(closed.controller.plant, self.stiffness)  # refuses before any work
         judged, path = self.judged(closed), self.along(closed)
+        model = closed.controller.plant.nominal
         return StiffnessMargin(
             model=case.setup.design_arm.name,
             design=case.design.name,
@@ -232,7 +223,9 @@ class _Study:
             second_loop=bool(judged.second_loop_weight),
             lemma=_lemma(judged),
             partial=_partial_lemmas(judged),
-            true_arm_lemma=_true_arm_lemma(judged, case.setup.true_arm),
+            true_arm_lemma=lemma_of_true_arm(
+                model, case.setup.true_arm, model.straight(judged.joints)
+            ),
             assumed_stiffness=self.assumed_stiffness(judged, path),
             exact=judged.interval,
             rates=judged.rates,
@@ -249,8 +242,7 @@ class _Study:
         """Return the loop at the chosen pose, or at the final one under the second loop."""
         if self.pose is not None:
             return loop_at(closed, closed.truth.pose(self.pose)[: closed.truth.m], 0.0)
-        controller = closed.controller
-        return loop_at(closed, controller.reference.final, float(controller.feedback is not None))
+        return final_loop(closed)
 
     def along(self, closed: ClosedLoop) -> tuple[PoseMargin, ...]:
         """Find both margins at the poses of the motion: the lemma's and the exact one."""
@@ -313,3 +305,94 @@ def _at_pose(closed: ClosedLoop, t: float, joints: Array, alpha_star: float) -> 
 
 
 _NO_REST = "the loop has no equilibrium at its reference"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StiffnessTolerance:
+    """Both stiffness margins of a loop in brief; `StiffnessMargin` has more.
+
+    Attributes
+    ----------
+    lemma
+        The lemma of the controller's model at the final pose.
+    exact
+        Stable interval of the complete loop at the final pose, under the second loop if there is
+        one; None where the loop is unstable without error, or it could not be computed.
+    path_t, path_upper
+        Time [s] of the pose of the motion that tolerates the least overestimate, and that
+        overestimate [-]; None and NaN where a pose is unstable without error.
+    path_proven
+        Whether `path_upper` is exact, not from a continuation of the equilibrium.
+    path_growth
+        Growth of a small disturbance over the motion with an overestimate of 10 %; None where all
+        poses tolerate it, there is no motion, or it could not be computed.
+    not_computed
+        Why the margin at the final pose ("exact") or along the motion ("path") could not be
+        computed, beside a loop that is unstable without an error.
+    """
+
+    lemma: Lemma
+    exact: Interval | None
+    path_t: float | None
+    path_upper: float
+    path_proven: bool = True
+    path_growth: PathGrowth | None = None
+    not_computed: Mapping[str, str] = field(default_factory=dict)
+
+
+def judge_stiffness(loop: ClosedLoop) -> StiffnessTolerance | None:
+    """Find both margins of a loop; None for an open loop and for a rigid arm.
+
+    Raises
+    ------
+    ComputationError
+        When the law is a nonlinear external one, whose use of the stiffness is unknown.
+    """
+    controller = loop.controller
+    if controller.design.open_loop or not controller.plant.stiffness_parts:
+        return None
+    if controller.external and controller.external.nonlinear:
+        raise ComputationError(
+            "the law's gains depend on what it measures: whether it computes with a stiffness, "
+            "and which, is not known"
+        )
+    plant = controller.plant
+    uncertain = close_unknown(plant.arm, controller.design, plant.basis, loop.truth)
+    reasons: dict[str, str] = {}
+    t, worst = _along_the_motion(uncertain, reasons)
+    upper = worst.alpha_upper if worst else np.nan
+    return StiffnessTolerance(
+        lemma=stiffness_lemma(plant, plant.straight(controller.reference.final)),
+        exact=_interval(lambda: final_loop(uncertain), "exact", reasons),
+        path_t=t,
+        path_upper=upper,
+        path_proven=worst is None or worst.proven,
+        path_growth=growth_or_none(uncertain) if upper < ERROR else None,
+        not_computed=reasons,
+    )
+
+
+def _interval(pose: Callable[[], PoseLoop], part: str, reasons: dict[str, str]) -> Interval | None:
+    """Stable interval at a pose; None where there is none; a failure is noted as of this part."""
+    try:
+        return pose().interval
+    except NoMarginError:
+        return None
+    except (ComputationError, DesignError) as error:
+        reasons.setdefault(part, str(error))
+        return None
+
+
+def _along_the_motion(
+    loop: ClosedLoop, reasons: dict[str, str]
+) -> tuple[float | None, Interval | None]:
+    """Time [s] of the pose that tolerates the least overestimate, and its interval."""
+    times, poses = motion_poses(loop.controller.reference, _N_TOLERANCE)
+    intervals = [
+        _interval(partial(loop_at, loop, joints, 0.0), "path", reasons) for joints in poses
+    ]
+    known = [interval for interval in intervals if interval]
+    if len(known) < len(intervals):
+        return None, None
+    worst = int(np.argmin([interval.alpha_upper for interval in known]))
+    return float(times[worst]), known[worst]

@@ -30,7 +30,8 @@ import scipy.linalg
 
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, DesignError
-from flexctl.loop import ClosedLoop, LinearLoop, linearise_loop, motion_poses, sampled_loop
+from flexctl.loop import ClosedLoop, LinearLoop, linearise_loop, motion_poses
+from flexctl.robustness.stiffness.model_errors import sampling_period, state_matrix
 
 ERROR = 0.1  # [-]: measured arms are softer than their models by more
 N_POSES = 11
@@ -64,17 +65,10 @@ class PathGrowth:
 
 
 def find_path_growth(closed: ClosedLoop, error: float, n_poses: int = N_POSES) -> PathGrowth:
-    """Compute the largest growth of a disturbance over the motion with a wrong stiffness.
+    """Compute the largest growth of a disturbance over the motion with an error K_hat/K - 1 [-].
 
-    Parameters
-    ----------
-    closed
-        A loop whose controller has the errors of its stiffness as inputs (see `StiffnessError`);
-        it is judged under the law of the gross motion.
-    error
-        K_hat/K - 1 [-].
-    n_poses
-        Number of poses at which the loop is linearised; its matrices are interpolated in between.
+    The controller must have the errors of its stiffness as inputs; the loop is judged under the law
+    of the gross motion, linearised at `n_poses` poses, and interpolated in between.
 
     Raises
     ------
@@ -86,7 +80,7 @@ def find_path_growth(closed: ClosedLoop, error: float, n_poses: int = N_POSES) -
     errors = np.full(len(closed.controller.plant.stiffness_parts), error)
     T = float(times[-1])
     right = [linearise_loop(closed, joints, 0.0) for joints in poses]
-    norms = [_norm(loop, _period(loop), T) for loop in right]
+    norms = [_norm(loop, T) for loop in right]
     wrong = [linearise_loop(closed, joints, 0.0, errors) for joints in poses]
     coarse, s, t = _largest(_transitions(times, wrong, _PARTS[0]), norms)
     for parts in _PARTS[1:]:
@@ -107,22 +101,10 @@ def growth_or_none(closed: ClosedLoop, error: float = ERROR) -> PathGrowth | Non
         return None
 
 
-def _period(loop: LinearLoop) -> float | None:
-    """Return the sampling period [s] of a law that has feedback; None of a continuous one."""
-    return loop.sample_time if loop.K.any() else None
-
-
-def _matrix(loop: LinearLoop) -> Array:
-    """State matrix (N, N) of x' = A x, or of one sample."""
-    if (period := _period(loop)) is None:
-        return loop.A + loop.B @ loop.K
-    return sampled_loop(loop, period, loop.delay)
-
-
-def _norm(loop: LinearLoop, period: float | None, T: float) -> Array:
+def _norm(loop: LinearLoop, T: float) -> Array:
     """Factor R (N, N) of the norm |x|_t = |R x| of the module docstring, at one pose."""
-    A, n = _matrix(loop), len(loop.plant.M)
-    A, units = _balance(A)
+    A, units = _balance(state_matrix(loop))
+    n, period = len(loop.plant.M), sampling_period(loop)
     Q = np.zeros_like(A)
     rates = slice(n, 2 * n)
     Q[rates, rates] = loop.plant.M * np.outer(units[rates], units[rates])
@@ -185,11 +167,11 @@ class _Between:
 
     def across(self, start: float, end: float, parts: int) -> Array:
         """Transition matrix from `start` to `end` [s], by `parts` steps with constant A."""
-        edges, period = np.linspace(start, end, parts + 1), _period(self._first)
+        edges, period = np.linspace(start, end, parts + 1), sampling_period(self._first)
         if period is not None:
             edges = period * np.round(edges / period)
         steps = [
-            _step(_matrix(self.loop((first + last) / 2)), last - first, period)
+            _step(state_matrix(self.loop((first + last) / 2)), last - first, period)
             for first, last in pairwise(edges)
         ]
         return _product(steps, len(steps[0]))

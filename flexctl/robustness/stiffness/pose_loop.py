@@ -1,14 +1,30 @@
-"""A closed loop at one pose as a function of the error alpha of its stiffness."""
+"""The case of a stiffness margin, and its closed loop at one pose over the error alpha."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
+import scipy.optimize
 
-from flexctl.checks import Array
-from flexctl.loop import ClosedLoop, ModeNames, exceeding, name_modes, too_weak
+from flexctl.checks import Array, ComplexArray
+from flexctl.control import design_controller
+from flexctl.errors import InputError
+from flexctl.loop import (
+    ClosedLoop,
+    ModeNames,
+    Setup,
+    close_around,
+    exceeding,
+    final_loop_weight,
+    name_modes,
+    too_weak,
+)
+from flexctl.model import Arm, BasisChoice, Design, without_damping
+from flexctl.plant import Plant, StiffnessError, assemble_plant
 from flexctl.robustness.lft import (
     RealCrossing,
     UncertainLoop,
@@ -17,14 +33,113 @@ from flexctl.robustness.lft import (
     stable_interval,
 )
 from flexctl.robustness.stiffness.followed import ErrorFamily, stiffness_family
-from flexctl.robustness.stiffness.interval import Growing, Interval, NoMarginError, StabilityLimit
 from flexctl.robustness.stiffness.model_errors import all_together, pull_out
-from flexctl.robustness.stiffness.record import Locus, ModeRate
+from flexctl.robustness.stiffness.record import (
+    Growing,
+    Interval,
+    Locus,
+    ModeRate,
+    NoMarginError,
+    StabilityLimit,
+    mode_rates,
+)
 
 _N_LOCUS = 81
 _WIDEST = 3.0  # largest error of a locus, whatever the interval
 _LOWEST = -0.95  # lowest error of a locus
 _SMALLEST = 1e-4  # smallest |error| of a locus beside 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A design whose stiffness may be wrong, on the true arm.
+
+    Attributes
+    ----------
+    setup, design
+        Design arm and true arm with their discretisations, and the design. Errors are relative to
+        the stiffness of the design arm.
+    unknown_damping
+        Whether the controller is designed for the arm without its damping.
+    n_path
+        Number of poses along the motion, at equal times up to the final pose, under the law of the
+        gross motion; 1 for the final pose alone. A second loop is judged at the final pose as well;
+        with 0 poses only there.
+    """
+
+    setup: Setup
+    design: Design
+    unknown_damping: bool = False
+    n_path: int = 11
+
+    def __post_init__(self) -> None:
+        """Refuse an open-loop design, and a negative number of poses."""
+        if self.design.open_loop:
+            got = self.design.method
+            raise InputError(f"{self.design.label}: expected a design with feedback, got {got}")
+        if self.n_path < 0:
+            raise InputError(f"n_path: expected no negative number of poses, got {self.n_path}")
+
+    @staticmethod
+    def of(
+        arm: Arm,
+        design: Design,
+        *,
+        true_arm: Arm | str | Path | None = None,
+        truth_basis: BasisChoice | None = None,
+        design_basis: BasisChoice | None = None,
+        unknown_damping: bool = False,
+        n_path: int = 11,
+    ) -> Case:
+        """Case of an arm and a design; arguments as in `compare`."""
+        basis = design_basis or design.basis
+        return Case(
+            setup=Setup.of(arm, basis, true_arm=true_arm, truth_basis=truth_basis),
+            design=design,
+            unknown_damping=unknown_damping,
+            n_path=n_path,
+        )
+
+    @property
+    def designed_for(self) -> Arm:
+        """The arm that the controller is designed for."""
+        arm = self.setup.design_arm
+        return without_damping(arm) if self.unknown_damping else arm
+
+    @cached_property
+    def truth(self) -> Plant:
+        """The truth plant."""
+        return self.setup.truth(interpreted=True)
+
+    @cached_property
+    def stiffness_parts(self) -> tuple[str, ...]:
+        """Names of the parts of the stiffness of the design plant."""
+        basis = self.setup.design_basis
+        return assemble_plant(self.designed_for, basis, interpreted=True).stiffness_parts
+
+    @cached_property
+    def closed(self) -> ClosedLoop:
+        """The closed loop of the design, with errors of its stiffness as inputs."""
+        return self.close()
+
+    def close(self, design: Design | None = None, basis: BasisChoice | None = None) -> ClosedLoop:
+        """Close the loop of this design, or another one, with errors of its stiffness as inputs.
+
+        `basis` replaces the discretisation of the design plant.
+        """
+        design, basis = design or self.design, basis or self.setup.design_basis
+        return close_unknown(self.designed_for, design, basis, self.truth)
+
+    def changed(self, change: Callable[[Arm], Arm]) -> Case:
+        """Return the case with the same change of the true arm and of the design arm."""
+        return replace(self, setup=self.setup.changed(change))
+
+
+def close_unknown(arm: Arm, design: Design, basis: BasisChoice, truth: Plant) -> ClosedLoop:
+    """Close the loop of a design for an arm, with the errors of its stiffness as inputs."""
+    unknown = StiffnessError(values=None)
+    controller = design_controller(arm, design, basis, interpreted=True, stiffness_error=unknown)
+    return close_around(controller, truth)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,18 +242,10 @@ class PoseLoop:
         if self.family and self.moves:
             return self.family.rates()
         values, rates = eigenvalue_sensitivities(self.loop)
-        own = self.loop.in_time(values)
         if self.loop.sample_time:
             rates = 2 * rates / (self.loop.sample_time * (1 - values**2))
-        oscillatory = np.flatnonzero(values.imag > 0)
-        return tuple(
-            ModeRate(
-                mode=self.names.name(self.loop.A, complex(values[k])),
-                value=complex(own[k]),
-                rate=complex(rates[k]),
-            )
-            for k in oscillatory[np.argsort(-rates.real[oscillatory])]
-        )
+        own = self.loop.in_time(values)
+        return mode_rates(own, rates, lambda k: self.names.name(self.loop.A, complex(values[k])))
 
     @property
     def locus(self) -> Locus:
@@ -156,11 +263,16 @@ class PoseLoop:
         return Locus(alpha=alpha, poles=tuple(poles))
 
 
+def final_loop(closed: ClosedLoop) -> PoseLoop:
+    """Linearise a loop at its final pose, under the second loop if there is one."""
+    controller = closed.controller
+    return loop_at(closed, controller.reference.final, final_loop_weight(controller))
+
+
 def loop_at(closed: ClosedLoop, joints: Array, second_loop_weight: float) -> PoseLoop:
     """Linearise a loop at joint variables (m,) with its error alpha pulled out.
 
     The controller must have the errors of its stiffness as inputs: see `StiffnessError`.
-    `second_loop_weight` is 0 or 1.
     """
     loop = pull_out(closed, joints, second_loop_weight, all_together(closed.controller.plant))
     names = name_modes(closed, joints, loop.size)
@@ -174,3 +286,32 @@ def loop_at(closed: ClosedLoop, joints: Array, second_loop_weight: float) -> Pos
         names=names,
         family=family,
     )
+
+
+def follow(locus: Locus) -> ComplexArray:
+    """Eigenvalues (k, N) of a locus, one column per branch, in the order they have at alpha = 0.
+
+    Eigenvalues are matched to linear predictions of the branches by the least sum of relative
+    distances. Branches that meet between two errors may be exchanged there: only for figures.
+    """
+    middle = int(np.abs(locus.alpha).argmin())
+    poles = [np.asarray(values, dtype=complex) for values in locus.poles]
+    above = _followed(locus.alpha[middle:], poles[middle:])
+    below = _followed(locus.alpha[middle::-1], poles[middle::-1])
+    return np.array([*below[:0:-1], *above])
+
+
+def _followed(alpha: Array, poles: list[ComplexArray]) -> list[ComplexArray]:
+    """Eigenvalues (N,) at each error, in the order of the first ones."""
+    branches = poles[:1]
+    for k in range(1, len(poles)):
+        expected = branches[-1]
+        if k > 1:
+            step = (alpha[k] - alpha[k - 1]) / (alpha[k - 1] - alpha[k - 2])
+            ahead = step * (branches[-1] - branches[-2])
+            expected = expected + ahead * np.minimum(
+                1, np.abs(expected) / (4 * np.abs(ahead) + 1e-300)
+            )
+        gap = np.abs(expected[:, None] - poles[k]) / (np.abs(expected)[:, None] + 1e-12)
+        branches.append(poles[k][scipy.optimize.linear_sum_assignment(gap)[1]])
+    return branches

@@ -1,15 +1,23 @@
-"""Independent errors of a closed loop at one pose: their form, and bounds of what is tolerated."""
+"""Independent errors of a closed loop at one pose: their form, and bounds of what is tolerated.
+
+Bounds of independent errors hold for the loop at the equilibrium without errors. Where the errors
+move it, under gravity without integral action, they are no proof. The loop is then followed along
+its equilibria for single errors, equal errors, corners of the box and the worst case, and a nearer
+loss of stability replaces the bounds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.loop import ClosedLoop, linearise_loop, name_modes
+from flexctl.loop import ClosedLoop, LinearLoop, linearise_loop, name_modes
 from flexctl.robustness.lft import (
     ENDLESS,
     LARGEST,
@@ -20,18 +28,22 @@ from flexctl.robustness.lft import (
     WorstCase,
     find_mu_bounds,
 )
-from flexctl.robustness.stiffness.arm_errors import (
+from flexctl.robustness.stiffness.followed import FARTHEST, ErrorFamily
+from flexctl.robustness.stiffness.model_errors import (
     ArmError,
     add_arm_errors,
+    by_link,
+    by_mode,
     damping_errors,
     payload_error,
+    pull_out,
 )
-from flexctl.robustness.stiffness.interval import guaranteed_errors
-from flexctl.robustness.stiffness.model_errors import by_link, by_mode, pull_out
-from flexctl.robustness.stiffness.moved_errors import IndependentErrors, follow_errors
-from flexctl.robustness.stiffness.record import IndependentErrorsAt
+from flexctl.robustness.stiffness.record import (
+    IndependentErrorsAt,
+    StabilityLimit,
+    guaranteed_errors,
+)
 
-_BEYOND = 1.05  # of the worst case: there the mode grows visibly
 _NOT_BOUNDED = MuBounds(
     guaranteed_fraction=LARGEST,
     mu_peak=1 / LARGEST,
@@ -45,7 +57,9 @@ _NOT_BOUNDED = MuBounds(
     notes=("One real error: the guaranteed fraction is where stability or the equilibrium ends.",),
 )
 _BOUNDS_TIME = 0.5  # of the time left, for bounds before the equilibrium is followed
-_LOWEST = -0.999  # relative error of a stiffness, which must stay positive
+_ALL_CORNERS = 4  # largest number of errors for which all corners of the box are tried
+_RANDOM_CORNERS = 16  # tried with more errors
+_WITHIN = 0.999  # of the physical range, whose end is excluded
 _OF_THE_ARM = {"payload": payload_error, "damping": damping_errors}
 ERRORS = ("modes", "links", "damping", "payload")
 
@@ -55,16 +69,10 @@ def structured_loop(
 ) -> UncertainLoop:
     """Pull independent errors out of a loop at a pose.
 
-    Parameters
-    ----------
-    closed
-        A loop whose controller has the errors of its stiffness as inputs.
-    joints, second_loop_weight
-        As in `linearise_loop`.
-    errors
-        Kinds of errors, and the relative error [-] at delta = 1 of each. Of the controller's
-        stiffness: "modes", each mode and spring, or "links", each link as a whole and each spring.
-        Of the arm, unknown to the controller: "damping", each link and spring, and "payload".
+    `errors` are kinds of errors, and the relative error [-] at delta = 1 of each. Of the
+    controller's stiffness, which must have its errors as inputs: "modes", each mode and spring, or
+    "links", each link as a whole and each spring. Of the arm, unknown to the controller: "damping",
+    each link and spring, and "payload".
 
     Raises
     ------
@@ -136,58 +144,187 @@ def bound_errors(
         loop=loop,
         groups=_groups(closed, errors),
     )
-    moves, loss = independent.moves(), None
-    bounds = (
-        _NOT_BOUNDED  # a single error is followed to its limit, without bounds
-        if moves and len(loop.parameters) == 1
-        else find_mu_bounds(
-            loop,
-            prove=not moves,  # no proof at an equilibrium that the errors move
-            deadline=deadline.part(_BOUNDS_TIME) if moves else deadline,
-            say=lambda words: say(f"independent errors at {where}: {words}"),
-        )
+    bounds, loss = _bounds(
+        independent, deadline, reach, lambda words: say(f"independent errors at {where}: {words}")
     )
-    if moves:
-        say(f"independent errors at {where}: the equilibrium that they move")
-        bounds, loss = follow_errors(independent, bounds, deadline, reach)
-    worst = bounds.worst_case
+    worst, mode, worst_errors = bounds.worst_case, loss.mode if loss else "", {}
+    if worst:
+        if not loss:
+            names = name_modes(closed, joints, loop.size)
+            mode = names.name(loop.matrix(worst.delta), worst.eigenvalue)
+        pairs = zip(loop.parameters, worst.delta.tolist(), strict=True)
+        worst_errors = {one.name: one.range * delta for one, delta in pairs}
     return IndependentErrorsAt(
         t=t,
         where=where,
         second_loop=bool(second_loop_weight),
         bounds=bounds,
-        mode=loss.mode if loss else _mode(closed, joints, loop, worst),
+        mode=mode,
         ends=loss.ends if loss else "",
         guaranteed=guaranteed_errors(bounds.guaranteed_fraction, errors),
-        worst_errors=_own_errors(loop, worst) if worst else {},
+        worst_errors=worst_errors,
     )
 
 
-def _mode(closed: ClosedLoop, joints: Array, loop: UncertainLoop, worst: WorstCase | None) -> str:
-    """Name of the mode that becomes unstable in a worst case; empty without one."""
-    if worst is None:
-        return ""
-    names = name_modes(closed, joints, loop.size)
-    return names.name(loop.matrix(worst.delta), worst.eigenvalue)
+def _bounds(
+    errors: IndependentErrors, deadline: Deadline, reach: float, say: Callable[[str], None]
+) -> tuple[MuBounds, StabilityLimit | None]:
+    """Bounds of the errors, and the stability limit that was found by continuation, if any."""
+    loop = errors.loop
+    if not errors.moves():
+        return find_mu_bounds(loop, prove=True, deadline=deadline, say=say), None
+    bounds = _NOT_BOUNDED  # a single error is followed to its limit, without bounds
+    if len(loop.parameters) > 1:  # no proof at an equilibrium that the errors move
+        part = deadline.part(_BOUNDS_TIME)
+        bounds = find_mu_bounds(loop, prove=False, deadline=part, say=say)
+    say("the equilibrium that they move")
+    return follow_errors(errors, bounds, deadline, reach)
 
 
-def _own_errors(loop: UncertainLoop, worst: WorstCase) -> dict[str, float]:
-    """Relative errors of the physical quantities in a worst case [-]."""
-    pairs = zip(loop.parameters, worst.delta.tolist(), strict=True)
-    return {parameter.name: parameter.range * delta for parameter, delta in pairs}
+@dataclass(frozen=True, kw_only=True)
+class IndependentErrors:
+    """A loop at one pose, at its equilibrium with the errors of `loop`.
 
-
-def worst_stiffness(worst: WorstCase, errors: Mapping[str, float]) -> dict[str, float]:
-    """Relative errors of the stiffness, by part or link, slightly beyond a worst case.
-
-    Raises
-    ------
-    InputError
-        When there are other kinds of errors, of the arm, which a run does not support.
+    These errors were pulled out at the equilibrium without errors; the first ones belong to the
+    `groups` of parts of the stiffness, whose errors are inputs of the controller.
     """
-    size = errors.get("modes", errors.get("links"))
-    if size is None or len(errors) > 1:
-        expected, got = "errors of modes or of links alone", ", ".join(errors)
-        raise InputError(f"run: expected {expected}, got {got}")
-    deltas = zip(worst.names, worst.delta.tolist(), strict=True)
-    return {name: max(_BEYOND * delta * size, _LOWEST) for name, delta in deltas}
+
+    closed: ClosedLoop
+    joints: Array
+    second_loop_weight: float
+    loop: UncertainLoop
+    groups: Sequence[ErrorGroup]
+
+    def along(self, direction: Array) -> ErrorFamily:
+        """Family of loops over t, with the errors t times `direction` (p,)."""
+        own = direction * np.array([one.range for one in self.loop.parameters])
+        parts, count = np.zeros(len(self.closed.controller.plant.stiffness_parts)), len(self.groups)
+        for group, error in zip(self.groups, own[:count], strict=True):
+            parts[list(group.parts)] = error
+        names = [one.name for one in self.loop.parameters[count:]]
+        named = dict(zip(names, own[count:].tolist(), strict=True))
+        load = named.pop("payload", 0.0)
+        truth = self.closed.truth
+
+        def loop_with(t: float) -> tuple[ClosedLoop, Array]:
+            if not load:
+                return self.closed, t * parts
+            return replace(self.closed, truth=truth.loaded(1 + t * load)), t * parts
+
+        def damped(linear: LinearLoop, t: float) -> LinearLoop:
+            errors = damping_errors(self.closed.truth, linear.plant)
+            D = linear.plant.D + sum(t * named[one.name] * one.D for one in errors)
+            return replace(linear, plant=replace(linear.plant, D=D))
+
+        spans = [one.times(x) for one, x in zip(self.loop.parameters, direction, strict=True)]
+        farthest = FARTHEST / np.abs(own).max()
+        return ErrorFamily(
+            closed=self.closed,
+            joints=self.joints,
+            second_loop_weight=self.second_loop_weight,
+            loop_with=loop_with,
+            adjusted=damped if any(named.values()) else None,
+            lowest=max(-farthest, *(_WITHIN * low for low, _ in spans)),
+            highest=min(farthest, *(_WITHIN * high for _, high in spans)),
+        )
+
+    def moves(self) -> bool:
+        """Whether these errors move the equilibrium."""
+        return self.along(np.ones(len(self.loop.parameters))).moves()
+
+    def directions(self, bounds: MuBounds) -> Iterator[Array]:
+        """Directions (p,) of largest entry 1 to follow: single errors, the worst case, corners."""
+        p = len(self.loop.parameters)
+        for one in np.eye(p):
+            yield from (one, -one)
+        if bounds.worst_case is not None and p > 1:
+            worst = bounds.worst_case.delta / bounds.worst_case.gamma
+            yield from (worst, -worst)
+        if p > 1:
+            yield from _corners(p)
+
+
+def follow_errors(
+    errors: IndependentErrors, bounds: MuBounds, deadline: Deadline, reach: float = np.inf
+) -> tuple[MuBounds, StabilityLimit | None]:
+    """Correct bounds of independent errors by continuation of the equilibrium along rays.
+
+    If the deadline passes before every single error was followed in both signs, nothing is
+    guaranteed, as the bounds belong to an equilibrium that the loop does not keep. Errors beyond
+    `reach` [-] are not searched.
+
+    Returns
+    -------
+    tuple
+        The bounds, no longer proven, with the nearest stability limit as the worst case; and that
+        limit, None where there is none.
+    """
+    best, limit, at, tried = _nearest(errors, bounds, deadline, reach)
+    count = len(errors.loop.parameters)
+    fraction, stopped = min(bounds.guaranteed_fraction, best), bounds.stopped
+    if count == 1:
+        fraction = min(best, LARGEST)
+    if tried < 2 * count:
+        fraction = 0.0
+        stopped = f"{deadline.reached} before the loop was followed along each single error"
+    corrected = replace(
+        bounds,
+        guaranteed_fraction=fraction,
+        mu_peak=1 / fraction if fraction else np.inf,
+        proven=False,
+        not_proven=(),
+        followed=True,
+        stopped=stopped,
+        notes=(*bounds.notes, _note(tried, stopped=deadline.passed)),
+    )
+    if limit is None:
+        return replace(corrected, worst_case=None), None
+    worst = WorstCase(
+        gamma=best,
+        names=tuple(one.name for one in errors.loop.parameters),
+        delta=best * at,
+        eigenvalue=complex(0, limit.frequency),
+        frequency=limit.frequency,
+        verified=True,
+        tried=tried,
+    )
+    return replace(corrected, worst_case=worst, frequency=limit.frequency), limit
+
+
+def _nearest(
+    errors: IndependentErrors, bounds: MuBounds, deadline: Deadline, reach: float
+) -> tuple[float, StabilityLimit | None, Array, int]:
+    """Find the nearest stability limit along all directions.
+
+    Returns its size [-], the limit, its direction (p,), and the number of directions tried; `reach`
+    and None where there is no limit within `reach`.
+    """
+    best, limit, at, tried = reach, None, np.zeros(0), 0
+    for direction in errors.directions(bounds):
+        if deadline.passed:
+            break
+        family = errors.along(direction)
+        end = replace(family, highest=min(family.highest, best)).end(1)
+        tried += 1
+        if end is not None and end.alpha < best:
+            best, limit, at = end.alpha, end, direction
+    return best, limit, at, tried
+
+
+def _note(tried: int, *, stopped: bool) -> str:
+    """Sentence on the continuation, which replaces a proof."""
+    rays = f"{tried} directions" if tried > 1 else f"{tried} direction"
+    early = " until the time limit was reached" if stopped else ""
+    return (
+        f"these errors move the equilibrium: it was followed along {rays} of error{early}; between "
+        "these nothing is proven"
+    )
+
+
+def _corners(p: int) -> Iterator[Array]:
+    """Corners of the box of p errors: all for few errors, else equal errors and random corners."""
+    if p <= _ALL_CORNERS:
+        yield from map(np.array, product((1.0, -1.0), repeat=p))
+        return
+    yield from (np.ones(p), -np.ones(p))
+    yield from np.random.default_rng(0).choice([-1.0, 1.0], size=(_RANDOM_CORNERS, p))

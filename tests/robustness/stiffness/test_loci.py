@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from flexctl.robustness.stiffness.record import Locus, follow
+from flexctl.robustness.stiffness.pose_loop import follow
+from flexctl.robustness.stiffness.record import Locus
 
 
 def test_branches_that_cross_in_frequency_are_followed_through_in_any_order():

@@ -13,13 +13,13 @@ from flexctl.model.record import BasisChoice
 from flexctl.model.settings import with_options
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
-from flexctl.robustness.stiffness.arm_errors import payload_error
 from flexctl.robustness.stiffness.assumed_stiffness import judge_assumed
 from flexctl.robustness.stiffness.model_errors import (
     RestingLaw,
     all_together,
     by_link,
     by_mode,
+    payload_error,
     pull_out,
 )
 from flexctl.robustness.stiffness.pose_loop import loop_at

@@ -15,8 +15,8 @@ from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness import path_growth
-from flexctl.robustness.stiffness.case import Case
 from flexctl.robustness.stiffness.path_growth import find_path_growth
+from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.simulation.run import Tolerance
 from flexctl.simulation.simulation import simulate
 
@@ -74,7 +74,7 @@ def test_units_of_the_coordinates_do_not_matter(make):
         feedback=loop.feedback * np.tile(units, 2),
     )
     x = np.array([0.3, -0.02, 0.5, 0.1])
-    own, same = (path_growth._norm(one, None, 0.5) for one in (loop, other))
+    own, same = (path_growth._norm(one, 0.5) for one in (loop, other))
     assert np.linalg.norm(same @ (x / np.tile(units, 2))) == pytest.approx(
         np.linalg.norm(own @ x), rel=1e-9
     )
@@ -92,7 +92,7 @@ def test_a_mode_that_nothing_damps_is_measured_by_its_energy(make):
     K = plant.K + np.diag([5e4, 0.0])  # a spring holds the joint
     still = replace(plant, K=K, K_elastic=K, D=np.zeros((n, n)))
     free = replace(loop, plant=still, feedback=np.zeros_like(loop.feedback))
-    R, Phi = path_growth._norm(free, None, 2.0), scipy.linalg.expm(0.37 * free.plant.A_state)
+    R, Phi = path_growth._norm(free, 2.0), scipy.linalg.expm(0.37 * free.plant.A_state)
     assert np.linalg.norm(R @ Phi @ np.linalg.inv(R), 2) == pytest.approx(1.0, abs=0.05)
     energy = scipy.linalg.block_diag(K, plant.M) / 2
     x = np.array([0.02, 0.01, -0.3, 0.5])
@@ -146,7 +146,7 @@ def grows_in_runs(case, error, closed, *, compiled=False):
     errors = np.full(len(closed.controller.plant.stiffness_parts), error)
     right = [linearise_loop(closed, joints, 0.0) for joints in poses]
     wrong = [linearise_loop(closed, joints, 0.0, errors) for joints in poses]
-    first, last = (path_growth._norm(loop, None, times[-1]) for loop in (right[0], right[-1]))
+    first, last = (path_growth._norm(loop, times[-1]) for loop in (right[0], right[-1]))
     steps = path_growth._transitions(times, wrong, 8)
     Phi = path_growth._product(steps, len(first))
     worst = np.linalg.solve(first, np.linalg.svd(last @ Phi @ np.linalg.inv(first))[2][0])

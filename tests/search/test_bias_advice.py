@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
-from flexctl.search.remedies import Bias, best_bias, tolerated_with
+from flexctl.robustness.stiffness.record import Interval, StabilityLimit
+from flexctl.search.bias_advice import Bias, best_bias, tolerated_with
 
 
 def interval(lower, upper):
