@@ -111,10 +111,8 @@ def semidefinite(name: str, A: ArrayLike, size: int | None = None) -> Array:
         If A is not symmetric, or has a negative eigenvalue beyond round-off.
     """
     A = symmetric(name, A, size)
-    lowest = _lowest_scaled_eigenvalue(A)
-    if lowest < -_INDEFINITE * len(A):
-        expected = "a positive semidefinite matrix"
-        raise InputError(f"{name}: expected {expected}, got one with eigenvalue {_lowest(A):.3g}")
+    if _lowest_scaled_eigenvalue(A) < -_INDEFINITE * len(A):
+        raise _wrong_eigenvalue(name, "semidefinite", A)
     return A
 
 
@@ -127,10 +125,8 @@ def definite(name: str, A: ArrayLike, size: int | None = None) -> Array:
         If A is not symmetric, or is singular to round-off, or has a negative eigenvalue.
     """
     A = symmetric(name, A, size)
-    lowest = _lowest_scaled_eigenvalue(A)
-    if not lowest > np.finfo(float).eps * len(A):
-        expected = "a positive definite matrix"
-        raise InputError(f"{name}: expected {expected}, got one with eigenvalue {_lowest(A):.3g}")
+    if not _lowest_scaled_eigenvalue(A) > np.finfo(float).eps * len(A):
+        raise _wrong_eigenvalue(name, "definite", A)
     return A
 
 
@@ -144,8 +140,9 @@ def _lowest_scaled_eigenvalue(A: Array) -> float:
     return float(np.linalg.eigvalsh(A / np.outer(d, d))[0])
 
 
-def _lowest(A: Array) -> float:
-    return float(np.linalg.eigvalsh(A)[0])
+def _wrong_eigenvalue(name: str, kind: str, A: Array) -> InputError:
+    expected, lowest = f"a positive {kind} matrix", np.linalg.eigvalsh(A)[0]
+    return InputError(f"{name}: expected {expected}, got one with eigenvalue {lowest:.3g}")
 
 
 def _shown(x: object) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loop import JUMP, ClosedLoop, Event
-from flexctl.simulation.loop_functions import load
+from flexctl.simulation.right_hand_side import load
 
 EASY_STEPS = 2500  # this many steps of the explicit method take at most a tenth of a second
 _TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured
