@@ -138,12 +138,7 @@ def equilibrium_at_reference(
 ) -> Equilibrium:
     """Find the equilibrium of a closed loop at its reference: see `find_loop_equilibrium`.
 
-    Raises
-    ------
-    NoEquilibriumError
-        When the reference has no equilibrium, although the arm may come to rest elsewhere.
-    ComputationError
-        When the arm has no equilibrium with its joints held at the reference.
+    Raises NoEquilibriumError also when the arm leaves the reference and comes to rest elsewhere.
     """
     rest = find_loop_equilibrium(loop, joints, second_loop_weight, errors)
     if rest.falls:

@@ -35,12 +35,7 @@ def schedule(controller: Controller, duration: float) -> list[Event]:
 
     Between two events the right-hand side is smooth, so no step of the integrator crosses one.
     Events that differ by round-off, such as sums of periods, coincide; events at the end are left
-    out.
-
-    Raises
-    ------
-    InputError
-        When the law would be sampled more than two million times.
+    out. Raises InputError when the law would be sampled more than two million times.
     """
     end, slack = controller.reference.duration, _SLACK * max(1.0, duration)
     switches = sorted({0.0, *controller.reference.breaks, end, end + controller.blend})

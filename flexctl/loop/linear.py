@@ -179,15 +179,10 @@ class LinearLoop(Summary):
 
 
 def sampled_loop(loop: LinearLoop, period: float, delay: float | Array = 0.0) -> Array:
-    """One-sample map of the loop, state and integrals and past torques, law held for `period`.
+    """One-sample map of the loop, state and integrals and past torques, law held for `period` [s].
 
-    Parameters
-    ----------
-    loop
-        Linear loop; the law u = K x + L z is evaluated at the samples, z integrated by Euler's
-        rule.
-    period, delay
-        Sampling period and time until a sample acts [s], of all channels or of each (m,).
+    The law u = K x + L z is evaluated at the samples, z integrated by Euler's rule. `delay` is the
+    time [s] until a sample acts, of all channels or of each (m,).
     """
     A, B = one_sample(loop, period, delay)
     return A + B @ np.hstack([loop.K, np.zeros((len(loop.K), len(A) - loop.K.shape[1]))])
@@ -297,16 +292,8 @@ def linearise_loop(
 ) -> LinearLoop:
     """Linearise a closed loop about its equilibrium for a constant reference.
 
-    Parameters
-    ----------
-    loop, joints, second_loop_weight, errors
-        As `find_loop_equilibrium` takes them: desired joint variables (m,) [rad or m], weight [-],
-        relative errors of the law's stiffness.
-
-    Raises
-    ------
-    NoEquilibriumError, ComputationError
-        As `equilibrium_at_reference`.
+    Parameters and errors are those of `equilibrium_at_reference`: desired joint variables (m,)
+    [rad or m], weight of the second loop [-], relative errors of the law's stiffness by part.
     """
     rest = equilibrium_at_reference(loop, joints, second_loop_weight, errors)
     return linearise_at(loop, rest, second_loop_weight, errors)
@@ -366,10 +353,7 @@ def linear_poses(loop: ClosedLoop) -> LinearPoses:
 
     If the arm falls from the final pose, the loop is linearised where it comes to rest.
 
-    Raises
-    ------
-    ComputationError
-        When it has no equilibrium at the final pose.
+    Raises ComputationError when it has no equilibrium at the final pose.
     """
     reference = loop.controller.reference
     times = np.linspace(0, reference.duration, N_PATH)

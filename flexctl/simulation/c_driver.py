@@ -25,69 +25,42 @@ from flexctl.simulation.integrators import (
 )
 from flexctl.simulation.right_hand_side import RUN, library
 
-_FOLDER = Path(__file__).parent
-_SOURCES = (
-    "driver.c",  # the first includes the others
-    "driver.h",
-    "newton.c",
-    "esdirk.c",
-    "explicit.c",
-    "midpoint.c",
-    "rk4.c",
-)
+_SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 _int, _double = ct.c_longlong, ct.c_double
 _doubles = ct.POINTER(ct.c_double)
 
 
+def _fields(kind: type, names: str) -> tuple[tuple[str, type], ...]:
+    """Fields of a structure that are of one type."""
+    return tuple((name, kind) for name in names.split())
+
+
 class _Function(ct.Structure):
-    _fields_ = (
-        ("call", ct.c_void_p),
-        ("n_arg", _int),
-        ("n_res", _int),
-        ("n_iw", _int),
-        ("n_w", _int),
-    )
+    _fields_ = (("call", ct.c_void_p), *_fields(_int, "n_arg n_res n_iw n_w"))
 
 
 class _Event(ct.Structure):
     _fields_ = (("time", _double), ("kind", _int), ("index", _int), ("phase", _double))
 
 
-_FUNCTIONS = (
-    "inverse_dynamics",
-    "forward_dynamics",
-    "momentum",
-    "terms",
-    "dissipation",
-    "deflections",
-    "reference",
-    "law",
-    "law_jacobian",
-)
-
-
 class _Problem(ct.Structure):
     _fields_ = (
-        *(
-            (name, _int)
-            for name in ("method", "n", "m", "n_z", "held", "n_hat", "n_own", "n_lines")
-        ),
-        *((name, _Function) for name in _FUNCTIONS),
-        *((name, _double) for name in ("rtol", "atol_q", "atol_v")),
-        *((name, _double) for name in ("fixed_step", "sample_time", "steepest")),
-        *((name, _int) for name in ("max_steps", "n_events", "n_samples")),
+        *_fields(_int, "method n m n_z held n_hat n_own n_lines"),
+        *_fields(_Function, "inverse_dynamics forward_dynamics momentum terms dissipation"),
+        *_fields(_Function, "deflections reference law law_jacobian"),
+        *_fields(_double, "rtol atol_q atol_v fixed_step sample_time steepest"),
+        *_fields(_int, "max_steps n_events n_samples"),
         ("events", ct.POINTER(_Event)),
-        *((name, _doubles) for name in ("sample_times", "limit")),
+        *_fields(_doubles, "sample_times limit"),
         ("drives", ct.POINTER(_int)),
-        *((name, _doubles) for name in ("lowest", "highest")),
+        *_fields(_doubles, "lowest highest"),
     )
 
 
 class _Result(ct.Structure):
     _fields_ = (
-        *((name, _doubles) for name in ("q", "v", "a", "tau", "z")),
-        *((name, _doubles) for name in ("supplied", "dissipated", "saturated")),
-        *((name, _int) for name in ("steps", "rejected", "evaluations")),
+        *_fields(_doubles, "q v a tau z supplied dissipated saturated"),
+        *_fields(_int, "steps rejected evaluations"),
         ("time", _double),
         ("index", _int),
     )
@@ -107,14 +80,14 @@ def compiled_driver(loop: ClosedLoop, method: Integrator) -> Path | None:
 
 @functools.cache
 def _sources_digest() -> str:
-    text = b"".join((_FOLDER / name).read_bytes() for name in _SOURCES)
+    text = b"".join(source.read_bytes() for source in _SOURCES)
     return hashlib.sha256(text).hexdigest()
 
 
 def _copy_sources(folder: Path) -> Path:
-    for name in _SOURCES:
-        shutil.copy(_FOLDER / name, folder)
-    return folder / _SOURCES[0]
+    for source in _SOURCES:
+        shutil.copy(source, folder)
+    return folder / "driver.c"  # which includes the others
 
 
 @functools.cache

@@ -61,26 +61,10 @@ def _external(name: str, path: Path) -> ca.Function:
 
 
 def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array]:
-    """Evaluate a function of a run at the columns of its arguments.
+    """Evaluate a function of a run at the columns of its arguments, one array (., N) of each.
 
-    Parameters
-    ----------
-    loop
-        Loop, or truth plant in it, whose function it is.
-    name
-        Of the function; see `library`.
-    signals
-        One array (., N) per argument.
-
-    Returns
-    -------
-    list
-        One array (., N) per result.
-
-    Raises
-    ------
-    InputError
-        When the rows of an argument are not those of the function's.
+    Returns one array (., N) per result. Raises InputError when an argument has other rows than that
+    of the function.
     """
     function, N = load(loop, name), signals[0].shape[1]
     inputs = [

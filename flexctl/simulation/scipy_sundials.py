@@ -38,10 +38,7 @@ _CHECKS = 200  # times of a run at which ranges are checked, unless it is sample
 _TOO_MUCH = "CV_TOO_MUCH_WORK"  # in the message of SUNDIALS when the limit of steps is reached
 _DIGITS = 12  # of times relative to a stretch, so that those of a periodic law agree
 _SUNDIALS = {
-    "adams": {
-        "linear_multistep_method": "adams",
-        "nonlinear_solver_iteration": "functional",
-    },
+    "adams": {"linear_multistep_method": "adams", "nonlinear_solver_iteration": "functional"},
     "bdf": {"linear_multistep_method": "bdf"},
 }
 
@@ -92,10 +89,7 @@ def run_scipy(
 ) -> Run | RunFailure:
     """Integrate a closed loop from `start`, sampled at `times` (N,) [s], without a C compiler.
 
-    Raises
-    ------
-    InputError
-        When the integrator of this name exists in C only.
+    Raises InputError when the integrator of this name exists in C only.
     """
     if name not in _SCIPY:
         raise InputError(

@@ -157,10 +157,7 @@ def require_stable_step(
 ) -> None:
     """Refuse a step of rk4 that is unstable, or nearly so, at one of the `moments` of a run.
 
-    Raises
-    ------
-    InputError
-        With the fastest mode and an admissible step.
+    Raises InputError with the fastest mode and an admissible step.
     """
     longest = max(np.diff([event.time for event in events]), default=step)
     spectra = [poles_in_motion(loop, moment) for moment in moments(loop, start, events)]

@@ -282,10 +282,7 @@ class _Assessment:
 def require_motion(design: Design) -> None:
     """Refuse a design whose reference consists of torques: there is no desired motion.
 
-    Raises
-    ------
-    InputError
-        Naming the design and the command that runs it.
+    Raises InputError with the design and the command that runs it.
     """
     if design.reference.torque is not None:
         raise InputError(
