@@ -6,20 +6,18 @@ import ctypes as ct
 import functools
 import hashlib
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from flexctl.checks import Array
 from flexctl.errors import ComputationError
-from flexctl.loop import ClosedLoop, Event
+from flexctl.loop import ClosedLoop
 from flexctl.plant import STEEPEST, cached_library, why_too_steep
 from flexctl.simulation.integrators import (
+    InitialValueProblem,
     Integrator,
     Run,
     RunFailure,
-    Start,
     Tolerance,
     out_of_steps,
 )
@@ -120,25 +118,19 @@ def _function(path: Path, name: str) -> _Function:
 
 
 def run_compiled(
-    loop: ClosedLoop,
-    driver: Path,
-    method: Integrator,
-    step: float | None,
-    events: Sequence[Event],
-    times: Array,
-    start: Start,
-    tolerance: Tolerance,
+    given: InitialValueProblem, driver: Path, method: Integrator, step: float | None
 ) -> Run | RunFailure:
-    """Integrate a closed loop from `start`, sampled at `times` (N,) [s]."""
-    n, m, N = loop.truth.n, loop.truth.m, len(times)
+    """Integrate a closed loop by the integrators in C."""
+    loop, events, tolerance = given.loop, given.events, given.tolerance
+    n, m, N = loop.truth.n, loop.truth.m, len(given.times)
     shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N)}
     shapes["z"] = (loop.controller.n_state, N)
     out = {name: np.zeros(shape, order="F") for name, shape in shapes.items()}
     out |= {"supplied": np.zeros(N), "dissipated": np.zeros(N), "saturated": np.zeros(m)}
     paths = {name: library(loop, name) for name in (*RUN, *method.functions)}
     result = _Result(**{name: values.ctypes.data_as(_doubles) for name, values in out.items()})
-    q0, v0, tau0, z0 = start
-    inputs = (times, loop.torque_limit, *loop.valid_range, q0, v0, z0, tau0)
+    q0, v0, tau0, z0 = given.start
+    inputs = (given.times, loop.torque_limit, *loop.valid_range, q0, v0, z0, tau0)
     arrays = [np.ascontiguousarray(values, dtype=float) for values in inputs]
     sample_times, limit, lowest, highest, *initial = (
         values.ctypes.data_as(_doubles) for values in arrays

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.loop import ClosedLoop, Event
 
-Start = tuple[Array, Array, Array, Array]  # q0, v0 (n,), tau0 (m,), z0 (n_z,) of a run
+Start = tuple[Array, Array, Array, Array]  # q0, v0, tau0, z0
 BALANCE = 1e-3  # share of the largest energy; a run with a larger imbalance is not trusted
 
 
@@ -95,6 +96,20 @@ class Tolerance:
 
 
 @dataclass(frozen=True, kw_only=True)
+class InitialValueProblem:
+    """A run to be integrated: a closed loop between its events, sampled at `times` (N,) [s].
+
+    `start` are coordinates, rates (n,), torques (m,) and states of the law (n_z,).
+    """
+
+    loop: ClosedLoop
+    events: Sequence[Event]
+    times: Array
+    start: Start
+    tolerance: Tolerance
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """Signals of a finished run at N times: q, v, a (n, N), tau (m, N), energies [J] (N,).
 
@@ -140,23 +155,10 @@ def out_of_steps(max_steps: int) -> str:
 def check_integration(
     name: str, step: float | None, *, tolerance: bool, prefix: str = ""
 ) -> tuple[str, float | None]:
-    """Return an integrator's name and its step [s], checked.
+    """Return an integrator's name, ``auto`` or one of `INTEGRATORS`, and its step [s], checked.
 
-    Parameters
-    ----------
-    name
-        ``auto`` or one of `INTEGRATORS`.
-    step
-        Step of an integrator with a fixed step, which needs one; others take none.
-    tolerance
-        Whether a tolerance is given, which an integrator with a fixed step cannot control.
-    prefix
-        Prefix of the option in messages, such as ``--``.
-
-    Raises
-    ------
-    InputError
-        Naming the expected and the given value.
+    An integrator with a fixed step needs one, and cannot control a tolerance; others take no step.
+    Raises InputError, in which `prefix`, such as ``--``, is that of the option.
     """
     names = (AUTO, *INTEGRATORS)
     if name not in names:

@@ -171,16 +171,12 @@ class Signals:
             self._a[:, k], self._tau[:, k], _ = self._stretch.accelerations(t, x)
             self._next += 1
 
-    def _saturation(self) -> Array:
-        """Time [s] at the torque limit by joint (m,), to the resolution of the samples."""
-        limit = self._stretch.loop.torque_limit
-        at_limit = np.abs(self._tau) >= limit[:, None] * (1 - 1e-12)
-        return np.trapezoid(at_limit.astype(float), self._times, axis=1)
-
     def all(self) -> dict[str, Array]:
-        """Signals by name."""
-        n = self._stretch.n
+        """Signals by name; the time at a torque limit to the resolution of the samples."""
+        n, limit = self._stretch.n, self._stretch.loop.torque_limit
+        at_limit = np.abs(self._tau) >= limit[:, None] * (1 - 1e-12)
+        saturated = np.trapezoid(at_limit.astype(float), self._times, axis=1)
         states = {"q": self._x[:n], "v": self._x[n : 2 * n], "a": self._a, "tau": self._tau}
         states["z"] = self._x[2 * n : -2]
         energies = {"supplied": self._x[-2], "dissipated": self._x[-1]}
-        return {**states, **energies, "saturated": self._saturation()}
+        return {**states, **energies, "saturated": saturated}

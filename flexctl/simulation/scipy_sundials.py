@@ -7,7 +7,7 @@ through CasADi. Source: [Hindmarsh05].
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,13 +17,13 @@ import scipy.integrate
 
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.loop import ClosedLoop, Event
+from flexctl.loop import ClosedLoop
 from flexctl.plant import compile_functions, source_digest
 from flexctl.simulation.integrators import (
+    InitialValueProblem,
     Integrator,
     Run,
     RunFailure,
-    Start,
     Tolerance,
     out_of_steps,
 )
@@ -54,20 +54,18 @@ class _Solved:
 
 
 def _run(
+    given: InitialValueProblem,
     stretch: Stretch,
-    events: Sequence[Event],
-    times: Array,
-    start: Start,
     integrator: str,
     solve: Callable[[float, float, Array, int], _Solved | RunFailure],
 ) -> Run | RunFailure:
     """Integrate all stretches by `solve` (begin, end [s], state, evaluations before)."""
-    q0, v0, _, z0 = start
-    signals, x = Signals(stretch, times), np.concatenate([q0, v0, z0, np.zeros(2)])
+    q0, v0, _, z0 = given.start
+    signals, x = Signals(stretch, given.times), np.concatenate([q0, v0, z0, np.zeros(2)])
     steps = evaluations = 0
     if why := stretch.why_beyond(x):
-        return RunFailure(time=events[0].time, why=why)
-    for begin, end in stretch.spans(events, x):
+        return RunFailure(time=given.events[0].time, why=why)
+    for begin, end in stretch.spans(given.events, x):
         solved = solve(begin, end, x, evaluations)
         if isinstance(solved, RunFailure):
             return solved
@@ -79,15 +77,8 @@ def _run(
     )
 
 
-def run_scipy(
-    loop: ClosedLoop,
-    name: str,
-    events: Sequence[Event],
-    times: Array,
-    start: Start,
-    tolerance: Tolerance,
-) -> Run | RunFailure:
-    """Integrate a closed loop from `start`, sampled at `times` (N,) [s], without a C compiler.
+def run_scipy(given: InitialValueProblem, name: str) -> Run | RunFailure:
+    """Integrate a closed loop without a C compiler.
 
     Raises InputError when the integrator of this name exists in C only.
     """
@@ -97,7 +88,11 @@ def run_scipy(
             f"{', '.join(_SCIPY)}, adams and bdf run without"
         )
     method, words = _SCIPY[name]
-    stretch, law = Stretch(loop, start[2]), loop.controller
+    stretch, law, tolerance = (
+        Stretch(given.loop, given.start[2]),
+        given.loop.controller,
+        given.tolerance,
+    )
     kinds = [tolerance.position, tolerance.rate] * 2 + [tolerance.position]
     sizes = [stretch.n, stretch.n, law.n_state - law.n_estimated, law.n_estimated, 2]
     options = {"method": method, "rtol": tolerance.relative, "atol": np.repeat(kinds, sizes)}
@@ -110,7 +105,7 @@ def run_scipy(
         )
 
     integrator = f"{words}, functions in the CasADi virtual machine"
-    return _run(stretch, events, times, start, integrator, solve)
+    return _run(given, stretch, integrator, solve)
 
 
 class _OutOfStepsError(Exception):
@@ -245,27 +240,22 @@ class _Multistep:
         return states, int(counts["nsteps"]), int(counts["nfevals"])
 
 
-def run_multistep(
-    loop: ClosedLoop,
-    name: str,
-    method: Integrator,
-    events: Sequence[Event],
-    times: Array,
-    start: Start,
-    tolerance: Tolerance,
-) -> Run | RunFailure:
-    """Integrate a closed loop from `start`, sampled at `times` (N,) [s], by SUNDIALS."""
-    stretch, solver = Stretch(loop, start[2]), _Multistep(loop, name, tolerance)
-    interval = events[-1].time / _CHECKS
+def run_multistep(given: InitialValueProblem, name: str, method: Integrator) -> Run | RunFailure:
+    """Integrate a closed loop by SUNDIALS."""
+    stretch, solver = (
+        Stretch(given.loop, given.start[2]),
+        _Multistep(given.loop, name, given.tolerance),
+    )
+    interval = given.events[-1].time / _CHECKS
 
     def solve(begin: float, end: float, x: Array, _evaluations: int) -> _Solved | RunFailure:
         length, first = end - begin, x.copy()
-        grid = _grid(times, begin, length, interval)
+        grid = _grid(given.times, begin, length, interval)
         done = solver.integrate(x, np.array([stretch.phase, begin, length, *stretch.torque]), grid)
         if isinstance(done, str):
             exhausted = _TOO_MUCH in done
             why = "SUNDIALS gives up: the motion grows without bound"
-            why = out_of_steps(tolerance.max_steps) if exhausted else why
+            why = out_of_steps(given.tolerance.max_steps) if exhausted else why
             return RunFailure(time=begin, why=why, numerical=True, exhausted=exhausted)
         states, steps, evaluations = done
         at = dict(zip(grid, states.T, strict=True))
@@ -280,7 +270,7 @@ def run_multistep(
         )
 
     integrator = f"{method.words}, functions in {solver.backend}"
-    return _run(stretch, events, times, start, integrator, solve)
+    return _run(given, stretch, integrator, solve)
 
 
 def _grid(times: Array, begin: float, length: float, interval: float) -> tuple[float, ...]:

@@ -19,6 +19,7 @@ from flexctl.simulation.integrators import (
     AUTO,
     BALANCE,
     INTEGRATORS,
+    InitialValueProblem,
     Run,
     RunFailure,
     Start,
@@ -120,7 +121,10 @@ def simulate(
     times = _at_events(times, events)
     columns = [begin[k][:, None] for k in (0, 1, 3)]
     _require_finite_torques(loop, events, np.zeros(1), *columns)
-    run = _integrate(loop, integrator, step, events, times, begin, tolerance)
+    given = InitialValueProblem(
+        loop=loop, events=events, times=times, start=begin, tolerance=tolerance
+    )
+    run = _integrate(given, integrator, step)
     if isinstance(run, RunFailure):
         raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
@@ -186,19 +190,11 @@ def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: Start) -> Start:
     return states[0], states[1], tau0, states[2]
 
 
-def _integrate(
-    loop: ClosedLoop,
-    name: str,
-    step: float | None,
-    events: Sequence[Event],
-    times: Array,
-    start: Start,
-    tolerance: Tolerance,
-) -> Run | RunFailure:
+def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run | RunFailure:
     """Run the integrator of this name, or for ``auto`` the best one for the loop."""
     if name == AUTO:
-        return _integrate_well(loop, events, times, start, tolerance)
-    method = INTEGRATORS[name]
+        return _integrate_well(given)
+    loop, method = given.loop, INTEGRATORS[name]
     if loop.controller.moves_fast and not method.observes:
         able = ", ".join(key for key, other in INTEGRATORS.items() if other.observes)
         whose = "there is an observer" if loop.controller.observer else "there is an external law"
@@ -207,23 +203,23 @@ def _integrate(
             f"the arm, got {name}"
         )
     if method.number is None:
-        return run_multistep(loop, name, method, events, times, start, tolerance)
+        return run_multistep(given, name, method)
     driver = compiled_driver(loop, method)
     if driver is None:
-        return run_scipy(loop, name, events, times, start, tolerance)
+        return run_scipy(given, name)
     if step is not None and name == "rk4":
-        require_stable_step(loop, step, start[:2], events)
-    return run_compiled(loop, driver, method, step, events, times, start, tolerance)
+        require_stable_step(loop, step, given.start[:2], given.events)
+    return run_compiled(given, driver, method, step)
 
 
-def _integrate_well(
-    loop: ClosedLoop, events: Sequence[Event], times: Array, start: Start, tolerance: Tolerance
-) -> Run | RunFailure:
+def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
     """Run esdirk, or BDF, if it needs sufficiently few steps, else the explicit method.
 
     If one of them fails for numerical reasons, not because of the model, the other is tried.
     """
-    poles = [local_poles(loop, at.q, at.t, at.phase) for at in moments(loop, start[:2], events)]
+    loop, events, tolerance = given.loop, given.events, given.tolerance
+    at = moments(loop, given.start[:2], events)
+    poles = [local_poles(loop, one.q, one.t, one.phase) for one in at]
     turned, stretches = count_turns(np.concatenate(poles), events), count_stretches(events)
     why = f"chosen as the loop is not stiff: its fastest mode requires only {turned} steps"
     if turned > EASY_STEPS:
@@ -234,8 +230,8 @@ def _integrate_well(
         before = runs.get(name)
         if before and not (isinstance(before, RunFailure) and before.exhausted):
             continue  # more steps do not help
-        tried = replace(tolerance, max_steps=most)
-        run = runs[name] = _integrate(loop, name, None, events, times, start, tried)
+        tried = replace(given, tolerance=replace(tolerance, max_steps=most))
+        run = runs[name] = _integrate(tried, name, None)
         if isinstance(run, RunFailure) and not run.numerical:
             return run
         ended = _why_not(loop, run, most)

@@ -21,10 +21,9 @@ from flexctl.loop import (
 )
 from flexctl.records import Summary
 from flexctl.robustness import first_crossing
-from flexctl.verdict.broken_loop import BrokenLoop, break_loop
+from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, gain_crossovers
 from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
 from flexctl.verdict.disk_margin import disk_margin
-from flexctl.verdict.gain_crossover import GainCrossovers, gain_crossovers
 
 NO_LIMIT_DB = 60.0  # a thousandfold gain is limited by other effects
 _LONGEST = 10.0  # longest period [s] of the search
