@@ -99,10 +99,9 @@ def other_equilibrium(
 
     None if the run does not end next to an equilibrium, or ends nearer to `rest`.
     """
+    final = loop.controller.reference.final
     try:
-        second = find_loop_equilibrium(
-            loop, loop.controller.reference.final, second_loop_weight, start=end
-        )
+        second = find_loop_equilibrium(loop, final, second_loop_weight, start=end)
     except ComputationError:  # or the arm cannot be held at the reference to begin with
         return None
     if rest is None:

@@ -18,29 +18,16 @@ BALANCE = 1e-3  # share of the largest energy; a run with a larger imbalance is 
 class Integrator:
     """A method of integration.
 
-    Attributes
-    ----------
-    words
-        Description.
-    number
-        Number of the method in driver.c; None if SUNDIALS runs it.
-    fixed
-        Whether it takes a step from the user and has no error control.
-    functions
-        Functions that it needs in addition to those of every run; see `loop_functions`.
-    worst_imbalance
-        Largest admissible imbalance of the energy account, relative to the largest energy.
-    observes
-        Whether it integrates an observer's or an external law's states too. The implicit methods in
-        C solve for the arm's accelerations and treat the law's states by fixed-point iteration, so
-        these must not be fast.
+    `observes`: whether it integrates an observer's or an external law's states too. The implicit
+    methods in C solve for the arm's accelerations and treat the law's states by fixed-point
+    iteration, so these must not be fast.
     """
 
     words: str
-    number: int | None = None
-    fixed: bool = False
-    functions: tuple[str, ...] = ()
-    worst_imbalance: float = BALANCE
+    number: int | None = None  # of the method in driver.c; None if SUNDIALS runs it
+    fixed: bool = False  # takes a step from the user and has no error control
+    functions: tuple[str, ...] = ()  # that it needs in addition to those of every run
+    worst_imbalance: float = BALANCE  # admissible, relative to the largest energy
     observes: bool = True
 
 

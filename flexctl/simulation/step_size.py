@@ -93,12 +93,11 @@ def _poles(
     if loop.controller.sample_time is not None:  # the torque is held between two events
         return np.linalg.eigvals(A).astype(complex)
     arguments = _law_arguments(loop, moment)
-    if not loop.controller.moves_fast:
-        K = np.hstack([np.array(part) for part in load(loop, "law_jacobian")(*arguments)])
-        closed = A + B @ K
-    else:
+    if loop.controller.moves_fast:
         K, L, E, F = (np.array(part) for part in loop.law_derivatives(*arguments))
         closed = np.block([[A + B @ K, B @ L], [E, F]])
+    else:
+        closed = A + B @ np.hstack([np.array(K) for K in load(loop, "law_jacobian")(*arguments)])
     if not np.isfinite(closed).all():  # as of sqrt(|e|) at e = 0; a run needs no derivatives
         closed = A
     return np.linalg.eigvals(closed).astype(complex)

@@ -87,14 +87,12 @@ class Evaluation(Summary):
 
     def _facts(self) -> dict[str, Any]:
         tracking, residual, stability = self.tracking, self.residual, self.stability
-        settling = residual and (
-            "never" if residual.settling_time is None else residual.settling_time
-        )
+        settling = residual and residual.settling_time
         return {
             "name": self.name,
             "stable": stability and stability.stable,
             "failed": self.failed,
-            "settling_time": settling,
+            "settling_time": "never" if residual and settling is None else settling,
             "residual_tip_error": residual and residual.tip_error_max,
             "tip_error_rms": tracking and tracking.tip_error_rms,
             "spectral_abscissa": stability and stability.spectral_abscissa,
