@@ -19,10 +19,7 @@ _INDEFINITE = 1e-12  # of the matrix scaled to a unit diagonal
 def kind(name: str, value: object, *kinds: type, hint: str = "") -> None:
     """Refuse a value of another type than one of `kinds`; `hint` says how to come by one.
 
-    Raises
-    ------
-    InputError
-        Such as ``loop: expected ClosedLoop, got Controller``.
+    Raises InputError, such as ``loop: expected ClosedLoop, got Controller``.
     """
     if not isinstance(value, kinds):
         expected = " or ".join(one.__name__ for one in kinds) + (f" ({hint})" if hint else "")
@@ -32,10 +29,7 @@ def kind(name: str, value: object, *kinds: type, hint: str = "") -> None:
 def finite(name: str, x: ArrayLike) -> Array:
     """Return `x` as an array of real numbers, any shape.
 
-    Raises
-    ------
-    InputError
-        If an entry is not a number, or is NaN or infinite.
+    Raises InputError if an entry is not a number, or is NaN or infinite.
     """
     try:
         values = np.asarray(x)
@@ -83,10 +77,7 @@ def square(name: str, A: ArrayLike, size: int | None = None) -> Array:
 def symmetric(name: str, A: ArrayLike, size: int | None = None) -> Array:
     """Return (A + A') / 2, (n, n), where A differs from its transpose by round-off only.
 
-    Raises
-    ------
-    InputError
-        If an entry differs from its mirror image by more than round-off can explain.
+    Raises InputError if an entry differs from its mirror image by more than round-off can explain.
     """
     A = square(name, A, size)
     if not A.size:
@@ -105,32 +96,22 @@ def symmetric(name: str, A: ArrayLike, size: int | None = None) -> Array:
 def semidefinite(name: str, A: ArrayLike, size: int | None = None) -> Array:
     """Return `A`, (n, n), made exactly symmetric, where x' A x >= 0 for all x.
 
-    Raises
-    ------
-    InputError
-        If A is not symmetric, or has a negative eigenvalue beyond round-off.
+    Raises InputError if A is not symmetric, or has a negative eigenvalue beyond round-off.
     """
     A = symmetric(name, A, size)
-    lowest = _lowest_scaled_eigenvalue(A)
-    if lowest < -_INDEFINITE * len(A):
-        expected = "a positive semidefinite matrix"
-        raise InputError(f"{name}: expected {expected}, got one with eigenvalue {_lowest(A):.3g}")
+    if _lowest_scaled_eigenvalue(A) < -_INDEFINITE * len(A):
+        raise _wrong_eigenvalue(name, "semidefinite", A)
     return A
 
 
 def definite(name: str, A: ArrayLike, size: int | None = None) -> Array:
     """Return `A`, (n, n), made exactly symmetric, where x' A x > 0 for all x but zero.
 
-    Raises
-    ------
-    InputError
-        If A is not symmetric, or is singular to round-off, or has a negative eigenvalue.
+    Raises InputError if A is not symmetric, is singular to round-off, or has a negative eigenvalue.
     """
     A = symmetric(name, A, size)
-    lowest = _lowest_scaled_eigenvalue(A)
-    if not lowest > np.finfo(float).eps * len(A):
-        expected = "a positive definite matrix"
-        raise InputError(f"{name}: expected {expected}, got one with eigenvalue {_lowest(A):.3g}")
+    if not _lowest_scaled_eigenvalue(A) > np.finfo(float).eps * len(A):
+        raise _wrong_eigenvalue(name, "definite", A)
     return A
 
 
@@ -144,8 +125,9 @@ def _lowest_scaled_eigenvalue(A: Array) -> float:
     return float(np.linalg.eigvalsh(A / np.outer(d, d))[0])
 
 
-def _lowest(A: Array) -> float:
-    return float(np.linalg.eigvalsh(A)[0])
+def _wrong_eigenvalue(name: str, kind: str, A: Array) -> InputError:
+    expected, lowest = f"a positive {kind} matrix", np.linalg.eigvalsh(A)[0]
+    return InputError(f"{name}: expected {expected}, got one with eigenvalue {lowest:.3g}")
 
 
 def _shown(x: object) -> str:

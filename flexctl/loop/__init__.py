@@ -1,14 +1,33 @@
 """The closed loop: its setup, its equilibria, its linear model."""
 
-from flexctl.loop.closed_loop import ClosedLoop, close_around, close_loop, require_loop
+from flexctl.loop.closed_loop import (
+    LADDER,
+    ClosedLoop,
+    Setup,
+    close_around,
+    close_loop,
+    default_truth,
+    final_loop_weight,
+    require_loop,
+)
+from flexctl.loop.eigenvalues import (
+    ON_AXIS,
+    ModeNames,
+    damping_ratios,
+    eigenvectors,
+    in_words,
+    judge_poles,
+    name_modes,
+    spectral_abscissa,
+)
 from flexctl.loop.equilibrium import (
     Equilibrium,
     equilibrium_at_reference,
     find_loop_equilibrium,
     follow_equilibrium,
-    law_jacobians,
     set_integrals,
 )
+from flexctl.loop.equilibrium_search import law_jacobians
 from flexctl.loop.events import APPLY, JUMP, SAMPLE, Event, schedule
 from flexctl.loop.final_equilibrium import (
     FinalEquilibrium,
@@ -20,27 +39,18 @@ from flexctl.loop.final_equilibrium import (
     why_not_held,
 )
 from flexctl.loop.linear import (
-    ON_AXIS,
+    N_PATH,
     LinearLoop,
-    damping_ratios,
-    judge_poles,
+    LinearPoses,
+    linear_poses,
     linearise,
     linearise_at,
     linearise_loop,
-    one_sample,
-    sampled_loop,
-    spectral_abscissa,
-)
-from flexctl.loop.mode_names import ModeNames, eigenvectors, in_words, name_modes
-from flexctl.loop.poses import (
-    N_PATH,
-    LinearPoses,
-    final_loop_weight,
-    linear_poses,
     motion_poses,
+    one_sample,
     path_rests,
+    sampled_loop,
 )
-from flexctl.loop.setup import LADDER, Setup, default_truth
 
 __all__ = [
     "APPLY",

@@ -1,13 +1,43 @@
-"""Eigenvalues of loops with very fast laws, whose slow ones double precision would blur."""
+"""Eigenvalues of a closed loop: what they say of stability, how exact they are, and their names.
+
+An eigenvalue is named by the joint, spring or mode of a line with the largest participation.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
+import scipy.linalg
 
 from flexctl.checks import Array, ComplexArray
+from flexctl.loop.closed_loop import ClosedLoop
+from flexctl.plant import Plant
 
+ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
 _SHARP = 1e-3  # 1/s: bound of the error of X^-1 A X with which it is better than A
 _BLUR = 1e-9  # 1/s: an error of eigenvalues that no verdict on an arm depends on
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
+
+
+def judge_poles(poles: ComplexArray) -> bool | str:
+    """Judge poles: True for stable, False for unstable, "marginal" if |Re| <= 1e-9 |lambda|."""
+    margin = ON_AXIS * np.abs(poles)
+    if (poles.real > margin).any():
+        return False
+    return True if (poles.real < -margin).all() else "marginal"
+
+
+def spectral_abscissa(poles: ComplexArray) -> float:
+    """Largest real part [1/s]; one that is neither stable nor unstable counts as 0."""
+    on_axis = np.abs(poles.real) <= ON_AXIS * np.abs(poles)
+    return float(np.where(on_axis, 0.0, poles.real).max())
+
+
+def damping_ratios(poles: ComplexArray) -> Array:
+    """-Re/|lambda| of every pole (n,) [-]."""
+    return -poles.real / np.maximum(np.abs(poles), np.finfo(float).tiny)
 
 
 def needs_extended_precision(F: Array) -> bool:
@@ -35,3 +65,91 @@ def extended_precision_eigenvalues(A: Array) -> ComplexArray:
     Y = np.linalg.inv(X.astype(float)).astype(np.longdouble)
     inverse = (2 * np.eye(len(A)) - Y @ X) @ Y  # a Newton step, as Y X = 1 + O(eps cond X)
     return np.linalg.eigvals((inverse @ A @ X).astype(float)).astype(complex)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModeNames:
+    """Names of the motions of a closed loop at a pose, and their participation in eigenvalues.
+
+    Attributes
+    ----------
+    T
+        (N, N): x = T y, where y has the amplitudes of each line's own modes, clamped and without
+        load, in place of its coordinates.
+    names
+        Of the entries of y (N,); those of one motion have one name.
+    """
+
+    T: Array
+    names: tuple[str, ...]
+
+    @cached_property
+    def _inverse(self) -> Array:
+        return np.linalg.inv(self.T)
+
+    def participation(self, A: Array, value: complex) -> dict[str, float]:
+        """Participation [-] of all motions in the eigenvalue of A (N, N) next to `value`, sorted.
+
+        Sums of |w_k v_k| over the entries of one name, w and v being left and right eigenvectors,
+        divided by their total.
+        """
+        values, W, V = eigenvectors(self._inverse @ A @ self.T)
+        k = int(np.abs(values - value).argmin())
+        shares: dict[str, float] = {}
+        for name, share in zip(self.names, np.abs(W[:, k] * V[:, k]), strict=True):
+            shares[name] = shares.get(name, 0.0) + float(share)
+        total = sum(shares.values()) or 1.0
+        ordered = sorted(shares.items(), key=lambda item: -item[1])
+        return {name: share / total for name, share in ordered}
+
+    def name(self, A: Array, value: complex) -> str:
+        """Motion with the largest participation in the eigenvalue of A (N, N) next to `value`."""
+        return next(iter(self.participation(A, value)))
+
+
+def eigenvectors(A: Array) -> tuple[ComplexArray, ComplexArray, ComplexArray]:
+    """Eigenvalues (N,) of A with left and right eigenvectors (N, N), computed in balanced units."""
+    balanced, (scale, _) = scipy.linalg.matrix_balance(A, permute=False, separate=True)
+    solved = scipy.linalg.eig(balanced, left=True, right=True)
+    values, W, V = (np.asarray(part) for part in solved)
+    left, right = W / scale[:, None], V * scale[:, None]
+    return values.astype(complex), left.astype(complex), right.astype(complex)
+
+
+def name_modes(loop: ClosedLoop, joints: Array, size: int) -> ModeNames:
+    """Name the motions of a closed loop with `size` states at joint variables (m,)."""
+    truth = loop.truth
+    T_q, own = _line_modes(truth, joints)
+    names = [*own, *own]
+    names += [f"integral of {joint}" for joint in truth.joints[: loop.controller.n_integral]]
+    names += ["controller"] * loop.controller.n_own
+    if loop.controller.observer:
+        names += [f"observer of {name}" for name in [*loop.controller.plant.coordinates] * 2]
+    names += ["delayed torque"] * (size - len(names))
+    rest = np.eye(size - 2 * truth.n)
+    return ModeNames(T=np.asarray(scipy.linalg.block_diag(T_q, T_q, rest)), names=tuple(names))
+
+
+def _line_modes(plant: Plant, joints: Array) -> tuple[Array, list[str]]:
+    """T_q (n, n) from amplitudes of the lines' own modes to q, and the names of these (n,)."""
+    blocks, names = [np.eye(plant.rigid)], [*plant.joints, *plant.rotors]
+    for j, body in enumerate(plant.bodies):
+        length = body.link.dh.d + joints[j] if body.sliding else body.link.length
+        for direction in body.planes:
+            Phi = body.modes(direction, float(length))
+            blocks.append(Phi)
+            names += [f"{body.link.name}.{direction}.{k + 1}" for k in range(len(Phi))]
+    return np.asarray(scipy.linalg.block_diag(*blocks)), names
+
+
+def in_words(name: str) -> str:
+    """Name a motion for a sentence: ``link2's first mode in y`` for ``link2.y.1``."""
+    head, _, own = name.partition(" of ")
+    if own:
+        return f"{head} of {in_words(own)}" if head != "observer" else f"the observer ({own})"
+    parts = name.split(".")
+    if len(parts) != 3 or not parts[2].isdigit():
+        return name
+    k = int(parts[2]) - 1
+    ordinal = _ORDINALS[k] if k < len(_ORDINALS) else f"{k + 1}th"
+    return f"{parts[0]}'s {ordinal} mode in {parts[1]}"

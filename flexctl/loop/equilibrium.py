@@ -24,11 +24,12 @@ from flexctl.errors import ComputationError, NoEquilibriumError
 from flexctl.loop.closed_loop import ClosedLoop
 from flexctl.loop.equilibrium_search import (
     ForceBalance,
+    law_arguments,
+    law_jacobians,
     load_homotopy,
     newton_solution,
     pseudo_transient,
 )
-from flexctl.loop.jacobians import law_arguments, law_jacobians
 from flexctl.plant import find_equilibrium
 from flexctl.records import Summary
 
@@ -100,7 +101,11 @@ def find_loop_equilibrium(
         When the arm has no equilibrium with its joints held at the reference, the law depends on
         time explicitly, or its torques are no finite numbers there.
     """
-    _require_autonomous(loop.controller)
+    if loop.controller.external and loop.controller.external.timed:
+        raise ComputationError(
+            f"{loop.controller.design.name}: expected a law that rests where its reference is "
+            "held, got one that depends on the time itself: it can be run, and not be linearised"
+        )
     q0, tau0 = find_equilibrium(loop.truth, loop.truth.straight(joints))
     z0 = loop.agreeing_state(q0, np.zeros(loop.truth.n))
     if not _holds(loop.controller, joints, second_loop_weight):
@@ -128,26 +133,12 @@ def find_loop_equilibrium(
     return Equilibrium(desired=joints, q=X[:n], z=X[n:], tau=tau, reference=q0, falls=falls)
 
 
-def _require_autonomous(controller: Controller) -> None:
-    """Refuse a law that depends on time explicitly: it has no equilibrium."""
-    if controller.external and controller.external.timed:
-        raise ComputationError(
-            f"{controller.design.name}: expected a law that rests where its reference is held, got "
-            "one that depends on the time itself: it can be run, and not be linearised"
-        )
-
-
 def equilibrium_at_reference(
     loop: ClosedLoop, joints: Array, second_loop_weight: float, errors: Array | None = None
 ) -> Equilibrium:
     """Find the equilibrium of a closed loop at its reference: see `find_loop_equilibrium`.
 
-    Raises
-    ------
-    NoEquilibriumError
-        When the reference has no equilibrium, although the arm may come to rest elsewhere.
-    ComputationError
-        When the arm has no equilibrium with its joints held at the reference.
+    Raises NoEquilibriumError also when the arm leaves the reference and comes to rest elsewhere.
     """
     rest = find_loop_equilibrium(loop, joints, second_loop_weight, errors)
     if rest.falls:
@@ -169,15 +160,12 @@ def follow_equilibrium(
 
     `rest` is that of the other loop, with the same reference; None if there is none next to it.
     """
-    balance, n = (
-        ForceBalance(
-            loop=loop, joints=rest.desired, second_loop_weight=second_loop_weight, errors=errors
-        ),
-        len(rest.q),
-    )
     if not _holds(loop.controller, rest.desired, second_loop_weight):
         return find_loop_equilibrium(loop, rest.desired, second_loop_weight, errors)
-    begin = np.concatenate(start)
+    balance = ForceBalance(
+        loop=loop, joints=rest.desired, second_loop_weight=second_loop_weight, errors=errors
+    )
+    begin, n = np.concatenate(start), len(rest.q)
     X = newton_solution(balance, begin, np.zeros_like(begin))
     return None if X is None else replace(rest, q=X[:n], z=X[n:], tau=balance.torque(X)[0])
 

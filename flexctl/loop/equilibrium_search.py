@@ -1,5 +1,7 @@
 """Search for an equilibrium of a closed loop: Newton's method, a homotopy, and a slow fall.
 
+The law at rest and its Jacobians, of which the search and the linear model are made.
+
 Sources: [Deuflhard04], [KelleyKeyes98].
 """
 
@@ -13,7 +15,6 @@ import scipy.linalg
 
 from flexctl.checks import Array
 from flexctl.loop.closed_loop import ClosedLoop
-from flexctl.loop.jacobians import law_arguments, law_jacobians, measurement_jacobian
 
 _GETRF, _GECON, _GETRS = scipy.linalg.get_lapack_funcs(("getrf", "gecon", "getrs"))
 _MOST_STEPS = 40
@@ -29,6 +30,48 @@ _NEAR = 0.02  # rad or m of a step of the fall, below which Newton's method is t
 _SHORTEST = 1e-7  # step of the release at which its path is said to turn back
 
 
+def law_arguments(
+    loop: ClosedLoop,
+    q: Array,
+    z: Array,
+    joints: Array,
+    second_loop_weight: float,
+    errors: Array | None,
+) -> list[ca.DM]:
+    """Arguments of a controller's law at rest: the truth at q (n,), the law's states z (n_z,)."""
+    zero, rest = np.zeros(loop.truth.m), np.zeros(loop.truth.n)
+    arguments = [second_loop_weight, z, joints, zero, zero, *loop.measurement.function(q, rest)]
+    if loop.controller.plant.unknown:
+        parts = len(loop.controller.plant.stiffness_parts)
+        arguments.append(np.zeros(parts) if errors is None else errors)
+    return [ca.DM(argument) for argument in arguments]
+
+
+def law_jacobians(
+    loop: ClosedLoop,
+    q: Array,
+    z: Array,
+    joints: Array,
+    second_loop_weight: float,
+    errors: Array | None = None,
+) -> tuple[Array, Array, Array, Array]:
+    """Differentiate a law at rest: tau by the measured state and by z, z' by the same.
+
+    Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z), n being that of the design plant, or of
+    the positions that an external law measures; the arguments are those of `law_arguments`.
+    `measurement_jacobian` gives the derivative of the measurement.
+    """
+    arguments = law_arguments(loop, q, z, joints, second_loop_weight, errors)
+    law = loop.controller.without_limits.law_jacobian
+    K, L, E, F = (np.array(J).reshape(J.shape) for J in law(*arguments))
+    return K, L, E, F
+
+
+def measurement_jacobian(loop: ClosedLoop, q: Array) -> Array:
+    """Return the derivative of the measured [q; v] by [q; v] of the truth at rest, (2n, 2N)."""
+    return np.array(loop.measurement.jacobian(q, np.zeros(loop.truth.n)))
+
+
 @dataclass(frozen=True, kw_only=True)
 class ForceBalance:
     """Forces and rates of a loop at rest, and their derivatives, by X = [q; z]."""
@@ -40,7 +83,11 @@ class ForceBalance:
 
     def torque(self, X: Array) -> tuple[Array, Array]:
         """Torques (m,) and z' (n_z,) of the law."""
-        tau, rate = self.loop.controller.without_limits.law(*self._law_arguments(X))
+        n, errors = self.loop.truth.n, self.errors
+        arguments = law_arguments(
+            self.loop, X[:n], X[n:], self.joints, self.second_loop_weight, errors
+        )
+        tau, rate = self.loop.controller.without_limits.law(*arguments)
         return np.array(tau).ravel(), np.array(rate).ravel()
 
     def left(self, X: Array) -> Array:
@@ -66,12 +113,6 @@ class ForceBalance:
         """
         sign = np.linalg.slogdet(self.slopes(X))[0]
         return bool(sign * (-1) ** (len(X) - self.loop.truth.n) < 0)
-
-    def _law_arguments(self, X: Array) -> list[ca.DM]:
-        n = self.loop.truth.n
-        return law_arguments(
-            self.loop, X[:n], X[n:], self.joints, self.second_loop_weight, self.errors
-        )
 
 
 def newton_solution(balance: ForceBalance, X: Array, load: Array) -> Array | None:

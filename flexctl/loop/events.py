@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,9 +10,7 @@ from flexctl.control import Controller
 from flexctl.errors import InputError
 
 PHASE, SAMPLE, APPLY = 0, 1, 2
-JUMP = (
-    2.0**-10
-)  # added to the phase of the gross motion by every jump of the reference that is passed
+JUMP = 2.0**-10  # added to the phase of the gross motion by every jump of the reference passed
 _MOST_SAMPLES = 2_000_000
 _DECIMALS = 12  # of event times [s]
 _SLACK = 1e-11  # of the duration, at least of 1 s: closer events are merged
@@ -38,54 +35,33 @@ def schedule(controller: Controller, duration: float) -> list[Event]:
 
     Between two events the right-hand side is smooth, so no step of the integrator crosses one.
     Events that differ by round-off, such as sums of periods, coincide; events at the end are left
-    out.
-
-    Raises
-    ------
-    InputError
-        When the law would be sampled more than two million times.
+    out. Raises InputError when the law would be sampled more than two million times.
     """
     end, slack = controller.reference.duration, _SLACK * max(1.0, duration)
     switches = sorted({0.0, *controller.reference.breaks, end, end + controller.blend})
-    events = [
-        Event(time=t, kind=PHASE, index=0, phase=_phase(controller, t, slack))
-        for t in switches
-        if t < duration
-    ]
+    marks = [(t, PHASE, 0) for t in switches]
     if controller.sample_time is not None:
-        events += _samples(controller, controller.sample_time, duration, slack)
+        marks += _samples(controller.sample_time, controller.delay, duration)
+    marks = sorted(mark for mark in marks if mark[0] == 0 or mark[0] < duration - slack)
+    events: list[Event] = []
+    for t, kind, index in marks:
+        time, phase = round(t, _DECIMALS), _phase(controller, t, slack)
+        if events and time - events[-1].time <= slack:
+            time = events[-1].time
+        events.append(Event(time=time, kind=kind, index=index, phase=phase))
     last = Event(time=duration, kind=PHASE, index=0, phase=_phase(controller, duration, slack))
-    begun = (e for e in events if e.time == 0 or e.time < duration - slack)
-    before = sorted(begun, key=lambda e: e.time)
-    together = _join([round(event.time, _DECIMALS) for event in before], slack)
-    joined = [replace(event, time=t) for event, t in zip(before, together, strict=True)]
-    return [*sorted(joined, key=lambda event: (event.time, event.kind)), last]
+    return [*sorted(events, key=lambda event: (event.time, event.kind)), last]
 
 
-def _join(times: Sequence[float], slack: float) -> list[float]:
-    """Merge each of the ascending times [s] with the preceding one if they are within `slack`."""
-    joined: list[float] = []
-    for t in times:
-        joined.append(joined[-1] if joined and t - joined[-1] <= slack else t)
-    return joined
-
-
-def _samples(controller: Controller, period: float, duration: float, slack: float) -> list[Event]:
+def _samples(period: float, delay: float, duration: float) -> list[tuple[float, int, int]]:
+    """List times [s], kinds and indices of a law's samples and of when they take effect."""
     count = int(np.ceil(duration / period - 1e-9))
     if count > _MOST_SAMPLES:
         raise InputError(
             f"loop.sample_time: expected at most {_MOST_SAMPLES} samples in a run, got {count}"
         )
-    events = []
-    for k in range(count):
-        taken, acts = k * period, k * period + controller.delay
-        phase = _phase(controller, taken, slack)
-        events.append(Event(time=taken, kind=SAMPLE, index=k, phase=phase))
-        if acts < duration:
-            events.append(
-                Event(time=acts, kind=APPLY, index=k, phase=_phase(controller, acts, slack))
-            )
-    return events
+    taken = [(k * period, SAMPLE, k) for k in range(count)]
+    return [*taken, *((t + delay, APPLY, k) for t, _, k in taken)]
 
 
 def _phase(controller: Controller, t: float, slack: float) -> float:

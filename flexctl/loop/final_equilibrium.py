@@ -66,7 +66,11 @@ def describe_equilibrium(loop: ClosedLoop, rest: Equilibrium | None) -> FinalEqu
     truth, final = loop.truth, loop.controller.reference.final
     sliding = frozenset(k for k, body in enumerate(truth.bodies) if body.sliding)
     if rest is None:
-        nothing, held = np.full(truth.m, np.nan), _held_torque(loop, final)
+        nothing = np.full(truth.m, np.nan)
+        try:
+            held = find_equilibrium(truth, truth.straight(final))[1]
+        except ComputationError:
+            held = nothing
         return FinalEquilibrium(
             exists=False,
             joint=nothing,
@@ -88,14 +92,6 @@ def describe_equilibrium(loop: ClosedLoop, rest: Equilibrium | None) -> FinalEqu
     )
 
 
-def _held_torque(loop: ClosedLoop, joints: Array) -> Array:
-    """Torques (m,) that hold the arm at joint variables (m,); NaN if there are none."""
-    try:
-        return find_equilibrium(loop.truth, loop.truth.straight(joints))[1]
-    except ComputationError:
-        return np.full(loop.truth.m, np.nan)
-
-
 def other_equilibrium(
     loop: ClosedLoop, rest: Equilibrium | None, end: tuple[Array, Array], second_loop_weight: float
 ) -> Equilibrium | None:
@@ -103,10 +99,9 @@ def other_equilibrium(
 
     None if the run does not end next to an equilibrium, or ends nearer to `rest`.
     """
+    final = loop.controller.reference.final
     try:
-        second = find_loop_equilibrium(
-            loop, loop.controller.reference.final, second_loop_weight, start=end
-        )
+        second = find_loop_equilibrium(loop, final, second_loop_weight, start=end)
     except ComputationError:  # or the arm cannot be held at the reference to begin with
         return None
     if rest is None:
@@ -162,15 +157,12 @@ def why_it_leaves(loop: ClosedLoop, equilibrium: FinalEquilibrium) -> str:
 
 def _named(loop: ClosedLoop, equilibrium: FinalEquilibrium, values: Array) -> str:
     """Write joint variables (m,) and, in brackets, those of the reference."""
-    reference = loop.controller.reference.final
-    return (
-        f"{_joints(loop, equilibrium, values)} (reference: {_joints(loop, equilibrium, reference)})"
+    joints = loop.truth.joints
+    units = ["m" if k in equilibrium.sliding else "rad" for k in range(len(joints))]
+    pose, reference = (
+        ", ".join(
+            f"{name} = {x:.3g} {unit}" for name, x, unit in zip(joints, q, units, strict=True)
+        )
+        for q in (values, loop.controller.reference.final)
     )
-
-
-def _joints(loop: ClosedLoop, equilibrium: FinalEquilibrium, values: Array) -> str:
-    parts = zip(loop.truth.joints, values, strict=True)
-    return ", ".join(
-        f"{name} = {value:.3g} {'m' if k in equilibrium.sliding else 'rad'}"
-        for k, (name, value) in enumerate(parts)
-    )
+    return f"{pose} (reference: {reference})"

@@ -1,4 +1,4 @@
-"""The linearised closed loop at a pose: eigenvalues, and the loop gain at the actuators."""
+"""The linearised closed loop: at a pose its eigenvalues and loop gain, and along a motion."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ import scipy.linalg
 
 from flexctl import checks
 from flexctl.checks import Array, ComplexArray
+from flexctl.control import ReferenceMotion
 from flexctl.errors import ComputationError
-from flexctl.loop.closed_loop import ClosedLoop, require_loop
+from flexctl.loop.closed_loop import ClosedLoop, final_loop_weight, require_loop
 from flexctl.loop.eigenvalues import extended_precision_eigenvalues, needs_extended_precision
-from flexctl.loop.equilibrium import Equilibrium, equilibrium_at_reference
-from flexctl.loop.jacobians import law_jacobians, measurement_jacobian, reference_jacobians
+from flexctl.loop.equilibrium import Equilibrium, equilibrium_at_reference, find_loop_equilibrium
+from flexctl.loop.equilibrium_search import law_arguments, law_jacobians, measurement_jacobian
 from flexctl.plant import LinearPlant, Plant, linear_model, state_space
 from flexctl.plant import linearise as linearise_plant
 from flexctl.records import Summary
 
 _VANISHED = 1e-12  # multipliers of a sampled loop below this are delay states
-ON_AXIS = 1e-9  # |Re| below this fraction of |lambda| is neither stable nor unstable
+N_PATH = 21  # poses of a motion at which frozen loops are judged
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -138,27 +139,25 @@ class LinearLoop(Summary):
         plant, joints = self.plant, self.plant.actuators
         n, n_z, m = len(plant.states), len(self.F), len(joints)
         tau_r, z_r = self.by_reference or (np.zeros((m, 0)), np.zeros((n_z, 0)))
-        if self.sample_time is None:
-            A, B = self.A, self.B
-            disturbed = self.B
-            driven = np.vstack([np.zeros((n, z_r.shape[1])), z_r])
-        else:
+        A, B, disturbed = self.A, self.B, self.B
+        if self.sample_time is not None:
             A, B = one_sample(self, self.sample_time, self.delay)
             held = _zero_order_hold(plant.A_state, plant.B_state, self.sample_time)[1]
             disturbed = np.vstack([held, np.zeros((len(A) - n, m))])
-            driven = np.zeros((len(A), z_r.shape[1]))
-            driven[n : n + n_z] = self.sample_time * z_r
+        driven = np.zeros((len(A), z_r.shape[1]))
+        driven[n : n + n_z] = (self.sample_time or 1.0) * z_r
         waiting = len(A) - n - n_z
         K = np.hstack([self.K, np.zeros((m, waiting))])
-        seen = np.hstack([plant.outputs, np.zeros((len(plant.outputs), n_z + waiting))])
+        C = np.vstack([np.zeros((len(plant.outputs), len(A))), K])
+        C[:-m, :n] = plant.outputs
+        D = np.zeros((len(C), m + tau_r.shape[1]))
+        D[-m:, m:] = tau_r
         kinds = ("", ".rate", ".acceleration") if tau_r.shape[1] else ()
         return state_space(
             A + B @ K,
             np.hstack([disturbed, driven + B @ tau_r]),
-            np.vstack([seen, K]),
-            np.vstack(
-                [np.zeros((len(seen), m + tau_r.shape[1])), np.hstack([np.zeros((m, m)), tau_r])]
-            ),
+            C,
+            D,
             inputs=[
                 *(f"disturbance.{name}" for name in joints),
                 *(f"desired.{name}{kind}" for kind in kinds for name in joints),
@@ -180,15 +179,10 @@ class LinearLoop(Summary):
 
 
 def sampled_loop(loop: LinearLoop, period: float, delay: float | Array = 0.0) -> Array:
-    """One-sample map of the loop, state and integrals and past torques, law held for `period`.
+    """One-sample map of the loop, state and integrals and past torques, law held for `period` [s].
 
-    Parameters
-    ----------
-    loop
-        Linear loop; the law u = K x + L z is evaluated at the samples, z integrated by Euler's
-        rule.
-    period, delay
-        Sampling period and time until a sample acts [s], of all channels or of each (m,).
+    The law u = K x + L z is evaluated at the samples, z integrated by Euler's rule. `delay` is the
+    time [s] until a sample acts, of all channels or of each (m,).
     """
     A, B = one_sample(loop, period, delay)
     return A + B @ np.hstack([loop.K, np.zeros((len(loop.K), len(A) - loop.K.shape[1]))])
@@ -279,7 +273,7 @@ def linearise(
     truth, controller = subject.truth, subject.controller
     weight = 0.0
     if pose is None:
-        joints, weight = controller.reference.final, float(controller.feedback is not None)
+        joints, weight = controller.reference.final, final_loop_weight(controller)
     elif isinstance(pose, Mapping):
         joints = truth.pose(pose)[: truth.m]
     else:
@@ -287,8 +281,10 @@ def linearise(
     linear = linearise_loop(subject, joints, weight)
     rest = linear.rest
     assert rest is not None
-    jacobians = reference_jacobians(subject, rest.q, rest.z, rest.desired, weight)
-    return replace(linear, by_reference=jacobians)
+    arguments = law_arguments(subject, rest.q, rest.z, rest.desired, weight, None)
+    jacobians = controller.without_limits.law_by_reference(*arguments)
+    by_tau, by_z = (np.array(J).reshape(J.shape) for J in jacobians)
+    return replace(linear, by_reference=(by_tau, by_z))
 
 
 def linearise_loop(
@@ -296,29 +292,11 @@ def linearise_loop(
 ) -> LinearLoop:
     """Linearise a closed loop about its equilibrium for a constant reference.
 
-    Parameters
-    ----------
-    loop
-        Any closed loop; for open-loop control the arm with its joints at the reference.
-    joints
-        Desired joint variables (m,) [rad or m].
-    second_loop_weight
-        0 in the gross motion, 1 under the second loop.
-    errors
-        Relative errors of the law's stiffness, by part, where its controller has them as inputs;
-        none by default.
-
-    Raises
-    ------
-    NoEquilibriumError, ComputationError
-        As `equilibrium_at_reference`.
+    Parameters and errors are those of `equilibrium_at_reference`: desired joint variables (m,)
+    [rad or m], weight of the second loop [-], relative errors of the law's stiffness by part.
     """
-    return linearise_at(
-        loop,
-        equilibrium_at_reference(loop, joints, second_loop_weight, errors),
-        second_loop_weight,
-        errors,
-    )
+    rest = equilibrium_at_reference(loop, joints, second_loop_weight, errors)
+    return linearise_at(loop, rest, second_loop_weight, errors)
 
 
 def linearise_at(
@@ -347,20 +325,57 @@ def linearise_at(
     )
 
 
-def judge_poles(poles: ComplexArray) -> bool | str:
-    """Judge poles: True for stable, False for unstable, "marginal" if |Re| <= 1e-9 |lambda|."""
-    margin = ON_AXIS * np.abs(poles)
-    if (poles.real > margin).any():
-        return False
-    return True if (poles.real < -margin).all() else "marginal"
+def motion_poses(motion: ReferenceMotion, count: int) -> tuple[Array, Array]:
+    """Choose times (k,) [s] and joint variables (k, m) along a motion, evenly, the end last.
+
+    With a count of one, or a reference that ends at once, it is the final pose.
+    """
+    if count <= 1 or not motion.duration:
+        return np.array([motion.duration]), motion.final[None, :]
+    times = np.linspace(0, motion.duration, count)
+    return times, motion.sample(times)[0].T
 
 
-def spectral_abscissa(poles: ComplexArray) -> float:
-    """Largest real part [1/s]; one that is neither stable nor unstable counts as 0."""
-    on_axis = np.abs(poles.real) <= ON_AXIS * np.abs(poles)
-    return float(np.where(on_axis, 0.0, poles.real).max())
+@dataclass(frozen=True, kw_only=True)
+class LinearPoses:
+    """Linear loops about equilibria: at the final pose and along the motion at `times` [s].
+
+    `path` has None at poses of the motion where the loop has no equilibrium at its reference.
+    """
+
+    final: LinearLoop
+    times: Array
+    path: tuple[LinearLoop | None, ...]
 
 
-def damping_ratios(poles: ComplexArray) -> Array:
-    """-Re/|lambda| of every pole (n,) [-]."""
-    return -poles.real / np.maximum(np.abs(poles), np.finfo(float).tiny)
+def linear_poses(loop: ClosedLoop) -> LinearPoses:
+    """Linearise a loop at the final pose, under its second loop if it has one, and along its path.
+
+    If the arm falls from the final pose, the loop is linearised where it comes to rest.
+
+    Raises ComputationError when it has no equilibrium at the final pose.
+    """
+    reference = loop.controller.reference
+    times = np.linspace(0, reference.duration, N_PATH)
+    weight = final_loop_weight(loop.controller)
+    return LinearPoses(
+        final=linearise_at(loop, find_loop_equilibrium(loop, reference.final, weight), weight),
+        times=times,
+        path=tuple(_linear_or_none(loop, pose) for pose in reference.sample(times)[0].T),
+    )
+
+
+def _linear_or_none(loop: ClosedLoop, joints: Array) -> LinearLoop | None:
+    try:
+        return linearise_loop(loop, joints, 0.0)
+    except ComputationError:
+        return None
+
+
+def path_rests(poses: LinearPoses | None) -> tuple[Array, list[Equilibrium]]:
+    """Return times (k,) [s] and equilibria of the poses of the motion that have one."""
+    if poses is None:
+        return np.zeros(0), []
+    pairs = zip(poses.times, poses.path, strict=True)
+    rests = [(t, linear.rest) for t, linear in pairs if linear and linear.rest]
+    return np.array([t for t, _ in rests]), [rest for _, rest in rests]

@@ -85,18 +85,9 @@ def make_measurement(
 ) -> Measurement:
     """Build the measurement of a truth plant for a controller made on a design plant.
 
-    Parameters
-    ----------
-    design, truth
-        Plants of the same arm (data may differ), with the same or different discretisations.
-    positions
-        Gauge positions x/l on every line; by default the full state where both plants have the
-        same shapes, else `gauge_positions` of the design's.
-
-    Raises
-    ------
-    InputError
-        When there are too few gauges, or gauges where the design's shapes have no curvature.
+    Gauges are at `positions` x/l of every line; by default the full state is measured where both
+    plants have the same shapes, else `gauge_positions` of the design's are used. Raises InputError
+    when there are too few gauges, or gauges where the design's shapes have no curvature.
     """
     q, v = ca.SX.sym("q", truth.n), ca.SX.sym("v", truth.n)
     alike = design.coordinates == truth.coordinates and _same_shapes(design, truth)
@@ -126,20 +117,14 @@ def measure_signals(
     """Build the measurement of named positions (p,) of a truth plant, see `measurable`.
 
     They depend on the truth plant only, except elastic coordinates of the design plant, which are
-    measured as by `make_measurement`. `positions` are those of gauges.
-
-    Raises
-    ------
-    InputError
-        As `make_measurement`, where elastic coordinates are measured.
+    measured as by `make_measurement` (with its errors). `positions` are those of gauges.
     """
     q, v = ca.SX.sym("q", truth.n), ca.SX.sym("v", truth.n)
     own = _own_signals(truth, q, positions)
     elastic = [plain_name(name) for name in design.coordinates]
     fit = None if set(names) <= set(own) else make_measurement(design, truth, positions)
     fitted = fit.function(q, v)[0] if fit else q
-    entries = [own[name] if name in own else fitted[elastic.index(name)] for name in names]
-    seen = ca.vertcat(*entries)
+    seen = ca.vertcat(*(own[k] if k in own else fitted[elastic.index(k)] for k in names))
     function = ca.Function("measure", [q, v], [seen, ca.jtimes(seen, q, v)])
     return Measurement(function=function, gauges=fit.gauges if fit else {}, signals=names)
 
@@ -170,20 +155,16 @@ def _own_signals(truth: Plant, q: ca.SX, positions: tuple[float, ...] | None) ->
 
 def _same_shapes(design: Plant, truth: Plant) -> bool:
     """Whether equal coordinates also mean equal shapes (tip loads move modes)."""
-    return all(
-        _same_lines(seen, real, direction)
-        for seen, real in zip(design.bodies, truth.bodies, strict=True)
-        for direction in seen.planes
-    )
-
-
-def _same_lines(seen: Body, real: Body, direction: str) -> bool:
-    own, other = seen.mixes.get(direction), real.mixes.get(direction)
-    if own is None and other is None:
-        xi = np.linspace(0.1, 1.0, 7)
-        curvatures = (body.planes[direction].bending(xi) for body in (seen, real))
-        return np.allclose(*curvatures, rtol=1e-9)
-    return own is other  # modes of one link on one range are fitted once
+    xi = np.linspace(0.1, 1.0, 7)
+    for bodies in zip(design.bodies, truth.bodies, strict=True):
+        for direction in bodies[0].planes:
+            own, other = (body.mixes.get(direction) for body in bodies)
+            if own is not other:  # modes of one link on one range are fitted once
+                return False
+            curvatures = (body.planes[direction].bending(xi) for body in bodies)
+            if own is None and not np.allclose(*curvatures, rtol=1e-9):
+                return False
+    return True
 
 
 @dataclass(frozen=True, kw_only=True)

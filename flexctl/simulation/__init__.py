@@ -1,7 +1,6 @@
 """Simulation: nonlinear runs of a closed loop and their energy account."""
 
-from flexctl.simulation.integrators import INTEGRATORS, check_integration
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import INTEGRATORS, Tolerance, check_integration
 from flexctl.simulation.simulation import DEFAULT_SAMPLES, initial_state, simulate
 from flexctl.simulation.step_size import local_poles
 from flexctl.simulation.trajectory import Trajectory

@@ -6,97 +6,61 @@ import ctypes as ct
 import functools
 import hashlib
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from flexctl import checks
-from flexctl.checks import Array
 from flexctl.errors import ComputationError
-from flexctl.loop import ClosedLoop, Event
+from flexctl.loop import ClosedLoop
 from flexctl.plant import STEEPEST, cached_library, why_too_steep
-from flexctl.simulation.integrators import Integrator
-from flexctl.simulation.loop_functions import RUN, build, external, library
-from flexctl.simulation.run import Run, RunFailure, Tolerance, out_of_steps
-
-_FOLDER = Path(__file__).parent
-_SOURCES = (
-    "driver.c",  # the first includes the others
-    "driver.h",
-    "newton.c",
-    "esdirk.c",
-    "explicit.c",
-    "midpoint.c",
-    "rk4.c",
-    "columns.c",
+from flexctl.simulation.integrators import (
+    InitialValueProblem,
+    Integrator,
+    Run,
+    RunFailure,
+    Tolerance,
+    out_of_steps,
 )
+from flexctl.simulation.right_hand_side import RUN, library
+
+_SOURCES = sorted(Path(__file__).parent.glob("*.[ch]"))
 _int, _double = ct.c_longlong, ct.c_double
 _doubles = ct.POINTER(ct.c_double)
 
 
+def _fields(kind: type, names: str) -> tuple[tuple[str, type], ...]:
+    """Fields of a structure that are of one type."""
+    return tuple((name, kind) for name in names.split())
+
+
 class _Function(ct.Structure):
-    _fields_ = (
-        ("call", ct.c_void_p),
-        ("n_arg", _int),
-        ("n_res", _int),
-        ("n_iw", _int),
-        ("n_w", _int),
-    )
+    _fields_ = (("call", ct.c_void_p), *_fields(_int, "n_arg n_res n_iw n_w"))
 
 
 class _Event(ct.Structure):
     _fields_ = (("time", _double), ("kind", _int), ("index", _int), ("phase", _double))
 
 
-_FUNCTIONS = (
-    "inverse_dynamics",
-    "forward_dynamics",
-    "momentum",
-    "terms",
-    "dissipation",
-    "deflections",
-    "reference",
-    "law",
-    "law_jacobian",
-)
-
-
 class _Problem(ct.Structure):
     _fields_ = (
-        *(
-            (name, _int)
-            for name in ("method", "n", "m", "n_z", "held", "n_hat", "n_own", "n_lines")
-        ),
-        *((name, _Function) for name in _FUNCTIONS),
-        *((name, _double) for name in ("rtol", "atol_q", "atol_v")),
-        *((name, _double) for name in ("fixed_step", "sample_time", "steepest")),
-        *((name, _int) for name in ("max_steps", "n_events", "n_samples")),
+        *_fields(_int, "method n m n_z held n_hat n_own n_lines"),
+        *_fields(_Function, "inverse_dynamics forward_dynamics momentum terms dissipation"),
+        *_fields(_Function, "deflections reference law law_jacobian"),
+        *_fields(_double, "rtol atol_q atol_v fixed_step sample_time steepest"),
+        *_fields(_int, "max_steps n_events n_samples"),
         ("events", ct.POINTER(_Event)),
-        *((name, _doubles) for name in ("sample_times", "limit")),
+        *_fields(_doubles, "sample_times limit"),
         ("drives", ct.POINTER(_int)),
-        *((name, _doubles) for name in ("lowest", "highest")),
+        *_fields(_doubles, "lowest highest"),
     )
 
 
 class _Result(ct.Structure):
     _fields_ = (
-        *((name, _doubles) for name in ("q", "v", "a", "tau", "z")),
-        *((name, _doubles) for name in ("supplied", "dissipated", "saturated")),
-        *((name, _int) for name in ("steps", "rejected", "evaluations")),
+        *_fields(_doubles, "q v a tau z supplied dissipated saturated"),
+        *_fields(_int, "steps rejected evaluations"),
         ("time", _double),
         ("index", _int),
-    )
-
-
-class _Table(ct.Structure):
-    _fields_ = (
-        ("n_in", _int),
-        ("n_out", _int),
-        ("rows_in", ct.POINTER(_int)),
-        ("rows_out", ct.POINTER(_int)),
-        ("in", ct.POINTER(_doubles)),
-        ("out", ct.POINTER(_doubles)),
     )
 
 
@@ -114,14 +78,14 @@ def compiled_driver(loop: ClosedLoop, method: Integrator) -> Path | None:
 
 @functools.cache
 def _sources_digest() -> str:
-    text = b"".join((_FOLDER / name).read_bytes() for name in _SOURCES)
+    text = b"".join(source.read_bytes() for source in _SOURCES)
     return hashlib.sha256(text).hexdigest()
 
 
 def _copy_sources(folder: Path) -> Path:
-    for name in _SOURCES:
-        shutil.copy(_FOLDER / name, folder)
-    return folder / _SOURCES[0]
+    for source in _SOURCES:
+        shutil.copy(source, folder)
+    return folder / "driver.c"  # which includes the others
 
 
 @functools.cache
@@ -154,31 +118,27 @@ def _function(path: Path, name: str) -> _Function:
 
 
 def run_compiled(
-    loop: ClosedLoop,
-    driver: Path,
-    method: Integrator,
-    step: float | None,
-    events: Sequence[Event],
-    times: Array,
-    start: tuple[Array, Array, Array, Array],
-    tolerance: Tolerance,
+    given: InitialValueProblem, driver: Path, method: Integrator, step: float | None
 ) -> Run | RunFailure:
-    """Integrate a closed loop from `start` = (q0, v0, tau0, z0), sampled at `times` (N,) [s]."""
-    n, m, N = loop.truth.n, loop.truth.m, len(times)
-    n_z = loop.controller.n_state
-    shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N), "z": (n_z, N)}
+    """Integrate a closed loop by the integrators in C."""
+    loop, events, tolerance = given.loop, given.events, given.tolerance
+    n, m, N = loop.truth.n, loop.truth.m, len(given.times)
+    shapes = {"q": (n, N), "v": (n, N), "a": (n, N), "tau": (m, N)}
+    shapes["z"] = (loop.controller.n_state, N)
     out = {name: np.zeros(shape, order="F") for name, shape in shapes.items()}
     out |= {"supplied": np.zeros(N), "dissipated": np.zeros(N), "saturated": np.zeros(m)}
+    paths = {name: library(loop, name) for name in (*RUN, *method.functions)}
     result = _Result(**{name: values.ctypes.data_as(_doubles) for name, values in out.items()})
-    q0, v0, tau0, z0 = start
-    arrays = _contiguous(times, loop.torque_limit, *loop.valid_range, q0, v0, z0, tau0)
+    q0, v0, tau0, z0 = given.start
+    inputs = (given.times, loop.torque_limit, *loop.valid_range, q0, v0, z0, tau0)
+    arrays = [np.ascontiguousarray(values, dtype=float) for values in inputs]
     sample_times, limit, lowest, highest, *initial = (
         values.ctypes.data_as(_doubles) for values in arrays
     )
     problem = _Problem(
         method=method.number,
         **_sizes(loop),
-        **_functions(loop, (*RUN, *method.functions)),
+        **{name: _function(path, name) for name, path in paths.items() if path is not None},
         **_settings(method, step, tolerance),
         held=int(loop.controller.sample_time is not None),
         sample_time=loop.controller.sample_time or 0.0,
@@ -231,78 +191,21 @@ def _settings(method: Integrator, step: float | None, tolerance: Tolerance) -> d
 
 def _failure(loop: ClosedLoop, status: int, result: _Result, tolerance: Tolerance) -> RunFailure:
     """Say when a run ended early and why."""
-    exhausted = status == _TOO_MANY_STEPS
+    if status == _TOO_MANY_STEPS:
+        why = out_of_steps(tolerance.max_steps)
+    elif status == _OUT_OF_RANGE:
+        why = loop.why_out_of_range(result.index)
+    elif status == _TOO_STEEP:
+        why = why_too_steep(loop.truth, result.index)
+    else:
+        why = _WHY.get(status, "")
     return RunFailure(
         time=result.time,
-        why=out_of_steps(tolerance.max_steps) if exhausted else _why(loop, status, result.index),
+        why=why,
         numerical=status in _NUMERICAL,
-        exhausted=exhausted,
+        exhausted=status == _TOO_MANY_STEPS,
         remedy="take a smaller one or another integrator" if status == _NO_CONVERGENCE else "",
     )
-
-
-def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array]:
-    """Evaluate a function of a run at the columns of its arguments.
-
-    Parameters
-    ----------
-    loop
-        Loop, or truth plant in it, whose function it is.
-    name
-        Of the function; see `loop.library`.
-    signals
-        One array (., N) per argument.
-
-    Returns
-    -------
-    list
-        One array (., N) per result.
-
-    Raises
-    ------
-    ValueError
-        When number or rows of the arguments are not those of the function.
-    """
-    driver, path, N = driver_library(), library(loop, name), signals[0].shape[1]
-    if driver is None or path is None:
-        return [np.array(result) for result in build(loop, name).map(N).call(list(signals))]
-    function = external(name, path)
-    expected = [(function.numel_in(i), N) for i in range(function.n_in())]
-    inputs = [
-        np.asfortranarray(checks.shape(f"argument {i + 1} of {name}", signal, shape), dtype=float)
-        for i, (signal, shape) in enumerate(zip(signals, expected, strict=True))
-    ]
-    rows = [function.numel_out(i) for i in range(function.n_out())]
-    results = [np.zeros((count, N), order="F") for count in rows]
-    table = _Table(
-        len(inputs),
-        len(results),
-        (_int * len(inputs))(*(len(signal) for signal in inputs)),
-        (_int * len(rows))(*rows),
-        (_doubles * len(inputs))(*(values.ctypes.data_as(_doubles) for values in inputs)),
-        (_doubles * len(rows))(*(values.ctypes.data_as(_doubles) for values in results)),
-    )
-    compiled = _function(path, name)
-    if _load_driver(driver).flexctl_columns(ct.byref(compiled), ct.byref(table), _int(N)):
-        raise MemoryError
-    return results
-
-
-def _contiguous(*arrays: Array) -> tuple[Array, ...]:
-    return tuple(np.ascontiguousarray(values, dtype=float) for values in arrays)
-
-
-def _functions(loop: ClosedLoop, names: Sequence[str]) -> dict[str, _Function]:
-    paths = {name: library(loop, name) for name in names}
-    return {name: _function(path, name) for name, path in paths.items() if path is not None}
-
-
-def _why(loop: ClosedLoop, status: int, index: int) -> str:
-    if status == _OUT_OF_RANGE:
-        return loop.why_out_of_range(index)
-    if status == _TOO_STEEP:
-        return why_too_steep(loop.truth, index)
-    return _WHY.get(status, "")
 
 
 _TOO_MANY_STEPS, _OUT_OF_RANGE, _TOO_STEEP, _NO_CONVERGENCE = 3, 7, 8, 9

@@ -360,5 +360,3 @@ void flexctl_sizes(casadi_int *problem, casadi_int *result) {
   *problem = sizeof(problem_t);
   *result = sizeof(result_t);
 }
-
-#include "columns.c"

@@ -1,13 +1,16 @@
-"""The integrators of a run, by name, with their options."""
+"""The integrators of a run, by name, with their options; their tolerances, input and output."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from flexctl import checks
+from flexctl.checks import Array
 from flexctl.errors import InputError
+from flexctl.loop import ClosedLoop, Event
 
+Start = tuple[Array, Array, Array, Array]  # q0, v0, tau0, z0
 BALANCE = 1e-3  # share of the largest energy; a run with a larger imbalance is not trusted
 
 
@@ -15,29 +18,16 @@ BALANCE = 1e-3  # share of the largest energy; a run with a larger imbalance is 
 class Integrator:
     """A method of integration.
 
-    Attributes
-    ----------
-    words
-        Description.
-    number
-        Number of the method in driver.c; None if SUNDIALS runs it.
-    fixed
-        Whether it takes a step from the user and has no error control.
-    functions
-        Functions that it needs in addition to those of every run; see `loop_functions`.
-    worst_imbalance
-        Largest admissible imbalance of the energy account, relative to the largest energy.
-    observes
-        Whether it integrates an observer's or an external law's states too. The implicit methods in
-        C solve for the arm's accelerations and treat the law's states by fixed-point iteration, so
-        these must not be fast.
+    `observes`: whether it integrates an observer's or an external law's states too. The implicit
+    methods in C solve for the arm's accelerations and treat the law's states by fixed-point
+    iteration, so these must not be fast.
     """
 
     words: str
-    number: int | None = None
-    fixed: bool = False
-    functions: tuple[str, ...] = ()
-    worst_imbalance: float = BALANCE
+    number: int | None = None  # of the method in driver.c; None if SUNDIALS runs it
+    fixed: bool = False  # takes a step from the user and has no error control
+    functions: tuple[str, ...] = ()  # that it needs in addition to those of every run
+    worst_imbalance: float = BALANCE  # admissible, relative to the largest energy
     observes: bool = True
 
 
@@ -76,26 +66,86 @@ INTEGRATORS: Mapping[str, Integrator] = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Tolerance:
+    """Error per step: relative [-], and absolute of positions [m, rad] and rates [m/s, rad/s]."""
+
+    relative: float = 1e-10
+    position: float = 1e-12
+    rate: float = 1e-9
+    first_step: float = 1e-5
+    max_steps: int = 500_000
+
+    @staticmethod
+    def of(relative: float) -> Tolerance:
+        """Absolute tolerances in proportion to the relative one."""
+        return Tolerance(relative=relative, position=1e-2 * relative, rate=10 * relative)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitialValueProblem:
+    """A run to be integrated: a closed loop between its events, sampled at `times` (N,) [s].
+
+    `start` are coordinates, rates (n,), torques (m,) and states of the law (n_z,).
+    """
+
+    loop: ClosedLoop
+    events: Sequence[Event]
+    times: Array
+    start: Start
+    tolerance: Tolerance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Signals of a finished run at N times: q, v, a (n, N), tau (m, N), energies [J] (N,).
+
+    `z` are the states of the law (n_z, N); `saturated` is the time [s] that each
+    joint (m,) spent at its torque limit.
+    """
+
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    z: Array
+    supplied: Array
+    dissipated: Array
+    saturated: Array
+    steps: int
+    rejected: int
+    evaluations: int
+    integrator: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFailure:
+    """A run that could not be finished: its time [s] and the reason.
+
+    `numerical`: the integrator ended it, not the model, so that another one may succeed;
+    `exhausted`: only the limit of steps was reached. `remedy` says what to try if the integrator,
+    not the loop, is the cause.
+    """
+
+    time: float
+    why: str
+    numerical: bool = False
+    exhausted: bool = False
+    remedy: str = ""
+
+
+def out_of_steps(max_steps: int) -> str:
+    """Text for a run that reached its limit of steps, which is no statement about the loop."""
+    return f"the limit of {max_steps} steps was reached"
+
+
 def check_integration(
     name: str, step: float | None, *, tolerance: bool, prefix: str = ""
 ) -> tuple[str, float | None]:
-    """Return an integrator's name and its step [s], checked.
+    """Return an integrator's name, ``auto`` or one of `INTEGRATORS`, and its step [s], checked.
 
-    Parameters
-    ----------
-    name
-        ``auto`` or one of `INTEGRATORS`.
-    step
-        Step of an integrator with a fixed step, which needs one; others take none.
-    tolerance
-        Whether a tolerance is given, which an integrator with a fixed step cannot control.
-    prefix
-        Prefix of the option in messages, such as ``--``.
-
-    Raises
-    ------
-    InputError
-        Naming the expected and the given value.
+    An integrator with a fixed step needs one, and cannot control a tolerance; others take no step.
+    Raises InputError, in which `prefix`, such as ``--``, is that of the option.
     """
     names = (AUTO, *INTEGRATORS)
     if name not in names:

@@ -11,19 +11,23 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError, RunError
-from flexctl.loop import ClosedLoop, Event, require_loop, schedule
+from flexctl.loop import SAMPLE, ClosedLoop, Event, require_loop, schedule
+from flexctl.model import METHODS
 from flexctl.plant import Plant, find_equilibrium, require_inertia
-from flexctl.simulation.c_driver import (
-    compiled_driver,
-    driver_library,
-    evaluate_columns,
-    run_compiled,
+from flexctl.simulation.c_driver import compiled_driver, driver_library, run_compiled
+from flexctl.simulation.integrators import (
+    AUTO,
+    BALANCE,
+    INTEGRATORS,
+    InitialValueProblem,
+    Run,
+    RunFailure,
+    Start,
+    Tolerance,
+    check_integration,
 )
-from flexctl.simulation.finite_torques import require_finite_torques
-from flexctl.simulation.integrators import AUTO, BALANCE, INTEGRATORS, check_integration
-from flexctl.simulation.interpreted import run_interpreted
-from flexctl.simulation.multistep import run_multistep
-from flexctl.simulation.run import Run, RunFailure, Tolerance
+from flexctl.simulation.right_hand_side import Stretch, evaluate_columns
+from flexctl.simulation.scipy_sundials import run_multistep, run_scipy
 from flexctl.simulation.step_size import (
     EASY_STEPS,
     count_stretches,
@@ -33,14 +37,10 @@ from flexctl.simulation.step_size import (
     moments,
     require_stable_step,
 )
-from flexctl.simulation.stretch import Stretch
-from flexctl.simulation.trajectory import EnergyAccount, Trajectory
+from flexctl.simulation.trajectory import Trajectory, energy_account, record_run
 
 DEFAULT_SAMPLES = 1001
-_OFTEN, _SOME = (
-    3,
-    20_000,
-)  # steps of a first trial: a multiple of those for stability, plus a constant
+_OFTEN, _SOME = 3, 20_000  # of those for stability, and plus: steps of a first trial
 _SAME_TIME = 1e-12  # of a run: times closer than that differ by round-off
 _MOST_STEPS = 1e8  # of a fixed step: minutes for the smallest arm
 
@@ -109,15 +109,22 @@ def simulate(
     tolerance = Tolerance() if tolerance is None else tolerance
     checks.kind("tolerance", tolerance, Tolerance)
     times, duration = _span(loop, times, duration)
-    _check_steps(step, duration)
+    if step is not None and duration / step > _MOST_STEPS:
+        raise InputError(
+            f"step: expected at least {duration / _MOST_STEPS:g} s, for {_MOST_STEPS:.0e} steps in "
+            f"{duration:g} s, got {step:g}"
+        )
     rest = (*initial_state(loop), loop.controller.initial_state())
     require_inertia(loop.truth, rest[0])
     begin = rest if start is None else _begin_at(loop, start, rest)
     events = schedule(loop.controller, duration)
     times = _at_events(times, events)
     columns = [begin[k][:, None] for k in (0, 1, 3)]
-    require_finite_torques(loop, events, np.zeros(1), *columns)
-    run = _integrate(loop, integrator, step, events, times, begin, tolerance)
+    _require_finite_torques(loop, events, np.zeros(1), *columns)
+    given = InitialValueProblem(
+        loop=loop, events=events, times=times, start=begin, tolerance=tolerance
+    )
+    run = _integrate(given, integrator, step)
     if isinstance(run, RunFailure):
         raise RunError(
             f"{loop.controller.design.name} on {_words(loop.truth)}: the run ends at "
@@ -126,16 +133,45 @@ def simulate(
             why=run.why,
             exhausted=run.exhausted,
         )
-    require_finite_torques(loop, events, times, run.q, run.v, run.z)
-    trajectory = _trajectory(loop, run, times, time.perf_counter() - begun)
+    _require_finite_torques(loop, events, times, run.q, run.v, run.z)
+    trajectory = record_run(loop, run, times, time.perf_counter() - begun)
     _require_balance(loop, trajectory, integrator)
     return trajectory
 
 
-_Start = tuple[Array, Array, Array, Array]  # q0, v0, tau0, z0
+def _require_finite_torques(
+    loop: ClosedLoop, events: Sequence[Event], times: Array, q: Array, v: Array, z: Array
+) -> None:
+    """Refuse states at which a law from outside this library gives NaN or infinite torques.
+
+    Torque limits hide them, as min(NaN, limit) is the limit. A sampled law is looked at where it is
+    sampled. RunError has the first such time among `times` (N,) [s], and the joint.
+    """
+    controller = loop.controller
+    if controller.external is None and controller.design.method in METHODS:
+        return
+    if controller.sample_time is not None:
+        acts = np.isin(times, [event.time for event in events if event.kind == SAMPLE])
+        times, q, v, z = times[acts], q[:, acts], v[:, acts], z[:, acts]
+    N = len(times)
+    if not N:
+        return
+    begun = np.searchsorted([event.time for event in events], times, side="right") - 1
+    phase = np.array([[events[k].phase for k in begun]])
+    s, *desired = evaluate_columns(loop, "reference", times[None, :], phase)
+    seen = loop.measurement.function.map(N)(q, v)
+    tau = np.array(controller.law.map(N)(s, z, *desired, *seen)[0])
+    lost = ~np.isfinite(tau)
+    if not lost.any():
+        return
+    k = int(lost.any(axis=0).argmax())
+    j, when = int(lost[:, k].argmax()), float(times[k])
+    why = f"the law gives joint{j + 1} the torque {tau[j, k]:g}, which is no finite number"
+    name, arm = controller.design.name, loop.truth.arm.name
+    raise RunError(f"{name} on {arm}: at t = {when:.4g} s {why}", time=when, why=why)
 
 
-def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: _Start) -> _Start:
+def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: Start) -> Start:
     """Take coordinates, rates and perhaps the law's states from `start`, the others from rest."""
     n, n_z = loop.truth.n, loop.controller.n_state
     checks.kind("start", start, tuple, list)
@@ -154,19 +190,11 @@ def _begin_at(loop: ClosedLoop, start: tuple[Array, ...], rest: _Start) -> _Star
     return states[0], states[1], tau0, states[2]
 
 
-def _integrate(
-    loop: ClosedLoop,
-    name: str,
-    step: float | None,
-    events: Sequence[Event],
-    times: Array,
-    start: _Start,
-    tolerance: Tolerance,
-) -> Run | RunFailure:
+def _integrate(given: InitialValueProblem, name: str, step: float | None) -> Run | RunFailure:
     """Run the integrator of this name, or for ``auto`` the best one for the loop."""
     if name == AUTO:
-        return _integrate_well(loop, events, times, start, tolerance)
-    method = INTEGRATORS[name]
+        return _integrate_well(given)
+    loop, method = given.loop, INTEGRATORS[name]
     if loop.controller.moves_fast and not method.observes:
         able = ", ".join(key for key, other in INTEGRATORS.items() if other.observes)
         whose = "there is an observer" if loop.controller.observer else "there is an external law"
@@ -175,23 +203,23 @@ def _integrate(
             f"the arm, got {name}"
         )
     if method.number is None:
-        return run_multistep(loop, name, method, events, times, start, tolerance)
+        return run_multistep(given, name, method)
     driver = compiled_driver(loop, method)
     if driver is None:
-        return run_interpreted(loop, name, events, times, start, tolerance)
+        return run_scipy(given, name)
     if step is not None and name == "rk4":
-        require_stable_step(loop, step, start[:2], events)
-    return run_compiled(loop, driver, method, step, events, times, start, tolerance)
+        require_stable_step(loop, step, given.start[:2], given.events)
+    return run_compiled(given, driver, method, step)
 
 
-def _integrate_well(
-    loop: ClosedLoop, events: Sequence[Event], times: Array, start: _Start, tolerance: Tolerance
-) -> Run | RunFailure:
+def _integrate_well(given: InitialValueProblem) -> Run | RunFailure:
     """Run esdirk, or BDF, if it needs sufficiently few steps, else the explicit method.
 
     If one of them fails for numerical reasons, not because of the model, the other is tried.
     """
-    poles = [local_poles(loop, at.q, at.t, at.phase) for at in moments(loop, start[:2], events)]
+    loop, events, tolerance = given.loop, given.events, given.tolerance
+    at = moments(loop, given.start[:2], events)
+    poles = [local_poles(loop, one.q, one.t, one.phase) for one in at]
     turned, stretches = count_turns(np.concatenate(poles), events), count_stretches(events)
     why = f"chosen as the loop is not stiff: its fastest mode requires only {turned} steps"
     if turned > EASY_STEPS:
@@ -202,8 +230,8 @@ def _integrate_well(
         before = runs.get(name)
         if before and not (isinstance(before, RunFailure) and before.exhausted):
             continue  # more steps do not help
-        tried = replace(tolerance, max_steps=most)
-        run = runs[name] = _integrate(loop, name, None, events, times, start, tried)
+        tried = replace(given, tolerance=replace(tolerance, max_steps=most))
+        run = runs[name] = _integrate(tried, name, None)
         if isinstance(run, RunFailure) and not run.numerical:
             return run
         ended = _why_not(loop, run, most)
@@ -220,7 +248,7 @@ def _why_not(loop: ClosedLoop, run: Run | RunFailure, most: int) -> str:
         return (
             f"needs more than {most} steps" if run.exhausted else f"stops at t = {run.time:.3g} s"
         )
-    off = _energy(loop, run).imbalance
+    off = energy_account(loop, run).imbalance
     return f"is off by {off:.1g} of the energy" if off > BALANCE else ""
 
 
@@ -276,7 +304,8 @@ def _span(loop: ClosedLoop, times: Array | None, duration: float | None) -> tupl
     if times is None:
         return np.linspace(0, length, DEFAULT_SAMPLES), length
     times = checks.finite("times", times)
-    _check_times(times)
+    if times.ndim != 1 or not len(times) or times[0] < 0 or (np.diff(times) < 0).any():
+        raise InputError("times: expected finite, ascending times from 0 on [s], got others")
     if duration is None:
         return times, max(length, float(times[-1]))
     if times[-1] > length:
@@ -286,26 +315,12 @@ def _span(loop: ClosedLoop, times: Array | None, duration: float | None) -> tupl
     return times, length
 
 
-def _check_times(times: Array) -> None:
-    rising = times.ndim == 1 and len(times) > 0 and (np.diff(times) >= 0).all()
-    if not (rising and np.isfinite(times).all() and times[0] >= 0):
-        raise InputError("times: expected finite, ascending times from 0 on [s], got others")
-
-
 def _at_events(times: Array, events: Sequence[Event]) -> Array:
     """Round times (N,) that are an event's but for round-off, such as 3 T, to it."""
     marks = np.unique([event.time for event in events])
     after = np.clip(np.searchsorted(marks, times), 1, len(marks) - 1)
     near = np.where(times - marks[after - 1] < marks[after] - times, after - 1, after)
     return np.where(np.abs(marks[near] - times) <= _SAME_TIME * marks[-1], marks[near], times)
-
-
-def _check_steps(step: float | None, duration: float) -> None:
-    if step is not None and duration / step > _MOST_STEPS:
-        raise InputError(
-            f"step: expected at least {duration / _MOST_STEPS:g} s, for {_MOST_STEPS:.0e} steps in "
-            f"{duration:g} s, got {step:g}"
-        )
 
 
 def _way_out(loop: ClosedLoop, run: RunFailure) -> str:
@@ -337,62 +352,3 @@ def _require_balance(loop: ClosedLoop, trajectory: Trajectory, name: str) -> Non
 
 def _words(plant: Plant) -> str:
     return f"{plant.arm.name} ({plant.basis.order} {plant.basis.kind})"
-
-
-def _trajectory(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -> Trajectory:
-    truth = loop.truth
-    phase = np.zeros((1, len(times)))
-    _, desired, desired_rate, _ = evaluate_columns(loop, "reference", times[None, :], phase)
-    deflection, slope = evaluate_columns(loop, "deflections", run.q)
-    lines = truth.lines
-    return Trajectory(
-        t=times,
-        q=run.q,
-        v=run.v,
-        a=run.a,
-        tau=run.tau,
-        z=run.z,
-        desired=desired,
-        desired_rate=desired_rate,
-        tip=evaluate_columns(loop, "tip", run.q)[0],
-        desired_tip=_rigid_tip(loop, desired),
-        rest_tip=_rest_tip(loop),
-        deflection=dict(zip(lines, deflection, strict=True)),
-        slope=dict(zip(lines, slope, strict=True)),
-        energy=_energy(loop, run),
-        coordinates=truth.coordinates,
-        joints=truth.joints,
-        drives=truth.drives,
-        saturated=run.saturated,
-        steps=run.steps,
-        rejected=run.rejected,
-        evaluations=run.evaluations,
-        wall_seconds=wall_seconds,
-        integrator=run.integrator,
-        assumptions=loop.assumptions,
-        tracks=not loop.controller.reference.torque,
-    )
-
-
-def _energy(loop: ClosedLoop, run: Run) -> EnergyAccount:
-    """Energy account of a run at its samples."""
-    kinetic, strain, gravity = evaluate_columns(loop, "energies", run.q, run.v)
-    return EnergyAccount(
-        kinetic=kinetic[0],
-        strain=strain[0],
-        potential=gravity[0],
-        supplied=run.supplied,
-        dissipated=run.dissipated,
-    )
-
-
-def _rigid_tip(loop: ClosedLoop, desired: Array) -> Array:
-    """Tip (3, N) of the rigid arm at the desired joints (m, N)."""
-    return evaluate_columns(loop, "tip", loop.truth.straight(desired))[0]
-
-
-def _rest_tip(loop: ClosedLoop) -> Array:
-    """Tip (3,) of the truth arm in equilibrium at the end of the reference."""
-    truth = loop.truth
-    at_rest = find_equilibrium(truth, truth.straight(loop.controller.reference.final))[0]
-    return evaluate_columns(loop, "tip", at_rest[:, None])[0][:, 0]

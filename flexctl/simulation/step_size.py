@@ -10,7 +10,7 @@ import numpy as np
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loop import JUMP, ClosedLoop, Event
-from flexctl.simulation.loop_functions import load
+from flexctl.simulation.right_hand_side import load
 
 EASY_STEPS = 2500  # this many steps of the explicit method take at most a tenth of a second
 _TURN = 5.0  # rad that the fastest mode turns in a step of the explicit method, measured
@@ -93,12 +93,11 @@ def _poles(
     if loop.controller.sample_time is not None:  # the torque is held between two events
         return np.linalg.eigvals(A).astype(complex)
     arguments = _law_arguments(loop, moment)
-    if not loop.controller.moves_fast:
-        K = np.hstack([np.array(part) for part in load(loop, "law_jacobian")(*arguments)])
-        closed = A + B @ K
-    else:
+    if loop.controller.moves_fast:
         K, L, E, F = (np.array(part) for part in loop.law_derivatives(*arguments))
         closed = np.block([[A + B @ K, B @ L], [E, F]])
+    else:
+        closed = A + B @ np.hstack([np.array(K) for K in load(loop, "law_jacobian")(*arguments)])
     if not np.isfinite(closed).all():  # as of sqrt(|e|) at e = 0; a run needs no derivatives
         closed = A
     return np.linalg.eigvals(closed).astype(complex)
@@ -157,10 +156,7 @@ def require_stable_step(
 ) -> None:
     """Refuse a step of rk4 that is unstable, or nearly so, at one of the `moments` of a run.
 
-    Raises
-    ------
-    InputError
-        With the fastest mode and an admissible step.
+    Raises InputError with the fastest mode and an admissible step.
     """
     longest = max(np.diff([event.time for event in events]), default=step)
     spectra = [poles_in_motion(loop, moment) for moment in moments(loop, start, events)]

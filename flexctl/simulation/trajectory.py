@@ -1,4 +1,4 @@
-"""The record of a run: what every simulation returns."""
+"""The record of a run: what every simulation returns, and its energy account."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ import numpy as np
 
 from flexctl import checks
 from flexctl.checks import Array
+from flexctl.loop import ClosedLoop
+from flexctl.plant import find_equilibrium
 from flexctl.records import Summary
+from flexctl.simulation.integrators import Run
+from flexctl.simulation.right_hand_side import evaluate_columns
 
 _ROUND_OFF = 1e-11  # of an energy: an arm at rest transfers none for comparison
 _NOTHING = 1e-15  # J
@@ -165,3 +169,47 @@ class Trajectory(Summary):
         Meaningful after the reference has ended; without gravity it then equals `tip_error`.
         """
         return np.linalg.norm(self.tip - self.rest_tip[:, None], axis=0)
+
+
+def record_run(loop: ClosedLoop, run: Run, times: Array, wall_seconds: float) -> Trajectory:
+    """Make the record of a finished run, sampled at `times` (N,) [s]."""
+    truth, final = loop.truth, loop.controller.reference.final
+    phase = np.zeros((1, len(times)))
+    _, desired, desired_rate, _ = evaluate_columns(loop, "reference", times[None, :], phase)
+    deflection, slope = evaluate_columns(loop, "deflections", run.q)
+    at_rest = find_equilibrium(truth, truth.straight(final))[0]
+    tip, desired_tip, rest_tip = (
+        evaluate_columns(loop, "tip", q)[0]
+        for q in (run.q, truth.straight(desired), at_rest[:, None])
+    )
+    own = {k: x for k, x in vars(run).items() if k not in ("supplied", "dissipated")}
+    return Trajectory(
+        **own,
+        t=times,
+        desired=desired,
+        desired_rate=desired_rate,
+        tip=tip,
+        desired_tip=desired_tip,
+        rest_tip=rest_tip[:, 0],
+        deflection=dict(zip(truth.lines, deflection, strict=True)),
+        slope=dict(zip(truth.lines, slope, strict=True)),
+        energy=energy_account(loop, run),
+        coordinates=truth.coordinates,
+        joints=truth.joints,
+        drives=truth.drives,
+        wall_seconds=wall_seconds,
+        assumptions=loop.assumptions,
+        tracks=not loop.controller.reference.torque,
+    )
+
+
+def energy_account(loop: ClosedLoop, run: Run) -> EnergyAccount:
+    """Energy account of a run at its samples."""
+    kinetic, strain, gravity = evaluate_columns(loop, "energies", run.q, run.v)
+    return EnergyAccount(
+        kinetic=kinetic[0],
+        strain=strain[0],
+        potential=gravity[0],
+        supplied=run.supplied,
+        dissipated=run.dissipated,
+    )

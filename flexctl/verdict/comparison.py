@@ -148,7 +148,10 @@ def compare(
     files = [c.design if isinstance(c, Controller) else c for c in designs]
     for design in files:
         require_motion(design)
-    _require_own_names([design.name for design in files])
+    names = [design.name for design in files]
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise InputError(f"designs: expected every name once, got {name} twice")
     say = progress or (lambda _words: None)
     first = design_basis or files[0].basis
     setup = Setup.of(arm, first, true_arm=true_arm, truth_basis=truth_basis)
@@ -158,7 +161,7 @@ def compare(
     ladder = [setup.truth(order, interpreted=True) for order in LADDER if order != basis.order]
     entries = list(files)
     closed = [design for design in files if not design.open_loop]
-    if baseline and closed and all(design.name != BASELINE for design in files):
+    if baseline and closed and BASELINE not in names:
         entries.append(baseline_design(arm, _stiffest(closed)))
     evaluations = []
     for design in entries:
@@ -166,7 +169,6 @@ def compare(
         controller = ready.get(id(design))
         evaluations.append(_judge(arm, controller or design, design_basis, truth, ladder))
     ranked = sorted((e for e in evaluations if e.ranks), key=lambda e: e.rank_key)
-    motions = by_motion(entries)
     return Comparison(
         model=arm.name,
         true_arm=setup.true_arm,
@@ -174,15 +176,8 @@ def compare(
         backend=truth.backend,
         evaluations=tuple(evaluations),
         ranking=tuple(e.name for e in ranked),
-        motions=motions,
+        motions=by_motion(entries),
     )
-
-
-def _require_own_names(names: Sequence[str]) -> None:
-    """Refuse repeated names, which a ranking could not distinguish."""
-    for k, name in enumerate(names):
-        if name in names[:k]:
-            raise InputError(f"designs: expected every name once, got {name} twice")
 
 
 def _stiffest(designs: Sequence[Design]) -> Design:
@@ -207,12 +202,9 @@ def baseline_design(arm: Arm, design: Design) -> Design:
     inertia = np.diag(S.T @ plant.mass_matrix(final) @ S)
     scale = np.ones(m) if design.method == BASELINE else inertia
     Gp, Gv = (design.gains.Gp, design.gains.Gv) if design.gains else _half_the_first(plant, design)
-    table = design.table()
-    for part in ("second_loop", "slow_loop", "fast_loop", "observer", "state_space", "options"):
-        table.pop(part, None)
-    table.pop("expect", None)
-    if "loop" in table:
-        table["loop"].pop("measures", None)
+    others = ("second_loop", "slow_loop", "fast_loop", "observer", "state_space", "options")
+    table = {k: part for k, part in design.table().items() if k not in (*others, "expect")}
+    table.get("loop", {}).pop("measures", None)
     table |= {
         "summary": "Collocated joint PD, gravity fed forward",
         "source": "flexctl",
@@ -220,8 +212,8 @@ def baseline_design(arm: Arm, design: Design) -> Design:
         "name": BASELINE,
         "path": design.path,
         "gains": {
-            "Gp": [float(g) for g in np.broadcast_to(Gp, m) * scale],
-            "Gv": [float(g) for g in np.broadcast_to(Gv, m) * scale],
+            "Gp": (np.broadcast_to(Gp, m) * scale).tolist(),
+            "Gv": (np.broadcast_to(Gv, m) * scale).tolist(),
         },
     }
     return Design.model_validate(table)
@@ -249,15 +241,20 @@ def _judge(
     ladder: Sequence[Plant],
 ) -> Evaluation:
     """Judge a design or a controller; if no controller exists, the verdict has the reason."""
-    try:
-        controller = (
-            design if isinstance(design, Controller) else design_controller(arm, design, basis)
-        )
-    except DesignError as error:
-        assert isinstance(design, Design)
-        return _without_controller(design, basis or design.basis, truth, str(error))
-    evaluation = evaluate(close_around(controller, truth), ladder)
-    return replace(evaluation, gains=gains_used(controller))
+    if isinstance(design, Design):
+        try:
+            design = design_controller(arm, design, basis)
+        except DesignError as error:
+            return Evaluation(
+                name=design.name,
+                method=design.method,
+                basis=basis or design.basis,
+                truth=truth.basis,
+                cost={},
+                assumptions=(),
+                failed=str(error),
+            )
+    return replace(evaluate(close_around(design, truth), ladder), gains=gains_used(design))
 
 
 def by_motion(designs: Sequence[Design]) -> tuple[tuple[str, ...], ...]:
@@ -283,15 +280,3 @@ def _same_motion(one: ReferenceMotion, other: ReferenceMotion) -> bool:
     pairs = zip(one.sample(times)[:2], other.sample(times)[:2], strict=True)
     same_end = np.isclose(one.duration, other.duration, rtol=1e-9)
     return bool(same_end) and all(np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in pairs)
-
-
-def _without_controller(design: Design, basis: BasisChoice, truth: Plant, why: str) -> Evaluation:
-    return Evaluation(
-        name=design.name,
-        method=design.method,
-        basis=basis,
-        truth=truth.basis,
-        cost={},
-        assumptions=(),
-        failed=why,
-    )

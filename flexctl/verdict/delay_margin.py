@@ -25,8 +25,7 @@ import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop import LinearLoop, sampled_loop
-from flexctl.verdict.broken_loop import BrokenLoop, break_loop
-from flexctl.verdict.gain_crossover import GainCrossovers, crossover_candidates
+from flexctl.verdict.broken_loop import BrokenLoop, GainCrossovers, break_loop, crossover_candidates
 
 _PER_TURN = 8  # fractions of a sample per revolution of the fastest mode that matters
 _FELT = 0.01  # loop gain at the resonance of a mode that matters
@@ -50,8 +49,8 @@ def sampled_delay(loop: LinearLoop, channels: Sequence[int]) -> float:
 
     Infinite if there is no limit, or the channels have no feedback.
     """
-    family = _Family(loop=loop, channels=tuple(channels))
-    if not loop.K[family.own].any():
+    family = _Family(loop=loop, channels=list(channels))
+    if not loop.K[family.channels].any():
         return np.inf
     points = _per_sample(family)
     crossings = sorted(_crossings(family, int(np.clip(np.ceil(points), *_FRACTIONS))))
@@ -66,7 +65,7 @@ def may_miss_bands(loop: LinearLoop) -> bool:
     """
     if loop.sample_time is None:
         return False
-    return _per_sample(_Family(loop=loop, channels=tuple(range(len(loop.K))))) > _FRACTIONS[1]
+    return _per_sample(_Family(loop=loop, channels=list(range(len(loop.K))))) > _FRACTIONS[1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,12 +73,8 @@ class _Family:
     """A sampled loop over the delay t, in samples, of some channels; others have their own."""
 
     loop: LinearLoop
-    channels: tuple[int, ...]
+    channels: list[int]
     _cuts: dict[float, tuple[BrokenLoop, Array]] = field(default_factory=dict)
-
-    @property
-    def own(self) -> list[int]:
-        return list(self.channels)
 
     @property
     def T(self) -> float:
@@ -93,21 +88,21 @@ class _Family:
     def delays(self, t: float) -> Array:
         """Delays (m,) [s] when those of the channels are t samples."""
         delays = np.full(self.loop.B.shape[1], self.loop.delay)
-        delays[self.own] = t * self.T
+        delays[self.channels] = t * self.T
         return delays
 
     def cut(self, fraction: float) -> tuple[BrokenLoop, Array]:
         """Loop with its channels delayed by a fraction of a sample, and its open matrix (N, N)."""
         if fraction not in self._cuts:
             cut = break_loop(self.loop, self.delays(fraction))
-            self._cuts[fraction] = cut, cut.opened(self.own)
+            self._cuts[fraction] = cut, cut.opened(self.channels)
         return self._cuts[fraction]
 
     def loci(self, theta: float, fraction: float) -> ComplexArray:
         """Eigenvalues (k,) of the loop gain at exp(j theta) without whole samples of delay."""
         cut, A = self.cut(fraction)
-        X = np.linalg.solve(np.exp(1j * theta) * np.eye(len(A)) - A, cut.B[:, self.own])
-        return np.linalg.eigvals(-cut.C[self.own] @ X).astype(complex)
+        X = np.linalg.solve(np.exp(1j * theta) * np.eye(len(A)) - A, cut.B[:, self.channels])
+        return np.linalg.eigvals(-cut.C[self.channels] @ X).astype(complex)
 
     def distance(self, theta: float, t: float) -> complex:
         """1 + the eigenvalue of the loop gain nearest to -1 at a delay of t samples."""
@@ -149,8 +144,8 @@ def _per_sample(family: _Family) -> float:
     left = np.linalg.pinv(right)
     with np.errstate(divide="ignore", invalid="ignore"):
         held = np.where(values == 0, T, (np.exp(values * T) - 1) / values)
-        seen = np.linalg.norm(loop.K[family.own] @ right, axis=0)
-        moved = np.linalg.norm(left @ loop.B[:, family.own], axis=1)
+        seen = np.linalg.norm(loop.K[family.channels] @ right, axis=0)
+        moved = np.linalg.norm(left @ loop.B[:, family.channels], axis=1)
         peak = seen * moved * np.abs(held) / np.abs(1 - np.abs(np.exp(values * T)))
     felt = np.nan_to_num(peak, nan=np.inf) > _FELT
     fastest = np.abs(np.imag(values))[felt].max(initial=0.0)

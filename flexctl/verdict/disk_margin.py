@@ -65,24 +65,19 @@ def _peaks(values: Array) -> list[int]:
 
 
 def structured_singular_value(Z: ComplexArray) -> float:
-    """Structured singular value of Z (m, m), one complex block per channel."""
-    return max(_of_channels(Z[np.ix_(own, own)]) for own in _coupled(Z))
+    """Structured singular value of Z (m, m), one complex block per channel.
+
+    It is the largest of those of the sets of channels that are coupled in both directions; for a
+    reducible matrix ab13md of slycot 0.7.1 may never return.
+    """
+    acts = np.abs(Z) > np.finfo(float).eps * np.abs(Z).max()
+    count, label = scipy.sparse.csgraph.connected_components(acts, connection="strong")
+    return max(_irreducible(Z[label == k][:, label == k]) for k in range(count))
 
 
-def _of_channels(Z: ComplexArray) -> float:
-    """Structured singular value of an irreducible Z (n, n)."""
+def _irreducible(Z: ComplexArray) -> float:
+    """Structured singular value of Z (n, n), all of whose channels are coupled."""
     n = len(Z)
     if n == 1:
         return float(np.abs(Z[0, 0]))
     return float(slycot.ab13md(Z, np.ones(n, dtype=int), np.full(n, 2))[0])
-
-
-def _coupled(Z: ComplexArray) -> list[Array]:
-    """Find the sets of channels that are coupled in both directions.
-
-    The value is the largest of those of the sets; for a reducible matrix ab13md of slycot 0.7.1 may
-    never return.
-    """
-    acts = np.abs(Z) > np.finfo(float).eps * np.abs(Z).max()
-    count, label = scipy.sparse.csgraph.connected_components(acts, connection="strong")
-    return [np.flatnonzero(label == k) for k in range(count)]

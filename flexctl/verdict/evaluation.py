@@ -30,7 +30,7 @@ from flexctl.plant import Plant, count_operations
 from flexctl.records import Summary
 from flexctl.robustness import StiffnessTolerance, judge_stiffness
 from flexctl.simulation import DEFAULT_SAMPLES, Tolerance, Trajectory, simulate
-from flexctl.verdict.margins import StabilityMargins, stability_margins
+from flexctl.verdict.margins import StabilityMargins, smallest_sampling_rate, stability_margins
 from flexctl.verdict.performance import (
     Effort,
     Residual,
@@ -40,7 +40,6 @@ from flexctl.verdict.performance import (
     judge_residual,
     judge_tracking,
 )
-from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.verdict.stability import Stability, judge_stability
 
 _T = TypeVar("_T")
@@ -88,14 +87,12 @@ class Evaluation(Summary):
 
     def _facts(self) -> dict[str, Any]:
         tracking, residual, stability = self.tracking, self.residual, self.stability
-        settling = residual and (
-            "never" if residual.settling_time is None else residual.settling_time
-        )
+        settling = residual and residual.settling_time
         return {
             "name": self.name,
             "stable": stability and stability.stable,
             "failed": self.failed,
-            "settling_time": settling,
+            "settling_time": "never" if residual and settling is None else settling,
             "residual_tip_error": residual and residual.tip_error_max,
             "tip_error_rms": tracking and tracking.tip_error_rms,
             "spectral_abscissa": stability and stability.spectral_abscissa,
@@ -173,15 +170,14 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     require_motion(loop.controller.design)
     assessment = _Assessment(loop=loop, facts=_facts(loop))
     poses = assessment.get("stability", lambda: linear_poses(loop))
-    equilibrium = _final_equilibrium(loop, poses)
+    equilibrium = None
+    if not loop.controller.design.open_loop:
+        equilibrium = describe_equilibrium(loop, poses.final.rest if poses else None)
     unheld = why_not_held(loop, equilibrium, *path_rests(poses)) if equilibrium else ""
     if unheld:
         return assessment.evaluation(rest=equilibrium, failed=unheld)
-    leaves = (
-        equilibrium is not None and equilibrium.falls
-    )  # the pose to which it falls is not judged
     stability = None
-    if poses and not leaves:
+    if poses and not (equilibrium and equilibrium.falls):  # where it falls to is not judged
         ladder = assessment.get("spillover", lambda: judge_stability(loop, poses, others))
         stability = ladder or (judge_stability(loop, poses, ()) if others else None)
     try:
@@ -189,10 +185,10 @@ def evaluate(loop: ClosedLoop, others: Sequence[Plant] = ()) -> Evaluation:
     except RunError as error:
         if error.exhausted:  # that says nothing of the loop
             assessment.missing.update(dict.fromkeys(("tracking", "residual", "effort"), str(error)))
-            linear = _linear(assessment, poses, stability)
-            return assessment.evaluation(rest=equilibrium, stability=stability, **linear)
-        why = _explain(error, stability)
-        return assessment.evaluation(rest=equilibrium, stability=stability, failed=why)
+            ended = _linear(assessment, poses, stability)
+        else:
+            ended = {"failed": _explain(error, stability)}
+        return assessment.evaluation(rest=equilibrium, stability=stability, **ended)
     except ComputationError as error:
         return assessment.evaluation(rest=equilibrium, stability=stability, failed=str(error))
     return _judged(assessment, poses, equilibrium, stability, trajectory)
@@ -284,10 +280,7 @@ class _Assessment:
 def require_motion(design: Design) -> None:
     """Refuse a design whose reference consists of torques: there is no desired motion.
 
-    Raises
-    ------
-    InputError
-        Naming the design and the command that runs it.
+    Raises InputError with the design and the command that runs it.
     """
     if design.reference.torque is not None:
         raise InputError(
@@ -351,13 +344,6 @@ def count_law(law: ca.Function) -> dict[str, int]:
     """Operations of one evaluation of the control law: multiplications, additions, others."""
     counted = count_operations(law)
     return {"law_mul": counted.mul, "law_add": counted.add, "law_other": counted.other}
-
-
-def _final_equilibrium(loop: ClosedLoop, poses: LinearPoses | None) -> FinalEquilibrium | None:
-    """Describe the final equilibrium of a loop; None for open-loop control."""
-    if loop.controller.design.open_loop:
-        return None
-    return describe_equilibrium(loop, poses.final.rest if poses else None)
 
 
 def _seen_in(

@@ -89,12 +89,10 @@ _Step = tuple[int, float, bool | str]  # order, spectral abscissa, whether it is
 def _at_order(controller: Controller, plant: Plant) -> _Step:
     loop, order = close_around(controller, plant), plant.basis.order
     try:
-        poles = linearise_loop(
-            loop, controller.reference.final, final_loop_weight(controller)
-        ).poles
+        linear = linearise_loop(loop, controller.reference.final, final_loop_weight(controller))
     except NoEquilibriumError:
         return order, np.nan, "no equilibrium"
-    return order, spectral_abscissa(poles), judge_poles(poles)
+    return order, spectral_abscissa(linear.poles), judge_poles(linear.poles)
 
 
 def _settles(ladder: Sequence[_Step]) -> int | None:

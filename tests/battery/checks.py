@@ -19,16 +19,15 @@ import numpy as np
 
 from flexctl.control.controller import design_controller
 from flexctl.errors import FlexctlError, InputError, RunError
-from flexctl.loop.closed_loop import close_around
+from flexctl.loop.closed_loop import close_around, default_truth
 from flexctl.loop.equilibrium import find_loop_equilibrium
 from flexctl.loop.linear import linearise_loop
-from flexctl.loop.setup import default_truth
 from flexctl.model.design import Reference
 from flexctl.model.lookup import load_design, load_model
 from flexctl.plant.plant import assemble_plant
 from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness.margin import stiffness_margin
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import evaluate
 from flexctl.view import cli

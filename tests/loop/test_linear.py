@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from flexctl.loop.linear import damping_ratios, judge_poles, linearise_loop
+from flexctl.loop.eigenvalues import damping_ratios, judge_poles
+from flexctl.loop.linear import linearise_loop
 from flexctl.model.settings import apply_settings
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 
 

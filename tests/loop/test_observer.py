@@ -14,13 +14,12 @@ from flexctl.loop.events import schedule
 from flexctl.loop.linear import linearise_loop
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings, with_options
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.simulation.step_size import local_poles
 from flexctl.verdict.comparison import compare
 from flexctl.verdict.evaluation import evaluate
-from flexctl.verdict.margins import stability_margins
-from flexctl.verdict.sampling_rate import smallest_sampling_rate
+from flexctl.verdict.margins import smallest_sampling_rate, stability_margins
 
 ALL = ["encoder", "tachometer", "strain_gauge"]
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.05}

@@ -5,7 +5,7 @@ import pytest
 
 from flexctl.control.reference import make_reference
 from flexctl.errors import ComputationError
-from flexctl.loop.poses import motion_poses
+from flexctl.loop.linear import motion_poses
 from flexctl.model.record import BasisChoice
 from flexctl.robustness.stiffness import margin
 from flexctl.robustness.stiffness.margin import judge_stiffness, stiffness_margin

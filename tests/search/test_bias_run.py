@@ -16,7 +16,7 @@ from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.search.bias_advice import advise_bias
 from flexctl.search.bias_run import BiasRun, BiasRuns, largest_served, try_biases
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 
 ONE = BasisChoice(kind="modes", order=1)

@@ -5,7 +5,8 @@ import pytest
 
 from flexctl.control.controller import design_controller
 from flexctl.loop.closed_loop import close_around
-from flexctl.loop.linear import linearise_loop, spectral_abscissa
+from flexctl.loop.eigenvalues import spectral_abscissa
+from flexctl.loop.linear import linearise_loop
 from flexctl.model.changed_arm import soften_arm
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice

@@ -8,7 +8,7 @@ import scipy.optimize
 
 from examples.papers.theodore_ghosal.stiffness_growth import stiffness_growth
 from flexctl.errors import DesignError, InputError
-from flexctl.loop.mode_names import ModeNames
+from flexctl.loop.eigenvalues import ModeNames
 from flexctl.model.changed_arm import with_damping, with_inertia
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice

@@ -8,7 +8,7 @@ from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.linear import linearise_loop
 from flexctl.model.record import BasisChoice
 from flexctl.plant.library_cache import find_compiler
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.simulation.step_size import local_poles
 

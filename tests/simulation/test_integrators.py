@@ -13,7 +13,7 @@ from flexctl.loop.linear import linearise_loop
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.library_cache import find_compiler
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import initial_state, simulate
 from flexctl.simulation.step_size import Moment, esdirk_budget, poles_in_motion, stable_step
 

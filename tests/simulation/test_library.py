@@ -13,7 +13,7 @@ from flexctl.model.lookup import load_design, load_model
 from flexctl.plant import library_cache
 from flexctl.plant import plant as plant_module
 from flexctl.plant.library_cache import cache_folder, find_compiler
-from flexctl.simulation import loop_functions, multistep
+from flexctl.simulation import right_hand_side, scipy_sundials
 from flexctl.simulation.simulation import simulate
 
 TIMES = np.array([0.0, 0.1, 0.2])
@@ -108,16 +108,16 @@ def keys_of_a_run(controller, arm, monkeypatch):
     """Keys of what the sources derive from the arm and the law, by what they are keys of."""
     loop = close_loop(controller, arm, controller.plant.basis)
     names = ("forward_dynamics", "dissipation", "law_jacobian")
-    keys = {name: loop_functions.content(loop, name) for name in names}
+    keys = {name: right_hand_side.content(loop, name) for name in names}
     with monkeypatch.context() as patch:
-        patch.setattr(multistep, "compile_functions", lambda key, _: keys.update(rate=key))
-        multistep._load_rate(loop)
+        patch.setattr(scipy_sundials, "compile_functions", lambda key, _: keys.update(rate=key))
+        scipy_sundials._load_rate(loop)
     return keys
 
 
 def test_other_sources_do_not_meet_what_these_compiled(controller, arm, monkeypatch):
     before = keys_of_a_run(controller, arm, monkeypatch)
-    for module in (plant_module, loop_functions, multistep):
+    for module in (plant_module, right_hand_side, scipy_sundials):
         monkeypatch.setattr(module, "source_digest", lambda: "of other sources")
     after = keys_of_a_run(controller, arm, monkeypatch)
 

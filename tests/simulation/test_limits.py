@@ -7,7 +7,7 @@ import scipy.integrate
 from flexctl.errors import ComputationError
 from flexctl.model.settings import apply_settings
 from flexctl.plant.library_cache import find_compiler
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import evaluate
 

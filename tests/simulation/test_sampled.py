@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 
 from flexctl.loop.linear import linearise_loop, sampled_loop
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 
 FINE = Tolerance(relative=1e-9, position=1e-14, rate=1e-12)

@@ -7,8 +7,8 @@ import pytest
 
 from flexctl.errors import ComputationError, InputError
 from flexctl.plant.library_cache import find_compiler
-from flexctl.simulation import c_driver
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation import c_driver, right_hand_side
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 
 FINE = Tolerance.of(1e-10)
@@ -149,7 +149,7 @@ def test_an_arm_held_still_has_a_closed_account(make):
 def test_columns_that_do_not_fit_the_function_are_refused(loop_of):
     loop = loop_of("decoupling")
     with pytest.raises(InputError, match=r"argument 2 of energies: expected shape \(4, 3\), got"):
-        c_driver.evaluate_columns(loop, "energies", np.zeros((4, 3)), np.zeros((3, 3)))
+        right_hand_side.evaluate_columns(loop, "energies", np.zeros((4, 3)), np.zeros((3, 3)))
 
 
 @pytest.mark.skipif(find_compiler() is None, reason="no C compiler, no driver in C")

@@ -5,8 +5,8 @@ import pytest
 
 from flexctl.loop.linear import sampled_loop
 from flexctl.verdict import delay_margin as module
+from flexctl.verdict.broken_loop import GainCrossovers
 from flexctl.verdict.delay_margin import continuous_delay, may_miss_bands, sampled_delay
-from flexctl.verdict.gain_crossover import GainCrossovers
 
 T = 0.1
 
@@ -115,7 +115,7 @@ def test_what_the_grid_of_fractions_misses_the_multipliers_tell(make, monkeypatc
 
 
 def test_of_a_delay_of_many_samples_the_crossing_is_taken_for_granted(make, monkeypatch):
-    family = module._Family(loop=rigid(make), channels=(0,))
+    family = module._Family(loop=rigid(make), channels=[0])
     assert not family.unstable(0.1)
     assert family.unstable(9.7)
     monkeypatch.setattr(module._Family, "multiplier", lambda _self, _t: 0.5)
@@ -125,7 +125,7 @@ def test_of_a_delay_of_many_samples_the_crossing_is_taken_for_granted(make, monk
 @pytest.mark.parametrize(("largest", "found"), [(80, 40.0), (100, 10.0)])
 def test_maps_that_are_too_large_are_not_looked_at_on_the_way(make, monkeypatch, largest, found):
     # 6 states and, at 40 samples of delay, 2 times 40 torques on their way
-    family = module._Family(loop=coupled(make), channels=(0, 1))
+    family = module._Family(loop=coupled(make), channels=[0, 1])
     monkeypatch.setattr(module, "_LARGEST", largest)
     monkeypatch.setattr(module._Family, "multiplier", lambda _self, t: 0.5 if t < 10 else 2.0)
     assert module._earlier(family, 40.0, 4.0) == pytest.approx(found, rel=1e-6)

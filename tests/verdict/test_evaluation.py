@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flexctl.loop.linear import linearise_loop
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.evaluation import Evaluation, count_law, evaluate
 from flexctl.view.to_json import to_json

@@ -7,14 +7,15 @@ import pytest
 from scipy.optimize import brentq
 
 from flexctl.loop.linear import one_sample
-from flexctl.verdict.broken_loop import BrokenLoop, break_loop
-from flexctl.verdict.delay_margin import continuous_delay
-from flexctl.verdict.gain_crossover import (
+from flexctl.verdict.broken_loop import (
+    BrokenLoop,
     _polished,
+    break_loop,
     characteristic_loci,
     crossover_candidates,
     gain_crossovers,
 )
+from flexctl.verdict.delay_margin import continuous_delay
 
 T = 0.1
 GOLDEN = np.sqrt((1 + np.sqrt(5)) / 2)  # of (s + 1)/s^2

@@ -7,7 +7,8 @@ import pytest
 
 from flexctl.control.controller import design_controller
 from flexctl.loop.closed_loop import close_loop
-from flexctl.loop.linear import judge_poles, linearise_loop
+from flexctl.loop.eigenvalues import judge_poles
+from flexctl.loop.linear import linearise_loop
 from flexctl.model.design import Design
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice

@@ -9,10 +9,10 @@ from flexctl.loop.linear import linearise_loop, sampled_loop
 from flexctl.model.lookup import load_design
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.comparison import compare
-from flexctl.verdict.sampling_rate import smallest_sampling_rate
+from flexctl.verdict.margins import smallest_sampling_rate
 from flexctl.view.explain import explain
 
 END, LIMIT = 0.5, 1e-4

@@ -17,7 +17,7 @@ from flexctl.plant.stiffness_error import StiffnessError
 from flexctl.robustness.stiffness import path_growth
 from flexctl.robustness.stiffness.path_growth import find_path_growth
 from flexctl.robustness.stiffness.pose_loop import Case
-from flexctl.simulation.run import Tolerance
+from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 
 ERROR = 0.2

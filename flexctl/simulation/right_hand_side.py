@@ -1,19 +1,78 @@
-"""The closed loop between two events in Python: its rate, its valid range, its signals.
+"""The right-hand side of a run: functions of a closed loop, compiled if there is a compiler.
 
-For the integrators of SciPy and SUNDIALS; those in C do the same in driver.c.
+`Stretch` integrates between two events in Python, for the methods of SciPy and SUNDIALS; those in C
+do the same in driver.c.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
+import casadi as ca
 import numpy as np
 
+from flexctl import checks
 from flexctl.checks import Array
 from flexctl.loop import APPLY, SAMPLE, ClosedLoop, Event
-from flexctl.plant import STEEPEST, Evaluator, why_too_steep
-from flexctl.simulation.loop_functions import load
+from flexctl.plant import STEEPEST, Evaluator, compile_functions, source_digest, why_too_steep
+
+RUN = ("reference", "law", "dissipation", "deflections")  # needed by every run
+
+
+def build(loop: ClosedLoop, name: str) -> ca.Function:
+    """Build a symbolic function of a run, for the compiler or the virtual machine."""
+    if name in ("reference", "law", "law_jacobian"):
+        return getattr(loop, name)
+    return loop.truth.casadi_functions[name]
+
+
+def content(loop: ClosedLoop, name: str) -> str:
+    """Everything that determines a function of a run, as text: the key of the compile cache.
+
+    Law and reference enter by their own content, not by their file; derived functions by theirs and
+    by the source code; the truth plant by its data.
+    """
+    if name == "law_jacobian":
+        return f"{loop.law_digest} {source_digest()}"
+    if name == "law":
+        return loop.law_digest
+    return loop.reference_digest if name == "reference" else loop.truth.content
+
+
+def library(loop: ClosedLoop, name: str) -> Path | None:
+    """Shared library of one function, built or from the cache; None if nothing is compiled."""
+    key = f"run {name} {content(loop, name)}"
+    return compile_functions(key, lambda: [build(loop, name)])
+
+
+def load(loop: ClosedLoop, name: str) -> ca.Function:
+    """Return a function of a run to call from Python, compiled where a compiler is found."""
+    path = library(loop, name)
+    return build(loop, name) if path is None else _external(name, path)
+
+
+@functools.cache
+def _external(name: str, path: Path) -> ca.Function:
+    """Return a function of a shared library; opened once."""
+    return ca.external(name, str(path))
+
+
+def evaluate_columns(loop: ClosedLoop, name: str, *signals: Array) -> list[Array]:
+    """Evaluate a function of a run at the columns of its arguments, one array (., N) of each.
+
+    Returns one array (., N) per result. Raises InputError when an argument has other rows than that
+    of the function.
+    """
+    function, N = load(loop, name), signals[0].shape[1]
+    inputs = [
+        checks.shape(f"argument {i + 1} of {name}", signal, (function.numel_in(i), N))
+        for i, signal in enumerate(signals)
+    ]
+    results = Evaluator(function.map(N), matrix=True)(*(signal.T for signal in inputs))
+    return list(results) if isinstance(results, tuple) else [results]
 
 
 class Stretch:
@@ -28,31 +87,15 @@ class Stretch:
         self.n, self.m, self.n_z = loop.truth.n, loop.truth.m, loop.controller.n_state
         self.held = loop.controller.sample_time is not None
         self.torque, self.phase = np.array(tau0, dtype=float), 0.0
-        self._forward = Evaluator(load(loop, "forward_dynamics"))
-        self._dissipation = Evaluator(load(loop, "dissipation"))
-        self._deflections = Evaluator(load(loop, "deflections"))
-        self._reference = Evaluator(load(loop, "reference"))
-        self._law = Evaluator(load(loop, "law"))
-
-    def state(self, q: Array, v: Array, z: Array) -> Array:
-        """State x of a run that begins at q, v (n,) and the law's states z (n_z,)."""
-        return np.concatenate([q, v, z, np.zeros(2)])
+        self._call = {name: Evaluator(load(loop, name)) for name in ("forward_dynamics", *RUN)}
 
     def law(self, t: float, x: Array) -> tuple[Array, Array]:
         """Torques (m,) and integral rates (n_z,) from the state at time t."""
         n = self.n
-        desired = self._reference(np.array([t]), np.array([self.phase]))
-        s, q_d, v_d, a_d = desired
+        s, *desired = self._call["reference"](np.array([t]), np.array([self.phase]))
         z = x[2 * n : 2 * n + self.n_z]
-        tau, z_rate = self._law(s, z, q_d, v_d, a_d, x[:n], x[n : 2 * n])
+        tau, z_rate = self._call["law"](s, z, *desired, x[:n], x[n : 2 * n])
         return np.asarray(tau), np.asarray(z_rate).reshape(self.n_z)
-
-    def sample(self, t: float, x: Array) -> tuple[Array, Array]:
-        """Torques (m,) commanded by the law, and the state with updated integrals."""
-        n, moved = self.n, x.copy()
-        tau, z_rate = self.law(t, x)
-        moved[2 * n : 2 * n + self.n_z] += (self.loop.controller.sample_time or 0.0) * z_rate
-        return tau, moved
 
     def spans(self, events: Sequence[Event], x: Array) -> Iterator[tuple[float, float]]:
         """Walk the events of a run, yielding begin and end [s] of each smooth stretch.
@@ -60,11 +103,12 @@ class Stretch:
         The caller integrates the state x in place to the end of a stretch; integrals are updated
         here.
         """
-        samples: dict[int, Array] = {}
+        samples, z = dict[int, Array](), slice(2 * self.n, 2 * self.n + self.n_z)
         for event, following in itertools.pairwise(events):
             self.phase = event.phase
             if event.kind == SAMPLE:
-                samples[event.index], x[:] = self.sample(event.time, x)
+                samples[event.index], z_rate = self.law(event.time, x)
+                x[z] += (self.loop.controller.sample_time or 0.0) * z_rate
             elif event.kind == APPLY:
                 self.torque = samples[event.index]
             if following.time > event.time:
@@ -74,22 +118,19 @@ class Stretch:
         """Return a (n,), torques (m,) and integral rates (n_z,) at time t."""
         n = self.n
         tau, z_rate = (self.torque, np.zeros(self.n_z)) if self.held else self.law(t, x)
-        return np.asarray(self._forward(x[:n], x[n : 2 * n], tau)), tau, z_rate
+        return np.asarray(self._call["forward_dynamics"](x[:n], x[n : 2 * n], tau)), tau, z_rate
 
     def rate(self, t: float, x: Array) -> Array:
         """dx/dt."""
-        n = self.n
-        q, v = x[:n], x[n : 2 * n]
+        q, v = np.split(x[: 2 * self.n], 2)
         a, tau, z_rate = self.accelerations(t, x)
-        power = [
-            tau @ v[list(self.loop.truth.drives)],
-            float(np.asarray(self._dissipation(q, v))[0]),
-        ]
-        return np.concatenate([v, a, z_rate, power])
+        supplied = tau @ v[list(self.loop.truth.drives)]
+        dissipated = float(np.asarray(self._call["dissipation"](q, v))[0])
+        return np.concatenate([v, a, z_rate, [supplied, dissipated]])
 
     def slopes(self, x: Array) -> Array:
         """Slopes (lines,) [-] at the ends of the lines."""
-        return np.asarray(self._deflections(x[: self.n])[1])
+        return np.asarray(self._call["deflections"](x[: self.n])[1])
 
     def room(self, x: Array) -> float:
         """Return the least distance of coordinates and slopes to their limits, negative beyond."""
@@ -130,16 +171,12 @@ class Signals:
             self._a[:, k], self._tau[:, k], _ = self._stretch.accelerations(t, x)
             self._next += 1
 
-    def _saturation(self) -> Array:
-        """Time [s] at the torque limit by joint (m,), to the resolution of the samples."""
-        limit = self._stretch.loop.torque_limit
-        at_limit = np.abs(self._tau) >= limit[:, None] * (1 - 1e-12)
-        return np.trapezoid(at_limit.astype(float), self._times, axis=1)
-
     def all(self) -> dict[str, Array]:
-        """Signals by name."""
-        n = self._stretch.n
+        """Signals by name; the time at a torque limit to the resolution of the samples."""
+        n, limit = self._stretch.n, self._stretch.loop.torque_limit
+        at_limit = np.abs(self._tau) >= limit[:, None] * (1 - 1e-12)
+        saturated = np.trapezoid(at_limit.astype(float), self._times, axis=1)
         states = {"q": self._x[:n], "v": self._x[n : 2 * n], "a": self._a, "tau": self._tau}
         states["z"] = self._x[2 * n : -2]
         energies = {"supplied": self._x[-2], "dissipated": self._x[-1]}
-        return {**states, **energies, "saturated": self._saturation()}
+        return {**states, **energies, "saturated": saturated}
