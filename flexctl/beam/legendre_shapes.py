@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from flexctl.beam.load_path import lengths_within
 from flexctl.beam.moving_modes import MovingModes
@@ -29,16 +29,6 @@ class LegendreShapes(Shapes):
     def names(self) -> tuple[str, ...]:
         """The names "1", "2" and so on."""
         return mode_names(len(self.curvatures))
-
-    @property
-    def power(self) -> NDArray[np.int64]:
-        """0: every coordinate is a deflection, (n,)."""
-        return np.zeros(len(self.curvatures), dtype=np.int64)
-
-    @property
-    def breaks(self) -> Array:
-        """One panel."""
-        return np.array([0.0, 1.0])
 
     @property
     def points_per_panel(self) -> int:

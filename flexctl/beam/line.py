@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Self
 
 from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.errors import InputError
@@ -122,13 +121,11 @@ class TipLoad:
                 f"got D = {self.offset!r}"
             )
 
-    @classmethod
-    def none(cls) -> Self:
-        """Return the load of a free tip."""
-        return cls()
-
     @property
     def determinant(self) -> float:
         """M J - D^2 [-], rounded once: the difference of rounded products would be round-off."""
         exact = Fraction(self.mass) * Fraction(self.inertia) - Fraction(self.offset) ** 2
         return max(0.0, float(exact))
+
+
+FREE_TIP = TipLoad()

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from flexctl.beam.chebyshev import chebyshev_coefficients, chebyshev_nodes, chebyshev_polynomials
-from flexctl.beam.frequency_equation import AnyLoad, elementary, equation_terms
+from flexctl.beam.frequency_equation import AnyLoad, elementary, equation_terms, roots_along
 from flexctl.beam.legendre_shapes import LegendreShapes, common_base, legendre_series
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.moving_modes import find_moving_modes
-from flexctl.beam.quadrature import gauss
-from flexctl.beam.wave_numbers import roots_along
+from flexctl.beam.piecewise import gauss
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexctl.beam.quadrature import density_rule, merged
+from flexctl.beam.piecewise import density_rule, merged
 from flexctl.beam.shapes import Shapes
 from flexctl.checks import Array
 from flexctl.errors import InputError

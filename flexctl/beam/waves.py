@@ -70,27 +70,6 @@ def all_waves(beta: Array, xi: Array, derivative: int) -> Array:
     return waves.reshape(2, *beta.shape, xi.size)
 
 
-def conditions(tips: list[Array], pull: Array, load: LoadPath) -> tuple[Array, Array]:
-    """Return the residuals of moment and shear at the tip, (k, n) each.
-
-    psi'' - beta^4 (J psi' + D psi) and psi''' + beta^4 (M psi + D psi'): a mode makes them zero.
-
-    Parameters
-    ----------
-    tips
-        psi and its first three derivatives at the tip, (k, n) each.
-    pull
-        beta^4 (k, n).
-    load
-        k loads.
-    """
-    w, slope, moment, shear = tips
-    return (
-        moment - pull * (load.inertia * slope + load.offset * w),
-        shear + pull * (load.mass * w + load.offset * slope),
-    )
-
-
 def null_direction(beta: Array, load: LoadPath) -> Array:
     """Return unit amplitudes (k, n, 2) of the two waves that meet both conditions at a root beta.
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from flexctl.beam import Shapes, density_rule, gauss, merged
 from flexctl.body.body import Body, Local, free_length
-from flexctl.body.fields import Field, product_integral, sparse
 from flexctl.body.foreshortening import shortening
-from flexctl.body.segment import Fields, Segment
+from flexctl.body.segment import Field, Fields, Segment, product_integral, sparse
 from flexctl.checks import Array
 from flexctl.model import TWIST
 

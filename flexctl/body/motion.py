@@ -15,10 +15,9 @@ import numpy as np
 
 from flexctl.beam import Beam, assemble_matrices, density_rule, modal_damping
 from flexctl.body.body import Body, Local, free_length, root_rotation
-from flexctl.body.fields import sparse
 from flexctl.body.line import Line, lay_line, spread
 from flexctl.body.rotation import Turn, VectorTurn, rotation_matrix, space_rate, vector_turn
-from flexctl.body.segment import Segment, point
+from flexctl.body.segment import Segment, point, sparse
 from flexctl.body.turning import section_turning
 from flexctl.checks import Array
 from flexctl.model import UNIFORM, Profile

@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.body.body import Body, root_rotation
-from flexctl.body.fields import sparse
+from flexctl.body.segment import sparse
 from flexctl.checks import Array
 from flexctl.model import TWIST, Link
 

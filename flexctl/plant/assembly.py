@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import LengthShapes, Shapes, TipLoad, choose_basis, drop_above
+from flexctl.beam import LengthShapes, Shapes, TipLoad, basis_shapes, drop_above
 from flexctl.body import Body, Local, cross_joint, elementary_rotation, link_section, move_body
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -54,8 +54,8 @@ def _mixes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, LengthShapes]:
 
 def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
     tip = tip_load(arm, j, direction)
-    chosen = choose_basis(basis.kind, basis.order, direction)
-    shapes = chosen.shapes(tip, link_section(arm.links[j], direction))
+    section = link_section(arm.links[j], direction)
+    shapes = basis_shapes(basis.kind, basis.order, direction, tip, section)
     if basis.drop_above is None:
         return shapes
     body = Body(link=arm.links[j], planes={})

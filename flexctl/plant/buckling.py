@@ -11,11 +11,11 @@ import scipy.linalg
 
 from flexctl.beam import (
     Beam,
-    HermiteElements,
     Shapes,
-    TwistElements,
     assemble_matrices,
     density_rule,
+    hermite_elements,
+    twist_elements,
 )
 from flexctl.body import elementary_rotation, link_section
 from flexctl.checks import Array
@@ -202,8 +202,8 @@ def _sideways(link: Link, weak: str, strong: str, g: float, mass: float, moment:
         EI=link.rigidities,
         sections={d: link_section(link, d) for d in (weak, TWIST)},
     )
-    bent = HermiteElements(_ELEMENTS).shapes(None, beam.section(weak))
-    twisted = TwistElements(_ELEMENTS).shapes(None, beam.section(TWIST))
+    bent = hermite_elements(_ELEMENTS, section=beam.section(weak))
+    twisted = twist_elements(_ELEMENTS, section=beam.section(TWIST))
     K_w = assemble_matrices(beam, weak, bent).stiffness
     K_t = assemble_matrices(beam, TWIST, twisted).stiffness
     C = np.sqrt(factor) * abs(g) * _coupling(link, bent, twisted, mass, moment[0])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from flexctl.beam import assemble_matrices, choose_basis
+from flexctl.beam import FREE_TIP, assemble_matrices, basis_shapes
 from flexctl.checks import Array
 from flexctl.model import Arm, BasisChoice
 from flexctl.plant.assumed_loads import free_length, tip_loads
@@ -84,7 +84,7 @@ class Inspection:
         frequencies: dict[str, dict[str, Array]] = {}
         for j, body in enumerate(self.plant.bodies):
             for d in body.planes:
-                shapes = choose_basis(choice.kind, choice.order, d).shapes(None, body.section(d))
+                shapes = basis_shapes(choice.kind, choice.order, d, FREE_TIP, body.section(d))
                 beam = body.beam(free_length(self.plant, j, self.q))
                 own = assemble_matrices(beam, d, shapes).frequencies()
                 frequencies.setdefault(body.link.name, {})[d] = own

@@ -12,7 +12,7 @@ from examples.papers.theodore_ghosal.pose_modes import assemble_pose_plant
 from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.moving_modes import find_moving_modes
-from flexctl.beam.quadrature import gauss
+from flexctl.beam.piecewise import gauss
 from flexctl.errors import InputError
 from flexctl.model.arm import Arm
 from flexctl.model.lookup import load_model
