@@ -1,20 +1,20 @@
 """How the arm moves: equations of motion as CasADi functions, linearisation, kinematics."""
 
 from flexctl.plant.assembly import default_joints, reference_joints, tip_body, tip_load
-from flexctl.plant.assumed_loads import (
+from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
+from flexctl.plant.compilation import Evaluator, backend, compile_functions
+from flexctl.plant.elimination import eliminate
+from flexctl.plant.library_cache import cached_library, find_compiler, source_digest
+from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linear_model, linearise
+from flexctl.plant.modal_analysis import (
     LOAD_TERMS,
+    Inspection,
     assumed_poses,
+    inspect_arm,
     load_in_units,
     loads_in_pose,
     tip_loads,
 )
-from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
-from flexctl.plant.compilation import Evaluator, backend, compile_functions
-from flexctl.plant.digests import source_digest
-from flexctl.plant.elimination import eliminate
-from flexctl.plant.inspection import Inspection, inspect_arm
-from flexctl.plant.library_cache import cached_library, find_compiler
-from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linear_model, linearise
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
 from flexctl.plant.plant import EngineName, Plant, assemble_plant
 from flexctl.plant.python_control import state_space

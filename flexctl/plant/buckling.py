@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -22,9 +21,7 @@ from flexctl.checks import Array
 from flexctl.model import TWIST, Arm, BasisChoice, Link
 from flexctl.plant.assembly import inertia_beyond
 from flexctl.plant.payload import base_pose
-
-if TYPE_CHECKING:
-    from flexctl.plant.plant import Plant
+from flexctl.plant.plant import assemble_plant
 
 WORTH_SAYING = 0.01  # share of the critical load below which missing terms are negligible
 _ROUND_OFF = 1e-9  # shares below this are zero
@@ -135,9 +132,7 @@ def _shortened(arm: Arm) -> Arm:
 
 def _stiffness(arm: Arm, joints: Array) -> tuple[Array, Array]:
     """K and K_g (k, k) of the k coordinates that move with all motors held; straight arm."""
-    from flexctl.plant.plant import assemble_plant
-
-    plant: Plant = assemble_plant(arm, _BASIS, interpreted=True)
+    plant = assemble_plant(arm, _BASIS, interpreted=True)
     q = plant.straight(joints)
     held = np.ix_(*2 * [np.setdiff1d(np.arange(plant.n), plant.drives)])
     K = plant.elastic_stiffness(q)[held]

@@ -23,8 +23,7 @@ from flexctl.body import Body
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.model import BasisChoice, Link, read_sealed, write_sealed
-from flexctl.plant.digests import source_digest
-from flexctl.plant.library_cache import cache_folder
+from flexctl.plant.library_cache import cache_folder, source_digest
 
 _BEYOND = 0.05  # of the lengths that the limits allow: a run may swing beyond them
 _TOLERANCE = 1e-9  # of shapes: the error of frequencies is its square
