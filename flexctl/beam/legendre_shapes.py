@@ -63,6 +63,7 @@ def common_base(series: Array, tolerance: float) -> Array:
     return V[: max(1, int((left > tolerance).sum()))]
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class LengthShapes(ABC):
     """n modes psi_i(xi; l) = sum over k of B_k(xi) C_ki(ln l) on a range of lengths.
 

@@ -17,7 +17,7 @@ from flexctl.beam.chebyshev import (
     chebyshev_lengths,
     chebyshev_polynomials,
     interpolation_bound,
-    nodes_for_proof,
+    nodes_needed,
     series_argument,
 )
 from flexctl.beam.frequency_equation import AnyLoad, elementary
@@ -39,10 +39,6 @@ class SlidingShapes(LengthShapes):
 
     Attributes
     ----------
-    shortest, longest
-        Ends of the range [m].
-    base
-        Fixed shapes B, K of them.
     mix
         Chebyshev coefficients of C, (degree + 1, K, n) [-].
     error
@@ -50,9 +46,6 @@ class SlidingShapes(LengthShapes):
         deflection and slope at every point; see `fit_sliding_shapes`.
     """
 
-    shortest: float
-    longest: float
-    base: LegendreShapes
     mix: Array
     error: Array
 
@@ -101,7 +94,7 @@ def fit_sliding_shapes(
     ellipse = analytic_ellipse(n, line, shortest, longest)
     scale = _sizes(_sampled(n, line, shortest, longest, 8))
     aliased = 0.1 * _PART * tolerance * scale.min()
-    count = nodes_for_proof("sliding shapes", ellipse.rho, ellipse.curvature, aliased)
+    count = nodes_needed("sliding shapes", ellipse.rho, ellipse.curvature, aliased)
     samples = _sampled(n, line, shortest, longest, count)
     scale = _sizes(samples)
     kept, error = _cut_off(
@@ -166,18 +159,11 @@ class RootShapes(LengthShapes):
     ----------
     line
         The line and the body that it carries.
-    shortest, longest
-        Ends of the range [m].
-    base
-        Fixed shapes B, K of them.
     modes
         The modes as functions of s = ln l.
     """
 
     line: SlidingLine
-    shortest: float
-    longest: float
-    base: LegendreShapes
     modes: RootModes
 
     @property

@@ -226,13 +226,10 @@ def _segment(density: ca.SX, points: _Points, components: list[_Component]) -> S
 
 def _deltas(body: Body, local: Local, length: ca.SX) -> dict[str, ca.SX]:
     """Coordinates of every plane's shapes, delta = S d (k, 1) [m]."""
-    deltas, start = {}, 0
-    for direction in body.planes:
-        count = len(body.names(direction))
-        d = local.elastic[start : start + count]
-        start += count
-        deltas[direction] = spread(body, direction, length) @ d
-    return deltas
+    return {
+        direction: spread(body, direction, length) @ local.elastic[rows]
+        for direction, rows in body.rows.items()
+    }
 
 
 def _strain_energy(body: Body, direction: str, delta: ca.SX, length: ca.SX) -> ca.SX:

@@ -137,21 +137,18 @@ class Segment:
         rows = [[self.product(a, b) for b in self.velocity] for a in self.position]
         return ca.vertcat(*[ca.horzcat(*row) for row in rows])
 
-    @cached_property
-    def relative_energy(self) -> ca.SX:
-        """E = int u.u dm [J], twice the energy of the relative motion."""
-        return sum((self.product(u, u) for u in self.velocity), ca.SX(0))
-
     def kinetic(self, v: ca.SX, omega: ca.SX) -> ca.SX:
         """Kinetic energy [J] when the frame moves with v [m/s] and omega [rad/s], (3, 1) each.
 
-        T = 1/2 m v^2 + v.(w x S + P) + 1/2 w.(tr(R) I - R) w + w.H + 1/2 E, H = int r x u dm.
+        T = 1/2 m v^2 + v.(w x S + P) + 1/2 w.(tr(R) I - R) w + w.H + 1/2 E with H = int r x u dm
+        and E = int u.u dm.
         """
         R, Q = self.second_moments, self.circulation
         H = ca.vertcat(Q[1, 2] - Q[2, 1], Q[2, 0] - Q[0, 2], Q[0, 1] - Q[1, 0])
         turning = (ca.trace(R) * ca.dot(omega, omega) - ca.dot(omega, R @ omega)) / 2
         coupled = ca.dot(v, ca.cross(omega, self.moment) + self.momentum)
-        own = ca.dot(omega, H) + self.relative_energy / 2
+        relative = sum((self.product(u, u) for u in self.velocity), ca.SX(0))
+        own = ca.dot(omega, H) + relative / 2
         return self.mass * ca.dot(v, v) / 2 + coupled + turning + own
 
     def integrals(self, fields: Fields) -> ca.SX:

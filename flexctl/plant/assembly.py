@@ -58,13 +58,9 @@ def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
     shapes = basis_shapes(basis.kind, basis.order, direction, tip, section)
     if basis.drop_above is None:
         return shapes
-    body = Body(link=arm.links[j], planes={})
-    return drop_above(shapes, body.beam(_longest(arm, j)), direction, basis.drop_above)
-
-
-def _longest(arm: Arm, j: int) -> float:
-    """Greatest free length [m] of a line, at which its modes are slowest."""
-    return arm.links[j].length
+    # a line's modes are slowest at its greatest free length
+    longest = Body(link=arm.links[j], planes={}).beam(arm.links[j].length)
+    return drop_above(shapes, longest, direction, basis.drop_above)
 
 
 def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:
@@ -114,7 +110,7 @@ def load_beyond(arm: Arm, j: int, direction: str, inertia: Any) -> tuple[Any, An
     return (
         inertia[0, 0] if "M" in include else 0.0,
         turning,
-        _first_moment(inertia)[axis] if "D" in include else 0.0,
+        first_moment(inertia)[axis] if "D" in include else 0.0,
     )
 
 
@@ -129,7 +125,7 @@ def _drive_inertia(arm: Arm, j: int, normal: int) -> float:
     return (driven.joint_inertia + (rotor.inertia if rotor else 0.0)) * axis[normal] ** 2
 
 
-def _first_moment(inertia: Any) -> tuple[Any, Any, Any]:
+def first_moment(inertia: Any) -> tuple[Any, Any, Any]:
     """Return m c from the coupling block of a spatial inertia: v.(w x m c) = v.[-m c x] w."""
     return inertia[1, 5], inertia[2, 3], inertia[0, 4]
 

@@ -19,7 +19,7 @@ from flexctl.beam import (
 from flexctl.body import elementary_rotation, link_section
 from flexctl.checks import Array
 from flexctl.model import TWIST, Arm, BasisChoice, Link
-from flexctl.plant.assembly import inertia_beyond
+from flexctl.plant.assembly import first_moment, inertia_beyond
 from flexctl.plant.payload import base_pose
 from flexctl.plant.plant import assemble_plant
 
@@ -173,7 +173,7 @@ def _lateral(arm: Arm, j: int, joints: Array, g: Array) -> float:
     link = arm.links[j]
     inertia = inertia_beyond(arm, j, joints)
     mass = inertia[0, 0]
-    moment = np.array([inertia[1, 5], inertia[2, 3], inertia[0, 4]])
+    moment = np.array(first_moment(inertia))
     planes = [("yz"[1 - k], "yz"[k]) for k in (0, 1)]  # across the load, of the load
     return max(
         (

@@ -5,13 +5,14 @@ The shapes of flexible links assume loads at their tips, which may differ from t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from flexctl.beam import FREE_TIP, TipLoad, assemble_matrices, basis_shapes
+from flexctl.beam import FREE_TIP, Shapes, TipLoad, assemble_matrices, basis_shapes
+from flexctl.body import Body
 from flexctl.checks import Array
 from flexctl.model import Arm, BasisChoice
 from flexctl.plant.assembly import default_joints, reference_joints, tip_body, tip_load
@@ -62,21 +63,10 @@ class Inspection:
     @property
     def link_frequencies(self) -> dict[str, dict[str, Array]]:
         """Frequencies [rad/s] of every clamped link alone with its tip load, by link and plane."""
-        plant, q = self.plant, self.q
-        loads = tip_loads(plant, q)
-        return {
-            body.link.name: {
-                d: assemble_matrices(
-                    body.beam(free_length(plant, j, q)),
-                    d,
-                    body.shapes_at(d, free_length(plant, j, q)),
-                    loads[body.link.name][d],
-                ).frequencies()
-                for d in body.planes
-            }
-            for j, body in enumerate(plant.bodies)
-            if body.planes
-        }
+        loads = tip_loads(self.plant, self.q)
+        return self._of_links(
+            lambda body, d, length: (body.shapes_at(d, length), loads[body.link.name][d])
+        )
 
     @property
     def link_frequencies_unloaded(self) -> dict[str, dict[str, Array]]:
@@ -85,14 +75,24 @@ class Inspection:
         In a basis of the plant's kind and order that assumes no tip load: with modes they are
         exact.
         """
-        choice = self.plant.basis
+        kind, order = self.plant.basis.kind, self.plant.basis.order
+        return self._of_links(
+            lambda body, d, _: (
+                basis_shapes(kind, order, d, FREE_TIP, body.section(d)),
+                FREE_TIP,
+            )
+        )
+
+    def _of_links(
+        self, choose: Callable[[Body, str, float], tuple[Shapes, TipLoad]]
+    ) -> dict[str, dict[str, Array]]:
+        """Frequencies of every clamped link with the shapes and the load chosen for a plane."""
         frequencies: dict[str, dict[str, Array]] = {}
         for j, body in enumerate(self.plant.bodies):
+            length = free_length(self.plant, j, self.q)
             for d in body.planes:
-                shapes = basis_shapes(choice.kind, choice.order, d, FREE_TIP, body.section(d))
-                beam = body.beam(free_length(self.plant, j, self.q))
-                own = assemble_matrices(beam, d, shapes).frequencies()
-                frequencies.setdefault(body.link.name, {})[d] = own
+                matrices = assemble_matrices(body.beam(length), d, *choose(body, d, length))
+                frequencies.setdefault(body.link.name, {})[d] = matrices.frequencies()
         return frequencies
 
     def mode_shapes(self, count: int) -> Array:

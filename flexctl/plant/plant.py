@@ -379,6 +379,11 @@ class Plant(Summary):
         """Flexible lines by link and direction of deflection, such as ``link2.y``."""
         return tuple(f"{body.link.name}.{d}" for body in self.bodies for d in body.planes)
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs of models made for python-control: joints, tip, deflections."""
+        return (*self.joints, "tip.x", "tip.y", "tip.z", *self.lines)
+
     def pose(self, named: Mapping[str, float] | None = None) -> Array:
         """Coordinates q (n,) from named values; joints not named rest at `default_joints`.
 
@@ -419,14 +424,7 @@ class Plant(Summary):
 
     def to_nonlinear(self) -> Any:
         """Make a `control.NonlinearIOSystem`: inputs tau, states q, v, outputs joints and tip."""
-        return nonlinear_system(
-            self.forward_dynamics,
-            lambda q: np.concatenate([q[: self.m], self.tip(q), self.deflections(q)[0]]),
-            inputs=[f"tau.{name}" for name in self.joints],
-            coordinates=self.coordinates,
-            outputs=[*self.joints, "tip.x", "tip.y", "tip.z", *self.lines],
-            name="plant",
-        )
+        return nonlinear_system(self)
 
 
 def assemble_plant(

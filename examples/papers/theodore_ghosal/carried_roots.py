@@ -20,7 +20,7 @@ import numpy as np
 
 from examples.papers.theodore_ghosal.root_rate import equation_by_load
 from flexctl.beam.frequency_equation import equation_terms, roots_along
-from flexctl.beam.legendre_shapes import LegendreShapes, LengthShapes
+from flexctl.beam.legendre_shapes import LengthShapes
 from flexctl.beam.sliding_shapes import RootShapes
 from flexctl.body.body import Body, free_length
 from flexctl.checks import Array
@@ -43,9 +43,6 @@ class _CarriedShapes(LengthShapes):
     own: RootShapes
     beta: ca.SX
     place: ca.SX
-    shortest: float
-    longest: float
-    base: LegendreShapes
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from flexctl.beam.chebyshev import (
     chebyshev_coefficients,
     chebyshev_lengths,
     interpolation_bound,
-    nodes_for_proof,
+    nodes_needed,
     series_argument,
 )
 from flexctl.beam.load_path import SlidingLine, check_range, lengths_within
@@ -112,7 +112,7 @@ def tabulate_modes(
     ellipse = analytic_ellipse(n, line, shortest, longest)
     smallest = min(x.scale.min() for x in _sampled(n, line, shortest, longest, 8).values())
     aliased = _ALIASED * tolerance * smallest
-    count = nodes_for_proof("table of modes", ellipse.rho, _largest(ellipse), aliased)
+    count = nodes_needed("table of modes", ellipse.rho, _largest(ellipse), aliased)
     samples = _sampled(n, line, shortest, longest, count)
     cut = {name: _cut_off(name, x, ellipse, tolerance) for name, x in samples.items()}
     return ModeTable(
