@@ -4,16 +4,16 @@ from flexctl.beam.bases import ModeShapes, basis_shapes
 from flexctl.beam.chebyshev import chebyshev_sum
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.frequency_equation import clamped_mass_roots, roots_along
-from flexctl.beam.legendre_shapes import LegendreShapes, LengthShapes
-from flexctl.beam.line import FREE_TIP, Beam, TipLoad
+from flexctl.beam.line import FREE_TIP, PLAIN, Beam, PointMass, SectionProfile, TipLoad
 from flexctl.beam.load_path import SlidingLine
 from flexctl.beam.matrices import assemble_matrices, modal_damping, unit_mass_and_stiffness
+from flexctl.beam.moving_modes import LegendreShapes
 from flexctl.beam.piecewise import density_rule, gauss, merged
 from flexctl.beam.reduction import drop_above
 from flexctl.beam.ritz import RitzModes
-from flexctl.beam.section_profile import PLAIN, PointMass, SectionProfile
 from flexctl.beam.shapes import HIGHEST_ORDER, Shapes
 from flexctl.beam.sliding_shapes import (
+    LengthShapes,
     RootShapes,
     SlidingShapes,
     fit_root_shapes,

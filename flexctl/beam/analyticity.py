@@ -69,10 +69,7 @@ def analytic_ellipse(n: int, line: SlidingLine, shortest: float, longest: float)
     Discs around real s, each proven from the numbers at its centre, cover the ellipse.  They
     overlap on the real axis, where the functions in them agree.
 
-    Raises
-    ------
-    ComputationError
-        If more than 5000 discs would be needed.
+    Raises ComputationError if more than 5000 discs would be needed.
     """
     start, end = np.log(shortest), np.log(longest)
     reach = _INNER * analytic_discs(n, line.loads([shortest, longest]))[0].min()

@@ -8,10 +8,9 @@ import numpy as np
 
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.frequency_equation import clamped_mass_roots
-from flexctl.beam.line import FREE_TIP, TipLoad
+from flexctl.beam.line import FREE_TIP, PLAIN, SectionProfile, TipLoad
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.ritz import ritz_modes
-from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.beam.shapes import Shapes, check_order, mode_names
 from flexctl.beam.twist import twist_elements, twist_modes
 from flexctl.beam.waves import clamped_waves, null_direction
@@ -20,21 +19,10 @@ from flexctl.model import TWIST
 
 
 def assumed_modes(order: int, tip: TipLoad = FREE_TIP, section: SectionProfile = PLAIN) -> Shapes:
-    """Return the lowest modes of the clamped line with this load at its tip.
+    """Return the `order` (1 .. 200) lowest modes of the clamped line with this load at its tip.
 
-    Those of a uniform line are closed forms, those of any other `section` come from Ritz's method.
-
-    Parameters
-    ----------
-    order
-        Number of modes, 1 .. 200.
-    tip, section
-        Load at the tip, and section profile of the line.
-
-    Raises
-    ------
-    InputError
-        If the number is out of range.  Source: [TG95], (9)-(11).
+    Those of a uniform line are closed forms, those of any other section come from Ritz's method.
+    Raises InputError if the number is out of range.  Source: [TG95], (9)-(11).
     """
     check_order(order)
     return _modes(order, tip) if section.plain else ritz_modes(order, tip, section)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexctl.beam.line import FREE_TIP, TipLoad
+from flexctl.beam.line import FREE_TIP, PLAIN, SectionProfile, TipLoad
 from flexctl.beam.piecewise import piece_of, points
-from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.beam.shapes import Shapes, check_order
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -68,10 +67,8 @@ def element_nodes(order: int, breaks: Array) -> tuple[float, ...]:
     With fewer elements than pieces the nodes are evenly spaced: there are then steps inside
     elements, which slows convergence.
 
-    Raises
-    ------
-    InputError
-        If a piece is so short that the stiffness of its element would swamp that of the others.
+    Raises InputError if a piece is so short that the stiffness of its element would swamp that of
+    the others.
     """
     pieces = len(breaks) - 1
     if order < pieces:

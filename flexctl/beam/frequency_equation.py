@@ -29,12 +29,8 @@ def equation_terms(beta: Any, load: AnyLoad) -> tuple[Any, Any]:
     - 2 D b^2 sh s.  Divided by ch it overflows nowhere; for small b its terms cancel, where
     `count_roots_below` uses series.
 
-    Parameters
-    ----------
-    beta
-        Wave numbers b [-], above 0: numbers, arrays or CasADi expressions.
-    load
-        M, J, D and M J - D^2 [-].  Source: [TG95], (38) and (41).
+    Wave numbers b [-] above 0 are numbers, arrays or CasADi expressions.
+    Source: [TG95], (38) and (41).
     """
     M, J, D, H = load
     s, c, t = (elementary(name, beta) for name in ("sin", "cos", "tanh"))
@@ -113,17 +109,7 @@ def count_roots_below(beta: Array, tip: TipLoad | LoadPath) -> Array:
     whose determinant is beta^4 / (1 - cosh cos) times the left side of (11) of [TG95].  Only
     signs are needed: the determinant's, and the first entry's where that is positive.
 
-    Parameters
-    ----------
-    beta
-        Wave numbers (k,) [-], above 0; (k, n) for k loads.
-    tip
-        Load at the tip, or k loads.
-
-    Returns
-    -------
-    Array
-        Whole numbers, of the shape of beta.
+    Wave numbers `beta` (k,) [-] are above 0; (k, n) for k loads.
     """
     clamped, plus, minus, product = _hyperbolic_products(beta)
     free = 2 / np.cosh(beta) - clamped  # 1 + cosh cos

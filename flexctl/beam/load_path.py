@@ -108,13 +108,7 @@ class SlidingLine:
 
 
 def free_lengths(lengths: ArrayLike) -> Array:
-    """Return free lengths as (k,) [m].
-
-    Raises
-    ------
-    InputError
-        If they are not finite numbers above 0.
-    """
+    """Return free lengths as (k,) [m]; InputError unless they are finite numbers above 0."""
     length = np.atleast_1d(np.asarray(lengths, dtype=float))
     if length.ndim != 1 or length.size == 0 or not (np.isfinite(length) & (length > 0)).all():
         raise InputError(f"length: expected finite numbers above 0, shape (k,), got {lengths!r}")
@@ -122,13 +116,7 @@ def free_lengths(lengths: ArrayLike) -> Array:
 
 
 def lengths_within(lengths: ArrayLike, shortest: float, longest: float) -> Array:
-    """Return free lengths as (k,) [m].
-
-    Raises
-    ------
-    InputError
-        If one is out of the range.
-    """
+    """Return free lengths as (k,) [m]; InputError if one is out of the range."""
     length = free_lengths(lengths)
     if not ((shortest <= length) & (length <= longest)).all():
         raise InputError(f"length: expected {shortest:g} .. {longest:g} m, got {lengths!r}")
@@ -136,13 +124,7 @@ def lengths_within(lengths: ArrayLike, shortest: float, longest: float) -> Array
 
 
 def check_range(shortest: float, longest: float, tolerance: float) -> None:
-    """Refuse an invalid range of lengths [m] or tolerance [-].
-
-    Raises
-    ------
-    InputError
-        If one is invalid.
-    """
+    """Raise InputError for an invalid range of lengths [m] or tolerance [-]."""
     if not 0 < shortest < longest < np.inf:
         raise InputError(f"lengths: expected 0 < shortest < longest, got {shortest!r}, {longest!r}")
     if not 1e-14 <= tolerance < 1:

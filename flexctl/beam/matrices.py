@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexctl.beam.line import FREE_TIP, Beam, TipLoad
-from flexctl.beam.section_profile import PLAIN, SectionProfile
+from flexctl.beam.line import FREE_TIP, PLAIN, Beam, SectionProfile, TipLoad
 from flexctl.beam.shapes import Shapes
 from flexctl.beam.vibration import natural_modes
 from flexctl.checks import Array

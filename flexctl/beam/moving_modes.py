@@ -1,4 +1,4 @@
-"""Exact clamped-mass modes along a path of tip loads, such as those of a line of any length."""
+"""Exact clamped-mass modes along a path of tip loads, and polynomials that span them all."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -8,6 +8,7 @@ import numpy as np
 from flexctl.beam.frequency_equation import roots_along
 from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.piecewise import gauss
+from flexctl.beam.shapes import Shapes, mode_names
 from flexctl.beam.waves import all_waves, null_direction
 from flexctl.checks import Array
 
@@ -67,10 +68,7 @@ class MovingModes:
 def find_moving_modes(n: int, load: LoadPath) -> MovingModes:
     """Return the n lowest modes (1 .. 200) at every load of a path, with psi(1) >= 0.
 
-    Raises
-    ------
-    InputError
-        If n is out of range.
+    Raises InputError if n is out of range.
     """
     beta = roots_along(n, load)
     modes = MovingModes(load=load, beta=beta, amplitudes=null_direction(beta, load))
@@ -97,3 +95,53 @@ def continued_modes(n: int, line: SlidingLine, lengths: Array) -> Iterator[Movin
         signs = np.cumprod(turned, axis=0)
         last = (values * signs[..., None])[-1:]
         yield modes.times(signs)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LegendreShapes(Shapes):
+    """Polynomials that are clamped at the root, orthonormal in int psi'' psi'' dxi.
+
+    Parameters
+    ----------
+    curvatures
+        (n, p): psi'' = sum of curvatures_m sqrt(2 m + 1) P_m(2 xi - 1).
+    """
+
+    curvatures: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on."""
+        return mode_names(len(self.curvatures))
+
+    @property
+    def points_per_panel(self) -> int:
+        """Exact for a product of two running integrals of psi' psi'."""
+        return 2 * self.curvatures.shape[1] + 4
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all shapes at xi (k,), (n, k)."""
+        legendre = np.polynomial.legendre
+        series = self.curvatures.T * np.sqrt(2 * np.arange(self.curvatures.shape[1])[:, None] + 1)
+        if derivative < 2:
+            series = legendre.legint(series, 2 - derivative, lbnd=-1, scl=0.5)
+        elif derivative > 2:
+            series = legendre.legder(series, derivative - 2, scl=2.0)
+        return np.asarray(legendre.legval(2 * xi - 1, series), dtype=float)
+
+
+def legendre_series(modes: MovingModes) -> Array:
+    """Return psi'' of n modes in orthonormal Legendre polynomials, (k, n, p)."""
+    xi, weights = modes.quadrature()
+    degrees = np.arange(3 * modes.beta.shape[1] + 20)
+    P = np.polynomial.legendre.legvander(2 * xi - 1, degrees[-1]) * np.sqrt(2 * degrees + 1)
+    return modes.evaluate(xi, 2) @ (weights[:, None] * P)
+
+
+def common_base(series: Array, tolerance: float) -> Array:
+    """Return the fewest orthonormal rows (K, p) that leave less than tolerance of (j, n, p)."""
+    rows = series.reshape(-1, series.shape[-1])
+    sigma, V = np.linalg.svd(rows, full_matrices=False)[1:]
+    # every row loses at most the root of the squares left out, their sum at most sqrt(rows) of it
+    left = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1] * len(rows))
+    return V[: max(1, int((left > tolerance).sum()))]

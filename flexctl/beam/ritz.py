@@ -12,10 +12,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from flexctl.beam.line import TipLoad
+from flexctl.beam.line import SectionProfile, TipLoad
 from flexctl.beam.matrices import tip_mass, unit_mass_and_stiffness
 from flexctl.beam.piecewise import IntegratedPolynomials, points
-from flexctl.beam.section_profile import SectionProfile
 from flexctl.beam.shapes import Shapes, mode_names
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -132,11 +131,8 @@ def ritz_modes(order: int, tip: TipLoad, section: SectionProfile, motions: int =
     point masses and rotary inertia included, so that int psi^2 dm over the whole line is rho A l,
     its mass without point masses. psi(1) > 0, or psi''(0) > 0 if the tip is nearly at rest.
 
-    Raises
-    ------
-    InputError
-        If the order is out of range, or so many modes cannot be computed to ten digits.
-        Source: [Szabo91].
+    Raises InputError if the order is out of range, or so many modes cannot be computed to ten
+    digits. Source: [Szabo91].
     """
     pieces = len(section.breaks) - 1
     first = 6 + math.ceil(2 * (order + motions) / pieces)
@@ -146,10 +142,7 @@ def ritz_modes(order: int, tip: TipLoad, section: SectionProfile, motions: int =
 def grown(modes: Callable[[int], T], degree: int, pieces: int, order: int) -> T:
     """Return the modes once half as many more functions no longer change their frequencies.
 
-    Raises
-    ------
-    InputError
-        If so many modes cannot be computed to ten digits.
+    Raises InputError if so many modes cannot be computed to ten digits.
     """
     coarser = modes(degree)
     while pieces * degree <= _MOST_FUNCTIONS:

@@ -17,10 +17,7 @@ HIGHEST_ORDER = 200
 def check_order(order: int) -> None:
     """Refuse an order that is not a whole number in 1 .. 200.
 
-    Raises
-    ------
-    InputError
-        If it is not: beyond 200 the highest shapes are round-off in double precision.
+    Raises InputError if it is not: beyond 200 the highest shapes are round-off in double precision.
     """
     whole = isinstance(order, int | np.integer) and not isinstance(order, bool)
     if not (whole and 1 <= order <= HIGHEST_ORDER):

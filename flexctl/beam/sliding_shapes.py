@@ -6,10 +6,12 @@ stiffness are derivatives of C, exact ones by automatic differentiation.  C is a
 (`SlidingShapes`), or the frequency equation is solved at every length (`RootShapes`).
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flexctl.beam.analyticity import analytic_ellipse
 from flexctl.beam.chebyshev import (
@@ -21,9 +23,8 @@ from flexctl.beam.chebyshev import (
     series_argument,
 )
 from flexctl.beam.frequency_equation import AnyLoad, elementary
-from flexctl.beam.legendre_shapes import LegendreShapes, LengthShapes, common_base, legendre_series
-from flexctl.beam.load_path import SlidingLine, check_range
-from flexctl.beam.moving_modes import continued_modes
+from flexctl.beam.load_path import SlidingLine, check_range, lengths_within
+from flexctl.beam.moving_modes import LegendreShapes, common_base, continued_modes, legendre_series
 from flexctl.beam.root_modes import RootModes, fit_root_modes
 from flexctl.beam.shapes import mode_names
 from flexctl.checks import Array
@@ -31,6 +32,44 @@ from flexctl.errors import ComputationError
 
 _ROUND_OFF = 5e-14  # of a mode's coefficients in xi
 _PART = 0.25  # of the tolerance, for each of four errors
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LengthShapes(ABC):
+    """n modes psi_i(xi; l) = sum over k of B_k(xi) C_ki(ln l) on a range of lengths.
+
+    Attributes
+    ----------
+    shortest, longest
+        Ends of the range [m].
+    base
+        Fixed shapes B, K of them.
+    """
+
+    shortest: float
+    longest: float
+    base: LegendreShapes
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on of the modes."""
+
+    @abstractmethod
+    def mix_at(self, log_length: Any) -> list[list[Any]]:
+        """Return C (K lists of n) for s = ln l in any arithmetic, CasADi's too."""
+
+    def at(self, length: ArrayLike) -> LegendreShapes:
+        """Return the modes at one length [m].
+
+        Raises
+        ------
+        InputError
+            If it is out of range.
+        """
+        lengths = lengths_within(length, self.shortest, self.longest)
+        C = np.array(self.mix_at(np.log(lengths[0])), dtype=float)
+        return LegendreShapes(curvatures=C.T @ self.base.curvatures)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

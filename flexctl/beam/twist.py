@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from flexctl.beam.elements import element_nodes
-from flexctl.beam.line import FREE_TIP, TipLoad
+from flexctl.beam.line import FREE_TIP, PLAIN, SectionProfile, TipLoad
 from flexctl.beam.matrices import unit_mass_and_stiffness
 from flexctl.beam.piecewise import IntegratedPolynomials, piece_of, points
 from flexctl.beam.ritz import grown, slowest, squares
-from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.beam.shapes import Shapes, check_order, mode_names
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -55,23 +54,14 @@ class TwistShapes(Shapes):
 def twist_modes(
     order: int, tip: TipLoad = FREE_TIP, section: SectionProfile = PLAIN
 ) -> TwistShapes:
-    """Return the lowest modes of twist of the clamped line with the inertia at its tip.
+    """Return the `order` (1 .. 200) lowest modes of twist of the clamped line, a load at its tip.
 
-    Of a uniform line sin(beta xi) with beta tan(beta) = 1/J, of any other `section` by Ritz's
-    method. They have int r psi^2 = int r with r the polar inertia of the sections and point masses,
-    and psi(1) > 0.
+    Of a uniform line sin(beta xi) with beta tan(beta) = 1/J, J the inertia at the tip, of any other
+    `section` by Ritz's method. They have int r psi^2 = int r with r the polar inertia of the
+    sections and point masses, and psi(1) > 0.
 
-    Parameters
-    ----------
-    order
-        Number of modes, 1 .. 200.
-    tip, section
-        Load at the tip, of which only the inertia counts, and section profile of the line.
-
-    Raises
-    ------
-    InputError
-        If the number is out of range, or the profile has no polar inertia.  Source: [Meirovitch86].
+    Raises InputError if the number is out of range, or the profile has no polar inertia.  Source:
+    [Meirovitch86].
     """
     check_order(order)
     return _twist_modes(order, TipLoad(inertia=tip.inertia), section)
@@ -216,10 +206,7 @@ def twist_roots(n: int, inertia: float = 0.0) -> Array:
     Root i is the one between (i - 1) pi and (i - 1/2) pi, its limits for large and for small J.
     J is the tip's inertia over rho I_p l.
 
-    Raises
-    ------
-    InputError
-        If n is out of range.
+    Raises InputError if n is out of range.
     """
     check_order(n)
     start = math.pi * np.arange(n)

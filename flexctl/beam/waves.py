@@ -21,19 +21,8 @@ def clamped_waves(beta: Array, xi: Array, derivative: int) -> Array:
     both of size 1 for any beta; in (9) of [TG95] the growing part is the remainder of cosh + nu
     sinh.  For beta < 1 they are (cosh - cos) / 2 and (sinh - sin) / 2 of beta xi.
 
-    Parameters
-    ----------
-    beta
-        Wave numbers (n,) [-], above 0.
-    xi
-        Points x / l (k,) [-] in [0, 1].
-    derivative
-        Order of the derivative with respect to xi, 0 .. 3.
-
-    Returns
-    -------
-    Array
-        The waves (2, n, k) [-].
+    Of wave numbers (n,) [-] above 0 at points xi = x / l (k,), a derivative by xi of order 0 .. 3:
+    the waves (2, n, k) [-].
     """
     waves = np.empty((2, beta.size, xi.size))
     short = beta < _SHORT

@@ -46,12 +46,7 @@ class Line:
 def lay_line(body: Body, local: Local) -> Line:
     """Lay out the line of a body: its mass, its tip and its strain energy.
 
-    Parameters
-    ----------
-    body
-        Link and shapes; a rigid one has no planes, and its line is straight.
-    local
-        Joint variable, elastic coordinates and their rates; symbols.
+    A rigid body has no planes, and its line is straight.
     """
     points = _points(body, local)
     deltas = _deltas(body, local, points.length)

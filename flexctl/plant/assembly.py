@@ -20,12 +20,9 @@ from flexctl.plant.sliding import modes_of_length
 def assemble_bodies(arm: Arm, basis: BasisChoice) -> tuple[Body, ...]:
     """Give every flexible link shapes of the chosen kind and order, in each of its planes.
 
-    Raises
-    ------
-    InputError
-        When a sliding link is to have the exact modes of every length, but has no range of lengths.
-    ComputationError
-        When these modes cannot be proven to meet the required accuracy.
+    Raises InputError when a sliding link is to have the exact modes of every length, but has no
+    range of lengths. Raises ComputationError when these modes cannot be proven to meet the required
+    accuracy.
     """
     return tuple(_body(arm, j, basis) for j in range(len(arm.links)))
 
@@ -212,10 +209,7 @@ def joint_range(arm: Arm) -> tuple[Array, Array]:
 def check_joints(arm: Arm, joints: Sequence[float] | Array) -> None:
     """Refuse a pose in which a sliding link is not inside its beam.
 
-    Raises
-    ------
-    InputError
-        Naming the joint, the possible range and what was given.
+    Raises InputError naming the joint, the possible range and what was given.
     """
     lowest, highest = joint_range(arm)
     for j, value in enumerate(joints):

@@ -104,15 +104,7 @@ class Sweep:
 
 
 def sweep(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> Sweep:
-    """Carry rotations and angular velocities outwards along the chain.
-
-    Parameters
-    ----------
-    bodies
-        Links with their shapes, from the base outwards.
-    q, v
-        Coordinates, joint variables and rotor angles first, and their rates (n, 1).
-    """
+    """Carry rotations and angular velocities outwards along the chain at q and v (n, 1)."""
     sprung = make_sprung_joints(bodies, q, v)
     stages, turns, omega, row = [], (), ca.SX.zeros(3), len(bodies) + len(sprung)
     for j, body in enumerate(bodies):

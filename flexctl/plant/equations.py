@@ -41,7 +41,7 @@ class Equations:
         Strain energy [J] of every part of the stiffness, and its relative error [-], (p, 1) each,
         of a model with stiffness errors; else empty.
     free
-        Numbers of the arm that are inputs of every function (k, 1); symbols, see `parameters`.
+        Numbers of the arm that are inputs of every function (k, 1); symbols, see `payload`.
     """
 
     q: ca.SX

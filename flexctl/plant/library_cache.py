@@ -126,10 +126,7 @@ def _which(name: str, path: str | None) -> str | None:
 def cache_folder() -> Path:
     """Folder of compiled libraries: FLEXCTL_CACHE, else the user's cache folder.
 
-    Raises
-    ------
-    OSError
-        When the user has no home to keep it in.
+    Raises OSError when the user has no home to keep it in.
     """
     try:
         folder = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
@@ -254,12 +251,8 @@ def _is_loaded(library: Path) -> bool:
 def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Path:
     """Compile a library, seal it and load it.
 
-    Raises
-    ------
-    OSError
-        When it cannot be written, or cannot be loaded from its folder.
-    _CompilerError
-        When the compiler fails.
+    Raises OSError when it cannot be written, or cannot be loaded from its folder. Raises
+    _CompilerError when the compiler fails.
     """
     library.parent.mkdir(parents=True, exist_ok=True)
     _sweep(library.parent)
@@ -284,12 +277,7 @@ def _sweep(folder: Path) -> None:
 def compile_source(source: Path, compiler: str) -> Path:
     """Compile one C file into a shared library beside it.
 
-    Raises
-    ------
-    OSError
-        When the disk is full.
-    _CompilerError
-        When the compiler fails otherwise.
+    Raises OSError when the disk is full. Raises _CompilerError when the compiler fails otherwise.
     """
     size = source.stat().st_size
     level = next((level for most, level in _LEVELS if size <= most), "-O0")

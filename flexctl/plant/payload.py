@@ -77,10 +77,7 @@ def payload_energy(
 def check_parameters(names: Sequence[str]) -> None:
     """Refuse names of numbers that cannot be free, and repeated names.
 
-    Raises
-    ------
-    InputError
-        Naming the numbers that may be free.
+    Raises InputError naming the numbers that may be free.
     """
     for name in names:
         if name not in _SIZES:
@@ -100,10 +97,7 @@ def make_symbols(names: Sequence[str]) -> dict[str, ca.SX]:
 def pack_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, ArrayLike]) -> Array:
     """Put the numbers of these names into one column (k,); the arm's own where none is given.
 
-    Raises
-    ------
-    InputError
-        When a value has another name or size.
+    Raises InputError when a value has another name or size.
     """
     for name in values:
         if name not in names:

@@ -29,7 +29,7 @@ from flexctl.plant.payload import base_pose, gravity_vector, payload_matrix
 class Recursion:
     """The recursive engine of an arm at coordinates q and rates v (n, 1).
 
-    `free` has the numbers of the arm that are symbols, by key; see `parameters`.
+    `free` has the numbers of the arm that are symbols, by key; see `payload`.
     """
 
     arm: Arm
@@ -65,10 +65,7 @@ class Recursion:
     def forward_dynamics(self, tau: ca.SX) -> ca.SX:
         """Accelerations (n, 1) under joint torques tau (m, 1), by articulated inertias.
 
-        Raises
-        ------
-        ComputationError
-            When a coordinate moves no mass.
+        Raises ComputationError when a coordinate moves no mass.
         """
         tip = self._sweep.tip
         inertia, wrench = tip.inertia_out(self._payload), tip.wrench_out(self._payload_wrench)

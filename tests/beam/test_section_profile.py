@@ -9,10 +9,9 @@ from scipy.special import iv, jv, kv, yv
 from flexctl.beam.bases import BASES, assumed_modes
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.frequency_equation import clamped_mass_roots
-from flexctl.beam.line import FREE_TIP, Beam, TipLoad
+from flexctl.beam.line import FREE_TIP, Beam, PointMass, SectionProfile, TipLoad
 from flexctl.beam.matrices import assemble_matrices, unit_mass_and_stiffness
 from flexctl.beam.reduction import drop_above
-from flexctl.beam.section_profile import PointMass, SectionProfile
 from flexctl.errors import InputError
 from flexctl.model.profile import Profile
 

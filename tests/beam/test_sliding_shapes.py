@@ -8,10 +8,9 @@ import pytest
 
 from examples.papers.theodore_ghosal.mode_rates import with_rates
 from examples.papers.theodore_ghosal.moving_integrals import shape_integrals
-from flexctl.beam.legendre_shapes import LegendreShapes
 from flexctl.beam.load_path import SlidingLine
 from flexctl.beam.matrices import unit_mass_and_stiffness
-from flexctl.beam.moving_modes import find_moving_modes
+from flexctl.beam.moving_modes import LegendreShapes, find_moving_modes
 from flexctl.beam.sliding_shapes import fit_sliding_shapes
 from flexctl.errors import ComputationError, InputError
 

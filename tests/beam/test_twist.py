@@ -6,10 +6,9 @@ from scipy.optimize import brentq
 from scipy.special import spherical_jn, spherical_yn
 
 from flexctl.beam.bases import TWIST_BASES
-from flexctl.beam.line import FREE_TIP, Beam, TipLoad
+from flexctl.beam.line import FREE_TIP, Beam, PointMass, SectionProfile, TipLoad
 from flexctl.beam.matrices import assemble_matrices, unit_mass_and_stiffness
 from flexctl.beam.reduction import CraigBampton, drop_above
-from flexctl.beam.section_profile import PointMass, SectionProfile
 from flexctl.beam.twist import twist_elements, twist_modes, twist_roots
 from flexctl.errors import InputError
 from flexctl.model.profile import Profile

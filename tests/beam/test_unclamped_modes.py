@@ -7,9 +7,8 @@ from scipy.optimize import brentq
 
 from flexctl.beam.bases import assumed_modes, free_modes, pinned_modes
 from flexctl.beam.elements import hermite_elements
-from flexctl.beam.line import TipLoad
+from flexctl.beam.line import PointMass, SectionProfile, TipLoad
 from flexctl.beam.matrices import unit_mass_and_stiffness
-from flexctl.beam.section_profile import PointMass, SectionProfile
 from flexctl.model.profile import Profile
 
 

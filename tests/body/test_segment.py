@@ -7,9 +7,8 @@ from scipy.integrate import quad
 
 from flexctl.beam.bases import assumed_modes
 from flexctl.beam.elements import hermite_elements
-from flexctl.beam.line import TipLoad
+from flexctl.beam.line import PointMass, SectionProfile, TipLoad
 from flexctl.beam.piecewise import gauss
-from flexctl.beam.section_profile import PointMass, SectionProfile
 from flexctl.body.foreshortening import shortening
 from flexctl.body.segment import Field, integral, product_integral, sparse
 from flexctl.model.profile import Profile

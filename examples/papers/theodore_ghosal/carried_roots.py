@@ -20,8 +20,7 @@ import numpy as np
 
 from examples.papers.theodore_ghosal.root_rate import equation_by_load
 from flexctl.beam.frequency_equation import equation_terms, roots_along
-from flexctl.beam.legendre_shapes import LengthShapes
-from flexctl.beam.sliding_shapes import RootShapes
+from flexctl.beam.sliding_shapes import LengthShapes, RootShapes
 from flexctl.body.body import Body, free_length
 from flexctl.checks import Array
 from flexctl.errors import InputError
