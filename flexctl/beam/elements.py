@@ -29,7 +29,7 @@ _CUBICS = np.array(
 
 def hermite_elements(
     order: int, tip: TipLoad = FREE_TIP, section: SectionProfile = PLAIN
-) -> _Elements:
+) -> Shapes:
     """Return the shapes of cubic elements on the whole line, clamped at the root.
 
     On a uniform line they are equal. With any other `section` there are nodes at its steps, kinks

@@ -92,8 +92,8 @@ class Chain:
             points.append(p[:, None])
             masses.append([MOTOR if j else 0.0])
             tip = sign * SCALES[j] * y[3 + j]
-            p = p + LENGTH * along + across * tip * modes.tip(0, 0)[0, 0]
-            angle += tip * modes.tip(1, 0)[0, 0] / LENGTH
+            p = p + LENGTH * along + across * tip * modes.tip(0)[0, 0]
+            angle += tip * modes.tip(1)[0, 0] / LENGTH
         angles.append(angle)
         points.append(p[:, None])
         masses.append([PAYLOAD])
