@@ -29,8 +29,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flexctl.beam.frequency_equation import roots_along
 from flexctl.beam.load_path import LoadPath, SlidingLine
-from flexctl.beam.wave_numbers import roots_along
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 
@@ -51,15 +51,16 @@ class AnalyticEllipse:
     ----------
     rho
         Sum of the semi-axes of the ellipse, over half the range of s, whose ends are its foci.
-    bound
-        Upper bound of all wave numbers, tip values and integrals in the ellipse [-].
     curvature
-        Upper bound of (int |psi''|^2 dxi)^(1/2) of all modes [-].
+        Upper bound of (int |psi''|^2 dxi)^(1/2) of all modes in the ellipse [-].
+    room
+        Distance in s from the ellipse to where this bound still holds: a derivative by s of a
+        function below g is below g / room, by Cauchy's formula.
     """
 
     rho: float
-    bound: float
     curvature: float
+    room: float
 
 
 def analytic_ellipse(n: int, line: SlidingLine, shortest: float, longest: float) -> AnalyticEllipse:
@@ -68,16 +69,13 @@ def analytic_ellipse(n: int, line: SlidingLine, shortest: float, longest: float)
     Discs around real s, each proven from the numbers at its centre, cover the ellipse.  They
     overlap on the real axis, where the functions in them agree.
 
-    Raises
-    ------
-    ComputationError
-        If more than 5000 discs would be needed.
+    Raises ComputationError if more than 5000 discs would be needed.
     """
     start, end = np.log(shortest), np.log(longest)
     reach = _INNER * analytic_discs(n, line.loads([shortest, longest]))[0].min()
     if np.isinf(reach):
         most = float(analytic_discs(n, line.loads([longest]))[1].max())
-        return AnalyticEllipse(rho=np.inf, bound=_largest(most, 1.0), curvature=most)
+        return AnalyticEllipse(rho=np.inf, curvature=most, room=1.0)
     for _ in range(_ATTEMPTS):
         # the ellipse reaches beyond the ends by less than its height
         count = int(np.ceil((end - start + 2 * reach) / (_SPACING * reach))) + 1
@@ -88,25 +86,13 @@ def analytic_ellipse(n: int, line: SlidingLine, shortest: float, longest: float)
         if reach <= _INNER * radii.min():
             minor = 2 * np.sqrt(reach**2 - spacing**2 / 4) / (end - start)
             rho = float(minor + np.sqrt(1 + minor**2))
-            room = (1 - _INNER) * radii.min()
-            most = float(sizes.max())
-            return AnalyticEllipse(rho=rho, bound=_largest(most, room), curvature=most)
+            room = float((1 - _INNER) * radii.min())
+            return AnalyticEllipse(rho=rho, curvature=float(sizes.max()), room=room)
         reach = 0.95 * _INNER * radii.min()
     raise ComputationError(
         f"modes on {shortest:g} .. {longest:g} m: expected a proof by {_MOST_DISCS} discs, which "
         "are too small; a shorter range, a lighter or less eccentric body need fewer"
     )
-
-
-def _largest(size: float, room: float) -> float:
-    """Bound every quantity by the greatest |psi''| and the room for Cauchy's formula.
-
-    |psi|, |psi'| <= |psi''|, |psi_s| <= |psi''| / room and |psi_ss| <= 2 |psi''| / room^2 in norm,
-    so the largest function in a product, d^2 psi/ds^2 at a fixed mass point, is at most |psi''|
-    times the bracket; a wave number is at most |psi''|^(1/2).
-    """
-    function = size * (2 + 2 / room + 2 / room**2)
-    return float(max(np.sqrt(size), function, function**2))
 
 
 def analytic_discs(n: int, load: LoadPath) -> tuple[Array, Array]:

@@ -47,22 +47,14 @@ def interpolation_bound(count: int, rho: float, most: float) -> float:
     return 4 * most * rho ** (1.0 - count) / (rho - 1)
 
 
-def nodes_needed(rho: float, most: float, error: float) -> int:
-    """Return the number of nodes, 16 or more, for which `interpolation_bound` is below `error`."""
+def nodes_needed(what: str, rho: float, most: float, error: float) -> int:
+    """Return the number of nodes, 16 or more, for which `interpolation_bound` is below `error`.
+
+    Raises ComputationError if modes of a sliding line, named by `what`, need more than 20000.
+    """
     if np.isinf(rho):
         return 16
-    return max(16, 2 + int(np.log(4 * most / ((rho - 1) * error)) / np.log(rho)))
-
-
-def nodes_for_proof(what: str, rho: float, most: float, error: float) -> int:
-    """Return `nodes_needed` for modes of a sliding line.
-
-    Raises
-    ------
-    ComputationError
-        If they are more than 20000.
-    """
-    count = nodes_needed(rho, most, error)
+    count = max(16, 2 + int(np.log(4 * most / ((rho - 1) * error)) / np.log(rho)))
     if count > _MOST_NODES:
         raise ComputationError(
             f"{what}: expected at most {_MOST_NODES} lengths for the proof, got {count}; "

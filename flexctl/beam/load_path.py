@@ -12,19 +12,17 @@ from flexctl.errors import InputError
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoadPath:
-    """Tip loads at k points of a path with a parameter s, and their derivatives by s.
+    """Tip loads at k points of a path.
 
     Attributes
     ----------
-    value, rate, second
-        M, J and D of `TipLoad` as columns (k, 3) [-], dM/ds and so on, d2M/ds2 and so on.
+    value
+        M, J and D of `TipLoad` as columns (k, 3) [-].
     determinant
         M J - D^2 (k, 1) [-], at least 0.
     """
 
     value: Array
-    rate: Array
-    second: Array
     determinant: Array
 
     @property
@@ -48,27 +46,17 @@ class LoadPath:
         return self.mass, self.inertia, self.offset, self.determinant
 
     @classmethod
-    def through(
-        cls,
-        tip: TipLoad,
-        rate: ArrayLike = (0.0, 0.0, 0.0),
-        second: ArrayLike = (0.0, 0.0, 0.0),
-    ) -> "LoadPath":
-        """Return one point of any path: a load with the derivatives (3,) of M, J and D by s."""
-        return cls(
-            value=np.array([[tip.mass, tip.inertia, tip.offset]]),
-            rate=np.reshape(np.asarray(rate, dtype=float), (1, 3)),
-            second=np.reshape(np.asarray(second, dtype=float), (1, 3)),
-            determinant=np.array([[tip.determinant]]),
-        )
+    def through(cls, tip: TipLoad) -> "LoadPath":
+        """Return one point of any path."""
+        value = np.array([[tip.mass, tip.inertia, tip.offset]])
+        return cls(value=value, determinant=np.array([[tip.determinant]]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class SlidingLine:
     """A uniform line of variable free length l that carries a constant body.
 
-    With s = ln l, M = m / (rho A l), J = j / (rho A l^3) and D = d / (rho A l^2) are pure
-    exponentials: dM/ds = -M, dJ/ds = -3 J, dD/ds = -2 D.
+    M = m / (rho A l), J = j / (rho A l^3) and D = d / (rho A l^2).
 
     Parameters
     ----------
@@ -104,7 +92,7 @@ class SlidingLine:
         )
 
     def loads(self, lengths: ArrayLike) -> LoadPath:
-        """Return the loads at free lengths (k,) [m], differentiated by s = ln l.
+        """Return the loads at free lengths (k,) [m].
 
         Raises
         ------
@@ -113,23 +101,14 @@ class SlidingLine:
         """
         length = free_lengths(lengths)
         self.tip(float(length.min()))
-        powers = np.array([1.0, 3.0, 2.0])
         body = np.array([self.mass, self.inertia, self.first_moment]) / self.mass_per_length
-        value = body / length[:, None] ** powers
+        value = body / length[:, None] ** np.array([1.0, 3.0, 2.0])
         determinant = self.tip(1.0).determinant / length[:, None] ** 4
-        return LoadPath(
-            value=value, rate=-powers * value, second=powers**2 * value, determinant=determinant
-        )
+        return LoadPath(value=value, determinant=determinant)
 
 
 def free_lengths(lengths: ArrayLike) -> Array:
-    """Return free lengths as (k,) [m].
-
-    Raises
-    ------
-    InputError
-        If they are not finite numbers above 0.
-    """
+    """Return free lengths as (k,) [m]; InputError unless they are finite numbers above 0."""
     length = np.atleast_1d(np.asarray(lengths, dtype=float))
     if length.ndim != 1 or length.size == 0 or not (np.isfinite(length) & (length > 0)).all():
         raise InputError(f"length: expected finite numbers above 0, shape (k,), got {lengths!r}")
@@ -137,13 +116,7 @@ def free_lengths(lengths: ArrayLike) -> Array:
 
 
 def lengths_within(lengths: ArrayLike, shortest: float, longest: float) -> Array:
-    """Return free lengths as (k,) [m].
-
-    Raises
-    ------
-    InputError
-        If one is out of the range.
-    """
+    """Return free lengths as (k,) [m]; InputError if one is out of the range."""
     length = free_lengths(lengths)
     if not ((shortest <= length) & (length <= longest)).all():
         raise InputError(f"length: expected {shortest:g} .. {longest:g} m, got {lengths!r}")
@@ -151,13 +124,7 @@ def lengths_within(lengths: ArrayLike, shortest: float, longest: float) -> Array
 
 
 def check_range(shortest: float, longest: float, tolerance: float) -> None:
-    """Refuse an invalid range of lengths [m] or tolerance [-].
-
-    Raises
-    ------
-    InputError
-        If one is invalid.
-    """
+    """Raise InputError for an invalid range of lengths [m] or tolerance [-]."""
     if not 0 < shortest < longest < np.inf:
         raise InputError(f"lengths: expected 0 < shortest < longest, got {shortest!r}, {longest!r}")
     if not 1e-14 <= tolerance < 1:

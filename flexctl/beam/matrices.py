@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexctl.beam.line import Beam, TipLoad
-from flexctl.beam.section_profile import PLAIN, SectionProfile
+from flexctl.beam.line import FREE_TIP, PLAIN, Beam, SectionProfile, TipLoad
 from flexctl.beam.shapes import Shapes
 from flexctl.beam.vibration import natural_modes
 from flexctl.checks import Array
@@ -115,7 +114,7 @@ def _gram(rows: Array, weights: Array) -> Array:
 
 
 def assemble_matrices(
-    beam: Beam, direction: str, shapes: Shapes, tip: TipLoad | None = None
+    beam: Beam, direction: str, shapes: Shapes, tip: TipLoad = FREE_TIP
 ) -> BeamMatrices:
     """Assemble the matrices of a line with a load at its tip.
 
@@ -149,7 +148,7 @@ def assemble_matrices(
     inertia = beam.mass_per_length * beam.length
     rigidity = beam.rigidity(direction) / beam.length**3
     return BeamMatrices(
-        mass=inertia * S[:, None] * (mass + tip_mass(shapes, tip or TipLoad())) * S,
+        mass=inertia * S[:, None] * (mass + tip_mass(shapes, tip)) * S,
         stiffness=rigidity * S[:, None] * stiffness * S,
     )
 

@@ -1,20 +1,15 @@
-"""Exact clamped-mass modes along a path of tip loads, with their first and second derivatives.
-
-On a line whose free length l changes a mode psi(xi; s), s = ln l, changes in two ways: a mass point
-moves through it, as xi = x / l does, and the mode itself changes with the load. This file computes
-the second change.
-"""
+"""Exact clamped-mass modes along a path of tip loads, and polynomials that span them all."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
+from flexctl.beam.frequency_equation import roots_along
 from flexctl.beam.load_path import LoadPath, SlidingLine
-from flexctl.beam.quadrature import gauss
-from flexctl.beam.wave_numbers import roots_along
-from flexctl.beam.waves import all_waves, conditions, null_direction, scaled_rows
+from flexctl.beam.piecewise import gauss
+from flexctl.beam.shapes import Shapes, mode_names
+from flexctl.beam.waves import all_waves, null_direction
 from flexctl.checks import Array
 
 _CHUNK = 128  # lengths that are computed at once
@@ -22,127 +17,66 @@ _CHUNK = 128  # lengths that are computed at once
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MovingModes:
-    """n modes at each of k loads, as functions of xi and of the path's parameter s.
+    """n modes at each of k loads: psi = amplitudes_0 a + amplitudes_1 b, waves of `clamped_waves`.
 
-    With the waves a, b of `clamped_waves` at the wave number of each mode, kappa = beta_s / beta
-    and V_r = amplitudes_r0 a + amplitudes_r1 b,
-
-        psi = V_0,   psi_s = kappa xi V_0' + V_1,
-        psi_ss = (kappa_s + kappa^2) xi V_0' + kappa^2 xi^2 V_0'' + 2 kappa xi V_1' + V_2,
-
-    because a function of beta xi changes by kappa xi times its derivative.  At every s they are
-    orthonormal with their load, m(psi_i, psi_j) = int psi_i psi_j dxi + L(psi_i, psi_j) = delta_ij
-    with L = [M, D; D, J] on deflection and slope at the tip; `AssumedModes` have int psi^2 dxi = 1.
+    They are orthonormal with their load, m(psi_i, psi_j) = int psi_i psi_j dxi + L(psi_i, psi_j) =
+    delta_ij with L = [M, D; D, J] on deflection and slope at the tip; `assumed_modes` have
+    int psi^2 dxi = 1.
 
     Attributes
     ----------
     load
         The k loads.
-    beta, beta_rate, beta_second
-        Wave numbers (k, n) [-] and their first and second derivatives by s.
+    beta
+        Wave numbers (k, n) [-].
     amplitudes
-        (3, k, n, 2) [-]; parts not yet known are left out.
+        (k, n, 2) [-].
     waves
         Cache of the waves at these wave numbers, by order of derivative.
     """
 
     load: LoadPath
     beta: Array
-    beta_rate: Array
-    beta_second: Array
     amplitudes: Array
     waves: dict[int, Array] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def kappa(self) -> Array:
-        """Rate of ln(beta) by s (k, n)."""
-        return self.beta_rate / self.beta
-
-    @cached_property
-    def kappa_rate(self) -> Array:
-        """Second derivative of ln(beta) by s (k, n)."""
-        return self.beta_second / self.beta - self.kappa**2
 
     def quadrature(self) -> tuple[Array, Array]:
         """Return points and weights (g,) that integrate products of two of these functions."""
         return gauss(4 * self.beta.shape[1] + 20)
 
-    def evaluate(self, xi: Array, derivative: int = 0, order: int = 0) -> Array:
-        """Return d^(derivative + order) psi / dxi^derivative ds^order at xi (g,), (k, n, g)."""
-        d, kappa = derivative, self.kappa[..., None]
-        if order == 0:
-            return self._part(0, xi, d)
-        if order == 1:
-            return kappa * self._times_xi(0, xi, d) + self._part(1, xi, d)
-        curved = xi**2 * self._part(0, xi, d + 2) + 2 * d * xi * self._part(0, xi, d + 1)
-        if d > 1:
-            curved += d * (d - 1) * self._part(0, xi, d)
-        return (
-            (self.kappa_rate[..., None] + kappa**2) * self._times_xi(0, xi, d)
-            + kappa**2 * curved
-            + 2 * kappa * self._times_xi(1, xi, d)
-            + self._part(2, xi, d)
-        )
+    def evaluate(self, xi: Array, derivative: int = 0) -> Array:
+        """Return a derivative by xi at xi (g,), (k, n, g)."""
+        inside = xi is self.quadrature()[0]
+        waves = self._inside(derivative) if inside else all_waves(self.beta, xi, derivative)
+        return np.einsum("knw,wkng->kng", self.amplitudes, waves)
 
-    def tip(self, derivative: int, order: int) -> Array:
-        """Return one of these functions at the tip, (k, n)."""
-        return self.evaluate(np.ones(1), derivative, order)[..., 0]
+    def tip(self, derivative: int) -> Array:
+        """Return a derivative at the tip, (k, n)."""
+        return self.evaluate(np.ones(1), derivative)[..., 0]
 
     def times(self, factors: Array) -> "MovingModes":
-        """Return the modes with all their amplitudes times constants (k, n)."""
+        """Return the modes times constants (k, n)."""
         return replace(self, amplitudes=self.amplitudes * factors[..., None])
 
-    def _inside(self, d: int) -> Array:
+    def _inside(self, derivative: int) -> Array:
         """Return the waves at the points of `quadrature`, cached: they take most of the time."""
-        if d not in self.waves:
-            self.waves[d] = all_waves(self.beta, self.quadrature()[0], d)
-        return self.waves[d]
-
-    def _times_xi(self, part: int, xi: Array, d: int) -> Array:
-        """Return derivative number d of xi V'."""
-        whole = xi * self._part(part, xi, d + 1)
-        return whole + d * self._part(part, xi, d) if d else whole
-
-    def _part(self, part: int, xi: Array, d: int) -> Array:
-        waves = self._inside(d) if xi is self.quadrature()[0] else all_waves(self.beta, xi, d)
-        return np.einsum("knw,wkng->kng", self.amplitudes[part], waves)
+        if derivative not in self.waves:
+            self.waves[derivative] = all_waves(self.beta, self.quadrature()[0], derivative)
+        return self.waves[derivative]
 
 
 def find_moving_modes(n: int, load: LoadPath) -> MovingModes:
-    """Return the n lowest modes at every load of a path, with psi(1) >= 0.
+    """Return the n lowest modes (1 .. 200) at every load of a path, with psi(1) >= 0.
 
-    The roots come from `roots_along`; everything else is explicit.  With lambda = beta^4,
-
-        lambda_s = -lambda L_s(psi, psi),
-
-    which is the differential form (40) of [TG95] in a mode's energy.  psi_s then meets the
-    differentiated conditions at the tip, is clamped at the root, and keeps m(psi, psi) = 1; psi_ss
-    follows in the same way, and the second derivative of lambda by differentiation of lambda_s.
-
-    Parameters
-    ----------
-    n
-        Number of modes, 1 .. 200.
-    load
-        k loads and their derivatives by s.
-
-    Raises
-    ------
-    InputError
-        If n is out of range.
+    Raises InputError if n is out of range.
     """
     beta = roots_along(n, load)
-    none = np.zeros_like(beta)
-    start = MovingModes(
-        load=load,
-        beta=beta,
-        beta_rate=none,
-        beta_second=none,
-        amplitudes=null_direction(beta, load)[None],
-    )
-    sign = np.where(start.tip(0, 0) < 0, -1.0, 1.0)
-    modes = start.times(sign / np.sqrt(_mass(start, 0, 0)))
-    return _with_second(_with_first(modes))
+    modes = MovingModes(load=load, beta=beta, amplitudes=null_direction(beta, load))
+    xi, weights = modes.quadrature()
+    p, s = modes.tip(0), modes.tip(1)
+    at_tip = load.mass * p * p + load.inertia * s * s + load.offset * (p * s + s * p)
+    norm = np.sqrt((modes.evaluate(xi) * modes.evaluate(xi)) @ weights + at_tip)
+    return modes.times(np.where(p < 0, -1.0, 1.0) / norm)
 
 
 def continued_modes(n: int, line: SlidingLine, lengths: Array) -> Iterator[MovingModes]:
@@ -163,78 +97,51 @@ def continued_modes(n: int, line: SlidingLine, lengths: Array) -> Iterator[Movin
         yield modes.times(signs)
 
 
-def _mass(modes: MovingModes, first: int, second: int) -> Array:
-    """Return m of two orders of derivatives of each mode by s, (k, n)."""
-    xi, weights = modes.quadrature()
-    line = (modes.evaluate(xi, 0, first) * modes.evaluate(xi, 0, second)) @ weights
-    return line + _form(modes.load.value, _tips(modes, first), _tips(modes, second))
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LegendreShapes(Shapes):
+    """Polynomials that are clamped at the root, orthonormal in int psi'' psi'' dxi.
 
-
-def _with_first(modes: MovingModes) -> MovingModes:
-    load, tips, lam = modes.load, _tips(modes, 0), modes.beta**4
-    pull = _form(load.rate, tips, tips)  # -lambda_s / lambda
-    modes = replace(modes, beta_rate=-modes.beta * pull / 4)
-    factors = _product_rate(lam, -lam * pull, load.value, load.rate)
-    return _with_part(modes, order=1, forcing=_pulled(factors, tips), mass=-pull / 2)
-
-
-def _with_second(modes: MovingModes) -> MovingModes:
-    load, tips, tips_rate = modes.load, _tips(modes, 0), _tips(modes, 1)
-    lam, kappa = modes.beta**4, modes.kappa
-    crossed, curved = _form(load.rate, tips, tips_rate), _form(load.second, tips, tips)
-    kappa_rate = -(curved + 2 * crossed) / 4
-    modes = replace(modes, beta_second=modes.beta * (kappa_rate + kappa**2))
-    lam_rate, lam_second = 4 * lam * kappa, lam * (4 * kappa_rate + 16 * kappa**2)
-    first = _product_rate(lam, lam_rate, load.value, load.rate)
-    second = (
-        lam_second[:, None] * load.value[..., None]
-        + 2 * lam_rate[:, None] * load.rate[..., None]
-        + lam[:, None] * load.second[..., None]
-    )
-    forcing = _pulled(second, tips) + 2 * _pulled(first, tips_rate)
-    mass = -_mass(modes, 1, 1) - 2 * crossed - curved / 2
-    return _with_part(modes, order=2, forcing=forcing, mass=mass)
-
-
-def _with_part(modes: MovingModes, *, order: int, forcing: Array, mass: Array) -> MovingModes:
-    """Find V_order from the tip conditions R(psi_order) = forcing (k, n, 2) and the scale.
-
-    At a root both conditions are one equation for a wave; they leave a multiple of psi open, which
-    m(psi, psi_order) = mass (k, n) determines.
+    Parameters
+    ----------
+    curvatures
+        (n, p): psi'' = sum of curvatures_m sqrt(2 m + 1) P_m(2 xi - 1).
     """
-    empty = np.zeros_like(modes.amplitudes[:1])
-    known = replace(modes, amplitudes=np.concatenate([modes.amplitudes, empty]))
-    rows, sizes = scaled_rows(modes.beta, modes.load)
-    tips = [known.tip(d, order) for d in range(4)]
-    left = np.stack(conditions(tips, modes.beta**4, modes.load), axis=-1)
-    U, sigma, Vt = np.linalg.svd(rows)
-    along = np.einsum("kni,kni->kn", U[..., 0], (forcing - left) / sizes) / sigma[..., 0]
-    free = (along[..., None] * Vt[..., 0, :])[None]
-    extended = replace(known, amplitudes=np.concatenate([modes.amplitudes, free]))
-    extended.amplitudes[order] -= (_mass(extended, 0, order) - mass)[
-        ..., None
-    ] * extended.amplitudes[0]
-    return extended
+
+    curvatures: Array
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on."""
+        return mode_names(len(self.curvatures))
+
+    @property
+    def points_per_panel(self) -> int:
+        """Exact for a product of two running integrals of psi' psi'."""
+        return 2 * self.curvatures.shape[1] + 4
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all shapes at xi (k,), (n, k)."""
+        legendre = np.polynomial.legendre
+        series = self.curvatures.T * np.sqrt(2 * np.arange(self.curvatures.shape[1])[:, None] + 1)
+        if derivative < 2:
+            series = legendre.legint(series, 2 - derivative, lbnd=-1, scl=0.5)
+        elif derivative > 2:
+            series = legendre.legder(series, derivative - 2, scl=2.0)
+        return np.asarray(legendre.legval(2 * xi - 1, series), dtype=float)
 
 
-def _tips(modes: MovingModes, order: int) -> tuple[Array, Array]:
-    return modes.tip(0, order), modes.tip(1, order)
+def legendre_series(modes: MovingModes) -> Array:
+    """Return psi'' of n modes in orthonormal Legendre polynomials, (k, n, p)."""
+    xi, weights = modes.quadrature()
+    degrees = np.arange(3 * modes.beta.shape[1] + 20)
+    P = np.polynomial.legendre.legvander(2 * xi - 1, degrees[-1]) * np.sqrt(2 * degrees + 1)
+    return modes.evaluate(xi, 2) @ (weights[:, None] * P)
 
 
-def _form(load: Array, left: tuple[Array, Array], right: tuple[Array, Array]) -> Array:
-    """Return M p p + J s s + D (p s + s p) for columns M, J, D (k, 3), (k, n)."""
-    M, J, D = (load[:, i : i + 1] for i in range(3))
-    (p, s), (P, S) = left, right
-    return M * p * P + J * s * S + D * (p * S + s * P)
-
-
-def _product_rate(a: Array, a_rate: Array, b: Array, b_rate: Array) -> Array:
-    """Return (a b)_s (k, 3, n) of a (k, n) and columns b (k, 3)."""
-    return a_rate[:, None] * b[..., None] + a[:, None] * b_rate[..., None]
-
-
-def _pulled(factors: Array, tips: tuple[Array, Array]) -> Array:
-    """Return the moment J s + D p and the shear -(M p + D s) of factors (k, 3, n), (k, n, 2)."""
-    M, J, D = factors[:, 0], factors[:, 1], factors[:, 2]
-    p, s = tips
-    return np.stack([J * s + D * p, -(M * p + D * s)], axis=-1)
+def common_base(series: Array, tolerance: float) -> Array:
+    """Return the fewest orthonormal rows (K, p) that leave less than tolerance of (j, n, p)."""
+    rows = series.reshape(-1, series.shape[-1])
+    sigma, V = np.linalg.svd(rows, full_matrices=False)[1:]
+    # every row loses at most the root of the squares left out, their sum at most sqrt(rows) of it
+    left = np.sqrt(np.cumsum(sigma[::-1] ** 2)[::-1] * len(rows))
+    return V[: max(1, int((left > tolerance).sum()))]

@@ -7,9 +7,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from flexctl.beam.line import Beam
+from flexctl.beam.line import PLAIN, Beam, SectionProfile
 from flexctl.beam.matrices import unit_mass_and_stiffness
-from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.beam.shapes import Shapes
 from flexctl.beam.twist import TwistShapes
 from flexctl.checks import Array

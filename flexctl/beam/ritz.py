@@ -10,14 +10,12 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from flexctl.beam.line import TipLoad
+from flexctl.beam.line import SectionProfile, TipLoad
 from flexctl.beam.matrices import tip_mass, unit_mass_and_stiffness
-from flexctl.beam.piecewise import IntegratedPolynomials
-from flexctl.beam.quadrature import points
-from flexctl.beam.section_profile import SectionProfile
-from flexctl.beam.shapes import Shapes, check_order, mode_names
+from flexctl.beam.piecewise import IntegratedPolynomials, points
+from flexctl.beam.shapes import Shapes, mode_names
 from flexctl.checks import Array
 from flexctl.errors import InputError
 
@@ -59,11 +57,6 @@ class RitzModes(Shapes):
         return mode_names(self.C.shape[1])
 
     @property
-    def power(self) -> NDArray[np.int64]:
-        """0: every coordinate is a deflection, (n,)."""
-        return np.zeros(self.C.shape[1], dtype=np.int64)
-
-    @property
     def breaks(self) -> Array:
         """Ends of the pieces."""
         return np.array(self.deflections.nodes)
@@ -92,54 +85,35 @@ class RitzModes(Shapes):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _WithRigidMotions(Shapes):
-    """Shapes preceded by the rigid motions of the line: its rotation xi, then its translation 1.
-
-    Parameters
-    ----------
-    base
-        Clamped shapes.
-    motions
-        0, 1 or 2.
-    """
+    """Clamped shapes preceded by the first 0, 1 or 2 rigid motions: rotation xi, translation 1."""
 
     base: RitzModes
     motions: int
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Unused names."""
         return (*("turn", "shift")[: self.motions], *self.base.names)
 
     @property
-    def power(self) -> NDArray[np.int64]:
-        """0 throughout."""
-        return np.zeros(len(self.names), dtype=np.int64)
-
-    @property
     def breaks(self) -> Array:
-        """Those of the base."""
         return self.base.breaks
 
     @property
     def points_per_panel(self) -> int:
-        """That of the base."""
         return self.base.points_per_panel
 
     def evaluate(self, xi: Array, derivative: int) -> Array:
-        """Return the derivative of all deflections at xi (k,), (n, k)."""
         nothing = np.zeros_like(xi)
         turn = (xi, nothing + 1, nothing, nothing)[derivative]
         shift = nothing + (derivative == 0)
         return np.vstack([*(turn, shift)[: self.motions], self.base.evaluate(xi, derivative)])
 
     def rotation(self, xi: ArrayLike) -> Array:
-        """Return the rotation of the sections times l at xi (k,), (n, k)."""
         own = self.base.rotation(xi)
         rigid = [np.ones(own.shape[1]), np.zeros(own.shape[1])]
         return np.vstack([*rigid[: self.motions], own])
 
     def bending(self, xi: ArrayLike) -> Array:
-        """Return the derivative of `rotation` by xi, (n, k)."""
         own = self.base.bending(xi)
         return np.vstack([np.zeros((self.motions, own.shape[1])), own])
 
@@ -157,13 +131,9 @@ def ritz_modes(order: int, tip: TipLoad, section: SectionProfile, motions: int =
     point masses and rotary inertia included, so that int psi^2 dm over the whole line is rho A l,
     its mass without point masses. psi(1) > 0, or psi''(0) > 0 if the tip is nearly at rest.
 
-    Raises
-    ------
-    InputError
-        If the order is out of range, or so many modes cannot be computed to ten digits.
-        Source: [Szabo91].
+    Raises InputError if the order is out of range, or so many modes cannot be computed to ten
+    digits. Source: [Szabo91].
     """
-    check_order(order)
     pieces = len(section.breaks) - 1
     first = 6 + math.ceil(2 * (order + motions) / pieces)
     return grown(lambda degree: _modes(order, tip, section, degree, motions), first, pieces, order)
@@ -172,10 +142,7 @@ def ritz_modes(order: int, tip: TipLoad, section: SectionProfile, motions: int =
 def grown(modes: Callable[[int], T], degree: int, pieces: int, order: int) -> T:
     """Return the modes once half as many more functions no longer change their frequencies.
 
-    Raises
-    ------
-    InputError
-        If so many modes cannot be computed to ten digits.
+    Raises InputError if so many modes cannot be computed to ten digits.
     """
     coarser = modes(degree)
     while pieces * degree <= _MOST_FUNCTIONS:

@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 
 from flexctl.beam.chebyshev import chebyshev_coefficients, chebyshev_nodes, chebyshev_polynomials
-from flexctl.beam.frequency_equation import AnyLoad, elementary, equation_terms
-from flexctl.beam.legendre_shapes import LegendreShapes, common_base, legendre_series
+from flexctl.beam.frequency_equation import AnyLoad, elementary, equation_terms, roots_along
 from flexctl.beam.load_path import LoadPath
-from flexctl.beam.moving_modes import find_moving_modes
-from flexctl.beam.quadrature import gauss
-from flexctl.beam.wave_numbers import roots_along
+from flexctl.beam.moving_modes import (
+    LegendreShapes,
+    common_base,
+    find_moving_modes,
+    legendre_series,
+)
+from flexctl.beam.piecewise import gauss
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
 
@@ -111,22 +114,10 @@ def fit_root_modes(
     `SlidingShapes`, nothing is proven.  Signs are such that psi(1) > 0 at the upper ends of the
     box.
 
-    Parameters
-    ----------
-    n
-        Number of modes, 1 .. 200.
-    loads
-        From parameters (k, d) to k loads.
-    low, high
-        Ends of the box (d,).
+    `loads` leads from parameters (k, d) to k loads; `low` and `high` (d,) are the ends of the box.
 
-    Raises
-    ------
-    InputError
-        If n is out of range.
-    ComputationError
-        If roots vary so much on the box that Newton's method does not find them, or modes so much
-        that their sign cannot be determined.
+    Raises InputError if n is out of range. Raises ComputationError if roots vary so much on the box
+    that Newton's method does not find them, or modes so much that their sign cannot be determined.
     """
     nodes = _grid(low, high, 12 if len(low) > 1 else 24)
     load = loads(nodes)

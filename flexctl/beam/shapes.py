@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexctl.beam.quadrature import panel_rule, points
+from flexctl.beam.piecewise import panel_rule, points
 from flexctl.checks import Array
 from flexctl.errors import InputError
 
@@ -17,10 +17,7 @@ HIGHEST_ORDER = 200
 def check_order(order: int) -> None:
     """Refuse an order that is not a whole number in 1 .. 200.
 
-    Raises
-    ------
-    InputError
-        If it is not: beyond 200 the highest shapes are round-off in double precision.
+    Raises InputError if it is not: beyond 200 the highest shapes are round-off in double precision.
     """
     whole = isinstance(order, int | np.integer) and not isinstance(order, bool)
     if not (whole and 1 <= order <= HIGHEST_ORDER):
@@ -47,14 +44,14 @@ class Shapes(ABC):
         """Last part of the name of each coordinate, such as "1" or "node2.slope"."""
 
     @property
-    @abstractmethod
     def power(self) -> NDArray[np.int64]:
-        """Power of the length in delta_i = l**power_i d_i, (n,)."""
+        """Power of the length in delta_i = l**power_i d_i, (n,): 0 unless some are angles."""
+        return np.zeros(len(self.names), dtype=np.int64)
 
     @property
-    @abstractmethod
     def breaks(self) -> Array:
-        """Ends of the panels on which every shape is smooth, ascending from 0 to 1."""
+        """Ends of the panels on which every shape is smooth, ascending from 0 to 1: one panel."""
+        return np.array([0.0, 1.0])
 
     @property
     @abstractmethod

@@ -1,14 +1,17 @@
-"""A sliding line's exact modes: a few fixed shapes, mixed by polynomials in the log of the length.
+"""A sliding line's exact modes: a few fixed shapes, mixed by functions of the log of the length.
 
-psi_i(xi; l) = sum over k of B_k(xi) C_ki(t), t affine in ln l.  Only the mix C depends on the
-length, so the shapes' part of every integral is a number, and the terms d(psi)/dl of velocity,
-inertia and stiffness are derivatives of C, exact ones by automatic differentiation.
+psi_i(xi; l) = sum over k of B_k(xi) C_ki(ln l).  Only the mix C depends on the length, so the
+shapes' part of every integral is a number, and the terms d(psi)/dl of velocity, inertia and
+stiffness are derivatives of C, exact ones by automatic differentiation.  C is a polynomial
+(`SlidingShapes`), or the frequency equation is solved at every length (`RootShapes`).
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flexctl.beam.analyticity import analytic_ellipse
 from flexctl.beam.chebyshev import (
@@ -16,12 +19,13 @@ from flexctl.beam.chebyshev import (
     chebyshev_lengths,
     chebyshev_polynomials,
     interpolation_bound,
-    nodes_for_proof,
+    nodes_needed,
     series_argument,
 )
-from flexctl.beam.legendre_shapes import LegendreShapes, LengthShapes, common_base, legendre_series
-from flexctl.beam.load_path import SlidingLine, check_range
-from flexctl.beam.moving_modes import continued_modes
+from flexctl.beam.frequency_equation import AnyLoad, elementary
+from flexctl.beam.load_path import SlidingLine, check_range, lengths_within
+from flexctl.beam.moving_modes import LegendreShapes, common_base, continued_modes, legendre_series
+from flexctl.beam.root_modes import RootModes, fit_root_modes
 from flexctl.beam.shapes import mode_names
 from flexctl.checks import Array
 from flexctl.errors import ComputationError
@@ -31,8 +35,8 @@ _PART = 0.25  # of the tolerance, for each of four errors
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SlidingShapes(LengthShapes):
-    """The n lowest modes of a sliding line on a range of lengths, m(psi, psi) = 1 with its load.
+class LengthShapes(ABC):
+    """n modes psi_i(xi; l) = sum over k of B_k(xi) C_ki(ln l) on a range of lengths.
 
     Attributes
     ----------
@@ -40,6 +44,40 @@ class SlidingShapes(LengthShapes):
         Ends of the range [m].
     base
         Fixed shapes B, K of them.
+    """
+
+    shortest: float
+    longest: float
+    base: LegendreShapes
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on of the modes."""
+
+    @abstractmethod
+    def mix_at(self, log_length: Any) -> list[list[Any]]:
+        """Return C (K lists of n) for s = ln l in any arithmetic, CasADi's too."""
+
+    def at(self, length: ArrayLike) -> LegendreShapes:
+        """Return the modes at one length [m].
+
+        Raises
+        ------
+        InputError
+            If it is out of range.
+        """
+        lengths = lengths_within(length, self.shortest, self.longest)
+        C = np.array(self.mix_at(np.log(lengths[0])), dtype=float)
+        return LegendreShapes(curvatures=C.T @ self.base.curvatures)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SlidingShapes(LengthShapes):
+    """The n lowest modes of a sliding line on a range of lengths, m(psi, psi) = 1 with its load.
+
+    Attributes
+    ----------
     mix
         Chebyshev coefficients of C, (degree + 1, K, n) [-].
     error
@@ -47,9 +85,6 @@ class SlidingShapes(LengthShapes):
         deflection and slope at every point; see `fit_sliding_shapes`.
     """
 
-    shortest: float
-    longest: float
-    base: LegendreShapes
     mix: Array
     error: Array
 
@@ -98,7 +133,7 @@ def fit_sliding_shapes(
     ellipse = analytic_ellipse(n, line, shortest, longest)
     scale = _sizes(_sampled(n, line, shortest, longest, 8))
     aliased = 0.1 * _PART * tolerance * scale.min()
-    count = nodes_for_proof("sliding shapes", ellipse.rho, ellipse.curvature, aliased)
+    count = nodes_needed("sliding shapes", ellipse.rho, ellipse.curvature, aliased)
     samples = _sampled(n, line, shortest, longest, count)
     scale = _sizes(samples)
     kept, error = _cut_off(
@@ -151,3 +186,58 @@ def _sum(series: Array, T: list[Any]) -> Any:
         if c:
             total = total + float(c) * polynomial
     return total
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RootShapes(LengthShapes):
+    """The n lowest modes of a sliding line on a range of lengths, m(psi, psi) = 1 with its load.
+
+    Roots are accurate to round-off at every length, shapes to the error of the base, 1e-9 of psi''.
+
+    Attributes
+    ----------
+    line
+        The line and the body that it carries.
+    modes
+        The modes as functions of s = ln l.
+    """
+
+    line: SlidingLine
+    modes: RootModes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names "1", "2" and so on of the modes."""
+        return mode_names(self.modes.n)
+
+    def load_at(self, log_length: Any) -> AnyLoad:
+        """Return M, J, D and M J - D^2 for s = ln l in any arithmetic."""
+        unit, per_length = self.line.tip(1.0), elementary("exp", -log_length)
+        M, D, J = (
+            x * per_length**p for p, x in enumerate((unit.mass, unit.offset, unit.inertia), start=1)
+        )
+        return M, J, D, unit.determinant * per_length**4
+
+    def mix_at(self, log_length: Any) -> list[list[Any]]:
+        """Return C (K lists of n) for s = ln l in any arithmetic, CasADi's too."""
+        return self.modes.mix_at([log_length], self.load_at(log_length))
+
+
+def fit_root_shapes(n: int, line: SlidingLine, shortest: float, longest: float) -> RootShapes:
+    """Fit the n lowest modes of a sliding line on a range of lengths [m].
+
+    Raises
+    ------
+    InputError
+        If the range is invalid.
+    ComputationError
+        If Newton's method does not find the roots on all of it.  Source: [TG95], 4.2.
+    """
+    check_range(shortest, longest, 1e-12)
+
+    def loads(parameters: Array) -> Any:
+        return line.loads(np.exp(parameters[:, 0]))
+
+    low, high = np.log([shortest]), np.log([longest])
+    modes = fit_root_modes(n, loads, low, high)
+    return RootShapes(line=line, shortest=shortest, longest=longest, base=modes.base, modes=modes)

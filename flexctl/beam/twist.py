@@ -10,14 +10,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexctl.beam.line import TipLoad
+from flexctl.beam.elements import element_nodes
+from flexctl.beam.line import FREE_TIP, PLAIN, SectionProfile, TipLoad
 from flexctl.beam.matrices import unit_mass_and_stiffness
-from flexctl.beam.piecewise import IntegratedPolynomials, piece_of
-from flexctl.beam.quadrature import points
+from flexctl.beam.piecewise import IntegratedPolynomials, piece_of, points
 from flexctl.beam.ritz import grown, slowest, squares
-from flexctl.beam.section_profile import PLAIN, SectionProfile
 from flexctl.beam.shapes import Shapes, check_order, mode_names
-from flexctl.beam.timoshenko_elements import element_nodes
 from flexctl.checks import Array
 from flexctl.errors import InputError
 from flexctl.model import Profile
@@ -53,72 +51,38 @@ class TwistShapes(Shapes):
         return self.twist(points(xi), 1)
 
 
-@dataclass(frozen=True)
-class TwistModes:
-    """The lowest modes of twist of the line, its root clamped, with the inertia at its tip.
+def twist_modes(
+    order: int, tip: TipLoad = FREE_TIP, section: SectionProfile = PLAIN
+) -> TwistShapes:
+    """Return the `order` (1 .. 200) lowest modes of twist of the clamped line, a load at its tip.
 
-    Of a uniform line sin(beta xi) with beta tan(beta) = 1/J, of any other `section` by Ritz's
-    method. They have int r psi^2 = int r with r the polar inertia of the sections and point masses,
-    and psi(1) > 0.
+    Of a uniform line sin(beta xi) with beta tan(beta) = 1/J, J the inertia at the tip, of any other
+    `section` by Ritz's method. They have int r psi^2 = int r with r the polar inertia of the
+    sections and point masses, and psi(1) > 0.
 
-    Parameters
-    ----------
-    order
-        Number of modes, 1 .. 200.
-
-    Raises
-    ------
-    InputError
-        If the number is out of range.  Source: [Meirovitch86].
+    Raises InputError if the number is out of range, or the profile has no polar inertia.  Source:
+    [Meirovitch86].
     """
-
-    order: int
-
-    def __post_init__(self) -> None:
-        """Check the number of modes."""
-        check_order(self.order)
-
-    def shapes(self, tip: TipLoad | None = None, section: SectionProfile | None = None) -> Shapes:
-        """Return the modes for this inertia about the line at the tip (none).
-
-        Raises
-        ------
-        InputError
-            If the section profile has no polar inertia.
-        """
-        load = TipLoad(inertia=tip.inertia if tip else 0.0)
-        return _twist_modes(self.order, load, section or PLAIN)
+    check_order(order)
+    return _twist_modes(order, TipLoad(inertia=tip.inertia), section)
 
 
-@dataclass(frozen=True)
-class TwistElements:
-    """Quadratic elements of twist, clamped at the root; frequency errors fall as h^4.
+def twist_elements(
+    order: int, tip: TipLoad = FREE_TIP, section: SectionProfile = PLAIN
+) -> TwistShapes:
+    """Return quadratic elements of twist, clamped at the root; frequency errors fall as h^4.
 
     The nodes are those of bending. The twist is continuous; its derivative jumps where GJ does and
-    at point masses.
-
-    Parameters
-    ----------
-    order
-        Number of elements, 1 .. 200, with two coordinates each.
+    at point masses. Elements assume nothing about the tip: `tip` is ignored.
 
     Raises
     ------
     InputError
-        If the number is out of range.
+        If the number of elements `order`, with two coordinates each, is not in 1 .. 200.
     """
-
-    order: int
-
-    def __post_init__(self) -> None:
-        """Check the number of elements."""
-        check_order(self.order)
-
-    def shapes(self, tip: TipLoad | None = None, section: SectionProfile | None = None) -> Shapes:
-        """Return the shapes; elements assume nothing about the tip, so `tip` is ignored."""
-        del tip
-        breaks = section.breaks if section else np.array([0.0, 1.0])
-        return QuadraticTwist(nodes=element_nodes(int(self.order), breaks))
+    del tip
+    check_order(order)
+    return QuadraticTwist(nodes=element_nodes(int(order), section.breaks))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -143,11 +107,6 @@ class SineTwist(TwistShapes):
     def names(self) -> tuple[str, ...]:
         """The names "1", "2" and so on."""
         return mode_names(self.beta.size)
-
-    @property
-    def breaks(self) -> Array:
-        """One panel: modes are smooth."""
-        return np.array([0.0, 1.0])
 
     @property
     def points_per_panel(self) -> int:
@@ -247,10 +206,7 @@ def twist_roots(n: int, inertia: float = 0.0) -> Array:
     Root i is the one between (i - 1) pi and (i - 1/2) pi, its limits for large and for small J.
     J is the tip's inertia over rho I_p l.
 
-    Raises
-    ------
-    InputError
-        If n is out of range.
+    Raises InputError if n is out of range.
     """
     check_order(n)
     start = math.pi * np.arange(n)

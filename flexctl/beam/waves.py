@@ -21,19 +21,8 @@ def clamped_waves(beta: Array, xi: Array, derivative: int) -> Array:
     both of size 1 for any beta; in (9) of [TG95] the growing part is the remainder of cosh + nu
     sinh.  For beta < 1 they are (cosh - cos) / 2 and (sinh - sin) / 2 of beta xi.
 
-    Parameters
-    ----------
-    beta
-        Wave numbers (n,) [-], above 0.
-    xi
-        Points x / l (k,) [-] in [0, 1].
-    derivative
-        Order of the derivative with respect to xi, 0 .. 3.
-
-    Returns
-    -------
-    Array
-        The waves (2, n, k) [-].
+    Of wave numbers (n,) [-] above 0 at points xi = x / l (k,), a derivative by xi of order 0 .. 3:
+    the waves (2, n, k) [-].
     """
     waves = np.empty((2, beta.size, xi.size))
     short = beta < _SHORT
@@ -68,27 +57,6 @@ def all_waves(beta: Array, xi: Array, derivative: int) -> Array:
     waves = clamped_waves(beta.ravel(), xi, derivative % 4)
     waves = waves * beta.ravel()[:, None] ** (derivative - derivative % 4)
     return waves.reshape(2, *beta.shape, xi.size)
-
-
-def conditions(tips: list[Array], pull: Array, load: LoadPath) -> tuple[Array, Array]:
-    """Return the residuals of moment and shear at the tip, (k, n) each.
-
-    psi'' - beta^4 (J psi' + D psi) and psi''' + beta^4 (M psi + D psi'): a mode makes them zero.
-
-    Parameters
-    ----------
-    tips
-        psi and its first three derivatives at the tip, (k, n) each.
-    pull
-        beta^4 (k, n).
-    load
-        k loads.
-    """
-    w, slope, moment, shear = tips
-    return (
-        moment - pull * (load.inertia * slope + load.offset * w),
-        shear + pull * (load.mass * w + load.offset * slope),
-    )
 
 
 def null_direction(beta: Array, load: LoadPath) -> Array:

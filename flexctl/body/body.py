@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import casadi as ca
+import numpy as np
 
 from flexctl.beam import (
     PLAIN,
@@ -75,6 +76,12 @@ class Body:
             for direction in self.planes
             for name in self.names(direction)
         )
+
+    @cached_property
+    def rows(self) -> dict[str, slice]:
+        """Rows of every plane among the elastic coordinates."""
+        ends = np.cumsum([len(self.names(direction)) for direction in self.planes]).tolist()
+        return dict(zip(self.planes, map(slice, [0, *ends], ends), strict=True))
 
     def names(self, direction: str) -> tuple[str, ...]:
         """Last part of the name of each elastic coordinate in one plane."""

@@ -16,7 +16,6 @@ from dataclasses import dataclass, fields
 import casadi as ca
 
 from flexctl.body.body import Body, Local
-from flexctl.body.fields import Field, gram_matrix
 from flexctl.body.motion import (
     BodyMotion,
     damping_matrix,
@@ -26,7 +25,7 @@ from flexctl.body.motion import (
     slide_damping,
 )
 from flexctl.body.rotation import skew
-from flexctl.body.segment import Segment
+from flexctl.body.segment import Field, Segment, gram_matrix
 from flexctl.body.turning import section_turning
 
 

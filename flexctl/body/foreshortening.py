@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.beam import Shapes, density_rule, merged
-from flexctl.body.fields import NEGLIGIBLE
+from flexctl.body.segment import NEGLIGIBLE
 from flexctl.checks import Array
 
 Pair = tuple[int, int, int]

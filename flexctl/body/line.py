@@ -11,9 +11,8 @@ import numpy as np
 
 from flexctl.beam import Shapes, density_rule, gauss, merged
 from flexctl.body.body import Body, Local, free_length
-from flexctl.body.fields import Field, product_integral, sparse
 from flexctl.body.foreshortening import shortening
-from flexctl.body.segment import Fields, Segment
+from flexctl.body.segment import Field, Fields, Segment, product_integral, sparse
 from flexctl.checks import Array
 from flexctl.model import TWIST
 
@@ -47,12 +46,7 @@ class Line:
 def lay_line(body: Body, local: Local) -> Line:
     """Lay out the line of a body: its mass, its tip and its strain energy.
 
-    Parameters
-    ----------
-    body
-        Link and shapes; a rigid one has no planes, and its line is straight.
-    local
-        Joint variable, elastic coordinates and their rates; symbols.
+    A rigid body has no planes, and its line is straight.
     """
     points = _points(body, local)
     deltas = _deltas(body, local, points.length)
@@ -227,13 +221,10 @@ def _segment(density: ca.SX, points: _Points, components: list[_Component]) -> S
 
 def _deltas(body: Body, local: Local, length: ca.SX) -> dict[str, ca.SX]:
     """Coordinates of every plane's shapes, delta = S d (k, 1) [m]."""
-    deltas, start = {}, 0
-    for direction in body.planes:
-        count = len(body.names(direction))
-        d = local.elastic[start : start + count]
-        start += count
-        deltas[direction] = spread(body, direction, length) @ d
-    return deltas
+    return {
+        direction: spread(body, direction, length) @ local.elastic[rows]
+        for direction, rows in body.rows.items()
+    }
 
 
 def _strain_energy(body: Body, direction: str, delta: ca.SX, length: ca.SX) -> ca.SX:

@@ -15,10 +15,9 @@ import numpy as np
 
 from flexctl.beam import Beam, assemble_matrices, density_rule, modal_damping
 from flexctl.body.body import Body, Local, free_length, root_rotation
-from flexctl.body.fields import sparse
 from flexctl.body.line import Line, lay_line, spread
 from flexctl.body.rotation import Turn, VectorTurn, rotation_matrix, space_rate, vector_turn
-from flexctl.body.segment import Segment, point
+from flexctl.body.segment import Segment, point, sparse
 from flexctl.body.turning import section_turning
 from flexctl.checks import Array
 from flexctl.model import UNIFORM, Profile
@@ -185,20 +184,15 @@ def slide_damping(body: Body, local: Local) -> tuple[ca.SX, ca.SX]:
     [l'; d'] as [S_l d, S]' D_1 [S_l d, S]: modes that follow the length are damped like fixed ones.
     Empty if no plane has such modes.
     """
-    own, coupled, start = ca.SX(1, 1), [ca.SX(0, 1)], 0
-    for direction in body.planes:
-        count = len(body.names(direction))
-        d = local.elastic[start : start + count]
-        start += count
-        if direction not in body.mixes:
-            coupled.append(ca.SX(count, 1))
-            continue
+    own, coupled = ca.SX(1, 1), ca.SX(len(body.coordinates), 1)
+    for direction in body.mixes:
+        rows = body.rows[direction]
         size, D = _line_damping(body, direction, local.joint)
         S = spread(body, direction, free_length(body, local.joint))
-        change = ca.jacobian(S @ d, local.joint)
+        change = ca.jacobian(S @ local.elastic[rows], local.joint)
         own += size * (change.T @ ca.DM(D) @ change)
-        coupled.append(size * (S.T @ ca.DM(D) @ change))
-    return own, ca.vertcat(*coupled)
+        coupled[rows] = size * (S.T @ ca.DM(D) @ change)
+    return own, coupled
 
 
 def _line_damping(body: Body, direction: str, joint: ca.SX) -> tuple[ca.SX, Array]:

@@ -1,8 +1,8 @@
 """A piece of a body's mass: position and motion of its points, and the integrals over them.
 
-Every component of position, velocity and acceleration relative to the body's frame is a `Field`:
-numeric shapes times coordinates. So every integral over the mass is a product of constant numbers
-with few coordinates.
+Every component of position, velocity and acceleration relative to the body's frame is a `Field`
+along xi = x/l: numeric shapes times coordinates.  So every integral over the mass is a product of
+Gram matrices of shapes, constant numbers, with few coordinates.
 """
 
 from __future__ import annotations
@@ -13,8 +13,73 @@ from functools import cached_property
 import casadi as ca
 import numpy as np
 
-from flexctl.body.fields import Field, gram_product, integral, product_integral
 from flexctl.checks import Array
+
+_UNITS = 16 * np.finfo(float).eps
+NEGLIGIBLE = 1e-13  # relative size below which an integral is a structural zero
+
+
+@dataclass(frozen=True, kw_only=True)
+class Field:
+    """One component of a vector along the line: sum of shapes(xi) * coordinates.
+
+    Attributes
+    ----------
+    shapes
+        (n, g), values at the g quadrature points.
+    coordinates
+        (n, 1) expression; shapes times coordinates is a length [m] or a velocity [m/s].
+    """
+
+    shapes: Array
+    coordinates: ca.SX
+
+    @staticmethod
+    def stack(*parts: tuple[Array, ca.SX]) -> Field:
+        """Sum of several nonzero parts, each shapes (n, g) with coordinates (n, 1)."""
+        return Field(
+            shapes=np.vstack([np.atleast_2d(shapes) for shapes, _ in parts]),
+            coordinates=ca.vertcat(*[coordinates for _, coordinates in parts]),
+        ).nonzero()
+
+    def nonzero(self) -> Field:
+        """Leave out coordinates that are identically zero."""
+        kept = [i for i in range(len(self.shapes)) if not self.coordinates[i].is_zero()]
+        coordinates = self.coordinates[kept] if kept else ca.SX(0, 1)
+        return Field(shapes=self.shapes[kept], coordinates=coordinates)
+
+
+def integral(a: Field, weights: Array) -> ca.SX:
+    """Integral of one field over the unit interval (scalar)."""
+    return ca.dot(sparse(a.shapes @ weights), a.coordinates)
+
+
+def product_integral(a: Field, b: Field, weights: Array) -> ca.SX:
+    """Integral of the product of two fields over the unit interval (scalar)."""
+    return ca.dot(a.coordinates, gram_product(a, b, weights))
+
+
+def gram_product(a: Field, b: Field, weights: Array) -> ca.SX:
+    """Integrals of the field b, weighted by each shape of a, over the unit interval (n, 1)."""
+    return sparse((a.shapes * weights) @ b.shapes.T) @ b.coordinates
+
+
+def gram_matrix(a: Field, weights: Array) -> ca.DM:
+    """Integrals of the products of a field's shapes over the unit interval (n, n)."""
+    return sparse((a.shapes * weights) @ a.shapes.T)
+
+
+def sparse(values: Array) -> ca.DM:
+    """Numbers cleaned of round-off, so that zeros and ones cost no operations.
+
+    Round-off becomes a structural zero; a multiple of 1/4 but for a few units of the last digit
+    (the unit mass of a normalised mode) becomes that multiple.
+    """
+    largest = np.abs(values).max(initial=0.0)
+    quarters = np.round(4 * values) / 4
+    snapped = np.where(np.abs(values - quarters) < _UNITS * np.abs(values), quarters, values)
+    return ca.sparsify(ca.DM(np.where(np.abs(snapped) > NEGLIGIBLE * largest, snapped, 0.0)))
+
 
 Fields = tuple[Field, Field, Field]
 """Components along x, y, z."""
@@ -72,21 +137,18 @@ class Segment:
         rows = [[self.product(a, b) for b in self.velocity] for a in self.position]
         return ca.vertcat(*[ca.horzcat(*row) for row in rows])
 
-    @cached_property
-    def relative_energy(self) -> ca.SX:
-        """E = int u.u dm [J], twice the energy of the relative motion."""
-        return sum((self.product(u, u) for u in self.velocity), ca.SX(0))
-
     def kinetic(self, v: ca.SX, omega: ca.SX) -> ca.SX:
         """Kinetic energy [J] when the frame moves with v [m/s] and omega [rad/s], (3, 1) each.
 
-        T = 1/2 m v^2 + v.(w x S + P) + 1/2 w.(tr(R) I - R) w + w.H + 1/2 E, H = int r x u dm.
+        T = 1/2 m v^2 + v.(w x S + P) + 1/2 w.(tr(R) I - R) w + w.H + 1/2 E with H = int r x u dm
+        and E = int u.u dm.
         """
         R, Q = self.second_moments, self.circulation
         H = ca.vertcat(Q[1, 2] - Q[2, 1], Q[2, 0] - Q[0, 2], Q[0, 1] - Q[1, 0])
         turning = (ca.trace(R) * ca.dot(omega, omega) - ca.dot(omega, R @ omega)) / 2
         coupled = ca.dot(v, ca.cross(omega, self.moment) + self.momentum)
-        own = ca.dot(omega, H) + self.relative_energy / 2
+        relative = sum((self.product(u, u) for u in self.velocity), ca.SX(0))
+        own = ca.dot(omega, H) + relative / 2
         return self.mass * ca.dot(v, v) / 2 + coupled + turning + own
 
     def integrals(self, fields: Fields) -> ca.SX:

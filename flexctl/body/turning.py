@@ -15,7 +15,7 @@ import casadi as ca
 import numpy as np
 
 from flexctl.body.body import Body, root_rotation
-from flexctl.body.fields import sparse
+from flexctl.body.segment import sparse
 from flexctl.checks import Array
 from flexctl.model import TWIST, Link
 
@@ -43,10 +43,6 @@ class Turning:
     C: ca.DM
     G: ca.DM
 
-    def momentum(self, omega: ca.SX, e_rate: ca.SX) -> ca.SX:
-        """Angular momentum J w + C e' (3, 1) [kg m^2/s]."""
-        return self.J @ omega + self.C @ e_rate
-
     def kinetic(self, omega: ca.SX, e_rate: ca.SX) -> ca.SX:
         """Kinetic energy [J]."""
         own = ca.dot(e_rate, self.G @ e_rate) + ca.dot(omega, self.J @ omega)
@@ -59,7 +55,7 @@ class Turning:
 
     def wrench(self, omega: ca.SX, e_rate: ca.SX) -> ca.SX:
         """Velocity wrench [0; w x (J w + C e'); 0] (6 + k, 1): J, C and G are constant."""
-        moment = ca.cross(omega, self.momentum(omega, e_rate))
+        moment = ca.cross(omega, self.J @ omega + self.C @ e_rate)
         return ca.vertcat(ca.SX(3, 1), moment, ca.SX(e_rate.shape[0], 1))
 
 
@@ -70,13 +66,11 @@ def section_turning(body: Body) -> Turning | None:
     if not (link.rotary_inertia or link.torsion or carried):
         return None
     k, inertia = len(body.coordinates), _principal(link)
-    C, G, start = np.zeros((3, k)), np.zeros((k, k)), 0
-    for direction in body.planes:
+    C, G = np.zeros((3, k)), np.zeros((k, k))
+    for direction, own in body.rows.items():
         normal, sign = _AXES[direction]
         turns, weights = _turns(body, direction)
-        own = slice(start, start + len(turns))
         C[normal, own], G[own, own] = sign * turns @ weights, (turns * weights) @ turns.T
-        start = own.stop
     R = ca.DM(ca.evalf(root_rotation(body)))
     return Turning(J=R @ ca.diag(ca.DM(inertia)) @ R.T, C=R @ sparse(C), G=sparse(G))
 

@@ -1,22 +1,21 @@
 """How the arm moves: equations of motion as CasADi functions, linearisation, kinematics."""
 
-from flexctl.plant.assembly import default_joints, reference_joints, tip_body, tip_load
-from flexctl.plant.assumed_loads import (
+from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
+from flexctl.plant.compilation import Evaluator, backend, compile_functions
+from flexctl.plant.elimination import eliminate
+from flexctl.plant.library_cache import cached_library, find_compiler, source_digest
+from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linear_model, linearise
+from flexctl.plant.modal_analysis import (
     LOAD_TERMS,
+    Inspection,
     assumed_poses,
+    inspect_arm,
     load_in_units,
     loads_in_pose,
     tip_loads,
 )
-from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
-from flexctl.plant.compilation import Evaluator, backend, compile_functions
-from flexctl.plant.digests import source_digest
-from flexctl.plant.elimination import eliminate
-from flexctl.plant.inspection import Inspection, inspect_arm
-from flexctl.plant.library_cache import cached_library, find_compiler
-from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linear_model, linearise
 from flexctl.plant.operations import Operations, count_operations, count_written_out, lower_triangle
-from flexctl.plant.plant import EngineName, Plant, assemble_plant
+from flexctl.plant.plant import Plant, assemble_plant
 from flexctl.plant.python_control import state_space
 from flexctl.plant.sliding import followed_range
 from flexctl.plant.stiffness_error import StiffnessError
@@ -25,7 +24,6 @@ from flexctl.plant.validity import STEEPEST, require_inertia, why_out_of_range, 
 __all__ = [
     "LOAD_TERMS",
     "STEEPEST",
-    "EngineName",
     "Evaluator",
     "Inspection",
     "LinearPlant",
@@ -40,7 +38,6 @@ __all__ = [
     "compile_functions",
     "count_operations",
     "count_written_out",
-    "default_joints",
     "eliminate",
     "find_compiler",
     "find_equilibrium",
@@ -53,12 +50,9 @@ __all__ = [
     "loads_in_pose",
     "lower_triangle",
     "missing_terms",
-    "reference_joints",
     "require_inertia",
     "source_digest",
     "state_space",
-    "tip_body",
-    "tip_load",
     "tip_loads",
     "why_out_of_range",
     "why_too_steep",

@@ -8,7 +8,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 
-from flexctl.beam import LengthShapes, Shapes, TipLoad, choose_basis, drop_above
+from flexctl.beam import LengthShapes, Shapes, TipLoad, basis_shapes, drop_above
 from flexctl.body import Body, Local, cross_joint, elementary_rotation, link_section, move_body
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -20,12 +20,9 @@ from flexctl.plant.sliding import modes_of_length
 def assemble_bodies(arm: Arm, basis: BasisChoice) -> tuple[Body, ...]:
     """Give every flexible link shapes of the chosen kind and order, in each of its planes.
 
-    Raises
-    ------
-    InputError
-        When a sliding link is to have the exact modes of every length, but has no range of lengths.
-    ComputationError
-        When these modes cannot be proven to meet the required accuracy.
+    Raises InputError when a sliding link is to have the exact modes of every length, but has no
+    range of lengths. Raises ComputationError when these modes cannot be proven to meet the required
+    accuracy.
     """
     return tuple(_body(arm, j, basis) for j in range(len(arm.links)))
 
@@ -54,17 +51,13 @@ def _mixes(arm: Arm, j: int, basis: BasisChoice) -> dict[str, LengthShapes]:
 
 def _shapes(arm: Arm, j: int, direction: str, basis: BasisChoice) -> Shapes:
     tip = tip_load(arm, j, direction)
-    chosen = choose_basis(basis.kind, basis.order, direction)
-    shapes = chosen.shapes(tip, link_section(arm.links[j], direction))
+    section = link_section(arm.links[j], direction)
+    shapes = basis_shapes(basis.kind, basis.order, direction, tip, section)
     if basis.drop_above is None:
         return shapes
-    body = Body(link=arm.links[j], planes={})
-    return drop_above(shapes, body.beam(_longest(arm, j)), direction, basis.drop_above)
-
-
-def _longest(arm: Arm, j: int) -> float:
-    """Greatest free length [m] of a line, at which its modes are slowest."""
-    return arm.links[j].length
+    # a line's modes are slowest at its greatest free length
+    longest = Body(link=arm.links[j], planes={}).beam(arm.links[j].length)
+    return drop_above(shapes, longest, direction, basis.drop_above)
 
 
 def tip_load(arm: Arm, j: int, direction: str) -> TipLoad:
@@ -114,7 +107,7 @@ def load_beyond(arm: Arm, j: int, direction: str, inertia: Any) -> tuple[Any, An
     return (
         inertia[0, 0] if "M" in include else 0.0,
         turning,
-        _first_moment(inertia)[axis] if "D" in include else 0.0,
+        first_moment(inertia)[axis] if "D" in include else 0.0,
     )
 
 
@@ -129,7 +122,7 @@ def _drive_inertia(arm: Arm, j: int, normal: int) -> float:
     return (driven.joint_inertia + (rotor.inertia if rotor else 0.0)) * axis[normal] ** 2
 
 
-def _first_moment(inertia: Any) -> tuple[Any, Any, Any]:
+def first_moment(inertia: Any) -> tuple[Any, Any, Any]:
     """Return m c from the coupling block of a spatial inertia: v.(w x m c) = v.[-m c x] w."""
     return inertia[1, 5], inertia[2, 3], inertia[0, 4]
 
@@ -216,10 +209,7 @@ def joint_range(arm: Arm) -> tuple[Array, Array]:
 def check_joints(arm: Arm, joints: Sequence[float] | Array) -> None:
     """Refuse a pose in which a sliding link is not inside its beam.
 
-    Raises
-    ------
-    InputError
-        Naming the joint, the possible range and what was given.
+    Raises InputError naming the joint, the possible range and what was given.
     """
     lowest, highest = joint_range(arm)
     for j, value in enumerate(joints):

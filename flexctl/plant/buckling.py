@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import casadi as ca
 import numpy as np
@@ -11,20 +10,18 @@ import scipy.linalg
 
 from flexctl.beam import (
     Beam,
-    HermiteElements,
     Shapes,
-    TwistElements,
     assemble_matrices,
     density_rule,
+    hermite_elements,
+    twist_elements,
 )
 from flexctl.body import elementary_rotation, link_section
 from flexctl.checks import Array
 from flexctl.model import TWIST, Arm, BasisChoice, Link
-from flexctl.plant.assembly import inertia_beyond
+from flexctl.plant.assembly import first_moment, inertia_beyond
 from flexctl.plant.payload import base_pose
-
-if TYPE_CHECKING:
-    from flexctl.plant.plant import Plant
+from flexctl.plant.plant import assemble_plant
 
 WORTH_SAYING = 0.01  # share of the critical load below which missing terms are negligible
 _ROUND_OFF = 1e-9  # shares below this are zero
@@ -135,9 +132,7 @@ def _shortened(arm: Arm) -> Arm:
 
 def _stiffness(arm: Arm, joints: Array) -> tuple[Array, Array]:
     """K and K_g (k, k) of the k coordinates that move with all motors held; straight arm."""
-    from flexctl.plant.plant import assemble_plant
-
-    plant: Plant = assemble_plant(arm, _BASIS, interpreted=True)
+    plant = assemble_plant(arm, _BASIS, interpreted=True)
     q = plant.straight(joints)
     held = np.ix_(*2 * [np.setdiff1d(np.arange(plant.n), plant.drives)])
     K = plant.elastic_stiffness(q)[held]
@@ -178,7 +173,7 @@ def _lateral(arm: Arm, j: int, joints: Array, g: Array) -> float:
     link = arm.links[j]
     inertia = inertia_beyond(arm, j, joints)
     mass = inertia[0, 0]
-    moment = np.array([inertia[1, 5], inertia[2, 3], inertia[0, 4]])
+    moment = np.array(first_moment(inertia))
     planes = [("yz"[1 - k], "yz"[k]) for k in (0, 1)]  # across the load, of the load
     return max(
         (
@@ -202,8 +197,8 @@ def _sideways(link: Link, weak: str, strong: str, g: float, mass: float, moment:
         EI=link.rigidities,
         sections={d: link_section(link, d) for d in (weak, TWIST)},
     )
-    bent = HermiteElements(_ELEMENTS).shapes(None, beam.section(weak))
-    twisted = TwistElements(_ELEMENTS).shapes(None, beam.section(TWIST))
+    bent = hermite_elements(_ELEMENTS, section=beam.section(weak))
+    twisted = twist_elements(_ELEMENTS, section=beam.section(TWIST))
     K_w = assemble_matrices(beam, weak, bent).stiffness
     K_t = assemble_matrices(beam, TWIST, twisted).stiffness
     C = np.sqrt(factor) * abs(g) * _coupling(link, bent, twisted, mass, moment[0])

@@ -6,6 +6,7 @@ graphs. FLEXCTL_CC names the compiler ("none" for the virtual machine), FLEXCTL_
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -113,24 +114,27 @@ class _OnDemand(dict[str, Evaluator]):
 
 def load_evaluators(
     content: str,
-    names: Sequence[str],
+    libraries: Sequence[Sequence[str]],
     functions: Mapping[str, ca.Function],
     *,
-    matrices: Collection[str] = (),
-    interpreted: bool = False,
+    matrices: Collection[str],
+    interpreted: bool,
 ) -> Mapping[str, Evaluator]:
-    """Build evaluators of the named functions on first use.
+    """Build evaluators of the functions named in `libraries` on first use.
 
-    With a compiler they share one library; otherwise each function is built alone.
+    With a compiler those named together share one library; otherwise each function is built alone.
     `matrices` names those whose results stay matrices even with a single column.
     """
-    library = None
-    if not interpreted:
+
+    @functools.cache
+    def library(names: Sequence[str]) -> Path | None:
         key = f"{' '.join(names)} {content}"
-        library = compile_functions(key, lambda: [functions[name] for name in names])
+        return compile_functions(key, lambda: [functions[name] for name in names])
 
     def make(name: str) -> Evaluator:
-        function = functions[name] if library is None else ca.external(name, str(library))
+        names = next(names for names in libraries if name in names)
+        path = None if interpreted else library(names)
+        function = functions[name] if path is None else ca.external(name, str(path))
         return Evaluator(function, matrix=name in matrices)
 
     return _OnDemand(make)

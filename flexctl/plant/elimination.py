@@ -167,10 +167,7 @@ def release_hinge(H: ca.SX, axis: int, spin: float, name: str) -> Hinge:
     The apparent inertia about the axis is written as J H_aa / (H_aa + J): the form J - J^2 / (H_aa
     + J) would cancel for large J. For J = 0 it vanishes.
 
-    Raises
-    ------
-    ComputationError
-        When the hinge turns without inertia.
+    Raises ComputationError when the hinge turns without inertia.
     """
     _require_inertia(H[axis, axis] + spin, name)
     inverse = 1 / (H[axis, axis] + spin)

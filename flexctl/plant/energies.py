@@ -63,7 +63,7 @@ def chain_energies(
     """Compose the bodies' energies into those of the arm.
 
     Coordinates are q = [joint variables; rotor angles; elastic coordinates, body by body], v their
-    rates (n, 1). `free` has the numbers of the arm that are symbols, by key; see `parameters`.
+    rates (n, 1). `free` has the numbers of the arm that are symbols, by key; see `payload`.
     """
     free = free or {}
     sprung = make_sprung_joints(bodies, q, v)

@@ -9,32 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
 
 import casadi as ca
 
 from flexctl.plant.elimination import Elimination, eliminate
 from flexctl.plant.energies import Energies
-
-
-class Engine(Protocol):
-    """Interface of an engine: the kinetic terms of an arm as expressions in q and v."""
-
-    def mass_matrix(self) -> ca.SX:
-        """M = d2T/dv2 (n, n)."""
-        ...
-
-    def bias(self) -> ca.SX:
-        """Coriolis and centrifugal forces h = (dM/dt) v - dT/dq (n, 1)."""
-        ...
-
-    def inverse_dynamics(self, a: ca.SX) -> ca.SX:
-        """M a + h + c + k + D v (n, 1), without forming M."""
-        ...
-
-    def forward_dynamics(self, tau: ca.SX) -> ca.SX:
-        """Accelerations (n, 1) under the torques tau (m, 1)."""
-        ...
+from flexctl.plant.lagrange import Lagrange
+from flexctl.plant.recursion import Recursion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +41,7 @@ class Equations:
         Strain energy [J] of every part of the stiffness, and its relative error [-], (p, 1) each,
         of a model with stiffness errors; else empty.
     free
-        Numbers of the arm that are inputs of every function (k, 1); symbols, see `parameters`.
+        Numbers of the arm that are inputs of every function (k, 1); symbols, see `payload`.
     """
 
     q: ca.SX
@@ -68,7 +49,7 @@ class Equations:
     a: ca.SX
     tau: ca.SX
     B: ca.SX
-    engine: Engine
+    engine: Recursion | Lagrange
     sum_up: Callable[[], Energies]
     parts: ca.SX = field(default_factory=lambda: ca.SX(0, 1))
     errors: ca.SX = field(default_factory=lambda: ca.SX(0, 1))

@@ -74,13 +74,15 @@ class SprungJoint:
         """Rate p' = I_r (w' + G alpha'') of a carried rotor [N m]."""
         return self.data.rotor_inertia * (turning + self.data.gear * acceleration)
 
-    def gyroscopic(self, omega: ca.SX) -> ca.SX:
-        """Gyroscopic moment p (w x z) (3, 1) [N m] of a carried rotor.
+    def wrench(self, omega: ca.SX, about_axis: ca.SX) -> ca.SX:
+        """Wrench (6, 1) of a carried rotor: p (w x z) and a moment [N m] about the axis z.
 
         omega (3, 1) [rad/s] is the carrier's, in axes of which z is the joint's.
         """
         p = self.data.rotor_inertia * (omega[2] + self.data.gear * self.rate)
-        return p * ca.cross(omega, ca.SX([0, 0, 1]))
+        moment = p * ca.cross(omega, ca.SX([0, 0, 1]))
+        moment[2] += about_axis
+        return ca.vertcat(ca.SX.zeros(3), moment)
 
 
 def make_sprung_joints(bodies: Sequence[Body], q: ca.SX, v: ca.SX) -> dict[int, SprungJoint]:

@@ -1,5 +1,6 @@
 """Shared libraries by content: loaded from the cache, or compiled and stored there.
 
+Keys are digests of records and of the package's own source code.
 A library is written to a draft, synced and renamed, and ends in a digest of its content: one that a
 kill or a full disk truncated is detected before loading, and compiled again.
 """
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes as ct
+import dataclasses
 import errno
 import functools
 import hashlib
@@ -19,11 +21,14 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import casadi as ca
+import numpy as np
 import platformdirs
+from pydantic import BaseModel
 
 from flexctl.errors import FlexctlWarning, InputError
 from flexctl.model import read_sealed, write_sealed
@@ -36,6 +41,69 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _BUILDING = "flexctl-building-"
 _DRAFT = f".{'[0-9a-f]' * 32}.*"  # of a file of the cache that a kill left unfinished
 _ABANDONED = 3600.0  # s after which files of a build are abandoned
+
+
+_APART = ("view",)  # rooms on which no compiled or cached result depends
+
+
+@functools.cache
+def source_digest() -> str:
+    """Digest of the sources of all rooms below the view, and of CasADi's version.
+
+    A changed formula must never run with a library of the old one.
+    """
+    digest = hashlib.sha256(ca.CasadiMeta.version().encode())
+    for path in source_files():
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def source_files() -> list[Path]:
+    """Files that enter `source_digest`, in order."""
+    package = Path(__file__).parent.parent
+    below = (package / room for room in sorted(os.listdir(package)) if room not in _APART)
+    files = (path for room in below for path in (room.rglob("*") if room.is_dir() else [room]))
+    return sorted(path for path in files if path.suffix in {".py", ".c", ".h"})
+
+
+def record_digest(*values: Any) -> str:
+    """Digest of numbers, text, arrays and records of them, field by field.
+
+    A value of another kind, or of a class whose source is not part of `source_digest`, makes the
+    digest random, so that no stale result is ever found.
+    """
+    digest = hashlib.sha256()
+    for value in values:
+        _feed(digest, value)
+    return digest.hexdigest()
+
+
+def _feed(digest: Any, value: Any) -> None:
+    """Add a value to a digest, type and size first, so that different values stay different."""
+    digest.update(f"{type(value).__qualname__} ".encode())
+    if value is None or isinstance(value, bool | int | float | str | np.generic):
+        digest.update(f"{value!r};".encode())
+    elif isinstance(value, np.ndarray) and value.dtype != object:
+        digest.update(f"{value.dtype.str} {value.shape} ".encode() + value.tobytes())
+    elif isinstance(value, Mapping):
+        _feed(digest, tuple(value.items()))
+    elif isinstance(value, tuple | list):
+        digest.update(f"{len(value)} ".encode())
+        for part in value:
+            _feed(digest, part)
+    elif isinstance(value, BaseModel) and _ours(value):
+        digest.update(f"{value.model_dump_json()};".encode())
+    elif dataclasses.is_dataclass(value) and _ours(value):
+        for part in dataclasses.fields(value):
+            _feed(digest, getattr(value, part.name))
+    else:
+        digest.update(os.urandom(16))
+
+
+def _ours(value: object) -> bool:
+    """Whether the source of a value's class is part of `source_digest`."""
+    package, _, rest = type(value).__module__.partition(".")
+    return package == "flexctl" and rest.partition(".")[0] not in _APART
 
 
 def find_compiler() -> str | None:
@@ -58,10 +126,7 @@ def _which(name: str, path: str | None) -> str | None:
 def cache_folder() -> Path:
     """Folder of compiled libraries: FLEXCTL_CACHE, else the user's cache folder.
 
-    Raises
-    ------
-    OSError
-        When the user has no home to keep it in.
+    Raises OSError when the user has no home to keep it in.
     """
     try:
         folder = os.environ.get("FLEXCTL_CACHE") or platformdirs.user_cache_dir("flexctl")
@@ -186,12 +251,8 @@ def _is_loaded(library: Path) -> bool:
 def _build(library: Path, generate: Callable[[Path], Path], compiler: str) -> Path:
     """Compile a library, seal it and load it.
 
-    Raises
-    ------
-    OSError
-        When it cannot be written, or cannot be loaded from its folder.
-    _CompilerError
-        When the compiler fails.
+    Raises OSError when it cannot be written, or cannot be loaded from its folder. Raises
+    _CompilerError when the compiler fails.
     """
     library.parent.mkdir(parents=True, exist_ok=True)
     _sweep(library.parent)
@@ -216,12 +277,7 @@ def _sweep(folder: Path) -> None:
 def compile_source(source: Path, compiler: str) -> Path:
     """Compile one C file into a shared library beside it.
 
-    Raises
-    ------
-    OSError
-        When the disk is full.
-    _CompilerError
-        When the compiler fails otherwise.
+    Raises OSError when the disk is full. Raises _CompilerError when the compiler fails otherwise.
     """
     size = source.stat().st_size
     level = next((level for most, level in _LEVELS if size <= most), "-O0")

@@ -205,7 +205,7 @@ def linear_model(plant: Plant, q0: Array, tau0: Array) -> LinearPlant:
         outputs=_outputs(plant, q0),
         coordinates=plant.coordinates,
         actuators=plant.joints,
-        output_names=(*plant.joints, "tip.x", "tip.y", "tip.z", *plant.lines),
+        output_names=plant.outputs,
     )
 
 

@@ -117,10 +117,8 @@ def _operations(codes: Counter[int], function: ca.Function) -> Operations:
 def scalar_instructions(function: ca.Function) -> ca.Function:
     """Return a function written out in scalar operations; unchanged if it already is.
 
-    Raises
-    ------
-    ComputationError
-        When a part has no such form, such as a solver or compiled code that it calls.
+    Raises ComputationError when a part has no such form, such as a solver or compiled code that it
+    calls.
     """
     if function.is_a("SXFunction"):
         return function

@@ -19,19 +19,12 @@ from flexctl.errors import InputError
 from flexctl.model import Arm, BasisChoice, load_model, nearest, pick_basis
 from flexctl.plant.assembly import assemble_bodies, check_joints, default_joints, joint_range
 from flexctl.plant.compilation import Evaluator, backend, load_evaluators
-from flexctl.plant.digests import record_digest, source_digest
 from flexctl.plant.energies import chain_energies
 from flexctl.plant.equations import Equations
-from flexctl.plant.functions import (
-    DERIVATIVES,
-    DYNAMICS,
-    LINEARISATION,
-    MATRICES,
-    SharedEquations,
-    share_equations,
-)
+from flexctl.plant.functions import LIBRARIES, MATRICES, PlantFunctions, share_functions
 from flexctl.plant.lagrange import Lagrange
-from flexctl.plant.parameters import check_parameters, make_symbols, pack_numbers
+from flexctl.plant.library_cache import record_digest, source_digest
+from flexctl.plant.payload import check_parameters, make_symbols, pack_numbers
 from flexctl.plant.python_control import nonlinear_system
 from flexctl.plant.recursion import Recursion
 from flexctl.plant.sliding import check_followed, followed_range
@@ -112,7 +105,7 @@ class Plant(Summary):
         numbers = pack_numbers(self.arm, self.parameters, values)
         other = replace(self, values=tuple(numbers.tolist()))
         # the functions hold for all values: cached properties are in __dict__
-        _ = self.casadi_functions, self.functions, self.linearisation_functions
+        _ = self.functions
         kept = {
             k: v
             for k, v in self.__dict__.items()
@@ -227,11 +220,17 @@ class Plant(Summary):
 
         Plants of the same content share them, such as those of designs compared on one arm.
         """
-        return self._shared.equations
+        return self.casadi_functions.equations
 
     @cached_property
-    def _shared(self) -> SharedEquations:
-        return share_equations(self.content, self._make_equations)
+    def casadi_functions(self) -> PlantFunctions:
+        """All functions of the plant, by name, as CasADi functions with dense results.
+
+        In addition to those that have a method here: "terms" q -> M, D, d(c + k)/dq, each (n, n),
+        and "dissipation" (q, v) -> v'Dv [W], for implicit integrators, and "momentum" (q, v) ->
+        dT/dv, d(T - V)/dq - D v for the midpoint rule.
+        """
+        return share_functions(self.content, self._make_equations)
 
     def _make_equations(self) -> Equations:
         q, v = ca.SX.sym("q", self.n), ca.SX.sym("v", self.n)
@@ -268,83 +267,57 @@ class Plant(Summary):
         return stiffness_parts(self.bodies)
 
     @cached_property
-    def casadi_functions(self) -> Mapping[str, ca.Function]:
-        """All functions of the plant, by name, as CasADi functions with dense results.
-
-        In addition to those that have a method here: "terms" q -> M, D, d(c + k)/dq, each (n, n),
-        and "dissipation" (q, v) -> v'Dv [W], for implicit integrators, and "momentum" (q, v) ->
-        dT/dv, d(T - V)/dq - D v for the midpoint rule.
-        """
-        return self._shared.functions
-
-    @cached_property
     def functions(self) -> Mapping[str, Evaluator]:
-        """Evaluators of `DYNAMICS`, compiled where a compiler is found."""
-        return self._evaluators(DYNAMICS)
-
-    @cached_property
-    def linearisation_functions(self) -> Mapping[str, Evaluator]:
-        """Evaluators of `LINEARISATION`, compiled where a compiler is found."""
-        return self._evaluators(LINEARISATION)
-
-    @property
-    def _free_values(self) -> tuple[Array, ...]:
-        """Values of the free numbers, as last argument of the functions; may be empty."""
-        return (np.array(self.values),) if self.parameters else ()
-
-    @cached_property
-    def _bias(self) -> Evaluator:
-        return self._evaluators(("bias",))["bias"]
-
-    def _evaluators(self, names: tuple[str, ...]) -> Mapping[str, Evaluator]:
+        """Evaluators of the functions that have a method, compiled where a compiler is found."""
         return load_evaluators(
             self.content,
-            names,
+            LIBRARIES,
             self.casadi_functions,
             matrices=MATRICES,
             interpreted=self.interpreted,
         )
+
+    def _call(self, name: str, *arguments: Array) -> Any:
+        """Evaluate a function; the values of the free numbers, if any, are its last argument."""
+        free = (np.array(self.values),) if self.parameters else ()
+        return self.functions[name](*arguments, *free)
 
     @property
     def forward_dynamics_function(self) -> ca.Function:
         """CasADi function (q, v, tau) -> a that solves M a = B tau - h - c - k - D v by LDL'."""
         return self.casadi_functions["forward_dynamics"]
 
-    @cached_property
-    def _forward(self) -> Evaluator:
-        return self._evaluators(("forward_dynamics",))["forward_dynamics"]
-
     def mass_matrix(self, q: Array) -> Array:
         """Mass matrix M(q), (n, n)."""
-        return self._one("mass_matrix", q)
+        return self._call("mass_matrix", q)
 
     def bias(self, q: Array, v: Array) -> Array:
         """Coriolis and centrifugal forces h(q, v), (n,)."""
-        return self._bias(q, v, *self._free_values)  # pyright: ignore[reportReturnType]
+        return self._call("bias", q, v)
 
     def gravity(self, q: Array) -> Array:
         """Gravity forces c(q) = dV_gravity/dq, (n,)."""
-        return self._one("gravity", q)
+        return self._call("gravity", q)
 
     def elastic_force(self, q: Array) -> Array:
         """Elastic forces k(q) = dV_strain/dq, (n,); also on a prismatic joint's row."""
-        return self._one("elastic_force", q)
+        return self._call("elastic_force", q)
 
     def damping(self, q: Array) -> Array:
         """Damping matrix D(q), (n, n)."""
-        return self._one("damping", q)
+        return self._call("damping", q)
 
     def tangent_stiffness(self, q: Array) -> Array:
         """Stiffness d(c + k)/dq about q, (n, n)."""
-        return self._one("tangent_stiffness", q)
+        return self._call("tangent_stiffness", q)
 
     def elastic_stiffness(self, q: Array) -> Array:
         """Stiffness dk/dq of the links alone, (n, n)."""
-        return self._one("elastic_stiffness", q)
+        return self._call("elastic_stiffness", q)
 
     def inverse_dynamics(self, q: Array, v: Array, a: Array) -> Array:
         """Generalised forces M a + h + c + k + D v, (n,); their rows `drives` are torques."""
-        return self._one("inverse_dynamics", q, v, a)
+        return self._call("inverse_dynamics", q, v, a)
 
     def forward_dynamics(self, q: Array, v: Array, tau: Array) -> Array:
         """Accelerations a (n,) under the joint torques tau (m,).
@@ -357,62 +330,59 @@ class Plant(Summary):
         """
         for name, values in {"q": q, "v": v, "tau": tau}.items():
             checks.finite(name, values)
-        a = np.asarray(self._forward(q, v, tau, *self._free_values))
+        a = np.asarray(self._call("forward_dynamics", q, v, tau))
         require_balance(self, q, v, tau, a)
         return a
-
-    @cached_property
-    def _derivatives(self) -> Mapping[str, Evaluator]:
-        return self._evaluators(DERIVATIVES)
 
     def derivatives(self, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
         """Exact derivatives of the accelerations a(q, v, tau): by q, v (n, n) and by tau (n, m).
 
         They are the lower blocks of A and B of the linear model about any state of a motion.
         """
-        return self._derivatives["derivatives"](q, v, tau, *self._free_values)  # pyright: ignore[reportReturnType]
+        return self._call("derivatives", q, v, tau)
 
     def derivatives_at_rest(self, q: Array) -> tuple[Array, Array, Array]:
         """Return the same for an equilibrium at q, at a fraction of the cost."""
-        return self._derivatives["derivatives_at_rest"](q, *self._free_values)  # pyright: ignore[reportReturnType]
+        return self._call("derivatives_at_rest", q)
 
     def energies(self, q: Array, v: Array) -> tuple[float, float, float]:
         """Kinetic, strain and gravitational energy [J]."""
-        kinetic, strain, gravity = self.functions["energies"](q, v, *self._free_values)
+        kinetic, strain, gravity = self._call("energies", q, v)
         return float(kinetic[0]), float(strain[0]), float(gravity[0])
 
     def tip(self, q: Array) -> Array:
         """Position of the arm's tip in the base frame, (3,) [m]."""
-        return self._one("tip", q)
+        return self._call("tip", q)
 
     def deflections_jacobian(self, q: Array) -> Array:
         """Return the derivative of the line-end deflections by q, (lines, n)."""
-        return self._one("deflections_jacobian", q)
+        return self._call("deflections_jacobian", q)
 
     def tip_jacobian(self, q: Array) -> Array:
         """Return the derivative of the tip's position by q, (3, n)."""
-        return self._one("tip_jacobian", q)
+        return self._call("tip_jacobian", q)
 
     def line_tips(self, q: Array) -> Array:
         """Return the ends of the links' lines in the base frame, (3, links) [m]."""
-        return self._one("line_tips", q)
+        return self._call("line_tips", q)
 
     def line_tips_jacobian(self, q: Array) -> Array:
         """Return the derivative of `line_tips`, stacked link by link, by q, (3 links, n)."""
-        return self._one("line_tips_jacobian", q)
-
-    def _one(self, name: str, *arguments: Array) -> Array:
-        functions = self.functions if name in DYNAMICS else self.linearisation_functions
-        return functions[name](*arguments, *self._free_values)  # pyright: ignore[reportReturnType]
+        return self._call("line_tips_jacobian", q)
 
     def deflections(self, q: Array) -> tuple[Array, Array]:
         """Deflections [m] and slopes [-] at the ends of the lines, ordered as `lines`."""
-        return self.functions["deflections"](q, *self._free_values)  # pyright: ignore[reportReturnType]
+        return self._call("deflections", q)
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
         """Flexible lines by link and direction of deflection, such as ``link2.y``."""
         return tuple(f"{body.link.name}.{d}" for body in self.bodies for d in body.planes)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the outputs of models made for python-control: joints, tip, deflections."""
+        return (*self.joints, "tip.x", "tip.y", "tip.z", *self.lines)
 
     def pose(self, named: Mapping[str, float] | None = None) -> Array:
         """Coordinates q (n,) from named values; joints not named rest at `default_joints`.
@@ -454,14 +424,7 @@ class Plant(Summary):
 
     def to_nonlinear(self) -> Any:
         """Make a `control.NonlinearIOSystem`: inputs tau, states q, v, outputs joints and tip."""
-        return nonlinear_system(
-            self.forward_dynamics,
-            lambda q: np.concatenate([q[: self.m], self.tip(q), self.deflections(q)[0]]),
-            inputs=[f"tau.{name}" for name in self.joints],
-            coordinates=self.coordinates,
-            outputs=[*self.joints, "tip.x", "tip.y", "tip.z", *self.lines],
-            name="plant",
-        )
+        return nonlinear_system(self)
 
 
 def assemble_plant(

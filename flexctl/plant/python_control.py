@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,31 +38,28 @@ def state_space(
     )
 
 
-def nonlinear_system(
-    accelerations: Callable[[Array, Array, Array], Array],
-    output: Callable[[Array], Array],
-    *,
-    inputs: Sequence[str],
-    coordinates: Sequence[str],
-    outputs: Sequence[str],
-    name: str,
-) -> Any:
-    """Make a `control.nlsys` of x = [q; v], v' = accelerations(q, v, u) and y = output(q)."""
+def nonlinear_system(plant: Any) -> Any:
+    """Make a `control.nlsys` of a `flexctl.plant.Plant`: x = [q; v], u = tau, y as linearised."""
     import control
 
-    n = len(coordinates)
+    n, m = plant.n, plant.m
 
     def update(_t: float, x: Array, u: Array, _parameters: dict[str, Any]) -> Array:
-        return np.concatenate([x[n:], accelerations(x[:n], x[n:], np.atleast_1d(u))])
+        q, v = x[:n], x[n:]
+        return np.concatenate([v, plant.forward_dynamics(q, v, np.atleast_1d(u))])
 
-    rates = [f"{name}.rate" for name in coordinates]
+    def output(_t: float, x: Array, _u: Array, _parameters: dict[str, Any]) -> Array:
+        q = x[:n]
+        return np.concatenate([q[:m], plant.tip(q), plant.deflections(q)[0]])
+
+    rates = [f"{name}.rate" for name in plant.coordinates]
     return control.nlsys(
         update,
-        lambda _t, x, _u, _parameters: output(x[:n]),
-        inputs=signal_names(inputs),
-        states=signal_names([*coordinates, *rates]),
-        outputs=signal_names(outputs),
-        name=name,
+        output,
+        inputs=signal_names([f"tau.{name}" for name in plant.joints]),
+        states=signal_names([*plant.coordinates, *rates]),
+        outputs=signal_names(plant.outputs),
+        name="plant",
     )
 
 

@@ -29,7 +29,7 @@ from flexctl.plant.payload import base_pose, gravity_vector, payload_matrix
 class Recursion:
     """The recursive engine of an arm at coordinates q and rates v (n, 1).
 
-    `free` has the numbers of the arm that are symbols, by key; see `parameters`.
+    `free` has the numbers of the arm that are symbols, by key; see `payload`.
     """
 
     arm: Arm
@@ -65,17 +65,15 @@ class Recursion:
     def forward_dynamics(self, tau: ca.SX) -> ca.SX:
         """Accelerations (n, 1) under joint torques tau (m, 1), by articulated inertias.
 
-        Raises
-        ------
-        ComputationError
-            When a coordinate moves no mass.
+        Raises ComputationError when a coordinate moves no mass.
         """
         tip = self._sweep.tip
         inertia, wrench = tip.inertia_out(self._payload), tip.wrench_out(self._payload_wrench)
         solved: list[_Articulated] = []
         for stage in reversed(self._sweep.stages):
             torque = tau[stage.joint]
-            body = _articulate(stage, inertia, wrench, _joint_torque(stage, torque))
+            driving = stage.rotor.torque if stage.rotor else torque  # the spring's, if there is one
+            body = _articulate(stage, inertia, wrench, driving)
             solved.insert(0, body)
             drift = ca.vertcat(ca.SX.zeros(3), stage.joint_drift)
             felt = body.wrench + body.inertia @ drift + _rotor_wrench(stage, torque)
@@ -215,11 +213,6 @@ def _articulate(stage: Stage, inertia: ca.SX, wrench: ca.SX, torque: ca.SX) -> _
     )
 
 
-def _joint_torque(stage: Stage, torque: ca.SX) -> ca.SX:
-    """Torque on the joint: the actuator's, or the spring's if there is a rotor between them."""
-    return stage.rotor.torque if stage.rotor else torque
-
-
 def _rotor_wrench(stage: Stage, torque: ca.SX) -> ca.SX:
     """Wrench (6, 1) of a carried rotor on its carrier under the actuator's torque.
 
@@ -229,9 +222,7 @@ def _rotor_wrench(stage: Stage, torque: ca.SX) -> ca.SX:
     rotor = stage.rotor
     if rotor is None or not rotor.data.carried:
         return ca.SX.zeros(6)
-    moment = rotor.gyroscopic(stage.carrier_rate)
-    moment[2] += (torque - rotor.torque) / rotor.data.gear
-    return ca.vertcat(ca.SX.zeros(3), moment)
+    return rotor.wrench(stage.carrier_rate, (torque - rotor.torque) / rotor.data.gear)
 
 
 def _rotor_force(stage: Stage, a: ca.SX, turning: ca.SX, f: ca.SX) -> ca.SX:
@@ -242,9 +233,7 @@ def _rotor_force(stage: Stage, a: ca.SX, turning: ca.SX, f: ca.SX) -> ca.SX:
     f[rotor.row] = rotor.force(a[rotor.row], turning)
     if not rotor.data.carried:
         return ca.SX.zeros(6)
-    moment = rotor.gyroscopic(stage.carrier_rate)
-    moment[2] += rotor.momentum_rate(a[rotor.row], turning)
-    return ca.vertcat(ca.SX.zeros(3), moment)
+    return rotor.wrench(stage.carrier_rate, rotor.momentum_rate(a[rotor.row], turning))
 
 
 def _carry_rotor(rotor: SprungJoint, inertia: ca.SX, F: ca.SX, M: ca.SX) -> tuple[ca.SX, ca.SX]:

@@ -23,8 +23,7 @@ from flexctl.body import Body
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.model import BasisChoice, Link, read_sealed, write_sealed
-from flexctl.plant.digests import source_digest
-from flexctl.plant.library_cache import cache_folder
+from flexctl.plant.library_cache import cache_folder, source_digest
 
 _BEYOND = 0.05  # of the lengths that the limits allow: a run may swing beyond them
 _TOLERANCE = 1e-9  # of shapes: the error of frequencies is its square
@@ -35,22 +34,11 @@ def modes_of_length(
 ) -> LengthShapes:
     """Return the exact modes of a sliding link on all lengths slightly beyond its limits.
 
-    Parameters
-    ----------
-    link
-        Sliding link with limits of position.
-    body
-        Mass [kg], moment of inertia [kg m^2] and first moment [kg m] at its tip, for all lengths.
-    basis
-        Number of modes, and whether they are from a table or from roots.
+    `body` is mass [kg], moment of inertia [kg m^2] and first moment [kg m] at its tip.
 
-    Raises
-    ------
-    InputError
-        If the link has no limits, or may vanish in its hub.
-    ComputationError
-        If modes from a table cannot be proven to be within 1e-9, or roots are not found.
-        Source: [TG95], 4.2.
+    Raises InputError if the link has no limits, or may vanish in its hub. Raises ComputationError
+    if modes from a table cannot be proven to be within 1e-9, or roots are not found. Source:
+    [TG95], 4.2.
     """
     low, high = _allowed_lengths(link, basis)
     mass, inertia, first_moment = body
@@ -146,10 +134,7 @@ def followed_range(bodies: Sequence[Body]) -> tuple[Array, Array]:
 def check_followed(bodies: Sequence[Body], joints: Sequence[float] | Array) -> None:
     """Refuse a pose (m,) in which a sliding link's length is outside the range of its modes.
 
-    Raises
-    ------
-    InputError
-        Naming the joint, the range of its modes and what was given.
+    Raises InputError naming the joint, the range of its modes and what was given.
     """
     for j, (low, high) in enumerate(zip(*followed_range(bodies), strict=True)):
         if not low <= joints[j] <= high:

@@ -86,11 +86,10 @@ def _modes(bodies: Sequence[Body], q: ca.SX) -> Iterator[ca.SX]:
     start = len(bodies) + sum(body.link.flexible_joint is not None for body in bodies)
     for j, body in enumerate(bodies):
         length = free_length(body, q[j])
-        for direction in body.planes:
-            count = len(body.names(direction))
-            squares = _squares(body, direction, length, q[start : start + count])
+        for direction, rows in body.rows.items():
+            squares = _squares(body, direction, length, q[start:][rows])
             yield body.link.rigidities[direction] / length**3 * squares / 2
-            start += count
+        start += len(body.coordinates)
 
 
 def _squares(body: Body, direction: str, length: ca.SX, d: ca.SX) -> ca.SX:

@@ -30,10 +30,7 @@ _SMALLEST_INERTIA = 1e-13  # eigenvalue of the mass matrix scaled to a unit diag
 def check_slopes(plant: Plant, q: Array) -> None:
     """Refuse coordinates q (n,), named by hand, at which the tip of a line is too steep.
 
-    Raises
-    ------
-    InputError
-        With the line and its slope.
+    Raises InputError with the line and its slope.
     """
     if not np.any(q[plant.rigid :]):
         return
@@ -51,10 +48,7 @@ def check_slopes(plant: Plant, q: Array) -> None:
 def require_gentle_sag(plant: Plant, q: Array) -> None:
     """Refuse an equilibrium q (n,) under gravity in which the tip of a line is too steep.
 
-    Raises
-    ------
-    ComputationError
-        With the line, its slope and the joints.
+    Raises ComputationError with the line, its slope and the joints.
     """
     slopes = plant.deflections(q)[1]
     if np.abs(slopes).max(initial=0.0) <= STEEPEST:
@@ -106,12 +100,9 @@ def why_too_steep(plant: Plant, line: int) -> str:
 def require_balance(plant: Plant, q: Array, v: Array, tau: Array, a: Array) -> None:
     """Refuse accelerations a (n,) that do not satisfy the equations of motion.
 
-    Raises
-    ------
-    ComputationError
-        When they are not finite, or their residual exceeds a millionth of the forces in the state
-        q, v (n,) under the torques tau (m,); names the coordinates that move no mass if that is the
-        reason.
+    Raises ComputationError when they are not finite, or their residual exceeds a millionth of the
+    forces in the state q, v (n,) under the torques tau (m,); names the coordinates that move no
+    mass if that is the reason.
     """
     if np.all(np.isfinite(a)):
         applied = plant.B @ np.asarray(tau, dtype=float)

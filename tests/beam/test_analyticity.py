@@ -5,10 +5,10 @@ import pytest
 import scipy.linalg
 
 from flexctl.beam.analyticity import analytic_discs, analytic_ellipse
-from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.elements import hermite_elements
+from flexctl.beam.frequency_equation import roots_along
 from flexctl.beam.load_path import SlidingLine
 from flexctl.beam.matrices import unit_mass_and_stiffness
-from flexctl.beam.wave_numbers import roots_along
 
 LINES = {
     "point": SlidingLine(mass_per_length=0.331, mass=0.0828),
@@ -19,7 +19,7 @@ LINES = {
     ),
 }
 N_MODES, STEPS = 3, 24
-SHAPES = HermiteElements(12).shapes()  # three modes to 1e-5, the bounds have more in hand
+SHAPES = hermite_elements(12)  # three modes to 1e-5, the bounds have more in hand
 MASS, STIFFNESS = unit_mass_and_stiffness(SHAPES)
 TIP = np.stack([SHAPES.value(1.0)[:, 0], SHAPES.slope(1.0)[:, 0]])
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from flexctl.beam.assumed_modes import AssumedModes
+from flexctl.beam.bases import assumed_modes
+from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices
-from flexctl.beam.wave_numbers import clamped_mass_roots
 
 UNIT = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0})
 LIGHT = [
@@ -28,7 +28,7 @@ def scaled(A):
 
 @pytest.mark.parametrize("load", LIGHT + HEAVY, ids=str)
 def test_sixty_modes_meet_the_conditions_at_the_tip(load):
-    shapes = AssumedModes(60).shapes(load)
+    shapes = assumed_modes(60, load)
     beta = shapes.beta
     w, slope, moment, shear = (shapes.evaluate(np.ones(1), k)[:, 0] for k in range(4))
     pull = beta**4
@@ -51,20 +51,20 @@ def test_sixty_modes_meet_the_conditions_at_the_tip(load):
     ids=str,
 )
 def test_sixty_modes_are_orthogonal_with_their_load(load, tolerance):
-    matrices = assemble_matrices(UNIT, "y", AssumedModes(60).shapes(load), load)
+    matrices = assemble_matrices(UNIT, "y", assumed_modes(60, load), load)
     np.testing.assert_allclose(scaled(matrices.mass), np.eye(60), atol=tolerance)
     np.testing.assert_allclose(scaled(matrices.stiffness), np.eye(60), atol=1e-11)
 
 
 @pytest.mark.parametrize("load", LIGHT + HEAVY, ids=str)
 def test_frequencies_of_loaded_modes_are_the_roots(load):
-    matrices = assemble_matrices(UNIT, "y", AssumedModes(30).shapes(load), load)
+    matrices = assemble_matrices(UNIT, "y", assumed_modes(30, load), load)
     np.testing.assert_allclose(matrices.frequencies(), clamped_mass_roots(30, load) ** 2, rtol=1e-8)
 
 
 @pytest.mark.parametrize("load", LIGHT + HEAVY, ids=str)
 def test_modes_have_unit_norm_and_a_tip_that_moves_upwards(load):
-    shapes = AssumedModes(60).shapes(load)
+    shapes = assumed_modes(60, load)
     xi, weights = shapes.quadrature()
     np.testing.assert_allclose(shapes.value(xi) ** 2 @ weights, 1.0, rtol=1e-13)
     at_tip = shapes.value(1.0)[:, 0]
@@ -73,11 +73,11 @@ def test_modes_have_unit_norm_and_a_tip_that_moves_upwards(load):
 
 def test_a_clamped_free_mode_ends_at_2():
     # psi(1) = 2 for int psi^2 = 1, for every mode: a closed form
-    np.testing.assert_allclose(AssumedModes(200).shapes().value(1.0)[:, 0], 2.0, rtol=1e-12)
+    np.testing.assert_allclose(assumed_modes(200).value(1.0)[:, 0], 2.0, rtol=1e-12)
 
 
 def test_a_tip_that_hardly_moves_leaves_the_sign_to_the_root():
-    shapes = AssumedModes(20).shapes(TipLoad(mass=1e12))
+    shapes = assumed_modes(20, TipLoad(mass=1e12))
     still = np.abs(shapes.value(1.0)[:, 0]) <= 1e-9
     assert still.sum() >= 15
     assert (shapes.curvature(0.0)[still, 0] > 0).all()
@@ -88,15 +88,13 @@ def test_first_mode_is_the_one_of_the_textbook():
     b, xi = clamped_mass_roots(1)[0], np.linspace(0, 1, 11)
     nu = -(np.cos(b) + np.cosh(b)) / (np.sin(b) + np.sinh(b))
     mode = np.cos(b * xi) - np.cosh(b * xi) + nu * (np.sin(b * xi) - np.sinh(b * xi))
-    np.testing.assert_allclose(
-        AssumedModes(1).shapes().value(xi)[0], 2 * mode / mode[-1], atol=1e-14
-    )
+    np.testing.assert_allclose(assumed_modes(1).value(xi)[0], 2 * mode / mode[-1], atol=1e-14)
 
 
 @pytest.mark.parametrize("load", LIGHT + HEAVY, ids=str)
 def test_two_hundred_modes_stay_finite_and_of_the_size_of_a_standing_wave(load):
     xi = np.linspace(0, 1, 501)
-    shapes = AssumedModes(200).shapes(load)
+    shapes = assumed_modes(200, load)
     # a standing wave of unit norm has amplitude sqrt(2), and its layers at the ends add as much;
     # the slowest modes of a loaded line are cubics, whose curvature at unit norm is 5 .. 62
     assert np.abs(shapes.value(xi)).max() < 3
@@ -114,10 +112,7 @@ def test_free_modes_converge_to_a_loaded_line_at_the_order_of_the_missing_force(
     # 10 to 80 modes: well past mode 1, errors (1e-4 .. 1e-1 down to 1e-8 .. 1e-2) above round-off
     n_modes = np.array([10, 20, 40, 80])
     exact = clamped_mass_roots(1, load)[0] ** 2
-    found = [
-        assemble_matrices(UNIT, "y", AssumedModes(n).shapes(), load).frequencies()[0]
-        for n in n_modes
-    ]
+    found = [assemble_matrices(UNIT, "y", assumed_modes(n), load).frequencies()[0] for n in n_modes]
     error = np.array(found) / exact - 1
     assert (error > 0).all()
     slope = -np.polyfit(np.log(n_modes), np.log(error), deg=1)[0]
@@ -133,7 +128,7 @@ def test_free_modes_converge_to_a_loaded_line_at_the_order_of_the_missing_force(
 def test_slowest_mode_of_a_heavy_load_is_the_static_shape_to_the_last_digits(load, cubic):
     # its wave number is about 1e-3, where cosh - cos would keep four digits at xi = 1e-3
     xi, expected = np.array([1e-3, 0.1, 0.5, 1.0]), np.polynomial.Polynomial(cubic)
-    shapes = AssumedModes(1).shapes(load)
+    shapes = assumed_modes(1, load)
     scale = expected(1.0) / shapes.value(1.0)[0, 0]
     np.testing.assert_allclose(scale * shapes.value(xi)[0], expected(xi), rtol=1e-11)
     np.testing.assert_allclose(scale * shapes.slope(xi)[0], expected.deriv()(xi), rtol=1e-11)

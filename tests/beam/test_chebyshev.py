@@ -36,7 +36,7 @@ def test_error_of_an_interpolant_stays_below_its_bound(count, pole):
 
 @pytest.mark.parametrize("rho", [1.01, 1.3, 4.0])
 def test_the_number_of_nodes_meets_the_bound(rho):
-    count = nodes_needed(rho, 1e6, 1e-13)
+    count = nodes_needed("a function", rho, 1e6, 1e-13)
     assert interpolation_bound(count, rho, 1e6) <= 1e-13
     assert interpolation_bound(count - 3, rho, 1e6) > 1e-13
 

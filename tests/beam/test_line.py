@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.line import FREE_TIP, Beam, TipLoad
 from flexctl.errors import InputError
 
 GOOD = {"length": 0.5, "mass_per_length": 0.2, "EI": {"y": 1.0}}
@@ -69,4 +69,4 @@ def test_point_mass_at_the_tip_is_accepted_in_spite_of_round_off(offset):
 
 
 def test_default_load_is_a_free_tip():
-    assert TipLoad.none() == TipLoad() == TipLoad(mass=0.0, inertia=0.0, offset=0.0)
+    assert FREE_TIP == TipLoad() == TipLoad(mass=0.0, inertia=0.0, offset=0.0)

@@ -18,19 +18,9 @@ def test_loads_are_those_of_a_tip_load_at_every_length():
         np.testing.assert_allclose(path.determinant[k], tip.determinant, rtol=1e-14)
 
 
-@pytest.mark.parametrize(("low", "high"), [("value", "rate"), ("rate", "second")])
-def test_derivatives_by_the_logarithm_agree_with_differences(low, high):
-    h = 1e-4
-    ends = LINE.loads(0.7 * np.exp([-h, h]))
-    slope = np.diff(getattr(ends, low), axis=0)[0] / (2 * h)
-    # the next term of the difference is h^2 / 6 times 27 at most
-    np.testing.assert_allclose(getattr(LINE.loads([0.7]), high)[0], slope, rtol=1e-7)
-
-
 def test_a_point_of_any_path_keeps_its_load():
-    path = LoadPath.through(TipLoad(mass=2.0, inertia=0.3, offset=0.1), rate=(1.0, 2.0, 3.0))
+    path = LoadPath.through(TipLoad(mass=2.0, inertia=0.3, offset=0.1))
     np.testing.assert_array_equal(path.value, [[2.0, 0.3, 0.1]])
-    np.testing.assert_array_equal(path.rate, [[1.0, 2.0, 3.0]])
     assert path.determinant == pytest.approx(0.59, rel=1e-15)
 
 

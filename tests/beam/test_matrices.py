@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.bases import BASES
-from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.bases import BASES, assumed_modes
+from flexctl.beam.elements import hermite_elements
+from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import (
     BeamMatrices,
@@ -13,7 +13,6 @@ from flexctl.beam.matrices import (
     modal_damping,
     unit_mass_and_stiffness,
 )
-from flexctl.beam.wave_numbers import clamped_mass_roots
 from flexctl.errors import InputError
 
 BEAM = Beam(length=0.8, mass_per_length=0.3, EI={"y": 2.5, "z": 10.0})
@@ -21,7 +20,7 @@ BEAM = Beam(length=0.8, mass_per_length=0.3, EI={"y": 2.5, "z": 10.0})
 
 def element():
     """Mass and stiffness of one clamped element, fresh copies."""
-    good = assemble_matrices(BEAM, "y", HermiteElements(1).shapes())
+    good = assemble_matrices(BEAM, "y", hermite_elements(1))
     return {"mass": good.mass.copy(), "stiffness": good.stiffness.copy()}
 
 
@@ -77,7 +76,7 @@ def test_slow_and_fast_frequencies_are_both_accurate_when_far_apart():
 @pytest.mark.parametrize("kind", BASES)
 @pytest.mark.parametrize("n", [3, 40])
 def test_modes_are_normalised_by_mass_and_diagonalise_stiffness(kind, n):
-    matrices = assemble_matrices(BEAM, "z", BASES[kind](n).shapes(), TipLoad(mass=0.4))
+    matrices = assemble_matrices(BEAM, "z", BASES[kind](n), TipLoad(mass=0.4))
     w, Phi = matrices.frequencies(), matrices.modes()
     assert (np.diff(w) > 0).all()
     np.testing.assert_allclose(Phi.T @ matrices.mass @ Phi, np.eye(w.size), atol=1e-8)
@@ -88,7 +87,7 @@ def test_modes_are_normalised_by_mass_and_diagonalise_stiffness(kind, n):
 @pytest.mark.parametrize("n", [1, 2, 7, 50])
 def test_a_force_and_a_moment_at_the_tip_bend_elements_as_the_closed_form_says(n):
     # l^3/3EI, l^2/2EI, l/EI: cubics hold the exact solution; 50 elements lose n^4 eps
-    K = assemble_matrices(BEAM, "y", HermiteElements(n).shapes()).stiffness
+    K = assemble_matrices(BEAM, "y", hermite_elements(n)).stiffness
     L, EI = BEAM.length, BEAM.rigidity("y")
     exact = np.array([[L**3 / 3, L**2 / 2], [L**2 / 2, L]]) / EI
     np.testing.assert_allclose(np.linalg.inv(K)[-2:, -2:], exact, rtol=1e-8)
@@ -96,7 +95,7 @@ def test_a_force_and_a_moment_at_the_tip_bend_elements_as_the_closed_form_says(n
 
 def test_frequencies_scale_with_the_data_of_the_line():
     # same shapes, other length, mass and rigidity: sqrt(EI / (rho A l^4)) and nothing else
-    shapes, load = HermiteElements(4).shapes(), TipLoad(mass=0.3, inertia=0.02, offset=0.05)
+    shapes, load = hermite_elements(4), TipLoad(mass=0.3, inertia=0.02, offset=0.05)
     other = Beam(length=2.1, mass_per_length=1.7, EI={"y": 55.0})
     ratio = (
         assemble_matrices(BEAM, "z", shapes, load).frequencies()
@@ -116,7 +115,7 @@ def test_de_luca_and_siciliano_frequencies_of_the_second_link():
 
 
 def test_unit_mass_and_stiffness_of_modes_are_the_identity_and_the_fourth_powers():
-    shapes = AssumedModes(10).shapes()
+    shapes = assumed_modes(10)
     M, K = unit_mass_and_stiffness(shapes)
     np.testing.assert_allclose(M, np.eye(10), atol=1e-13)
     np.testing.assert_allclose(K / shapes.beta**2 / shapes.beta[:, None] ** 2, M, atol=1e-12)
@@ -132,7 +131,7 @@ def test_unit_mass_and_stiffness_of_modes_are_the_identity_and_the_fourth_powers
     ],
 )
 def test_damping_is_diagonal_in_the_modes_with_the_stated_ratios(kind, ratios, expected):
-    matrices = assemble_matrices(BEAM, "y", BASES[kind](4).shapes())
+    matrices = assemble_matrices(BEAM, "y", BASES[kind](4))
     w, Phi = matrices.frequencies(), matrices.modes()
     D = modal_damping(matrices, ratios)
     np.testing.assert_array_equal(D, D.T)
@@ -143,20 +142,19 @@ def test_damping_is_diagonal_in_the_modes_with_the_stated_ratios(kind, ratios, e
 @pytest.mark.parametrize("ratios", [-0.01, [0.01, -0.1], [], np.nan, [np.inf], [[0.1]]])
 def test_impossible_damping_ratios_are_refused(ratios):
     with pytest.raises(InputError, match="damping ratios"):
-        modal_damping(assemble_matrices(BEAM, "y", AssumedModes(2).shapes()), ratios)
+        modal_damping(assemble_matrices(BEAM, "y", assumed_modes(2)), ratios)
 
 
 @pytest.mark.parametrize("speed", [0.7, 1.0, 5.0])
 def test_damped_tip_response_does_not_depend_on_the_basis_as_it_is_refined(speed):
     # tip deflection per tip force at a frequency in units of the first one, at resonance as well
-    found = [_tip_response(basis, speed) for basis in (AssumedModes(40), HermiteElements(20))]
+    found = [_tip_response(shapes, speed) for shapes in (assumed_modes(40), hermite_elements(20))]
     # what 40 modes lack is the static part of the rest, about 1/(3 pi^4 40^3) of 1/3: 5e-7
     assert abs(found[0] / found[1] - 1) < 1e-4
     assert abs(found[0].imag) > 1e-3 * abs(found[0])
 
 
-def _tip_response(basis, speed):
-    shapes = basis.shapes()
+def _tip_response(shapes, speed):
     matrices = assemble_matrices(BEAM, "y", shapes)
     D = modal_damping(matrices, [0.01, 0.02])
     w = speed * BEAM.frequency_unit("y") * 1.8751040687119611664**2

@@ -6,14 +6,15 @@ import mpmath
 import numpy as np
 import pytest
 
+from examples.papers.theodore_ghosal.mode_rates import varying, with_rates
 from examples.papers.theodore_ghosal.root_rate import root_rate
-from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.bases import assumed_modes
+from flexctl.beam.elements import hermite_elements
+from flexctl.beam.frequency_equation import clamped_mass_roots, count_roots_below, roots_along
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.matrices import assemble_matrices
 from flexctl.beam.moving_modes import find_moving_modes
-from flexctl.beam.wave_numbers import clamped_mass_roots, count_roots_below, roots_along
 from tests.beam import sliding_witness
 
 LINES = {
@@ -32,6 +33,10 @@ XI = np.array([0.0, 0.3, 0.55, 1.0])
 each_line = pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 
 
+def moving_with_rates(n, load):
+    return with_rates(find_moving_modes(n, load))
+
+
 def form(modes, weights_of, first, second):
     """M p P + D (p S + s P) + J s S of tips (k, n) for columns M, J, D."""
     M, J, D = (weights_of[:, i : i + 1] for i in range(3))
@@ -46,7 +51,7 @@ def form(modes, weights_of, first, second):
     [(0, "beta", 4e-15), (1, "beta_rate", 1e-10), (2, "beta_second", 1e-10)],
 )
 def test_roots_and_their_derivatives_agree_with_fifty_digits(line, length, order, name, rtol):
-    modes = find_moving_modes(3, line.loads([length]))
+    modes = moving_with_rates(3, line.loads([length]))
     with mpmath.workdps(50):
         s = mpmath.log(mpmath.mpf(length))
         roots = [partial(sliding_witness.root, line, near=near) for near in modes.beta[0]]
@@ -71,7 +76,7 @@ def shapes_at_fifty_digits(line, i, length):
 @pytest.mark.parametrize("i", range(3))
 @pytest.mark.parametrize("order", range(3))
 def test_shapes_and_their_derivatives_agree_with_fifty_digits(line, i, order):
-    modes = find_moving_modes(3, line.loads([0.4]))
+    modes = moving_with_rates(3, line.loads([0.4]))
     found = np.array([modes.evaluate(XI, k, order)[0, i] for k in range(3)])
     whole = [modes.evaluate(np.linspace(0, 1, 40), k)[0, i] for k in range(3)]
     size = np.abs(whole).max(axis=1, keepdims=True)
@@ -81,7 +86,7 @@ def test_shapes_and_their_derivatives_agree_with_fifty_digits(line, i, order):
 
 @each_line
 def test_rates_of_the_roots_are_those_of_the_differential_form(line):
-    modes = find_moving_modes(20, line.loads(LENGTHS))
+    modes = moving_with_rates(20, line.loads(LENGTHS))
     # one ulp of beta moves M J beta^4, the largest term of the equation, by beta 1e-16 of itself
     np.testing.assert_allclose(
         modes.beta_rate, root_rate(modes.beta, modes.load), rtol=1e-7, atol=1e-10
@@ -93,7 +98,7 @@ def test_modes_are_orthonormal_with_their_load(line):
     modes = find_moving_modes(6, line.loads(LENGTHS))
     xi, weights = modes.quadrature()
     value = modes.evaluate(xi)
-    tips = np.stack([modes.tip(0, 0), modes.tip(1, 0)], axis=-1)  # (k, n, 2)
+    tips = np.stack([modes.tip(0), modes.tip(1)], axis=-1)  # (k, n, 2)
     M, J, D = (x[..., None] for x in (modes.load.mass, modes.load.inertia, modes.load.offset))
     L = np.block([[M, D], [D, J]])
     gram = np.einsum("kig,kjg,g->kij", value, value, weights) + tips @ L @ np.swapaxes(tips, 1, 2)
@@ -103,7 +108,7 @@ def test_modes_are_orthonormal_with_their_load(line):
 @each_line
 def test_derivatives_keep_the_modes_orthonormal(line):
     # the first two derivatives of m(psi, psi) = 1
-    modes = find_moving_modes(6, line.loads(LENGTHS))
+    modes = moving_with_rates(6, line.loads(LENGTHS))
     load = modes.load
     xi, weights = modes.quadrature()
     psi, first, second = (modes.evaluate(xi, 0, order) for order in range(3))
@@ -119,7 +124,7 @@ def test_derivatives_keep_the_modes_orthonormal(line):
 @each_line
 def test_derivatives_of_the_modes_obey_the_differentiated_equation(line):
     # psi_s'''' = lambda psi_s + lambda_s psi, clamped at the root
-    modes = find_moving_modes(6, line.loads(LENGTHS))
+    modes = moving_with_rates(6, line.loads(LENGTHS))
     lam, rate = modes.beta**4, 4 * modes.beta**3 * modes.beta_rate
     xi = np.linspace(0, 1, 23)
     right = lam[..., None] * modes.evaluate(xi, 0, 1) + rate[..., None] * modes.evaluate(xi)
@@ -131,13 +136,13 @@ def test_derivatives_of_the_modes_obey_the_differentiated_equation(line):
 @pytest.mark.parametrize("derivative", [0, 1])
 @pytest.mark.parametrize("order", [1, 2])
 def test_derivatives_of_the_modes_are_clamped_at_the_root(line, derivative, order):
-    modes = find_moving_modes(6, line.loads(LENGTHS))
+    modes = moving_with_rates(6, line.loads(LENGTHS))
     assert np.abs(modes.evaluate(np.zeros(1), derivative, order)).max() < 1e-11
 
 
 @each_line
 def test_frequencies_agree_with_sixty_four_elements(line):
-    shapes = HermiteElements(64).shapes()
+    shapes = hermite_elements(64)
     beam = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0})
     roots = roots_along(4, line.loads(LENGTHS))
     tips = [line.tip(length) for length in LENGTHS]
@@ -148,7 +153,7 @@ def test_frequencies_agree_with_sixty_four_elements(line):
 @each_line
 def test_modes_at_a_length_are_the_assumed_modes_but_for_their_scale(line):
     modes = find_moving_modes(5, line.loads([0.6]))
-    shapes = AssumedModes(5).shapes(line.tip(0.6))
+    shapes = assumed_modes(5, line.tip(0.6))
     xi, weights = modes.quadrature()
     value = modes.evaluate(xi)[0]
     value /= np.sqrt(value**2 @ weights)[:, None]
@@ -192,13 +197,13 @@ def test_roots_reach_the_published_limits(mass, inertia, slow, published):
 
 
 def test_a_line_without_a_load_does_not_change():
-    modes = find_moving_modes(6, LINES["free"].loads(LENGTHS))
+    modes = moving_with_rates(6, LINES["free"].loads(LENGTHS))
     assert np.abs(modes.beta_rate).max() == 0
     assert np.abs(modes.evaluate(XI, 0, 1)).max() < 1e-12
 
 
 def test_sixty_modes_meet_the_differentiated_conditions_at_the_tip():
-    modes = find_moving_modes(60, LINES["body"].loads([0.3]))
+    modes = moving_with_rates(60, LINES["body"].loads([0.3]))
     lam, load = modes.beta**4, modes.load
     lam_rate = 4 * lam * modes.kappa
     w, slope, moment, shear = (modes.tip(d, 1) for d in range(4))
@@ -217,10 +222,11 @@ def turning(angle):
     """Load of link 1 of a planar 3R arm, by the angle of joint 3."""
     c, s = np.cos(angle), np.sin(angle)
     tip = TipLoad(mass=1.2, inertia=0.5 + 0.3 * c, offset=0.35 + 0.2 * c)
-    return LoadPath.through(tip, rate=(0.0, -0.3 * s, -0.2 * s), second=(0.0, -0.3 * c, -0.2 * c))
+    rate, second = (0.0, -0.3 * s, -0.2 * s), (0.0, -0.3 * c, -0.2 * c)
+    return varying(LoadPath.through(tip), rate, second)
 
 
-TURNING = [find_moving_modes(4, turning(1.0 + k * 1e-4)) for k in (-1, 0, 1)]
+TURNING = [moving_with_rates(4, turning(1.0 + k * 1e-4)) for k in (-1, 0, 1)]
 
 
 @pytest.mark.parametrize(("low", "high"), [("beta", "beta_rate"), ("beta_rate", "beta_second")])

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.bases import assumed_modes
+from flexctl.beam.elements import hermite_elements
+from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices, unit_mass_and_stiffness
 from flexctl.beam.reduction import CraigBampton, drop_above
-from flexctl.beam.wave_numbers import clamped_mass_roots
 from flexctl.errors import InputError
 
 BEAM = Beam(length=0.8, mass_per_length=0.3, EI={"y": 2.5})
 UNIT = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0})
-BASE = {"elements": HermiteElements(10).shapes(), "modes": AssumedModes(14).shapes()}
+BASE = {"elements": hermite_elements(10), "modes": assumed_modes(14)}
 LOADS = [TipLoad(), TipLoad(mass=0.5, inertia=0.02, offset=0.05)]
 CLAMPED_CLAMPED = np.array([22.3733, 61.6728, 120.9034])  # closed form, roots of cosh cos = 1
 
@@ -97,14 +97,14 @@ def test_nothing_to_drop_gives_back_the_base(base):
     assert drop_above(base, BEAM, "y", 1e12) is base
 
 
-@pytest.mark.parametrize("small", [HermiteElements(1), AssumedModes(1), AssumedModes(2)])
+@pytest.mark.parametrize("small", [hermite_elements(1), assumed_modes(1), assumed_modes(2)])
 def test_a_basis_that_only_places_the_tip_is_left_alone(small):
-    shapes = small.shapes()
+    shapes = small
     assert drop_above(shapes, BEAM, "y", 1.0) is shapes
 
 
 def test_many_elements_reduced_lose_their_fast_modes_and_keep_the_exact_ones():
-    fine = HermiteElements(40).shapes()
+    fine = hermite_elements(40)
     reduced = drop_above(fine, UNIT, "y", 2000.0)
     matrices = assemble_matrices(UNIT, "y", reduced)
     assert matrices.frequencies()[-1] < 1e4

@@ -6,12 +6,12 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from examples.papers.theodore_ghosal.mode_rates import with_rates
+from flexctl.beam.frequency_equation import roots_along
 from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.moving_modes import find_moving_modes
 from flexctl.beam.root_modes import fit_root_modes
-from flexctl.beam.root_shapes import fit_root_shapes
-from flexctl.beam.sliding_shapes import fit_sliding_shapes
-from flexctl.beam.wave_numbers import roots_along
+from flexctl.beam.sliding_shapes import fit_root_shapes, fit_sliding_shapes
 from flexctl.errors import ComputationError, InputError
 
 # masses of the RRP arm; bodies whose centre of mass lies beyond the tip, and before it
@@ -45,7 +45,7 @@ def derivatives(line):
 @pytest.mark.parametrize("length", [0.05, 0.3, 1.0, 1.36])
 @pytest.mark.parametrize("line", LINES)
 def test_shapes_and_their_changes_are_those_of_the_exact_modes(line, length, order, most):
-    modes = find_moving_modes(2, LINES[line].loads([length]))
+    modes = with_rates(find_moving_modes(2, LINES[line].loads([length])))
     xi, weights = modes.quadrature()
     B = shapes_of(line).base.curvature(xi)
     C = [np.array(x) for x in derivatives(line)(np.log(length))]
@@ -75,8 +75,7 @@ def turning(parameters):
     a, b = parameters.T
     J, D = 1.2 + 0.8 * np.cos(b), 0.7 * np.cos(a) + 0.3 * np.cos(a + b)
     value = np.stack([np.ones_like(a), J, D], axis=1)
-    none = np.zeros_like(value)
-    return LoadPath(value=value, rate=none, second=none, determinant=(J - D**2)[:, None])
+    return LoadPath(value=value, determinant=(J - D**2)[:, None])
 
 
 def test_loads_of_two_parameters_have_their_modes():
@@ -96,8 +95,7 @@ def test_loads_that_vary_too_much_for_one_table_are_refused():
     def wild(parameters):
         M = 10.0 ** parameters[:, 0]
         value = np.stack([M, 1e-3 * M, 0 * M], axis=1)
-        none = np.zeros_like(value)
-        return LoadPath(value=value, rate=none, second=none, determinant=(M * 1e-3 * M)[:, None])
+        return LoadPath(value=value, determinant=(M * 1e-3 * M)[:, None])
 
     with pytest.raises(ComputationError, match="modes of a load that varies"):
         fit_root_modes(2, wild, np.array([-12.0]), np.array([11.0]))

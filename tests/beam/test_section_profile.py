@@ -6,14 +6,12 @@ import scipy.linalg
 from scipy.optimize import brentq
 from scipy.special import iv, jv, kv, yv
 
-from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.bases import BASES
-from flexctl.beam.hermite import HermiteElements
-from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.bases import BASES, assumed_modes
+from flexctl.beam.elements import hermite_elements
+from flexctl.beam.frequency_equation import clamped_mass_roots
+from flexctl.beam.line import FREE_TIP, Beam, PointMass, SectionProfile, TipLoad
 from flexctl.beam.matrices import assemble_matrices, unit_mass_and_stiffness
 from flexctl.beam.reduction import drop_above
-from flexctl.beam.section_profile import PointMass, SectionProfile
-from flexctl.beam.wave_numbers import clamped_mass_roots
 from flexctl.errors import InputError
 from flexctl.model.profile import Profile
 
@@ -24,10 +22,10 @@ def relative(x, value, power=1):
     return profile.scaled(1 / profile.mean)
 
 
-def frequencies(section, kind="modes", order=4, tip=None):
+def frequencies(section, kind="modes", order=4, tip=FREE_TIP):
     """Lowest frequencies over sqrt(EI / (rho A l^4)) of the means."""
     line = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0}, sections={"y": section})
-    shapes = BASES[kind](order).shapes(tip, section)
+    shapes = BASES[kind](order, tip, section)
     return assemble_matrices(line, "y", shapes, tip).frequencies()
 
 
@@ -251,7 +249,7 @@ def test_elements_of_a_tapered_bar_converge_at_order_four():
 def test_a_uniform_line_written_in_pieces_has_its_closed_form_modes(load):
     section = SectionProfile(mass=relative([0, 0.37, 1], [1, 1, 1]))
     assert not section.plain
-    found, exact = AssumedModes(5).shapes(load, section), AssumedModes(5).shapes(load)
+    found, exact = assumed_modes(5, load, section), assumed_modes(5, load)
     xi = np.linspace(0, 1, 41)
     assert found.frequencies == pytest.approx(clamped_mass_roots(5, load) ** 2, rel=1e-12)
     np.testing.assert_allclose(found.value(xi), exact.value(xi), atol=1e-9)
@@ -261,7 +259,7 @@ def test_a_uniform_line_written_in_pieces_has_its_closed_form_modes(load):
 @pytest.mark.parametrize("name", LINES)
 def test_modes_share_the_mass_of_their_line(name):
     section = LINES[name][0]
-    M, K = unit_mass_and_stiffness(AssumedModes(4).shapes(None, section), section)
+    M, K = unit_mass_and_stiffness(assumed_modes(4, section=section), section)
     w = frequencies(section)
     np.testing.assert_allclose(M, np.eye(4), atol=1e-9)
     np.testing.assert_allclose(K, np.diag(w**2), atol=1e-8 * w[-1] ** 2)
@@ -287,7 +285,7 @@ def test_a_line_in_a_tip_load_counts_it_as_a_mass_at_its_end(name, kind):
 def test_craig_bampton_keeps_the_slow_modes_of_any_line(name):
     section = LINES[name][0]
     line = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0}, sections={"y": section})
-    base = HermiteElements(16).shapes(None, section)
+    base = hermite_elements(16, section=section)
     reduced = drop_above(base, line, "y", 250.0)
     whole = assemble_matrices(line, "y", base).frequencies()
     kept = assemble_matrices(line, "y", reduced).frequencies()
@@ -300,7 +298,7 @@ def test_nodes_stand_on_steps_and_lumps():
     section = SectionProfile(
         mass=relative([0, 0.4, 0.4, 1], [2, 2, 1, 1]), point_masses=(PointMass(x=0.5, mass=1.0),)
     )
-    shapes = HermiteElements(7).shapes(None, section)
+    shapes = hermite_elements(7, section=section)
     assert {0.0, 0.4, 0.5, 1.0} <= set(shapes.breaks)
     assert len(shapes.names) == 14
 
@@ -309,7 +307,7 @@ def test_with_fewer_elements_than_pieces_they_are_equal():
     section = SectionProfile(
         mass=relative([0, 0.4, 0.4, 1], [2, 2, 1, 1]), point_masses=(PointMass(x=0.5, mass=1.0),)
     )
-    assert HermiteElements(2).shapes(None, section).breaks == pytest.approx([0, 0.5, 1])
+    assert hermite_elements(2, section=section).breaks == pytest.approx([0, 0.5, 1])
 
 
 def test_a_mean_other_than_one_is_refused():
@@ -359,4 +357,4 @@ def test_places_that_agree_but_for_round_off_are_one():
 def test_an_element_too_short_to_be_told_from_a_rigid_one_is_refused():
     point_masses = (PointMass(x=0.3, mass=0.1), PointMass(x=0.3001, mass=0.1))
     with pytest.raises(InputError, match=r"at least 0\.0005 of its length"):
-        HermiteElements(5).shapes(None, SectionProfile(point_masses=point_masses))
+        hermite_elements(5, section=SectionProfile(point_masses=point_masses))

@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.bases import BASES
-from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.bases import BASES, assumed_modes
+from flexctl.beam.elements import hermite_elements
+from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices
 from flexctl.beam.reduction import CraigBampton
-from flexctl.beam.wave_numbers import clamped_mass_roots
 from flexctl.errors import InputError
 
 BEAM = Beam(length=0.8, mass_per_length=0.3, EI={"y": 2.5})
@@ -19,11 +18,11 @@ LOADS = [
     TipLoad(mass=1e4, inertia=1e4, offset=5e3),
 ]
 CASES = {
-    **{f"{kind}{n}": basis(n).shapes() for kind, basis in BASES.items() for n in (1, 2, 5, 24)},
-    "loaded modes": AssumedModes(40).shapes(LOADS[1]),
-    "heavy modes": AssumedModes(24).shapes(LOADS[2]),
-    "reduced elements": CraigBampton(base=HermiteElements(6).shapes(), kept=3),
-    "reduced modes": CraigBampton(base=AssumedModes(8).shapes(), kept=0),
+    **{f"{kind}{n}": basis(n) for kind, basis in BASES.items() for n in (1, 2, 5, 24)},
+    "loaded modes": assumed_modes(40, LOADS[1]),
+    "heavy modes": assumed_modes(24, LOADS[2]),
+    "reduced elements": CraigBampton(base=hermite_elements(6), kept=3),
+    "reduced modes": CraigBampton(base=assumed_modes(8), kept=0),
 }
 
 
@@ -101,7 +100,7 @@ def test_points_outside_the_line_are_refused(shapes, points):
 @pytest.mark.parametrize("kind", BASES)
 def test_no_frequency_lies_below_the_exact_one(kind, order, load):
     # Rayleigh and Ritz; shapes are those of the free tip, so that modes have to approximate too
-    shapes = BASES[kind](order).shapes()
+    shapes = BASES[kind](order)
     found = assemble_matrices(BEAM, "y", shapes, load).frequencies()
     exact = BEAM.frequency_unit("y") * clamped_mass_roots(found.size, load) ** 2
     assert (found >= exact * (1 - 1e-9)).all()

@@ -6,11 +6,11 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from examples.papers.theodore_ghosal.mode_rates import with_rates
 from examples.papers.theodore_ghosal.moving_integrals import shape_integrals
-from flexctl.beam.legendre_shapes import LegendreShapes
 from flexctl.beam.load_path import SlidingLine
 from flexctl.beam.matrices import unit_mass_and_stiffness
-from flexctl.beam.moving_modes import find_moving_modes
+from flexctl.beam.moving_modes import LegendreShapes, find_moving_modes
 from flexctl.beam.sliding_shapes import fit_sliding_shapes
 from flexctl.errors import ComputationError, InputError
 
@@ -37,7 +37,7 @@ def exact(case, lengths):
     n, line = CASES[case][:2]
     modes = find_moving_modes(n, line.loads(lengths))
     tips = np.array([fitted(case).at(length).value(1.0)[:, 0] for length in lengths])
-    return modes.times(np.sign(tips * modes.tip(0, 0)))
+    return modes.times(np.sign(tips * modes.tip(0)))
 
 
 def random_lengths(case, count):
@@ -104,7 +104,7 @@ def test_casadi_derivatives_of_the_mix_are_those_of_the_modes(case, order):
     for _ in range(order):
         C = ca.reshape(ca.jacobian(C, s), C.shape)
     lengths = random_lengths(case, 10)
-    modes, f = exact(case, lengths), ca.Function("C", [s], [C])
+    modes, f = with_rates(exact(case, lengths)), ca.Function("C", [s], [C])
     xi, weights = modes.quadrature()
     base = fitted(case).base.value(xi)
     found = np.array([np.array(f(np.log(x))).T @ base for x in lengths])
@@ -130,7 +130,7 @@ def test_gram_matrices_of_the_base_make_the_integrals(case, name):
         "carried_carried": (carried, carried),
     }
     found = (pairs[name][0] * weights) @ pairs[name][1].T
-    expected = shape_integrals(exact(case, np.array([length])))[name]
+    expected = shape_integrals(with_rates(exact(case, np.array([length]))))[name]
     np.testing.assert_allclose(
         found / expected.scale, expected.values[0] / expected.scale, atol=1e-9
     )

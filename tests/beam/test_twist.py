@@ -6,11 +6,10 @@ from scipy.optimize import brentq
 from scipy.special import spherical_jn, spherical_yn
 
 from flexctl.beam.bases import TWIST_BASES
-from flexctl.beam.line import Beam, TipLoad
+from flexctl.beam.line import FREE_TIP, Beam, PointMass, SectionProfile, TipLoad
 from flexctl.beam.matrices import assemble_matrices, unit_mass_and_stiffness
 from flexctl.beam.reduction import CraigBampton, drop_above
-from flexctl.beam.section_profile import PointMass, SectionProfile
-from flexctl.beam.twist import TwistElements, TwistModes, twist_roots
+from flexctl.beam.twist import twist_elements, twist_modes, twist_roots
 from flexctl.errors import InputError
 from flexctl.model.profile import Profile
 
@@ -24,10 +23,10 @@ def relative(x, value, power=1):
     return profile.scaled(1 / profile.mean)
 
 
-def frequencies(section=UNIFORM, kind="modes", order=4, tip=None):
+def frequencies(section=UNIFORM, kind="modes", order=4, tip=FREE_TIP):
     """Lowest frequencies over sqrt(GJ / (rho I_p l^2)) of the means."""
     line = Beam(length=1.0, mass_per_length=1.0, EI={"twist": 1.0}, sections={"twist": section})
-    shapes = TWIST_BASES[kind](order).shapes(tip, section)
+    shapes = TWIST_BASES[kind](order, tip, section)
     return assemble_matrices(line, "twist", shapes, tip).frequencies() * np.sqrt(POLAR)
 
 
@@ -108,7 +107,7 @@ def test_a_disc_on_a_stepped_rod(kind, order, rel):
     "section", [UNIFORM, SectionProfile(bending=relative((0, 1), (3, 1)), rotary=UNIFORM.rotary)]
 )
 def test_modes_have_the_inertia_of_the_line_and_are_orthogonal(section):
-    shapes = TwistModes(4).shapes(None, section)
+    shapes = twist_modes(4, section=section)
     mass, stiffness = unit_mass_and_stiffness(shapes, section)
     assert mass == pytest.approx(POLAR * np.eye(4), abs=1e-12 * POLAR)
     off = stiffness - np.diag(np.diag(stiffness))
@@ -116,9 +115,9 @@ def test_modes_have_the_inertia_of_the_line_and_are_orthogonal(section):
     assert (shapes.rotation(1.0) > 0).all()
 
 
-@pytest.mark.parametrize("basis", [TwistModes(3), TwistElements(3)])
+@pytest.mark.parametrize("basis", [twist_modes, twist_elements])
 def test_nothing_deflects_and_slopes_are_derivatives(basis):
-    shapes, xi, h = basis.shapes(None, UNIFORM), np.array([0.1, 0.45, 0.9]), 1e-6
+    shapes, xi, h = basis(3, section=UNIFORM), np.array([0.1, 0.45, 0.9]), 1e-6
     assert not shapes.value(xi).any()
     difference = (shapes.rotation(xi + h) - shapes.rotation(xi - h)) / (2 * h)
     assert shapes.bending(xi) == pytest.approx(difference, abs=1e-8)
@@ -126,15 +125,15 @@ def test_nothing_deflects_and_slopes_are_derivatives(basis):
 
 
 def test_coordinates_of_elements_are_the_angles_that_they_are_called():
-    shapes = TwistElements(2).shapes(None, UNIFORM)
+    shapes = twist_elements(2, section=UNIFORM)
     assert shapes.names == ("middle1.angle", "node2.angle", "middle2.angle", "node3.angle")
     assert shapes.rotation([0.25, 0.5, 0.75, 1.0]) == pytest.approx(np.eye(4), abs=1e-15)
 
 
 @pytest.mark.parametrize("kept", [0, 2])
-@pytest.mark.parametrize("basis", [TwistModes(9), TwistElements(6)])
-def test_a_reduced_rod_is_at_its_tip_as_stiff_as_its_base(basis, kept):
-    base = basis.shapes(None, UNIFORM)
+@pytest.mark.parametrize(("basis", "order"), [(twist_modes, 9), (twist_elements, 6)])
+def test_a_reduced_rod_is_at_its_tip_as_stiff_as_its_base(basis, order, kept):
+    base = basis(order, section=UNIFORM)
     reduced = CraigBampton(base=base, kept=kept, section=UNIFORM)
     assert reduced.names == ("tip.angle", "1", "2")[: kept + 1]
     tips = [own.rotation(1.0)[:, 0] for own in (base, reduced)]
@@ -146,7 +145,7 @@ def test_a_reduced_rod_is_at_its_tip_as_stiff_as_its_base(basis, kept):
 def test_what_is_dropped_is_faster_than_the_cutoff():
     # modes of a rod clamped at both ends are i pi: below 7 lie two
     line = Beam(length=1.0, mass_per_length=1.0, EI={"twist": 1.0}, sections={"twist": UNIFORM})
-    base = TwistElements(12).shapes(None, UNIFORM)
+    base = twist_elements(12, section=UNIFORM)
     reduced = drop_above(base, line, "twist", 7 / np.sqrt(POLAR))
     assert reduced.names == ("tip.angle", "1", "2")
     found = assemble_matrices(line, "twist", reduced).frequencies()[:2] * np.sqrt(POLAR)
@@ -157,10 +156,10 @@ def test_what_is_dropped_is_faster_than_the_cutoff():
 
 def test_a_line_without_polar_inertia_has_no_modes():
     with pytest.raises(InputError, match="polar inertia"):
-        TwistModes(2).shapes(None, SectionProfile())
+        twist_modes(2, section=SectionProfile())
 
 
-@pytest.mark.parametrize("basis", [TwistModes, TwistElements])
+@pytest.mark.parametrize("basis", [twist_modes, twist_elements])
 def test_orders_are_whole_numbers(basis):
     with pytest.raises(InputError, match="order"):
         basis(0)

@@ -5,12 +5,10 @@ import pytest
 import scipy.linalg
 from scipy.optimize import brentq
 
-from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.hermite import HermiteElements
-from flexctl.beam.line import TipLoad
+from flexctl.beam.bases import assumed_modes, free_modes, pinned_modes
+from flexctl.beam.elements import hermite_elements
+from flexctl.beam.line import PointMass, SectionProfile, TipLoad
 from flexctl.beam.matrices import unit_mass_and_stiffness
-from flexctl.beam.section_profile import PointMass, SectionProfile
-from flexctl.beam.unclamped_modes import FreeModes, PinnedModes
 from flexctl.model.profile import Profile
 
 
@@ -34,21 +32,21 @@ def free(b):
     return 1 / np.cosh(b) - np.cos(b)
 
 
-CLOSED = {PinnedModes: pinned, FreeModes: free}
+CLOSED = {pinned_modes: pinned, free_modes: free}
 
 
 @pytest.mark.parametrize("basis", CLOSED)
 def test_frequencies_of_a_uniform_line_are_those_of_the_closed_form(basis):
-    found = basis(5).shapes().frequencies
+    found = basis(5).frequencies
     assert found == pytest.approx(roots(CLOSED[basis], 5, start=2.0) ** 2, rel=1e-12)
 
 
 @pytest.mark.parametrize(
     ("basis", "whole"),
     [
-        (PinnedModes, lambda b, x: np.sin(b * x) + np.sin(b) / np.sinh(b) * np.sinh(b * x)),
+        (pinned_modes, lambda b, x: np.sin(b * x) + np.sin(b) / np.sinh(b) * np.sinh(b * x)),
         (
-            FreeModes,
+            free_modes,
             lambda b, x: (
                 (np.cosh(b) - np.cos(b)) * (np.sinh(b * x) + np.sin(b * x))
                 - (np.sinh(b) - np.sin(b)) * (np.cosh(b * x) + np.cos(b * x))
@@ -60,7 +58,7 @@ def test_shapes_are_the_closed_form_less_its_tangent_at_the_root(basis, whole):
     b, h = roots(CLOSED[basis], 3, start=2.0), 1e-30
     xi = np.linspace(0, 1, 21)
     exact = np.array([whole(k, xi) - whole(k, 0.0) - xi * np.imag(whole(k, 1j * h)) / h for k in b])
-    found = basis(3).shapes().value(xi)
+    found = basis(3).value(xi)
     ratio = np.sum(found * exact, axis=1) / np.sum(exact**2, axis=1)
     np.testing.assert_allclose(found, ratio[:, None] * exact, atol=1e-8)
 
@@ -103,10 +101,10 @@ def exact_on_hub(count, h, kappa=0.0):
 @pytest.mark.parametrize(
     ("basis", "counts", "order", "by"),
     [
-        (AssumedModes, [4, 6, 8], 7, 0.5),
-        (HermiteElements, [4, 8, 16], 4, 0.3),
-        (PinnedModes, [8, 16, 32], 1, 0.1),
-        (FreeModes, [16, 32, 64], 1, 0.3),
+        (assumed_modes, [4, 6, 8], 7, 0.5),
+        (hermite_elements, [4, 8, 16], 4, 0.3),
+        (pinned_modes, [8, 16, 32], 1, 0.1),
+        (free_modes, [16, 32, 64], 1, 0.3),
     ],
 )
 def test_bases_come_down_on_the_exact_frequencies_at_their_order(
@@ -115,7 +113,7 @@ def test_bases_come_down_on_the_exact_frequencies_at_their_order(
     # No pinned or free mode bends at the root, where a hub does bend the line: a curvature that n
     # modes follow to 1/n in frequency. Errors 1e-1 .. 5e-11: the ranges are those above round-off.
     exact = exact_on_hub(2, h, kappa)[1]
-    error = np.array([on_hub(basis(n).shapes(), h, kappa)[1] / exact - 1 for n in counts])
+    error = np.array([on_hub(basis(n), h, kappa)[1] / exact - 1 for n in counts])
     assert (error > 0).all()
     assert -np.polyfit(np.log(counts), np.log(error), 1)[0] == pytest.approx(order, abs=by)
 
@@ -124,8 +122,8 @@ def errors(h, kappa=0.0, n=2):
     """Largest relative error of the two lowest bending frequencies, clamped and pinned modes."""
     exact = exact_on_hub(2, h, kappa)
     return [
-        np.abs(on_hub(basis(n).shapes(), h, kappa)[:2] / exact - 1).max()
-        for basis in (AssumedModes, PinnedModes)
+        np.abs(on_hub(basis(n), h, kappa)[:2] / exact - 1).max()
+        for basis in (assumed_modes, pinned_modes)
     ]
 
 
@@ -143,7 +141,7 @@ def test_pinned_modes_are_the_better_ones_on_a_light_hub_that_is_free(beam_to_hu
 
 
 def test_pinned_modes_are_exact_without_a_hub():
-    assert on_hub(PinnedModes(2).shapes(), 0.0) == pytest.approx(exact_on_hub(2, 0.0), rel=1e-10)
+    assert on_hub(pinned_modes(2), 0.0) == pytest.approx(exact_on_hub(2, 0.0), rel=1e-10)
 
 
 def test_clamped_modes_are_the_better_ones_under_stiff_position_control():
@@ -155,7 +153,7 @@ def test_both_frames_span_the_same_motions():
     # [BellezzaLanariUlivi90]: in the frame of the tangent and in that of the pinned line the
     # exact modes of a line on its hub are the same motions. Here: the pinned modes with their own
     # rigid turn, with the hub at phi'(0), against the same modes seen from the tangent.
-    h, shapes = 0.2, PinnedModes(4).shapes()
+    h, shapes = 0.2, pinned_modes(4)
     b = np.sqrt(shapes.frequencies)
     xi, weights = shapes.quadrature()
     x, k = xi[None], b[:, None]
@@ -170,10 +168,10 @@ def test_both_frames_span_the_same_motions():
     assert on_hub(shapes, h) == pytest.approx(w, rel=1e-9)
 
 
-@pytest.mark.parametrize("basis", [PinnedModes, FreeModes])
+@pytest.mark.parametrize("basis", [pinned_modes, free_modes])
 def test_a_load_at_the_tip_and_a_mass_there_give_the_same_modes(basis):
     shear = Profile.uniform(80.0)
     load, point_mass = TipLoad(mass=0.4, inertia=0.02), PointMass(x=1.0, mass=0.4, inertia=0.02)
-    one = basis(3).shapes(load, SectionProfile(shear=shear))
-    other = basis(3).shapes(None, SectionProfile(shear=shear, point_masses=(point_mass,)))
+    one = basis(3, load, SectionProfile(shear=shear))
+    other = basis(3, section=SectionProfile(shear=shear, point_masses=(point_mass,)))
     assert one.frequencies == pytest.approx(other.frequencies, rel=1e-10)

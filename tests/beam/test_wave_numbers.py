@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.elements import hermite_elements
+from flexctl.beam.frequency_equation import clamped_mass_roots, count_roots_below
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices
-from flexctl.beam.wave_numbers import clamped_mass_roots, count_roots_below
 from flexctl.errors import InputError
 
 UNIT = Beam(length=1.0, mass_per_length=1.0, EI={"y": 1.0})
@@ -74,7 +74,7 @@ def test_tip_mass_frequencies_match_published_figures(mass, published):
 @pytest.mark.parametrize("load", LOADS, ids=str)
 def test_roots_agree_with_many_elements(load):
     # 80 elements: mode 4 is (beta h)^4 / 1440 = 2.6e-7 too high, round-off about 1e-8
-    fine = assemble_matrices(UNIT, "y", HermiteElements(80).shapes(), load)
+    fine = assemble_matrices(UNIT, "y", hermite_elements(80), load)
     found = np.sqrt(fine.frequencies()[:4])
     np.testing.assert_allclose(clamped_mass_roots(4, load), found, rtol=1e-6)
 
@@ -84,7 +84,7 @@ def test_roots_agree_with_many_elements(load):
 def test_roots_of_any_load_agree_with_many_elements(log_mass, log_inertia, correlation):
     mass, inertia = 10**log_mass, 10**log_inertia
     load = TipLoad(mass=mass, inertia=inertia, offset=correlation * math.sqrt(mass * inertia))
-    fine = assemble_matrices(UNIT, "y", HermiteElements(64).shapes(), load)
+    fine = assemble_matrices(UNIT, "y", hermite_elements(64), load)
     found = np.sqrt(fine.frequencies()[:3])
     np.testing.assert_allclose(clamped_mass_roots(3, load), found, rtol=1e-6)
 

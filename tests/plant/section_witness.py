@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from flexctl.beam.bases import choose_basis
+from flexctl.beam.bases import basis_shapes
+from flexctl.beam.line import FREE_TIP
 from flexctl.body.body import link_section
 from tests.plant.witness import Witness, series_rotation
 
@@ -73,7 +74,7 @@ class SectionWitness(Witness):
 
     def _shapes(self, kind, order, j, direction):
         section = link_section(self.arm.links[j], direction)
-        return Given(choose_basis(kind, order, direction).shapes(None, section))
+        return Given(basis_shapes(kind, order, direction, FREE_TIP, section))
 
     def grid(self, j):
         """All breaks of a link's line, and its points between them."""

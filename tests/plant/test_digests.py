@@ -7,7 +7,7 @@ import pytest
 
 import flexctl
 from flexctl.beam.load_path import SlidingLine
-from flexctl.plant import digests, sliding
+from flexctl.plant import library_cache, sliding
 from flexctl.plant import plant as plant_module
 from tests.arms import plant_of, single_link
 
@@ -42,8 +42,8 @@ def package(tmp_path_factory):
 @pytest.fixture
 def digest(package, monkeypatch):
     """digest(): what the sources of the copy have."""
-    monkeypatch.setattr(digests, "__file__", str(package / "plant" / "digests.py"))
-    return digests.source_digest.__wrapped__
+    monkeypatch.setattr(library_cache, "__file__", str(package / "plant" / "library_cache.py"))
+    return library_cache.source_digest.__wrapped__
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_every_room_is_among_the_places():
 
 
 def test_a_copy_has_the_digest_of_the_package(digest):
-    assert digest() == digests.source_digest()
+    assert digest() == library_cache.source_digest()
 
 
 @pytest.mark.parametrize("place", BELOW, ids="".join)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from flexctl.beam.assumed_modes import ModeShapes
+from flexctl.beam.bases import ModeShapes
+from flexctl.beam.frequency_equation import roots_along
 from flexctl.beam.load_path import SlidingLine
-from flexctl.beam.wave_numbers import roots_along
 from flexctl.errors import ComputationError, InputError
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice

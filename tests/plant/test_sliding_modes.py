@@ -12,10 +12,11 @@ import pytest
 import scipy.linalg
 from scipy.integrate import solve_ivp
 
+from examples.papers.theodore_ghosal.mode_rates import with_rates
+from flexctl.beam.frequency_equation import roots_along
 from flexctl.beam.load_path import SlidingLine
 from flexctl.beam.moving_modes import find_moving_modes
 from flexctl.beam.sliding_shapes import fit_sliding_shapes
-from flexctl.beam.wave_numbers import roots_along
 from flexctl.errors import InputError
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
@@ -118,9 +119,8 @@ def as_elements(plant, fine, q, v):
     length, z = q[2], v[2] / q[2]
     n_nodes = fine.basis.order
     xi = np.arange(1, n_nodes + 1) / n_nodes
-    modes = find_moving_modes(
-        N_MODES, SlidingLine(mass_per_length=0.331, mass=0.0828).loads([length])
-    )
+    line = SlidingLine(mass_per_length=0.331, mass=0.0828)
+    modes = with_rates(find_moving_modes(N_MODES, line.loads([length])))
     # the fit has the signs of the longest line, where psi(1) > 0, and no tip passes through rest
     w, slope = (modes.evaluate(xi, k)[0] for k in (0, 1))
     w_s, slope_s = (modes.evaluate(xi, k, 1)[0] for k in (0, 1))

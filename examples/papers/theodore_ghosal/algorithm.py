@@ -9,11 +9,10 @@ import casadi as ca
 import numpy as np
 
 from flexctl.body.body import Body, Local
-from flexctl.body.fields import Field, product_integral
 from flexctl.body.line import Line, lay_line
 from flexctl.body.motion import joint_turn, root_frame
 from flexctl.body.rotation import elementary_rotation, skew
-from flexctl.body.segment import Segment
+from flexctl.body.segment import Field, Segment, product_integral
 
 
 @dataclass(frozen=True, kw_only=True)

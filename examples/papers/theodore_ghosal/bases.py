@@ -13,21 +13,19 @@ from scipy.optimize import brentq
 
 from examples.papers.claim import Claim, judge
 from examples.papers.theodore_ghosal.arm import arm, poses
-from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.bases import Basis
+from flexctl.beam.bases import assumed_modes, free_modes, pinned_modes
 from flexctl.beam.matrices import unit_mass_and_stiffness
 from flexctl.beam.shapes import Shapes
-from flexctl.beam.unclamped_modes import FreeModes, PinnedModes
 from flexctl.checks import Array
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 
-ENDS: dict[str, Callable[[int], Basis]] = {
-    "clamped": AssumedModes,
-    "pinned": PinnedModes,
-    "free": FreeModes,
+ENDS: dict[str, Callable[[int], Shapes]] = {
+    "clamped": assumed_modes,
+    "pinned": pinned_modes,
+    "free": free_modes,
 }
 RATIOS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # inertia m l^2 / 3 of the beam over the hub's
 _HEAVY = 0.1
@@ -62,8 +60,8 @@ def bending_frequencies(shapes: Shapes, hub: float) -> Array:
 def error(end: str, n: int, ratio: float) -> float:
     """Largest relative error of the n lowest frequencies with n shapes of one end."""
     hub = 1 / 3 / ratio
-    exact = bending_frequencies(AssumedModes(_EXACT).shapes(), hub)[:n]
-    return float(np.abs(bending_frequencies(ENDS[end](n).shapes(), hub)[:n] / exact - 1).max())
+    exact = bending_frequencies(assumed_modes(_EXACT), hub)[:n]
+    return float(np.abs(bending_frequencies(ENDS[end](n), hub)[:n] / exact - 1).max())
 
 
 @cache
@@ -121,7 +119,7 @@ def frames(n: int, hub: float) -> float:
     The modes phi turn with their frame in one description, the pinned one. In the other they are
     seen from the tangent at the root, phi - phi'(0) xi, beside the joint: n + 1 coordinates.
     """
-    mass, stiffness = on_hub(AssumedModes(_EXACT).shapes(), hub)
+    mass, stiffness = on_hub(assumed_modes(_EXACT), hub)
     squares, modes = scipy.linalg.eigh(stiffness, mass)
     seen = np.zeros((1 + _EXACT, 1 + n))
     seen[0, 0], seen[1:, 1:] = 1.0, modes[1:, 1 : n + 1]
@@ -154,8 +152,8 @@ def equivalence() -> Claim:
 @cache
 def _second(end: str, n: int) -> float:
     """Relative error of the second frequency with n shapes, hub as inert as the beam."""
-    exact = bending_frequencies(AssumedModes(_EXACT).shapes(), 1 / 3)[1]
-    return float(bending_frequencies(ENDS[end](n).shapes(), 1 / 3)[1] / exact - 1)
+    exact = bending_frequencies(assumed_modes(_EXACT), 1 / 3)[1]
+    return float(bending_frequencies(ENDS[end](n), 1 / 3)[1] / exact - 1)
 
 
 @cache

@@ -19,10 +19,8 @@ import casadi as ca
 import numpy as np
 
 from examples.papers.theodore_ghosal.root_rate import equation_by_load
-from flexctl.beam.frequency_equation import equation_terms
-from flexctl.beam.legendre_shapes import LegendreShapes, LengthShapes
-from flexctl.beam.root_shapes import RootShapes
-from flexctl.beam.wave_numbers import roots_along
+from flexctl.beam.frequency_equation import equation_terms, roots_along
+from flexctl.beam.sliding_shapes import LengthShapes, RootShapes
 from flexctl.body.body import Body, free_length
 from flexctl.checks import Array
 from flexctl.errors import InputError
@@ -44,9 +42,6 @@ class _CarriedShapes(LengthShapes):
     own: RootShapes
     beta: ca.SX
     place: ca.SX
-    shortest: float
-    longest: float
-    base: LegendreShapes
 
     @property
     def names(self) -> tuple[str, ...]:

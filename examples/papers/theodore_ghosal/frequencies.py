@@ -9,12 +9,17 @@ from scipy.integrate import solve_ivp
 
 from examples.papers.claim import Claim, judge
 from examples.papers.theodore_ghosal.carried_roots import carry_roots
+from examples.papers.theodore_ghosal.mode_rates import sliding
 from examples.papers.theodore_ghosal.root_rate import root_rate
-from flexctl.beam.frequency_equation import equation_terms
+from flexctl.beam.frequency_equation import (
+    clamped_mass_roots,
+    count_roots_below,
+    equation_terms,
+    roots_along,
+)
 from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath, SlidingLine
 from flexctl.beam.moving_modes import find_moving_modes
-from flexctl.beam.wave_numbers import clamped_mass_roots, count_roots_below, roots_along
 from flexctl.checks import Array
 from flexctl.model.lookup import load_model
 
@@ -148,7 +153,7 @@ def equations_45_46() -> Claim:
         M = path.mass[0, 0]
         s, c, th = np.sin(beta), np.cos(beta), np.tanh(beta)
         ratio = M / length * beta * (th * c - s) / ((1 + M) * (th * c - s) - 2 * M * beta * th * s)
-        off.append(np.abs(ratio * length / root_rate(beta[None], path)[0] - 1).max())
+        off.append(np.abs(ratio * length / root_rate(beta[None], sliding(path))[0] - 1).max())
     worst = float(max(off))
     return Claim(
         id="equations 45, 46",

@@ -8,7 +8,7 @@ import numpy as np
 
 from examples.papers.claim import Claim, judge
 from examples.papers.theodore_ghosal.arm import TWO_MODES, arm, plant, poses
-from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.elements import hermite_elements
 from flexctl.checks import Array
 from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import Plant, assemble_plant
@@ -137,7 +137,7 @@ def axes_of_slopes() -> Claim:
 
 def hermite() -> Claim:
     """Compare the interpolation of (14) with flexctl's elements."""
-    x, shapes = np.linspace(0, 1, 9), HermiteElements(order=2).shapes()
+    x, shapes = np.linspace(0, 1, 9), hermite_elements(order=2)
     ours = shapes.value(x / 2)[:2]  # node 2 is the far end of element 1, of length 1/2
     scale = 2.0  # coordinates are l times slopes, the element's length is half of it
     printed = np.array([x**2 * (3 - 2 * x), x**2 * (x - 1) / scale])

@@ -10,12 +10,11 @@ import scipy.linalg
 
 from examples.papers.claim import Claim, judge
 from examples.papers.theodore_ghosal.frequencies import END, EQUAL, LINE, RRP, sliding_roots
+from flexctl.beam.frequency_equation import roots_along
 from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.moving_modes import MovingModes, find_moving_modes
-from flexctl.beam.root_shapes import RootShapes, fit_root_shapes
-from flexctl.beam.sliding_shapes import fit_sliding_shapes
-from flexctl.beam.wave_numbers import roots_along
+from flexctl.beam.sliding_shapes import RootShapes, fit_root_shapes, fit_sliding_shapes
 from flexctl.checks import Array
 from flexctl.model.arm import Arm
 from flexctl.model.lookup import load_model
@@ -113,7 +112,7 @@ def overestimates(fixed: MovingModes, load: Array) -> Array:
     """Relative errors (n,) of clamped frequencies in n fixed shapes under a load M, J, D (3,)."""
     xi, weights = fixed.quadrature()
     shapes, bent = (fixed.evaluate(xi, d)[0] for d in (0, 2))
-    tip, slope = (fixed.tip(d, 0)[0] for d in (0, 1))
+    tip, slope = (fixed.tip(d)[0] for d in (0, 1))
     M, J, D = load
     mass = (shapes * weights) @ shapes.T + M * np.outer(tip, tip) + J * np.outer(slope, slope)
     mass += D * (np.outer(tip, slope) + np.outer(slope, tip))

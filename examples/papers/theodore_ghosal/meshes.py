@@ -18,11 +18,11 @@ from examples.papers.theodore_ghosal.arm import (
     plant,
     poses,
 )
-from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.bases import assumed_modes
+from flexctl.beam.elements import hermite_elements
+from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.matrices import assemble_matrices, unit_mass_and_stiffness
 from flexctl.beam.shapes import Shapes
-from flexctl.beam.wave_numbers import clamped_mass_roots
 from flexctl.checks import Array
 from flexctl.control.controller import design_controller
 from flexctl.loop.closed_loop import close_around
@@ -48,9 +48,7 @@ def table() -> dict[int, Array]:
     """Frequencies [rad/s] of link 2 clamped and free, by number of elements; 0: exact."""
     exact = clamped_mass_roots(2 * _MOST + 1) ** 2 * line().frequency_unit("y")
     counts = (*range(1, _MOST + 1), 2 * _MOST)
-    found = {
-        n: assemble_matrices(line(), "y", HermiteElements(n).shapes()).frequencies() for n in counts
-    }
+    found = {n: assemble_matrices(line(), "y", hermite_elements(n)).frequencies() for n in counts}
     return {0: exact, **found}
 
 
@@ -169,7 +167,7 @@ def _largest_off_diagonal(A: Array) -> float:
 
 def diagonal() -> Claim:
     """Look at the matrices of modes, of the line alone and of link 2 in the arm."""
-    alone = max(_largest_off_diagonal(A) for A in unit_mass_and_stiffness(AssumedModes(6).shapes()))
+    alone = max(_largest_off_diagonal(A) for A in unit_mass_and_stiffness(assumed_modes(6)))
     own = plant()
     q, m = own.straight(poses()[:, -1]), own.m
     rows = [i for i, name in enumerate(own.coordinates) if name.startswith("link2.")]
@@ -207,7 +205,7 @@ def _band(A: Array) -> int:
 
 def banded() -> Claim:
     """Look at the matrices of many elements."""
-    shapes: Shapes = HermiteElements(_MOST).shapes()
+    shapes: Shapes = hermite_elements(_MOST)
     alone = max(_band(A) for A in unit_mass_and_stiffness(shapes))
     own = plant(*_REFERENCE)
     q, m = own.straight(poses()[:, -1]), own.m

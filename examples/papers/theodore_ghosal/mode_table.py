@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from examples.papers.theodore_ghosal.mode_rates import with_rates
 from examples.papers.theodore_ghosal.moving_integrals import Samples, shape_integrals
 from flexctl.beam.analyticity import AnalyticEllipse, analytic_ellipse
 from flexctl.beam.chebyshev import (
     chebyshev_coefficients,
     chebyshev_lengths,
     interpolation_bound,
-    nodes_for_proof,
+    nodes_needed,
     series_argument,
 )
 from flexctl.beam.load_path import SlidingLine, check_range, lengths_within
@@ -111,7 +112,7 @@ def tabulate_modes(
     ellipse = analytic_ellipse(n, line, shortest, longest)
     smallest = min(x.scale.min() for x in _sampled(n, line, shortest, longest, 8).values())
     aliased = _ALIASED * tolerance * smallest
-    count = nodes_for_proof("table of modes", ellipse.rho, ellipse.bound, aliased)
+    count = nodes_needed("table of modes", ellipse.rho, _largest(ellipse), aliased)
     samples = _sampled(n, line, shortest, longest, count)
     cut = {name: _cut_off(name, x, ellipse, tolerance) for name, x in samples.items()}
     return ModeTable(
@@ -125,12 +126,24 @@ def tabulate_modes(
     )
 
 
+def _largest(ellipse: AnalyticEllipse) -> float:
+    """Bound wave numbers, tip values and integrals in an ellipse by the greatest |psi''| there.
+
+    |psi|, |psi'| <= |psi''|, |psi_s| <= |psi''| / room and |psi_ss| <= 2 |psi''| / room^2 in norm,
+    so the largest function in a product, d^2 psi/ds^2 at a fixed mass point, is at most |psi''|
+    times the bracket; a wave number is at most |psi''|^(1/2).
+    """
+    size, room = ellipse.curvature, ellipse.room
+    function = size * (2 + 2 / room + 2 / room**2)
+    return float(max(np.sqrt(size), function, function**2))
+
+
 def _cut_off(
     name: str, samples: Samples, ellipse: AnalyticEllipse, tolerance: float
 ) -> tuple[Array, Array]:
     """Leave out as many coefficients as the tolerance allows; return the series and its error."""
     series = chebyshev_coefficients(samples.values)
-    aliased = interpolation_bound(len(series), ellipse.rho, ellipse.bound)
+    aliased = interpolation_bound(len(series), ellipse.rho, _largest(ellipse))
     tails = np.cumsum(np.abs(series[::-1]), axis=0)[::-1]
     needed = tails + aliased > tolerance * samples.scale
     error = aliased + np.where(needed, 0.0, tails).max(axis=0)
@@ -150,7 +163,7 @@ def _sampled(
 ) -> dict[str, Samples]:
     """Sample everything at Chebyshev nodes in s, ascending."""
     lengths = chebyshev_lengths(shortest, longest, count)
-    parts = [shape_integrals(modes) for modes in continued_modes(n, line, lengths)]
+    parts = [shape_integrals(with_rates(modes)) for modes in continued_modes(n, line, lengths)]
     return {
         name: Samples(
             values=np.concatenate([part[name].values for part in parts])[::-1],

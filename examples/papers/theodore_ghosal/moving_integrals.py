@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flexctl.beam.moving_modes import MovingModes
+from examples.papers.theodore_ghosal.mode_rates import ModeRates
 from flexctl.checks import Array
 
 _WEIGHTS: dict[str, Callable[[Array], Array]] = {
@@ -39,7 +39,7 @@ over the line, times -l^-1 delta delta' / 2: centrifugal forces need them.
 """
 
 
-def carried(modes: MovingModes, xi: Array) -> Array:
+def carried(modes: ModeRates, xi: Array) -> Array:
     """Return psi_1 = (1 - xi) psi' + psi_s: dpsi/ds at a fixed mass point, (k, n, g).
 
     With z = l'/l the line moves at w' = psi delta' + z psi_1 delta across its axis.
@@ -47,7 +47,7 @@ def carried(modes: MovingModes, xi: Array) -> Array:
     return (1 - xi) * modes.evaluate(xi, 1) + modes.evaluate(xi, 0, 1)
 
 
-def carried_twice(modes: MovingModes, xi: Array) -> Array:
+def carried_twice(modes: ModeRates, xi: Array) -> Array:
     """Return psi_2 = d psi_1 / ds at a fixed mass point, (k, n, g).
 
     psi_2 = (1 - xi)^2 psi'' - (1 - xi) psi' + 2 (1 - xi) psi'_s + psi_ss, and the line's
@@ -59,7 +59,7 @@ def carried_twice(modes: MovingModes, xi: Array) -> Array:
     return moved + 2 * y * modes.evaluate(xi, 1, 1) + modes.evaluate(xi, 0, 2)
 
 
-_FUNCTIONS: dict[str, Callable[[MovingModes, Array], Array]] = {
+_FUNCTIONS: dict[str, Callable[[ModeRates, Array], Array]] = {
     "one": lambda modes, xi: np.ones((*modes.beta.shape[:1], 1, xi.size)),
     "xi": lambda modes, xi: np.broadcast_to(xi, (*modes.beta.shape[:1], 1, xi.size)),
     "value": lambda modes, xi: modes.evaluate(xi),
@@ -88,7 +88,7 @@ class Samples:
     scale: Array
 
 
-def shape_integrals(modes: MovingModes) -> dict[str, Samples]:
+def shape_integrals(modes: ModeRates) -> dict[str, Samples]:
     """Return the wave numbers, the tip's deflection and slope and every one of `INTEGRALS`.
 
     Integrals are dimensionless and over xi; derivatives are by xi and by s.

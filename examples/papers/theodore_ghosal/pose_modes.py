@@ -268,8 +268,7 @@ def _loads(arm: Arm, j: int, direction: str) -> Callable[[Array], LoadPath]:
         found = np.array(load(poses)).T
         for M, J, D, _ in found:
             TipLoad(mass=M, inertia=J, offset=D)  # refuses what no body can be
-        value, none = found[:, :3], np.zeros((len(found), 3))
-        return LoadPath(value=value, rate=none, second=none, determinant=found[:, 3:])
+        return LoadPath(value=found[:, :3], determinant=found[:, 3:])
 
     return loads
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from examples.papers.theodore_ghosal.mode_rates import VaryingLoad
 from flexctl.beam.frequency_equation import AnyLoad, elementary, equation_terms
-from flexctl.beam.load_path import LoadPath
 from flexctl.checks import Array
 
 
@@ -27,13 +27,13 @@ def equation_by_load(beta: Any, load: AnyLoad) -> tuple[Any, Any, Any]:
     )
 
 
-def root_rate(beta: Array, load: LoadPath) -> Array:
+def root_rate(beta: Array, load: VaryingLoad) -> Array:
     """Return dbeta/ds (k, n) where the loads change by dM/ds, dJ/ds and dD/ds: TG's equation.
 
     dbeta/ds = -(df/dM dM/ds + df/dJ dJ/ds + df/dD dD/ds) / (df/dbeta).
 
     It is a differential equation for beta: started on a root it stays on that root, but for the
-    errors of its integration, which nothing removes.  `moving_modes` gives the same rate of a
+    errors of its integration, which nothing removes.  `mode_rates` gives the same rate of a
     known root from the mode's energy.
 
     Parameters

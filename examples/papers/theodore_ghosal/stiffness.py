@@ -17,7 +17,7 @@ from examples.papers.theodore_ghosal.arm import (
     plant,
     poses,
 )
-from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.elements import hermite_elements
 from flexctl.beam.matrices import assemble_matrices
 from flexctl.checks import Array
 from flexctl.control.controller import design_controller
@@ -215,15 +215,14 @@ def _table_1() -> tuple[Array, Array]:
     link = arm().links[1]
     unit = np.sqrt(link.EI["y"] / link.mass_per_length) / link.length**2
     found = [
-        assemble_matrices(line(), "y", HermiteElements(order=n).shapes()).frequencies()
-        for n in (1, 2)
+        assemble_matrices(line(), "y", hermite_elements(order=n)).frequencies() for n in (1, 2)
     ]
     return found[0] / (exact[:2] * unit), found[1] / (exact * unit)
 
 
 def condensed(elements: int) -> Array:
     """Stiffness (2, 2) of deflection and slope of link 2's tip, the nodes between left free."""
-    K = assemble_matrices(line(), "y", HermiteElements(order=elements).shapes()).stiffness
+    K = assemble_matrices(line(), "y", hermite_elements(order=elements)).stiffness
     return np.linalg.inv(np.linalg.inv(K)[-2:, -2:])
 
 

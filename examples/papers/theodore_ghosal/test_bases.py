@@ -6,8 +6,7 @@ from scipy.optimize import brentq
 
 from examples.papers.theodore_ghosal import bases, meshes
 from examples.papers.theodore_ghosal.arm import arm
-from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.unclamped_modes import PinnedModes
+from flexctl.beam.bases import assumed_modes, pinned_modes
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.linearisation import linearise
@@ -32,7 +31,7 @@ def exact_on_hub(hub, count):
 @pytest.mark.parametrize("ratio", [0.1, 1.0, 100.0])
 def test_the_frequencies_taken_for_exact_are(ratio):
     hub = 1 / 3 / ratio
-    found = bases.bending_frequencies(AssumedModes(30).shapes(), hub)[:3]
+    found = bases.bending_frequencies(assumed_modes(30), hub)[:3]
     assert found == pytest.approx(exact_on_hub(hub, 3), rel=1e-8)
 
 
@@ -45,7 +44,7 @@ def test_the_ranking_turns_where_both_err_alike(n):
 
 def test_pinned_modes_are_exact_on_no_hub():
     exact = np.array([3.92660231, 7.06858275]) ** 2  # tan b = tanh b
-    assert bases.bending_frequencies(PinnedModes(2).shapes(), 1e-12) == pytest.approx(exact)
+    assert bases.bending_frequencies(pinned_modes(2), 1e-12) == pytest.approx(exact)
 
 
 def test_clamped_modes_are_better_where_the_paper_says():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from examples.papers.theodore_ghosal.carried_roots import carry_roots, root_errors
+from examples.papers.theodore_ghosal.mode_rates import with_rates
 from flexctl.beam.moving_modes import find_moving_modes
 from flexctl.errors import InputError
 from flexctl.model.lookup import load_model
@@ -39,7 +40,7 @@ def test_on_the_root_the_arm_moves_as_by_root_finding(length):
 def test_the_root_changes_at_the_rate_of_the_modes_energy(length):
     q, v = state(length)
     rate = float(carried().motion(q, v, TORQUES, carried().roots(length))[1])
-    modes = find_moving_modes(1, carried().shapes.line.loads([length]))
+    modes = with_rates(find_moving_modes(1, carried().shapes.line.loads([length])))
     assert rate == pytest.approx(modes.beta_rate[0, 0] * v[2] / length, rel=1e-12)
 
 

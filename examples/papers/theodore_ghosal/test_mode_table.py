@@ -6,6 +6,7 @@ import casadi as ca
 import numpy as np
 import pytest
 
+from examples.papers.theodore_ghosal.mode_rates import with_rates
 from examples.papers.theodore_ghosal.mode_table import tabulate_modes
 from examples.papers.theodore_ghosal.moving_integrals import INTEGRALS, shape_integrals
 from flexctl.beam.chebyshev import chebyshev_sum
@@ -42,8 +43,8 @@ def at_random_lengths(case):
     random = np.random.default_rng(6)
     lengths = np.sort(np.exp(random.uniform(np.log(shortest), np.log(longest), 1000)))
     modes = find_moving_modes(n, line.loads(lengths))
-    sign = np.sign(modes.tip(0, 0) * table(case).evaluate("tip", lengths))
-    return lengths, shape_integrals(modes.times(sign))
+    sign = np.sign(modes.tip(0) * table(case).evaluate("tip", lengths))
+    return lengths, shape_integrals(with_rates(modes.times(sign)))
 
 
 @each_case
@@ -72,7 +73,7 @@ def test_signs_do_not_jump_where_the_tip_passes_through_rest():
 def test_derivatives_of_the_polynomials_are_the_exact_ones(case, order):
     lengths, _ = at_random_lengths(case)
     n, line = CASES[case][:2]
-    modes = find_moving_modes(n, line.loads(lengths[::50]))
+    modes = with_rates(find_moving_modes(n, line.loads(lengths[::50])))
     exact = (modes.beta_rate, modes.beta_second)[order - 1]
     # Markov: a derivative multiplies the error by degree^2 at most, here up to 400 each
     found = table(case).evaluate("beta", lengths[::50], derivative=order)

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from examples.papers.theodore_ghosal.mode_rates import with_rates
 from examples.papers.theodore_ghosal.moving_integrals import INTEGRALS, shape_integrals
 from flexctl.beam.load_path import SlidingLine
 from flexctl.beam.moving_modes import find_moving_modes
@@ -21,7 +22,8 @@ each_line = pytest.mark.parametrize("line", LINES.values(), ids=LINES)
 
 
 def integrals(line, log_length):
-    return shape_integrals(find_moving_modes(3, line.loads(np.exp(np.atleast_1d(log_length)))))
+    lengths = np.exp(np.atleast_1d(log_length))
+    return shape_integrals(with_rates(find_moving_modes(3, line.loads(lengths))))
 
 
 def difference(line, name):
@@ -129,7 +131,7 @@ def test_growth_of_the_carried_square(line):
 @each_line
 def test_the_stiffness_is_diagonal_with_the_roots(line):
     modes = find_moving_modes(6, line.loads([LENGTH]))
-    stiffness = shape_integrals(modes)["stiffness"].values[0]
+    stiffness = shape_integrals(with_rates(modes))["stiffness"].values[0]
     lam = modes.beta[0] ** 4
     np.testing.assert_allclose(
         stiffness / np.sqrt(np.outer(lam, lam)), np.eye(6), rtol=0, atol=1e-12

@@ -12,7 +12,7 @@ from examples.papers.theodore_ghosal.pose_modes import assemble_pose_plant
 from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath
 from flexctl.beam.moving_modes import find_moving_modes
-from flexctl.beam.quadrature import gauss
+from flexctl.beam.piecewise import gauss
 from flexctl.errors import InputError
 from flexctl.model.arm import Arm
 from flexctl.model.lookup import load_model
@@ -92,8 +92,8 @@ class Chain:
             points.append(p[:, None])
             masses.append([MOTOR if j else 0.0])
             tip = sign * SCALES[j] * y[3 + j]
-            p = p + LENGTH * along + across * tip * modes.tip(0, 0)[0, 0]
-            angle += tip * modes.tip(1, 0)[0, 0] / LENGTH
+            p = p + LENGTH * along + across * tip * modes.tip(0)[0, 0]
+            angle += tip * modes.tip(1)[0, 0] / LENGTH
         angles.append(angle)
         points.append(p[:, None])
         masses.append([PAYLOAD])

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from examples.papers.theodore_ghosal.mode_rates import sliding, varying
 from examples.papers.theodore_ghosal.root_rate import equation_by_load, root_rate
+from flexctl.beam.frequency_equation import roots_along
 from flexctl.beam.line import TipLoad
 from flexctl.beam.load_path import LoadPath, SlidingLine
-from flexctl.beam.wave_numbers import roots_along
 from tests.beam.sliding_witness import equation
 
 # models/theodore-ghosal-rrp.toml, link 3 and payload; designs/rrp-stiff.toml, reference
@@ -51,7 +52,7 @@ def exact():
 
 def test_integrated_roots_of_the_sliding_motion_agree_with_root_finding(exact):
     def rate(t, beta):
-        return root_rate(beta[None], LINE.loads([length(t)]))[0] * speed(t) / length(t)
+        return root_rate(beta[None], sliding(LINE.loads([length(t)])))[0] * speed(t) / length(t)
 
     np.testing.assert_allclose(integrated(rate, exact[0]), exact, rtol=0, atol=1e-12)
 
@@ -72,7 +73,8 @@ def test_integrated_roots_follow_the_loads_of_a_turning_arm():
     def path(angle):
         inertia, offset = 0.5 + 0.3 * np.cos(angle), 0.35 + 0.2 * np.cos(angle)
         rate = (0.0, -0.3 * np.sin(angle), -0.2 * np.sin(angle))
-        return LoadPath.through(TipLoad(mass=1.2, inertia=inertia, offset=offset), rate=rate)
+        tip = TipLoad(mass=1.2, inertia=inertia, offset=offset)
+        return varying(LoadPath.through(tip), rate=rate)
 
     angles = np.linspace(0, 3.0, 31)
     exact = np.array([roots_along(3, path(a))[0] for a in angles])
@@ -103,8 +105,17 @@ def test_derivatives_by_the_load_are_those_of_the_printed_equation(beta, by):
     assert value == pytest.approx(float(exact), rel=1e-12, abs=1e-14 * beta**4)
 
 
+@pytest.mark.parametrize(("low", "high"), [("value", "rate"), ("rate", "second")])
+def test_rates_of_the_loads_agree_with_differences(low, high):
+    h = 1e-4
+    line = SlidingLine(mass_per_length=0.5, mass=2.0, inertia=0.3, first_moment=-0.4)
+    slope = np.diff(getattr(sliding(line.loads(0.7 * np.exp([-h, h]))), low), axis=0)[0] / (2 * h)
+    # the next term of the difference is h^2 / 6 times 27 at most
+    np.testing.assert_allclose(getattr(sliding(line.loads([0.7])), high)[0], slope, rtol=1e-7)
+
+
 def test_high_roots_do_not_overflow():
-    path = LINE.loads([0.3])
+    path = sliding(LINE.loads([0.3]))
     rate = root_rate(roots_along(200, path), path)
     assert np.isfinite(rate).all()
     # tan(beta) = 1 + 1 / (M beta) there: beta is k pi + pi/4 + 1 / (2 M beta), and M goes as 1 / l

@@ -5,23 +5,21 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.hermite import HermiteElements
-from flexctl.beam.line import TipLoad
-from flexctl.beam.quadrature import gauss
-from flexctl.beam.section_profile import PointMass, SectionProfile
-from flexctl.beam.timoshenko_elements import graded_elements
-from flexctl.body.fields import Field, integral, product_integral, sparse
+from flexctl.beam.bases import assumed_modes
+from flexctl.beam.elements import hermite_elements
+from flexctl.beam.line import PointMass, SectionProfile, TipLoad
+from flexctl.beam.piecewise import gauss
 from flexctl.body.foreshortening import shortening
+from flexctl.body.segment import Field, integral, product_integral, sparse
 from flexctl.model.profile import Profile
 
 STEPPED = Profile(x=(0.0, 0.3, 0.3, 1.0), value=(2.0, 2.0, 1.0, 0.5))
-BASES = {"modes": AssumedModes(3), "elements": HermiteElements(2)}
+BASES = {"modes": assumed_modes(3), "elements": hermite_elements(2)}
 
 
 @pytest.fixture(params=BASES)
 def shapes(request):
-    return BASES[request.param].shapes()
+    return BASES[request.param]
 
 
 def number(expression):
@@ -85,7 +83,7 @@ def test_round_off_becomes_structural_zero_and_numbers_stay():
 @pytest.mark.parametrize("order", [8, 12, 20])
 def test_foreshortening_of_many_modes_keeps_its_digits_in_few_coordinates(order):
     loads = (TipLoad(), TipLoad(mass=2.0, inertia=0.3, offset=0.4))
-    planes = [AssumedModes(order).shapes(load) for load in loads]
+    planes = [assumed_modes(order, load) for load in loads]
     ends = np.array([0.13, 0.5, 0.77, 1.0])
     table = shortening(planes, ends)
     rng = np.random.default_rng(order)
@@ -108,7 +106,7 @@ def test_foreshortening_of_planes_whose_nodes_differ_is_that_of_each_plane(order
         SectionProfile(bending=STEPPED.scaled(1 / STEPPED.mean)),
         SectionProfile(point_masses=(PointMass(x=0.37, mass=0.1), PointMass(x=0.8, mass=0.1))),
     ]
-    planes = [graded_elements(order, section) for section in sections]
+    planes = [hermite_elements(order, section=section) for section in sections]
     rng = np.random.default_rng(order)
     bent = [ca.SX(ca.DM(rng.normal(size=len(shapes.names)))) for shapes in planes]
     ends = np.array([0.2, 0.37, 0.5, 0.9])

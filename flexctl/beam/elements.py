@@ -1,4 +1,4 @@
-"""Finite elements of lines with shear deformation (Timoshenko), and of varying sections without."""
+"""Finite elements of a line: Hermite's cubic ones, and Timoshenko's with shear deformation."""
 
 from __future__ import annotations
 
@@ -7,19 +7,53 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flexctl.beam.piecewise import piece_of
-from flexctl.beam.quadrature import points
-from flexctl.beam.section_profile import SectionProfile
-from flexctl.beam.shapes import Shapes
+from flexctl.beam.line import FREE_TIP, PLAIN, SectionProfile, TipLoad
+from flexctl.beam.piecewise import piece_of, points
+from flexctl.beam.shapes import Shapes, check_order
 from flexctl.checks import Array
 from flexctl.errors import InputError
 
 _SHORTEST = 5e-4  # element over line: round-off in frequencies goes as its cube, here 1e-7
 
+# Rows: deflection and slope at the left node, deflection and slope at the right node;
+# columns: coefficients of 1, s, s^2, s^3 on the unit element.
+_CUBICS = np.array(
+    [
+        [1.0, 0.0, -3.0, 2.0],
+        [0.0, 1.0, -2.0, 1.0],
+        [0.0, 0.0, 3.0, -2.0],
+        [0.0, 0.0, -1.0, 1.0],
+    ]
+)
 
-def graded_elements(order: int, section: SectionProfile) -> Shapes:
-    """Return the shapes of `order` elements whose nodes fit a section profile."""
-    nodes = element_nodes(order, section.breaks)
+
+def hermite_elements(
+    order: int, tip: TipLoad = FREE_TIP, section: SectionProfile = PLAIN
+) -> Shapes:
+    """Return the shapes of cubic elements on the whole line, clamped at the root.
+
+    On a uniform line they are equal. With any other `section` there are nodes at its steps, kinks
+    and point masses, if there are enough elements, and sections that shear have their own shapes.
+    Elements assume nothing about the tip: `tip` is ignored.
+
+    Parameters
+    ----------
+    order
+        Number of elements, 1 .. 200, with two coordinates each.
+    tip, section
+        Load at the tip, and section profile of the line.
+
+    Raises
+    ------
+    InputError
+        If the number is out of range, or a piece of the profile is too short for an element.
+        Source: [TG95], (14); [Przemieniecki68].
+    """
+    del tip
+    check_order(order)
+    if section.plain:
+        return HermiteShapes(nodes=tuple(np.linspace(0, 1, int(order) + 1).tolist()))
+    nodes = element_nodes(int(order), section.breaks)
     if section.shear is None:
         return GradedElements(nodes=nodes)
     middle = (np.array(nodes[:-1]) + np.array(nodes[1:])) / 2
@@ -33,10 +67,8 @@ def element_nodes(order: int, breaks: Array) -> tuple[float, ...]:
     With fewer elements than pieces the nodes are evenly spaced: there are then steps inside
     elements, which slows convergence.
 
-    Raises
-    ------
-    InputError
-        If a piece is so short that the stiffness of its element would swamp that of the others.
+    Raises InputError if a piece is so short that the stiffness of its element would swamp that of
+    the others.
     """
     pieces = len(breaks) - 1
     if order < pieces:
@@ -97,9 +129,31 @@ class _Elements(Shapes):
         derived = np.polynomial.polynomial.polyder(coefficients, derivative, axis=1)
         powers = ((xi - nodes[element]) / h) ** np.arange(derived.shape[1])[:, None]
         local = np.einsum("ipk,pk->ik", derived[:, :, element], powers) / h**derivative
-        psi = np.zeros((2 * len(nodes), xi.size))
-        psi[2 * element + np.arange(4)[:, None], np.arange(xi.size)] = local
+        return self._placed(local, element)
+
+    def _placed(self, local: Array, element: NDArray[np.int64]) -> Array:
+        """Put four values per point (4, k) into the rows of the points' elements, (2 n, k)."""
+        psi = np.zeros((2 * len(self.nodes), len(element)))
+        psi[2 * element + np.arange(4)[:, None], np.arange(len(element))] = local
         return psi[2:]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HermiteShapes(_Elements):
+    """Hermite's cubics on equal elements; third derivatives jump at nodes, curvatures kink.
+
+    At an inner node the derivatives are those of the element to its right.
+    """
+
+    def evaluate(self, xi: Array, derivative: int) -> Array:
+        """Return the derivative of all shapes at xi (k,), (2 n, k)."""
+        n = len(self.nodes) - 1
+        element = np.minimum((xi * n).astype(int), n - 1)
+        cubics = np.polynomial.polynomial.polyder(_CUBICS, derivative, axis=1)
+        unit = np.polynomial.polynomial.polyval(xi * n - element, cubics.T)
+        values = unit * float(n) ** derivative
+        values[1::2] /= n  # the unit element's slope is dw/ds = dw/dxi / n
+        return self._placed(values, element)
 
 
 @dataclass(frozen=True, kw_only=True)

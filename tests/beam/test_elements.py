@@ -3,27 +3,27 @@
 import numpy as np
 import pytest
 
-from flexctl.beam.assumed_modes import AssumedModes
-from flexctl.beam.hermite import HermiteElements
+from flexctl.beam.bases import assumed_modes
+from flexctl.beam.elements import hermite_elements
+from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices
-from flexctl.beam.wave_numbers import clamped_mass_roots
 
 LINK_2 = Beam(length=1.0, mass_per_length=0.331, EI={"y": 1165.4916})
 BEAM = Beam(length=0.8, mass_per_length=0.3, EI={"y": 2.5})
 TABLE_1 = {  # [TG95], Table 1, in rad/s; mode 1 of three elements corrected from 2.0886e2
-    "exact": (AssumedModes(6), [208.64, 1307.5, 3661.1, 7174.2, 11860, 17716]),
-    "1 element": (HermiteElements(1), [209.63, 2065.4]),
-    "2 elements": (HermiteElements(2), [208.73, 1318.6, 4459.7, 12944]),
-    "3 elements": (HermiteElements(3), [208.66, 1311.8, 3706.7, 8347.3, 15709, 31318]),
+    "exact": (assumed_modes(6), [208.64, 1307.5, 3661.1, 7174.2, 11860, 17716]),
+    "1 element": (hermite_elements(1), [209.63, 2065.4]),
+    "2 elements": (hermite_elements(2), [208.73, 1318.6, 4459.7, 12944]),
+    "3 elements": (hermite_elements(3), [208.66, 1311.8, 3706.7, 8347.3, 15709, 31318]),
 }
 ENTRIES = [(name, i) for name, (_, column) in TABLE_1.items() for i in range(len(column))]
 
 
 @pytest.mark.parametrize(("name", "i"), ENTRIES)
 def test_table_1_of_theodore_and_ghosal(name, i):
-    basis, column = TABLE_1[name]
-    found = assemble_matrices(LINK_2, "y", basis.shapes()).frequencies()
+    shapes, column = TABLE_1[name]
+    found = assemble_matrices(LINK_2, "y", shapes).frequencies()
     assert found.size == len(column)
     assert found[i] == pytest.approx(column[i], rel=5e-5)
 
@@ -34,7 +34,7 @@ def test_table_1_has_eighteen_entries():
 
 @pytest.mark.parametrize("n_elements", [1, 2, 5])
 def test_coordinates_are_deflection_and_slope_at_the_nodes(n_elements):
-    shapes = HermiteElements(n_elements).shapes()
+    shapes = hermite_elements(n_elements)
     nodes = np.arange(1, n_elements + 1) / n_elements
     np.testing.assert_allclose(shapes.value(nodes)[0::2], np.eye(n_elements), atol=1e-14)
     np.testing.assert_allclose(shapes.slope(nodes)[1::2], np.eye(n_elements), atol=1e-14)
@@ -45,7 +45,7 @@ def test_coordinates_are_deflection_and_slope_at_the_nodes(n_elements):
 @pytest.mark.parametrize("n_elements", [1, 3])
 def test_any_clamped_cubic_is_represented(n_elements):
     # xi^2 - 2 xi^3 and its derivatives, its coordinates being its own deflections and slopes
-    shapes, xi = HermiteElements(n_elements).shapes(), np.linspace(0, 1, 37)
+    shapes, xi = hermite_elements(n_elements), np.linspace(0, 1, 37)
     nodes = np.arange(1, n_elements + 1) / n_elements
     delta = np.stack([nodes**2 - 2 * nodes**3, 2 * nodes - 6 * nodes**2], axis=1).ravel()
     np.testing.assert_allclose(delta @ shapes.value(xi), xi**2 - 2 * xi**3, atol=1e-14)
@@ -54,7 +54,7 @@ def test_any_clamped_cubic_is_represented(n_elements):
 
 
 def test_names_count_nodes_from_the_clamped_root():
-    assert HermiteElements(2).shapes().names == (
+    assert hermite_elements(2).names == (
         "node2.deflection",
         "node2.slope",
         "node3.deflection",
@@ -64,13 +64,13 @@ def test_names_count_nodes_from_the_clamped_root():
 
 def test_elements_ignore_the_tip_load():
     load = TipLoad(mass=1.0)
-    assert HermiteElements(3).shapes(load) == HermiteElements(3).shapes()
+    assert hermite_elements(3, load) == hermite_elements(3)
 
 
 def test_one_element_has_the_matrices_of_the_textbook():
     # consistent mass and stiffness of [Przemieniecki68] without the clamped end
     L, m, EI = BEAM.length, BEAM.mass_per_length, BEAM.rigidity("y")
-    matrices = assemble_matrices(BEAM, "y", HermiteElements(1).shapes())
+    matrices = assemble_matrices(BEAM, "y", hermite_elements(1))
     mass = m * L / 420 * np.array([[156, -22 * L], [-22 * L, 4 * L**2]])
     stiffness = EI / L**3 * np.array([[12, -6 * L], [-6 * L, 4 * L**2]])
     np.testing.assert_allclose(matrices.mass, mass, rtol=1e-13)
@@ -83,8 +83,7 @@ def test_third_frequency_converges_at_order_four_from_above(load):
     n_elements = np.array([8, 16, 32])
     exact = BEAM.frequency_unit("y") * clamped_mass_roots(3, load)[2] ** 2
     found = [
-        assemble_matrices(BEAM, "y", HermiteElements(n).shapes(), load).frequencies()[2]
-        for n in n_elements
+        assemble_matrices(BEAM, "y", hermite_elements(n), load).frequencies()[2] for n in n_elements
     ]
     error = np.array(found) / exact - 1
     assert (error > 0).all(), f"a Rayleigh-Ritz frequency lies above the exact one: {error}"
