@@ -113,6 +113,13 @@ class UncertainLoop:
         """Index of the parameter of every channel (r,)."""
         return np.repeat(np.arange(len(self.parameters)), [p.size for p in self.parameters])
 
+    def counted_from(self, delta: Array) -> tuple[Array, Array, Array, Array]:
+        """Return A, U, V and D with errors counted from delta (p,), which may be complex."""
+        scaled = np.asarray(delta)[self.owner]
+        inner = np.eye(len(scaled)) - self.D * scaled
+        V, D = np.linalg.solve(inner, self.V), np.linalg.solve(inner, self.D)
+        return self.A + (self.U * scaled) @ V, self.U + (self.U * scaled) @ D, V, D
+
     def matrix(self, delta: Array) -> Array:
         """State matrix (N, N) under errors delta (p,)."""
         scaled = np.asarray(delta, dtype=float)[self.owner]
@@ -139,34 +146,18 @@ class UncertainLoop:
         d = direction[self.owner][kept]
         lows, highs = zip(*map(Parameter.times, self.parameters, direction), strict=True)
         one = Parameter(name=name, size=len(d), lowest=max(lows), highest=min(highs))
-        return UncertainLoop(
-            A=self.A,
-            U=self.U[:, kept],
-            V=d[:, None] * self.V[kept],
-            D=d[:, None] * self.D[np.ix_(kept, kept)],
-            parameters=(one,),
-            states=self.states,
-            sample_time=self.sample_time,
-        )
+        V, D = d[:, None] * self.V[kept], d[:, None] * self.D[np.ix_(kept, kept)]
+        return replace(self, U=self.U[:, kept], V=V, D=D, parameters=(one,))
 
     def at(self, delta: Array) -> UncertainLoop:
         """Return the same loop with errors counted from delta (p,)."""
-        scaled = np.asarray(delta, dtype=float)[self.owner]
-        inner = np.eye(len(scaled)) - self.D * scaled
-        V, D = np.linalg.solve(inner, self.V), np.linalg.solve(inner, self.D)
+        delta = np.asarray(delta, dtype=float)
         shifted = tuple(
             replace(p, lowest=p.lowest - x, highest=p.highest - x)
-            for p, x in zip(self.parameters, np.asarray(delta, dtype=float), strict=True)
+            for p, x in zip(self.parameters, delta, strict=True)
         )
-        return UncertainLoop(
-            A=self.A + (self.U * scaled) @ V,
-            U=self.U + (self.U * scaled) @ D,
-            V=V,
-            D=D,
-            parameters=shifted,
-            states=self.states,
-            sample_time=self.sample_time,
-        )
+        A, U, V, D = self.counted_from(delta)
+        return replace(self, A=A, U=U, V=V, D=D, parameters=shifted)
 
     def in_time(self, values: ComplexArray) -> ComplexArray:
         """Eigenvalues (k,) as rates [1/s]: log((1 + s)/(1 - s))/T for a sampled loop."""

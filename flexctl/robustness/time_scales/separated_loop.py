@@ -20,23 +20,11 @@ import scipy.linalg
 
 from flexctl.checks import Array
 from flexctl.control import TwoTimeScales, separate_time_scales, slow_fast_map
-from flexctl.errors import DesignError, InputError
+from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, linearise_loop
 from flexctl.model import Design, FixedDamping
 from flexctl.plant import Plant
-from flexctl.robustness.lft import Crossing
-from flexctl.robustness.time_scales.guardian import (
-    LARGEST,
-    bisect_bound,
-    find_crossings,
-    obstacle,
-    smallest_bound,
-)
-from flexctl.robustness.time_scales.guardian_map import problem_size
-from flexctl.robustness.time_scales.pencil import Pencil, separated, stable
-
-_STIFFEST = 1e4  # stiffness factor from which loops with constant dampers are judged
-_SIGMA = (1e-4, 1e4)  # range in which a pencil too large for the guardian map is bracketed
+from flexctl.robustness.time_scales.separation_bound import Crossing, Pencil
 
 
 def separate_loop(loop: ClosedLoop, joints: Array, fixed_damping: FixedDamping = "none") -> Pencil:
@@ -82,8 +70,7 @@ def separation_pencil(scales: TwoTimeScales, F_q: Array, F_v: Array, D_fixed: Ar
     A[:m, m : 2 * m] = np.eye(m)
     A[2 * m : m + n, m + n :] = np.eye(n - m)
     A_1 = _states(m, np.zeros((n, n)), np.linalg.solve(scales.M_T, damped))
-    higher = (A_1,) if D_fixed.any() else ()
-    return separated(A, 2 * m, *higher)
+    return Pencil(slow=2 * m, A_0=A, A_1=A_1)
 
 
 def _states(m: int, by_q: Array, by_v: Array) -> Array:
@@ -178,39 +165,3 @@ def _fast_name(name: str) -> str:
     if name.startswith("rotor"):
         return name.replace("rotor", "wind-up of joint")
     return f"bending of {'.'.join(name.split('.')[:2])}"
-
-
-def first_loss(pencil: Pencil) -> Crossing | None:
-    """Smallest sigma at which a loop that is stable for sigma -> 0 becomes unstable; None: never.
-
-    With constant dampers the damping ratios vanish as the stiffness grows, and the limit sigma -> 0
-    says nothing about the loop. It is then judged from 10^4 times the stiffness on. A problem too
-    large for the guardian map is bracketed.
-
-    Raises
-    ------
-    DesignError
-        When the loop is unstable at the smallest sigma judged; the message says why.
-    """
-    exact, start = is_exact(pencil), smallest_sigma(pencil)
-    if not start:
-        why = obstacle(pencil)
-        if why is not None:
-            raise DesignError(why)
-        return smallest_bound(pencil) if exact else bisect_bound(pencil, *_SIGMA)
-    if stable(pencil, start) is not True:
-        raise DesignError(f"the loop is not stable even with {_STIFFEST:g} times the stiffness")
-    if not exact:
-        return bisect_bound(pencil, start, _SIGMA[1])
-    crossings = (crossing for crossing in find_crossings(pencil) if crossing.sigma > start)
-    return next((crossing for crossing in crossings if crossing.destabilising), None)
-
-
-def smallest_sigma(pencil: Pencil) -> float:
-    """Smallest sigma judged: 0, or that of `_STIFFEST` where dampers are constant."""
-    return 0.0 if len(pencil.A) == 1 else _STIFFEST**-0.5
-
-
-def is_exact(pencil: Pencil) -> bool:
-    """Whether the problem is small enough for the guardian map."""
-    return problem_size(pencil) <= LARGEST
