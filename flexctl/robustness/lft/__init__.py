@@ -7,8 +7,13 @@ from flexctl.robustness.lft.growth import axis_tolerance, eigenvalue_sensitiviti
 from flexctl.robustness.lft.mu_bounds import MuBounds, find_mu_bounds
 from flexctl.robustness.lft.one_error import first_crossing
 from flexctl.robustness.lft.real_crossings import find_real_crossings, stable_interval
-from flexctl.robustness.lft.response import Response, frequency_response
-from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop, bilinear
+from flexctl.robustness.lft.uncertain_loop import (
+    Parameter,
+    Response,
+    UncertainLoop,
+    bilinear,
+    frequency_response,
+)
 from flexctl.robustness.lft.worst_case import LARGEST, WorstCase
 
 __all__ = [
