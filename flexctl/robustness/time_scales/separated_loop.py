@@ -13,15 +13,13 @@ sigma A_1 to A.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import scipy.linalg
 
 from flexctl.checks import Array
 from flexctl.control import TwoTimeScales, separate_time_scales, slow_fast_map
 from flexctl.errors import InputError
-from flexctl.loop import ClosedLoop, linearise_loop
+from flexctl.loop import ClosedLoop, ModeNames, linearise_loop
 from flexctl.model import Design, FixedDamping
 from flexctl.plant import Plant
 from flexctl.robustness.time_scales.separation_bound import Crossing, Pencil
@@ -116,8 +114,9 @@ def why_not_exact(loop: ClosedLoop) -> str | None:
 def crossing_motion(loop: ClosedLoop, pencil: Pencil, crossing: Crossing) -> str:
     """Name the joint, spring or line with the largest participation in a crossing eigenvalue."""
     slow, fast = _state_names(loop)
-    names = [*slow, *slow, *fast, *fast]
-    return _largest_part(pencil.matrix(crossing.sigma), 1j * crossing.frequency, names)
+    A = pencil.matrix(crossing.sigma)
+    names = ModeNames(T=np.eye(len(A)), names=(*slow, *slow, *fast, *fast))
+    return names.name(A, 1j * crossing.frequency)
 
 
 def rightmost_motion(loop: ClosedLoop, joints: Array) -> str:
@@ -130,26 +129,11 @@ def rightmost_motion(loop: ClosedLoop, joints: Array) -> str:
         return ""
     T = slow_fast_map(loop.truth, loop.controller.design.slow_angle)
     X = np.asarray(scipy.linalg.block_diag(T, T, np.eye(loop.controller.n_state)))
-    closed = np.linalg.solve(X, (linear.A + linear.B @ linear.K) @ X)
     slow, fast = _state_names(loop)
     estimate = ["estimate of the observer"] * loop.controller.n_state
     rightmost = max(linear.poles, key=lambda value: value.real)
-    return _largest_part(closed, rightmost, [*slow, *fast, *slow, *fast, *estimate])
-
-
-def _largest_part(A: Array, value: complex, names: Sequence[str]) -> str:
-    """Name with the largest participation in the eigenvalue next to `value`.
-
-    The participation of a name is the sum of |w_k v_k| over its states; w and v are the left and
-    right eigenvectors of the state matrix A (N, N), whose states belong to `names` (N,).
-    """
-    solved = scipy.linalg.eig(A, left=True, right=True)
-    values, W, V = (np.asarray(part) for part in solved)
-    k = int(np.abs(values - value).argmin())
-    participation: dict[str, float] = {}
-    for name, factor in zip(names, np.abs(W[:, k] * V[:, k]), strict=True):
-        participation[name] = participation.get(name, 0.0) + float(factor)
-    return max(participation, key=lambda name: participation[name])
+    names = ModeNames(T=X, names=(*slow, *fast, *slow, *fast, *estimate))
+    return names.name(linear.A + linear.B @ linear.K, rightmost)
 
 
 def _state_names(loop: ClosedLoop) -> tuple[list[str], list[str]]:

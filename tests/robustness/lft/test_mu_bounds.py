@@ -394,7 +394,7 @@ def test_the_worst_case_is_not_larger_than_that_of_equal_errors():
 
 def test_errors_known_to_destabilise_are_none_smaller_than_the_worst_case():
     loop = random_loop(21, sizes=(2, 1))
-    free = find_worst_case(loop, n_random=0)
+    free = find_worst_case(loop)
 
     assert find_worst_case(loop, known=0.5 * free.delta[None]).gamma <= 0.5 * free.gamma
 
