@@ -112,10 +112,8 @@ class Cover:
         Scalings of each proven band, for form(M(jw) / level).
     missing
         Bands that are not proven; empty when the bound holds on the whole axis.
-    peak, at
-        Largest bound of mu computed at one frequency [-], and that frequency.
-    tries
-        Number of bands tried.
+    at
+        Frequency of the largest bound of mu computed.
     late
         Whether the deadline ended the proof before the whole axis was covered.
     """
@@ -124,9 +122,7 @@ class Cover:
     proven: tuple[Range, ...]
     scalings: tuple[Scalings, ...]
     missing: tuple[Range, ...]
-    peak: float
     at: float
-    tries: int
     late: bool = False
 
 
@@ -196,9 +192,7 @@ def cover_axis(
         proven=tuple(part for part, _ in ordered),
         scalings=tuple(scalings.at_level(1 / level) for _, scalings in ordered),
         missing=_merged(missing + open_bands),
-        peak=peak,
         at=at,
-        tries=tries,
         late=bool(open_bands) and deadline.passed,
     )
 
