@@ -4,7 +4,7 @@ from flexctl.loci.crossings import AxisCrossing
 from flexctl.loci.events import LocusEvent
 from flexctl.loci.family import Branch, Loci
 from flexctl.loci.loci import eigenvalue_loci
-from flexctl.loci.pairs import MatchedBranch, match_branches
+from flexctl.loci.mac import MatchedBranch, match_branches
 from flexctl.loci.record import EigenvalueLoci, Motion
 
 __all__ = [

@@ -9,8 +9,9 @@ cannot tell apart.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,8 @@ import scipy.linalg
 import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci.clusters import Unit, find_units, frame, merge, unit_overlaps
 from flexctl.loci.frames import SAMPLES, Contacts, bent, find_contacts, move_frame
-from flexctl.loci.spectrum import Spectrum
+from flexctl.loci.spectrum import Spectrum, closed_under_conjugation, overlaps
 from flexctl.loci.steps import (
     LEAST_OVERLAP,
     Family,
@@ -32,11 +32,81 @@ from flexctl.loci.steps import (
 
 
 @dataclass(frozen=True, kw_only=True)
+class _Unit:
+    """Columns of a spectrum that are followed as one invariant subspace.
+
+    Attributes
+    ----------
+    real
+        Whether it is its own conjugate; else `columns` are in the upper half plane, and as many
+        conjugate ones belong to it.
+    columns
+        Of the spectrum (m,).
+    basis
+        Of the subspace (n, m), real where the unit is.
+    """
+
+    real: bool
+    columns: tuple[int, ...]
+    basis: ComplexArray
+
+    @property
+    def kind(self) -> tuple[bool, int]:
+        """What a unit must share with the one that it becomes."""
+        return self.real, len(self.columns)
+
+
+def _find_units(spectrum: Spectrum) -> list[_Unit]:
+    """Split a spectrum into single eigenvalues and clusters, upper halves of pairs only."""
+    sets = [*spectrum.clusters]
+    clustered = {column for members in sets for column in members}
+    upper = spectrum.n_real + spectrum.n_pairs
+    sets += [(column,) for column in range(upper) if column not in clustered]
+    return [unit for members in sets for unit in _unit(spectrum, members)]
+
+
+def _unit(spectrum: Spectrum, members: tuple[int, ...]) -> Iterator[_Unit]:
+    values = spectrum.values[list(members)]
+    real = closed_under_conjugation(values)
+    if real or values[0].imag > 0:
+        basis = spectrum.basis(members) if len(members) > 1 else spectrum.V[:, list(members)]
+        yield _Unit(real=real, columns=members, basis=basis)
+
+
+def _merge(spectrum: Spectrum, units: Sequence[_Unit]) -> _Unit:
+    """Take one pair unit, or two real ones, as one real unit of all their eigenvalues."""
+    columns = tuple(column for unit in units for column in unit.columns)
+    if not units[0].real:
+        columns += tuple(column + spectrum.n_pairs for column in columns)
+    return _Unit(real=True, columns=columns, basis=spectrum.basis(columns))
+
+
+def _frame(units: Sequence[_Unit]) -> tuple[ComplexArray, list[slice]]:
+    """Return the bases of all units, then the conjugates of pairs, side by side, (n, n).
+
+    With them the columns of each: of all units first, of the conjugates in the order of the pairs.
+    """
+    bases = [unit.basis for unit in units]
+    bases += [unit.basis.conj() for unit in units if not unit.real]
+    ends = np.cumsum([0, *(basis.shape[1] for basis in bases)])
+    return np.hstack(bases), [slice(i, j) for i, j in pairwise(ends.tolist())]
+
+
+def _unit_overlaps(before: Sequence[_Unit], after: Sequence[_Unit]) -> Array:
+    """Overlap of subspaces (len(before), len(after)): m of equal ones of dimension m."""
+    V0, blocks0 = _frame(before)
+    V1, blocks1 = _frame(after)
+    Q = overlaps(V0, V1).real
+    rows = np.array([Q[block].sum(axis=0) for block in blocks0[: len(before)]])
+    return np.array([rows[:, block].sum(axis=1) for block in blocks1[: len(after)]]).T
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Pairing:
     """Units before and after a step, in matching order; `events` of them change their kind."""
 
-    before: list[Unit]
-    after: list[Unit]
+    before: list[_Unit]
+    after: list[_Unit]
     events: int
 
 
@@ -67,8 +137,8 @@ def _hard_to_match(step: Step) -> tuple[int, ...]:
 
 def _pair_up(before: Spectrum, after: Spectrum) -> _Pairing | None:
     """Match units of a kind, after merging pairs and real ones that become each other."""
-    first, second = find_units(before), find_units(after)
-    events: list[tuple[Unit, Unit]] = []
+    first, second = _find_units(before), _find_units(after)
+    events: list[tuple[_Unit, _Unit]] = []
     for m in {len(unit.columns) for unit in first}:
         surplus = (
             Counter(u.kind for u in first)[False, m] - Counter(u.kind for u in second)[False, m]
@@ -93,17 +163,17 @@ def _pair_up(before: Spectrum, after: Spectrum) -> _Pairing | None:
 
 
 def _take(
-    paired: Spectrum, pairs: list[Unit], real: Spectrum, reals: list[Unit], m: int
-) -> tuple[Unit, Unit] | None:
+    paired: Spectrum, pairs: list[_Unit], real: Spectrum, reals: list[_Unit], m: int
+) -> tuple[_Unit, _Unit] | None:
     """Remove from `pairs` the pair that is real on the other side, and there the two it is."""
-    Q = unit_overlaps(pairs, reals)
+    Q = _unit_overlaps(pairs, reals)
     ours = [i for i, unit in enumerate(pairs) if unit.kind == (False, m)]
     theirs = [j for j, unit in enumerate(reals) if unit.kind == (True, m)]
     if not ours or len(theirs) < 2:
         return None
     i = max(ours, key=lambda i: np.sort(Q[i, theirs])[-2:].sum())
     j, k = sorted(theirs, key=lambda j: -Q[i, j])[:2]
-    merged = merge(paired, [pairs[i]]), merge(real, [reals[j], reals[k]])
+    merged = _merge(paired, [pairs[i]]), _merge(real, [reals[j], reals[k]])
     del pairs[i]
     for at in sorted((j, k), reverse=True):
         del reals[at]
@@ -111,12 +181,12 @@ def _take(
 
 
 def _matched(
-    done: list[Unit], partners: list[Unit], first: list[Unit], second: list[Unit]
-) -> list[Unit]:
+    done: list[_Unit], partners: list[_Unit], first: list[_Unit], second: list[_Unit]
+) -> list[_Unit]:
     """Order `second` as `first` by overlap, kinds kept."""
     if not first:
         return []
-    Q = unit_overlaps([*done, *first], [*partners, *second])[len(done) :, len(partners) :]
+    Q = _unit_overlaps([*done, *first], [*partners, *second])[len(done) :, len(partners) :]
     same_kind = np.array([[a.kind == b.kind for b in second] for a in first])
     gain = np.where(same_kind, np.clip(Q, 0, [[len(a.columns)] for a in first]), -1e3)
     return [second[j] for j in scipy.optimize.linear_sum_assignment(-gain)[1]]
@@ -125,7 +195,7 @@ def _matched(
 def _judge(step: Step, pairing: _Pairing, family: Family) -> StepMatch:
     before, after = pairing.before, pairing.after
     order = _column_order(step, pairing)
-    overlap = np.diag(unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
+    overlap = np.diag(_unit_overlaps(before, after)) / [len(unit.columns) for unit in before]
     T, blocks, margins = _in_moving_frame(step, before, after)
     centres, contacts = _touching(T, blocks, margins)
     doubt = contacts.touching.any(axis=1) | bent(centres[None])[0]
@@ -162,7 +232,7 @@ def _column_order(step: Step, pairing: _Pairing) -> Array:
     return order
 
 
-def _by_height(step: Step, a: Unit, b: Unit) -> list[tuple[int, int]]:
+def _by_height(step: Step, a: _Unit, b: _Unit) -> list[tuple[int, int]]:
     def sort(values: ComplexArray, columns: Sequence[int]) -> list[int]:
         return sorted(columns, key=lambda k: (-values[k].imag, -values[k].real))
 
@@ -170,18 +240,18 @@ def _by_height(step: Step, a: Unit, b: Unit) -> list[tuple[int, int]]:
     return list(zip(*ends, strict=True))
 
 
-def _by_value(step: Step, a: Unit, b: Unit) -> list[tuple[int, int]]:
+def _by_value(step: Step, a: _Unit, b: _Unit) -> list[tuple[int, int]]:
     first, second = step.before.values[list(a.columns)], step.after.values[list(b.columns)]
     rows, columns = scipy.optimize.linear_sum_assignment(np.abs(first[:, None] - second))
     return [(a.columns[i], b.columns[j]) for i, j in zip(rows, columns, strict=True)]
 
 
 def _in_moving_frame(
-    step: Step, before: Sequence[Unit], after: Sequence[Unit]
+    step: Step, before: Sequence[_Unit], after: Sequence[_Unit]
 ) -> tuple[ComplexArray, list[slice], Array]:
     """T (5, n, n) over the step, its blocks, and between blocks the coupling that is none."""
-    V0, blocks = frame(before)
-    V1, _ = frame(after)
+    V0, blocks = _frame(before)
+    V1, _ = _frame(after)
     W0 = np.linalg.inv(V0)
     for block in blocks:
         V1[:, block] = V1[:, block] @ np.linalg.inv(W0[block] @ V1[:, block])
@@ -266,7 +336,7 @@ def _changes_sign_once(square: Array) -> bool:
     return bool(square[0] * square[-1] < 0 and monotone and not inside.any())
 
 
-def _locate(step: Step, unit: Unit, T: ComplexArray, square: Array, family: Family) -> Meeting:
+def _locate(step: Step, unit: _Unit, T: ComplexArray, square: Array, family: Family) -> Meeting:
     """Find where a pair becomes real or the other way around, on the eigenvalues of A itself."""
     means = (np.trace(T, axis1=1, axis2=2) / T.shape[1]).real
     near = np.polynomial.Polynomial.fit(SAMPLES, means, 4)

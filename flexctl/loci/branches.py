@@ -15,12 +15,11 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError
 from flexctl.loci.blocks import join_blocks
 from flexctl.loci.events import LocusEvent, events_of, merge_events
-from flexctl.loci.matching import match_by_value
-from flexctl.loci.spectrum import Spectrum, find_spectra
+from flexctl.loci.spectrum import Spectrum, find_spectra, match_by_value
 from flexctl.loci.steps import Step, StepMatch, join_regular
 
-LEAST = 1e-12  # share of the whole range that a step is not halved below
-MOST = 20_000  # matrices
+_LEAST = 1e-12  # share of the whole range that a step is not halved below
+_MOST = 20_000  # matrices; steps still in doubt are then unsafe
 _ASIDE = (0.0, 0.618e-4, -0.618e-4)  # shares of a step, where eigenvalues happen to coincide
 _MIDDLES = (0.5, 0.382, 0.618)
 _BATCH = 64
@@ -57,19 +56,12 @@ class Branches:
     together: tuple[tuple[tuple[int, ...], ...], ...]
     n_matrices: int
 
-    @property
-    def unsafe(self) -> tuple[LocusEvent, ...]:
-        """Events across which branches could not be joined safely."""
-        return tuple(event for event in self.events if event.kind == "unsafe")
-
     def at(self, s: Array) -> ComplexArray:
         """Eigenvalues (p, n) at the points of `s` nearest to parameters (p,)."""
         return self.values[np.abs(np.asarray(s)[:, None] - self.s).argmin(axis=1)]
 
 
-def follow(
-    family: Callable[[float], Array], grid: Array, *, least: float = LEAST, most: int = MOST
-) -> Branches:
+def follow(family: Callable[[float], Array], grid: Array) -> Branches:
     """Join the eigenvalues of A(s) into branches that are continuous in s.
 
     Parameters
@@ -78,10 +70,6 @@ def follow(
         Real matrix A(s) (n, n), smooth over the range of the grid.
     grid
         Ascending parameters (k,), two at least; steps between them are halved where they must be.
-    least
-        Share of the whole range [-] that a step is not halved below.
-    most
-        How many matrices may be asked for; steps still in doubt are then unsafe.
 
     Returns
     -------
@@ -97,7 +85,7 @@ def follow(
     grid = _checked(grid)
     cache = _Family.over(family, grid)
     nodes = _nodes(cache, grid)
-    joined = _join(cache, nodes, least * (grid[-1] - grid[0]), most)
+    joined = _join(cache, nodes, _LEAST * (grid[-1] - grid[0]))
     return _compose(cache, grid, joined)
 
 
@@ -170,16 +158,14 @@ def _nodes(family: _Family, grid: Array) -> list[Spectrum]:
     return nodes
 
 
-def _join(
-    family: _Family, nodes: Sequence[Spectrum], least: float, most: int
-) -> list[tuple[Step, StepMatch]]:
+def _join(family: _Family, nodes: Sequence[Spectrum], least: float) -> list[tuple[Step, StepMatch]]:
     """Join neighbours, putting nodes in between where a step is in doubt."""
     done: list[tuple[Step, StepMatch]] = []
     open_steps = list(pairwise(nodes))
     while open_steps:
         steps = [_step(family, *ends) for ends in open_steps]
         judged = list(zip(steps, _judge(family, steps), strict=True))
-        spent = len(family.known) >= most
+        spent = len(family.known) >= _MOST
         final = [spent or match.safe or step.width <= 2 * least for step, match in judged]
         done += [pair for pair, last in zip(judged, final, strict=True) if last]
         halved = [step for step, last in zip(steps, final, strict=True) if not last]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.loci.matching import match_by_value
+from flexctl.loci.spectrum import match_by_value
 from flexctl.loci.steps import Meeting, Step, StepMatch
 
 _JUMP = 1e-6  # share of itself that no eigenvalue moves within the least step

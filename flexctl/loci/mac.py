@@ -1,63 +1,93 @@
-"""The modal assurance criterion (MAC): which mode of one discretisation is which of another."""
+"""Branches of one discretisation beside those of another: the modal assurance criterion (MAC)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-import scipy.linalg
 import scipy.optimize
+from numpy.typing import NDArray
 
-from flexctl.beam import gauss
-from flexctl.body import Body
 from flexctl.checks import Array, ComplexArray
-from flexctl.model import TWIST
-from flexctl.plant import Plant
+from flexctl.errors import InputError
+from flexctl.loci.family import Branch, Loci
 
-_POINTS = 16  # per line: two modes or elements are smooth over a sixteenth of it
+LEAST_MAC = 0.5  # above it one motion is more of the other than of all the rest
 _NOTHING = 1e-300
+_SWINGS = 0.05  # |Im| over |lambda| of what swings
 
 
-def motion_fields(plant: Plant, joints: Array, size: int) -> Array:
-    """Return F (G, size) that takes the state x = [q; v; z] to what it moves, joints and lines.
+@dataclass(frozen=True, kw_only=True)
+class MatchedBranch:
+    """Which eigenvalue of another discretisation a branch is, along its way.
 
-    Rows are joint variables and rotors times the root of the inertia that each sees, deflections
-    of the lines at Gauss's points times the root of the mass there, and their twists times the root
-    of the polar inertia [m kg^1/2]: |F x|^2 is the sum of M_jj q_j^2 and, over the lines, of
-    int w^2 dm and int phi^2 dJ, the same in every discretisation of an arm.
-
-    Parameters
+    Attributes
     ----------
-    plant
-        Plant of n coordinates, 2n <= size.
-    joints
-        Its joint variables (m,).
+    branch
+        The branch of the first one.
+    index
+        Branch of the other one at every point (k,); -1 where none matches: where the MAC is 1/2 or
+        less, or the branch does not swing.
+    mac
+        Modal assurance criterion of what both move (k,) [-].
+    values
+        Eigenvalues of the other one (k,) [1/s], NaN where there is none.
     """
-    xi, weights = gauss(_POINTS)
-    M = plant.mass_matrix(plant.straight(joints))
-    blocks = [np.diag(np.sqrt(np.diag(M)[: plant.rigid]))]
-    for j, body in enumerate(plant.bodies):
-        length = float(body.link.dh.d + joints[j] if body.sliding else body.link.length)
-        for direction in body.planes:
-            root = np.sqrt(weights * length * _inertia(body, direction, xi))
-            blocks.append((_motions(body, direction, length, xi) * root).T)
-    F = np.asarray(scipy.linalg.block_diag(*blocks))
-    return np.hstack([F, np.zeros((len(F), size - plant.n))])
+
+    branch: Branch
+    index: NDArray[np.int64]
+    mac: Array
+    values: ComplexArray
+
+    @property
+    def ratio(self) -> Array:
+        """Im of the other over Im of the branch (k,) [-], NaN where there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.index < 0, np.nan, self.values.imag / self.branch.values.imag)
 
 
-def _inertia(body: Body, direction: str, xi: Array) -> Array:
-    """Mass per length (k,) [kg/m] at points xi (k,), of twist polar inertia [kg m]."""
-    link = body.link
-    if direction == TWIST and link.torsion:
-        return link.torsion.polar_inertia * link.profile("torsion.polar_inertia").at(xi)
-    return link.mass_per_length * link.profile("mass_per_length").at(xi)
+def match_branches(first: Loci, second: Loci) -> tuple[MatchedBranch, ...]:
+    """Find for every pair of `first` that swings the one of `second` that moves the arm alike.
+
+    At every point of the parameter by itself, as `match_fields` does: where a branch turns away
+    from another in one discretisation and not in the other, what matches changes its branch.
+
+    Raises
+    ------
+    InputError
+        When the grids differ, or fields were not kept.
+    """
+    if not np.array_equal(first.s, second.s):
+        raise InputError("match_branches: expected the same values of the parameter, got others")
+    if first.fields is None or second.fields is None:
+        raise InputError("match_branches: expected branches with their fields, got some without")
+    index = np.full((len(first.s), len(first.branches)), -1)
+    mac = np.zeros(index.shape)
+    for k in range(len(first.s)):
+        own, others = _swinging_at(first, k), _swinging_at(second, k)
+        columns, size = match_fields(first.fields[k][:, own], second.fields[k][:, others])
+        mac[k, own] = size
+        index[k, own] = np.where(size > LEAST_MAC, np.append(others, -1)[columns], -1)
+    return tuple(
+        _matched(branch, second, index[:, i], mac[:, i])
+        for i, branch in enumerate(first.branches)
+        if (mac[:, i] > 0).any()
+    )
 
 
-def _motions(body: Body, direction: str, length: float, xi: Array) -> Array:
-    """Deflections (n, k) [m or m/rad], or angles, at points xi (k,) of unit coordinates."""
-    shapes = body.shapes_at(direction, length)
-    power = np.asarray(shapes.power, dtype=float)[:, None]
-    if direction == TWIST:
-        return shapes.rotation(xi) * length ** (power - 1)
-    return shapes.value(xi) * length**power
+def swinging(values: ComplexArray) -> NDArray[np.int64]:
+    """Return which of the eigenvalues (p,) swing and lie in the upper half plane."""
+    return np.flatnonzero(values.imag > _SWINGS * np.abs(values))
+
+
+def _swinging_at(loci: Loci, k: int) -> NDArray[np.int64]:
+    return swinging(np.array([branch.values[k] for branch in loci.branches], dtype=complex))
+
+
+def _matched(branch: Branch, other: Loci, index: Array, mac: Array) -> MatchedBranch:
+    values = np.array([one.values for one in other.branches])[index, np.arange(len(index))]
+    values = np.where(index < 0, complex(np.nan, np.nan), values)
+    return MatchedBranch(branch=branch, index=index, mac=mac, values=values)
 
 
 def match_fields(first: ComplexArray, second: ComplexArray) -> tuple[Array, Array]:

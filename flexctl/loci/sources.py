@@ -1,4 +1,4 @@
-"""Families of closed-loop matrices along a motion, at rest or moving."""
+"""Families of closed loops along a motion, at rest or moving: their matrices, what they move."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.interpolate
+import scipy.linalg
 
+from flexctl.beam import gauss
+from flexctl.body import Body
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import InputError, NoEquilibriumError
-from flexctl.loci.mac import motion_fields
 from flexctl.loop import (
     JUMP,
     ClosedLoop,
@@ -21,7 +23,12 @@ from flexctl.loop import (
     name_modes,
     sampled_loop,
 )
+from flexctl.model import TWIST
+from flexctl.plant import Plant
 from flexctl.simulation import Trajectory
+
+EDGE = 1e-6  # of the range: how closely the loss of the equilibrium is located
+_POINTS = 16  # per line: two modes or elements are smooth over a sixteenth of it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,22 +79,29 @@ def loop_matrix(loop: LinearLoop) -> Array:
     return sampled_loop(loop, loop.sample_time, loop.delay)
 
 
-def at_rest(closed: ClosedLoop, second_loop_weight: float = 0.0) -> Source:
-    """Loops frozen at rest where the reference is at time t [s], links straight or sagging.
-
-    `second_loop_weight` is that of the second loop, 0 or 1.
-    """
+def at_rest(closed: ClosedLoop) -> Source:
+    """Loops frozen at rest where the reference is at time t [s], links straight or sagging."""
     motion = closed.controller.reference
 
     def joints(t: float) -> Array:
         return motion.sample(np.array([t]))[0][:, 0]
 
-    # at the start, as the loop may have lost its equilibrium by the end
-    size = len(loop_matrix(linearise_loop(closed, joints(0.0), second_loop_weight)))
+    def matrix(t: float) -> Array:
+        return loop_matrix(linearise_loop(closed, joints(t), 0.0))
 
+    # size at the start, as the loop may have lost its equilibrium by the end
+    return _in_time(closed, matrix, joints, len(matrix(0.0)))
+
+
+def _in_time(
+    closed: ClosedLoop,
+    matrix: Callable[[float], Array],
+    joints: Callable[[float], Array],
+    size: int,
+) -> Source:
     return Source(
         parameter="t",
-        matrix=lambda t: loop_matrix(linearise_loop(closed, joints(t), second_loop_weight)),
+        matrix=matrix,
         names=lambda t: name_modes(closed, joints(t), size),
         fields=lambda t: motion_fields(closed.truth, joints(t), size),
         sample_time=lambda _: closed.controller.sample_time,
@@ -123,11 +137,15 @@ def rests_until(closed: ClosedLoop, times: Array) -> float:
         )
     if lost is None:
         return float(times[-1])
-    low, high = times[lost - 1], times[lost]
-    while high - low > 1e-6 * times[-1]:
-        middle = (low + high) / 2
-        low, high = (middle, high) if held(middle) else (low, middle)
-    return float(low)
+    return last_held(held, float(times[lost - 1]), float(times[lost]), EDGE * float(times[-1]))
+
+
+def last_held(held: Callable[[float], bool], inside: float, outside: float, exact: float) -> float:
+    """Last value towards `outside` at which it is held, to `exact`."""
+    while abs(outside - inside) > exact:
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if held(middle) else (inside, middle)
+    return inside
 
 
 def on_reference(closed: ClosedLoop) -> Source:
@@ -172,13 +190,10 @@ def _moving(
     def joints(t: float) -> Array:
         return state(t)[0][: closed.truth.m]
 
-    return Source(
-        parameter="t",
-        matrix=lambda t: matrix_in_motion(closed, t, *state(t), law_state(t)),
-        names=lambda t: name_modes(closed, joints(t), size),
-        fields=lambda t: motion_fields(closed.truth, joints(t), size),
-        sample_time=lambda _: None,
-    )
+    def matrix(t: float) -> Array:
+        return matrix_in_motion(closed, t, *state(t), law_state(t))
+
+    return _in_time(closed, matrix, joints, size)
 
 
 def matrix_in_motion(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array) -> Array:
@@ -205,3 +220,47 @@ def _law_inputs(closed: ClosedLoop, t: float, q: Array, v: Array, z: Array) -> l
     motion = closed.controller.reference
     second_loop_weight, *desired = closed.reference(t, JUMP * float(motion.passed(t)))
     return [np.array(second_loop_weight), z, *(np.array(part) for part in desired), q, v]
+
+
+def motion_fields(plant: Plant, joints: Array, size: int) -> Array:
+    """Return F (G, size) that takes the state x = [q; v; z] to what it moves, joints and lines.
+
+    Rows are joint variables and rotors times the root of the inertia that each sees, deflections
+    of the lines at Gauss's points times the root of the mass there, and their twists times the root
+    of the polar inertia [m kg^1/2]: |F x|^2 is the sum of M_jj q_j^2 and, over the lines, of
+    int w^2 dm and int phi^2 dJ, the same in every discretisation of an arm.
+
+    Parameters
+    ----------
+    plant
+        Plant of n coordinates, 2n <= size.
+    joints
+        Its joint variables (m,).
+    """
+    xi, weights = gauss(_POINTS)
+    M = plant.mass_matrix(plant.straight(joints))
+    blocks = [np.diag(np.sqrt(np.diag(M)[: plant.rigid]))]
+    for j, body in enumerate(plant.bodies):
+        length = float(body.link.dh.d + joints[j] if body.sliding else body.link.length)
+        for direction in body.planes:
+            root = np.sqrt(weights * length * _inertia(body, direction, xi))
+            blocks.append((_motions(body, direction, length, xi) * root).T)
+    F = np.asarray(scipy.linalg.block_diag(*blocks))
+    return np.hstack([F, np.zeros((len(F), size - plant.n))])
+
+
+def _inertia(body: Body, direction: str, xi: Array) -> Array:
+    """Mass per length (k,) [kg/m] at points xi (k,), of twist polar inertia [kg m]."""
+    link = body.link
+    if direction == TWIST and link.torsion:
+        return link.torsion.polar_inertia * link.profile("torsion.polar_inertia").at(xi)
+    return link.mass_per_length * link.profile("mass_per_length").at(xi)
+
+
+def _motions(body: Body, direction: str, length: float, xi: Array) -> Array:
+    """Deflections (n, k) [m or m/rad], or angles, at points xi (k,) of unit coordinates."""
+    shapes = body.shapes_at(direction, length)
+    power = np.asarray(shapes.power, dtype=float)[:, None]
+    if direction == TWIST:
+        return shapes.rotation(xi) * length ** (power - 1)
+    return shapes.value(xi) * length**power

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors of one real matrix of a family, and which are indistinguishable."""
+"""Spectra of real matrices of a family: which eigenvalues are one, and which is which."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 from scipy.sparse.csgraph import connected_components
 
 from flexctl.checks import Array, ComplexArray
@@ -137,3 +138,44 @@ def _ordered(s: float, A: Array, values: ComplexArray, V: ComplexArray) -> Spect
         V=np.hstack([V[:, real], vectors, vectors.conj()]),
         n_real=len(real),
     )
+
+
+def overlaps(V0: ComplexArray, V1: ComplexArray) -> ComplexArray:
+    """S * S^-T for S = V_0^-1 V_1, (..., n, n): the part of vector i in vector j, and back.
+
+    Elements (w_i^H v_j) (w_j^H v_i) of left and right vectors of either side. They do not depend
+    on the units of the state, nor on the lengths of vectors, and rows and columns sum to one. Of
+    equal eigenvectors it is the identity; it is biorthogonal where the modal assurance criterion
+    takes vectors for orthogonal.
+    """
+    S = np.linalg.solve(V0, V1)
+    return S * np.swapaxes(np.linalg.inv(S), -1, -2)
+
+
+def match_by_overlap(before: Spectrum, overlap: ComplexArray) -> Array:
+    """Assign eigenvalues to those of another spectrum with as many real ones, (n,).
+
+    Real ones go to real ones, and pairs to pairs, so that overlap (n, n) in all is greatest; the
+    lower halves go where the upper ones do.
+    """
+    return _assign_halves(before, np.clip(overlap.real, 0, 1))
+
+
+def match_by_value(before: Spectrum, after: Spectrum) -> Array:
+    """Assign eigenvalues by relative distance, where nothing better can be had, (n,)."""
+    first, second = before.values, after.values
+    size = np.abs(first)[:, None] + np.abs(second) + np.finfo(float).tiny
+    gain = -np.abs(first[:, None] - second) / size
+    if before.n_real != after.n_real:
+        return _assign(gain)
+    return _assign_halves(before, gain)
+
+
+def _assign_halves(before: Spectrum, gain: Array) -> Array:
+    r, c = before.n_real, before.n_pairs
+    upper = _assign(gain[r : r + c, r : r + c])
+    return np.concatenate([_assign(gain[:r, :r]), r + upper, r + c + upper])
+
+
+def _assign(gain: Array) -> Array:
+    return scipy.optimize.linear_sum_assignment(-gain)[1]

@@ -18,8 +18,7 @@ from flexctl.loci.frames import (
     pass_through,
     touching,
 )
-from flexctl.loci.matching import match_by_overlap, overlaps, stack
-from flexctl.loci.spectrum import Spectrum
+from flexctl.loci.spectrum import Spectrum, match_by_overlap, overlaps
 
 LEAST_OVERLAP = 0.5  # least overlap of an eigenvector with itself one step on
 _MEET = 1e-7  # share of its size at which an eigenvalue has met another that it is not coupled to
@@ -90,8 +89,8 @@ def join_regular(steps: Sequence[Step], family: Family) -> list[StepMatch]:
     """
     if not steps:
         return []
-    _, V0 = stack([step.before for step in steps])
-    _, V1 = stack([step.after for step in steps])
+    V0 = np.stack([step.before.V for step in steps])
+    V1 = np.stack([step.after.V for step in steps])
     Q = overlaps(V0, V1)
     orders = np.stack([match_by_overlap(step.before, q) for step, q in zip(steps, Q, strict=True)])
     own = np.take_along_axis(Q, orders[:, :, None], axis=2)[:, :, 0].real

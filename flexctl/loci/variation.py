@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -12,8 +12,7 @@ import numpy as np
 from flexctl.checks import Array
 from flexctl.control import Controller, design_on
 from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibriumError
-from flexctl.loci.mac import motion_fields
-from flexctl.loci.sources import Source, loop_matrix
+from flexctl.loci.sources import EDGE, Source, last_held, loop_matrix, motion_fields
 from flexctl.loop import (
     ClosedLoop,
     ModeNames,
@@ -47,7 +46,6 @@ _OF_DESIGN = (
     "state_space",
 )
 _OF_DELAY = ("loop.delay", "loop.sample_time")
-_EDGE = 1e-6  # of the range: how closely the loss of the equilibrium is located
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +70,6 @@ class Variation:
         Whether the law knows the number of the arm.
     truth_set
         Settings of the true arm alone, made after the number is set.
-    joints
-        Pose (m,) at which loops are taken at rest; None for the final one.
     """
 
     key: str
@@ -83,7 +79,6 @@ class Variation:
     scaled: bool = False
     redesign: bool = False
     truth_set: Sequence[str] = ()
-    joints: Array | None = None
 
     @property
     def of_design(self) -> bool:
@@ -145,7 +140,7 @@ class Variation:
 
 
 def over_number(variation: Variation, between: tuple[float, float] | None = None) -> Source:
-    """Loops at rest at one pose over a number, under the second loop where there is one.
+    """Loops at rest at the final pose over a number, under the second loop where there is one.
 
     What depends on the number is redone for each value: of a number of the design the law, of
     one of the arm the true arm and, where it is redesigned, the law. Over delay or sampling period
@@ -163,17 +158,15 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
     def most() -> int:
         if between is None or variation.key not in _OF_DELAY:
             return 0
-        loops = [variation.close(value) for value in between]
-        return max(len(loop_matrix(linearise_loop(c, _pose(c, variation), 0.0))) for c in loops)
+        return max(len(_matrix(variation.close(value), 0.0)) for value in between)
 
     @cache
     def made(value: float) -> tuple[Array, ModeNames, Array]:
         size = most()
         try:
             closed = variation.close(value)
-            pose = _pose(closed, variation)
-            second_loop_weight = float(closed.controller.feedback is not None)
-            A = _padded(loop_matrix(linearise_loop(closed, pose, second_loop_weight)), size)
+            A = _matrix(closed, float(closed.controller.feedback is not None))
+            A = np.pad(A, (0, max(size - len(A), 0)))
         except NoEquilibriumError as error:
             raise NoEquilibriumError(
                 f"{variation.key}: expected values at which the loop has an equilibrium at its "
@@ -183,6 +176,7 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
             raise ComputationError(f"{variation.key} = {value:.6g}: {error}") from error
         except DesignError as error:
             raise DesignError(f"{variation.key} = {value:.6g}: {error}") from error
+        pose = closed.controller.reference.final
         return A, name_modes(closed, pose, len(A)), motion_fields(closed.truth, pose, len(A))
 
     def period(value: float) -> float | None:
@@ -200,13 +194,9 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
     )
 
 
-def _padded(A: Array, size: int) -> Array:
-    """Append rows and columns of zeros to A (n, n) up to `size`."""
-    return np.pad(A, (0, max(size - len(A), 0)))
-
-
-def _pose(closed: ClosedLoop, variation: Variation) -> Array:
-    return closed.controller.reference.final if variation.joints is None else variation.joints
+def _matrix(closed: ClosedLoop, second_loop_weight: float) -> Array:
+    final = closed.controller.reference.final
+    return loop_matrix(linearise_loop(closed, final, second_loop_weight))
 
 
 def rests_between(source: Source, values: Array, design_value: float | None) -> Array:
@@ -244,20 +234,12 @@ def rests_between(source: Source, values: Array, design_value: float | None) -> 
     lost = np.flatnonzero(~kept)
     below, above = lost[lost < near].max(initial=-1), lost[lost > near].min(initial=len(values))
     low, high = float(values[below + 1]), float(values[above - 1])
-    exact = _EDGE * float(values[-1] - values[0])
+    exact = EDGE * float(values[-1] - values[0])
     if below >= 0:
-        low = _edge(held, low, float(values[below]), exact)
+        low = last_held(held, low, float(values[below]), exact)
     if above < len(values):
-        high = _edge(held, high, float(values[above]), exact)
+        high = last_held(held, high, float(values[above]), exact)
     return np.linspace(low, high, len(values))
-
-
-def _edge(held: Callable[[float], bool], inside: float, outside: float, exact: float) -> float:
-    """Last value towards `outside` at which it is held, to `exact`."""
-    while abs(outside - inside) > exact:
-        middle = (inside + outside) / 2
-        inside, outside = (middle, outside) if held(middle) else (inside, middle)
-    return inside
 
 
 def with_value(design: Design, key: str, value: float, *, factor: bool = False) -> Design:

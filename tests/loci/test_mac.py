@@ -9,9 +9,8 @@ from flexctl.beam.matrices import assemble_matrices
 from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
 from flexctl.loci.family import trace_loci
-from flexctl.loci.mac import match_fields, motion_fields
-from flexctl.loci.pairs import match_branches
-from flexctl.loci.sources import at_rest
+from flexctl.loci.mac import match_branches, match_fields
+from flexctl.loci.sources import at_rest, motion_fields
 from flexctl.loop.closed_loop import close_around
 from flexctl.model.arm import Arm
 from flexctl.model.lookup import load_design, load_model

@@ -12,8 +12,7 @@ from examples.papers.theodore_ghosal.meshes import excess
 from examples.papers.theodore_ghosal.motion import END, SECOND, closed_loop, run
 from flexctl.checks import Array, ComplexArray
 from flexctl.loci.family import Loci, trace_loci
-from flexctl.loci.mac import match_fields
-from flexctl.loci.pairs import LEAST_MAC, swinging
+from flexctl.loci.mac import LEAST_MAC, match_fields, swinging
 from flexctl.loci.sources import Source, on_run
 
 N_TIMES = 21

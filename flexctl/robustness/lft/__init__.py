@@ -1,24 +1,25 @@
 """Linear loops with uncertain parameters: exact margins and bounds, independent of any arm."""
 
 from flexctl.robustness.lft.controller_lft import ControllerLFT, ErrorGroup, Law, factor, factor_law
-from flexctl.robustness.lft.crossings import FLAT, ROUND_OFF, Crossing, verify
+from flexctl.robustness.lft.crossings import RealCrossing
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
 from flexctl.robustness.lft.growth import axis_tolerance, eigenvalue_sensitivities
 from flexctl.robustness.lft.mu_bounds import MuBounds, find_mu_bounds
 from flexctl.robustness.lft.one_error import first_crossing
-from flexctl.robustness.lft.real_crossings import stable_interval
-from flexctl.robustness.lft.real_problem import RealCrossing
-from flexctl.robustness.lft.response import Response, frequency_response
-from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop, bilinear
+from flexctl.robustness.lft.real_crossings import find_real_crossings, stable_interval
+from flexctl.robustness.lft.uncertain_loop import (
+    Parameter,
+    Response,
+    UncertainLoop,
+    bilinear,
+    frequency_response,
+)
 from flexctl.robustness.lft.worst_case import LARGEST, WorstCase
 
 __all__ = [
     "ENDLESS",
-    "FLAT",
     "LARGEST",
-    "ROUND_OFF",
     "ControllerLFT",
-    "Crossing",
     "Deadline",
     "ErrorGroup",
     "Law",
@@ -34,8 +35,8 @@ __all__ = [
     "factor",
     "factor_law",
     "find_mu_bounds",
+    "find_real_crossings",
     "first_crossing",
     "frequency_response",
     "stable_interval",
-    "verify",
 ]

@@ -1,10 +1,10 @@
-"""Verify candidates for crossings of the imaginary axis by the eigenvalues of the loop itself."""
+"""Crossings of the imaginary axis, verified by the eigenvalues of the loop itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeVar
 
 import numpy as np
 import scipy.linalg
@@ -12,6 +12,7 @@ import scipy.optimize
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.loop import ON_AXIS
+from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
 FLAT = 1e-5  # |sigma dRe/dsigma| / |lambda| below which the slope is round-off
 ROUND_OFF = 50 * np.finfo(float).eps  # of an eigenvalue, relative to the largest
@@ -19,51 +20,60 @@ _NEAR = 1e-2  # relative: a root further from its candidate belongs to another c
 _ASIDE = 1e-3  # relative distance at which both sides of a flat root are evaluated
 _CLOSE = 1e-12  # relative step at which Newton's method has converged
 _SETTLED = 1e-7  # relative step below which a step that does not shrink is round-off
-_SAME = 1e-6  # relative distance of sigma and frequency of one root found twice
-
-
-class Family(Protocol):
-    """State matrices that depend smoothly on one parameter sigma > 0, such as a `Pencil`."""
-
-    def matrix(self, sigma: float) -> Array:
-        """State matrix (N, N)."""
-        ...
-
-    def slope(self, sigma: float) -> Array:
-        """Its derivative by sigma (N, N)."""
-        ...
+SAME = 1e-6  # relative distance of error and eigenvalue of one crossing found twice
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crossing:
-    """A sigma at which eigenvalues lie on the imaginary axis.
+class RealCrossing:
+    """A real error at which an eigenvalue lies on the imaginary axis.
 
     Attributes
     ----------
-    sigma
-        Value of the parameter.
+    delta
+        The error [-].
+    eigenvalue
+        On the axis, Im >= 0 [1/s]; infinite where I - delta D is singular, which for a sampled loop
+        means a multiplier -1.
     frequency
-        |Im lambda| there, in the unit of the eigenvalues; 0 for a real one.
+        Its frequency [rad/s].
     kind
-        "crossing", or "touching" where the real part has the same sign on both sides. Two
-        crossings closer than 1e-5 of sigma cannot be distinguished from a touching.
+        "crossing", or "touching" where equally many eigenvalues are unstable on both sides. Two
+        crossings closer than 1e-5 of the distance from where it is counted are a touching.
     change
-        Change of the number of unstable eigenvalues as sigma grows: +-2 for each pair that crosses,
-        +-1 for each real eigenvalue, 0 for touching.
+        Change of the number of unstable eigenvalues as delta grows: +-2 for each pair that crosses,
+        +-1 for each real eigenvalue.
     residual
         Remaining |Re lambda| / |lambda| [-]; for a real eigenvalue relative to the largest.
     """
 
-    sigma: float
+    delta: float
+    eigenvalue: complex
     frequency: float
     kind: str
     change: int
     residual: float
 
-    @property
-    def destabilising(self) -> bool:
-        """Whether eigenvalues become unstable as sigma grows."""
-        return self.change > 0
+
+@dataclass(frozen=True, kw_only=True)
+class Ray:
+    """Errors delta = origin + sign sigma of a loop, over sigma > 0."""
+
+    loop: UncertainLoop
+    origin: float
+    sign: float
+
+    def delta(self, sigma: float) -> float:
+        """Error at sigma."""
+        return self.origin + self.sign * sigma
+
+    def matrix(self, sigma: float) -> Array:
+        """State matrix (N, N)."""
+        return self.loop.matrix(np.array([self.delta(sigma)]))
+
+    def slope(self, sigma: float) -> Array:
+        """Differentiate the state matrix by sigma (N, N): U V, errors counted from there."""
+        there = self.loop.at(np.array([self.delta(sigma)]))
+        return self.sign * there.U @ there.V
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,63 +90,63 @@ class _Root:
     flat: bool = False
 
 
-def verify(pencil: Family, sigmas: Sequence[float]) -> tuple[Crossing, ...]:
-    """Crossings and touchings at or next to candidates `sigmas`, ascending, each once.
+def verify(ray: Ray, sigmas: Sequence[float]) -> list[RealCrossing]:
+    """Crossings and touchings at or next to candidates `sigmas`, away from the origin, each once.
 
     A candidate at which no eigenvalue lies on the axis (a real pair +-a, a spurious root) gives no
     crossing. Newton's method on Re lambda(sigma) refines the others to round-off.
     """
-    near = [root for sigma in sigmas for root in _roots_near(pencil, float(sigma))]
-    return tuple(_describe(pencil, root) for root in _distinct(near))
+    near = [root for sigma in sigmas for root in _roots_near(ray, float(sigma))]
+    return [_describe(ray, root) for root in distinct(near, lambda root: root.sigma, _same)]
 
 
-def _roots_near(pencil: Family, sigma: float) -> list[_Root]:
+def _roots_near(ray: Ray, sigma: float) -> list[_Root]:
     """Eigenvalues that lie on the axis at `sigma` or reach it close by; none of a real pair +-a."""
-    values, slopes = _upper_half(pencil, sigma)
+    values, slopes = _upper_half(ray, sigma)
     size, largest = np.abs(values), np.abs(values).max()
     change = sigma * np.abs(slopes.real)
     flat = (change <= FLAT * size) & (np.abs(values.real) <= ON_AXIS * size)
     tangent = ~flat & (np.abs(values.real) <= _NEAR * change + ROUND_OFF * largest)
-    roots = [_beside(pencil, sigma, value) for value in values[flat]]
-    roots += [_newton(pencil, sigma, value) for value in values[tangent]]
+    roots = [_beside(ray, sigma, value) for value in values[flat]]
+    roots += [_newton(ray, sigma, value) for value in values[tangent]]
     return [root for root in roots if root is not None]
 
 
-def _upper_half(pencil: Family, sigma: float) -> tuple[ComplexArray, ComplexArray]:
+def _upper_half(ray: Ray, sigma: float) -> tuple[ComplexArray, ComplexArray]:
     """Eigenvalues with Im >= 0 of M(sigma), and their derivatives w' (dM/dsigma) v / w'v."""
-    solved = scipy.linalg.eig(pencil.matrix(sigma), left=True, right=True)
+    solved = scipy.linalg.eig(ray.matrix(sigma), left=True, right=True)
     values, W, V = (np.asarray(part) for part in solved)
     keep = np.imag(values) >= 0
     W, V = W[:, keep].conj(), V[:, keep]
     with np.errstate(divide="ignore", invalid="ignore"):  # a defective eigenvalue has none
-        slopes = np.sum(W * (pencil.slope(sigma) @ V), axis=0) / np.sum(W * V, axis=0)
+        slopes = np.sum(W * (ray.slope(sigma) @ V), axis=0) / np.sum(W * V, axis=0)
     return values[keep], slopes
 
 
-def _nearest(pencil: Family, sigma: float, value: complex) -> tuple[complex, complex]:
+def _nearest(ray: Ray, sigma: float, value: complex) -> tuple[complex, complex]:
     """Eigenvalue nearest to `value`, and its derivative."""
-    values, slopes = _upper_half(pencil, sigma)
+    values, slopes = _upper_half(ray, sigma)
     k = np.abs(values - value).argmin()
     return complex(values[k]), complex(slopes[k])
 
 
-def _newton(pencil: Family, start: float, value: complex) -> _Root | None:
+def _newton(ray: Ray, start: float, value: complex) -> _Root | None:
     """Newton's method on Re lambda(sigma) = 0, until round-off; None where it leaves `start`."""
     sigma, before = start, np.inf
     for _ in range(50):
-        value, slope = _nearest(pencil, sigma, value)
+        value, slope = _nearest(ray, sigma, value)
         step = -value.real / slope.real if slope.real else np.inf
         if abs(sigma + step - start) > _NEAR * start:
             return None
         if sigma * abs(slope.real) <= FLAT * abs(value) and _lies_on_axis(value):
-            return _beside(pencil, sigma, value)
+            return _beside(ray, sigma, value)
         if abs(step) <= _CLOSE * sigma or (
             abs(step) <= _SETTLED * sigma and abs(step) > before / 2
         ):
             break  # round-off: the step no longer shrinks
         sigma, value, before = sigma + step, value + slope * step, abs(step)
     else:  # round-off beyond _SETTLED: the signs on both sides still decide
-        root = _beside(pencil, start, value)
+        root = _beside(ray, start, value)
         return None if root.touching else root
     return _Root(sigma=sigma, value=value, upward=slope.real > 0)
 
@@ -146,48 +156,55 @@ def _lies_on_axis(value: complex) -> bool:
     return abs(value.real) <= ON_AXIS * abs(value)
 
 
-def _beside(pencil: Family, sigma: float, value: complex) -> _Root:
+def _beside(ray: Ray, sigma: float, value: complex) -> _Root:
     """Root at which Re lambda is flat: bisected where its signs on both sides differ."""
 
     def real_part(at: float) -> float:
-        return _nearest(pencil, at, value)[0].real
+        return _nearest(ray, at, value)[0].real
 
     low, high = sigma * (1 - _ASIDE), sigma * (1 + _ASIDE)
     left, right = real_part(low), real_part(high)
     if not left * right < 0:
         return _Root(sigma=sigma, value=value, touching=True, flat=True)
     sigma = float(scipy.optimize.brentq(real_part, low, high, xtol=1e-15 * sigma, rtol=1e-14))  # pyright: ignore[reportArgumentType]
-    value = _nearest(pencil, sigma, value)[0]
+    value = _nearest(ray, sigma, value)[0]
     return _Root(sigma=sigma, value=value, upward=right > 0, flat=True)
 
 
-def _distinct(roots: Sequence[_Root]) -> list[_Root]:
-    """Roots by ascending sigma, each once: several candidates may lead to the same root."""
-    kept: list[_Root] = []
-    for root in sorted(roots, key=lambda root: root.sigma):
-        if not any(_same(root, other) for other in kept):
-            kept.append(root)
+Found = TypeVar("Found")
+
+
+def distinct(
+    found: Sequence[Found], at: Callable[[Found], float], same: Callable[[Found, Found], bool]
+) -> list[Found]:
+    """Sort what was found by its place, each once: several candidates may lead to one."""
+    kept: list[Found] = []
+    for one in sorted(found, key=at):
+        if not any(same(one, other) for other in kept):
+            kept.append(one)
     return kept
 
 
 def _same(a: _Root, b: _Root) -> bool:
     """Whether two roots are one, by sigma and frequency."""
-    near = _ASIDE if a.flat and b.flat else _SAME  # judged by the same two sides
+    near = _ASIDE if a.flat and b.flat else SAME  # judged by the same two sides
     gap = abs(abs(a.value.imag) - abs(b.value.imag))
     return abs(a.sigma - b.sigma) <= near * b.sigma and gap <= near * max(abs(b.value), gap)
 
 
-def _describe(pencil: Family, root: _Root) -> Crossing:
+def _describe(ray: Ray, root: _Root) -> RealCrossing:
     """Turn a root into a crossing; eigenvalues that cross there together are all counted."""
-    values = _upper_half(pencil, root.sigma)[0]
+    values = _upper_half(ray, root.sigma)[0]
     real = not root.value.imag
     size = float(np.abs(values).max()) if real else abs(root.value)
-    reach = ROUND_OFF if real else _SAME  # other slow eigenvalues may be real and near 0 too
+    reach = ROUND_OFF if real else SAME  # other slow eigenvalues may be real and near 0 too
     together = int((np.abs(values - root.value) <= reach * size).sum())
-    change = 0 if root.touching else (1 if real else 2) * max(together, 1)
-    return Crossing(
-        sigma=root.sigma,
-        frequency=0.0 if real else abs(root.value.imag),
+    change = 0 if root.touching else int(ray.sign) * (1 if real else 2) * max(together, 1)
+    value = complex(0.0, 0.0 if real else abs(root.value.imag))
+    return RealCrossing(
+        delta=ray.delta(root.sigma),
+        eigenvalue=value,
+        frequency=ray.loop.frequency(value),
         kind="touching" if root.touching else "crossing",
         change=change if root.upward else -change,
         residual=abs(root.value.real) / (size or 1.0),  # a loop of one state: 0/0

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from flexctl.checks import Array, ComplexArray
-from flexctl.robustness.lft.band_bound import band_bound, smallest_level
+from flexctl.checks import Array
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
-from flexctl.robustness.lft.response import Response
+from flexctl.robustness.lft.frequency_bounds import (
+    band_bound,
+    scaled_norm,
+    smallest_level,
+    tight_bound,
+)
 from flexctl.robustness.lft.scalings import Block, Scalings, balance, find_scalings
+from flexctl.robustness.lft.uncertain_loop import Response
 
 _SAMPLES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+_BUDGET = 1500  # bands tried
+_EXCESS = 0.01  # of the level above the largest mu found, relative
 _SLACK = 1e-9  # round-off of the largest eigenvalue of the form
 _TRIM = 0.01  # of a piece next to an unproven one, cut off: more than round-off of its end
 _NARROWEST = 1e-10  # relative width below which a band stays unproven
@@ -22,7 +29,6 @@ _NARROW = 1e-6  # relative width below which mu is that of the band: see cover_a
 _N_LEVELS, _RISE = 30, 0.01  # attempts at a level of one scaling, and its rise at each
 _ILL = 1e12  # condition of the form at infinity beyond which eigenvalues are not trusted
 
-Bound = Callable[[ComplexArray, float], float]
 Range = tuple[float, float]
 
 
@@ -106,10 +112,8 @@ class Cover:
         Scalings of each proven band, for form(M(jw) / level).
     missing
         Bands that are not proven; empty when the bound holds on the whole axis.
-    peak, at
-        Largest bound of mu computed at one frequency [-], and that frequency.
-    tries
-        Number of bands tried.
+    at
+        Frequency of the largest bound of mu computed.
     late
         Whether the deadline ended the proof before the whole axis was covered.
     """
@@ -118,21 +122,16 @@ class Cover:
     proven: tuple[Range, ...]
     scalings: tuple[Scalings, ...]
     missing: tuple[Range, ...]
-    peak: float
     at: float
-    tries: int
     late: bool = False
 
 
 def cover_axis(
     response: Response,
     blocks: tuple[Block, ...],
-    bound: Bound,
     *,
     start: tuple[float, float],
     edges: Array,
-    excess: float,
-    budget: int,
     deadline: Deadline = ENDLESS,
     say: Callable[[str], None] = lambda _words: None,
 ) -> Cover:
@@ -140,16 +139,12 @@ def cover_axis(
 
     Parameters
     ----------
-    bound
-        Upper bound of mu of one matrix (r, r), tight above a floor [-].
     start
-        Largest bound known so far [-] and its frequency; the level is always bound (1 + excess).
+        Largest bound known so far [-] and its frequency; the level is always 1 % above the bound.
     edges
         Where the first bands meet (K,), finite.
-    budget
-        Number of bands that may be tried.
     deadline
-        When to stop.
+        When to stop; no more than `_BUDGET` bands are tried either.
     say
         Called with the progress of the proof before every band.
 
@@ -161,12 +156,12 @@ def cover_axis(
     regularises mu by an uncertainty of the frequency of that size.
     """
     peak, at = start
-    level = peak * (1 + excess)
+    level = peak * (1 + _EXCESS)
     open_bands = _first_bands(edges)
     proven: list[tuple[Range, Scalings]] = []
     missing: list[Range] = []
     tries = 0
-    while open_bands and tries < budget and not deadline.passed:
+    while open_bands and tries < _BUDGET and not deadline.passed:
         say(f"a proof over all frequencies: {len(proven)} bands proven, {len(open_bands)} to go")
         band = open_bands.pop()
         tries += 1
@@ -185,17 +180,24 @@ def cover_axis(
             value = band_bound(M, blocks, level, deadline)
             open_bands.append(band)
         else:
-            value = bound(response(np.array([middle]))[0], level)
+            M = response(np.array([middle]))[0]
+            value = tight_bound(M, blocks, scaled_norm(M, level), level, deadline)
             open_bands += halves
         if value > peak and not deadline.passed:
             peak, at = value, middle
-            level = max(level, peak * (1 + excess))
-    late = bool(open_bands) and deadline.passed
-    cover = _cover(level, (peak, at), proven, missing + open_bands, tries)
-    return replace(cover, late=late)
+            level = max(level, peak * (1 + _EXCESS))
+    ordered = sorted(proven, key=lambda item: item[0])
+    return Cover(
+        level=level,
+        proven=tuple(part for part, _ in ordered),
+        scalings=tuple(scalings.at_level(1 / level) for _, scalings in ordered),
+        missing=_merged(missing + open_bands),
+        at=at,
+        late=bool(open_bands) and deadline.passed,
+    )
 
 
-def level_of_one_scaling(response: Response, blocks: tuple[Block, ...], axis: Array) -> float:
+def level_of_one_scaling(response: Response, axis: Array) -> float:
     """Bound of mu on the whole axis that one constant scaling D proves: the cheapest proof.
 
     The largest norm of D^1/2 M(jw) D^-1/2, from the eigenvalues of a few Hamiltonians: between two
@@ -203,7 +205,7 @@ def level_of_one_scaling(response: Response, blocks: tuple[Block, ...], axis: Ar
     throughout. `axis` (K,) are the first frequencies. Infinite where the search does not converge.
     Source: [BoydBalakrishnan90].
     """
-    scalings = balance(response(axis), blocks)
+    scalings = balance(response(axis))
     level = max(smallest_level(M, scalings) for M in response(axis))
     for _ in range(_N_LEVELS):
         level *= 1 + _RISE
@@ -223,26 +225,6 @@ def _first_bands(edges: Array) -> list[Range]:
     """Bands of [0, oo] between edges (K,), descending."""
     bounds = np.unique(np.concatenate([[0.0], edges[edges > 0], [np.inf]])).tolist()
     return list(pairwise(bounds))[::-1]
-
-
-def _cover(
-    level: float,
-    largest: tuple[float, float],
-    proven: list[tuple[Range, Scalings]],
-    missing: list[Range],
-    tries: int,
-) -> Cover:
-    """Sort the proven bands, and convert their scalings to the final level."""
-    ordered = sorted(proven, key=lambda item: item[0])
-    return Cover(
-        level=level,
-        proven=tuple(part for part, _ in ordered),
-        scalings=tuple(scalings.at_level(1 / level) for _, scalings in ordered),
-        missing=_merged(missing),
-        peak=largest[0],
-        at=largest[1],
-        tries=tries,
-    )
 
 
 def _narrow(band: Range, response: Response, width: float) -> bool:

@@ -12,7 +12,6 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import ON_AXIS
 from flexctl.robustness.lft.crossings import ROUND_OFF
-from flexctl.robustness.lft.real_candidates import shifted
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
 _ELSEWHERE = (0.37, 0.29 + 0.53j)  # errors at which an eigenvalue that moves has left the axis
@@ -98,7 +97,7 @@ def without_fixed(loop: UncertainLoop) -> tuple[UncertainLoop, ComplexArray]:
     values = np.linalg.eigvals(loop.A).astype(complex)
     fixed = values[np.abs(np.real(values)) <= axis_tolerance(values)]
     for error in _ELSEWHERE:
-        there = np.linalg.eigvals(shifted(loop, error)[0])
+        there = np.linalg.eigvals(loop.counted_from(np.array([error]))[0])
         fixed = fixed[_matches(fixed, there) >= 0]
     return (_deflated(loop, fixed) if len(fixed) else loop), fixed
 
@@ -145,14 +144,12 @@ def _deflated(loop: UncertainLoop, fixed: ComplexArray) -> UncertainLoop:
         raise DesignError(f"fixed eigenvalues: expected a bounded motion, got {got}")
     removed, kept, basis = _complement(left)
     U = there.U - right @ np.linalg.solve(left.T @ right, left.T @ there.U)
-    reduced = UncertainLoop(
+    reduced = replace(
+        there,
         A=there.A[np.ix_(kept, kept)] + there.A[np.ix_(kept, removed)] @ basis,
         U=U[kept],
         V=there.V[:, kept] + there.V[:, removed] @ basis,
-        D=there.D,
-        parameters=there.parameters,
         states=tuple(loop.states[k] for k in kept),
-        sample_time=loop.sample_time,
     )
     back = reduced.at(np.array([-_ELSEWHERE[0]]))
     return balanced(replace(back, parameters=loop.parameters))

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flexctl import checks
-from flexctl.checks import Array, ComplexArray
-from flexctl.robustness.lft.band_bound import scaled_norm, tight_bound
+from flexctl.checks import Array
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
-from flexctl.robustness.lft.error_blocks import blocks_of, is_split, split_channels
-from flexctl.robustness.lft.frequency_cover import Cover, Range, cover_axis, level_of_one_scaling
-from flexctl.robustness.lft.frequency_grid import (
+from flexctl.robustness.lft.frequency_bounds import (
     GridBounds,
     around_poles,
     bounds_on_grid,
     frequency_grid,
     on_axis,
 )
+from flexctl.robustness.lft.frequency_cover import Cover, Range, cover_axis, level_of_one_scaling
 from flexctl.robustness.lft.growth import axis_tolerance, without_fixed_of_all
 from flexctl.robustness.lft.one_error import (
     bounds_of_one,
@@ -27,14 +24,12 @@ from flexctl.robustness.lft.one_error import (
     first_crossing,
     largest_eigenvalue,
 )
-from flexctl.robustness.lft.response import Response, frequency_response
-from flexctl.robustness.lft.scalings import Block
-from flexctl.robustness.lft.uncertain_loop import UncertainLoop
+from flexctl.robustness.lft.scalings import Block, blocks_of, is_split
+from flexctl.robustness.lft.uncertain_loop import Response, UncertainLoop, frequency_response
 from flexctl.robustness.lft.worst_case import WorstCase, find_worst_case, require_stable
 
 LEAST_MU = 0.01  # smaller mu is not resolved: it stands for errors beyond 10 000 %
 _EDGES = np.array([-3.0, 3.0])  # decay rates off every oscillating pole: where first bands meet
-_BUDGET = 1500  # bands tried
 # Fractions of the time that is left, one after the other.
 _EQUAL_TIME, _SEARCH_TIME, _GRID_TIME = 0.2, 0.3, 0.5
 _PROOF_TIME = 0.9  # the rest is for the level of one scaling, should the proof not end in time
@@ -84,7 +79,7 @@ class MuBounds:
     worst_case: WorstCase | None
     grid: Array
     mu: Array
-    cover: Cover | None
+    cover: Cover | None = None
     notes: tuple[str, ...]
     stopped: str = ""
     followed: bool = False
@@ -98,10 +93,6 @@ class MuBounds:
 def find_mu_bounds(
     loop: UncertainLoop,
     *,
-    crossings: Sequence[float] = (),
-    kinds: Sequence[str] | None = None,
-    excess: float = 0.01,
-    budget: int = _BUDGET,
     prove: bool = True,
     deadline: Deadline = ENDLESS,
     say: Callable[[str], None] = lambda _words: None,
@@ -119,16 +110,6 @@ def find_mu_bounds(
     loop
         A loop that is stable at delta = 0. Eigenvalues on the axis that no error moves are left
         out; where an error moves one, nothing is guaranteed.
-    crossings
-        Frequencies [rad/s] to include in the grid: where one error, or all together, first
-        destabilise.
-    kinds
-        Kind of each parameter (p,): "real" (default); "complex", a dynamic error, the same in all
-        its channels; or "full", a full complex block over its channels, which contains it.
-    excess
-        How far the level of the proof lies above the largest mu found, relative [-].
-    budget
-        Number of bands that may be tried; `not_proven` has the ranges that are left then.
     prove
         Whether to prove a bound on the whole axis; without, the bound is that of the grid.
     deadline
@@ -139,49 +120,54 @@ def find_mu_bounds(
     Raises
     ------
     InputError
-        When the loop is not stable without errors, or `kinds` does not fit.
+        When the loop is not stable without errors.
     """
-    excess = checks.positive("excess", excess)
-    blocks = blocks_of(loop, kinds)
     loop = without_fixed_of_all(loop)
     if (undamped := _undamped(loop)) is not None:
         return _marginal(loop, undamped)
     require_stable(loop)
-    if _one_real(blocks):
-        return _one(loop, crossings)
+    if len(loop.parameters) == 1:
+        return _one(loop)
     say("a search for a worst case")
     worst, equal = _search(loop, deadline)
-    frequencies = [*crossings, *equal, *([worst.frequency] if worst else [])]
-    channels, response = split_channels(loop, blocks), frequency_response(loop)
+    frequencies = [*equal, *([worst.frequency] if worst else [])]
+    blocks, response = blocks_of(loop), frequency_response(loop)
     grid = bounds_on_grid(
         response,
-        channels,
+        blocks,
         [on_axis(loop, w) for w in frequencies if np.isfinite(w)],
         least=max(LEAST_MU, 1 / worst.gamma if worst else 0.0),  # mu is no smaller there
         deadline=deadline.part(_GRID_TIME),
         say=say,
     )
-    if not prove:
-        return _unproven(loop, blocks, worst, grid)
-    cover, stopped = _prove(
-        response,
-        channels,
-        grid,
-        excess=excess,
-        budget=budget,
-        deadline=deadline.part(_PROOF_TIME),
-        say=say,
+    if prove:
+        cover, stopped = _prove(response, blocks, grid, deadline.part(_PROOF_TIME), say)
+        peak, at = cover.level, cover.at
+        missing = tuple(
+            (loop.frequency(1j * low), loop.frequency(1j * high)) for low, high in cover.missing
+        )
+    else:  # the largest bound on the grid, without a proof between its frequencies
+        cover, stopped, missing = None, "", ((0.0, np.inf),)
+        peak, at = max(float(grid.mu.max()), LEAST_MU), float(grid.axis[grid.mu.argmax()])
+    return MuBounds(
+        guaranteed_fraction=1 / peak,
+        mu_peak=peak,
+        frequency=loop.frequency(1j * at),
+        proven=not missing,
+        not_proven=missing,
+        worst_case=worst,
+        grid=_frequencies(loop, grid.axis),
+        mu=grid.mu,
+        cover=cover,
+        notes=_notes(loop, 1 / peak, stopped=stopped, missing=bool(missing)),
+        stopped=stopped,
     )
-    return _proven(loop, blocks, worst, grid, cover, stopped)
 
 
 def _prove(
     response: Response,
     blocks: tuple[Block, ...],
     grid: GridBounds,
-    *,
-    excess: float,
-    budget: int,
     deadline: Deadline,
     say: Callable[[str], None],
 ) -> tuple[Cover, str]:
@@ -190,71 +176,17 @@ def _prove(
     At the deadline the level is what one scaling for all frequencies proves, and the second item
     says why the proof stopped; it is empty otherwise.
     """
-
-    def bound(M: ComplexArray, floor: float) -> float:
-        return tight_bound(M, blocks, scaled_norm(M, blocks, floor), floor, deadline).value
-
     cover = cover_axis(
         response,
         blocks,
-        bound,
         start=(grid.largest, grid.at),
         edges=around_poles(response, _EDGES),
-        excess=excess,
-        budget=budget,
         deadline=deadline,
         say=say,
     )
     if not cover.late:
         return cover, ""
-    level = level_of_one_scaling(response, blocks, grid.axis)
-    return replace(cover, level=level), deadline.reached
-
-
-def _proven(
-    loop: UncertainLoop,
-    blocks: tuple[Block, ...],
-    worst: WorstCase | None,
-    grid: GridBounds,
-    cover: Cover,
-    stopped: str,
-) -> MuBounds:
-    """Answer with the level of a cover of the axis; `cover.missing` is what it leaves unproven."""
-    fraction = 1 / cover.level
-    return MuBounds(
-        guaranteed_fraction=fraction,
-        mu_peak=cover.level,
-        frequency=loop.frequency(1j * cover.at),
-        proven=not cover.missing,
-        not_proven=tuple(
-            (loop.frequency(1j * low), loop.frequency(1j * high)) for low, high in cover.missing
-        ),
-        worst_case=worst,
-        grid=_frequencies(loop, grid.axis),
-        mu=grid.mu,
-        cover=cover,
-        notes=_notes(loop, blocks, fraction, stopped=stopped, missing=bool(cover.missing)),
-        stopped=stopped,
-    )
-
-
-def _unproven(
-    loop: UncertainLoop, blocks: tuple[Block, ...], worst: WorstCase | None, grid: GridBounds
-) -> MuBounds:
-    """Answer with the largest bound on the grid, without a proof between its frequencies."""
-    peak = max(float(grid.mu.max()), LEAST_MU)
-    return MuBounds(
-        guaranteed_fraction=1 / peak,
-        mu_peak=peak,
-        frequency=loop.frequency(1j * grid.axis[grid.mu.argmax()]),
-        proven=False,
-        not_proven=((0.0, np.inf),),
-        worst_case=worst,
-        grid=_frequencies(loop, grid.axis),
-        mu=grid.mu,
-        cover=None,
-        notes=_notes(loop, blocks, 1 / peak, stopped="", missing=True),
-    )
+    return replace(cover, level=level_of_one_scaling(response, grid.axis)), deadline.reached
 
 
 def _frequencies(loop: UncertainLoop, axis: Array) -> Array:
@@ -298,25 +230,24 @@ def _marginal(loop: UncertainLoop, undamped: complex) -> MuBounds:
         worst_case=None,
         grid=empty,
         mu=empty,
-        cover=None,
         notes=("An undamped mode lies on the imaginary axis: no error at all can be guaranteed.",),
     )
 
 
-def _one(loop: UncertainLoop, crossings: Sequence[float]) -> MuBounds:
+def _one(loop: UncertainLoop) -> MuBounds:
     """Answer for one real error: its exact margin.
 
     mu on the grid is that of a complex error, capped at the value that the exact margin gives.
     """
     fraction, worst, exact = bounds_of_one(loop)
     response = frequency_response(loop)
-    frequencies = [*crossings, *([worst.frequency] if worst else [])]
-    axis = frequency_grid(response, [on_axis(loop, w) for w in frequencies if np.isfinite(w)])
+    crossing = [worst.frequency] if worst else []
+    axis = frequency_grid(response, [on_axis(loop, w) for w in crossing if np.isfinite(w)])
     unlimited = replace(
         loop, parameters=(replace(loop.parameters[0], lowest=-np.inf, highest=np.inf),)
     )
     peak = 1 / bounds_of_one(unlimited)[0]
-    notes = _notes(loop, blocks_of(loop, None), fraction, stopped="", missing=False)
+    notes = _notes(loop, fraction, stopped="", missing=False)
     if not exact:
         notes += (_BRACKETED,)
     return MuBounds(
@@ -328,7 +259,6 @@ def _one(loop: UncertainLoop, crossings: Sequence[float]) -> MuBounds:
         worst_case=worst,
         grid=_frequencies(loop, axis),
         mu=np.minimum(largest_eigenvalue(response(axis)), peak),
-        cover=None,
         notes=notes,
     )
 
@@ -339,35 +269,18 @@ _BRACKETED = (
 )
 
 
-def _one_real(blocks: tuple[Block, ...]) -> bool:
-    """Whether there is one error alone, a real one."""
-    return len(blocks) == 1 and blocks[0].real
-
-
-def _notes(
-    loop: UncertainLoop,
-    blocks: tuple[Block, ...],
-    fraction: float,
-    *,
-    stopped: str,
-    missing: bool,
-) -> tuple[str, ...]:
+def _notes(loop: UncertainLoop, fraction: float, *, stopped: str, missing: bool) -> tuple[str, ...]:
     """Sentences on what is conservative, capped, stopped or not proven."""
     notes = ["The worst case is the smallest one found: a search proves no margin."]
-    if _one_real(blocks):
+    several = len(loop.parameters) > 1
+    if not several:
         notes = ["One real error: its exact margin is the guaranteed fraction and the worst case."]
-    for parameter, block in zip(loop.parameters, blocks, strict=True):
-        if block.full:
-            notes.append(
-                f"{parameter.name}: bounded as a full complex block, which is conservative."
-            )
-        if len(blocks) > 1 and is_split(parameter, block):
+    for parameter in loop.parameters:
+        if several and is_split(parameter):
             notes.append(
                 f"{parameter.name}: {parameter.separable} of its channels are bounded as "
                 "independent errors, which is conservative."
             )
-        if not block.real:
-            notes.append(f"{parameter.name}: dynamic error; the search tries real values only.")
         if fraction > -parameter.lowest:
             notes.append(
                 f"{parameter.name}: the guarantee holds from its lowest value "

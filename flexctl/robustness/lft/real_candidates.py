@@ -45,7 +45,7 @@ def real_candidates(loop: UncertainLoop, base: complex) -> Array:
     DesignError
         If two eigenvalues add up to zero at `base`, hence for every delta.
     """
-    A, U, V, D = shifted(loop, base)
+    A, U, V, D = loop.counted_from(np.array([base]))
     if not len(A) or not len(D):  # no eigenvalue moves
         return np.zeros(0)
     _check_sums(np.linalg.eigvals(A))
@@ -55,17 +55,10 @@ def real_candidates(loop: UncertainLoop, base: complex) -> Array:
 
 def apart(loop: UncertainLoop, base: complex) -> bool:
     """Whether no two eigenvalues nearly add up to zero at `base`."""
-    values = np.linalg.eigvals(shifted(loop, base)[0])
+    values = np.linalg.eigvals(loop.counted_from(np.array([base]))[0])
     i, j = np.triu_indices(len(values), 1)
     size = np.abs(values)
     return bool((np.abs(values[i] + values[j]) > _APART * (size[i] + size[j])).all())
-
-
-def shifted(loop: UncertainLoop, base: complex) -> tuple[Array, ...]:
-    """Count the loop's one error from `base`: A, U, V and D."""
-    inner = np.eye(len(loop.D)) - base * loop.D
-    V, D = np.linalg.solve(inner, loop.V), np.linalg.solve(inner, loop.D)
-    return loop.A + base * loop.U @ V, loop.U + base * loop.U @ D, V, D
 
 
 def _real_roots(T: Array, base: complex) -> Array:

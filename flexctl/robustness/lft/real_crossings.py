@@ -16,14 +16,11 @@ import numpy as np
 
 from flexctl.checks import ComplexArray
 from flexctl.errors import ComputationError, DesignError
-from flexctl.robustness.lft.crossings import FLAT
-from flexctl.robustness.lft.growth import axis_tolerance, balanced, eigenvalue_sensitivities
+from flexctl.robustness.lft.crossings import FLAT, SAME, RealCrossing, distinct
+from flexctl.robustness.lft.growth import axis_tolerance, balanced
 from flexctl.robustness.lft.real_candidates import real_candidates
 from flexctl.robustness.lft.real_problem import (
-    FARTHEST,
-    SAME,
     Problem,
-    RealCrossing,
     at_zero,
     prepare,
     through_infinity,
@@ -33,19 +30,6 @@ from flexctl.robustness.lft.real_problem import (
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
 MOST_UNKNOWNS = 1200  # r N of an eigenvalue problem that takes some seconds
-
-__all__ = [
-    "FARTHEST",
-    "MOST_UNKNOWNS",
-    "RealCrossing",
-    "StableInterval",
-    "eigenvalue_sensitivities",
-    "find_real_crossings",
-    "first_unstable",
-    "is_small",
-    "stable_interval",
-    "unstable_at",
-]
 
 _ROUNDS = 4  # of the closer search
 
@@ -222,12 +206,7 @@ def _proved(
 
 
 def _distinct(crossings: Sequence[RealCrossing]) -> list[RealCrossing]:
-    """Crossings by ascending error, each once."""
-    kept: list[RealCrossing] = []
-    for c in sorted(crossings, key=lambda c: c.delta):
-        if not any(_same(c, other) for other in kept):
-            kept.append(c)
-    return kept
+    return distinct(crossings, lambda crossing: crossing.delta, _same)
 
 
 def _same(a: RealCrossing, b: RealCrossing) -> bool:

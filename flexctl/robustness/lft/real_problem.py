@@ -12,7 +12,7 @@ import scipy.sparse.csgraph
 from flexctl.checks import Array, ComplexArray
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import ON_AXIS
-from flexctl.robustness.lft.crossings import ROUND_OFF, Crossing, verify
+from flexctl.robustness.lft.crossings import ROUND_OFF, SAME, Ray, RealCrossing, verify
 from flexctl.robustness.lft.growth import (
     axis_tolerance,
     balanced,
@@ -23,7 +23,6 @@ from flexctl.robustness.lft.real_candidates import apart, real_candidates
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
 FARTHEST = 1e6  # larger errors are not searched
-SAME = 1e-6  # relative distance of two results that are one crossing
 _BASE = 0.6137 + 0.4713j  # where the exact problem is set up, in units of the width of the range
 _EDGE = 1e-9  # relative distance from an end of the range that counts as the end
 _PHYSICAL_LIMIT = 1e-6  # the same for a physical limit, such as no stiffness
@@ -31,56 +30,6 @@ _SLOW = 1e-3  # of the fastest eigenvalue: a slower pair may lie at 0
 _BESIDE = 1e-5  # relative distance at which both sides of a crossing are evaluated
 _AT_POLE = 1e-7  # relative distance from a pole of A(delta) that counts as the pole
 _NEAR_ZERO = 1e-6  # of a loop that is marginal at 0: candidates closer to 0 are no others
-
-
-@dataclass(frozen=True, kw_only=True)
-class RealCrossing:
-    """A real error at which an eigenvalue lies on the imaginary axis.
-
-    Attributes
-    ----------
-    delta
-        The error [-].
-    eigenvalue
-        On the axis, Im >= 0 [1/s]; infinite where I - delta D is singular, which for a sampled loop
-        means a multiplier -1.
-    frequency
-        Its frequency [rad/s].
-    kind
-        "crossing", or "touching" where equally many eigenvalues are unstable on both sides.
-    change
-        Change of the number of unstable eigenvalues as delta grows.
-    residual
-        Remaining |Re lambda| / |lambda| [-]; for a real eigenvalue relative to the largest.
-    """
-
-    delta: float
-    eigenvalue: complex
-    frequency: float
-    kind: str
-    change: int
-    residual: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Ray:
-    """State matrix over sigma > 0 with delta = origin + sign sigma."""
-
-    loop: UncertainLoop
-    origin: float
-    sign: float
-
-    def _at(self, sigma: float) -> Array:
-        return np.array([self.origin + self.sign * sigma])
-
-    def matrix(self, sigma: float) -> Array:
-        """State matrix (N, N)."""
-        return self.loop.matrix(self._at(sigma))
-
-    def slope(self, sigma: float) -> Array:
-        """Differentiate the state matrix by sigma (N, N): U V, errors counted from there."""
-        there = self.loop.at(self._at(sigma))
-        return self.sign * there.U @ there.V
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,26 +149,12 @@ def verified(problem: Problem, deltas: Iterable[float]) -> list[RealCrossing]:
         ray = (origin, float(np.sign(delta - origin)))
         rays.setdefault(ray, []).append(abs(delta - origin))
     crossings = [
-        _real(problem.loop, crossing, *ray)
-        for ray, sigmas in rays.items()
-        for crossing in verify(_Ray(loop=problem.loop, origin=ray[0], sign=ray[1]), sigmas)
+        _at_the_origin(problem, crossing)
+        for (origin, sign), sigmas in rays.items()
+        for crossing in verify(Ray(loop=problem.loop, origin=origin, sign=sign), sigmas)
     ]
-    crossings = [_at_the_origin(problem, crossing) for crossing in crossings]
     inside = problem.inside(np.array([c.delta for c in crossings]))
     return [c for c in crossings if c.delta in inside and not _hardly_moved(problem, c)]
-
-
-def _real(loop: UncertainLoop, crossing: Crossing, origin: float, sign: float) -> RealCrossing:
-    """Turn a crossing over sigma into one over delta = origin + sign sigma."""
-    value = complex(0.0, crossing.frequency)
-    return RealCrossing(
-        delta=origin + sign * crossing.sigma,
-        eigenvalue=value,
-        frequency=loop.frequency(value),
-        kind=crossing.kind,
-        change=int(sign) * crossing.change,
-        residual=float(crossing.residual),
-    )
 
 
 def _at_the_origin(problem: Problem, crossing: RealCrossing) -> RealCrossing:

@@ -1,4 +1,4 @@
-"""Scalings of the structured singular value: one pair for a whole band of frequencies."""
+"""Blocks of Delta and scalings of its structured singular value: a pair for a whole band."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import scipy.linalg
 
 from flexctl.checks import Array, ComplexArray
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
+from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
 
+_MOST_CHANNELS = 4  # of one error that are bounded together
 _LARGEST_G = 10.0  # in units of the largest D and M
 _N_STEPS = 40
 _SHALLOWEST = 1e-6  # best depth below which the search gives up: D = G = 0 has depth zero
@@ -19,20 +21,37 @@ _RANK = 1e-15  # of the largest eigenvalue of the normal equations: smaller ones
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """Channels first..first+size-1 of Delta: delta I of a real or complex delta, or a full block.
-
-    A full complex block contains delta I: a guarantee for it holds for delta I too.
-    """
+    """Channels first..first+size-1 of Delta, of one real error delta: delta I."""
 
     first: int
     size: int
-    real: bool
-    full: bool = False
+
+
+def blocks_of(loop: UncertainLoop) -> tuple[Block, ...]:
+    """Blocks of Delta: one for each error, or several where its channels are bounded apart.
+
+    The unknowns of a scaling grow with the square of the channels of a repeated error, and the
+    search for it with the sixth power. So the last channels of a split error, which are separable,
+    stand alone: a bound for independent errors holds for equal ones too.
+    """
+    blocks, first = [], 0
+    for error in loop.parameters:
+        together = error.size - error.separable if is_split(error) else error.size
+        sizes = [together] * (together > 0) + [1] * (error.size - together)
+        for size in sizes:
+            blocks.append(Block(first=first, size=size))
+            first += size
+    return tuple(blocks)
+
+
+def is_split(error: Parameter) -> bool:
+    """Whether an error has separable channels, and too many to bound them together."""
+    return bool(error.separable) and error.size > _MOST_CHANNELS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scalings:
-    """D > 0 (r, r) and G = G* (r, r) [-], both commuting with every Delta; G = 0 where complex.
+    """D > 0 (r, r) and G = G* (r, r) [-], both commuting with every Delta.
 
     With them, form(M) < 0 of a matrix M (r, r) shows that I - Delta M is regular for every Delta
     with |delta_i| <= 1.
@@ -67,81 +86,52 @@ def find_scalings(
     primal-dual interior point method. Its multipliers bound t from above, so that the search stops
     as soon as no positive t is possible. Source: [HelmbergRendlVanderbeiWolkowicz96].
     """
-    scale = _units(M, blocks)
-    deepest = _deepest(scale[:, None] * M / scale, *_bases(M.shape[-1], blocks), deadline)
+    scale = _units(M)
+    deepest = _deepest(scale[:, None] * M / scale, _basis(M.shape[-1], blocks), deadline)
     if deepest is None:
         return None
     D, G = (scale[:, None] * X * scale for X in deepest)
     return Scalings(D=D, G=G)
 
 
-def balance(M: ComplexArray, blocks: tuple[Block, ...]) -> Scalings:
+def balance(M: ComplexArray) -> Scalings:
     """Scalings D = diag(units^2), G = 0, in which all M (K, r, r) have nearly their least norm."""
-    D = np.diag(_units(M, blocks) ** 2).astype(complex)
+    D = np.diag(_units(M) ** 2).astype(complex)
     return Scalings(D=D, G=0 * D)
 
 
-def _units(M: ComplexArray, blocks: tuple[Block, ...]) -> Array:
+def _units(M: ComplexArray) -> Array:
     """Units (r,) of the channels, powers of two, in which rows and columns have similar size."""
-    size = _equal(np.abs(M).max(axis=0), blocks)
+    size = np.abs(M).max(axis=0)
     _, (scale, _) = scipy.linalg.matrix_balance(size, permute=False, separate=True)
-    return _shared(1 / scale, blocks)
+    return 1 / scale
 
 
-def _equal(size: Array, blocks: tuple[Block, ...]) -> Array:
-    """Replace the rows and columns of a full block by their largest: it has one unit."""
-    size = size.copy()
-    for block in blocks:
-        if block.full:
-            own = slice(block.first, block.first + block.size)
-            size[own] = size[own].max(axis=0)
-            size[:, own] = size[:, own].max(axis=1, keepdims=True)
-    return size
-
-
-def _shared(scale: Array, blocks: tuple[Block, ...]) -> Array:
-    """Units (r,) in which all channels of a full block have that of its first."""
-    scale = scale.copy()
-    for block in blocks:
-        if block.full:
-            scale[block.first : block.first + block.size] = scale[block.first]
-    return scale
-
-
-def _bases(r: int, blocks: tuple[Block, ...]) -> tuple[ComplexArray, ComplexArray]:
-    """Hermitian matrices that span D and G, (a, r, r) and (b, r, r)."""
-    D = [X for block in blocks for X in _spanning(r, block)]
-    G = [X for block in blocks if block.real for X in _spanning(r, block)]
-    return np.array(D).reshape(-1, r, r), np.array(G, dtype=complex).reshape(-1, r, r)
-
-
-def _spanning(r: int, block: Block) -> list[ComplexArray]:
-    """Basis of the Hermitian matrices (r, r) that commute with a block; I for a full block."""
-    channels = range(block.first, block.first + block.size)
-    if block.full:
-        return [np.diag(np.isin(np.arange(r), channels)).astype(complex)]
+def _basis(r: int, blocks: tuple[Block, ...]) -> ComplexArray:
+    """Basis (a, r, r) of the Hermitian matrices that commute with every Delta, as D and G do."""
     basis = []
-    for i in channels:
-        for k in range(block.first, i + 1):
-            for value in (1.0,) if i == k else (1.0, 1j):
-                X = np.zeros((r, r), dtype=complex)
-                X[i, k], X[k, i] = value, np.conj(value)
-                basis.append(X)
-    return basis
+    for block in blocks:
+        for i in range(block.first, block.first + block.size):
+            for k in range(block.first, i + 1):
+                for value in (1.0,) if i == k else (1.0, 1j):
+                    X = np.zeros((r, r), dtype=complex)
+                    X[i, k], X[k, i] = value, np.conj(value)
+                    basis.append(X)
+    return np.array(basis)
 
 
 def _deepest(
-    M: ComplexArray, D: ComplexArray, G: ComplexArray, deadline: Deadline
+    M: ComplexArray, basis: ComplexArray, deadline: Deadline
 ) -> tuple[ComplexArray, ComplexArray] | None:
     """D and G with the largest depth t, by Mehrotra's predictor-corrector in the HKM direction.
 
     None where no positive depth is possible or reached.
     """
     size = max(1.0, float(np.abs(M).max()))  # of G, which has to outweigh M* D M by G Im M
-    constant, slope = _inequalities(M, D, G, size)
-    a, r, n_M = len(D), M.shape[-1], len(M)
+    constant, slope = _inequalities(M, basis, size)
+    a, r, n_M = len(basis), M.shape[-1], len(M)
     y = np.zeros(slope.shape[1])
-    y[:a] = _half_unit(D)
+    y[:a] = _half_unit(basis)
     y[-1] = np.linalg.eigvalsh((constant + np.tensordot(y, slope, (0, 1)))[:n_M])[..., 0].min() - 1
     Z = np.broadcast_to(np.eye(r, dtype=complex) / (n_M * r), constant.shape)
     for _ in range(_N_STEPS):
@@ -154,7 +144,7 @@ def _deepest(
         ceiling = float(np.einsum("krs,ksr->", constant, Z).real)
         bounded = np.abs(missing).max() < 1e-6
         if margin > 0 and bounded and margin > _DEEP * ceiling:
-            return np.tensordot(y[:a], D, 1), size * np.tensordot(y[a:-1], G, 1)
+            return np.tensordot(y[:a], basis, 1), size * np.tensordot(y[a:-1], basis, 1)
         if bounded and ceiling < _SHALLOWEST:
             return None
         try:
@@ -165,10 +155,10 @@ def _deepest(
     return None
 
 
-def _half_unit(D: ComplexArray) -> Array:
-    """Coordinates (a,) of I/2: the spanning matrices are orthogonal to each other."""
-    trace = np.einsum("irr->i", D).real
-    return 0.5 * trace / np.einsum("irs,isr->i", D, D).real
+def _half_unit(basis: ComplexArray) -> Array:
+    """Coordinates (a,) of I/2: the matrices of the basis are orthogonal to each other."""
+    trace = np.einsum("irr->i", basis).real
+    return 0.5 * trace / np.einsum("irs,isr->i", basis, basis).real
 
 
 def _newton(S: ComplexArray, Z: ComplexArray, slope: ComplexArray) -> tuple[Array, ComplexArray]:
@@ -208,21 +198,21 @@ def _reach(S: ComplexArray, step: ComplexArray) -> float:
 
 
 def _inequalities(
-    M: ComplexArray, D: ComplexArray, G: ComplexArray, size: float
+    M: ComplexArray, basis: ComplexArray, size: float
 ) -> tuple[ComplexArray, ComplexArray]:
     """Constant (K + 4, r, r) and slope (K + 4, n, r, r) of constant + sum_i y_i slope_i > 0.
 
     Unknowns y (n,) are the coordinates of D and of G, and last the depth t.
     """
     r, adjoint = M.shape[-1], M.conj().swapaxes(1, 2)[:, None]
-    by_D = D - adjoint @ D @ M[:, None]
-    by_G = -1j * (G @ M[:, None] - adjoint @ G)
+    by_D = basis - adjoint @ basis @ M[:, None]
+    by_G = -1j * (basis @ M[:, None] - adjoint @ basis)
     weight = 1 / np.sqrt(1 + (np.abs(M) ** 2).sum(axis=1))  # (K, r): makes M* D M of size one
     slope = np.concatenate([by_D, size * by_G], axis=1) * (
         weight[:, None, :, None] * weight[:, None, None, :]
     )
-    D_only = np.concatenate([D, 0 * G])
-    G_only = np.concatenate([0 * D, G])
+    D_only = np.concatenate([basis, 0 * basis])
+    G_only = np.concatenate([0 * basis, basis])
     slope = np.concatenate([slope, np.array([D_only, -D_only, G_only, -G_only])])
     by_t = np.zeros((len(slope), 1, r, r))
     by_t[: len(M)] = -np.eye(r)

@@ -1,4 +1,4 @@
-"""A linear closed loop with real relative errors, as a linear fractional transformation (LFT)."""
+"""A linear loop with real relative errors (a linear fractional transformation), its response."""
 
 from __future__ import annotations
 
@@ -113,6 +113,13 @@ class UncertainLoop:
         """Index of the parameter of every channel (r,)."""
         return np.repeat(np.arange(len(self.parameters)), [p.size for p in self.parameters])
 
+    def counted_from(self, delta: Array) -> tuple[Array, Array, Array, Array]:
+        """Return A, U, V and D with errors counted from delta (p,), which may be complex."""
+        scaled = np.asarray(delta)[self.owner]
+        inner = np.eye(len(scaled)) - self.D * scaled
+        V, D = np.linalg.solve(inner, self.V), np.linalg.solve(inner, self.D)
+        return self.A + (self.U * scaled) @ V, self.U + (self.U * scaled) @ D, V, D
+
     def matrix(self, delta: Array) -> Array:
         """State matrix (N, N) under errors delta (p,)."""
         scaled = np.asarray(delta, dtype=float)[self.owner]
@@ -139,34 +146,18 @@ class UncertainLoop:
         d = direction[self.owner][kept]
         lows, highs = zip(*map(Parameter.times, self.parameters, direction), strict=True)
         one = Parameter(name=name, size=len(d), lowest=max(lows), highest=min(highs))
-        return UncertainLoop(
-            A=self.A,
-            U=self.U[:, kept],
-            V=d[:, None] * self.V[kept],
-            D=d[:, None] * self.D[np.ix_(kept, kept)],
-            parameters=(one,),
-            states=self.states,
-            sample_time=self.sample_time,
-        )
+        V, D = d[:, None] * self.V[kept], d[:, None] * self.D[np.ix_(kept, kept)]
+        return replace(self, U=self.U[:, kept], V=V, D=D, parameters=(one,))
 
     def at(self, delta: Array) -> UncertainLoop:
         """Return the same loop with errors counted from delta (p,)."""
-        scaled = np.asarray(delta, dtype=float)[self.owner]
-        inner = np.eye(len(scaled)) - self.D * scaled
-        V, D = np.linalg.solve(inner, self.V), np.linalg.solve(inner, self.D)
+        delta = np.asarray(delta, dtype=float)
         shifted = tuple(
             replace(p, lowest=p.lowest - x, highest=p.highest - x)
-            for p, x in zip(self.parameters, np.asarray(delta, dtype=float), strict=True)
+            for p, x in zip(self.parameters, delta, strict=True)
         )
-        return UncertainLoop(
-            A=self.A + (self.U * scaled) @ V,
-            U=self.U + (self.U * scaled) @ D,
-            V=V,
-            D=D,
-            parameters=shifted,
-            states=self.states,
-            sample_time=self.sample_time,
-        )
+        A, U, V, D = self.counted_from(delta)
+        return replace(self, A=A, U=U, V=V, D=D, parameters=shifted)
 
     def in_time(self, values: ComplexArray) -> ComplexArray:
         """Eigenvalues (k,) as rates [1/s]: log((1 + s)/(1 - s))/T for a sampled loop."""
@@ -207,3 +198,61 @@ def bilinear(loop: UncertainLoop, sample_time: float) -> UncertainLoop:
         D=loop.D - V @ from_U,
         sample_time=sample_time,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    """M(jw) = D + V (jw - A)^-1 U that the errors of an uncertain loop see, by a Schur form of A.
+
+    Attributes
+    ----------
+    A, U, V, D
+        Matrices of the loop, its states scaled; (N, N), (N, r), (r, N), (r, r).
+    T, left, right
+        A = Q T Q*, left = V Q and right = Q* U.
+    """
+
+    A: Array
+    U: Array
+    V: Array
+    D: Array
+    T: ComplexArray
+    left: ComplexArray
+    right: ComplexArray
+
+    @property
+    def poles(self) -> ComplexArray:
+        """Poles (N,)."""
+        return np.diag(self.T)
+
+    @property
+    def fastest(self) -> float:
+        """Largest size of a pole."""
+        return float(np.abs(self.poles).max())
+
+    @property
+    def slowest(self) -> float:
+        """Smallest size of a pole."""
+        return float(np.abs(self.poles).min())
+
+    def __call__(self, w: Array) -> ComplexArray:
+        """M (K, r, r) at frequencies w (K,), in the units of A, infinity allowed."""
+        w = np.atleast_1d(np.asarray(w, dtype=float))
+        finite = np.isfinite(w)
+        s, n = 1j * w[finite], len(self.T)
+        X = np.zeros((n, len(s), self.right.shape[1]), dtype=complex)
+        for i in range(n - 1, -1, -1):
+            known = np.tensordot(self.T[i, i + 1 :], X[i + 1 :], 1)
+            X[i] = (self.right[i] + known) / (s - self.T[i, i])[:, None]
+        M = np.broadcast_to(self.D.astype(complex), (len(w), *self.D.shape)).copy()
+        M[finite] += np.tensordot(X, self.left, axes=(0, 1)).transpose(0, 2, 1)
+        return M
+
+
+def frequency_response(loop: UncertainLoop) -> Response:
+    """Prepare the frequency response M(jw) of an uncertain loop by a Schur form of balanced A."""
+    _, (scale, _) = scipy.linalg.matrix_balance(loop.A, permute=False, separate=True)
+    A = loop.A * scale / scale[:, None]
+    U, V = loop.U / scale[:, None], loop.V * scale
+    T, Q = scipy.linalg.schur(A, output="complex")[:2]
+    return Response(A=A, U=U, V=V, D=loop.D, T=T, left=V @ Q, right=Q.conj().T @ U)

@@ -21,6 +21,7 @@ _BELOW = 0.99  # of the best size: smaller errors, among which an unstable one i
 _VERIFIED = 1e-3  # relative distance from the crossing at which both sides are verified
 _RESOLUTION = 1e-14  # of bisection, relative
 _N_ROUNDS = 40
+_N_RANDOM = 64
 _N_LEADING = 5
 
 
@@ -88,17 +89,14 @@ def find_worst_case(
     loop: UncertainLoop,
     *,
     first_crossing: FirstCrossing = bracketed_crossing,
-    guesses: Array | None = None,
     known: Array | None = None,
-    n_random: int = 64,
-    seed: int = 0,
     deadline: Deadline = ENDLESS,
 ) -> WorstCase | None:
     """Search for the smallest gamma with an unstable delta in [-gamma, gamma]^p, delta >= least.
 
     First directions: each error alone, all together, the signs that make each mode grow fastest to
-    first order (sign of Re dlambda_k/ddelta_i), `guesses` (K, p), and `n_random` directions, half
-    of them corners and half inside the box. The best of these is then improved by the signs of the
+    first order (sign of Re dlambda_k/ddelta_i), and random directions, half of them corners and
+    half inside the box. The best of these is then improved by the signs of the
     sensitivities at the crossing, as a power iteration, and by raising the largest growth rate
     among smaller errors, one error or one mode at a time, which also finds points inside the box.
 
@@ -118,7 +116,7 @@ def find_worst_case(
     require_stable(loop)
     search = _Search(loop=loop, first_crossing=first_crossing, deadline=deadline)
     best = _smallest(loop, np.zeros((0, p)) if known is None else np.atleast_2d(known))
-    directions = _directions(loop, guesses, n_random, np.random.default_rng(seed))
+    directions = _directions(loop)
     for direction in directions:
         if deadline.passed:
             break
@@ -253,17 +251,14 @@ def _moves(loop: UncertainLoop, delta: Array, size: float) -> Array:
     return np.array([*one, *(delta + step * (goal - delta) for goal in goals for step in steps)])
 
 
-def _directions(
-    loop: UncertainLoop, guesses: Array | None, n_random: int, rng: np.random.Generator
-) -> Array:
+def _directions(loop: UncertainLoop) -> Array:
     """All directions (K, p) that are tried first."""
-    p = len(loop.parameters)
+    p, rng = len(loop.parameters), np.random.default_rng(0)
     axes = np.vstack([np.eye(p), np.ones(p)])
     modes = np.array([_signs(row) for row in sensitivities(loop, np.zeros(p))[1].real])
-    corners = rng.choice([-1.0, 1.0], size=(n_random // 2, p))
-    inside = rng.uniform(-1, 1, size=(n_random - n_random // 2, p))
-    guessed = np.zeros((0, p)) if guesses is None else np.atleast_2d(guesses)
-    directions = np.vstack([guessed, axes, -axes, modes, corners, inside])
+    corners = rng.choice([-1.0, 1.0], size=(_N_RANDOM // 2, p))
+    inside = rng.uniform(-1, 1, size=(_N_RANDOM // 2, p))
+    directions = np.vstack([axes, -axes, modes, corners, inside])
     directions = directions[np.abs(directions).max(axis=1) > 0]
     return np.unique(directions / np.abs(directions).max(axis=1, keepdims=True), axis=0)
 

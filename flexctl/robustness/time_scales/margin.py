@@ -2,7 +2,7 @@
 
 With the stiffness factor s and sigma = 1/sqrt(s) -> 0 the eigenvalues of a loop (`separated_loop`)
 tend to those of the slow subsystem and, divided by sigma, of the fast one. Even if both are stable
-the loop may become unstable at some sigma, which the guardian map gives without a scan. Loops of
+the loop may become unstable at some sigma, which `separation_bound` gives without a scan. Loops of
 another form (gravity, a sampled law, an observer) are redesigned at every s, and the bound is
 bracketed (`redesigned_loop`).
 """
@@ -22,19 +22,15 @@ from flexctl.errors import DesignError
 from flexctl.loop import LADDER, N_PATH, ClosedLoop, Setup, close_around
 from flexctl.model import Arm, BasisChoice, Design, FixedDamping, load_design, load_model
 from flexctl.plant import assemble_plant
-from flexctl.robustness.time_scales.guardian import stable_ranges
-from flexctl.robustness.time_scales.pencil import Pencil, fast_poles, poles, slow_poles, stable
 from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargin, all_stable
 from flexctl.robustness.time_scales.redesigned_loop import RedesignedLoop
 from flexctl.robustness.time_scales.separated_loop import (
     crossing_motion,
-    first_loss,
-    is_exact,
     require_composite,
     separate_loop,
-    smallest_sigma,
     why_not_exact,
 )
+from flexctl.robustness.time_scales.separation_bound import Pencil, first_loss, stable_ranges
 
 N_CURVE = 400  # stiffness factors at which eigenvalues are kept
 BEYOND = 30.0  # factor by which their range exceeds the bound and 1
@@ -181,7 +177,7 @@ class _Study:
         """Find the bound at the pose of time t [s]."""
         order = loop.truth.basis.order
         pencil = separate_loop(loop, self.joints(t), self.fixed)
-        here = partial(Bound, t=t, order=order, exact=is_exact(pencil), stable=stable(pencil, 1.0))
+        here = partial(Bound, t=t, order=order, exact=pencil.exact, stable=pencil.stable(1.0))
         try:
             loss = first_loss(pencil)
         except DesignError as error:
@@ -213,21 +209,21 @@ def _spectra(pencil: Pencil, s_star: float) -> Spectra:
     bound = s_star if 0 < s_star < np.inf else 1.0
     s = np.geomspace(min(1.0, bound) / BEYOND, max(1.0, bound) * BEYOND, N_CURVE)
     return Spectra(
-        slow=slow_poles(pencil),
-        fast=fast_poles(pencil),
-        full=poles(pencil, 1.0),
+        slow=pencil.slow_poles,
+        fast=pencil.fast_poles,
+        full=pencil.poles(1.0),
         s=s,
-        poles=tuple(poles(pencil, 1 / np.sqrt(at)) for at in s),
+        poles=tuple(pencil.poles(1 / np.sqrt(at)) for at in s),
         ranges=_ranges(pencil),
     )
 
 
 def _ranges(pencil: Pencil) -> tuple[tuple[float, float], ...] | None:
     """Intervals of s = 1/sigma^2 in which the loop is stable, ascending."""
-    if not is_exact(pencil):
+    if not pencil.exact:
         return None
     try:
-        ranges = stable_ranges(pencil, smallest_sigma(pencil))
+        ranges = stable_ranges(pencil)
     except DesignError:  # marginal at every stiffness
         return ()
     factors = [

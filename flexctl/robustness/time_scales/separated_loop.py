@@ -13,30 +13,16 @@ sigma A_1 to A.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import scipy.linalg
 
 from flexctl.checks import Array
 from flexctl.control import TwoTimeScales, separate_time_scales, slow_fast_map
-from flexctl.errors import DesignError, InputError
-from flexctl.loop import ClosedLoop, linearise_loop
+from flexctl.errors import InputError
+from flexctl.loop import ClosedLoop, ModeNames, linearise_loop
 from flexctl.model import Design, FixedDamping
 from flexctl.plant import Plant
-from flexctl.robustness.lft import Crossing
-from flexctl.robustness.time_scales.guardian import (
-    LARGEST,
-    bisect_bound,
-    find_crossings,
-    obstacle,
-    smallest_bound,
-)
-from flexctl.robustness.time_scales.guardian_map import problem_size
-from flexctl.robustness.time_scales.pencil import Pencil, separated, stable
-
-_STIFFEST = 1e4  # stiffness factor from which loops with constant dampers are judged
-_SIGMA = (1e-4, 1e4)  # range in which a pencil too large for the guardian map is bracketed
+from flexctl.robustness.time_scales.separation_bound import Crossing, Pencil
 
 
 def separate_loop(loop: ClosedLoop, joints: Array, fixed_damping: FixedDamping = "none") -> Pencil:
@@ -82,8 +68,7 @@ def separation_pencil(scales: TwoTimeScales, F_q: Array, F_v: Array, D_fixed: Ar
     A[:m, m : 2 * m] = np.eye(m)
     A[2 * m : m + n, m + n :] = np.eye(n - m)
     A_1 = _states(m, np.zeros((n, n)), np.linalg.solve(scales.M_T, damped))
-    higher = (A_1,) if D_fixed.any() else ()
-    return separated(A, 2 * m, *higher)
+    return Pencil(slow=2 * m, A_0=A, A_1=A_1)
 
 
 def _states(m: int, by_q: Array, by_v: Array) -> Array:
@@ -129,8 +114,9 @@ def why_not_exact(loop: ClosedLoop) -> str | None:
 def crossing_motion(loop: ClosedLoop, pencil: Pencil, crossing: Crossing) -> str:
     """Name the joint, spring or line with the largest participation in a crossing eigenvalue."""
     slow, fast = _state_names(loop)
-    names = [*slow, *slow, *fast, *fast]
-    return _largest_part(pencil.matrix(crossing.sigma), 1j * crossing.frequency, names)
+    A = pencil.matrix(crossing.sigma)
+    names = ModeNames(T=np.eye(len(A)), names=(*slow, *slow, *fast, *fast))
+    return names.name(A, 1j * crossing.frequency)
 
 
 def rightmost_motion(loop: ClosedLoop, joints: Array) -> str:
@@ -143,26 +129,11 @@ def rightmost_motion(loop: ClosedLoop, joints: Array) -> str:
         return ""
     T = slow_fast_map(loop.truth, loop.controller.design.slow_angle)
     X = np.asarray(scipy.linalg.block_diag(T, T, np.eye(loop.controller.n_state)))
-    closed = np.linalg.solve(X, (linear.A + linear.B @ linear.K) @ X)
     slow, fast = _state_names(loop)
     estimate = ["estimate of the observer"] * loop.controller.n_state
     rightmost = max(linear.poles, key=lambda value: value.real)
-    return _largest_part(closed, rightmost, [*slow, *fast, *slow, *fast, *estimate])
-
-
-def _largest_part(A: Array, value: complex, names: Sequence[str]) -> str:
-    """Name with the largest participation in the eigenvalue next to `value`.
-
-    The participation of a name is the sum of |w_k v_k| over its states; w and v are the left and
-    right eigenvectors of the state matrix A (N, N), whose states belong to `names` (N,).
-    """
-    solved = scipy.linalg.eig(A, left=True, right=True)
-    values, W, V = (np.asarray(part) for part in solved)
-    k = int(np.abs(values - value).argmin())
-    participation: dict[str, float] = {}
-    for name, factor in zip(names, np.abs(W[:, k] * V[:, k]), strict=True):
-        participation[name] = participation.get(name, 0.0) + float(factor)
-    return max(participation, key=lambda name: participation[name])
+    names = ModeNames(T=X, names=(*slow, *fast, *slow, *fast, *estimate))
+    return names.name(linear.A + linear.B @ linear.K, rightmost)
 
 
 def _state_names(loop: ClosedLoop) -> tuple[list[str], list[str]]:
@@ -178,39 +149,3 @@ def _fast_name(name: str) -> str:
     if name.startswith("rotor"):
         return name.replace("rotor", "wind-up of joint")
     return f"bending of {'.'.join(name.split('.')[:2])}"
-
-
-def first_loss(pencil: Pencil) -> Crossing | None:
-    """Smallest sigma at which a loop that is stable for sigma -> 0 becomes unstable; None: never.
-
-    With constant dampers the damping ratios vanish as the stiffness grows, and the limit sigma -> 0
-    says nothing about the loop. It is then judged from 10^4 times the stiffness on. A problem too
-    large for the guardian map is bracketed.
-
-    Raises
-    ------
-    DesignError
-        When the loop is unstable at the smallest sigma judged; the message says why.
-    """
-    exact, start = is_exact(pencil), smallest_sigma(pencil)
-    if not start:
-        why = obstacle(pencil)
-        if why is not None:
-            raise DesignError(why)
-        return smallest_bound(pencil) if exact else bisect_bound(pencil, *_SIGMA)
-    if stable(pencil, start) is not True:
-        raise DesignError(f"the loop is not stable even with {_STIFFEST:g} times the stiffness")
-    if not exact:
-        return bisect_bound(pencil, start, _SIGMA[1])
-    crossings = (crossing for crossing in find_crossings(pencil) if crossing.sigma > start)
-    return next((crossing for crossing in crossings if crossing.destabilising), None)
-
-
-def smallest_sigma(pencil: Pencil) -> float:
-    """Smallest sigma judged: 0, or that of `_STIFFEST` where dampers are constant."""
-    return 0.0 if len(pencil.A) == 1 else _STIFFEST**-0.5
-
-
-def is_exact(pencil: Pencil) -> bool:
-    """Whether the problem is small enough for the guardian map."""
-    return problem_size(pencil) <= LARGEST

@@ -2,26 +2,24 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.linalg import block_diag, schur
+from scipy.linalg import block_diag, eigvals, schur
 
 from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.robustness.lft import real_crossings as module
 from flexctl.robustness.lft import real_problem
-from flexctl.robustness.lft.crossings import verify
+from flexctl.robustness.lft.crossings import Ray, verify
 from flexctl.robustness.lft.growth import eigenvalue_sensitivities, without_fixed
 from flexctl.robustness.lft.real_candidates import (
     diagonal_problem,
-    shifted,
     sum_problem,
     triangular_problem,
 )
 from flexctl.robustness.lft.real_crossings import find_real_crossings, stable_interval
 from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
-from flexctl.robustness.time_scales.guardian_map import polynomial_roots, sum_map
-from flexctl.robustness.time_scales.pencil import Pencil
 
 BASE = 0.3 + 0.4j
 
@@ -116,6 +114,21 @@ def scanned(loop, low, high, n=1501):
     return found
 
 
+def shifted(loop, base):
+    return loop.counted_from(np.array([base]))
+
+
+def sum_map(A):
+    """Matrix of X -> A X + X A' on skew-symmetric X, by X_ij, i < j."""
+    i, j = np.triu_indices(len(A), 1)
+    eye = np.eye(len(A))
+
+    def minors(A, E):
+        return A[np.ix_(i, i)] * E[np.ix_(j, j)] - A[np.ix_(i, j)] * E[np.ix_(j, i)]
+
+    return minors(A, eye) + minors(eye, A)
+
+
 def deltas(found):
     return [c.delta for c in found]
 
@@ -126,7 +139,7 @@ def deltas(found):
 @pytest.mark.parametrize(("N", "r"), [(4, 1), (5, 2), (6, 3), (4, 8)])
 def test_the_problem_has_every_root_of_the_unreduced_guardian_map(N, r):
     loop = random_loop(N, r, seed=N + r, feedthrough=0.0)
-    whole = polynomial_roots(sum_map(Pencil(slow=N, E=(np.eye(N),), A=(loop.A, loop.U @ loop.V))))
+    whole = eigvals(sum_map(loop.A), -sum_map(loop.U @ loop.V))
     with np.errstate(divide="ignore", invalid="ignore"):
         found = BASE + 1 / np.linalg.eigvals(sum_problem(*shifted(loop, BASE)))
     whole = whole[np.abs(whole) < 1e4]
@@ -417,19 +430,20 @@ def test_a_real_double_eigenvalue_at_every_error():
 
 
 class Noisy:
-    """x'' + (1 - sigma + noise) x' + 9 x = 0, the noise far above round-off."""
+    """x'' + (1 - delta + noise) x' + 9 x = 0, the noise far above round-off."""
 
-    slope = staticmethod(lambda _: np.diag([0.0, 1.0]))
+    frequency = staticmethod(lambda value: value.imag)
+    at = staticmethod(lambda _: SimpleNamespace(U=np.diag([0.0, 1.0]), V=np.eye(2)))
 
     @staticmethod
-    def matrix(sigma):
-        noise = 1e-4 * np.sin(1e9 * sigma)
-        return np.array([[0, 3], [-3, sigma - 1 + noise]])
+    def matrix(delta):
+        noise = 1e-4 * np.sin(1e9 * delta[0])
+        return np.array([[0, 3], [-3, delta[0] - 1 + noise]])
 
 
 def test_a_crossing_that_newton_does_not_settle_on_is_bracketed():
-    (found,) = verify(Noisy(), [1.0003])
-    assert found.sigma == pytest.approx(1, abs=1.1e-4)
+    (found,) = verify(Ray(loop=Noisy(), origin=0.0, sign=1.0), [1.0003])
+    assert found.delta == pytest.approx(1, abs=1.1e-4)
     assert (found.change, found.kind) == (2, "crossing")
 
 

@@ -11,8 +11,9 @@ import pytest
 
 from flexctl.errors import ComputationError
 from flexctl.robustness.lft import real_crossings as module
+from flexctl.robustness.lft.crossings import SAME, RealCrossing
 from flexctl.robustness.lft.real_crossings import stable_interval
-from flexctl.robustness.lft.real_problem import SAME, Marginal, RealCrossing
+from flexctl.robustness.lft.real_problem import Marginal
 from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
 
 

@@ -15,12 +15,11 @@ from flexctl.model.design import Design
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.plant.plant import assemble_plant
-from flexctl.robustness.time_scales.guardian import stable_ranges
 from flexctl.robustness.time_scales.margin import time_scale_margin
-from flexctl.robustness.time_scales.pencil import poles
 from flexctl.robustness.time_scales.record import Bound, Spectra, TimeScaleMargin
 from flexctl.robustness.time_scales.redesigned_loop import RedesignedLoop
-from flexctl.robustness.time_scales.separated_loop import first_loss, separate_loop
+from flexctl.robustness.time_scales.separated_loop import separate_loop
+from flexctl.robustness.time_scales.separation_bound import first_loss, stable_ranges
 from flexctl.simulation.simulation import simulate
 from tests.arms import make_arm
 from tests.designs import make_design
@@ -132,7 +131,7 @@ def test_the_pencil_has_the_eigenvalues_of_the_rebuilt_loop(make, name, gains, f
     pencil = separate_loop(loop_of(make, name, GAINS[gains]), final(name), fixed)
     rebuilt = linearise_loop(loop_of(make, name, GAINS[gains], s, fixed), final(name), 0.0).poles
 
-    found = poles(pencil, 1 / np.sqrt(s))
+    found = pencil.poles(1 / np.sqrt(s))
     assert np.sort_complex(found) == pytest.approx(np.sort_complex(rebuilt), rel=1e-7, abs=1e-7)
 
 
