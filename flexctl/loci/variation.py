@@ -18,6 +18,7 @@ from flexctl.loop import (
     ModeNames,
     Setup,
     close_around,
+    final_loop_weight,
     linearise_loop,
     name_modes,
 )
@@ -165,7 +166,7 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
         size = most()
         try:
             closed = variation.close(value)
-            A = _matrix(closed, float(closed.controller.feedback is not None))
+            A = _matrix(closed, final_loop_weight(closed.controller))
             A = np.pad(A, (0, max(size - len(A), 0)))
         except NoEquilibriumError as error:
             raise NoEquilibriumError(
