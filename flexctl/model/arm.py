@@ -1,21 +1,20 @@
 """Schema of models/*.toml: an arm in continuous, physical terms (SI units, radians)."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from annotated_types import MinLen
 from pydantic import Field, model_validator
 
-from flexctl.model.link import Link
+from flexctl.model.link import Link, RigidBody
 from flexctl.model.record import (
     BasisChoice,
     Expectations,
+    Faults,
     FileRecord,
     Record,
-    RefusalError,
     Unquoted,
     Vector,
 )
-from flexctl.model.solids import RigidBody
 
 
 class Base(Record):
@@ -74,26 +73,21 @@ class Arm(FileRecord):
     def _name_links(cls, table: object) -> object:
         if not isinstance(table, dict) or not isinstance(table.get("link"), list | tuple):
             return table
-        named = [_named(link, i) for i, link in enumerate(table["link"])]
+        named = [
+            {"name": f"link{i + 1}"} | link if isinstance(link, dict) else link
+            for i, link in enumerate(table["link"])
+        ]
         return {**table, "link": named}
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _faults(self) -> Faults:
         names = [link.name for link in self.links]
         for i, link in enumerate(self.links):
             if link.name in names[:i] or link.name in _RESERVED:
-                expected = "a name that no other link or key has"
-                raise RefusalError(f"link[{i + 1}].name", expected=expected, got=link.name)
+                yield f"link[{i + 1}].name", "a name that no other link or key has", link.name
             for joint in link.tip_load.reference_pose if link.tip_load else ():
                 if joint not in self.joints:
                     key = f"link[{i + 1}].tip_load.reference_pose.{joint}"
-                    expected = f"a joint (one of: {', '.join(self.joints)})"
-                    raise RefusalError(key, expected=expected, got=Unquoted(joint))
-        return self
+                    yield key, f"a joint (one of: {', '.join(self.joints)})", Unquoted(joint)
 
 
 _RESERVED = {"gravity", "base", "payload", "truth", "link", "links"}  # first words of settings
-
-
-def _named(link: object, index: int) -> object:
-    return {"name": f"link{index + 1}"} | link if isinstance(link, dict) else link

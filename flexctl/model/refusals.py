@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -16,7 +16,6 @@ from flexctl.model.record import (
     Record,
     RefusalError,
     Unquoted,
-    as_array,
     shown,
 )
 
@@ -148,8 +147,6 @@ def _sentence(record: type[Record], fault: ErrorDetails) -> str:
         expected, got = _count(context), Unquoted(_items(context["actual_length"]))
     else:
         expected = _EXPECTED.get(kind, fault["msg"]).format(**context)
-        if kind == "tuple_type" and _takes_one_number(record, location):
-            expected = "a number or an array of numbers"
         got = NOTHING if kind == "missing" else got
     return f"{key_path(location)}: expected {expected}, got {shown(got)}"
 
@@ -171,25 +168,6 @@ def _record_at(record: type[BaseModel], location: Iterable[str | int]) -> type[B
         if part in fields:
             record = _record_in(fields[str(part)].annotation) or record
     return record
-
-
-def _takes_one_number(record: type[BaseModel], location: Iterable[str | int]) -> bool:
-    """Tell whether a single number may stand for the array at a location."""
-    *above, key = location
-    fields = _record_at(record, above).model_fields.items()
-    return any(
-        _reads_one_number(field.rebuild_annotation())
-        for name, field in fields
-        if key in (name, field.alias)
-    )
-
-
-def _reads_one_number(annotation: object) -> bool:
-    if get_origin(annotation) is Annotated:
-        _, *marks = get_args(annotation)
-        if any(getattr(mark, "func", None) is as_array for mark in marks):
-            return True
-    return any(map(_reads_one_number, get_args(annotation)))
 
 
 def _record_in(annotation: object) -> type[BaseModel] | None:

@@ -70,12 +70,10 @@ def apply_settings(arm: Arm, settings: Sequence[str], *, option: str = "setting"
     table = arm.table()
     targets: set[_Target] = set()
     for setting in [_read(text, option) for text in settings]:
-        matched = _targets(setting, arm)
-        if setting.factor is None:
-            _set(setting, matched, table)
-        else:
-            _scale(setting, setting.factor, matched, table, _effective(arm))
-        targets.update(matched)
+        values = _new_values(setting, arm, table)
+        for target, value in values.items():
+            _put(setting, target, table, value)
+        targets.update(values)
     _keep_length_and_a_equal(arm, table, targets)
     return _rebuild(arm, table, f"{option} {printable(', '.join(settings))}")
 
@@ -87,12 +85,8 @@ def setting_value(arm: Arm, key: str) -> float | None:
     value.
     """
     setting = _Setting(text=key, keys=tuple(key.split(".")), value=None, factor=None)
-    table, effective = arm.table(), _effective(arm)
     try:
-        values = [
-            _look_up(setting, target.keys, target.root(table), target.root(effective))
-            for target in _targets(setting, arm)
-        ]
+        values = _values(setting, arm, arm.table()).values()
     except InputError:
         return None
     return only_number([value for value in values if value is not None])
@@ -178,28 +172,27 @@ def _targets(setting: _Setting, arm: Arm) -> list[_Target]:
     return [_Target(i, tuple(rest)) for i in indices]
 
 
-def _set(setting: _Setting, targets: list[_Target], table: dict[str, Any]) -> None:
-    for target in targets:
-        _put(setting, target, table, setting.value)
-
-
-def _scale(
-    setting: _Setting,
-    factor: float,
-    targets: list[_Target],
-    table: dict[str, Any],
-    effective: dict[str, Any],
-) -> None:
-    """Scale the written values, or the defaults where nothing is written."""
-    values = [
-        _look_up(setting, target.keys, target.root(table), target.root(effective))
-        for target in targets
-    ]
-    if not any(map(has_number, values)):
+def _new_values(setting: _Setting, arm: Arm, table: dict[str, Any]) -> dict[_Target, Any]:
+    """Value of each target: the setting's, or what is written or holds by default, scaled."""
+    if setting.factor is None:
+        return dict.fromkeys(_targets(setting, arm), setting.value)
+    values = {  # of several links, rigid ones have no EI
+        target: scaled(value, setting.factor)
+        for target, value in _values(setting, arm, table).items()
+        if has_number(value)
+    }
+    if not values:
         raise setting.refuse("numbers to scale", NOTHING)
-    for target, value in zip(targets, values, strict=True):
-        if has_number(value):  # of several links, rigid ones have no EI
-            _put(setting, target, table, scaled(value, factor))
+    return values
+
+
+def _values(setting: _Setting, arm: Arm, table: dict[str, Any]) -> dict[_Target, Any]:
+    """Return what every target of a setting has now: as written, else by default."""
+    effective = _effective(arm)
+    return {
+        target: _look_up(setting, target.keys, target.root(table), target.root(effective))
+        for target in _targets(setting, arm)
+    }
 
 
 def _effective(arm: Arm) -> dict[str, Any]:

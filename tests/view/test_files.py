@@ -11,7 +11,7 @@ import pytest
 
 from flexctl.errors import InputError
 from flexctl.model import storage
-from flexctl.model.storage import drafts
+from flexctl.model.files import drafts
 from flexctl.view.figures.style import new_figure
 from flexctl.view.output import replacing, save_figure, written
 from flexctl.view.signals import write_netcdf
