@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
@@ -19,7 +19,7 @@ from flexctl.beam import (
     unit_mass_and_stiffness,
 )
 from flexctl.checks import Array, ComplexArray
-from flexctl.control.lqr import StateFeedback, design_lqr, modal_scaling
+from flexctl.control.lqr import StateFeedback, design_scaled_lqr, modal_scaling
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales
 from flexctl.errors import DesignError, InputError
@@ -123,22 +123,15 @@ def design_fast_loop(scales: TwoTimeScales, weights: FastWeights) -> StateFeedba
     DesignError
         As `design_lqr`.
     """
-    n_z = len(scales.names)
     K, M = weights.strain_energy * scales.K_z / 2, weights.kinetic_energy * scales.M_f / 2
-    A, B = scales.fast
-    T, inverse = modal_scaling(scales.M_f, scales.K_z)
-    positions = tuple(f"mode {k + 1} of the fast subsystem" for k in range(n_z))
-    Q = T.T @ scipy.linalg.block_diag(K, M) @ T
-    scaled = design_lqr(
-        inverse @ A @ T,
-        inverse @ B,
-        (Q + Q.T) / 2,
-        weights.effort * np.eye(B.shape[1]),
-        names=positions + tuple(f"rate of {name}" for name in positions),
+    return design_scaled_lqr(
+        *scales.fast,
+        scipy.linalg.block_diag(K, M),
+        weights.effort * np.eye(scales.m),
+        modal_scaling(scales.M_f, scales.K_z),
+        positions=tuple(f"mode {k + 1} of the fast subsystem" for k in range(len(K))),
         loop="fast loop",
     )
-    P = inverse.T @ scaled.cost @ inverse
-    return replace(scaled, gain=scaled.gain @ inverse, cost=(P + P.T) / 2)
 
 
 def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array, float]:

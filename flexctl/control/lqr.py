@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -96,6 +96,30 @@ def design_lqr(
     return StateFeedback(gain=gain, cost=P, poles=poles, residual=residual, solver=solver)
 
 
+def design_scaled_lqr(
+    A: Array,
+    B: Array,
+    state_weight: Array,
+    input_weight: Array,
+    scaling: tuple[Array, Array],
+    *,
+    positions: tuple[str, ...],
+    loop: str,
+    solver: Solver = "scipy",
+) -> StateFeedback:
+    """Solve `design_lqr` for y with x = T y, `scaling` being T (n, n) and its inverse.
+
+    `positions` names the n/2 entries of y whose rates follow.
+    """
+    T, inverse = scaling
+    Q = T.T @ state_weight @ T
+    names = positions + tuple(f"rate of {name}" for name in positions)
+    A, B = inverse @ A @ T, inverse @ B
+    found = design_lqr(A, B, (Q + Q.T) / 2, input_weight, solver=solver, names=names, loop=loop)
+    P = inverse.T @ found.cost @ inverse
+    return replace(found, gain=found.gain @ inverse, cost=(P + P.T) / 2)
+
+
 def require_stabilisable(
     A: Array, B: Array, names: tuple[str, ...] | None = None, loop: str = "second loop"
 ) -> None:
@@ -103,11 +127,6 @@ def require_stabilisable(
 
     By the Popov-Belevitch-Hautus test: [A - lambda I, B] loses rank at such a mode's lambda. The
     rank of the controllability matrix would refuse flexible arms that are perfectly stabilisable.
-
-    Raises
-    ------
-    DesignError
-        Naming the mode's frequency and its largest state.
     """
     values, right = np.linalg.eig(A)
     size = max(float(np.linalg.norm(A, 2)), float(np.linalg.norm(B, 2)))
@@ -136,17 +155,13 @@ def _solve_riccati(solver: Solver, A: Array, B: Array, Q: Array, R: Array, loop:
         ) from error
 
 
-def _scipy_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
-    return scipy.linalg.solve_continuous_are(A, B, Q, R)
-
-
 def _slycot_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
     G = B @ np.linalg.solve(R, B.T)
     return slycot.sb02md(len(A), A, (G + G.T) / 2, Q, "C")[0]
 
 
 _SOLVERS: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
-    "scipy": _scipy_riccati,
+    "scipy": scipy.linalg.solve_continuous_are,
     "slycot": _slycot_riccati,
 }
 

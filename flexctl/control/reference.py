@@ -93,12 +93,13 @@ def make_reference(design: Design) -> ReferenceMotion:
         return _spin_up(reference, start)
     if reference.kind == "bang-bang":
         return _bang_bang(reference, start)
-    final = np.array(reference.to, dtype=float)
+    final, t = np.array(reference.to, dtype=float), ca.SX.sym("t")
     if reference.kind == "setpoint":
-        function = _function(lambda _t: (ca.SX(ca.DM(final)), ca.SX.zeros(len(final))))
+        motion = ca.SX(ca.DM(final)), ca.SX.zeros(len(final))
     else:
         shape, durations = _PROFILES[reference.kind], np.array(reference.durations)
-        function = _function(lambda t: _profile(shape, t, start, final - start, durations))
+        motion = _profile(shape, t, start, final - start, durations)
+    function = _function(t, *motion)
     return ReferenceMotion(
         function=function,
         duration=max(reference.durations),
@@ -111,13 +112,10 @@ def make_reference(design: Design) -> ReferenceMotion:
 def _spin_up(reference: Reference, start: Array) -> ReferenceMotion:
     """From rest to a steady rate W along W (t/T - sin(2 pi t/T)/(2 pi)). Source: [Kane87]."""
     durations, rate = np.array(reference.durations), np.array(reference.rate, dtype=float)
-
-    def motion(t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        # displacement W T of the profile's integral, then motion at a constant rate
-        position, speed = _profile(_integrated_cycloid, t, start, rate * durations, durations)
-        return position + ca.DM(rate) * ca.fmax(t - ca.DM(durations), 0), speed
-
-    function, end = _function(motion), float(durations.max())
+    t, end = ca.SX.sym("t"), float(durations.max())
+    # displacement W T of the profile's integral, then motion at a constant rate
+    position, speed = _profile(_integrated_cycloid, t, start, rate * durations, durations)
+    function = _function(t, position + ca.DM(rate) * ca.fmax(t - ca.DM(durations), 0), speed)
     return ReferenceMotion(
         function=function,
         duration=end,
@@ -140,9 +138,8 @@ def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:
     t = ca.SX.sym("t")
     position, rate = _profile(_parabolas, t, start, final - start, durations)
     third = _stepped(steps, [t >= at for at in breaks.tolist()]) * (t >= 0)
-    outputs = [ca.densify(part) for part in (position, rate, third)]
     return ReferenceMotion(
-        function=ca.Function("reference", [t], outputs, ["t"], ["q_d", "v_d", "a_d"]),
+        function=_function(t, position, rate, third),
         duration=float(durations.max()),
         start=start,
         final=final,
@@ -196,11 +193,10 @@ def _profile(
     return ca.DM(start) + ca.DM(way) * value, ca.DM(way / durations) * slope
 
 
-def _function(motion: Callable[[ca.SX], tuple[ca.SX, ca.SX]]) -> ca.Function:
-    t = ca.SX.sym("t")
-    position, rate = motion(t)
-    acceleration = ca.densify(ca.jacobian(rate, t))
-    outputs = [ca.densify(position), ca.densify(rate), acceleration]
+def _function(t: Any, position: Any, rate: Any, third: Any = None) -> ca.Function:
+    """Make the function of a reference of its results; the third is the acceleration by default."""
+    third = ca.jacobian(rate, t) if third is None else third
+    outputs = [ca.densify(part) for part in (position, rate, third)]
     return ca.Function("reference", [t], outputs, ["t"], ["q_d", "v_d", "a_d"])
 
 
@@ -211,9 +207,8 @@ def _from_samples(samples: Samples) -> ReferenceMotion:
     inside = ca.fmin(ca.fmax(t + first, first), last)
     position, speed, acceleration = _through(samples)(inside)
     moving = ca.logic_and(t >= 0, t <= last - first)
-    outputs = [position, ca.densify(speed * moving), ca.densify(acceleration * moving)]
     return ReferenceMotion(
-        function=ca.Function("reference", [t], outputs, ["t"], ["q_d", "v_d", "a_d"]),
+        function=_function(t, position, speed * moving, acceleration * moving),
         duration=float(last - first),
         start=samples.joint[:, 0],
         final=samples.joint[:, -1],

@@ -90,7 +90,7 @@ def list_designs() -> tuple[Entry, ...]:
 def _load(record: type[F], name_or_path: F | str | os.PathLike[str]) -> F:
     if isinstance(name_or_path, record):
         return name_or_path
-    path = _find(_KINDS[record], name_or_path)
+    path = find(_KINDS[record], name_or_path)
     return build_file(record, read_toml(path), path.stem, path)
 
 
@@ -103,7 +103,7 @@ def _entry(record: type[F], name: str, path: Path) -> Entry:
     return Entry(name=name, path=path, summary=file.summary, source=file.source, **own)
 
 
-def _find(kind: Kind, name_or_path: object) -> Path:
+def find(kind: Kind, name_or_path: object) -> Path:
     """Return the path of a name, or the path itself: it has a separator or ends in .toml."""
     noun = kind.removesuffix("s")
     if not isinstance(name_or_path, str | os.PathLike):
