@@ -343,6 +343,6 @@ def gains_used(controller: Controller) -> dict[str, Any]:
     if controller.observer:
         gains["L"] = controller.observer.gain.tolist()
     if design.state_space and design.state_space.function is None:
-        M = load_matrices(design, controller.plant.m)
-        gains |= {"A": M.A.tolist(), "B": M.B.tolist(), "C": M.C.tolist(), "D": M.D.tolist()}
+        matrices = vars(load_matrices(design, controller.plant.m))
+        gains |= {name: M.tolist() for name, M in matrices.items()}
     return gains

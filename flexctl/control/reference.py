@@ -87,43 +87,34 @@ def make_reference(design: Design) -> ReferenceMotion:
         return design.reference.motion
     if design.reference_file is not None:
         return _from_samples(load_samples(design.reference_file))
-    reference = design.reference
-    start = np.array(reference.from_, dtype=float)
-    if reference.kind == "spin-up":
-        return _spin_up(reference, start)
+    reference, t = design.reference, ca.SX.sym("t")
+    start, durations = np.array(reference.from_, dtype=float), np.array(reference.durations)
     if reference.kind == "bang-bang":
         return _bang_bang(reference, start)
-    final, t = np.array(reference.to, dtype=float), ca.SX.sym("t")
-    if reference.kind == "setpoint":
-        motion = ca.SX(ca.DM(final)), ca.SX.zeros(len(final))
+    end = float(durations.max())
+    if reference.kind == "spin-up":
+        function = _function(t, *_spin_up(t, start, np.array(reference.rate, float), durations))
+        final = np.array(function(end)[0]).ravel()
     else:
-        shape, durations = _PROFILES[reference.kind], np.array(reference.durations)
-        motion = _profile(shape, t, start, final - start, durations)
-    function = _function(t, *motion)
-    return ReferenceMotion(
-        function=function,
-        duration=max(reference.durations),
-        start=start,
-        final=final,
-        breaks=tuple(sorted(set(reference.durations))),
-    )
-
-
-def _spin_up(reference: Reference, start: Array) -> ReferenceMotion:
-    """From rest to a steady rate W along W (t/T - sin(2 pi t/T)/(2 pi)). Source: [Kane87]."""
-    durations, rate = np.array(reference.durations), np.array(reference.rate, dtype=float)
-    t, end = ca.SX.sym("t"), float(durations.max())
-    # displacement W T of the profile's integral, then motion at a constant rate
-    position, speed = _profile(_integrated_cycloid, t, start, rate * durations, durations)
-    function = _function(t, position + ca.DM(rate) * ca.fmax(t - ca.DM(durations), 0), speed)
+        final, shape = np.array(reference.to, dtype=float), _PROFILES.get(reference.kind)
+        rest = ca.SX(ca.DM(final)), ca.SX.zeros(len(final))  # from the start for a setpoint
+        way = final - start
+        function = _function(t, *(_profile(shape, t, start, way, durations) if shape else rest))
     return ReferenceMotion(
         function=function,
         duration=end,
         start=start,
-        final=np.array(function(end)[0]).ravel(),
+        final=final,
         rests=reference.rests,
         breaks=tuple(sorted(set(reference.durations))),
     )
+
+
+def _spin_up(t: ca.SX, start: Array, rate: Array, durations: Array) -> tuple[ca.SX, ca.SX]:
+    """From rest to a steady rate W along W (t/T - sin(2 pi t/T)/(2 pi)). Source: [Kane87]."""
+    # displacement W T of the profile's integral, then motion at a constant rate
+    position, speed = _profile(_integrated_cycloid, t, start, rate * durations, durations)
+    return position + ca.DM(rate) * ca.fmax(t - ca.DM(durations), 0), speed
 
 
 def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:

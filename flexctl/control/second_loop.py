@@ -69,10 +69,7 @@ def design_second_loop(
 ) -> StateFeedback:
     """Optimal feedback u = -G [e; q_f; e'; q_f'] of accelerations at the final pose.
 
-    Raises
-    ------
-    DesignError
-        As `design_lqr`.
+    Raises as `design_lqr`.
     """
     modes = tuple(f"mode {k + 1} of the links" for k in range(len(linear.M) - len(drives)))
     return design_scaled_lqr(

@@ -46,7 +46,7 @@ def assemble_instruments(
     rotors of flexible ones. Joint encoders read the joints, behind the springs. Strain gauges give
     the elastic coordinates by least squares, and no rates.
 
-    Amplitude densities of `noise`; sliding links take their length for the gauges' noise at
+    `noise` holds amplitude densities. Sliding links take their length for the gauges' noise at
     `joints` (m,). `gauges` are positions x/l on every elastic line, by default `gauge_positions`.
     """
     m, n = plant.m, plant.n

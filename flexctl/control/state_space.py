@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,12 +29,7 @@ def state_space_law(plant: Plant, design: Design, _reference: ReferenceMotion) -
 
     A sampled law gives z+ instead of z'; it is written as z' = (z+ - z)/T, whose Euler step of
     length T is exact. c are the gravity torques of the undeflected arm at the desired joints, or
-    zero.
-
-    Raises
-    ------
-    InputError
-        When matrices or function do not fit the arm's joints and measurements.
+    zero. Raises InputError when matrices or function do not fit the arm's joints and measurements.
     """
     choice = design.state_space
     assert choice is not None
@@ -133,30 +129,23 @@ class _Outside:
         return LawParts(
             law=law_function(signals.inputs, tau, z_rate),
             n_state=signals.z.numel(),
-            assumptions=self._assumptions(signals.z.numel(), external),
+            assumptions=tuple(self._assumptions(signals.z.numel(), external)),
             external=external,
         )
 
-    def _assumptions(self, n_states: int, external: ExternalLaw) -> tuple[str, ...]:
-        """List known and unknown properties of the law."""
+    def _assumptions(self, n_states: int, external: ExternalLaw) -> Iterator[str]:
+        """Yield known and unknown properties of the law."""
         states = f"{n_states} state{'s' * (n_states != 1)} of its own, zero at the start"
         gravity = "; the gravity torques of the undeflected arm are fed forward" * self._gravity
-        assumptions = [
-            f"the law was made elsewhere, with {states if n_states else 'no states'}{gravity}"
-        ]
+        yield f"the law was made elsewhere, with {states if n_states else 'no states'}{gravity}"
         if n_states and any(link.limits.torque for link in self.plant.arm.links):
-            assumptions.append(
-                "its states run on while a torque is at its limit: it knows no limits"
-            )
+            yield "its states run on while a torque is at its limit: it knows no limits"
         if external.timed:
-            assumptions.append("the law depends on time itself: only its run can be judged")
+            yield "the law depends on time itself: only its run can be judged"
         if external.nonlinear:
-            assumptions.append(
-                "its gains depend on what it measures: what model it has is not known"
-            )
+            yield "its gains depend on what it measures: what model it has is not known"
         elif self.plant.stiffness_parts:
-            assumptions.append(self._of_stiffness)
-        return tuple(assumptions)
+            yield self._of_stiffness
 
     @property
     def _of_stiffness(self) -> str:

@@ -112,7 +112,8 @@ def wrap_controller(
     ... )
     Controller(mine: state-space for single-link-hub, designed on 2 modes)
     """
-    plant = _assembled(plant)
+    if not isinstance(plant, Plant):
+        plant = assemble_plant(load_model(plant), BasisChoice())
     period = None if sample_time is None else checks.number("sample_time", sample_time)
     for key, values in (("measures", measures), ("strain_gauges", strain_gauges)):
         if values is not None:
@@ -145,21 +146,14 @@ def wrap_controller(
     return design_on(plant, build(Design, table, name))
 
 
-def _assembled(plant: Plant | Arm | str | os.PathLike[str]) -> Plant:
-    if isinstance(plant, Plant):
-        return plant
-    return assemble_plant(plant if isinstance(plant, Arm) else load_model(plant), BasisChoice())
-
-
 def _reference(reference: Any) -> Any:
     """Return the reference as the value of a design's key."""
+    motion = reference
     if isinstance(reference, Design):
-        motion = reference.reference
-        return _of_motion(make_reference(reference)) if motion.file is not None else motion
-    return _of_motion(reference) if isinstance(reference, ReferenceMotion) else reference
-
-
-def _of_motion(motion: ReferenceMotion) -> dict[str, Any]:
+        file = reference.reference.file
+        motion = reference.reference if file is None else make_reference(reference)
+    if not isinstance(motion, ReferenceMotion):
+        return motion
     if motion.torque:
         raise InputError("reference: expected a motion, got torques")
     table = {"kind": "motion", "from": motion.start.tolist(), "to": motion.final.tolist()}

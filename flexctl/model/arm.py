@@ -52,6 +52,12 @@ class Arm(FileRecord):
         """Indices of the joints that a rotor drives through a spring."""
         return tuple(j for j, link in enumerate(self.links) if link.flexible_joint)
 
+    def link_indices(self, word: str) -> list[int]:
+        """Return which links the first word of a key means: ``link2``, ``link[2]``, ``links``."""
+        if word in ("links", "link*"):
+            return list(range(len(self.links)))
+        return [i for i, link in enumerate(self.links) if word in (link.name, f"link[{i + 1}]")]
+
     @property
     def rigid(self) -> "Arm":
         """The same arm with links that do not bend; its joints stay as they are."""

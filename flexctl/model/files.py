@@ -41,13 +41,7 @@ def read_text(path: Path) -> str:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the table of a TOML file.
-
-    Raises
-    ------
-    InputError
-        As `read_text`, or if the text is not TOML.
-    """
+    """Return the table of a TOML file; raises InputError as `read_text`, or if it is not TOML."""
     text = read_text(path).replace("\r\n", "\n")
     try:
         return tomllib.loads(text)

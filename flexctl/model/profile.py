@@ -56,11 +56,6 @@ class Profile:
         if self.power not in POWERS:
             raise RefusalError("power", expected="1, 2, 3 or 4", got=self.power)
 
-    @classmethod
-    def uniform(cls, value: float = 1.0) -> Profile:
-        """Return the profile of a constant quantity."""
-        return cls(value=(value, value))
-
     @property
     def even(self) -> bool:
         """Whether f is constant."""
@@ -140,12 +135,8 @@ def split_profiles(
 ) -> tuple[dict[str, object], dict[str, Profile]]:
     """Return a table with the mean for every profile, and the profiles over their means.
 
-    A key stands for a profile itself, or for a table of them by direction, as ``EI.y``.
-
-    Raises
-    ------
-    RefusalError
-        As `read_profile`, with the whole key.
+    A key stands for a profile itself, or for a table of them by direction, as ``EI.y``. Raises as
+    `read_profile`, with the whole key.
     """
     numbers, profiles = dict(table), dict[str, Profile]()
     for key in keys:

@@ -161,9 +161,10 @@ def pick_basis(
         checks.kind("basis", basis, BasisChoice, hint="or modes=, elements=")
     numbers = {"modes": modes, "elements": elements}
     orders = {kind: order for kind, order in numbers.items() if order is not None}
-    if len(orders) + (basis is not None) > 1:
-        known = " and ".join([*(["basis"] if basis else []), *orders])
-        raise InputError(f"basis: expected one of basis, modes and elements, got {known}")
+    known = ["basis"] * (basis is not None) + list(orders)
+    if len(known) > 1:
+        got = " and ".join(known)
+        raise InputError(f"basis: expected one of basis, modes and elements, got {got}")
     for kind, order in orders.items():
         whole = isinstance(order, int) and not isinstance(order, bool)
         if not (whole and 1 <= order <= 200):

@@ -121,10 +121,7 @@ def key_path(location: Iterable[str | int]) -> str:
     """Return a key path in TOML's terms, counting from 1: ``link[2].EI.y``."""
     path = ""
     for part in location:
-        if isinstance(part, int):
-            path += f"[{part + 1}]"
-        else:
-            path += "." * bool(path) + _key(part)
+        path += f"[{part + 1}]" if isinstance(part, int) else "." * bool(path) + _key(part)
     return path
 
 
@@ -144,17 +141,13 @@ def _sentence(record: type[Record], fault: ErrorDetails) -> str:
         hint = nearest(str(key), known_keys(_record_at(record, above)))
         expected, got = f"a known key ({hint})", Unquoted(_key(str(key)))
     elif kind in ("too_short", "too_long"):
-        expected, got = _count(context), Unquoted(_items(context["actual_length"]))
+        bound = "min_length" if "min_length" in context else "max_length"
+        expected = f"at {'least' if bound == 'min_length' else 'most'} {_items(context[bound])}"
+        got = Unquoted(_items(context["actual_length"]))
     else:
         expected = _EXPECTED.get(kind, fault["msg"]).format(**context)
         got = NOTHING if kind == "missing" else got
     return f"{key_path(location)}: expected {expected}, got {shown(got)}"
-
-
-def _count(context: Mapping[str, Any]) -> str:
-    if "min_length" in context:
-        return f"at least {_items(context['min_length'])}"
-    return f"at most {_items(context['max_length'])}"
 
 
 def _items(count: int) -> str:

@@ -20,7 +20,6 @@ from flexctl.model.record import NOTHING, Unquoted, printable
 from flexctl.model.refusals import build_file, known_keys, nearest, refuse
 
 _ROOTS = ("gravity", "base", "payload", "truth")
-_ALL_LINKS = ("links", "link*")
 _FACTOR = re.compile(r"\*(?P<factor>\S+)|(?P<percent>[+-]\S+)%")
 
 
@@ -155,16 +154,11 @@ def _toml_value(text: str, value: str) -> object:
 
 def _targets(setting: _Setting, arm: Arm) -> list[_Target]:
     first, *rest = setting.keys
-    names = [link.name for link in arm.links]
-    numbers = [f"link[{i + 1}]" for i in range(len(names))]
     if first in _ROOTS:
         return [_Target(None, setting.keys)]
-    if first in _ALL_LINKS:
-        indices = list(range(len(names)))
-    else:
-        indices = [i for i in range(len(names)) if first in (names[i], numbers[i])]
+    indices = arm.link_indices(first)
     if not indices:
-        hint = nearest(first, [*_ROOTS, *names, "links"])
+        hint = nearest(first, [*_ROOTS, *(link.name for link in arm.links), "links"])
         raise setting.refuse(f"a known key ({hint})", Unquoted(first))
     if not rest:
         hint = ", ".join(known_keys(Link))

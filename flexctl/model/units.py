@@ -111,16 +111,14 @@ def unit_of(key: str, arm: Arm, design: Design) -> str:
         Such as ``N m^2``; "" for a key without a number.
     """
     first, *rest = key.split(".")
-    names = {link.name: i for i, link in enumerate(arm.links)}
-    names |= {f"link[{i + 1}]": i for i in names.values()}
-    every = range(len(arm.links))
-    if first in names or first in ("links", "link*"):
-        concerned = [names[first]] if first in names else list(every)
+    if concerned := arm.link_indices(first):
         if rest[:2] == ["tip_load", "reference_pose"] and rest[-1] in arm.joints:
             concerned = [arm.joints.index(rest[-1])]
         return _for_joints(_look_up(rest, _LINK), arm, concerned)
     own = _JOINT_PD if design.method == "joint-pd" else {}
-    return _for_joints(_look_up([first, *rest], _ARM | _DESIGN | own), arm, list(every))
+    return _for_joints(
+        _look_up([first, *rest], _ARM | _DESIGN | own), arm, arm.link_indices("links")
+    )
 
 
 def _look_up(parts: list[str], table: dict[str, str]) -> str:
