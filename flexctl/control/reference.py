@@ -91,20 +91,19 @@ def make_reference(design: Design) -> ReferenceMotion:
     start, durations = np.array(reference.from_, dtype=float), np.array(reference.durations)
     if reference.kind == "bang-bang":
         return _bang_bang(reference, start)
-    end = float(durations.max())
+    end, final = float(durations.max()), np.array(reference.to or (), dtype=float)
     if reference.kind == "spin-up":
-        function = _function(t, *_spin_up(t, start, np.array(reference.rate, float), durations))
-        final = np.array(function(end)[0]).ravel()
+        motion = _spin_up(t, start, np.array(reference.rate, dtype=float), durations)
+    elif reference.kind == "setpoint":
+        motion = ca.SX(ca.DM(final)), ca.SX.zeros(len(final))
     else:
-        final, shape = np.array(reference.to, dtype=float), _PROFILES.get(reference.kind)
-        rest = ca.SX(ca.DM(final)), ca.SX.zeros(len(final))  # from the start for a setpoint
-        way = final - start
-        function = _function(t, *(_profile(shape, t, start, way, durations) if shape else rest))
+        motion = _profile(_PROFILES[reference.kind], t, start, final - start, durations)
+    function = _function(t, *motion)
     return ReferenceMotion(
         function=function,
         duration=end,
         start=start,
-        final=final,
+        final=final if reference.to else np.array(function(end)[0]).ravel(),
         rests=reference.rests,
         breaks=tuple(sorted(set(reference.durations))),
     )

@@ -48,7 +48,7 @@ _WITHOUT_OBSERVER = {
 }
 _IN_MEMORY = "motion"  # kind of a reference that is a function, which no file can hold
 REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang")
-_KEYS = {  # of a reference by its kind: those that it needs, those that it may have
+_KEYS = {  # of a reference by its kind: required ones, optional ones
     "cycloid": (("from", "to", "duration"), ()),
     "quintic": (("from", "to", "duration"), ()),
     "setpoint": (("from", "to"), ("duration",)),

@@ -239,7 +239,7 @@ class Link(Record):
             link._profiles = profiles
         else:
             link = handler(table)
-        refuse_first(_link_faults(link))  # not as `_faults`, which are sought without profiles
+        refuse_first(_link_faults(link))  # not `_faults`: these come before the profiles are known
         return link
 
     @model_serializer(mode="wrap")
