@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import casadi as ca
 import numpy as np
@@ -12,17 +12,8 @@ from flexctl.control.fast_loop import FastFeedback, make_fast_loop
 from flexctl.control.laws import LawParts, Signals, constant, law_signals, per_joint, rigid_forces
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.singular_perturbation import separate_time_scales, slow_fast_map
-from flexctl.model import Design, FastLoop, SlowAngle
+from flexctl.model import Design, SlowAngle
 from flexctl.plant import Plant
-
-
-@dataclass(frozen=True, kw_only=True)
-class _SlowMotion:
-    """Measured slow coordinates y, y' and u = a_d - Gv e' - Gp e, their demand of y''; (m, 1)."""
-
-    y: ca.SX
-    rate: ca.SX
-    demand: ca.SX
 
 
 def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> LawParts:
@@ -37,24 +28,18 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
 
         tau_f = -Kp (z - z_qs) - Kv z',  z_qs = K_z^-1 (B_z tau_s - T_z' f(S y, S y', S u)).
 
-    Source: [SM02], (68)-(70), with f1 in (69) and z_qs in (70).
-
-    Raises
-    ------
-    InputError
-        When the arm is rigid, or given gains do not fit the plant.
-    DesignError
-        When the fast loop does not exist: see `make_fast_loop`.
+    Source: [SM02], (68)-(70), with f1 in (69) and z_qs in (70). Raises as `make_fast_loop`, and
+    InputError when the arm is rigid.
     """
     separate_time_scales(plant.nominal, reference.final, design.slow_angle)  # refuses a rigid arm
     signals, loop = law_signals(plant, integral=False), design.fast_loop
-    slow = _slow_motion(plant, signals, design)
-    forces = rigid_forces(plant, slow.y, slow.rate, slow.demand)
+    y, rate, u = _slow_motion(plant, signals, design)
+    forces = rigid_forces(plant, y, rate, u)
     T = constant(slow_fast_map(plant, design.slow_angle))
     tau = T[:, : plant.m].T @ forces
     fast = make_fast_loop(plant.nominal, design, loop, reference) if loop else None
     if loop and fast:
-        z_qs = _quasi_steady(plant, T, slow.y, tau, forces) if loop.quasi_steady else 0
+        z_qs = _quasi_steady(plant, T, y, tau, forces) if loop.quasi_steady else 0
         gains = chebyshev_sum([ca.DM(g) for g in fast.gains], 2 * _share(signals, reference) - 1)
         W = constant(fast.scales.W)
         tau -= gains @ ca.vertcat(W @ signals.q - z_qs, W @ signals.v)
@@ -66,16 +51,16 @@ def composite_law(plant: Plant, design: Design, reference: ReferenceMotion) -> L
     )
 
 
-def _slow_motion(plant: Plant, signals: Signals, design: Design) -> _SlowMotion:
+def _slow_motion(plant: Plant, signals: Signals, design: Design) -> tuple[ca.SX, ca.SX, ca.SX]:
+    """Measured slow coordinates y, y' and u = a_d - Gv e' - Gp e, their demand of y''; (m, 1)."""
     m, gains = plant.m, design.joint_gains
     Gp, Gv = (ca.DM(per_joint(g, m)) for g in (gains.Gp, gains.Gv))
     if design.slow_angle == "link":
-        y, rate, desired = signals.q[:m], signals.v[:m], (signals.q_d, signals.v_d, signals.a_d)
+        rows, (y_d, rate_d, a_d) = list(range(m)), (signals.q_d, signals.v_d, signals.a_d)
     else:
-        rows, desired = list(signals.drives), signals.driven
-        y, rate = signals.q[rows], signals.v[rows]
-    demand = desired[2] - Gv * (rate - desired[1]) - Gp * (y - desired[0])
-    return _SlowMotion(y=y, rate=rate, demand=demand)
+        rows, (y_d, rate_d, a_d) = list(signals.drives), signals.driven
+    y, rate = signals.q[rows], signals.v[rows]
+    return y, rate, a_d - Gv * (rate - rate_d) - Gp * (y - y_d)
 
 
 def _quasi_steady(plant: Plant, T: ca.SX, y: ca.SX, tau: ca.SX, forces: ca.SX) -> ca.SX:
@@ -105,26 +90,20 @@ _ANGLES: dict[SlowAngle, str] = {
 }
 
 
-def _assumptions(plant: Plant, design: Design, fast: FastFeedback | None) -> list[str]:
-    known = "the controller knows mass, gravity and stiffness of its design plant"
-    angle = _ANGLES[design.slow_angle] if plant.rotors else "the slow law measures the joints"
-    if design.fast_loop is None or fast is None:
-        return [known, angle, "slow control alone: no feedback damps the vibrations"]
-    return [known, angle, *_of_fast_loop(design.fast_loop, fast)]
-
-
-def _of_fast_loop(loop: FastLoop, fast: FastFeedback) -> list[str]:
-    assumptions = []
+def _assumptions(plant: Plant, design: Design, fast: FastFeedback | None) -> Iterator[str]:
+    yield "the controller knows mass, gravity and stiffness of its design plant"
+    yield _ANGLES[design.slow_angle] if plant.rotors else "the slow law measures the joints"
+    loop = design.fast_loop
+    if loop is None or fast is None:
+        yield "slow control alone: no feedback damps the vibrations"
+        return
     if not loop.quasi_steady:
-        assumptions.append("the fast loop also opposes the deflection that the slow motion causes")
+        yield "the fast loop also opposes the deflection that the slow motion causes"
     if loop.schedule:
-        assumptions.append(
+        yield (
             f"fast gains are interpolated between {loop.schedule} poses along the path, within "
             f"{fast.interpolation_error:.1e} of the designed ones"
         )
     worst = fast.poles[fast.poles.real.argmax()]
     if worst.real >= 0:
-        assumptions.append(
-            f"the fast subsystem is not stable under these gains (pole at {worst:.4g} rad/s)"
-        )
-    return assumptions
+        yield f"the fast subsystem is not stable under these gains (pole at {worst:.4g} rad/s)"

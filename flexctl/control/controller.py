@@ -13,12 +13,11 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
-from flexctl.control.laws import ExternalLaw, check_law
+from flexctl.control.laws import ExternalLaw, check_law, input_symbols, torque_limits
 from flexctl.control.lqr import StateFeedback
 from flexctl.control.method_law import law_of_method
 from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.reference import ReferenceMotion, make_reference
-from flexctl.control.saturation import torque_limits
 from flexctl.errors import InputError
 from flexctl.model import (
     Arm,
@@ -171,19 +170,22 @@ class Controller(Summary):
 
         Of the sizes (m, 2n), (m, n_z), (n_z, 2n), (n_z, n_z), with p for n of an external law.
         """
-        inputs = [ca.SX.sym(f"i{k}", self.law.numel_in(k)) for k in range(self.law.n_in())]
-        state = ca.vertcat(inputs[5], inputs[6], inputs[1])
-        parts, n = [ca.jacobian(part, state) for part in self.law(*inputs)], 2 * len(self.measured)
-        outputs = [ca.densify(block) for J in parts for block in (J[:, :n], J[:, n:])]
+        n = 2 * len(self.measured)
+        inputs, slopes = self._slopes((5, 6, 1))
+        outputs = [ca.densify(block) for J in slopes for block in (J[:, :n], J[:, n:])]
         return ca.Function("law_jacobian", inputs, outputs, {"cse": True})
 
     @cached_property
     def law_by_reference(self) -> ca.Function:
         """Inputs of `law` -> derivatives of tau (m, 3m) and dz/dt (n_z, 3m) by [q_d; v_d; a_d]."""
-        inputs = [ca.SX.sym(f"i{k}", self.law.numel_in(k)) for k in range(self.law.n_in())]
-        desired = ca.vertcat(*inputs[2:5])
-        slopes = [ca.densify(ca.jacobian(part, desired)) for part in self.law(*inputs)]
-        return ca.Function("law_by_reference", inputs, slopes, {"cse": True})
+        inputs, slopes = self._slopes((2, 3, 4))
+        return ca.Function("law_by_reference", inputs, list(map(ca.densify, slopes)), {"cse": True})
+
+    def _slopes(self, by: tuple[int, ...]) -> tuple[list[ca.SX], list[ca.SX]]:
+        """Symbols of all inputs of `law`, and the derivatives of both results by some of them."""
+        inputs = input_symbols(self.law)
+        state = ca.vertcat(*(inputs[k] for k in by))
+        return inputs, [ca.jacobian(part, state) for part in self.law(*inputs)]
 
     @cached_property
     def collocated(self) -> bool:
@@ -221,13 +223,6 @@ def _require_possible_rates(arm: Arm, design: Design, reference: ReferenceMotion
                 f"{design.label}: reference.duration: expected a motion of at most {limit:g} per s "
                 f"at joint{j + 1} (limits.rate of {link.name} of {arm.name}), got {rate:.4g}"
             )
-
-
-def _for_another_arm(arm: Arm, design: Design) -> tuple[str, ...]:
-    """Note that a design was made for another arm, if it was."""
-    if _names(design, arm):
-        return ()
-    return (f"{design.name} was made for {design.model}, not for {arm.name}",)
 
 
 def _names(design: Design, arm: Arm) -> bool:
@@ -303,7 +298,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     InputError, DesignError
         As `design_controller`.
     """
-    arm = plant.arm
+    arm, other = plant.arm, f"{design.name} was made for {design.model}, not for {plant.arm.name}"
     check_design(arm, design)
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
@@ -325,7 +320,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         observer=observer,
         external=parts.external,
         unlimited=unlimited,
-        assumptions=(*parts.assumptions, *_for_another_arm(arm, design)),
+        assumptions=parts.assumptions if _names(design, arm) else (*parts.assumptions, other),
     )
 
 
@@ -348,6 +343,6 @@ def gains_used(controller: Controller) -> dict[str, Any]:
     if controller.observer:
         gains["L"] = controller.observer.gain.tolist()
     if design.state_space and design.state_space.function is None:
-        M = load_matrices(design, controller.plant.m)
-        gains |= {"A": M.A.tolist(), "B": M.B.tolist(), "C": M.C.tolist(), "D": M.D.tolist()}
+        matrices = vars(load_matrices(design, controller.plant.m))
+        gains |= {name: M.tolist() for name, M in matrices.items()}
     return gains

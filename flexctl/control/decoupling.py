@@ -73,11 +73,8 @@ def decoupling_torque(plant: Plant, signals: Signals, u: ca.SX) -> ca.SX:
     the inverse dynamics: the same as with the Schur complement, without forming an inverse.
     """
     e, r, f = plant.equations, list(plant.drives), list(passive_rows(plant.n, plant.drives))
-    symbols = [e.q, e.v, e.a]
-    values = [signals.q, signals.v]
-    M, force = ca.substitute(
-        [e.M, ca.substitute(e.inverse, e.a, ca.SX.zeros(plant.n))], symbols[:2], values
-    )
+    unforced = ca.substitute(e.inverse, e.a, ca.SX.zeros(plant.n))
+    M, force = ca.substitute([e.M, unforced], [e.q, e.v], [signals.q, signals.v])
     if not f:
         return M @ u + force
     D, LT, order = ca.ldl(M[f, f])
@@ -116,16 +113,12 @@ def _require_stable_integral(
     linear: LinearPlant, drives: Sequence[int], feedback: StateFeedback, Gi: Array
 ) -> None:
     """Check that the second loop, designed without the integral, stays stable with it."""
-    m = len(Gi)
-    A, B = decoupled_model(linear, drives)
-    n = len(A)
-    closed = np.zeros((n + m, n + m))
-    closed[:n, :n] = A - B @ feedback.gain
-    closed[:n, n:] = -B * Gi
-    closed[n:, :m] = np.eye(m)
-    worst = np.linalg.eigvals(closed)
-    if worst.real.max() >= 0:
+    m, (A, B) = len(Gi), decoupled_model(linear, drives)
+    integral = np.hstack([np.eye(m, len(A)), np.zeros((m, m))])
+    closed = np.vstack([np.hstack([A - B @ feedback.gain, -B * Gi]), integral])
+    poles = np.linalg.eigvals(closed)
+    if poles.real.max() >= 0:
         raise DesignError(
             "gains.Gi: the integral makes the second loop unstable "
-            f"(pole at {worst[worst.real.argmax()]:.4g} rad/s); lower Gi"
+            f"(pole at {poles[poles.real.argmax()]:.4g} rad/s); lower Gi"
         )

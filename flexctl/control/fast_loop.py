@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
@@ -19,11 +19,11 @@ from flexctl.beam import (
     unit_mass_and_stiffness,
 )
 from flexctl.checks import Array, ComplexArray
-from flexctl.control.lqr import StateFeedback, design_lqr, modal_scaling
+from flexctl.control.lqr import StateFeedback, design_scaled_lqr, modal_scaling
 from flexctl.control.reference import ReferenceMotion
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales
-from flexctl.errors import DesignError, InputError
-from flexctl.model import Design, FastLoop, FastWeights
+from flexctl.errors import DesignError
+from flexctl.model import Design, FastLoop, FastWeights, Unquoted, refuse
 from flexctl.plant import Plant
 
 _Modes = ModeShapes | RitzModes | SineTwist | RitzTwist
@@ -34,28 +34,15 @@ _SCHEDULE_ERROR = 0.02  # of interpolated gains beside designed ones, Frobenius 
 class FastFeedback:
     """tau_f = -Kp (z - z_qs) - Kv z', with the fast subsystem that it closes.
 
-    Attributes
-    ----------
-    gains
-        [Kp Kv] (k, m, 2 n_z) [N m or N per unit of z and of its rate]: coefficients of Chebyshev's
-        polynomials T_0 .. T_(k-1) in 2 p - 1, with the path parameter p in [0, 1]; a single one if
-        the gains are constant.
-    scales
-        The two time scales at the final pose.
-    poles
-        Poles of the fast subsystem with these gains at the final pose [rad/s], complex (2 n_z,), in
-        time t.
-    lqr
-        LQR solution at the final pose; None if the gains are given.
-    interpolation_error
-        Largest relative error of scheduled gains between the poses; 0 without schedule.
+    `gains` are coefficients of Chebyshev's polynomials T_0 .. T_(k-1) in 2 p - 1, with the path
+    parameter p in [0, 1]; k = 1 if they are constant. The rest holds at the final pose.
     """
 
-    gains: Array
+    gains: Array  # [Kp Kv] (k, m, 2 n_z) [N m or N per unit of z and of its rate]
     scales: TwoTimeScales
-    poles: ComplexArray
-    lqr: StateFeedback | None
-    interpolation_error: float
+    poles: ComplexArray  # of the fast subsystem with these gains [rad/s], (2 n_z,), in time t
+    lqr: StateFeedback | None  # None if the gains are given
+    interpolation_error: float  # largest relative one between the poses; 0 without schedule
 
     def __post_init__(self) -> None:
         n_z, m = self.scales.b_f.shape
@@ -81,12 +68,8 @@ def make_fast_loop(
 ) -> FastFeedback:
     """Gains of the fast loop of a design file on its plant, given or designed.
 
-    Raises
-    ------
-    InputError
-        When the arm is rigid, or given gains do not fit the plant.
-    DesignError
-        As `design_lqr`, or when a schedule has too few poses for its gains to be interpolated.
+    Raises InputError where given gains do not fit the plant, DesignError as `design_lqr` or where a
+    schedule has too few poses.
     """
 
     def at(share: float) -> TwoTimeScales:
@@ -116,29 +99,17 @@ def design_fast_loop(scales: TwoTimeScales, weights: FastWeights) -> StateFeedba
 
     Minimises the integral of strain_energy (1/2 z^T K_z z) + kinetic_energy (1/2 v^T M_f v, with
     v = dz/dt) + effort |tau_f|^2. Scaling the stiffness by s, the damping by sqrt(s) and the effort
-    by 1/s leaves the gains in scaled variables unchanged.
-
-    Raises
-    ------
-    DesignError
-        As `design_lqr`.
+    by 1/s leaves the gains in scaled variables unchanged. Raises as `design_lqr`.
     """
-    n_z = len(scales.names)
     K, M = weights.strain_energy * scales.K_z / 2, weights.kinetic_energy * scales.M_f / 2
-    A, B = scales.fast
-    T, inverse = modal_scaling(scales.M_f, scales.K_z)
-    positions = tuple(f"mode {k + 1} of the fast subsystem" for k in range(n_z))
-    Q = T.T @ scipy.linalg.block_diag(K, M) @ T
-    scaled = design_lqr(
-        inverse @ A @ T,
-        inverse @ B,
-        (Q + Q.T) / 2,
-        weights.effort * np.eye(B.shape[1]),
-        names=positions + tuple(f"rate of {name}" for name in positions),
+    return design_scaled_lqr(
+        *scales.fast,
+        np.asarray(scipy.linalg.block_diag(K, M)),
+        weights.effort * np.eye(scales.m),
+        modal_scaling(scales.M_f, scales.K_z),
+        positions=tuple(f"mode {k + 1} of the fast subsystem" for k in range(len(K))),
         loop="fast loop",
     )
-    P = inverse.T @ scaled.cost @ inverse
-    return replace(scaled, gain=scaled.gain @ inverse, cost=(P + P.T) / 2)
 
 
 def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array, float]:
@@ -152,26 +123,27 @@ def _interpolated(designed: Callable[[float], Array], count: int) -> tuple[Array
     basis = np.cos(np.outer(angles, np.arange(count)))  # T_k(cos a) = cos(k a)
     coefficients = np.tensordot(np.linalg.inv(basis), values, axes=1)
     between = (1 + np.cos((angles[1:] + angles[:-1]) / 2)) / 2
-    errors = []
+    worst = 0.0
     for share in between:
         exact = designed(share)
         gains = chebyshev_sum(coefficients, 2 * share - 1)
-        errors.append(np.linalg.norm(gains - exact) / np.linalg.norm(exact))
-    if max(errors) > _SCHEDULE_ERROR:
+        worst = max(worst, float(np.linalg.norm(gains - exact) / np.linalg.norm(exact)))
+    if worst > _SCHEDULE_ERROR:
         raise DesignError(
             f"fast_loop.schedule: expected gains interpolated within {_SCHEDULE_ERROR:.0%} of the "
-            f"designed ones, got {max(errors):.1%} from {count} poses; take more poses"
+            f"designed ones, got {worst:.1%} from {count} poses; take more poses"
         )
-    return coefficients, float(max(errors))
+    return coefficients, worst
 
 
 def _gains_of_file(plant: Plant, loop: FastLoop, scales: TwoTimeScales, label: str) -> Array:
     """[Kp Kv] (m, 2 n_z) for the plant's own coordinates, of gains as a file gives them."""
     columns = loop.columns or ()
     if sorted(columns) != sorted(scales.names):
-        raise InputError(
-            f"{label}: fast_loop.columns: expected each fast position of the design plant once "
-            f"({', '.join(scales.names)}), got {', '.join(columns)}"
+        names = ", ".join(scales.names)
+        expected = f"each fast position of the design plant once ({names})"
+        raise refuse(
+            label, "fast_loop.columns", expected=expected, got=Unquoted(", ".join(columns))
         )
     unit = _units(plant, loop, label)
     k_c = float((np.diag(scales.K_z) * unit**2).min()) if loop.scaled else 1.0
@@ -180,10 +152,8 @@ def _gains_of_file(plant: Plant, loop: FastLoop, scales: TwoTimeScales, label: s
     for key, rows, scale in (("Kp", loop.Kp, k_c), ("Kv", loop.Kv, np.sqrt(k_c))):
         gains = np.array(rows)
         if len(gains) != plant.m:
-            raise InputError(
-                f"{label}: fast_loop.{key}: expected {plant.m} rows, one per joint of "
-                f"{plant.arm.name}, got {len(gains)}"
-            )
+            expected = f"{plant.m} rows, one per joint of {plant.arm.name}"
+            raise refuse(label, f"fast_loop.{key}", expected=expected, got=len(gains))
         parts.append(gains[:, order] * scale / unit)
     return np.hstack(parts)
 
@@ -197,13 +167,10 @@ def _units(plant: Plant, loop: FastLoop, label: str) -> Array:
                 units.append(np.ones(len(body.names(direction))))
                 continue
             if not isinstance(shapes, _Modes):
-                basis = (
-                    'sliding other than "fixed"' if direction in body.mixes else 'kind "elements"'
-                )
-                raise InputError(
-                    f"{label}: fast_loop.modes: expected no such key with basis.{basis}, "
-                    f"got {loop.modes}"
-                )
+                mixed = direction in body.mixes
+                basis = 'sliding other than "fixed"' if mixed else 'kind "elements"'
+                expected, got = f"no such key with basis.{basis}", Unquoted(loop.modes)
+                raise refuse(label, "fast_loop.modes", expected=expected, got=got)
             units.append(_mode_units(shapes, body.section(direction), loop.modes))
     return np.concatenate(units)
 

@@ -1,4 +1,4 @@
-"""Building blocks of control laws: signals as symbols, gains, and the result of a method."""
+"""Building blocks of control laws: signals, gains, torque limits, and the result of a method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
 from flexctl.control.lqr import StateFeedback
 from flexctl.errors import DesignError
-from flexctl.model import Gains
+from flexctl.model import Arm, Gains
 from flexctl.plant import Plant
 
 
@@ -53,15 +53,10 @@ class LawParts:
 
 
 def check_law(plant: Plant, law: ca.Function, *, n_state: int, measured: int) -> None:
-    """Check that a law has the sizes of (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate).
+    """Refuse a law of other sizes than those of (s, z, q_d, v_d, a_d, q, v) -> (tau, z_rate).
 
     z (n_z,) has `n_state` entries; q and v (p,) are `measured` positions and their rates. Unknown
     errors of the stiffness follow.
-
-    Raises
-    ------
-    DesignError
-        Naming the expected sizes and those of the law.
     """
     m, unknown = plant.m, [symbols.numel() for symbols in plant.unknown]
     expected = [[1, n_state, m, m, m, measured, measured, *unknown], [m, n_state]]
@@ -109,18 +104,32 @@ class Signals:
         """Rate of `error` (m, 1)."""
         return self.v[list(self.drives)] - self.driven[1]
 
+    @property
+    def inputs(self) -> list[ca.SX]:
+        """Inputs of a law in their order, see `law_inputs`."""
+        return [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v, *self.unknown]
+
     def law(self, tau: ca.SX, summed: ca.SX | None = None) -> ca.Function:
         """Build the law of torques `tau` (m, 1) that integrates `summed` (m, 1) or `error`."""
-        inputs = [self.s, self.z, self.q_d, self.v_d, self.a_d, self.q, self.v, *self.unknown]
         z_rate = (self.error if summed is None else summed) if self.z.numel() else ca.SX(0, 1)
-        names = law_inputs(len(self.unknown)), ["tau", "z_rate"]
-        return ca.Function("law", inputs, [ca.densify(tau), z_rate], *names, {"cse": True})
+        return law_function(self.inputs, tau, z_rate)
+
+
+def law_function(inputs: list[ca.SX], tau: ca.SX, z_rate: ca.SX) -> ca.Function:
+    """Build a law, see `Controller.law`, from its torques (m, 1) and dz/dt (n_z, 1)."""
+    names, outputs = law_inputs(len(inputs) - 7), [ca.densify(tau), ca.densify(z_rate)]
+    return ca.Function("law", inputs, outputs, names, ["tau", "z_rate"], {"cse": True})
 
 
 def law_inputs(n_unknown: int = 0) -> list[str]:
     """Names of the inputs of a law; unknown errors of the stiffness come last."""
     known = ["s", "z", "q_d", "v_d", "a_d", "q", "v"]
     return [*known, *(f"unknown{k}" for k in range(n_unknown))]
+
+
+def input_symbols(law: ca.Function) -> list[ca.SX]:
+    """Fresh symbols for all inputs of a law."""
+    return [ca.SX.sym(f"i{k}", law.numel_in(k)) for k in range(law.n_in())]
 
 
 def law_signals(plant: Plant, *, integral: bool) -> Signals:
@@ -198,6 +207,21 @@ def _compliance(plant: Plant) -> ca.SX:
         assert spring is not None
         compliance[j] = 1 / (spring.stiffness * (1 + errors[k] if errors.numel() else 1))
     return compliance
+
+
+def torque_limits(arm: Arm) -> Array:
+    """Largest torques of an arm's actuators (m,) [N m or N]; infinite where none is given."""
+    return np.array([link.limits.torque or np.inf for link in arm.links])
+
+
+def limit_torque(tau: ca.SX, limit: Array) -> ca.SX:
+    """Torques (m, 1) within the limits (m,), of which some may be infinite."""
+    return ca.vertcat(
+        *[
+            ca.fmin(ca.fmax(tau[j], -bound), bound) if np.isfinite(bound) else tau[j]
+            for j, bound in enumerate(limit)
+        ]
+    )
 
 
 def per_joint(values: Sequence[float], n_joints: int) -> Array:

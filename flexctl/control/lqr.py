@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -20,27 +20,13 @@ _SMALLEST_PBH = 1e-12  # smallest singular value, relative to the larger norm of
 
 @dataclass(frozen=True, kw_only=True)
 class StateFeedback:
-    """u = -gain x with the Riccati solution it comes from.
+    """u = -gain x with the Riccati solution it comes from."""
 
-    Attributes
-    ----------
-    gain
-        G (m, n).
-    cost
-        Riccati solution P (n, n), positive semidefinite.
-    poles
-        Eigenvalues of A - B G [rad/s], complex (n,).
-    residual
-        |A'P + PA - PBR^-1B'P + Q| / |Q|, Frobenius norms.
-    solver
-        Name of the Riccati solver.
-    """
-
-    gain: Array
-    cost: Array
-    poles: ComplexArray
-    residual: float
-    solver: str
+    gain: Array  # G (m, n)
+    cost: Array  # Riccati solution P (n, n), positive semidefinite
+    poles: ComplexArray  # eigenvalues of A - B G [rad/s], (n,)
+    residual: float  # |A'P + PA - PBR^-1B'P + Q| / |Q|, Frobenius norms
+    solver: str  # of the Riccati equation
 
 
 def design_lqr(
@@ -53,34 +39,24 @@ def design_lqr(
     names: tuple[str, ...] | None = None,
     loop: str = "second loop",
 ) -> StateFeedback:
-    """Minimise the integral of x' Q x + u' R u over an infinite horizon.
+    """Minimise the integral of x' Q x + u' R u over an infinite horizon, for x' = A x + B u.
 
-    Parameters
-    ----------
-    A, B
-        x' = A x + B u, (n, n) and (n, m).
-    state_weight, input_weight
-        Q (n, n), positive semidefinite, and R (m, m), positive definite.
-    solver
-        Riccati solver, "scipy" or "slycot".
-    names
-        Names of the n states, for messages.
-    loop
-        Name of the loop in messages.
+    A (n, n), B (n, m), Q (n, n) positive semidefinite, R (m, m) positive definite; `names` of the
+    n states stand in messages. Source: [AndersonMoore90].
 
     Raises
     ------
     DesignError
         When a mode that is not stable (named) is uncontrollable, or unobservable in Q,
         or the Riccati equation is not solved to a relative residual of 1e-6.
-        Source: [AndersonMoore90].
     """
     Q = checks.semidefinite("state_weight", state_weight, size=len(A))
     R = checks.definite("input_weight", input_weight, size=B.shape[1])
     require_stabilisable(A, B, names, loop)
     P = _solve_riccati(solver, A, B, Q, R, loop)
     gain: Array = np.linalg.solve(R, B.T @ P)
-    residual = _residual(A, Q, gain, R, P)
+    rest = A.T @ P + P @ A - gain.T @ R @ gain + Q
+    residual = float(np.linalg.norm(rest) / np.linalg.norm(Q))
     poles: ComplexArray = np.linalg.eigvals(A - B @ gain).astype(complex)
     if residual > _LARGEST_RESIDUAL:
         raise DesignError(
@@ -96,6 +72,30 @@ def design_lqr(
     return StateFeedback(gain=gain, cost=P, poles=poles, residual=residual, solver=solver)
 
 
+def design_scaled_lqr(
+    A: Array,
+    B: Array,
+    state_weight: Array,
+    input_weight: Array,
+    scaling: tuple[Array, Array],
+    *,
+    positions: tuple[str, ...],
+    loop: str,
+    solver: Solver = "scipy",
+) -> StateFeedback:
+    """Solve `design_lqr` for y with x = T y, `scaling` being T (n, n) and its inverse.
+
+    `positions` names the n/2 entries of y whose rates follow.
+    """
+    T, inverse = scaling
+    Q = T.T @ state_weight @ T
+    names = positions + tuple(f"rate of {name}" for name in positions)
+    A, B = inverse @ A @ T, inverse @ B
+    found = design_lqr(A, B, (Q + Q.T) / 2, input_weight, solver=solver, names=names, loop=loop)
+    P = inverse.T @ found.cost @ inverse
+    return replace(found, gain=found.gain @ inverse, cost=(P + P.T) / 2)
+
+
 def require_stabilisable(
     A: Array, B: Array, names: tuple[str, ...] | None = None, loop: str = "second loop"
 ) -> None:
@@ -103,11 +103,6 @@ def require_stabilisable(
 
     By the Popov-Belevitch-Hautus test: [A - lambda I, B] loses rank at such a mode's lambda. The
     rank of the controllability matrix would refuse flexible arms that are perfectly stabilisable.
-
-    Raises
-    ------
-    DesignError
-        Naming the mode's frequency and its largest state.
     """
     values, right = np.linalg.eig(A)
     size = max(float(np.linalg.norm(A, 2)), float(np.linalg.norm(B, 2)))
@@ -136,24 +131,15 @@ def _solve_riccati(solver: Solver, A: Array, B: Array, Q: Array, R: Array, loop:
         ) from error
 
 
-def _scipy_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
-    return scipy.linalg.solve_continuous_are(A, B, Q, R)
-
-
 def _slycot_riccati(A: Array, B: Array, Q: Array, R: Array) -> Array:
     G = B @ np.linalg.solve(R, B.T)
     return slycot.sb02md(len(A), A, (G + G.T) / 2, Q, "C")[0]
 
 
 _SOLVERS: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
-    "scipy": _scipy_riccati,
+    "scipy": scipy.linalg.solve_continuous_are,
     "slycot": _slycot_riccati,
 }
-
-
-def _residual(A: Array, Q: Array, gain: Array, R: Array, P: Array) -> float:
-    rest = A.T @ P + P @ A - gain.T @ R @ gain + Q
-    return float(np.linalg.norm(rest) / np.linalg.norm(Q))
 
 
 def modal_scaling(M: Array, K: Array, slowest: float = 0.0) -> tuple[Array, Array]:
@@ -161,13 +147,8 @@ def modal_scaling(M: Array, K: Array, slowest: float = 0.0) -> tuple[Array, Arra
 
     Deflections and rates of fine meshes differ by 1e5 in size, with which no Riccati solver
     copes; modal displacements times their frequency and modal rates are of one size.
-
-    Parameters
-    ----------
-    M, K
-        Mass, positive definite, and stiffness (n, n), both symmetric.
-    slowest
-        Scale [rad/s] of slower motions, such as rigid ones.
+    M (n, n) is positive definite, K (n, n) symmetric; `slowest` [rad/s] scales slower motions, such
+    as rigid ones.
     """
     w_squared, Phi = scipy.linalg.eigh(K, M)
     w = np.sqrt(np.maximum(np.abs(w_squared), max(slowest**2, np.finfo(float).tiny)))

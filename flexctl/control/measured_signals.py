@@ -63,13 +63,7 @@ def read_input(name: str, known: tuple[str, ...]) -> LawInput | None:
 
 
 def read_inputs(plant: Plant, design: Design, names: tuple[str, ...]) -> tuple[LawInput, ...]:
-    """Read the names of a law's inputs.
-
-    Raises
-    ------
-    InputError
-        Naming the entry of `state_space.measures` that is not a signal of the arm.
-    """
+    """Read the names of a law's inputs; refuse those that are not signals of the arm."""
     known, inputs = measurable(plant, design.loop.strain_gauges), []
     for k, name in enumerate(names):
         read = read_input(name, known)
@@ -93,17 +87,13 @@ def desired_signals(
     """
     q_d, v_d, _ = desired
     driven = driven_motion(plant, *desired)[:2] if gravity else (q_d, v_d)
-    position, speed = ca.SX.zeros(len(positions)), ca.SX.zeros(len(positions))
     tip = plant.casadi_functions["tip"](straight_arm(plant, q_d), *plant.unknown)
     tip_rate = ca.jtimes(tip, q_d, v_d)
-    rotors = dict(zip(plant.rotors, plant.arm.rotors, strict=True))
+    known = {name: (q_d[j], v_d[j]) for j, name in enumerate(plant.joints)}
+    rotors = zip(plant.rotors, plant.arm.rotors, strict=True)
+    known |= {name: (driven[0][j], driven[1][j]) for name, j in rotors}
+    known |= {name: (tip[j], tip_rate[j]) for j, name in enumerate(TIP)}
+    position, speed = ca.SX.zeros(len(positions)), ca.SX.zeros(len(positions))
     for k, name in enumerate(positions):
-        if name in plant.joints:
-            j = plant.joints.index(name)
-            position[k], speed[k] = q_d[j], v_d[j]
-        elif name in rotors:
-            position[k], speed[k] = driven[0][rotors[name]], driven[1][rotors[name]]
-        elif name in TIP:
-            j = TIP.index(name)
-            position[k], speed[k] = tip[j], tip_rate[j]
+        position[k], speed[k] = known.get(name, (0, 0))
     return position, speed

@@ -34,8 +34,6 @@ def law_of_method(plant: Plant, design: Design, reference: ReferenceMotion) -> L
     InputError
         When the method of an installed package cannot be loaded, fails, or gives no law of the
         arm's joints and measurements; the message names the file, the method and its place.
-    DesignError
-        When no such law exists.
     """
     try:
         make_law: MakeLaw = load_method(design.method)
@@ -52,7 +50,7 @@ def law_of_method(plant: Plant, design: Design, reference: ReferenceMotion) -> L
         raise InputError(
             f"{design.label}: options.{error.args[0]}: expected {expected}, got nothing"
         ) from error
-    except (FlexctlError, _NoLawError) as error:
+    except FlexctlError as error:
         kind = DesignError if isinstance(error, DesignError) else InputError
         raise kind(f"{method}: {error}") from error
     except Exception as error:  # code of the user's own: it may raise anything
@@ -60,29 +58,25 @@ def law_of_method(plant: Plant, design: Design, reference: ReferenceMotion) -> L
     return parts
 
 
-class _NoLawError(ValueError):
-    """What a method returned is no law for this plant."""
-
-
 def _check_parts(plant: Plant, design: Design, parts: Any) -> None:
     """Refuse anything but a law of the plant's joints and measurements."""
     if not isinstance(parts, LawParts):
-        raise _NoLawError(f"expected LawParts, got {shown(parts)}")
+        raise InputError(f"expected LawParts, got {shown(parts)}")
     if not isinstance(parts.law, ca.Function):
-        raise _NoLawError(f"law: expected a CasADi function, got {shown(parts.law)}")
+        raise InputError(f"law: expected a CasADi function, got {shown(parts.law)}")
     external, m = parts.external, plant.m
     if external is not None and not isinstance(external, ExternalLaw):
-        raise _NoLawError(f"external: expected an ExternalLaw or None, got {shown(external)}")
+        raise InputError(f"external: expected an ExternalLaw or None, got {shown(external)}")
     if type(parts.n_state) is not int or parts.n_state < 0:
-        raise _NoLawError(f"n_state: expected a whole number, 0 or more, got {parts.n_state!r}")
+        raise InputError(f"n_state: expected a whole number, 0 or more, got {parts.n_state!r}")
     if external is None and parts.n_state not in (0, m):
         expected = f"0 or {m} (integrals of the joint errors), as it is no ExternalLaw"
-        raise _NoLawError(f"n_state: expected {expected}, got {shown(parts.n_state)}")
+        raise InputError(f"n_state: expected {expected}, got {shown(parts.n_state)}")
     if external is not None:
         known = measurable(plant, design.loop.strain_gauges)
         for name in external.measures:
             if name not in known:
                 expected = f"signals of {plant.arm.name} ({nearest(name, known)})"
-                raise _NoLawError(f"measures: expected {expected}, got {name}")
+                raise InputError(f"measures: expected {expected}, got {name}")
     measured = len(external.measures if external else plant.coordinates)
     check_law(plant, parts.law, n_state=parts.n_state, measured=measured)

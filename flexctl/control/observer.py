@@ -8,10 +8,15 @@ import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.control.laws import LawParts, constant, law_inputs
+from flexctl.control.laws import (
+    LawParts,
+    constant,
+    input_symbols,
+    law_function,
+    limit_torque,
+)
 from flexctl.control.lqr import design_lqr, modal_scaling
 from flexctl.control.reference import ReferenceMotion
-from flexctl.control.saturation import limit_torque
 from flexctl.control.sensors import Instruments, assemble_instruments
 from flexctl.errors import DesignError
 from flexctl.model import Design, Noise, ObserverChoice
@@ -26,34 +31,17 @@ class Observer:
     """[q^; v^]' = [v^; a(q^, v^, tau)] + L (y - C [q^; v^]) on a design plant with n coordinates.
 
     a is the forward dynamics of the design plant: an extended Kalman filter with the steady-state
-    gain of the linear one at the final pose.
-
-    Attributes
-    ----------
-    instruments
-        What is measured: the p readings y.
-    gain
-        L (2n, p).
-    covariance
-        P (2n, 2n) of the estimation error: A P + P A' - P C'V^-1 C P + N N' = 0, with N as in
-        `disturbance`.
-    poles
-        Eigenvalues of A - L C at the final pose [rad/s], complex (2n,).
-    residual
-        Of the Riccati equation, relative; see `StateFeedback`.
-    start
-        Initial estimate (2n,): equilibrium, with the design's `start_error`.
-    kinds
-        Of instruments.
+    gain of the linear one at the final pose. The `covariance` P of the estimation error solves
+    A P + P A' - P C'V^-1 C P + N N' = 0, with N as in `disturbance`.
     """
 
-    instruments: Instruments
-    gain: Array
-    covariance: Array
-    poles: ComplexArray
-    residual: float
-    start: Array
-    kinds: tuple[str, ...]
+    instruments: Instruments  # what is measured: the p readings y
+    gain: Array  # L (2n, p)
+    covariance: Array  # P (2n, 2n)
+    poles: ComplexArray  # eigenvalues of A - L C at the final pose [rad/s], (2n,)
+    residual: float  # of the Riccati equation, relative; see `StateFeedback`
+    start: Array  # initial estimate (2n,): equilibrium, with the design's `start_error`
+    kinds: tuple[str, ...]  # of instruments
 
     @property
     def measured(self) -> tuple[int, ...]:
@@ -101,11 +89,12 @@ def design_observer(plant: Plant, design: Design, reference: ReferenceMotion) ->
     A, B = inverse @ linear.A_state @ T, inverse @ disturbance(plant, linear, choice.noise)
     whiten = np.linalg.inv(np.linalg.cholesky(read.V))  # readings scaled to noise of intensity 1
     C, Q = whiten @ read.C @ T, B @ B.T
-    require_detectable(A, C, linear, T)
-    require_reached(A, B, linear, T)
-    dual = design_lqr(
-        A.T, C.T, (Q + Q.T) / 2, np.eye(len(C)), solver=choice.solver, loop="observer"
-    )
+    otherwise = "is unobservable with loop.measures; add an instrument that shows it"
+    _require_seen(A, C, linear, T, otherwise)
+    otherwise = "none of the disturbances excites it; add damping or tip noise"
+    _require_seen(A.T, B.T, linear, T, otherwise)  # or its estimate would never be corrected
+    Q = (Q + Q.T) / 2
+    dual = design_lqr(A.T, C.T, Q, np.eye(len(C)), solver=choice.solver, loop="observer")
     P = T @ dual.cost @ T.T
     return Observer(
         instruments=read,
@@ -136,40 +125,15 @@ def _start(plant: Plant, choice: ObserverChoice, reference: ReferenceMotion) -> 
     return np.concatenate([q, np.zeros(plant.n)])
 
 
-def require_detectable(A: Array, C: Array, linear: LinearPlant, T: Array) -> None:
+def _require_seen(A: Array, C: Array, linear: LinearPlant, T: Array, otherwise: str) -> None:
     """Refuse readings C (p, 2n) with an unobservable motion of x' = A x that does not decay.
 
-    The states are those of `linear` scaled by T (2n, 2n).
-
-    Raises
-    ------
-    DesignError
-        Naming the motion's rate and the coordinate that moves most.
+    The states are those of `linear` scaled by T (2n, 2n); `otherwise` ends the message.
     """
-    unseen = _unseen(A, C)
-    if unseen is not None:
+    if unseen := _unseen(A, C):
         raise DesignError(
             f"observer: the motion at {abs(unseen[0]):.4g} rad/s of {_most(unseen[1], linear, T)} "
-            "does not decay and is unobservable with loop.measures; add an instrument that "
-            "shows it"
-        )
-
-
-def require_reached(A: Array, B: Array, linear: LinearPlant, T: Array) -> None:
-    """Refuse a motion of x' = A x + B w that does not decay and that no disturbance w excites.
-
-    The filter would never correct its estimate of this motion.
-
-    Raises
-    ------
-    DesignError
-        Naming the motion's rate and the coordinate that moves most.
-    """
-    missed = _unseen(A.T, B.T)
-    if missed is not None:
-        raise DesignError(
-            f"observer: the motion at {abs(missed[0]):.4g} rad/s of {_most(missed[1], linear, T)} "
-            "does not decay and none of the disturbances excites it; add damping or tip noise"
+            f"does not decay and {otherwise}"
         )
 
 
@@ -182,9 +146,8 @@ def _unseen(A: Array, C: Array) -> tuple[complex, Array] | None:
     values = np.linalg.eigvals(A)
     fastest = np.abs(values).max()
     lasting = values[values.real >= -1e-12 * np.maximum(np.abs(values), 1.0)]
-    rigid = np.zeros(
-        int((np.abs(values) < 1e-6 * fastest).any())
-    )  # round-off splits a double eigenvalue at zero
+    # round-off splits a double eigenvalue at zero
+    rigid = [0.0] if (np.abs(values) < 1e-6 * fastest).any() else []
     size = max(float(np.linalg.norm(A, 2)), float(np.linalg.norm(C, 2)))
     for value in (*rigid, *lasting):
         _, s, Vh = np.linalg.svd(np.vstack([A - value * np.eye(len(A)), C]))
@@ -209,9 +172,8 @@ def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array
     in them. It stops for joints whose torque is at its limit.
     """
     n, n_i = plant.n, parts.n_state
-    sizes = [parts.law.numel_in(k) for k in range(parts.law.n_in())]
-    symbols = [ca.SX.sym(f"i{k}", size) for k, size in enumerate(sizes)]
-    (s, _, *desired, q, v), unknown = symbols[:7], symbols[7:]
+    s, _, q_d, v_d, a_d, q, v, *unknown = input_symbols(parts.law)
+    desired = (q_d, v_d, a_d)
     z = ca.SX.sym("z", n_i + 2 * n)
     integral, estimate = z[:n_i], z[n_i:]
     q_hat, v_hat = estimate[:n], estimate[n:]
@@ -225,17 +187,9 @@ def observed_law(plant: Plant, parts: LawParts, observer: Observer, limit: Array
     C, L = (constant(X) for X in (observer.instruments.C, observer.gain))
     moved = ca.vertcat(v_hat, a) + L @ (C @ (ca.vertcat(q, v) - estimate))
     z_rate = ca.vertcat(summed * (limited == tau) if n_i else ca.SX(0, 1), moved)
-    outputs = [ca.densify(limited), ca.densify(z_rate)]
     return replace(
         parts,
-        law=ca.Function(
-            "law",
-            [s, z, *desired, q, v, *unknown],
-            outputs,
-            law_inputs(len(unknown)),
-            ["tau", "z_rate"],
-            {"cse": True},
-        ),
+        law=law_function([s, z, *desired, q, v, *unknown], limited, z_rate),
         n_state=n_i + 2 * n,
         assumptions=(*parts.assumptions, observer.assumption),
     )

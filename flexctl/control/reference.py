@@ -87,45 +87,33 @@ def make_reference(design: Design) -> ReferenceMotion:
         return design.reference.motion
     if design.reference_file is not None:
         return _from_samples(load_samples(design.reference_file))
-    reference = design.reference
-    start = np.array(reference.from_, dtype=float)
-    if reference.kind == "spin-up":
-        return _spin_up(reference, start)
+    reference, t = design.reference, ca.SX.sym("t")
+    start, durations = np.array(reference.from_, dtype=float), np.array(reference.durations)
     if reference.kind == "bang-bang":
         return _bang_bang(reference, start)
-    final = np.array(reference.to, dtype=float)
-    if reference.kind == "setpoint":
-        function = _function(lambda _t: (ca.SX(ca.DM(final)), ca.SX.zeros(len(final))))
+    end, final = float(durations.max()), np.array(reference.to or (), dtype=float)
+    if reference.kind == "spin-up":
+        motion = _spin_up(t, start, np.array(reference.rate, dtype=float), durations)
+    elif reference.kind == "setpoint":
+        motion = ca.SX(ca.DM(final)), ca.SX.zeros(len(final))
     else:
-        shape, durations = _PROFILES[reference.kind], np.array(reference.durations)
-        function = _function(lambda t: _profile(shape, t, start, final - start, durations))
-    return ReferenceMotion(
-        function=function,
-        duration=max(reference.durations),
-        start=start,
-        final=final,
-        breaks=tuple(sorted(set(reference.durations))),
-    )
-
-
-def _spin_up(reference: Reference, start: Array) -> ReferenceMotion:
-    """From rest to a steady rate W along W (t/T - sin(2 pi t/T)/(2 pi)). Source: [Kane87]."""
-    durations, rate = np.array(reference.durations), np.array(reference.rate, dtype=float)
-
-    def motion(t: ca.SX) -> tuple[ca.SX, ca.SX]:
-        # displacement W T of the profile's integral, then motion at a constant rate
-        position, speed = _profile(_integrated_cycloid, t, start, rate * durations, durations)
-        return position + ca.DM(rate) * ca.fmax(t - ca.DM(durations), 0), speed
-
-    function, end = _function(motion), float(durations.max())
+        motion = _profile(_PROFILES[reference.kind], t, start, final - start, durations)
+    function = _function(t, *motion)
     return ReferenceMotion(
         function=function,
         duration=end,
         start=start,
-        final=np.array(function(end)[0]).ravel(),
+        final=final if reference.to else np.array(function(end)[0]).ravel(),
         rests=reference.rests,
         breaks=tuple(sorted(set(reference.durations))),
     )
+
+
+def _spin_up(t: ca.SX, start: Array, rate: Array, durations: Array) -> tuple[ca.SX, ca.SX]:
+    """From rest to a steady rate W along W (t/T - sin(2 pi t/T)/(2 pi)). Source: [Kane87]."""
+    # displacement W T of the profile's integral, then motion at a constant rate
+    position, speed = _profile(_integrated_cycloid, t, start, rate * durations, durations)
+    return position + ca.DM(rate) * ca.fmax(t - ca.DM(durations), 0), speed
 
 
 def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:
@@ -140,9 +128,8 @@ def _bang_bang(reference: Reference, start: Array) -> ReferenceMotion:
     t = ca.SX.sym("t")
     position, rate = _profile(_parabolas, t, start, final - start, durations)
     third = _stepped(steps, [t >= at for at in breaks.tolist()]) * (t >= 0)
-    outputs = [ca.densify(part) for part in (position, rate, third)]
     return ReferenceMotion(
-        function=ca.Function("reference", [t], outputs, ["t"], ["q_d", "v_d", "a_d"]),
+        function=_function(t, position, rate, third),
         duration=float(durations.max()),
         start=start,
         final=final,
@@ -196,11 +183,10 @@ def _profile(
     return ca.DM(start) + ca.DM(way) * value, ca.DM(way / durations) * slope
 
 
-def _function(motion: Callable[[ca.SX], tuple[ca.SX, ca.SX]]) -> ca.Function:
-    t = ca.SX.sym("t")
-    position, rate = motion(t)
-    acceleration = ca.densify(ca.jacobian(rate, t))
-    outputs = [ca.densify(position), ca.densify(rate), acceleration]
+def _function(t: Any, position: Any, rate: Any, third: Any = None) -> ca.Function:
+    """Make the function of a reference of its results; the third is the acceleration by default."""
+    third = ca.jacobian(rate, t) if third is None else third
+    outputs = [ca.densify(part) for part in (position, rate, third)]
     return ca.Function("reference", [t], outputs, ["t"], ["q_d", "v_d", "a_d"])
 
 
@@ -211,9 +197,8 @@ def _from_samples(samples: Samples) -> ReferenceMotion:
     inside = ca.fmin(ca.fmax(t + first, first), last)
     position, speed, acceleration = _through(samples)(inside)
     moving = ca.logic_and(t >= 0, t <= last - first)
-    outputs = [position, ca.densify(speed * moving), ca.densify(acceleration * moving)]
     return ReferenceMotion(
-        function=ca.Function("reference", [t], outputs, ["t"], ["q_d", "v_d", "a_d"]),
+        function=_function(t, position, speed * moving, acceleration * moving),
         duration=float(last - first),
         start=samples.joint[:, 0],
         final=samples.joint[:, -1],

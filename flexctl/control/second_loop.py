@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from flexctl.checks import Array
-from flexctl.control.lqr import StateFeedback, design_lqr, modal_scaling
+from flexctl.control.lqr import StateFeedback, design_scaled_lqr, modal_scaling
 from flexctl.model import SecondLoop
 from flexctl.plant import LinearPlant
 
@@ -31,12 +30,11 @@ def decoupled_model(linear: LinearPlant, drives: Sequence[int]) -> tuple[Array, 
     n, m, order = len(linear.M), len(drives), _order(linear, drives)
     M, D, K = (A[np.ix_(order, order)] for A in (linear.M, linear.D, linear.K))
     M_ff, M_fr = M[m:, m:], M[m:, :m]
-    elastic = -np.linalg.solve(M_ff, np.hstack([K[m:], D[m:]])) if n > m else None
     A, B = np.zeros((2 * n, 2 * n)), np.zeros((2 * n, m))
     A[:n, n:] = np.eye(n)
     B[n : n + m] = np.eye(m)
-    if elastic is not None:
-        A[n + m :] = elastic
+    if n > m:
+        A[n + m :] = -np.linalg.solve(M_ff, np.hstack([K[m:], D[m:]]))
         B[n + m :] = -np.linalg.solve(M_ff, M_fr)
     return A, B
 
@@ -71,26 +69,18 @@ def design_second_loop(
 ) -> StateFeedback:
     """Optimal feedback u = -G [e; q_f; e'; q_f'] of accelerations at the final pose.
 
-    Raises
-    ------
-    DesignError
-        As `design_lqr`.
+    Raises as `design_lqr`.
     """
-    A, B = decoupled_model(linear, drives)
-    T, inverse = _scaling(linear, drives)
     modes = tuple(f"mode {k + 1} of the links" for k in range(len(linear.M) - len(drives)))
-    positions = (*(linear.coordinates[row] for row in drives), *modes)
-    names = positions + tuple(f"rate of {name}" for name in positions)
-    scaled = design_lqr(
-        inverse @ A @ T,
-        inverse @ B,
-        T.T @ state_weight(linear, drives, second) @ T,
+    return design_scaled_lqr(
+        *decoupled_model(linear, drives),
+        state_weight(linear, drives, second),
         second.weights.effort * np.eye(len(drives)),
+        _scaling(linear, drives),
+        positions=(*(linear.coordinates[row] for row in drives), *modes),
+        loop="second loop",
         solver=second.solver,
-        names=names,
     )
-    P = inverse.T @ scaled.cost @ inverse
-    return replace(scaled, gain=scaled.gain @ inverse, cost=(P + P.T) / 2)
 
 
 def _scaling(linear: LinearPlant, drives: Sequence[int]) -> tuple[Array, Array]:

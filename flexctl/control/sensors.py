@@ -21,21 +21,11 @@ _WORST_CONDITION = 1e8
 
 @dataclass(frozen=True, kw_only=True)
 class Instruments:
-    """Readings y = C [q; v] + w of the n coordinates and their rates, w white noise.
+    """Readings y = C [q; v] + w of the n coordinates and their rates, w white noise."""
 
-    Attributes
-    ----------
-    names
-        Names of the readings, such as ``encoder of joint1`` (p,).
-    C
-        Output matrix (p, 2n).
-    V
-        Intensity of the noise (p, p) [square of the reading's unit, s].
-    """
-
-    names: tuple[str, ...]
-    C: Array
-    V: Array
+    names: tuple[str, ...]  # of the readings (p,), such as "encoder of joint1"
+    C: Array  # (p, 2n)
+    V: Array  # intensity of the noise (p, p) [square of the reading's unit, s]
 
     def __post_init__(self) -> None:
         p = len(self.names)
@@ -56,23 +46,8 @@ def assemble_instruments(
     rotors of flexible ones. Joint encoders read the joints, behind the springs. Strain gauges give
     the elastic coordinates by least squares, and no rates.
 
-    Parameters
-    ----------
-    plant
-        Design plant.
-    kinds
-        Some of ``encoder``, ``tachometer``, ``joint_encoder``, ``strain_gauge``.
-    noise
-        Amplitude densities of their noise.
-    joints
-        Joint variables (m,) at which sliding links take their length for the gauges' noise.
-    gauges
-        Positions x/l on every elastic line; by default `gauge_positions`.
-
-    Raises
-    ------
-    InputError
-        When the gauges cannot distinguish the shapes of a line.
+    `noise` holds amplitude densities. Sliding links take their length for the gauges' noise at
+    `joints` (m,). `gauges` are positions x/l on every elastic line, by default `gauge_positions`.
     """
     m, n = plant.m, plant.n
     rows = {
@@ -81,22 +56,18 @@ def assemble_instruments(
         "joint_encoder": list(range(m)),
         "strain_gauge": list(range(plant.rigid, n)),
     }
+    densities = {kind: getattr(noise, kind) for kind in rows if kind != "strain_gauge"}
     intensities = {
-        "encoder": _per_joint(noise.encoder, m),
-        "tachometer": _per_joint(noise.tachometer, m),
-        "joint_encoder": _per_joint(noise.joint_encoder, m),
-        "strain_gauge": _gauge_noise(plant, noise.strain_gauge, joints, gauges),
+        kind: np.diag(np.broadcast_to(np.square(density), (m,)))
+        for kind, density in densities.items()
     }
+    intensities["strain_gauge"] = _gauge_noise(plant, noise.strain_gauge, joints, gauges)
     states = (*plant.coordinates, *plant.coordinates)
     return Instruments(
         names=tuple(f"{kind} of {states[row]}" for kind in kinds for row in rows[kind]),
         C=np.eye(2 * n)[[row for kind in kinds for row in rows[kind]]],
         V=np.asarray(scipy.linalg.block_diag(*(intensities[kind] for kind in kinds))),
     )
-
-
-def _per_joint(density: tuple[float, ...], m: int) -> Array:
-    return np.diag(np.broadcast_to(np.square(density), (m,)))
 
 
 def _gauge_noise(

@@ -116,13 +116,6 @@ class TwoTimeScales:
         """Ratio sqrt(epsilon) of the time scales: fast time is t/mu."""
         return float(np.sqrt(self.epsilon))
 
-    @cached_property
-    def slow(self) -> tuple[Array, Array]:
-        """A (2m, 2m) and B (2m, m) of M_s y'' + G_s y = tau for [y; y'] [rad or m, per s]."""
-        m, inverse = self.m, np.linalg.inv(self.M_s)
-        A = np.block([[np.zeros((m, m)), np.eye(m)], [-inverse @ self.G_s, np.zeros((m, m))]])
-        return A, np.vstack([np.zeros((m, m)), inverse])
-
     @property
     def fast(self) -> tuple[Array, Array]:
         """A (2 n_z, 2 n_z) and B (2 n_z, m) of [z - z_qs; z'] for the fast torques, in time t."""
@@ -138,11 +131,6 @@ class TwoTimeScales:
         """
         coupling = self.B_z @ self.M_s - self.M_T[self.m :, : self.m]
         return np.linalg.solve(self.K_z, coupling)
-
-
-def fast_positions(plant: Plant) -> tuple[str, ...]:
-    """Names of the fast positions: rotor1 for the wind-up of joint 1, elastic coordinates."""
-    return plant.coordinates[plant.m :]
 
 
 def slow_fast_map(plant: Plant, angle: SlowAngle) -> Array:
@@ -191,5 +179,5 @@ def separate_time_scales(plant: Plant, joints: Array, angle: SlowAngle = "rotor"
         K_z=(K + K.T)[m:, m:] / 2,
         D_z=D[m:, m:],
         G_s=gravity[:m, :m],
-        names=fast_positions(plant),
+        names=plant.coordinates[m:],
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from flexctl.control.laws import (
     ExternalLaw,
     LawParts,
     Signals,
-    law_inputs,
+    law_function,
     law_signals,
     rigid_gravity_torque,
 )
@@ -29,12 +29,7 @@ def state_space_law(plant: Plant, design: Design, _reference: ReferenceMotion) -
 
     A sampled law gives z+ instead of z'; it is written as z' = (z+ - z)/T, whose Euler step of
     length T is exact. c are the gravity torques of the undeflected arm at the desired joints, or
-    zero.
-
-    Raises
-    ------
-    InputError
-        When matrices or function do not fit the arm's joints and measurements.
+    zero. Raises InputError when matrices or function do not fit the arm's joints and measurements.
     """
     choice = design.state_space
     assert choice is not None
@@ -71,18 +66,14 @@ class _Outside:
         f = self.choice.function
         self._check_sizes(f)
         signals = self._signals(f.numel_in(1))
-        y = ca.vertcat(
-            *(_chosen(entry, signals.q, signals.v, self.positions) for entry in self.inputs)
-        )
+        y = ca.vertcat(*(self._chosen(entry, signals.q, signals.v) for entry in self.inputs))
         arguments = [signals.s, signals.z, signals.q_d, signals.v_d, signals.a_d, y]
-        tau, moved = (
-            ca.densify(part) for part in _expanded(f, self.design.label).call(arguments)[:2]
-        )
-        slopes = ca.jacobian(ca.vertcat(tau, moved), ca.vertcat(signals.z, signals.q, signals.v))
+        tau, moved = map(ca.densify, _expanded(f, self.design.label).call(arguments))
+        results, state = ca.vertcat(tau, moved), ca.vertcat(signals.z, signals.q, signals.v)
         external = ExternalLaw(
             measures=self.positions,
-            timed=bool(ca.depends_on(ca.vertcat(tau, moved), signals.s)),
-            nonlinear=bool(ca.depends_on(slopes, ca.vertcat(signals.z, signals.q, signals.v))),
+            timed=bool(ca.depends_on(results, signals.s)),
+            nonlinear=bool(ca.depends_on(ca.jacobian(results, state), state)),
         )
         return self._parts(signals, self._feedforward(signals) + tau, moved, external)
 
@@ -93,11 +84,10 @@ class _Outside:
             got = f"{f.n_in()} inputs and {f.n_out()} outputs"
             raise InputError(f"{self.design.label}: system: expected {expected}, got {got}")
         n_z = f.numel_in(1)
-        sizes = [f.numel_in(k) for k in range(6)] + [f.numel_out(k) for k in range(2)]
-        expected_sizes = [1, n_z, m, m, m, len(self.inputs), m, n_z]
-        if sizes != expected_sizes:
-            why = f"{expected} of sizes {expected_sizes[:6]} -> {expected_sizes[6:]}"
-            got = f"{sizes[:6]} -> {sizes[6:]}"
+        fits = [1, n_z, m, m, m, len(self.inputs)], [m, n_z]
+        sizes = [f.numel_in(k) for k in range(6)], [f.numel_out(k) for k in range(2)]
+        if sizes != fits:
+            why, got = f"{expected} of sizes {fits[0]} -> {fits[1]}", f"{sizes[0]} -> {sizes[1]}"
             raise InputError(f"{self.design.label}: system: expected {why}, got {got}")
 
     def _signals(self, n_states: int) -> Signals:
@@ -112,11 +102,15 @@ class _Outside:
         position, speed = desired_signals(self.plant, self.positions, desired, gravity=gravity)
         entries = []
         for entry in self.inputs:
-            reference = _chosen(entry, position, speed, self.positions)
-            read = _chosen(entry, signals.q, signals.v, self.positions)
+            reference = self._chosen(entry, position, speed)
+            read = self._chosen(entry, signals.q, signals.v)
             kinds = {"error": reference - read, "measured": read, "desired": reference}
             entries.append(kinds[entry.kind])
         return ca.vertcat(*entries)
+
+    def _chosen(self, entry: LawInput, position: ca.SX, speed: ca.SX) -> ca.SX:
+        """Entry of positions or of their rates (p, 1) that an input names."""
+        return (speed if entry.rate else position)[self.positions.index(entry.position)]
 
     @property
     def _gravity(self) -> bool:
@@ -132,44 +126,26 @@ class _Outside:
         """Put law and assumptions together; `moved` is z' (n_z, 1), or z+ if sampled."""
         period = self.design.loop.sample_time
         z_rate = (moved - signals.z) / period if period else moved
-        arguments = [
-            signals.s,
-            signals.z,
-            signals.q_d,
-            signals.v_d,
-            signals.a_d,
-            signals.q,
-            signals.v,
-        ]
-        outputs = [ca.densify(tau), ca.densify(z_rate)]
-        names = law_inputs(len(signals.unknown)), ["tau", "z_rate"]
         return LawParts(
-            law=ca.Function("law", [*arguments, *signals.unknown], outputs, *names, {"cse": True}),
+            law=law_function(signals.inputs, tau, z_rate),
             n_state=signals.z.numel(),
-            assumptions=self._assumptions(signals.z.numel(), external),
+            assumptions=tuple(self._assumptions(signals.z.numel(), external)),
             external=external,
         )
 
-    def _assumptions(self, n_states: int, external: ExternalLaw) -> tuple[str, ...]:
-        """List known and unknown properties of the law."""
+    def _assumptions(self, n_states: int, external: ExternalLaw) -> Iterator[str]:
+        """Yield known and unknown properties of the law."""
         states = f"{n_states} state{'s' * (n_states != 1)} of its own, zero at the start"
         gravity = "; the gravity torques of the undeflected arm are fed forward" * self._gravity
-        assumptions = [
-            f"the law was made elsewhere, with {states if n_states else 'no states'}{gravity}"
-        ]
+        yield f"the law was made elsewhere, with {states if n_states else 'no states'}{gravity}"
         if n_states and any(link.limits.torque for link in self.plant.arm.links):
-            assumptions.append(
-                "its states run on while a torque is at its limit: it knows no limits"
-            )
+            yield "its states run on while a torque is at its limit: it knows no limits"
         if external.timed:
-            assumptions.append("the law depends on time itself: only its run can be judged")
+            yield "the law depends on time itself: only its run can be judged"
         if external.nonlinear:
-            assumptions.append(
-                "its gains depend on what it measures: what model it has is not known"
-            )
+            yield "its gains depend on what it measures: what model it has is not known"
         elif self.plant.stiffness_parts:
-            assumptions.append(self._of_stiffness)
-        return tuple(assumptions)
+            yield self._of_stiffness
 
     @property
     def _of_stiffness(self) -> str:
@@ -179,11 +155,6 @@ class _Outside:
         if self._gravity and set(self.positions) & set(self.plant.rotors):
             return "of the stiffness the law uses that of the springs, for the rotors under gravity"
         return "the law computes with no stiffness: no error of one reaches it"
-
-
-def _chosen(entry: LawInput, position: ca.SX, speed: ca.SX, positions: Sequence[str]) -> ca.SX:
-    """Entry of positions or of their rates (p, 1) that an input names."""
-    return (speed if entry.rate else position)[positions.index(entry.position)]
 
 
 def _add_products(start: ca.SX, M: Array, x: ca.SX) -> ca.SX:
@@ -197,19 +168,13 @@ def _add_products(start: ca.SX, M: Array, x: ca.SX) -> ca.SX:
 
 
 def _expanded(f: Any, label: str) -> ca.Function:
-    """Return a function of elementary operations.
-
-    Raises
-    ------
-    InputError
-        When it calls other functions, such as solvers or compiled code.
-    """
+    """Return a function of elementary operations; refuse one that calls others, as solvers do."""
     expected = "a CasADi function of elementary operations (one that Function.expand takes)"
     try:
         expanded = f if f.is_a("SXFunction") else f.expand()
     except RuntimeError as error:
         words = str(error).strip().splitlines()[-1]
-        raise InputError(f"{label}: system: expected {expected}, got: {words[:100]}") from error
+        raise InputError(f"{label}: system: expected {expected}, got: {words}") from error
     calls = getattr(ca, "OP_CALL", None)
     if any(expanded.instruction_id(k) == calls for k in range(expanded.n_instructions())):
         raise InputError(f"{label}: system: expected {expected}, got one that calls another")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import casadi as ca
@@ -112,19 +112,26 @@ def wrap_controller(
     ... )
     Controller(mine: state-space for single-link-hub, designed on 2 modes)
     """
-    plant = _assembled(plant)
+    if not isinstance(plant, Plant):
+        plant = assemble_plant(load_model(plant), BasisChoice())
     period = None if sample_time is None else checks.number("sample_time", sample_time)
     for key, values in (("measures", measures), ("strain_gauges", strain_gauges)):
         if values is not None:
             checks.kind(key, values, list, tuple, np.ndarray, hint="one entry each")
+    gauges = None if strain_gauges is None else tuple(strain_gauges)
     law = _read_system(system, name)
     if inputs == "measurements":
-        law = law.turned(name)
+        law = law.turned()
     elif inputs != "errors":
         raise InputError(f"inputs: expected 'errors' or 'measurements', got {inputs!r}")
-    law = law.matched(plant, None if measures is None else tuple(measures), strain_gauges, name)
+    law = law.matched(plant, None if measures is None else tuple(measures), gauges)
     if isinstance(reference, str | os.PathLike):
         reference = load_design(reference)
+    loop = {"duration": duration, "settle_within": settle_within}
+    if isinstance(reference, Design):
+        own = reference.loop
+        loop = {key: getattr(own, key) if value is None else value for key, value in loop.items()}
+    loop |= {"delay": delay, "strain_gauges": gauges}
     table = {
         "name": name,
         "summary": "A controller that was made elsewhere",
@@ -133,41 +140,20 @@ def wrap_controller(
         "method": "state-space",
         "basis": plant.basis.model_copy(update={"drop_above": None}),
         "reference": _reference(reference),
-        "state_space": law.table(_period(law, period, name), feedforward),
-        "loop": _run_settings(reference, duration, settle_within)
-        | {"delay": delay}
-        | ({"strain_gauges": tuple(strain_gauges)} if strain_gauges is not None else {}),
+        "state_space": law.table(law.sample_time(period), feedforward),
+        "loop": {key: value for key, value in loop.items() if value is not None},
     }
     return design_on(plant, build(Design, table, name))
 
 
-def _assembled(plant: Plant | Arm | str | os.PathLike[str]) -> Plant:
-    if isinstance(plant, Plant):
-        return plant
-    return assemble_plant(plant if isinstance(plant, Arm) else load_model(plant), BasisChoice())
-
-
-def _run_settings(
-    reference: Any, duration: float | None, settle_within: float | None
-) -> dict[str, float]:
-    """Return the length of a run and its band [m]: as asked, else of the design of `reference`."""
-    loop = reference.loop if isinstance(reference, Design) else None
-    defaults = (loop.duration, loop.settle_within) if loop else (None, None)
-    chosen = zip((duration, settle_within), defaults, strict=True)
-    values = [default if value is None else value for value, default in chosen]
-    named = zip(("duration", "settle_within"), values, strict=True)
-    return {key: value for key, value in named if value is not None}
-
-
 def _reference(reference: Any) -> Any:
     """Return the reference as the value of a design's key."""
+    motion = reference
     if isinstance(reference, Design):
-        motion = reference.reference
-        return _of_motion(make_reference(reference)) if motion.file is not None else motion
-    return _of_motion(reference) if isinstance(reference, ReferenceMotion) else reference
-
-
-def _of_motion(motion: ReferenceMotion) -> dict[str, Any]:
+        file = reference.reference.file
+        motion = reference.reference if file is None else make_reference(reference)
+    if not isinstance(motion, ReferenceMotion):
+        return motion
     if motion.torque:
         raise InputError("reference: expected a motion, got torques")
     table = {"kind": "motion", "from": motion.start.tolist(), "to": motion.final.tolist()}
@@ -179,9 +165,10 @@ class _System:
     """A law as given by the user: matrices or a function, names of signals, its sampling period.
 
     `period` is 0 for a continuous law, None if unspecified, NaN for a law sampled at an unknown
-    rate. `inputs` and `outputs` are None if they have no names.
+    rate. `inputs` and `outputs` are None if they have no names. Messages begin with `label`.
     """
 
+    label: str
     matrices: dict[str, Array] = field(default_factory=dict)
     function: ca.Function | None = None
     measures: tuple[str, ...] = ()
@@ -189,68 +176,70 @@ class _System:
     outputs: tuple[str, ...] | None = None
     period: float | None = None
 
-    def turned(self, label: str) -> _System:
+    def refuse(self, key: str, expected: str, got: object) -> InputError:
+        """Return the error of an argument."""
+        return InputError(f"{self.label}: {key}: expected {expected}, got {got}")
+
+    def turned(self) -> _System:
         """Return the law of errors e from a law of measurements minus reference, -e."""
         if self.function is not None or self.inputs:
             expected = "'errors', as a system with names or a CasADi function says what it takes"
-            raise InputError(f"{label}: inputs: expected {expected}, got 'measurements'")
-        signs = {"B": -1.0, "D": -1.0}
-        turned = {key: signs.get(key, 1.0) * M for key, M in self.matrices.items()}
-        return _System(**{**vars(self), "matrices": turned})
+            raise self.refuse("inputs", expected, "'measurements'")
+        turned = {key: -1.0 * M if key in "BD" else 1.0 * M for key, M in self.matrices.items()}
+        return replace(self, matrices=turned)
 
     def matched(
-        self,
-        plant: Plant,
-        measures: tuple[str, ...] | None,
-        gauges: Sequence[float] | None,
-        label: str,
+        self, plant: Plant, measures: tuple[str, ...] | None, gauges: tuple[float, ...] | None
     ) -> _System:
         """Return the law with inputs as in `measures` and outputs in the order of the joints."""
-        fields = {**vars(self), "measures": self._measures(plant, measures, gauges, label)}
+        matrices, names = self.matrices, list(self.outputs or ())
+        if self.inputs is not None:
+            self._check_inputs(self.inputs, plant, measures, gauges)
+        elif not measures:
+            expected = "names of the signals that are measured, as the system names none"
+            raise self.refuse("measures", expected, "none")
         if self.outputs is not None:
-            order = self._order(plant, label)
-            fields["matrices"] = {
-                key: M[order] if key in "CD" else M for key, M in self.matrices.items()
-            }
-        return _System(**fields)
+            expected = [f"tau_{joint}" for joint in plant.joints]
+            if sorted(names) != sorted(expected):
+                raise self.refuse("outputs of the system", ", ".join(expected), ", ".join(names))
+            order = [names.index(entry) for entry in expected]
+            matrices = {key: M[order] if key in "CD" else M for key, M in matrices.items()}
+        return replace(self, measures=self.inputs or measures or (), matrices=matrices)
 
-    def _measures(
+    def _check_inputs(
         self,
+        inputs: tuple[str, ...],
         plant: Plant,
         measures: tuple[str, ...] | None,
-        gauges: Sequence[float] | None,
-        label: str,
-    ) -> tuple[str, ...]:
-        if self.inputs is None:
-            if not measures:
-                expected = "names of the signals that are measured, as the system names none"
-                raise InputError(f"{label}: measures: expected {expected}, got none")
-            return measures
-        known = measurable(plant, None if gauges is None else tuple(gauges))
-        for entry in self.inputs:
+        gauges: tuple[float, ...] | None,
+    ) -> None:
+        """Refuse named inputs that are no signals, or others than those of `measures`."""
+        known = measurable(plant, gauges)
+        for entry in inputs:
             if read_input(entry, known) is None:
                 expected = f"signals of {plant.arm.name} ({nearest(entry, known)})"
-                raise InputError(f"{label}: inputs of the system: expected {expected}, got {entry}")
-        if measures is not None:
-            bare = {entry.removeprefix("measured_") for entry in self.inputs}
-            bare = {entry for entry in bare if not entry.startswith("desired_")}
-            entries = {plain_name(entry).removeprefix("measured_") for entry in measures}
-            entries = {entry for entry in entries if not entry.startswith("desired_")}
-            if bare != entries:
-                expected = f"those that the inputs of the system name ({', '.join(sorted(bare))})"
-                got = ", ".join(sorted(entries))
-                raise InputError(f"{label}: measures: expected {expected}, got {got}")
-        return self.inputs
+                raise self.refuse("inputs of the system", expected, entry)
+        own, given = _measured(inputs), _measured(inputs if measures is None else measures)
+        if own != given:
+            expected = f"those that the inputs of the system name ({', '.join(sorted(own))})"
+            raise self.refuse("measures", expected, ", ".join(sorted(given)))
 
-    def _order(self, plant: Plant, label: str) -> list[int]:
-        """Rows of the outputs in the order of the joints."""
-        names, expected = list(self.outputs or ()), [f"tau_{joint}" for joint in plant.joints]
-        if sorted(names) != sorted(expected):
-            raise InputError(
-                f"{label}: outputs of the system: expected {', '.join(expected)}, got "
-                f"{', '.join(names)}"
-            )
-        return [names.index(entry) for entry in expected]
+    def sample_time(self, given: float | None) -> float:
+        """Return the sampling period [s] of the law, its own or the given one."""
+        if self.period is None:
+            return given or 0.0
+        if np.isnan(self.period):
+            if not given:
+                expected = "the period [s], as the system is sampled and does not say it"
+                raise self.refuse("sample_time", expected, given)
+            return given
+        if not len(self.matrices["A"]) and not self.period:
+            return given or 0.0
+        if given is not None and abs(given - self.period) > _SAME * self.period:
+            hint = " (a continuous one: control.c2d makes it discrete)" if not self.period else ""
+            expected = f"{self.period:g}, as the system has it{hint}"
+            raise self.refuse("sample_time", expected, f"{given:g}")
+        return self.period
 
     def table(self, period: float, feedforward: str | None) -> dict[str, Any]:
         """Return the law as the table [state_space] of a design."""
@@ -264,34 +253,39 @@ class _System:
         return table | {key: M.tolist() for key, M in kept.items()}
 
 
+def _measured(names: Sequence[str]) -> set[str]:
+    """Signals that a law measures, of the names of its inputs."""
+    signals = (plain_name(name).removeprefix("measured_") for name in names)
+    return {signal for signal in signals if not signal.startswith("desired_")}
+
+
 def _read_system(system: Any, label: str) -> _System:
     """Read matrices, names and sampling period of any accepted system."""
     if isinstance(system, tuple) and system:  # what a design function of python-control returns
         system = system[0]
     if isinstance(system, ca.Function):
-        return _System(function=system)
+        return _System(label=label, function=system)
     if isinstance(system, list | int | float) or hasattr(system, "__array__"):
-        D = checks.finite(f"{label}: system", system)
-        D = np.atleast_2d(D)
+        D = np.atleast_2d(checks.finite(f"{label}: system", system))
         if D.ndim != 2:
             raise InputError(f"{label}: system: expected a matrix of gains, got shape {D.shape}")
         m, p = D.shape
-        return _System(matrices=_matrices(np.zeros((0, 0)), np.zeros((0, p)), np.zeros((m, 0)), D))
+        parts = (np.zeros((0, 0)), np.zeros((0, p)), np.zeros((m, 0)), D)
+        return _System(label=label, matrices=dict(zip("ABCD", parts, strict=True)))
     if hasattr(system, "num") and not hasattr(system, "A"):
         system = _realised(system, label)
     if not all(hasattr(system, key) for key in "ABCD"):
         raise InputError(f"{label}: system: expected {_KINDS}, got {type(system).__name__}")
-    parts = [checks.finite(f"{label}: system.{key}", getattr(system, key)) for key in "ABCD"]
+    dt = getattr(system, "dt", None)  # True: sampled, at an unspecified rate
     return _System(
-        matrices=_matrices(*parts),
+        label=label,
+        matrices={
+            key: checks.finite(f"{label}: system.{key}", getattr(system, key)) for key in "ABCD"
+        },
         inputs=_names(getattr(system, "input_labels", None)),
         outputs=_names(getattr(system, "output_labels", None)),
-        period=_dt(getattr(system, "dt", None)),
+        period=None if dt is None else np.nan if dt is True else float(dt),
     )
-
-
-def _matrices(A: Array, B: Array, C: Array, D: Array) -> dict[str, Array]:
-    return {"A": A, "B": B, "C": C, "D": D}
 
 
 def _realised(system: Any, label: str) -> Any:
@@ -303,7 +297,7 @@ def _realised(system: Any, label: str) -> Any:
     except (ValueError, TypeError, NotImplementedError, ImportError) as error:
         words = " ".join(str(error).split())
         expected = "a proper transfer function"
-        raise InputError(f"{label}: system: expected {expected}, got: {words[:100]}") from error
+        raise InputError(f"{label}: system: expected {expected}, got: {words}") from error
 
 
 def _names(labels: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -311,27 +305,3 @@ def _names(labels: Sequence[str] | None) -> tuple[str, ...] | None:
     if not labels or all(_DEFAULT_LABEL.fullmatch(label) for label in labels):
         return None
     return tuple(map(plain_name, labels))
-
-
-def _dt(dt: Any) -> float | None:
-    """Read a sampling period [s] of python-control, where True is an unspecified one."""
-    return None if dt is None else np.nan if dt is True else float(dt)
-
-
-def _period(law: _System, sample_time: float | None, label: str) -> float:
-    """Return the sampling period [s] of a law, its own or the given one."""
-    if law.period is None:
-        return sample_time or 0.0
-    if np.isnan(law.period):
-        if not sample_time:
-            expected = "the period [s], as the system is sampled and does not say it"
-            raise InputError(f"{label}: sample_time: expected {expected}, got {sample_time}")
-        return sample_time
-    static = not len(law.matrices["A"]) and not law.period
-    if sample_time is None or static:
-        return (sample_time or 0.0) if static else law.period
-    if abs(sample_time - law.period) > _SAME * law.period:
-        hint = " (a continuous one: control.c2d makes it discrete)" if not law.period else ""
-        expected = f"{law.period:g}, as the system has it{hint}"
-        raise InputError(f"{label}: sample_time: expected {expected}, got {sample_time:g}")
-    return law.period

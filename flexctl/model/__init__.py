@@ -12,20 +12,33 @@ from flexctl.model.changed_arm import (
     written_ratios,
 )
 from flexctl.model.compatibility import check_design
-from flexctl.model.composite import FastLoop, FastWeights, SlowAngle
 from flexctl.model.controller_matrices import load_matrices
-from flexctl.model.design import Design, Gains, Reference
-from flexctl.model.files import read_text
-from flexctl.model.link import FlexibleJoint, Link
+from flexctl.model.design import Design, Reference
+from flexctl.model.files import (
+    drafts,
+    read_sealed,
+    read_text,
+    remove_draft,
+    replacing_file,
+    write_sealed,
+)
+from flexctl.model.law import (
+    FastLoop,
+    FastWeights,
+    Gains,
+    Noise,
+    ObserverChoice,
+    SecondLoop,
+    SlowAngle,
+    StateSpace,
+)
+from flexctl.model.link import FlexibleJoint, Link, RigidBody
 from flexctl.model.lookup import Entry, list_designs, list_models, load_design, load_model
 from flexctl.model.methods import METHODS, MissingOptionError, find_method, in_one_line, load_method
-from flexctl.model.observer import Noise, ObserverChoice
-from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
 from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, shown
 from flexctl.model.refusals import build, build_file, nearest, refuse
 from flexctl.model.samples import Samples, load_ratios, load_samples
-from flexctl.model.second_loop import SecondLoop
 from flexctl.model.settings import (
     apply_settings,
     has_number,
@@ -34,10 +47,7 @@ from flexctl.model.settings import (
     setting_value,
     with_options,
 )
-from flexctl.model.solids import RigidBody
-from flexctl.model.state_space import StateSpace
-from flexctl.model.storage import drafts, read_sealed, remove_draft, replacing_file, write_sealed
-from flexctl.model.units import FACTOR, unit_of
+from flexctl.model.units import FACTOR, odd_motion, odd_numbers, unit_of
 
 __all__ = [
     "FACTOR",

@@ -1,21 +1,20 @@
 """Schema of models/*.toml: an arm in continuous, physical terms (SI units, radians)."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from annotated_types import MinLen
 from pydantic import Field, model_validator
 
-from flexctl.model.link import Link
+from flexctl.model.link import Link, RigidBody
 from flexctl.model.record import (
     BasisChoice,
     Expectations,
+    Faults,
     FileRecord,
     Record,
-    RefusalError,
     Unquoted,
     Vector,
 )
-from flexctl.model.solids import RigidBody
 
 
 class Base(Record):
@@ -53,6 +52,12 @@ class Arm(FileRecord):
         """Indices of the joints that a rotor drives through a spring."""
         return tuple(j for j, link in enumerate(self.links) if link.flexible_joint)
 
+    def link_indices(self, word: str) -> list[int]:
+        """Return which links the first word of a key means: ``link2``, ``link[2]``, ``links``."""
+        if word in ("links", "link*"):
+            return list(range(len(self.links)))
+        return [i for i, link in enumerate(self.links) if word in (link.name, f"link[{i + 1}]")]
+
     @property
     def rigid(self) -> "Arm":
         """The same arm with links that do not bend; its joints stay as they are."""
@@ -74,26 +79,21 @@ class Arm(FileRecord):
     def _name_links(cls, table: object) -> object:
         if not isinstance(table, dict) or not isinstance(table.get("link"), list | tuple):
             return table
-        named = [_named(link, i) for i, link in enumerate(table["link"])]
+        named = [
+            {"name": f"link{i + 1}"} | link if isinstance(link, dict) else link
+            for i, link in enumerate(table["link"])
+        ]
         return {**table, "link": named}
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _faults(self) -> Faults:
         names = [link.name for link in self.links]
         for i, link in enumerate(self.links):
             if link.name in names[:i] or link.name in _RESERVED:
-                expected = "a name that no other link or key has"
-                raise RefusalError(f"link[{i + 1}].name", expected=expected, got=link.name)
+                yield f"link[{i + 1}].name", "a name that no other link or key has", link.name
             for joint in link.tip_load.reference_pose if link.tip_load else ():
                 if joint not in self.joints:
                     key = f"link[{i + 1}].tip_load.reference_pose.{joint}"
-                    expected = f"a joint (one of: {', '.join(self.joints)})"
-                    raise RefusalError(key, expected=expected, got=Unquoted(joint))
-        return self
+                    yield key, f"a joint (one of: {', '.join(self.joints)})", Unquoted(joint)
 
 
 _RESERVED = {"gravity", "base", "payload", "truth", "link", "links"}  # first words of settings
-
-
-def _named(link: object, index: int) -> object:
-    return {"name": f"link{index + 1}"} | link if isinstance(link, dict) else link

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -10,6 +10,10 @@ import numpy as np
 from flexctl.model.arm import Arm
 from flexctl.model.design import Design
 from flexctl.model.link import Link
+
+
+def _with_links(arm: Arm, links: Iterable[Link]) -> Arm:
+    return arm.model_copy(update={"links": tuple(links)})
 
 
 def without_damping(arm: Arm) -> Arm:
@@ -20,16 +24,14 @@ def without_damping(arm: Arm) -> Arm:
         undamped = joint.model_copy(update={"damping": 0.0}) if joint else None
         update = {"damping_ratio": (0.0,), "flexible_joint": undamped}
         links.append(link.model_copy(update=update))
-    return arm.model_copy(update={"links": tuple(links)})
+    return _with_links(arm, links)
 
 
 def with_damping(arm: Arm, ratio: float) -> Arm:
     """Return the arm with one damping ratio [-] of all modes of its links; springs keep theirs."""
-    links = tuple(
-        link.model_copy(update={"damping_ratio": (ratio,)}) if link.flexible else link
-        for link in arm.links
-    )
-    return arm.model_copy(update={"links": links})
+    update = {"damping_ratio": (ratio,)}
+    links = (link.model_copy(update=update) if link.flexible else link for link in arm.links)
+    return _with_links(arm, links)
 
 
 def written_ratios(arm: Arm) -> tuple[float, ...]:
@@ -40,11 +42,11 @@ def written_ratios(arm: Arm) -> tuple[float, ...]:
 
 def with_inertia(arm: Arm, added: Mapping[str, float]) -> Arm:
     """Return the arm with more `joint_inertia` [kg m^2 or kg] at the joints named."""
-    links = tuple(
+    links = (
         link.model_copy(update={"joint_inertia": link.joint_inertia + added.get(joint, 0.0)})
         for joint, link in zip(arm.joints, arm.links, strict=True)
     )
-    return arm.model_copy(update={"links": links})
+    return _with_links(arm, links)
 
 
 FixedDamping = Literal["none", "joints", "all"]
@@ -56,8 +58,7 @@ def soften_arm(arm: Arm, s: float, fixed_damping: FixedDamping = "none") -> Arm:
     Damping ratios stay, so that dampers grow as sqrt(s), but for what `fixed_damping` names:
     dampers of the "joints", or "all".
     """
-    links = tuple(_soften_link(link, s, fixed_damping) for link in arm.links)
-    return arm.model_copy(update={"links": links})
+    return _with_links(arm, (_soften_link(link, s, fixed_damping) for link in arm.links))
 
 
 def _soften_link(link: Link, s: float, fixed: FixedDamping) -> Link:

@@ -7,9 +7,9 @@ import numpy as np
 
 from flexctl.model.arm import Arm
 from flexctl.model.design import Design
+from flexctl.model.law import ObserverChoice
 from flexctl.model.link import Link
-from flexctl.model.observer import ObserverChoice
-from flexctl.model.record import Unquoted, shown
+from flexctl.model.record import Faults, Unquoted, shown
 from flexctl.model.refusals import refuse
 from flexctl.model.samples import load_samples
 
@@ -27,46 +27,34 @@ def check_design(arm: Arm, design: Design) -> None:
         strain gauges, if a sliding beam would be driven out of (0, total length], or a joint out
         of its limits.
     """
-    _check_gains(arm, design)
-    _check_instruments(arm, design)
-    joints = len(arm.links)
-    for key, values in _positions(design):
-        if len(values) != joints:
-            expected = f"{joints} number{'s' * (joints != 1)}, one per joint of {arm.name}"
-            raise refuse(design.label, key, expected=expected, got=_counted(values))
-        for i, (link, extremes) in enumerate(zip(arm.links, values, strict=True)):
-            for position in extremes:
-                _check_position(link, f"{key}[{i + 1}]", position, arm, design)
+    for key, expected, got in _faults(arm, design):
+        raise refuse(design.label, key, expected=expected, got=got)
 
 
-def _check_gains(arm: Arm, design: Design) -> None:
-    if design.gains is None:
-        return
+def _faults(arm: Arm, design: Design) -> Faults:
     joints = len(arm.links)
-    gains = {"Gp": design.gains.Gp, "Gv": design.gains.Gv, "Gi": design.gains.Gi}
+    each = f"{joints} number{'s' * (joints != 1)}, one per joint of {arm.name}"
+    one_or_each = f"one number, or {joints}, one per joint of {arm.name}"
+    gains = design.gains.model_dump(exclude_none=True) if design.gains else {}
     for key, gain in gains.items():
-        if gain is not None and len(gain) not in (1, joints):
-            expected = f"one number, or {joints}, one per joint of {arm.name}"
-            raise refuse(design.label, f"gains.{key}", expected=expected, got=gain)
-
-
-def _check_instruments(arm: Arm, design: Design) -> None:
-    if not design.instruments:
-        return
-    joints = len(arm.links)
-    if "strain_gauge" in design.instruments and not any(link.flexible for link in arm.links):
-        expected = f"no strain_gauge, as no link of {arm.name} bends"
-        raise refuse(design.label, "loop.measures", expected=expected, got=design.instruments)
-    observer = design.observer or ObserverChoice()
-    noise, error = observer.noise, observer.start_error
-    for name in ("encoder", "tachometer", "joint_encoder", "torque"):
-        values = getattr(noise, name)
-        if len(values) not in (1, joints):
-            expected = f"one number, or {joints}, one per joint of {arm.name}"
-            raise refuse(design.label, f"observer.noise.{name}", expected=expected, got=values)
-    if error is not None and len(error) != joints:
-        expected = f"{joints} number{'s' * (joints != 1)}, one per joint of {arm.name}"
-        raise refuse(design.label, "observer.start_error", expected=expected, got=error)
+        if len(gain) not in (1, joints):
+            yield f"gains.{key}", one_or_each, gain
+    if design.instruments:
+        if "strain_gauge" in design.instruments and not any(link.flexible for link in arm.links):
+            expected = f"no strain_gauge, as no link of {arm.name} bends"
+            yield "loop.measures", expected, design.instruments
+        observer = design.observer or ObserverChoice()
+        for key in ("encoder", "tachometer", "joint_encoder", "torque"):
+            if len(values := getattr(observer.noise, key)) not in (1, joints):
+                yield f"observer.noise.{key}", one_or_each, values
+        if observer.start_error is not None and len(observer.start_error) != joints:
+            yield "observer.start_error", each, observer.start_error
+    for key, positions in _positions(design):
+        if len(positions) != joints:
+            yield key, each, Unquoted(f"{len(positions)} number" + "s" * (len(positions) != 1))
+        for i, (link, extremes) in enumerate(zip(arm.links, positions, strict=True)):
+            for position in extremes:
+                yield from _position_faults(link, f"{key}[{i + 1}]", position, arm)
 
 
 def _positions(design: Design) -> Iterator[tuple[str, list[tuple[float, ...]]]]:
@@ -101,19 +89,14 @@ def _reached(design: Design) -> list[float]:
     return positions
 
 
-def _check_position(link: Link, key: str, position: float, arm: Arm, design: Design) -> None:
+def _position_faults(link: Link, key: str, position: float, arm: Arm) -> Faults:
     lowest, highest = link.limits.position or (-inf, inf)
     if not lowest <= position <= highest:
-        expected = f"{lowest:.12g} to {highest:.12g} (limits.position of {link.name} of {arm.name})"
-        raise refuse(design.label, key, expected=expected, got=position)
+        where = f"limits.position of {link.name} of {arm.name}"
+        yield key, f"{lowest:.12g} to {highest:.12g} ({where})", position
     if link.joint == "prismatic" and link.total_length is not None:
         free = position + link.dh.d
         if not 0 < free <= link.total_length * (1 + _SLACK):
             beam = f"within (0, {link.total_length:.12g}] m, the beam of {link.name} of {arm.name}"
-            expected = f"a free length (joint + dh.d) {beam}"
             got = shown(position) if link.dh.d == 0 else f"{position:.12g} + {link.dh.d:.12g}"
-            raise refuse(design.label, key, expected=expected, got=Unquoted(got))
-
-
-def _counted(values: list[tuple[float, ...]]) -> Unquoted:
-    return Unquoted(f"{len(values)} number" + "s" * (len(values) != 1))
+            yield key, f"a free length (joint + dh.d) {beam}", Unquoted(got)

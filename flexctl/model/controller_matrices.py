@@ -21,8 +21,13 @@ from flexctl.model.files import read_csv
 from flexctl.model.record import NOTHING, Unquoted
 from flexctl.model.refusals import refuse
 
-NAMES = ("A", "B", "C", "D")
-_READ = (*NAMES, "Ts")
+_SIDES = {
+    "A": "states by states",
+    "B": "states by entries of measures",
+    "C": "joints by states",
+    "D": "joints by entries of measures",
+}
+_READ = (*_SIDES, "Ts")
 _SAME = 1e-9  # relative: Ts and sample_time that differ by less are equal
 _SS = (
     "an ss object cannot be read: in MATLAB, [A,B,C,D,Ts] = ssdata(sys); "
@@ -57,7 +62,7 @@ def load_matrices(design: Design, n_outputs: int) -> Matrices:
         raise refuse(design.label, "state_space", expected="a table", got=NOTHING)
     label, key, path = design.label, "state_space.", design.matrix_file
     if path is None:
-        written = ((name, getattr(choice, name)) for name in NAMES)
+        written = ((name, getattr(choice, name)) for name in _SIDES)
         matrices: dict[str, Any] = {name: M for name, M in written if M is not None}
     else:
         label, key, matrices = str(path), "", dict(_read(path))
@@ -69,7 +74,7 @@ def load_matrices(design: Design, n_outputs: int) -> Matrices:
 
 def _checked(label: str, key: str, matrices: Mapping[str, Any], p: int, m: int) -> Matrices:
     if "D" not in matrices:
-        hint = f"; {_SS}" if label.endswith(".mat") else ""
+        hint = "" if matrices else _hint(label)
         raise refuse(label, f"{key}D", expected=f"a matrix{hint}", got=NOTHING)
     arrays = {name: _array(label, key + name, value) for name, value in matrices.items()}
     if not any(name in arrays and arrays[name].size for name in "ABC"):
@@ -80,18 +85,15 @@ def _checked(label: str, key: str, matrices: Mapping[str, Any], p: int, m: int) 
     n = len(arrays["A"])
     for name, shape in {"A": (n, n), "B": (n, p), "C": (m, n), "D": (m, p)}.items():
         if arrays[name].shape != shape:
-            expected = f"{_size(shape)} ({_why(name)})"
+            expected = f"{_size(shape)} ({_SIDES[name]})"
             got = Unquoted(_size(arrays[name].shape))
             raise refuse(label, key + name, expected=expected, got=got)
-    return Matrices(**{name: arrays[name] for name in NAMES})
+    return Matrices(**{name: arrays[name] for name in _SIDES})
 
 
-def _why(name: str) -> str:
-    rows = {"A": "states", "B": "states", "C": "joints", "D": "joints"}[name]
-    columns = {"A": "states", "B": "entries of measures", "C": "states"}.get(
-        name, "entries of measures"
-    )
-    return f"{rows} by {columns}"
+def _hint(label: object) -> str:
+    """How to save an object of MATLAB, of which a .mat file holds no matrices."""
+    return f"; {_SS}" if str(label).lower().endswith(".mat") else ""
 
 
 def _size(shape: tuple[int, ...]) -> str:
@@ -109,7 +111,7 @@ def _array(label: str, key: str, value: Any) -> Array:
     if array.size == 0 and array.ndim < 2:
         array = array.reshape(0, 0)
     if array.dtype.kind not in "iufb":
-        hint = f"; {_SS}" if array.dtype.kind in "OV" else ""
+        hint = _hint(label) if array.dtype.kind in "OV" else ""
         expected, got = f"real numbers{hint}", Unquoted(f"entries of type {array.dtype.name}")
         raise refuse(label, key, expected=expected, got=got)
     if not np.isfinite(array).all():
@@ -141,14 +143,13 @@ def _read(path: Path) -> Mapping[str, Any]:
     if reader is not _read_csv and not path.is_file():
         got = "a folder" if path.is_dir() else "nothing (no such file)"
         raise InputError(f"{path}: expected a file, got {got}")
-    arrays = {name: M for name, M in reader(path).items() if name.isidentifier()}
-    arrays = {name: M for name, M in arrays.items() if not name.startswith("__")}
-    known = {name: M for name, M in arrays.items() if name in _READ}
-    if arrays and not known:
-        expected = "matrices by the names A, B, C, D (and Ts)"
-        hint = f"; {_SS}" if reader is _read_mat else ""
-        raise InputError(f"{path}: expected {expected}{hint}, got {', '.join(arrays)[:60]}")
-    return known
+    arrays = reader(path)
+    names = [name for name in arrays if name.isidentifier() and not name.startswith("__")]
+    if names and not set(names) & set(_READ):
+        expected = f"matrices by the names A, B, C, D (and Ts){_hint(path)}"
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        raise InputError(f"{path}: expected {expected}, got {', '.join(names[:8])}{more}")
+    return {name: arrays[name] for name in names if name in _READ}
 
 
 def _read_csv(path: Path) -> Mapping[str, Any]:
@@ -209,7 +210,7 @@ def _from_hdf5(entry: Any) -> Any:
 
 def _unreadable(path: Path, expected: str, error: Exception) -> InputError:
     words = " ".join(str(error).split()) or type(error).__name__
-    return InputError(f"{path}: expected {expected}, got: {words[:100]}")
+    return InputError(f"{path}: expected {expected}, got: {words}")
 
 
 _READERS: Mapping[str, Callable[[Path], Mapping[str, Any]]] = {

@@ -2,19 +2,30 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from annotated_types import Ge, Lt, MinLen
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from flexctl.errors import InputError
-from flexctl.model.composite import FastLoop, SlowAngle, SlowLoop
+from flexctl.model.law import (
+    INSTRUMENTS,
+    STATE,
+    FastLoop,
+    Gains,
+    Measures,
+    ObserverChoice,
+    SecondLoop,
+    SlowAngle,
+    SlowLoop,
+    StateSpace,
+)
 from flexctl.model.methods import METHODS, Options, method_names
-from flexctl.model.observer import STATE, Measures, ObserverChoice, check_observer
 from flexctl.model.record import (
     NOTHING,
     BasisChoice,
     Expectations,
+    Faults,
     FileRecord,
     NonNegative,
     Number,
@@ -24,16 +35,28 @@ from flexctl.model.record import (
     Record,
     RefusalError,
     Text,
-    as_array,
     one_of,
 )
-from flexctl.model.second_loop import SecondLoop
-from flexctl.model.state_space import StateSpace
 
 _OPEN = ("feedforward", "torque")
 _WITHOUT_GAINS = (*_OPEN, "state-space")
+_WITHOUT_OBSERVER = {
+    "feedforward": "measures nothing",
+    "torque": "measures nothing",
+    "state-space": "has its own (state_space.measures)",
+    "joint-pd": "takes no more of it than encoders and tachometers give, and needs no observer",
+}
 _IN_MEMORY = "motion"  # kind of a reference that is a function, which no file can hold
 REFERENCES = ("cycloid", "quintic", "setpoint", "csv", "spin-up", "bang-bang")
+_KEYS = {  # of a reference by its kind: required ones, optional ones
+    "cycloid": (("from", "to", "duration"), ()),
+    "quintic": (("from", "to", "duration"), ()),
+    "setpoint": (("from", "to"), ("duration",)),
+    "csv": (("file",), ()),
+    "spin-up": (("from", "rate", "duration"), ()),
+    "bang-bang": (("from", "duration"), ("to", "torque")),
+    _IN_MEMORY: (("from", "to", "motion"), ("duration",)),
+}
 
 
 def _known_kind(value: object) -> object:
@@ -59,7 +82,6 @@ def _motion_in_memory(value: object) -> object:
 
 ReferenceKind = Annotated[Text, BeforeValidator(_known_kind)]
 Method = Annotated[Text, BeforeValidator(_known_method)]
-IntegralGain = Annotated[tuple[NonNegative, ...], MinLen(1), BeforeValidator(as_array)]
 OptionTable = Annotated[Mapping[Text, Any], AfterValidator(Options)]
 Inside = Annotated[Number, Ge(0), Lt(1)]
 
@@ -109,81 +131,30 @@ class Reference(Record):
         times = {T for start, end, T in ways if start != end}
         return self.kind in {"cycloid", "quintic", "bang-bang"} and len(times) == 1
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        entries = {
-            "from": self.from_,
-            "to": self.to,
-            "rate": self.rate,
-            "torque": self.torque,
-            "duration": self.duration,
-            "file": self.file,
-            "motion": self.motion,
-        }
+    def _faults(self) -> Faults:
+        fields = {field.alias or name: name for name, field in type(self).model_fields.items()}
+        entries = {key: getattr(self, name) for key, name in fields.items() if key != "kind"}
+        needed, possible = _KEYS[self.kind]
         if self.kind == _IN_MEMORY and self.motion is None:
-            raise RefusalError("kind", expected=one_of(REFERENCES), got=self.kind)
-        for key in _NEEDED[self.kind]:
+            yield "kind", one_of(REFERENCES), self.kind
+        for key in needed:
             if entries[key] is None:
-                raise RefusalError(key, expected=f"a value, as kind is {self.kind}", got=NOTHING)
+                yield key, f"a value, as kind is {self.kind}", NOTHING
         for key, value in entries.items():
-            if key not in _KNOWN[self.kind] and value is not None:
-                raise RefusalError(key, expected=f"no such key, as kind is {self.kind}", got=value)
-        if self.kind == "bang-bang":
-            self._check_bang_bang()
-        joints = len(self.from_ or ())
+            if key not in (*needed, *possible) and value is not None:
+                yield key, f"no such key, as kind is {self.kind}", value
+        if self.kind == "bang-bang" and self.to is None and self.torque is None:
+            yield "to", "a value (or torque instead)", NOTHING
+        if self.to is not None and self.torque is not None:
+            yield "torque", "no such key, as there is a to", self.torque
+        joints, durations = len(self.from_ or ()), len(self.duration or (0.0,))
         as_many = f"{joints} number{'s' * (joints != 1)}, as many as in from"
         for key, values in (("to", self.to), ("rate", self.rate), ("torque", self.torque)):
             if values and len(values) != joints:
-                raise RefusalError(key, expected=as_many, got=values)
-        self._check_duration(as_many)
-        return self
-
-    def _check_bang_bang(self) -> None:
-        if self.to is None and self.torque is None:
-            raise RefusalError("to", expected="a value (or torque instead)", got=NOTHING)
-        if self.to is not None and self.torque is not None:
-            raise RefusalError("torque", expected="no such key, as there is a to", got=self.torque)
-
-    def _check_duration(self, as_many: str) -> None:
-        joints, count = len(self.from_ or ()), len(self.duration or (0.0,))
-        if count == 1 or (count == joints and self.kind != "setpoint"):
-            return
-        expected = "one number" + ("" if self.kind == "setpoint" else f", or {as_many}")
-        raise RefusalError("duration", expected=expected, got=self.duration)
-
-
-_NEEDED = {
-    "cycloid": ("from", "to", "duration"),
-    "quintic": ("from", "to", "duration"),
-    "setpoint": ("from", "to"),
-    "csv": ("file",),
-    "spin-up": ("from", "rate", "duration"),
-    "bang-bang": ("from", "duration"),
-    _IN_MEMORY: ("from", "to", "motion"),
-}
-_KNOWN = _NEEDED | {
-    "setpoint": ("from", "to", "duration"),
-    "bang-bang": ("from", "to", "torque", "duration"),
-    _IN_MEMORY: ("from", "to", "duration", "motion"),
-}
-
-
-class Gains(Record):
-    """Gains of the joint loop, one for all joints or one per joint.
-
-    Decoupling: e'' + Gv e' + Gp e + Gi (integral of e) = 0, so Gp [1/s^2], Gv [1/s],
-    Gi [1/s^3].  Joint-pd: torque or force per joint error, its rate and its integral.
-    """
-
-    Gp: Positives
-    Gv: Positives
-    Gi: IntegralGain | None = None
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.Gi and any(self.Gi) and not all(self.Gi):
-            raise RefusalError("Gi", expected="all above 0, or none", got=self.Gi)
-        return self
+                yield key, as_many, values
+        jumps = self.kind == "setpoint"
+        if durations != 1 and (durations != joints or jumps):
+            yield "duration", "one number" + ("" if jumps else f", or {as_many}"), self.duration
 
 
 class Loop(Record):
@@ -201,14 +172,12 @@ class Loop(Record):
     settle_within: Positive = 1e-4
     strain_gauges: Annotated[tuple[Inside, ...], MinLen(1)] | None = None
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _faults(self) -> Faults:
         if self.delay and not self.sample_time:
-            raise RefusalError("sample_time", expected="more than 0, as there is a delay", got=0)
+            yield "sample_time", "more than 0, as there is a delay", 0
         gauges = self.strain_gauges or ()
         if len(set(gauges)) != len(gauges):
-            raise RefusalError("strain_gauges", expected="every position once", got=gauges)
-        return self
+            yield "strain_gauges", "every position once", gauges
 
 
 class Design(FileRecord):
@@ -304,16 +273,17 @@ class Design(FileRecord):
     @property
     def reference_file(self) -> Path | None:
         """Path of the csv reference, None for the other kinds."""
-        if self.reference.file is None:
-            return None
-        return (self.path.parent if self.path else Path()) / self.reference.file
+        return self._beside(self.reference.file)
 
     @property
     def matrix_file(self) -> Path | None:
         """Path of the file of a law's matrices, None where there is none."""
-        if self.state_space is None or self.state_space.file is None:
-            return None
-        return (self.path.parent if self.path else Path()) / self.state_space.file
+        return self._beside(self.state_space.file if self.state_space else None)
+
+    def _beside(self, file: str | None) -> Path | None:
+        """Path of a file that the design names, relative to its own folder."""
+        folder = self.path.parent if self.path else Path()
+        return None if file is None else folder / file
 
     @model_validator(mode="before")
     @classmethod
@@ -326,78 +296,79 @@ class Design(FileRecord):
             return table
         return {**table, "loop": {**loop, "sample_time": period}}
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.basis.drop_above is not None:
+    def _faults(self) -> Faults:
+        basis, torque = self.basis, self.reference.torque
+        if basis.drop_above is not None:
             expected = "no such key (it belongs to [truth] of a model)"
-            raise RefusalError("basis.drop_above", expected=expected, got=self.basis.drop_above)
-        self._check_torque()
-        self._check_gains()
-        self._check_state_space()
-        check_observer(
-            self.method,
-            self.instruments,
-            self.observer,
-            sample_time=self.loop.sample_time,
-            gauges=self.loop.strain_gauges,
-        )
-        if self.second_loop:
-            self._check_second_loop(self.second_loop)
-        self._check_composite()
-        if self.open_loop and self.loop.strain_gauges is not None:
-            expected = f"no such key, as method {self.method} measures nothing"
-            raise RefusalError("loop.strain_gauges", expected=expected, got=self.loop.strain_gauges)
-        return self
-
-    def _check_torque(self) -> None:
-        """Refuse `reference.torque` under any method but torque, which requires it."""
-        torque = self.reference.torque
+            yield "basis.drop_above", expected, basis.drop_above
         if self.method == "torque" and torque is None:
-            raise RefusalError(
-                "reference.torque", expected="a value, as method is torque", got=NOTHING
-            )
+            yield "reference.torque", "a value, as method is torque", NOTHING
         if self.method != "torque" and torque is not None:
             expected = "no such key (a motion instead), as method is not torque"
-            raise RefusalError("reference.torque", expected=expected, got=torque)
+            yield "reference.torque", expected, torque
+        yield from self._gain_faults()
+        yield from self._state_space_faults()
+        yield from self._observer_faults() if self.instruments else self._without_observer()
+        yield from self._second_loop_faults()
+        yield from self._composite_faults()
+        if self.open_loop and self.loop.strain_gauges is not None:
+            expected = f"no such key, as method {self.method} measures nothing"
+            yield "loop.strain_gauges", expected, self.loop.strain_gauges
 
-    def _check_gains(self) -> None:
+    def _gain_faults(self) -> Faults:
+        without = f"no such table, as method is {self.method}"
         if self.method in _WITHOUT_GAINS and self.gains is not None:
-            expected = f"no such table, as method is {self.method}"
-            raise RefusalError("gains", expected=expected, got=self.gains.table())
+            yield "gains", without, self.gains.table()
         if self.method in METHODS and self.method not in _WITHOUT_GAINS and self.gains is None:
-            raise RefusalError("gains", expected="a value", got=NOTHING)
+            yield "gains", "a value", NOTHING
         if self.method in METHODS and "options" in self.model_fields_set:
-            expected = f"no such table, as method is {self.method}"
-            raise RefusalError("options", expected=expected, got=dict(self.options))
+            yield "options", without, dict(self.options)
 
-    def _check_state_space(self) -> None:
+    def _state_space_faults(self) -> Faults:
         own, period = self.state_space, self.loop.sample_time
         if (self.method == "state-space") != (own is not None):
-            expected = "no such table" if own else "a table"
-            got = own.table() if own else NOTHING
-            why = f"{expected}, as method is {self.method}"
-            raise RefusalError("state_space", expected=why, got=got)
+            expected = f"{'no such' if own else 'a'} table, as method is {self.method}"
+            yield "state_space", expected, own.table() if own else NOTHING
         if own and period != own.sample_time:
             expected = f"{own.sample_time:g}, as state_space.sample_time, or no such key"
-            raise RefusalError("loop.sample_time", expected=expected, got=period)
+            yield "loop.sample_time", expected, period
 
-    def _check_composite(self) -> None:
+    def _without_observer(self) -> Faults:
+        if self.observer is not None:
+            yield "observer", 'no such table, as loop.measures is "state"', self.observer.table()
+
+    def _observer_faults(self) -> Faults:
+        """Yield instruments that the method cannot use, and noise of those that are absent."""
+        if self.method in _WITHOUT_OBSERVER:
+            expected = f'"{STATE}", as method {self.method} {_WITHOUT_OBSERVER[self.method]}'
+            yield "loop.measures", expected, self.instruments
+        if self.loop.sample_time:
+            why = "as there is an observer (sampled, its states would be summed by Euler's rule)"
+            yield "loop.sample_time", f"0, {why}", self.loop.sample_time
+        gauges, noise = self.loop.strain_gauges, (self.observer or ObserverChoice()).noise.table()
+        if gauges is not None and "strain_gauge" not in self.instruments:
+            expected = "no such key, as loop.measures does not name strain_gauge"
+            yield "loop.strain_gauges", expected, gauges
+        for name in INSTRUMENTS:
+            if name in noise and name not in self.instruments:
+                expected = "no such key, as loop.measures does not name it"
+                yield f"observer.noise.{name}", expected, noise[name]
+
+    def _second_loop_faults(self) -> Faults:
+        if self.second_loop and self.method != "decoupling":
+            expected = "no such table, as method is not decoupling"
+            yield "second_loop", expected, self.second_loop.table()
+        if self.second_loop and not self.reference.rests:
+            expected = f"no such table, as the reference ({self.reference.kind}) never rests"
+            yield "second_loop", expected, self.second_loop.table()
+
+    def _composite_faults(self) -> Faults:
         if self.method != "composite":
             for key, table in (("slow_loop", self.slow_loop), ("fast_loop", self.fast_loop)):
                 if table is not None:
-                    expected = "no such table, as method is not composite"
-                    raise RefusalError(key, expected=expected, got=table.table())
+                    yield key, "no such table, as method is not composite", table.table()
         elif self.gains and any(self.gains.Gi or ()):
-            expected = "no such key, as method is composite"
-            raise RefusalError("gains.Gi", expected=expected, got=self.gains.Gi)
+            yield "gains.Gi", "no such key, as method is composite", self.gains.Gi
         elif self.fast_loop and self.fast_loop.schedule and not self.reference.straight:
             expected = "no such key, as the reference is no straight line in joint space"
-            raise RefusalError("fast_loop.schedule", expected=expected, got=self.fast_loop.schedule)
-
-    def _check_second_loop(self, second: SecondLoop) -> None:
-        if self.method != "decoupling":
-            expected = "no such table, as method is not decoupling"
-            raise RefusalError("second_loop", expected=expected, got=second.table())
-        if not self.reference.rests:
-            expected = f"no such table, as the reference ({self.reference.kind}) never rests"
-            raise RefusalError("second_loop", expected=expected, got=second.table())
+            yield "fast_loop.schedule", expected, self.fast_loop.schedule

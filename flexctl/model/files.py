@@ -1,11 +1,20 @@
-"""Read text and TOML files; every fault of a file becomes an InputError."""
+"""Files: text, TOML and CSV, of which every fault becomes an InputError; atomic writing."""
 
+from __future__ import annotations
+
+import contextlib
 import csv
+import hashlib
+import os
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from flexctl.errors import InputError
+
+_SEAL = b"flexctl:sha256:"  # before the digest at the end of a file; loaders stop before it
+drafts: set[Path] = set()  # being written; removed if the process ends without unwinding
 
 
 def read_text(path: Path) -> str:
@@ -32,13 +41,7 @@ def read_text(path: Path) -> str:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the table of a TOML file.
-
-    Raises
-    ------
-    InputError
-        As `read_text`, or if the text is not TOML.
-    """
+    """Return the table of a TOML file; raises InputError as `read_text`, or if it is not TOML."""
     text = read_text(path).replace("\r\n", "\n")
     try:
         return tomllib.loads(text)
@@ -56,8 +59,57 @@ def read_csv(path: Path) -> list[tuple[int, list[str]]]:
     """
     lines = read_text(path).splitlines()
     header = next((line for line in lines if line.strip()), "")
-    if ";" not in header:
-        rows = csv.reader(lines)
-        return [(rows.line_num, row) for row in rows if row]
-    rows = csv.reader(lines, delimiter=";")
-    return [(rows.line_num, [entry.replace(",", ".") for entry in row]) for row in rows if row]
+    separator, decimal = (";", ",") if ";" in header else (",", ".")
+    rows = csv.reader(lines, delimiter=separator)
+    return [(rows.line_num, [entry.replace(decimal, ".") for entry in row]) for row in rows if row]
+
+
+@contextlib.contextmanager
+def replacing_file(path: Path) -> Iterator[Path]:
+    """Yield a path beside `path` to write to; it replaces `path` only if all goes well.
+
+    The content has reached the disk before the file is renamed: a full disk, a kill or a loss of
+    power leaves no partial file under the final name.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be written, synced or renamed; nothing is left behind then.
+    """
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
+    drafts.add(draft)
+    try:
+        yield draft
+        with draft.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    finally:
+        remove_draft(draft)
+
+
+def remove_draft(draft: Path) -> None:
+    """Remove an unfinished file."""
+    with contextlib.suppress(OSError):
+        draft.unlink(missing_ok=True)
+    drafts.discard(draft)
+
+
+def write_sealed(path: Path, content: bytes) -> None:
+    """Write a file that ends in a digest of its content. Raises as `replacing_file`."""
+    with replacing_file(path) as draft:
+        draft.write_bytes(content + _SEAL + hashlib.sha256(content).digest())
+
+
+def read_sealed(path: Path) -> bytes:
+    """Read what `write_sealed` wrote.
+
+    Raises
+    ------
+    OSError
+        When there is no such file, or its content does not match its digest.
+    """
+    content, seal, digest = path.read_bytes().rpartition(_SEAL)
+    if not seal or hashlib.sha256(content).digest() != digest:
+        raise OSError(f"{path}: it is not as it was written")
+    return content

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sized
 from typing import Annotated, Literal, Self
 
-from annotated_types import MinLen
+from annotated_types import Ge, Le, MinLen
 from pydantic import (
     BeforeValidator,
     Field,
@@ -17,6 +17,7 @@ from pydantic import (
 from flexctl.model.profile import TWIST, UNIFORM, Profile, Torsion, join_profiles, split_profiles
 from flexctl.model.record import (
     NOTHING,
+    Faults,
     Flag,
     Fraction,
     NonNegative,
@@ -24,18 +25,61 @@ from flexctl.model.record import (
     Pair,
     Positive,
     Record,
-    RefusalError,
     Text,
     Unquoted,
+    Vector,
     as_array,
+    exactly,
+    refuse_first,
 )
-from flexctl.model.solids import CarriedMass, RigidBody
 
 JointKind = Literal["revolute", "prismatic"]
 PLANES: Mapping[JointKind, tuple[str, str]] = {"revolute": ("y", "z"), "prismatic": ("x", "y")}
 """Directions in which the beam of a link can deflect; it lies along x, or along z if it slides."""
 
 LinkName = Annotated[Text, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
+
+
+Inertia = Annotated[
+    tuple[NonNegative, NonNegative, NonNegative], BeforeValidator(lambda v: exactly(3, v))
+]
+
+
+class RigidBody(Record):
+    """Mass [kg], centre of mass [m] and principal inertias about it [kg m^2].
+
+    A single nonzero inertia, as in [0, 0, J], is allowed as a shorthand for planar arms, although
+    no rigid body has it.
+    """
+
+    mass: NonNegative = 0.0
+    com: Vector = (0.0, 0.0, 0.0)
+    inertia: Inertia = (0.0, 0.0, 0.0)
+
+    def _faults(self) -> Faults:
+        return _inertia_faults(self.inertia)
+
+
+class CarriedMass(Record):
+    """A mass [kg] on a line's axis at `x` = x/l, such as a motor or a sensor, that moves with it.
+
+    Principal inertias about it [kg m^2] in the axes of the line, which lies along x; one alone is
+    allowed as in `RigidBody`.
+    """
+
+    x: Annotated[Number, Ge(0), Le(1)]
+    mass: NonNegative = 0.0
+    inertia: Inertia = (0.0, 0.0, 0.0)
+
+    def _faults(self) -> Faults:
+        return _inertia_faults(self.inertia)
+
+
+def _inertia_faults(inertia: tuple[float, float, float]) -> Faults:
+    largest, others = max(inertia), sum(inertia) - max(inertia)
+    if others > 0 and largest > others * (1 + 1e-9):
+        expected = "none larger than the other two together, or only one above 0"
+        yield "inertia", expected, inertia
 
 
 class DH(Record):
@@ -67,11 +111,9 @@ class Limits(Record):
     rate: Positive | None = None
     torque: Positive | None = None
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _faults(self) -> Faults:
         if self.position and not self.position[0] < self.position[1]:
-            raise RefusalError("position", expected="[lowest, highest]", got=self.position)
-        return self
+            yield "position", "[lowest, highest]", self.position
 
 
 class FlexibleJoint(Record):
@@ -191,109 +233,82 @@ class Link(Record):
     @model_validator(mode="wrap")
     @classmethod
     def _read_profiles(cls, table: object, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        if not isinstance(table, dict):
-            return handler(table)
-        numbers, profiles = split_profiles(table, _VARYING)
-        link = handler(numbers)
-        link._profiles = profiles
-        check_line(link)
+        if isinstance(table, dict):
+            numbers, profiles = split_profiles(table, _VARYING)
+            link = handler(numbers)
+            link._profiles = profiles
+        else:
+            link = handler(table)
+        refuse_first(_link_faults(link))  # not `_faults`: these come before the profiles are known
         return link
 
     @model_serializer(mode="wrap")
     def _write_profiles(self, handler: SerializerFunctionWrapHandler) -> dict[str, object]:
         return join_profiles(handler(self), self._profiles)
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        _check_planes(self)
-        if self.joint == "revolute":
-            _check_revolute(self)
-        else:
-            _check_prismatic(self)
-        if self.flexible and not self.mass_per_length:
-            got = 0 if "mass_per_length" in self.model_fields_set else NOTHING
-            raise RefusalError(
-                "mass_per_length", expected="more than 0, as the link bends", got=got
-            )
-        return self
-
 
 _VARYING = ("mass_per_length", "EI", "rotary_inertia", "shear_stiffness", "torsion")
 
 
-def check_line(link: Link) -> None:
-    """Refuse a line that the dynamics do not cover.
-
-    Raises
-    ------
-    RefusalError
-        If a sliding link's line varies, carries masses, has rotary inertia, shears or twists; or
-        the line of a rigid link along its joint's axis carries masses or has an inertia of its
-        sections; or sections shear in a direction that is rigid; or masses are on a line without
-        mass.
-    """
-    own: dict[str, Sized] = {"masses": link.masses, "rotary_inertia": link.rotary_inertia}
-    own |= {"shear_stiffness": link.shear_stiffness}
-    own |= {"torsion": link.torsion.model_fields_set if link.torsion else ()}
-    if link.joint == "prismatic":
-        for key in link._profiles:
-            raise RefusalError(
-                key, expected="a number, as the link slides", got=Unquoted("a profile")
-            )
-    upright = not link.flexible and link.dh.a == 0 and link.dh.d != 0
-    for key, value in own.items():
-        if value and link.joint == "prismatic":
-            raise RefusalError(key, expected="no such key, as the link slides", got=_count(value))
-        if value and upright:
-            expected = "no such key, as the line lies along the joint's axis (hub has masses)"
-            raise RefusalError(key, expected=expected, got=_count(value))
-    if link.masses and not link.mass_per_length:
-        expected = "more than 0, as the line carries masses"
-        raise RefusalError("mass_per_length", expected=expected, got=link.mass_per_length)
-    for direction in link.shear_stiffness:
-        if direction not in link.EI:
-            expected = f"a direction that bends ({' or '.join(link.EI) or 'none'})"
-            raise RefusalError(
-                f"shear_stiffness.{direction}", expected=expected, got=Unquoted(direction)
-            )
-
-
-def _count(entries: Sized) -> Unquoted:
-    return Unquoted(f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}")
-
-
-def _check_planes(link: Link) -> None:
+def _link_faults(link: Link) -> Faults:
+    yield from _line_faults(link)
     planes = PLANES[link.joint]
     for key in ("EI", "rotary_inertia", "shear_stiffness"):
         for direction in getattr(link, key):
             if direction not in planes:
                 expected = f"a direction of a {link.joint} link ({' or '.join(planes)})"
-                raise RefusalError(f"{key}.{direction}", expected=expected, got=Unquoted(direction))
+                yield f"{key}.{direction}", expected, Unquoted(direction)
+    yield from _revolute_faults(link) if link.joint == "revolute" else _prismatic_faults(link)
+    if link.flexible and not link.mass_per_length:
+        got = 0 if "mass_per_length" in link.model_fields_set else NOTHING
+        yield "mass_per_length", "more than 0, as the link bends", got
 
 
-def _check_revolute(link: Link) -> None:
+def _line_faults(link: Link) -> Faults:
+    """Yield what of a line the dynamics do not cover."""
+    slides = link.joint == "prismatic"
+    own: dict[str, Sized] = {"masses": link.masses, "rotary_inertia": link.rotary_inertia}
+    own |= {"shear_stiffness": link.shear_stiffness}
+    own |= {"torsion": link.torsion.model_fields_set if link.torsion else ()}
+    for key in link._profiles if slides else ():
+        yield key, "a number, as the link slides", Unquoted("a profile")
+    upright = not link.flexible and link.dh.a == 0 and link.dh.d != 0
+    for key, value in own.items():
+        got = Unquoted(f"{len(value)} entr{'y' if len(value) == 1 else 'ies'}")
+        if value and slides:
+            yield key, "no such key, as the link slides", got
+        if value and upright:
+            why = "as the line lies along the joint's axis (hub has masses)"
+            yield key, f"no such key, {why}", got
+    if link.masses and not link.mass_per_length:
+        yield "mass_per_length", "more than 0, as the line carries masses", link.mass_per_length
+    for direction in link.shear_stiffness:
+        if direction not in link.EI:
+            expected = f"a direction that bends ({' or '.join(link.EI) or 'none'})"
+            yield f"shear_stiffness.{direction}", expected, Unquoted(direction)
+
+
+def _revolute_faults(link: Link) -> Faults:
     if link.total_length is not None:
-        expected = "length instead, as the link does not slide"
-        raise RefusalError("total_length", expected=expected, got=link.total_length)
+        yield "total_length", "length instead, as the link does not slide", link.total_length
     if link.flexible and link.written_length is None:
-        raise RefusalError("length", expected="a number, as the link bends", got=NOTHING)
+        yield "length", "a number, as the link bends", NOTHING
     if link.flexible and link.dh.a != link.length:
         expected = f"{link.length:.12g} (= length, as the beam lies along x) or no key"
-        raise RefusalError("dh.a", expected=expected, got=link.dh.a)
+        yield "dh.a", expected, link.dh.a
     if link.mass_per_length and not link.length:
-        raise RefusalError("length", expected="a number, as the link has mass", got=NOTHING)
+        yield "length", "a number, as the link has mass", NOTHING
 
 
-def _check_prismatic(link: Link) -> None:
+def _prismatic_faults(link: Link) -> Faults:
     if link.written_length is not None:
-        expected = "total_length instead, as the link slides"
-        raise RefusalError("length", expected=expected, got=link.written_length)
+        yield "length", "total_length instead, as the link slides", link.written_length
     if link.total_length is None and (link.flexible or link.mass_per_length):
-        raise RefusalError("total_length", expected="a number, as the link has mass", got=NOTHING)
+        yield "total_length", "a number, as the link has mass", NOTHING
     if link.flexible and link.dh.a != 0:
-        raise RefusalError("dh.a", expected="0, as the beam slides along z", got=link.dh.a)
+        yield "dh.a", "0, as the beam slides along z", link.dh.a
     if link.limits.position and link.total_length is not None:
         lowest, highest = (position + link.dh.d for position in link.limits.position)
         if lowest < 0 or highest > link.total_length * (1 + 1e-12):
             expected = f"a free length (joint + dh.d) within [0, {link.total_length:.12g}] m"
-            raise RefusalError("limits.position", expected=expected, got=link.limits.position)
+            yield "limits.position", expected, link.limits.position

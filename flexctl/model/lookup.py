@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from flexctl.errors import InputError
 from flexctl.model.arm import Arm
@@ -13,6 +13,8 @@ from flexctl.model.files import read_toml
 from flexctl.model.refusals import build_file, nearest
 
 Kind = Literal["models", "designs"]
+_KINDS: dict[type, Kind] = {Arm: "models", Design: "designs"}
+F = TypeVar("F", bound=Arm | Design)
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -49,10 +51,7 @@ def load_model(name_or_path: Arm | str | os.PathLike[str]) -> Arm:
     >>> flexctl.load_model("theodore-ghosal-rrp").joints
     ('joint1', 'joint2', 'joint3')
     """
-    if isinstance(name_or_path, Arm):
-        return name_or_path
-    path = find("models", name_or_path)
-    return build_file(Arm, read_toml(path), path.stem, path)
+    return _load(Arm, name_or_path)
 
 
 def load_design(name_or_path: Design | str | os.PathLike[str]) -> Design:
@@ -75,30 +74,37 @@ def load_design(name_or_path: Design | str | os.PathLike[str]) -> Design:
     >>> flexctl.load_design("hub-pd").gains.Gp
     (20.0,)
     """
-    if isinstance(name_or_path, Design):
-        return name_or_path
-    path = find("designs", name_or_path)
-    return build_file(Design, read_toml(path), path.stem, path)
+    return _load(Design, name_or_path)
 
 
 def list_models() -> tuple[Entry, ...]:
     """Return an entry for every arm of the catalogue, by name."""
-    return tuple(_model_entry(name, path) for name, path in _files("models").items())
+    return tuple(_entry(Arm, name, path) for name, path in _files("models").items())
 
 
 def list_designs() -> tuple[Entry, ...]:
     """Return an entry for every design of the catalogue, by name."""
-    return tuple(_design_entry(name, path) for name, path in _files("designs").items())
+    return tuple(_entry(Design, name, path) for name, path in _files("designs").items())
 
 
-def find(kind: Kind, name_or_path: str | os.PathLike[str]) -> Path:
-    """Return the path of a name, or the path itself: it has a separator or ends in .toml.
+def _load(record: type[F], name_or_path: F | str | os.PathLike[str]) -> F:
+    if isinstance(name_or_path, record):
+        return name_or_path
+    path = find(_KINDS[record], name_or_path)
+    return build_file(record, read_toml(path), path.stem, path)
 
-    Raises
-    ------
-    InputError
-        If it is no name or path, or the catalogue has no such name; the message gives the nearest.
-    """
+
+def _entry(record: type[F], name: str, path: Path) -> Entry:
+    try:
+        file = _load(record, path)
+    except InputError as error:
+        return Entry(name=name, path=path, error=str(error))
+    own = {"model": file.model, "method": file.method} if isinstance(file, Design) else {}
+    return Entry(name=name, path=path, summary=file.summary, source=file.source, **own)
+
+
+def find(kind: Kind, name_or_path: object) -> Path:
+    """Return the path of a name, or the path itself: it has a separator or ends in .toml."""
     noun = kind.removesuffix("s")
     if not isinstance(name_or_path, str | os.PathLike):
         record = {"models": "an Arm", "designs": "a Design"}[kind]
@@ -117,37 +123,12 @@ def find(kind: Kind, name_or_path: str | os.PathLike[str]) -> Path:
 
 def folders(kind: Kind) -> tuple[Path, ...]:
     """Return where the catalogue lies: in the installed package, then in the checkout."""
-    checkout = _PACKAGE.parent
-    places = [_PACKAGE / kind]
-    if (checkout / "pyproject.toml").is_file():  # else the parent is a site folder, not ours
-        places.append(checkout / kind)
-    return tuple(folder for folder in places if folder.is_dir())
+    checkout = (_PACKAGE.parent / "pyproject.toml").is_file()  # else it is a site folder, not ours
+    places = (_PACKAGE, _PACKAGE.parent) if checkout else (_PACKAGE,)
+    return tuple(place / kind for place in places if (place / kind).is_dir())
 
 
 def _files(kind: Kind) -> Mapping[str, Path]:
     """Return the files by name; the first folder that has a name wins."""
     paths = [path for folder in reversed(folders(kind)) for path in folder.glob("*.toml")]
     return dict(sorted({path.stem: path for path in paths}.items()))
-
-
-def _model_entry(name: str, path: Path) -> Entry:
-    try:
-        arm = load_model(path)
-    except InputError as error:
-        return Entry(name=name, path=path, error=str(error))
-    return Entry(name=name, path=path, summary=arm.summary, source=arm.source)
-
-
-def _design_entry(name: str, path: Path) -> Entry:
-    try:
-        design = load_design(path)
-    except InputError as error:
-        return Entry(name=name, path=path, error=str(error))
-    return Entry(
-        name=name,
-        path=path,
-        summary=design.summary,
-        source=design.source,
-        model=design.model,
-        method=design.method,
-    )

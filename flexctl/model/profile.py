@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -11,6 +10,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.model.record import Positive, Record, RefusalError, Unquoted
+from flexctl.model.refusals import nearest
 
 POWERS = (1, 2, 3, 4)
 _KEYS = ("power", "value", "x")
@@ -50,17 +50,11 @@ class Profile:
             expected = f"as many numbers as x has points, {len(self.x)}"
             raise RefusalError("value", expected=expected, got=list(self.value))
         inner, ends = self.value[1:-1], (self.value[0], self.value[-1])
-        if not np.isfinite(self.value).all() or min(inner, default=1) <= 0 or not max(ends) > 0:
-            raise RefusalError("value", expected="numbers above 0", got=list(self.value))
-        if min(ends) < 0:
+        positive = min(inner, default=1) > 0 and min(ends) >= 0 and max(ends) > 0
+        if not (np.isfinite(self.value).all() and positive):
             raise RefusalError("value", expected="numbers above 0", got=list(self.value))
         if self.power not in POWERS:
             raise RefusalError("power", expected="1, 2, 3 or 4", got=self.power)
-
-    @classmethod
-    def uniform(cls, value: float = 1.0) -> Profile:
-        """Return the profile of a constant quantity."""
-        return cls(value=(value, value))
 
     @property
     def even(self) -> bool:
@@ -106,18 +100,11 @@ class Profile:
 
 
 def read_profile(table: Mapping[str, object]) -> Profile:
-    """Read ``{ x = [...], value = [...], power = 1 }``.
-
-    Raises
-    ------
-    RefusalError
-        With the key below the table, if a key is unknown or missing or a value is invalid.
-    """
+    """Read ``{ x = [...], value = [...], power = 1 }``; raises RefusalError with the key below."""
     for key in table:
         if key not in _KEYS:
-            close = difflib.get_close_matches(str(key), _KEYS, n=1, cutoff=0.5)
-            hint = f"nearest: {close[0]}" if close else f"one of: {', '.join(_KEYS)}"
-            raise RefusalError(str(key), expected=f"a known key ({hint})", got=Unquoted(str(key)))
+            expected = f"a known key ({nearest(str(key), _KEYS)})"
+            raise RefusalError(str(key), expected=expected, got=Unquoted(str(key)))
     power = table.get("power", 1)
     if isinstance(power, bool) or not isinstance(power, int):
         raise RefusalError("power", expected="1, 2, 3 or 4", got=power)
@@ -138,10 +125,8 @@ def _numbers(table: Mapping[str, object], key: str) -> tuple[float, ...]:
 def _check_points(x: tuple[float, ...]) -> None:
     expected = "points x/l from 0 to 1 that do not fall, none more than twice, the ends once"
     steps = np.diff(x) if np.isfinite(x).all() else np.array([-1.0])
-    ends = len(x) >= 2 and x[0] == 0 and x[-1] == 1
-    if not ends or (steps < 0).any() or steps[0] == 0 or steps[-1] == 0:
-        raise RefusalError("x", expected=expected, got=list(x))
-    if ((steps[1:] == 0) & (steps[:-1] == 0)).any():
+    ends = len(x) >= 2 and x[0] == 0 and x[-1] == 1 and steps[0] != 0 and steps[-1] != 0
+    if not ends or (steps < 0).any() or ((steps[1:] == 0) & (steps[:-1] == 0)).any():
         raise RefusalError("x", expected=expected, got=list(x))
 
 
@@ -150,12 +135,8 @@ def split_profiles(
 ) -> tuple[dict[str, object], dict[str, Profile]]:
     """Return a table with the mean for every profile, and the profiles over their means.
 
-    A key stands for a profile itself, or for a table of them by direction, as ``EI.y``.
-
-    Raises
-    ------
-    RefusalError
-        As `read_profile`, with the whole key.
+    A key stands for a profile itself, or for a table of them by direction, as ``EI.y``. Raises as
+    `read_profile`, with the whole key.
     """
     numbers, profiles = dict(table), dict[str, Profile]()
     for key in keys:
@@ -194,8 +175,6 @@ def _split(key: str, entry: Mapping[str, object]) -> tuple[float, Profile]:
 
 
 UNIFORM = Profile()
-
-
 TWIST = "twist"
 """Name of torsion where planes of bending are named: the line turns about its own axis."""
 

@@ -1,7 +1,7 @@
 """What all records of the catalogue share: strict numbers, immutable tables, refusals."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -22,8 +22,12 @@ from flexctl.records import Summary
 
 
 def as_array(value: object) -> object:
-    """Let a single number stand for an array of one."""
-    return (value,) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    """Let a single number stand for an array of one; the type checks the entries of an array."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return (value,)
+    if isinstance(value, list | tuple):
+        return value
+    raise RefusalError("", expected="a number or an array of numbers", got=value)
 
 
 Number = Annotated[float, Strict(), AllowInfNan(False)]
@@ -56,10 +60,28 @@ class RefusalError(ValueError):
         self.got = got
 
 
+Faults = Iterator[tuple[str, str, object]]  # key below the record, expected and given value
+
+
+def refuse_first(faults: Faults) -> None:
+    """Raise the first of the faults, if there is one."""
+    for key, expected, got in faults:
+        raise RefusalError(key, expected=expected, got=got)
+
+
 class Record(BaseModel):
-    """A frozen table of a file: unknown keys, NaN and wrong types are refused."""
+    """A frozen table of a file: unknown keys, NaN, wrong types and `_faults` are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def _faults(self) -> Faults:
+        """Yield what does not fit together among values that are valid one by one."""
+        return iter(())
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        refuse_first(self._faults())
+        return self
 
     def table(self) -> dict[str, Any]:
         """Return the table as written, under the keys of the file; defaults are left out."""
@@ -115,17 +137,12 @@ class BasisChoice(Record, Summary):  # its own repr is exact: part of cache keys
     def _facts(self) -> dict[str, Any]:
         return self.described()
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _faults(self) -> Faults:
         if self.sliding != "fixed" and self.kind == "elements":
-            expected = (
-                '"fixed" or no such key with kind "elements", as only modes change with the length'
-            )
-            raise RefusalError("sliding", expected=expected, got=self.sliding)
+            why = 'with kind "elements", as only modes change with the length'
+            yield "sliding", f'"fixed" or no such key {why}', self.sliding
         if self.sliding != "fixed" and self.drop_above is not None:
-            expected = f'no such key with sliding = "{self.sliding}"'
-            raise RefusalError("drop_above", expected=expected, got=self.drop_above)
-        return self
+            yield "drop_above", f'no such key with sliding = "{self.sliding}"', self.drop_above
 
 
 def pick_basis(
@@ -144,9 +161,10 @@ def pick_basis(
         checks.kind("basis", basis, BasisChoice, hint="or modes=, elements=")
     numbers = {"modes": modes, "elements": elements}
     orders = {kind: order for kind, order in numbers.items() if order is not None}
-    if len(orders) + (basis is not None) > 1:
-        known = " and ".join([*(["basis"] if basis else []), *orders])
-        raise InputError(f"basis: expected one of basis, modes and elements, got {known}")
+    known = ["basis"] * (basis is not None) + list(orders)
+    if len(known) > 1:
+        got = " and ".join(known)
+        raise InputError(f"basis: expected one of basis, modes and elements, got {got}")
     for kind, order in orders.items():
         whole = isinstance(order, int) and not isinstance(order, bool)
         if not (whole and 1 <= order <= 200):

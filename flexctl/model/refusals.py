@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -16,7 +16,6 @@ from flexctl.model.record import (
     Record,
     RefusalError,
     Unquoted,
-    as_array,
     shown,
 )
 
@@ -122,10 +121,7 @@ def key_path(location: Iterable[str | int]) -> str:
     """Return a key path in TOML's terms, counting from 1: ``link[2].EI.y``."""
     path = ""
     for part in location:
-        if isinstance(part, int):
-            path += f"[{part + 1}]"
-        else:
-            path += "." * bool(path) + _key(part)
+        path += f"[{part + 1}]" if isinstance(part, int) else "." * bool(path) + _key(part)
     return path
 
 
@@ -145,19 +141,13 @@ def _sentence(record: type[Record], fault: ErrorDetails) -> str:
         hint = nearest(str(key), known_keys(_record_at(record, above)))
         expected, got = f"a known key ({hint})", Unquoted(_key(str(key)))
     elif kind in ("too_short", "too_long"):
-        expected, got = _count(context), Unquoted(_items(context["actual_length"]))
+        bound = "min_length" if "min_length" in context else "max_length"
+        expected = f"at {'least' if bound == 'min_length' else 'most'} {_items(context[bound])}"
+        got = Unquoted(_items(context["actual_length"]))
     else:
         expected = _EXPECTED.get(kind, fault["msg"]).format(**context)
-        if kind == "tuple_type" and _takes_one_number(record, location):
-            expected = "a number or an array of numbers"
         got = NOTHING if kind == "missing" else got
     return f"{key_path(location)}: expected {expected}, got {shown(got)}"
-
-
-def _count(context: Mapping[str, Any]) -> str:
-    if "min_length" in context:
-        return f"at least {_items(context['min_length'])}"
-    return f"at most {_items(context['max_length'])}"
 
 
 def _items(count: int) -> str:
@@ -171,25 +161,6 @@ def _record_at(record: type[BaseModel], location: Iterable[str | int]) -> type[B
         if part in fields:
             record = _record_in(fields[str(part)].annotation) or record
     return record
-
-
-def _takes_one_number(record: type[BaseModel], location: Iterable[str | int]) -> bool:
-    """Tell whether a single number may stand for the array at a location."""
-    *above, key = location
-    fields = _record_at(record, above).model_fields.items()
-    return any(
-        _reads_one_number(field.rebuild_annotation())
-        for name, field in fields
-        if key in (name, field.alias)
-    )
-
-
-def _reads_one_number(annotation: object) -> bool:
-    if get_origin(annotation) is Annotated:
-        _, *marks = get_args(annotation)
-        if any(getattr(mark, "func", None) is as_array for mark in marks):
-            return True
-    return any(map(_reads_one_number, get_args(annotation)))
 
 
 def _record_in(annotation: object) -> type[BaseModel] | None:

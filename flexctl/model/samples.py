@@ -40,12 +40,10 @@ def load_samples(path: Path) -> Samples:
         row has another length or an entry that is not a finite number, or time does not rise.
     """
     lines = read_csv(path)
-    header = [word.strip() for word in lines[0][1]] if lines else []
-    expected = ["t", *(f"joint{i}" for i in range(1, max(len(header), 2)))]
-    if header != expected:
-        raise refuse(path, "header", expected=", ".join(expected), got=Unquoted(", ".join(header)))
-    rows = [_numbers(path, line, row, len(header)) for line, row in lines[1:]]
-    table = np.array(rows).reshape(-1, len(header)).T
+    columns = ["t", *(f"joint{i}" for i in range(1, max(len(lines[0][1]) if lines else 0, 2)))]
+    _check_header(path, lines, columns)
+    rows = [_numbers(path, line, row, len(columns)) for line, row in lines[1:]]
+    table = np.array(rows).reshape(-1, len(columns)).T
     if (back := _first_back(table[0])) is not None:
         expected, got = "times that rise", Unquoted(_after(table[0], back))
         raise refuse(path, f"line {lines[1 + back][0]}", expected=expected, got=got)
@@ -76,7 +74,10 @@ def _numbers(path: Path, line: int, row: list[str], count: int) -> list[float]:
     return numbers
 
 
-_HEADER = ("part", "ratio")
+def _check_header(path: Path, lines: list[tuple[int, list[str]]], columns: list[str]) -> None:
+    header = [word.strip() for word in lines[0][1]] if lines else []
+    if header != columns:
+        raise refuse(path, "header", expected=", ".join(columns), got=Unquoted(", ".join(header)))
 
 
 def load_ratios(path: Path) -> dict[str, float]:
@@ -89,9 +90,7 @@ def load_ratios(path: Path) -> dict[str, float]:
         number above 0, a name is repeated, or there is none.
     """
     lines = read_csv(path)
-    header = tuple(word.strip() for word in lines[0][1]) if lines else ()
-    if header != _HEADER:
-        raise refuse(path, "header", expected=", ".join(_HEADER), got=Unquoted(", ".join(header)))
+    _check_header(path, lines, ["part", "ratio"])
     ratios: dict[str, float] = {}
     for number, row in lines[1:]:
         name, ratio = _entry(path, number, row)
@@ -108,7 +107,7 @@ def _entry(path: Path, number: int, row: list[str]) -> tuple[str, float]:
         name, ratio = row[0].strip(), float(row[1])
     except (ValueError, IndexError):
         name, ratio = "", np.nan
-    if len(row) != len(_HEADER) or not name or not 0 < ratio < np.inf:
+    if len(row) != 2 or not name or not 0 < ratio < np.inf:
         expected = "a name and a finite number above 0"
         raise refuse(path, f"line {number}", expected=expected, got=Unquoted(",".join(row)))
     return name, ratio

@@ -20,7 +20,6 @@ from flexctl.model.record import NOTHING, Unquoted, printable
 from flexctl.model.refusals import build_file, known_keys, nearest, refuse
 
 _ROOTS = ("gravity", "base", "payload", "truth")
-_ALL_LINKS = ("links", "link*")
 _FACTOR = re.compile(r"\*(?P<factor>\S+)|(?P<percent>[+-]\S+)%")
 
 
@@ -70,12 +69,10 @@ def apply_settings(arm: Arm, settings: Sequence[str], *, option: str = "setting"
     table = arm.table()
     targets: set[_Target] = set()
     for setting in [_read(text, option) for text in settings]:
-        matched = _targets(setting, arm)
-        if setting.factor is None:
-            _set(setting, matched, table)
-        else:
-            _scale(setting, setting.factor, matched, table, _effective(arm))
-        targets.update(matched)
+        values = _new_values(setting, arm, table)
+        for target, value in values.items():
+            _put(setting, target, table, value)
+        targets.update(values)
     _keep_length_and_a_equal(arm, table, targets)
     return _rebuild(arm, table, f"{option} {printable(', '.join(settings))}")
 
@@ -87,12 +84,8 @@ def setting_value(arm: Arm, key: str) -> float | None:
     value.
     """
     setting = _Setting(text=key, keys=tuple(key.split(".")), value=None, factor=None)
-    table, effective = arm.table(), _effective(arm)
     try:
-        values = [
-            _look_up(setting, target.keys, target.root(table), target.root(effective))
-            for target in _targets(setting, arm)
-        ]
+        values = _values(setting, arm, arm.table()).values()
     except InputError:
         return None
     return only_number([value for value in values if value is not None])
@@ -161,16 +154,11 @@ def _toml_value(text: str, value: str) -> object:
 
 def _targets(setting: _Setting, arm: Arm) -> list[_Target]:
     first, *rest = setting.keys
-    names = [link.name for link in arm.links]
-    numbers = [f"link[{i + 1}]" for i in range(len(names))]
     if first in _ROOTS:
         return [_Target(None, setting.keys)]
-    if first in _ALL_LINKS:
-        indices = list(range(len(names)))
-    else:
-        indices = [i for i in range(len(names)) if first in (names[i], numbers[i])]
+    indices = arm.link_indices(first)
     if not indices:
-        hint = nearest(first, [*_ROOTS, *names, "links"])
+        hint = nearest(first, [*_ROOTS, *(link.name for link in arm.links), "links"])
         raise setting.refuse(f"a known key ({hint})", Unquoted(first))
     if not rest:
         hint = ", ".join(known_keys(Link))
@@ -178,28 +166,27 @@ def _targets(setting: _Setting, arm: Arm) -> list[_Target]:
     return [_Target(i, tuple(rest)) for i in indices]
 
 
-def _set(setting: _Setting, targets: list[_Target], table: dict[str, Any]) -> None:
-    for target in targets:
-        _put(setting, target, table, setting.value)
-
-
-def _scale(
-    setting: _Setting,
-    factor: float,
-    targets: list[_Target],
-    table: dict[str, Any],
-    effective: dict[str, Any],
-) -> None:
-    """Scale the written values, or the defaults where nothing is written."""
-    values = [
-        _look_up(setting, target.keys, target.root(table), target.root(effective))
-        for target in targets
-    ]
-    if not any(map(has_number, values)):
+def _new_values(setting: _Setting, arm: Arm, table: dict[str, Any]) -> dict[_Target, Any]:
+    """Value of each target: the setting's, or what is written or holds by default, scaled."""
+    if setting.factor is None:
+        return dict.fromkeys(_targets(setting, arm), setting.value)
+    values = {  # of several links, rigid ones have no EI
+        target: scaled(value, setting.factor)
+        for target, value in _values(setting, arm, table).items()
+        if has_number(value)
+    }
+    if not values:
         raise setting.refuse("numbers to scale", NOTHING)
-    for target, value in zip(targets, values, strict=True):
-        if has_number(value):  # of several links, rigid ones have no EI
-            _put(setting, target, table, scaled(value, factor))
+    return values
+
+
+def _values(setting: _Setting, arm: Arm, table: dict[str, Any]) -> dict[_Target, Any]:
+    """Return what every target of a setting has now: as written, else by default."""
+    effective = _effective(arm)
+    return {
+        target: _look_up(setting, target.keys, target.root(table), target.root(effective))
+        for target in _targets(setting, arm)
+    }
 
 
 def _effective(arm: Arm) -> dict[str, Any]:

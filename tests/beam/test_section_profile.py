@@ -146,10 +146,14 @@ LINES = {
         [(1.0, 1, 1, 0, 0)],
         [(0.3, 0.8, 0.02), (1.0, 0.1, 0.01)],
     ),
-    "Rayleigh": (SectionProfile(rotary=Profile.uniform(0.003)), [(1.0, 1, 1, 0.003, 0)], []),
-    "shear alone": (SectionProfile(shear=Profile.uniform(90.0)), [(1.0, 1, 1, 0, 1 / 90)], []),
+    "Rayleigh": (SectionProfile(rotary=Profile(value=(0.003, 0.003))), [(1.0, 1, 1, 0.003, 0)], []),
+    "shear alone": (
+        SectionProfile(shear=Profile(value=(90.0, 90.0))),
+        [(1.0, 1, 1, 0, 1 / 90)],
+        [],
+    ),
     "Timoshenko": (
-        SectionProfile(rotary=Profile.uniform(0.003), shear=Profile.uniform(90.0)),
+        SectionProfile(rotary=Profile(value=(0.003, 0.003)), shear=Profile(value=(90.0, 90.0))),
         [(1.0, 1, 1, 0.003, 1 / 90)],
         [],
     ),
@@ -229,8 +233,8 @@ def test_shear_that_grows_along_an_element_is_all_that_elements_with_shear_lack(
     # w too high by b^4 / (24 s n^2) beside Hermite's b^4 / (1440 n^4), b^4 = w^2: they meet at
     # n^2 = s / 60. 8 and 16 elements of s = 1e4: errors 2e-4 to 3e-7, both parts in them.
     s, n = 1e4, np.array([8, 16])
-    section = {"rotary": Profile.uniform(rotary / s)} if rotary else {}
-    section = SectionProfile(shear=Profile.uniform(s), **section)
+    section = {"rotary": Profile(value=(rotary / s, rotary / s))} if rotary else {}
+    section = SectionProfile(shear=Profile(value=(s, s)), **section)
     exact = frequencies(section)[mode]
     hermite = error_of(SectionProfile(), clamped_mass_roots(2)[mode] ** 2, n, mode)
     excess = error_of(section, exact, n, mode) - hermite
@@ -312,7 +316,7 @@ def test_with_fewer_elements_than_pieces_they_are_equal():
 
 def test_a_mean_other_than_one_is_refused():
     with pytest.raises(InputError, match="mass: expected a profile of mean 1, got 2"):
-        SectionProfile(mass=Profile.uniform(2.0))
+        SectionProfile(mass=Profile(value=(2.0, 2.0)))
 
 
 @pytest.mark.parametrize("wrong", [{"x": 1.5, "mass": 1.0}, {"x": 0.5, "mass": -1.0}], ids=str)

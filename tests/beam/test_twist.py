@@ -14,7 +14,7 @@ from flexctl.errors import InputError
 from flexctl.model.profile import Profile
 
 POLAR = 3e-4  # rho I_p / (rho A l^2)
-UNIFORM = SectionProfile(rotary=Profile.uniform(POLAR))
+UNIFORM = SectionProfile(rotary=Profile(value=(POLAR, POLAR)))
 
 
 def relative(x, value, power=1):

@@ -170,7 +170,7 @@ def test_both_frames_span_the_same_motions():
 
 @pytest.mark.parametrize("basis", [pinned_modes, free_modes])
 def test_a_load_at_the_tip_and_a_mass_there_give_the_same_modes(basis):
-    shear = Profile.uniform(80.0)
+    shear = Profile(value=(80.0, 80.0))
     load, point_mass = TipLoad(mass=0.4, inertia=0.02), PointMass(x=1.0, mass=0.4, inertia=0.02)
     one = basis(3, load, SectionProfile(shear=shear))
     other = basis(3, section=SectionProfile(shear=shear, point_masses=(point_mass,)))

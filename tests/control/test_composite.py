@@ -7,7 +7,7 @@ from flexctl.control.controller import design_controller
 from flexctl.control.fast_loop import design_fast_loop
 from flexctl.control.singular_perturbation import separate_time_scales
 from flexctl.errors import DesignError, InputError
-from flexctl.model.composite import FastWeights
+from flexctl.model.law import FastWeights
 from flexctl.model.lookup import load_design
 from flexctl.model.record import BasisChoice
 from flexctl.plant.linearisation import linearise

@@ -7,7 +7,7 @@ import scipy.linalg
 from flexctl.control.controller import design_controller
 from flexctl.control.second_loop import decoupled_model, design_second_loop, state_weight
 from flexctl.errors import DesignError, InputError
-from flexctl.model.second_loop import SecondLoop
+from flexctl.model.law import SecondLoop
 from flexctl.plant.linearisation import linearise
 
 BASES = [("modes", 2), ("elements", 2), ("elements", 4)]

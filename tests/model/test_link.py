@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from flexctl.model.link import PLANES, FlexibleJoint, Link
+from flexctl.model.link import PLANES, CarriedMass, FlexibleJoint, Link, RigidBody
 from flexctl.model.profile import UNIFORM, Profile
 from flexctl.model.record import RefusalError
-from flexctl.model.solids import CarriedMass, RigidBody
 
 TINY = float(np.nextafter(0, 1))
 BELOW_1, ABOVE_1 = float(np.nextafter(1, 0)), float(np.nextafter(1, 2))

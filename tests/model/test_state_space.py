@@ -244,6 +244,21 @@ def test_a_file_with_other_names_says_which(design, tmp_path):
         load_matrices(design(), 1)
 
 
+def test_names_in_a_message_are_whole(design, tmp_path):
+    names = [f"a_rather_long_name_{k}" for k in range(10)]
+    np.savez(tmp_path / "controller.npz", **dict.fromkeys(names, 1.0))
+
+    with pytest.raises(InputError, match=rf"got {', '.join(names[:8])} and 2 more$"):
+        load_matrices(design(), 1)
+
+
+def test_a_mat_file_that_has_matrices_is_no_object(design, tmp_path):
+    scipy.io.savemat(tmp_path / "controller.mat", {"A": [[-1.0]], "B": [[1.0]], "C": [[1.0]]})
+
+    with pytest.raises(InputError, match=r"controller.mat: D: expected a matrix, got nothing$"):
+        load_matrices(design(("controller.npz", "controller.mat")), 1)
+
+
 @pytest.mark.parametrize("content", [b"MATLAB 5.0 MAT-file trash", b"", b"\x00" * 200])
 def test_bytes_that_are_no_mat_file_are_refused(design, tmp_path, content):
     (tmp_path / "controller.mat").write_bytes(content)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from flexctl.errors import ComputationError, FlexctlWarning
+from flexctl.model.files import write_sealed
 from flexctl.model.lookup import load_model
 from flexctl.model.record import BasisChoice
-from flexctl.model.storage import write_sealed
 from flexctl.plant import library_cache
 from flexctl.plant.compilation import backend
 from flexctl.plant.library_cache import cached_library, find_compiler

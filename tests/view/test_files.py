@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from flexctl.errors import InputError
-from flexctl.model import storage
-from flexctl.model.storage import drafts
+from flexctl.model import files
+from flexctl.model.files import drafts
 from flexctl.view.figures.style import new_figure
 from flexctl.view.output import replacing, save_figure, written
 from flexctl.view.signals import write_netcdf
@@ -88,10 +88,10 @@ def test_netcdf_is_read_back_as_it_was_written(tmp_path):
 
 def test_what_is_written_reaches_the_disk_before_it_is_renamed(tmp_path, monkeypatch):
     order = []
-    sync, rename = storage.os.fsync, storage.os.replace
-    monkeypatch.setattr(storage.os, "fsync", lambda file: order.append("sync") or sync(file))
-    monkeypatch.setattr(storage.os, "replace", lambda a, b: order.append("rename") or rename(a, b))
-    storage.write_whole(tmp_path / "a.txt", "text")
+    sync, rename = files.os.fsync, files.os.replace
+    monkeypatch.setattr(files.os, "fsync", lambda file: order.append("sync") or sync(file))
+    monkeypatch.setattr(files.os, "replace", lambda a, b: order.append("rename") or rename(a, b))
+    files.write_sealed(tmp_path / "a.txt", b"text")
 
     assert order == ["sync", "rename"]
     assert not drafts

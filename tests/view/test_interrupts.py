@@ -77,7 +77,7 @@ def test_an_end_that_unwinds_nothing_removes_what_was_being_written(tmp_path):
     path = tmp_path / "run.csv"
     code = f"""
     from pathlib import Path
-    from flexctl.model.storage import replacing_file
+    from flexctl.model.files import replacing_file
     with replacing_file(Path({str(path)!r})) as draft:
         draft.write_text("half")
         while True:

@@ -11,7 +11,8 @@ from flexctl.beam.line import Beam
 from flexctl.checks import Array
 from flexctl.control.reference import make_reference
 from flexctl.model.arm import Arm
-from flexctl.model.design import Design, Gains
+from flexctl.model.design import Design
+from flexctl.model.law import Gains
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings, with_options

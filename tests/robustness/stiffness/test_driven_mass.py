@@ -11,7 +11,7 @@ from flexctl.control.second_loop import (
     state_weight,
 )
 from flexctl.errors import ComputationError, DesignError, InputError
-from flexctl.model.second_loop import SecondLoop
+from flexctl.model.law import SecondLoop
 from flexctl.plant.linearisation import LinearPlant
 from flexctl.robustness.stiffness.driven_mass import split_mass
 

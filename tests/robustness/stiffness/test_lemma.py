@@ -8,8 +8,8 @@ import scipy.linalg
 import scipy.optimize
 
 from flexctl.errors import ComputationError, InputError
+from flexctl.model.link import RigidBody
 from flexctl.model.lookup import load_model
-from flexctl.model.solids import RigidBody
 from flexctl.plant.linearisation import LinearPlant, linearise
 from flexctl.robustness.stiffness.driven_mass import split_mass
 from flexctl.robustness.stiffness.lemma import lemma_along, lemma_of, stiffness_lemma
