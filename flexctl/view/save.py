@@ -15,7 +15,7 @@ from flexctl.verdict import BASELINE, Comparison
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.output import FIGURES, check_target, replacing, save_figure
 from flexctl.view.to_json import to_json
-from flexctl.view.words.stiffness_margin import judged_where
+from flexctl.view.words.margins import judged_where
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,7 @@ from flexctl.robustness.stiffness.interval import Interval, StabilityLimit
 from flexctl.robustness.stiffness.lemma import Lemma
 from flexctl.robustness.stiffness.record import AssumedAtPose, AssumedStiffness
 from flexctl.view.figures.margin_assumed import given_answer, grouped, mark_along, mark_errors
-from flexctl.view.words.assumed_stiffness import given_words
+from flexctl.view.words.margins import given_words
 
 ASKED = ("margin", "subudhi-morris-2r", "subudhi-morris-decoupling", "--no-structured")
 ASKED += ("--truth-modes", "2", "--path", "2")

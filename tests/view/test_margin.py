@@ -35,7 +35,7 @@ from flexctl.view.commands.margin_table import margin_table
 from flexctl.view.figures.margin import plot_margin
 from flexctl.view.output import console
 from flexctl.view.words.bias import advice_words
-from flexctl.view.words.stiffness_margin import margin_words
+from flexctl.view.words.margins import margin_words
 from tests.numbers_in_words import sources
 
 ARM = "subudhi-morris-2r"

@@ -12,7 +12,7 @@ from flexctl.view.commands.separation import _table
 from flexctl.view.figures.separation import plot_separation
 from flexctl.view.output import console
 from flexctl.view.to_json import to_json
-from flexctl.view.words.time_scale_margin import time_scale_words
+from flexctl.view.words.margins import time_scale_words
 from tests.numbers_in_words import sources
 
 ARM = "subudhi-morris-2r"

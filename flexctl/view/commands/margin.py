@@ -45,7 +45,7 @@ from flexctl.view.request import (
     warn_of_pose,
 )
 from flexctl.view.words.bias import advice_words
-from flexctl.view.words.stiffness_margin import judged_where, margin_words
+from flexctl.view.words.margins import judged_where, margin_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

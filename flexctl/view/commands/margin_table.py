@@ -21,26 +21,26 @@ from flexctl.robustness import (
 )
 from flexctl.search import Remedies, Requirement
 from flexctl.view.tables import literal, number, plain_table
-from flexctl.view.words.assumed_stiffness import given_row
 from flexctl.view.words.bias import strays
-from flexctl.view.words.limits import (
+from flexctl.view.words.margins import (
+    all_grow,
+    bound_words,
+    given_row,
+    grown,
+    largest_errors,
+    lemma_words,
+    lost_words,
+    no_stiffness,
+)
+from flexctl.view.words.numbers import (
     MOST,
+    basis_words,
     decay,
     growth,
     lost_at,
     percent,
     tolerated_above,
     tolerated_below,
-)
-from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.stiffness_margin import (
-    all_grow,
-    bound_words,
-    grown,
-    largest_errors,
-    lemma_words,
-    lost_words,
-    no_stiffness,
 )
 
 _N_RATES = 6  # rows

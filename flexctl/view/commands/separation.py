@@ -12,8 +12,8 @@ from flexctl.view.options import SeparationOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import provenance, redesigned
 from flexctl.view.request import design_basis, load_arm, load_gain_set, true_arm, truth_basis
+from flexctl.view.words.margins import crossing, swing, time_scale_words
 from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.time_scale_margin import crossing, swing, time_scale_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -16,8 +16,8 @@ from flexctl.view.figures.free_labels import label_points
 from flexctl.view.figures.locus_curve import curve_of, drawn
 from flexctl.view.figures.s_plane import GREY, damping_lines, shade_unstable
 from flexctl.view.figures.style import BAD, MUTED, plain_numbers
-from flexctl.view.words.limits import figure
 from flexctl.view.words.loci import design_words, value_words
+from flexctl.view.words.numbers import figure
 
 Style = dict[str, Any]
 """Colour and dashes of a line, as matplotlib has them."""

@@ -20,9 +20,16 @@ from flexctl.robustness import (
 from flexctl.view.figures.margin_legend import legend_above, say_instead
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, few_ticks, plain_log
-from flexctl.view.words.limits import MOST, figure, growth, lost_at, most_tolerated, percent
-from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.stiffness_margin import lost_words, range_words
+from flexctl.view.words.margins import lost_words, range_words
+from flexctl.view.words.numbers import (
+    MOST,
+    basis_words,
+    figure,
+    growth,
+    lost_at,
+    most_tolerated,
+    percent,
+)
 
 _N_BARS = 8
 _FEW = 3  # bars; of fewer none is made thicker

@@ -16,7 +16,7 @@ from flexctl.search import DampingChart, GainChart
 from flexctl.view.figures.margin_damping import plot_damping_chart
 from flexctl.view.figures.percent_axis import PAPER
 from flexctl.view.figures.style import BAD, GOOD, Canvas, few_ticks, new_figure, styled
-from flexctl.view.words.limits import most_tolerated
+from flexctl.view.words.numbers import most_tolerated
 
 _DECADES = 10.0 ** np.arange(-4, 5)  # per cent
 _STEPS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))  # of levels, the finest first

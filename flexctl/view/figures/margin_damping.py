@@ -12,7 +12,7 @@ from flexctl.checks import Array
 from flexctl.search import DampingChart
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.style import BAD, MUTED, PALETTE, Canvas, few_ticks
-from flexctl.view.words.limits import percent, tolerated_above
+from flexctl.view.words.numbers import percent, tolerated_above
 
 _KNOWN = "damping known to the controller"
 _UNKNOWN = "damping unknown to it"

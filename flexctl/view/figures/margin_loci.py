@@ -12,8 +12,8 @@ from flexctl.view.figures.margin_assumed import mark_errors
 from flexctl.view.figures.margin_legend import legend_above
 from flexctl.view.figures.percent_axis import PAPER, percent_scale
 from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, few_ticks, plain_log
-from flexctl.view.words.limits import ALMOST_ALL, figure, percent
-from flexctl.view.words.stiffness_margin import judged_pose, lemma_words, no_stiffness
+from flexctl.view.words.margins import judged_pose, lemma_words, no_stiffness
+from flexctl.view.words.numbers import ALMOST_ALL, figure, percent
 
 _N_CRITICAL = 4
 _BEYOND = 1.3  # of the interval's ends

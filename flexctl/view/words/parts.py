@@ -11,7 +11,7 @@ from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import LinearPlant, Plant
 from flexctl.simulation import Trajectory
 from flexctl.verdict import StabilityMargins
-from flexctl.view.words.numbers import basis_words, length, listed, share
+from flexctl.view.words.numbers import basis_words, length, listed, percent
 
 
 def per_link(basis: BasisChoice) -> str:
@@ -101,7 +101,7 @@ def linear_loop_words(loop: LinearLoop) -> str:
 def _least_damped(poles: ComplexArray) -> str:
     zeta = damping_ratios(poles)
     least = int(zeta.argmin())
-    return f"smallest damping ratio {share(zeta[least])} at {abs(poles[least]):.4g} rad/s"
+    return f"smallest damping ratio {percent(zeta[least])} at {abs(poles[least]):.4g} rad/s"
 
 
 def stability_margin_words(margins: StabilityMargins) -> str:

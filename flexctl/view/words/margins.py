@@ -1,7 +1,8 @@
-"""What a margin says in words: how wrong the stiffness may be, and what to do about it."""
+"""What margins say in words: how wrong the stiffness may be, and how soft the arm."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,14 +10,23 @@ import numpy as np
 from flexctl.loop import in_words
 from flexctl.robustness import (
     NO_GROWTH,
+    AssumedAtPose,
+    AssumedStiffness,
+    Bound,
     Guaranteed,
     IndependentErrorsAt,
     PoseMargin,
     StiffnessMargin,
+    TimeScaleMargin,
 )
-from flexctl.view.words.assumed_stiffness import given_words
-from flexctl.view.words.limits import ALMOST_ALL, limit_words, percent
-from flexctl.view.words.numbers import basis_words, times
+from flexctl.view.words.numbers import (
+    ALMOST_ALL,
+    basis_words,
+    figure,
+    limit_words,
+    percent,
+    times,
+)
 
 _AT_THE_END = 1.02  # of a guaranteed range: a worst case there is what ends it
 _FEW = 3  # errors of a worst case that a sentence names
@@ -291,3 +301,101 @@ def _unstable(margin: StiffnessMargin) -> str:
     what = "Unstable without any error" if all_grow(lost) else "No margin"
     first = f"at t = {lost[0].t:.3g} s {grown(lost[0])}"
     return f"{what} at {count} {poses} of the motion, held still: {first}. "
+
+
+def given_words(assumed: AssumedStiffness, where: str) -> str:
+    """Say in a sentence or two what an engineer can act on; `where` names the judged pose."""
+    star, count = assumed.lemma.alpha_star, len(assumed.errors)
+    name, error = max(assumed.errors.items(), key=lambda item: abs(item[1]))
+    most = f"{name} {100 * error:+.3g} %"
+    most += f", the largest of {count} errors" if count > 1 else ""
+    allowed = "it" if star > 1 else f"{percent(star)} of it"
+    said = f"The stiffness given ({most}) {_tolerated(assumed, where)}"
+    return f"{said}; the lemma alone allows {allowed}. "
+
+
+def given_row(assumed: AssumedStiffness, where: str) -> tuple[str, str, tuple[str, str, str]]:
+    """Write a line of the table: label, what is tolerated, and what limits it."""
+    at = assumed.worst
+    label = f"given stiffness, {_place(at, where)}"
+    loss = at.interval.upper if at.interval else None
+    swing = f"{loss.frequency:.4g}" if loss and loss.frequency else ""
+    lost = (loss.kind, in_words(loss.mode), swing) if loss else ("-", in_words(at.mode), "")
+    return label, f"{'yes' if at.stable else 'no'}, {_share(at)}", lost
+
+
+def _tolerated(assumed: AssumedStiffness, where: str) -> str:
+    at, lost = assumed.worst, [at for at in assumed.at if not at.stable]
+    if not lost:
+        if len(assumed.at) == 1:
+            return f"is tolerated {_place(at, where)}, and {_share(at)} there"
+        return f"is tolerated at all {len(assumed.at)} poses, and {_share(at)} {_place(at, where)}"
+    grows = f"there {in_words(at.mode)} grows at {figure(at.abscissa)} 1/s"
+    if math.isinf(at.abscissa):  # no equilibrium is left about which something could grow
+        grows = at.why
+    loss = (
+        f" (limit: {limit_words(at.interval.upper)})" if at.interval and at.interval.upper else ""
+    )
+    place = _place(at, where)
+    if len(assumed.at) > 1:
+        place = f"at {len(lost)} of {len(assumed.at)} poses, worst {place}"
+    return f"destabilises the loop {place}: {grows}; {_share(at)} is tolerated there{loss}"
+
+
+def _place(at: AssumedAtPose, where: str) -> str:
+    """Say at which pose; `where` is the judged one, which has no time."""
+    return where if at.t is None else f"at t = {at.t:.3g} s"
+
+
+def _share(at: AssumedAtPose) -> str:
+    """Say how much of the error is tolerated, or what is not where all of it is."""
+    if at.interval is None:
+        return "the loop without it is unstable" if at.stable else "none of that error"
+    if at.interval.upper is None:
+        return "any multiple of that error that leaves the stiffness positive"
+    interval = at.interval.alpha_upper
+    if at.stable and interval < 1:
+        return f"of smaller errors only those up to {percent(interval)} of it"
+    return (
+        f"{figure(interval)} times that error"
+        if interval >= 1
+        else f"{percent(interval)} of that error"
+    )
+
+
+def time_scale_words(margin: TimeScaleMargin) -> str:
+    """Say in a sentence or two how far the arm is from losing its time scales."""
+    worst, name = margin.worst, f"{margin.design} on {margin.model}"
+    where = f"on {worst.order} {margin.truth.kind}, at the pose of t = {worst.t:.3g} s"
+    if worst.why:
+        return f"{name}: the loop is stable at no stiffness {where}: {worst.why}."
+    if worst.refused:
+        down = f"stable down to {worst.s_star:.3g} times the arm's stiffness"
+        return f"{name}: {down}; softer arms were not judged: {worst.refused}."
+    if not worst.s_star and not worst.exact:
+        return f"{name}: no loss of stability was found at any stiffness that was tried."
+    if not worst.s_star:
+        return f"{name}: the loop is stable at every stiffness."
+    lost = f"{crossing(worst)} {swing(worst)} becomes unstable"
+    if worst.s_star < 1:
+        down = f"stable down to {worst.s_star:.3g} times the arm's stiffness"
+        return f"{name}: {down}; below it {lost} ({where})."
+    own = (
+        "unstable"
+        if margin.stable is False
+        else "stable as it is, but unstable at some higher stiffness,"
+    )
+    return (
+        f"{name}: {own} although both subsystems are stable: the time scales separate only above "
+        f"{worst.s_star:.3g} times the arm's stiffness (below it {lost} {where})."
+    )
+
+
+def crossing(bound: Bound) -> str:
+    """Name what becomes unstable."""
+    return bound.motion or "a mode"
+
+
+def swing(bound: Bound) -> str:
+    """Name the frequency of what crosses, or say that it is a real eigenvalue."""
+    return f"at {bound.frequency:.3g} rad/s" if bound.frequency else "(real eigenvalue)"
