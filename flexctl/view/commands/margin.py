@@ -30,7 +30,7 @@ from flexctl.search import (
     find_remedies,
     gain_chart,
 )
-from flexctl.view.json.stiffness_margin import bias_json, margin_json, remedies_json
+from flexctl.view.json.margins import bias_json, margin_json, remedies_json
 from flexctl.view.options import MarginOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import Provenance, integration, provenance, redesigned

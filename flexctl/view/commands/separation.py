@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flexctl.robustness import TimeScaleMargin, time_scale_margin
-from flexctl.view.json.time_scale_margin import time_scale_json
+from flexctl.view.json.margins import time_scale_json
 from flexctl.view.options import SeparationOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import provenance, redesigned

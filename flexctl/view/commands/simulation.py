@@ -14,7 +14,7 @@ from flexctl.control import design_controller, gains_used
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, close_loop
 from flexctl.simulation import Tolerance, Trajectory, check_integration, simulate
-from flexctl.view.json.trajectory import N_SAMPLES, simulation_json
+from flexctl.view.json.loop import N_SAMPLES, simulation_json
 from flexctl.view.options import SimulateOptions
 from flexctl.view.output import Result, check_target, check_targets, progress, replacing
 from flexctl.view.provenance import as_text, integration, provenance
