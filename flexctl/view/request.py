@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from math import inf
+from math import inf, isfinite
+from typing import Any
 
 from flexctl.errors import FlexctlWarning, InputError
 from flexctl.loop import default_truth
@@ -47,7 +48,7 @@ def true_arm(arm: Arm, options: LoopOptions) -> Arm:
 
 def design_basis(options: ArmOptions) -> BasisChoice | None:
     """Return the discretisation that -m or -e asks for; None where neither does."""
-    basis = _choice("--modes", options.modes, "--elements", options.elements)
+    basis = _choice("--", options.modes, options.elements)
     if basis is None or options.sliding is None:
         return basis
     return build(BasisChoice, {**basis.table(), "sliding": options.sliding}, "--sliding")
@@ -61,8 +62,7 @@ def truth_basis(arm: Arm, design: BasisChoice, options: LoopOptions) -> BasisCho
     InputError
         When an order is not a whole number in 1 .. 200, or the limit of modes not above 0.
     """
-    modes, elements = options.truth_modes, options.truth_elements
-    chosen = _choice("--truth-modes", modes, "--truth-elements", elements)
+    chosen = _choice("--truth-", options.truth_modes, options.truth_elements)
     basis = chosen or default_truth(arm, design)
     if options.truth_drop_above is None:
         return basis
@@ -70,10 +70,22 @@ def truth_basis(arm: Arm, design: BasisChoice, options: LoopOptions) -> BasisCho
     return build(BasisChoice, table, "--truth-drop-above")
 
 
+def judged_on(options: LoopOptions, arm: Arm, design: Design) -> dict[str, Any]:
+    """Choose true arm and discretisations, under the names that margins and comparisons take."""
+    basis, as_it_is = design_basis(options), true_arm(arm, options)
+    truth = truth_basis(as_it_is, basis or design.basis, options)
+    return {"true_arm": as_it_is, "truth_basis": truth, "design_basis": basis}
+
+
 def read_pose(text: str) -> dict[str, float]:
     """Read ``joint1=0.5,joint3=0.7``; InputError where a part is not NAME=NUMBER."""
-    parts = [part for part in text.split(",") if part.strip()]
-    return dict(_coordinate(part) for part in parts)
+    pose = {}
+    for part in filter(str.strip, text.split(",")):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not (name and equals):
+            raise InputError(f"--pose: expected NAME=VALUE, got {part!r}")
+        pose[name] = read_number("--pose", value)
+    return pose
 
 
 def warn_of_pose(arm: Arm, pose: Mapping[str, float]) -> None:
@@ -89,13 +101,6 @@ def warn_of_pose(arm: Arm, pose: Mapping[str, float]) -> None:
             warnings.warn(line, FlexctlWarning, stacklevel=2)
 
 
-def _coordinate(part: str) -> tuple[str, float]:
-    name, equals, value = (word.strip() for word in part.partition("="))
-    if not (name and equals):
-        raise InputError(f"--pose: expected NAME=VALUE, got {part!r}")
-    return name, read_number("--pose", value)
-
-
 def read_numbers(option: str, text: str) -> list[float]:
     """Read numbers with commas between; InputError where one is none or not finite."""
     return [read_number(option, word) for word in text.split(",") if word.strip()]
@@ -107,16 +112,13 @@ def read_number(option: str, word: str) -> float:
         value = float(word)
     except ValueError:
         value = float("nan")
-    if abs(value) == float("inf") or value != value:  # noqa: PLR0124 (NaN)
+    if not isfinite(value):
         raise InputError(f"{option}: expected a finite number, got {word.strip()!r}")
     return value
 
 
-def _choice(
-    modes_option: str, modes: int | None, elements_option: str, elements: int | None
-) -> BasisChoice | None:
-    if modes is not None:
-        return build(BasisChoice, {"kind": "modes", "order": modes}, modes_option)
-    if elements is not None:
-        return build(BasisChoice, {"kind": "elements", "order": elements}, elements_option)
+def _choice(prefix: str, modes: int | None, elements: int | None) -> BasisChoice | None:
+    for kind, order in (("modes", modes), ("elements", elements)):
+        if order is not None:
+            return build(BasisChoice, {"kind": kind, "order": order}, f"{prefix}{kind}")
     return None

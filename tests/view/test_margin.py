@@ -148,7 +148,7 @@ def tabled(found):
     basis = {"kind": "modes", "order": 2}
     answer = {"truth": basis, "basis": basis, "errors": {"modes": 1.0}, "verdict": "so"}
     with (printer := console()).capture() as heard:
-        printer.print(margin_table(found, answer, "at the final pose"))
+        printer.print(margin_table(found, answer))
     return heard.get()
 
 
@@ -498,7 +498,7 @@ def test_the_table_says_what_the_run_with_a_bias_that_is_needed_does(run, words)
     basis = {"kind": "modes", "order": 2}
     answer = {"truth": basis, "basis": basis, "errors": None, "verdict": "so"}
     with (printer := console()).capture() as heard:
-        printer.print(margin_table(margin(), answer, "at the final pose", remedies))
+        printer.print(margin_table(margin(), answer, remedies))
 
     assert words in " ".join(heard.get().split())
 

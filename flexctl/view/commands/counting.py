@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Group, RenderableType
+
 from flexctl.control import design_controller
 from flexctl.model import BasisChoice
 from flexctl.plant import (
@@ -18,12 +20,12 @@ from flexctl.view.options import CountOptions
 from flexctl.view.output import Result, check_targets
 from flexctl.view.provenance import provenance, redesigned
 from flexctl.view.request import design_basis, load_arm, load_gain_set
+from flexctl.view.tables import literal, plain_table
 from flexctl.view.to_json import to_json
 from flexctl.view.words.numbers import basis_words
 
 if TYPE_CHECKING:
     import casadi as ca
-    from rich.console import RenderableType
 
 ROWS = {
     "mass_matrix": "mass matrix M(q)",
@@ -74,10 +76,6 @@ def _by_row(counted: Mapping[str, Operations]) -> dict[str, dict[str, int] | Non
 def _table(
     answer: Mapping[str, Any], counted: Mapping[str, Operations], trees: Mapping[str, Operations]
 ) -> RenderableType:
-    from rich.console import Group
-
-    from flexctl.view.tables import literal, plain_table
-
     title = (
         f"{answer['model']}: {basis_words(answer['basis'])} per link and plane, "
         f"{answer['coordinates']} coordinates, engine {answer['engine']}"

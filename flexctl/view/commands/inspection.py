@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from rich.console import Group, RenderableType
 
 from flexctl.checks import Array
 from flexctl.model import BasisChoice
@@ -15,10 +16,8 @@ from flexctl.view.options import InspectOptions
 from flexctl.view.output import Result, check_targets
 from flexctl.view.provenance import provenance
 from flexctl.view.request import design_basis, load_arm, read_pose, warn_of_pose
+from flexctl.view.tables import fact_table, literal, number, numbers, plain_table, shortened
 from flexctl.view.words.numbers import arm_frequencies, basis_words
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def inspect_model(options: InspectOptions, model: str) -> Result:
@@ -45,10 +44,6 @@ def inspect_model(options: InspectOptions, model: str) -> Result:
 
 def _table(answer: Mapping[str, Any]) -> RenderableType:
     """Make tables of an inspection's answer: facts, flexible joints, frequencies, assumptions."""
-    from rich.console import Group
-
-    from flexctl.view.tables import fact_table, literal, numbers, plain_table, shortened
-
     facts = fact_table(f"{answer['model']}: {basis_words(answer['basis'])} per link and plane")
     pose = ", ".join(f"{name} = {value:.4g}" for name, value in answer["pose"].items())
     names = answer["coordinates"]
@@ -75,8 +70,6 @@ def _table(answer: Mapping[str, Any]) -> RenderableType:
 
 def _springs(joints: Mapping[str, Any]) -> RenderableType:
     """Make the table of the flexible joints."""
-    from flexctl.view.tables import literal, number, plain_table
-
     heads = ("rotor I_r", "gear", "J = gear^2 I_r", "stiffness", "damping")
     title = "Flexible joints [kg m^2, N m/rad, N m s/rad; sliding: kg, N/m, N s/m]"
     table = plain_table(title, "", *heads, "turns with", numeric=range(1, 6))
@@ -99,8 +92,6 @@ def _frequency_rows(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:
 
 def _rest_rows(rest: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return what a person reads of it: label, value and unit; nothing without gravity."""
-    from flexctl.view.tables import numbers
-
     if not any(rest["gravity"]):
         return []
     rows = []

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Group, RenderableType
 
 from flexctl.model import Entry, list_designs, list_models
 from flexctl.view.options import CliOptions
 from flexctl.view.output import Result, check_targets
 from flexctl.view.provenance import provenance
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from flexctl.view.tables import plain_table
 
 
 def list_files(options: CliOptions) -> Result:
@@ -37,10 +37,6 @@ def _described(entry: Entry) -> dict[str, Any]:
 
 
 def _table(models: Sequence[Entry], designs: Sequence[Entry]) -> RenderableType:
-    from rich.console import Group
-
-    from flexctl.view.tables import plain_table
-
     arms = plain_table("Arms", "model", "summary", "source")
     for entry in models:
         arms.add_row(entry.name, entry.error or entry.summary, entry.source)

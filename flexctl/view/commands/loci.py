@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import csv
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.loci import EigenvalueLoci, Motion, eigenvalue_loci, match_branches
+from flexctl.loci import EigenvalueLoci, Loci, Motion, eigenvalue_loci, match_branches
 from flexctl.model import Arm, Design
-from flexctl.view.commands.loci_beside import read_beside
-from flexctl.view.commands.loci_files import write_csv, write_netcdf
+from flexctl.view import signals
+from flexctl.view.commands.loci_table import loci_table
 from flexctl.view.json.loci import beside_json, loci_json
 from flexctl.view.options import TrackOptions
 from flexctl.view.output import Result, check_targets, progress
@@ -24,8 +30,7 @@ from flexctl.view.request import (
     truth_basis,
 )
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+_DISCRETISATION = re.compile(r"(?:(m)|e)([1-9][0-9]{0,2})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +102,6 @@ def _result(records: Sequence[EigenvalueLoci], options: TrackOptions, made: Prov
     answer, *rest = (_answer(record, options) for record in records)
     answer["beside"] = [beside_json(*pair) for pair in zip(rest, matches, strict=True)]
 
-    def table() -> RenderableType:
-        from flexctl.view.commands.loci_table import loci_table
-
-        return loci_table(first, others, matches)
-
     def figure() -> Any:
         from flexctl.view.figures.loci import plot_loci
         from flexctl.view.figures.loci_beside import plot_beside
@@ -112,7 +112,7 @@ def _result(records: Sequence[EigenvalueLoci], options: TrackOptions, made: Prov
 
     return Result(
         answer=answer,
-        table=table,
+        table=lambda: loci_table(first, others, matches),
         figure=figure,
         writers={
             ".csv": lambda path: write_csv(path, records),
@@ -147,3 +147,82 @@ def read_range(text: str) -> VariedNumber:
     if not low < high:
         raise InputError(f"--over: expected FROM below TO, got {text!r}")
     return VariedNumber(key=key, between=(low, high), scaled=all(factors))
+
+
+def read_beside(text: str, options: TrackOptions) -> TrackOptions:
+    """Read ``e2``, or ``m2:e8``: what to ask for in place of the discretisations of `options`.
+
+    Raises
+    ------
+    InputError
+        When it is not m or e with a number, or two such with a colon between.
+    """
+    basis, _, truth = (part.strip() for part in text.partition(":"))
+    words = [_DISCRETISATION.fullmatch(word) for word in (basis, truth or basis)]
+    if None in words or text.endswith(":"):
+        raise InputError(f"--beside: expected such as e2 or m2:e8, got {text!r}")
+    orders = [{bool(word[1]): int(word[2])} for word in words if word]
+    own, around = orders
+    return replace(
+        options,
+        modes=own.get(True),
+        elements=own.get(False),
+        truth_modes=around.get(True),
+        truth_elements=around.get(False),
+        sliding=None,
+        truth_drop_above=None,
+    )
+
+
+def write_csv(path: Path, records: Sequence[EigenvalueLoci]) -> None:
+    """Write one row per value of the parameter; real and imaginary part of every branch [1/s].
+
+    Columns of the loop at rest, where there are any, begin with ``frozen``; those of further
+    discretisations with ``beside1``, ``beside2``, ...
+    """
+    first = records[0]
+    columns = {first.parameter: first.s}
+    for prefix, loci in _named(records):
+        columns |= dict(_columns(prefix.replace("_", " "), loci))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+
+
+def _named(records: Sequence[EigenvalueLoci]) -> Iterator[tuple[str, Loci]]:
+    """Branches with the beginning of their names."""
+    for k, record in enumerate(records):
+        beside = f"beside{k}_" if k else ""
+        yield beside, record.loci
+        if record.frozen is not None:
+            yield f"{beside}frozen_", record.frozen
+
+
+def _columns(prefix: str, loci: Loci) -> Iterator[tuple[str, Array]]:
+    for k, branch in enumerate(loci.branches):
+        yield f"{prefix}{k} {branch.label}.re", branch.values.real
+        yield f"{prefix}{k} {branch.label}.im", branch.values.imag
+
+
+def write_netcdf(path: Path, records: Sequence[EigenvalueLoci], made: str) -> None:
+    """Write `re` and `im` [1/s] by branch and parameter, those at rest as `frozen_re` and so on.
+
+    Those of further discretisations are `beside1_re`, `beside1_frozen_re`, ...; the attribute
+    `provenance` is `made`, what all was made of.
+    """
+    import xarray as xr
+
+    first = records[0]
+    units = {"units": "s"} if first.parameter == "t" else {}
+    data = xr.Dataset(
+        coords={first.parameter: (first.parameter, first.s, units)}, attrs={"provenance": made}
+    )
+    for prefix, loci in _named(records):
+        values = np.array([branch.values for branch in loci.branches])
+        where = (f"{prefix}branch", first.parameter)
+        labels = [branch.label for branch in loci.branches]
+        data = data.assign_coords({f"{prefix}label": (f"{prefix}branch", labels)})
+        data[f"{prefix}re"] = (where, values.real, {"units": "1/s"})
+        data[f"{prefix}im"] = (where, values.imag, {"units": "1/s"})
+    signals.write_netcdf(path, data)

@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from flexctl.loci import Branch, EigenvalueLoci, Loci, LocusEvent, MatchedBranch
-from flexctl.view.commands.loci_beside import side_by_side
 from flexctl.view.tables import literal, number, plain_table
 from flexctl.view.words.loci import (
     STILL,
@@ -21,8 +20,9 @@ from flexctl.view.words.loci import (
     parameter_words,
     verdict_words,
 )
-from flexctl.view.words.numbers import basis_words
+from flexctl.view.words.numbers import basis_words, percent
 
+_LOUD = 5e-5  # of a frequency, to be called higher or lower
 _N_ROWS = 16
 _N_EVENTS = 8
 
@@ -121,3 +121,24 @@ def _events(loci: Loci, of: str) -> list[RenderableType]:
 
 def _unsafe_first(events: Sequence[LocusEvent]) -> list[LocusEvent]:
     return sorted(events, key=lambda event: (event.kind != "unsafe", event.start))
+
+
+def side_by_side(name: str, matches: Sequence[MatchedBranch]) -> str:
+    """Say whether imaginary parts of another discretisation are higher or lower, and how far."""
+    off = [match.ratio[match.index >= 0] - 1 for match in matches]
+    every = np.concatenate([*off, np.zeros(0)])
+    if not len(every):
+        return f"{name}: no mode corresponds."
+    low, high = float(every.min()), float(every.max())
+    if max(-low, high) <= _LOUD:
+        return f"{name}: imaginary parts are the same within {percent(_LOUD)}."
+    if low > -_LOUD:
+        return f"{name}: no imaginary part is lower, the highest by {percent(high)} higher."
+    if high < _LOUD:
+        return f"{name}: no imaginary part is higher, the lowest by {percent(-low)} lower."
+    labels = np.repeat([match.branch.label for match in matches], [len(x) for x in off])
+    least, most = labels[every.argmin()], labels[every.argmax()]
+    return (
+        f"{name}: imaginary parts are up to {percent(-low)} lower ({least}) and up to "
+        f"{percent(high)} higher ({most}) among corresponding modes."
+    )

@@ -27,6 +27,7 @@ from flexctl.view.words.margins import (
     bound_words,
     given_row,
     grown,
+    judged_where,
     largest_errors,
     lemma_words,
     lost_words,
@@ -48,9 +49,10 @@ _N_ERRORS = 8
 
 
 def margin_table(
-    margin: StiffnessMargin, answer: dict[str, Any], where: str, remedies: Remedies | None = None
+    margin: StiffnessMargin, answer: dict[str, Any], remedies: Remedies | None = None
 ) -> RenderableType:
     """Put everything found under each other, the verdict last."""
+    where = judged_where(margin)
     parts: list[RenderableType] = [_ends(margin, answer, where)]
     if margin.rates and margin.exact.unknowns:
         parts.append(_rates(margin, where))

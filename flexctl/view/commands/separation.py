@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from rich.console import Group, RenderableType
 
 from flexctl.robustness import TimeScaleMargin, time_scale_margin
 from flexctl.view.json.margins import time_scale_json
 from flexctl.view.options import SeparationOptions
 from flexctl.view.output import Result, check_targets, progress
 from flexctl.view.provenance import provenance, redesigned
-from flexctl.view.request import design_basis, load_arm, load_gain_set, true_arm, truth_basis
+from flexctl.view.request import judged_on, load_arm, load_gain_set
+from flexctl.view.tables import literal, plain_table
 from flexctl.view.words.margins import crossing, swing, time_scale_words
 from flexctl.view.words.numbers import basis_words
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def separate(options: SeparationOptions, model: str, word: str) -> Result:
@@ -24,14 +23,12 @@ def separate(options: SeparationOptions, model: str, word: str) -> Result:
     check_targets(options)
     arm = load_arm(model, options)
     design = load_gain_set(word, arm)
-    basis, as_it_is = design_basis(options), true_arm(arm, options)
+    judged = judged_on(options, arm, design)
     with progress() as say:
         margin = time_scale_margin(
             arm,
             design,
-            true_arm=as_it_is,
-            truth_basis=truth_basis(as_it_is, basis or design.basis, options),
-            design_basis=basis,
+            **judged,
             fixed_damping=options.fixed_damping,
             progress=say,
         )
@@ -44,17 +41,15 @@ def separate(options: SeparationOptions, model: str, word: str) -> Result:
 
         return plot_separation(margin)
 
-    made = provenance(model, [design], gains=lambda: redesigned(arm, design, basis))
+    made = provenance(
+        model, [design], gains=lambda: redesigned(arm, design, judged["design_basis"])
+    )
     return Result(
         answer=answer, table=lambda: _table(margin, answer), figure=figure, provenance=made
     )
 
 
 def _table(margin: TimeScaleMargin, answer: dict[str, Any]) -> RenderableType:
-    from rich.console import Group
-
-    from flexctl.view.tables import literal, plain_table
-
     title = (
         f"{margin.model}, judged on {basis_words(answer['truth'])} per link and plane, "
         f"{margin.design} designed on {basis_words(answer['basis'])}"

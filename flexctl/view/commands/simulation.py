@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from rich.console import Group, RenderableType
 
 from flexctl import __version__, checks
 from flexctl.checks import Array
@@ -34,11 +35,8 @@ from flexctl.view.signals import (
     write_csv,
     write_netcdf,
 )
+from flexctl.view.tables import literal, number, plain_table
 from flexctl.view.words.numbers import basis_words
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 
 N_KEPT = 1001  # times of a run that are kept for files and figures
 _SMALL = {"rad": "mrad", "m": "mm"}
@@ -159,10 +157,6 @@ def _animate(loop: ClosedLoop, run: Trajectory, path: Path) -> None:
 def _table(
     answer: Mapping[str, Any], torques: Sequence[str], sprung: Sequence[str]
 ) -> RenderableType:
-    from rich.console import Group
-
-    from flexctl.view.tables import literal, number, plain_table
-
     title = (
         f"{answer['design']} on {answer['model']} "
         f"(truth: {basis_words(answer['truth'])} per link and plane)"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-
 from flexctl.checks import ComplexArray
 from flexctl.records import plain
 from flexctl.robustness import (
@@ -29,8 +27,7 @@ def margin_json(margin: StiffnessMargin) -> dict[str, Any]:
     """Write margins as nested dictionaries and lists; the unknown and infinite are None."""
     return plain(
         {
-            "model": margin.model,
-            "design": margin.design,
+            **attributes(margin, "model design"),
             "truth": margin.truth.described(),
             "basis": margin.basis.described(),
             "pose": dict(margin.pose),
@@ -247,44 +244,36 @@ def _trial(trial: Trial) -> dict[str, Any]:
 def time_scale_json(margin: TimeScaleMargin) -> dict[str, Any]:
     """Write a separation bound."""
     worst, spectra = margin.worst, margin.spectra
-    return {
-        **attributes(margin, "model design"),
-        "basis": margin.basis.described(),
-        "truth": margin.truth.described(),
-        "s_star": _finite(worst.s_star),
-        "mu_star": _finite(margin.mu_star),
-        "mu": margin.mu,
-        "epsilon": margin.epsilon,
-        "crossing_frequency": _finite(worst.frequency),
-        "what_crosses": worst.motion or None,
-        "worst": {
-            "t": worst.t,
-            "modes": worst.order,
-            "why": worst.why or worst.refused or None,
-        },
-        "exact": worst.exact,
-        "stable": margin.stable,
-        "stable_ranges": spectra.ranges and [list(map(_finite, r)) for r in spectra.ranges],
-        "path": {
-            "t": [bound.t for bound in margin.path],
-            "s_star": [_finite(bound.s_star) for bound in margin.path],
-        },
-        "orders": {
-            "order": [bound.order for bound in margin.orders],
-            "s_star": [_finite(bound.s_star) for bound in margin.orders],
-        },
-        "slow_poles": _listed(spectra.slow),
-        "fast_poles": _listed(spectra.fast),
-        "full_poles": _listed(spectra.full),
-        "assumptions": list(margin.assumptions),
-    }
+    return plain(
+        {
+            **attributes(margin, "model design"),
+            "basis": margin.basis.described(),
+            "truth": margin.truth.described(),
+            "s_star": worst.s_star,
+            **attributes(margin, "mu_star mu epsilon"),
+            "crossing_frequency": worst.frequency,
+            "what_crosses": worst.motion or None,
+            "worst": {
+                "t": worst.t,
+                "modes": worst.order,
+                "why": worst.why or worst.refused or None,
+            },
+            "exact": worst.exact,
+            "stable": margin.stable,
+            "stable_ranges": spectra.ranges,
+            "path": {name: [getattr(at, name) for at in margin.path] for name in ("t", "s_star")},
+            "orders": {
+                name: [getattr(at, name) for at in margin.orders] for name in ("order", "s_star")
+            },
+            "slow_poles": _slowest_first(spectra.slow),
+            "fast_poles": _slowest_first(spectra.fast),
+            "full_poles": _slowest_first(spectra.full),
+            "assumptions": margin.assumptions,
+        }
+    )
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _listed(values: ComplexArray) -> list[list[float]]:
-    """Complex numbers as [real, imaginary], slowest first."""
+def _slowest_first(values: ComplexArray) -> list[tuple[float, float]]:
+    """Real and imaginary parts."""
     ordered = sorted(values, key=lambda value: (abs(value), value.imag))
-    return [[float(value.real), float(value.imag)] for value in ordered]
+    return [(value.real, value.imag) for value in ordered]
