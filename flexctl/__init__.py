@@ -71,46 +71,33 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "Arm": "flexctl.model",
-    "BasisChoice": "flexctl.model",
-    "ClosedLoop": "flexctl.loop",
-    "Comparison": "flexctl.verdict",
-    "Controller": "flexctl.control",
-    "Design": "flexctl.model",
-    "EigenvalueLoci": "flexctl.loci",
-    "Evaluation": "flexctl.verdict",
-    "LinearLoop": "flexctl.loop",
-    "LinearPlant": "flexctl.plant",
-    "Plant": "flexctl.plant",
-    "StabilityMargins": "flexctl.verdict",
-    "StiffnessMargin": "flexctl.robustness",
-    "TimeScaleMargin": "flexctl.robustness",
-    "Trajectory": "flexctl.simulation",
-    "assemble_plant": "flexctl.plant",
-    "close_loop": "flexctl.loop",
-    "compare": "flexctl.verdict",
-    "design_controller": "flexctl.control",
-    "eigenvalue_loci": "flexctl.loci",
-    "evaluate": "flexctl.verdict",
-    "explain": "flexctl.view.explain",
-    "linearise": "flexctl.loop",
-    "load_design": "flexctl.model",
-    "load_model": "flexctl.model",
-    "save": "flexctl.view.save",
-    "simulate": "flexctl.simulation",
-    "stability_margins": "flexctl.verdict",
-    "stiffness_margin": "flexctl.robustness",
-    "time_scale_margin": "flexctl.robustness",
-    "to_json": "flexctl.view.to_json",
-    "wrap_controller": "flexctl.control",
+    "control": ("Controller", "design_controller", "wrap_controller"),
+    "loci": ("EigenvalueLoci", "eigenvalue_loci"),
+    "loop": ("ClosedLoop", "LinearLoop", "close_loop", "linearise"),
+    "model": ("Arm", "BasisChoice", "Design", "load_design", "load_model"),
+    "plant": ("LinearPlant", "Plant", "assemble_plant"),
+    "robustness": ("StiffnessMargin", "TimeScaleMargin", "stiffness_margin", "time_scale_margin"),
+    "simulation": ("Trajectory", "simulate"),
+    "verdict": (
+        "Comparison",
+        "Evaluation",
+        "StabilityMargins",
+        "compare",
+        "evaluate",
+        "stability_margins",
+    ),
+    "view.explain": ("explain",),
+    "view.save": ("save",),
+    "view.to_json": ("to_json",),
 }
+_ROOM_OF = {name: f"flexctl.{room}" for room, names in _ROOMS.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     """Import a public name from its room; AttributeError if there is no such name."""
-    if name not in _ROOMS:
+    if name not in _ROOM_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ROOMS[name]), name)
+    return getattr(import_module(_ROOM_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ from flexctl.view.options import (
     CompareOptions,
     CountOptions,
     InspectOptions,
+    ListOptions,
     MarginOptions,
     SeparationOptions,
     SimulateOptions,
     TrackOptions,
-    options,
+    click_options,
 )
 
 COMPLETION = "_FLEXCTL_COMPLETE"  # a shell sets it when it asks what may follow
@@ -50,98 +52,48 @@ def cli() -> None:
     """
 
 
-@cli.command("list")
-@options(CliOptions)
-def list_catalogue(options: CliOptions) -> int:
-    """Show the catalogue: arms and controller designs."""
-    from flexctl.view.commands.listing import list_files
-
-    return _deliver(list_files, options)
-
-
-@cli.command()
-@click.argument("model")
-@options(InspectOptions)
-def inspect(options: InspectOptions, model: str) -> int:
-    """Show what an arm is: coordinates, frequencies, inertia."""
-    from flexctl.view.commands.inspection import inspect_model
-
-    return _deliver(inspect_model, options, model)
-
-
-@cli.command()
-@click.argument("model")
-@click.argument("design")
-@options(SimulateOptions)
-def simulate(options: SimulateOptions, model: str, design: str) -> int:
-    """Run DESIGN on MODEL once; --out run.nc keeps all signals."""
-    from flexctl.view.commands.simulation import simulate_design
-
-    return _deliver(simulate_design, options, model, design)
+_MODEL, _DESIGN = click.Argument(["model"]), click.Argument(["design"])
+_COMMANDS = {  # function of flexctl.view.commands, its options, the arguments after them
+    "list": ("listing.list_files", ListOptions, ()),
+    "inspect": ("inspection.inspect_model", InspectOptions, (_MODEL,)),
+    "simulate": ("simulation.simulate_design", SimulateOptions, (_MODEL, _DESIGN)),
+    "compare": (
+        "comparison.compare_designs",
+        CompareOptions,
+        (_MODEL, click.Argument(["designs"], nargs=-1, required=True)),
+    ),
+    "separation": ("separation.separate", SeparationOptions, (_MODEL, _DESIGN)),
+    "margin": ("margin.measure_margin", MarginOptions, (_MODEL, _DESIGN)),
+    "track": ("loci.track_design", TrackOptions, (_MODEL, _DESIGN)),
+    "count": (
+        "counting.count_arm",
+        CountOptions,
+        (_MODEL, click.Argument(["design"], required=False)),
+    ),
+}
 
 
-@cli.command()
-@click.argument("model")
-@click.argument("designs", nargs=-1, required=True)
-@options(CompareOptions)
-def compare(options: CompareOptions, model: str, designs: tuple[str, ...]) -> int:
-    """Rank gain sets: which DESIGN to use on MODEL, and why."""
-    from flexctl.view.commands.comparison import compare_designs
+def _add(name: str, function: str, record: type[CliOptions], words: Sequence[Any]) -> None:
+    """Add a command, which imports what it needs when it runs."""
 
-    return _deliver(compare_designs, options, model, designs)
+    def compute(**given: Any) -> int:
+        """Check the options, compute, hand over; 0, or 1 where a requirement does not hold."""
+        from flexctl.view.output import deliver
+        from flexctl.view.requirements import read_requirements
 
+        module, _, of = function.partition(".")
+        arguments = [given.pop(word.name) for word in words]
+        options = record(**given)
+        requirements = read_requirements(options.require)
+        command = getattr(import_module(f"flexctl.view.commands.{module}"), of)
+        return NOT_MET if deliver(command(options, *arguments), options, requirements) else DONE
 
-@cli.command()
-@click.argument("model")
-@click.argument("design")
-@options(SeparationOptions)
-def separation(options: SeparationOptions, model: str, design: str) -> int:
-    """Find how soft MODEL may be before the composite DESIGN destabilises it."""
-    from flexctl.view.commands.separation import separate
-
-    return _deliver(separate, options, model, design)
+    params = [*words, *click_options(record)]
+    cli.add_command(click.Command(name, params=params, callback=compute, help=record.__doc__))
 
 
-@cli.command()
-@click.argument("model")
-@click.argument("design")
-@options(MarginOptions)
-def margin(options: MarginOptions, model: str, design: str) -> int:
-    """Find how wrong the stiffness of DESIGN's model of MODEL may be."""
-    from flexctl.view.commands.margin import measure_margin
-
-    return _deliver(measure_margin, options, model, design)
-
-
-@cli.command()
-@click.argument("model")
-@click.argument("design")
-@options(TrackOptions)
-def track(options: TrackOptions, model: str, design: str) -> int:
-    """Follow the eigenvalues of DESIGN's loop around MODEL along its motion, or over a number."""
-    from flexctl.view.commands.loci import track_design
-
-    return _deliver(track_design, options, model, design)
-
-
-@cli.command()
-@click.argument("model")
-@click.argument("design", required=False)
-@options(CountOptions)
-def count(options: CountOptions, model: str, design: str | None) -> int:
-    """Count the operations of MODEL's dynamics, and of DESIGN's control law."""
-    from flexctl.view.commands.counting import count_arm
-
-    return _deliver(count_arm, options, model, design)
-
-
-def _deliver(command: Any, options: CliOptions, *words: Any) -> int:
-    """Check the options, compute, hand over; 0, or 1 where a requirement does not hold."""
-    from flexctl.view.output import deliver
-    from flexctl.view.requirements import read_requirements
-
-    requirements = read_requirements(options.require)
-    return NOT_MET if deliver(command(options, *words), options, requirements) else DONE
+for _name, _command in _COMMANDS.items():
+    _add(_name, *_command)
 
 
 def run(argv: Sequence[str] | None = None) -> int:
