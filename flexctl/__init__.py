@@ -70,7 +70,7 @@ __all__ = [
     "wrap_controller",
 ]
 
-_ROOMS = {
+_NAMES = {
     "control": ("Controller", "design_controller", "wrap_controller"),
     "loci": ("EigenvalueLoci", "eigenvalue_loci"),
     "loop": ("ClosedLoop", "LinearLoop", "close_loop", "linearise"),
@@ -90,14 +90,14 @@ _ROOMS = {
     "view.save": ("save",),
     "view.to_json": ("to_json",),
 }
-_ROOM_OF = {name: f"flexctl.{room}" for room, names in _ROOMS.items() for name in names}
+_ROOMS = {name: f"flexctl.{room}" for room, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
     """Import a public name from its room; AttributeError if there is no such name."""
-    if name not in _ROOM_OF:
+    if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_ROOM_OF[name]), name)
+    return getattr(import_module(_ROOMS[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -55,13 +55,7 @@ def design_basis(options: ArmOptions) -> BasisChoice | None:
 
 
 def truth_basis(arm: Arm, design: BasisChoice, options: LoopOptions) -> BasisChoice:
-    """Choose the truth plant: that of the options, the model file, or finer than the design.
-
-    Raises
-    ------
-    InputError
-        When an order is not a whole number in 1 .. 200, or the limit of modes not above 0.
-    """
+    """Choose the truth plant: that of the options, the model file, or finer than the design."""
     chosen = _choice("--truth-", options.truth_modes, options.truth_elements)
     basis = chosen or default_truth(arm, design)
     if options.truth_drop_above is None:

@@ -164,9 +164,8 @@ def test_the_worst_is_the_largest_factor_of_all_poses_and_orders():
 
 def tabled(found):
     """Give what the terminal shows of it."""
-    basis = {"kind": "modes", "order": 2}
     with (printer := console()).capture() as heard:
-        printer.print(_table(found, {"truth": basis, "basis": basis, "verdict": "so"}))
+        printer.print(_table(found, "so"))
     return " ".join(heard.get().split())
 
 

@@ -14,11 +14,10 @@ from flexctl.view.comparison_rows import metric_rows, ranked, why_unranked
 from flexctl.view.display_order import rank_of
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.options import CompareOptions
-from flexctl.view.output import Result, check_target, check_targets, progress
+from flexctl.view.output import Result, check_target, check_targets, literal, plain_table, progress
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import judged_on, load_arm, load_gain_set
 from flexctl.view.save import comparison_figure, write_report
-from flexctl.view.tables import literal, plain_table
 from flexctl.view.words.numbers import basis_words
 
 

@@ -17,10 +17,9 @@ from flexctl.plant import (
     lower_triangle,
 )
 from flexctl.view.options import CountOptions
-from flexctl.view.output import Result, check_targets
+from flexctl.view.output import Result, check_targets, notes, plain_table
 from flexctl.view.provenance import provenance, redesigned
 from flexctl.view.request import design_basis, load_arm, load_gain_set
-from flexctl.view.tables import literal, plain_table
 from flexctl.view.to_json import to_json
 from flexctl.view.words.numbers import basis_words
 
@@ -80,24 +79,17 @@ def _table(
         f"{answer['model']}: {basis_words(answer['basis'])} per link and plane, "
         f"{answer['coordinates']} coordinates, engine {answer['engine']}"
     )
-    table = plain_table(
-        title,
-        "",
-        "multiplications",
-        "additions",
-        "others",
-        "which",
-        "written out",
-        numeric=(1, 2, 3, 5),
-    )
+    columns = ("multiplications", "additions", "others", "which", "written out")
+    rows = []
     for name, operations in counted.items():
         kinds = ", ".join(f"{count} {kind}" for kind, count in operations.kinds.items())
         figures = (str(n) for n in to_json(operations).values())
         tree = f"{trees[name].mul:.4g} + {trees[name].add:.4g}"
-        table.add_row(literal(ROWS[name]), *figures, literal(kinds), tree)
-    note = (
-        "- common subexpressions are counted once; a square is a multiplication\n"
-        "- written out: multiplications + additions when every entry is written by itself, nothing "
-        "shared"
+        rows.append((ROWS[name], *figures, kinds, tree))
+    table = plain_table(title, "", *columns, rows=rows, numeric=(1, 2, 3, 5))
+    said = (
+        "common subexpressions are counted once; a square is a multiplication",
+        "written out: multiplications + additions when every entry is written by itself, nothing "
+        "shared",
     )
-    return Group(table, literal(note, "dim"))
+    return Group(table, *notes(said))

@@ -129,13 +129,7 @@ def _answer(record: EigenvalueLoci, options: TrackOptions) -> dict[str, Any]:
 
 
 def read_range(text: str) -> VariedNumber:
-    """Read ``payload.mass=0.5:2``, or ``link2.EI=*0.5:*2``, factors of what the file has.
-
-    Raises
-    ------
-    InputError
-        When it is not KEY=FROM:TO with two finite numbers or two factors, FROM the smaller one.
-    """
+    """Read ``payload.mass=0.5:2``, or factors, ``link2.EI=*0.5:*2``; else InputError."""
     key, equals, span = (part.strip() for part in text.partition("="))
     first, colon, last = (part.strip() for part in span.partition(":"))
     factors = [part.startswith("*") for part in (first, last)]
@@ -152,10 +146,7 @@ def read_range(text: str) -> VariedNumber:
 def read_beside(text: str, options: TrackOptions) -> TrackOptions:
     """Read ``e2``, or ``m2:e8``: what to ask for in place of the discretisations of `options`.
 
-    Raises
-    ------
-    InputError
-        When it is not m or e with a number, or two such with a colon between.
+    InputError where it is not m or e with a number, or two such with a colon between.
     """
     basis, _, truth = (part.strip() for part in text.partition(":"))
     words = [_DISCRETISATION.fullmatch(word) for word in (basis, truth or basis)]

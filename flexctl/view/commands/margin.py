@@ -99,7 +99,7 @@ def measure_margin(options: MarginOptions, model: str, word: str) -> Result:
     )
     return Result(
         answer=answer,
-        table=lambda: margin_table(margin, answer, remedies),
+        table=lambda: margin_table(margin, answer["verdict"], remedies),
         figure=lambda: _figure(margin, chart),
         provenance=made,
     )
@@ -164,13 +164,7 @@ def _check_case(case: Case, errors: Mapping[str, float]) -> None:
 
 
 def read_joints(text: str, arm: Arm) -> dict[str, float]:
-    """Read joint variables by name; a pose at rest has no others.
-
-    Raises
-    ------
-    InputError
-        When a part is not NAME=NUMBER, or the name no joint's.
-    """
+    """Read joint variables by name, all that a pose at rest has; InputError for other names."""
     pose = read_pose(text)
     for name in pose:
         if name not in arm.joints:
@@ -183,10 +177,7 @@ def read_joints(text: str, arm: Arm) -> dict[str, float]:
 def read_errors(words: Sequence[str], *, independent: bool) -> dict[str, float]:
     """Read ``modes`` or ``payload=0.5``, each once; nothing where no bounds are asked for.
 
-    Raises
-    ------
-    InputError
-        When an error is not known, comes twice, or sizes and --no-structured come together.
+    InputError where an error is not known or comes twice, or any comes with --no-structured.
     """
     if not independent:
         if words:

@@ -116,6 +116,14 @@ def judged_pose(margin: StiffnessMargin) -> str:
     return pose + ", second loop" if margin.second_loop else pose
 
 
+def loop_title(margin: StiffnessMargin | TimeScaleMargin) -> str:
+    """Name loop and discretisations, as the title of a table."""
+    truth, basis = (basis_words(one.described()) for one in (margin.truth, margin.basis))
+    return (
+        f"{margin.model}, judged on {truth} per link and plane, {margin.design} designed on {basis}"
+    )
+
+
 def margin_words(margin: StiffnessMargin, advice: str = "") -> str:
     """Say in a few sentences what an engineer can act on.
 
@@ -314,14 +322,14 @@ def given_words(assumed: AssumedStiffness, where: str) -> str:
     return f"{said}; the lemma alone allows {allowed}. "
 
 
-def given_row(assumed: AssumedStiffness, where: str) -> tuple[str, str, tuple[str, str, str]]:
+def given_row(assumed: AssumedStiffness, where: str) -> tuple[str, ...]:
     """Write a line of the table: label, what is tolerated, and what limits it."""
     at = assumed.worst
     label = f"given stiffness, {_place(at, where)}"
     loss = at.interval.upper if at.interval else None
     swing = f"{loss.frequency:.4g}" if loss and loss.frequency else ""
     lost = (loss.kind, in_words(loss.mode), swing) if loss else ("-", in_words(at.mode), "")
-    return label, f"{'yes' if at.stable else 'no'}, {_share(at)}", lost
+    return label, f"{'yes' if at.stable else 'no'}, {_share(at)}", *lost
 
 
 def _tolerated(assumed: AssumedStiffness, where: str) -> str:
