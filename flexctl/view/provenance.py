@@ -33,18 +33,9 @@ def provenance(
 ) -> Provenance:
     """Make the function that describes what an answer was made of; called once, when asked.
 
-    Parameters
-    ----------
-    model
-        Name or path of the model, whose tables are kept as they were before any setting.
-    designs
-        Design files, whose tables are kept.
-    gains
-        Finds the gains of every controller by its name, as they were used.
-    tolerances
-        Integrator with its step and tolerances; none where nothing is integrated.
-    files
-        Further files that the answer rests on; csv references are found by themselves.
+    Kept are the tables of the model (name or path) before any setting and of the designs, the
+    gains of every controller by its name as they were used, the integrator's `tolerances`, and
+    further files that the answer rests on; csv references are found by themselves.
     """
 
     @functools.cache

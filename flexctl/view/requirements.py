@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import operator
 import re
@@ -131,7 +132,6 @@ def _is_number(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    words = {None: "null", True: "true", False: "false"}
-    if value is None or isinstance(value, bool):
-        return words[value]
-    return f"{value:.6g}" if _is_number(value) else f"{value}"  # pyright: ignore
+    if _is_number(value):
+        return f"{value:.6g}"  # pyright: ignore
+    return value if isinstance(value, str) else json.dumps(value)

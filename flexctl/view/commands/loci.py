@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.loci import EigenvalueLoci, Loci, Motion, eigenvalue_loci, match_branches
-from flexctl.model import Arm, Design
+from flexctl.loci import EigenvalueLoci, Loci, eigenvalue_loci, match_branches
 from flexctl.view import signals
 from flexctl.view.commands.loci_table import loci_table
 from flexctl.view.json.loci import beside_json, loci_json
@@ -33,22 +32,13 @@ from flexctl.view.request import (
 _DISCRETISATION = re.compile(r"(?:(m)|e)([1-9][0-9]{0,2})")
 
 
-@dataclass(frozen=True, kw_only=True)
-class VariedNumber:
-    """A number to be varied, as ``--over KEY=FROM:TO`` has it; `scaled` by factors."""
-
-    key: str
-    between: tuple[float, float]
-    scaled: bool = False
-
-
 def track_design(options: TrackOptions, model: str, word: str) -> Result:
     """Find what `flexctl track` prints."""
     check_targets(options, ".csv", ".nc")
-    number = read_range(options.over) if options.over else None
-    if options.redesign and not number:
+    over = read_range(options.over) if options.over else {}
+    if options.redesign and not over:
         raise InputError("--redesign: expected --over KEY=FROM:TO with it, got none")
-    if number and options.motion:
+    if over and options.motion:
         raise InputError(f"--motion: expected none with --over, got {options.motion}")
     discretisations = [options, *(read_beside(text, options) for text in options.beside)]
     arm = load_arm(model, options)
@@ -58,8 +48,21 @@ def track_design(options: TrackOptions, model: str, word: str) -> Result:
     with progress() as say:
         for own, name in zip(discretisations, ("", *options.beside), strict=True):
             say(name)
-            motion = records[0].motion if records else options.motion
-            records.append(_follow(own, arm, design, motion, number, say))
+            basis = design_basis(own) or design.basis
+            loci = eigenvalue_loci(
+                arm,
+                design,
+                motion=records[0].motion if records else options.motion,
+                redesign=options.redesign,
+                points=options.points,
+                truth_basis=truth_basis(arm, basis, own),
+                design_basis=basis,
+                truth_set=options.truth_set,
+                fields=bool(options.beside),
+                progress=say,
+                **over,
+            )
+            records.append(loci)
     made = provenance(
         model,
         [design],
@@ -67,33 +70,6 @@ def track_design(options: TrackOptions, model: str, word: str) -> Result:
         tolerances=integration(),
     )
     return _result(records, options, made)
-
-
-def _follow(
-    options: TrackOptions,
-    arm: Arm,
-    design: Design,
-    motion: Motion | None,
-    number: VariedNumber | None,
-    say: Callable[[str], None],
-) -> EigenvalueLoci:
-    """Follow the eigenvalues in one discretisation."""
-    basis = design_basis(options) or design.basis
-    return eigenvalue_loci(
-        arm,
-        design,
-        motion=motion,
-        over=number.key if number else None,
-        between=number.between if number else None,
-        scaled=number is not None and number.scaled,
-        redesign=options.redesign,
-        points=options.points,
-        truth_basis=truth_basis(arm, basis, options),
-        design_basis=basis,
-        truth_set=options.truth_set,
-        fields=bool(options.beside),
-        progress=say,
-    )
 
 
 def _result(records: Sequence[EigenvalueLoci], options: TrackOptions, made: Provenance) -> Result:
@@ -128,7 +104,7 @@ def _answer(record: EigenvalueLoci, options: TrackOptions) -> dict[str, Any]:
     return answer
 
 
-def read_range(text: str) -> VariedNumber:
+def read_range(text: str) -> dict[str, Any]:
     """Read ``payload.mass=0.5:2``, or factors, ``link2.EI=*0.5:*2``; else InputError."""
     key, equals, span = (part.strip() for part in text.partition("="))
     first, colon, last = (part.strip() for part in span.partition(":"))
@@ -140,7 +116,7 @@ def read_range(text: str) -> VariedNumber:
     low, high = (read_number("--over", part.removeprefix("*")) for part in (first, last))
     if not low < high:
         raise InputError(f"--over: expected FROM below TO, got {text!r}")
-    return VariedNumber(key=key, between=(low, high), scaled=all(factors))
+    return {"over": key, "between": (low, high), "scaled": all(factors)}
 
 
 def read_beside(text: str, options: TrackOptions) -> TrackOptions:

@@ -132,16 +132,13 @@ def run_times(
     end = planned if duration is None else checks.positive("--duration", duration)
     printed = np.array(samples) if samples else np.linspace(0, end, N_SAMPLES)
     if printed.min() < 0 or (duration is not None and printed.max() > end):
+        last = "" if duration is None else f" ({duration:g} s)"
         raise InputError(
-            f"--at: expected times from 0 to the end of the run{_end_words(duration)}, "
+            f"--at: expected times from 0 to the end of the run{last}, "
             f"got {printed.min() if printed.min() < 0 else printed.max():g}"
         )
     end = max(end, float(printed.max()))
     return np.union1d(np.linspace(0, end, N_KEPT), printed), printed
-
-
-def _end_words(duration: float | None) -> str:
-    return "" if duration is None else f" ({duration:g} s)"
 
 
 def _close(options: SimulateOptions, model: str, design: str) -> ClosedLoop:

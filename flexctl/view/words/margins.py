@@ -142,10 +142,10 @@ def _said(margin: StiffnessMargin, where: str, advice: str) -> str:
         return f"{said}; the lemma does not apply to such a law.{_unmoved(margin)}"
     if not margin.exact.alpha_upper:
         first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
-        return first + _zero(margin) + "".join(_rest(margin, where, advice))
+        return first + _zero(margin) + _rest(margin, where, advice)
     known = "damping unknown to the controller" if margin.unknown_damping else "the stated damping"
     first = f"With {known}, {name} tolerates {_above(margin, where)}{_above_moving(margin)}"
-    return f"{first}. " + "".join(_rest(margin, where, advice))
+    return f"{first}. {_rest(margin, where, advice)}"
 
 
 def _independent(margin: StiffnessMargin) -> str:
@@ -198,15 +198,9 @@ def _zero(margin: StiffnessMargin) -> str:
     return f"{lost}. "
 
 
-def _rest(margin: StiffnessMargin, where: str, advice: str) -> tuple[str, ...]:
-    return (
-        f"{_below(margin, where)}. ",
-        _growth(margin),
-        _followed(margin),
-        f"{_lemma(margin)}.",
-        advice,
-        _unmoved(margin),
-    )
+def _rest(margin: StiffnessMargin, where: str, advice: str) -> str:
+    parts = (_growth(margin), _followed(margin), _lemma(margin), ".", advice, _unmoved(margin))
+    return f"{_below(margin, where)}. {''.join(parts)}"
 
 
 def _above(margin: StiffnessMargin, where: str) -> str:
