@@ -153,10 +153,9 @@ def _guarded(words: list[str], *, debug: bool) -> int:
     except click.ClickException as error:
         line = f"{error.format_message()} (flexctl --help explains)"
         return _complain(line, BAD_INPUT, debug=debug)
-    except InputError as error:
-        return _complain(str(error), BAD_INPUT, debug=debug)
     except FlexctlError as error:
-        return _complain(str(error), FAILED, debug=debug)
+        status = BAD_INPUT if isinstance(error, InputError) else FAILED
+        return _complain(str(error), status, debug=debug)
     except MemoryError:
         return _complain("out of memory: choose a coarser truth plant", FAILED, debug=debug)
     except OSError as error:

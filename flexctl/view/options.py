@@ -9,36 +9,45 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from inspect import get_annotations
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import click
 
 from flexctl.errors import InputError
 
-_FILE = click.Path(path_type=Path)
 
-
-def _option(names: str, metavar: str | None, kind: Any, text: str, **details: Any) -> Any:
+def _option(names: str, metavar: str | None, text: str, **details: Any) -> Any:
     """Declare a field and the option that fills it, with the words of its help."""
-    details = {"default": None, "type": kind, "metavar": metavar, "help": text, **details}
+    details = {"default": None, "metavar": metavar, "help": text, **details}
     return field(default=details["default"], metadata={"option": (names.split(), details)})
 
 
 def _several(name: str, metavar: str, text: str) -> Any:
     """Declare an option that may be repeated."""
-    return _option(name, metavar, None, text, default=(), multiple=True)
+    return _option(name, metavar, text, default=(), multiple=True, type=str)
 
 
-def _flag(name: str, text: str) -> Any:
+def _flag(name: str, text: str, *, default: bool | None = False) -> Any:
     """Declare an option that is there or not."""
-    return _option(name, None, None, text, default=False, is_flag=True)
+    return _option(name, None, text, default=default, is_flag=True, type=bool)
 
 
 def click_options(record: type[CliOptions]) -> list[click.Option]:
     """Return the options that fill a record: its own come first in the help, then its bases'."""
     declared = {one.name: one.metadata["option"] for one in fields(record)}
+    kinds = {name: _kind(hint) for name, hint in get_type_hints(record).items()}
     ordered = [name for base in record.__mro__ for name in get_annotations(base)]
-    return [click.Option([name, *declared[name][0]], **declared[name][1]) for name in ordered]
+    options = [(name, *declared[name]) for name in ordered]
+    return [
+        click.Option([name, *names], **{"type": kinds[name], **details})
+        for name, names, details in options
+    ]
+
+
+def _kind(hint: Any) -> Any:
+    """Return what click shall read for an annotation such as ``int | None``."""
+    kind = get_args(hint)[0] if get_args(hint) else hint
+    return click.Path(path_type=Path) if kind is Path else kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +55,7 @@ class CliOptions:
     """How a result is handed over: options of every command."""
 
     json: bool = _flag("--json", "Print one JSON object and nothing else.")
-    out: Path | None = _option("--out", "FILE", _FILE, "Write the result to a file.")
+    out: Path | None = _option("--out", "FILE", "Write the result to a file.")
     require: tuple[str, ...] = _several(
         "--require",
         "'KEY<VALUE'",
@@ -59,33 +68,29 @@ class CliOptions:
 class PlotOptions(CliOptions):
     """The file of a figure, of the commands that have one."""
 
-    plot: Path | None = _option("--plot", "FILE", _FILE, "Figure as .svg, .png or .pdf.")
+    plot: Path | None = _option("--plot", "FILE", "Figure as .svg, .png or .pdf.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArmOptions(CliOptions):
     """Discretisation of the (design) plant, at most one, and changes of design arm and truth."""
 
-    modes: int | None = _option("-m --modes", "N", int, "Modes per link and plane of the plant.")
-    elements: int | None = _option(
-        "-e --elements", "N", int, "Elements per link and plane instead."
-    )
+    modes: int | None = _option("-m --modes", "N", "Modes per link and plane of the plant.")
+    elements: int | None = _option("-e --elements", "N", "Elements per link and plane instead.")
     sliding: str | None = _option(
         "--sliding",
         "NAME",
-        str,
         "With -m, modes of sliding links: fixed, or following the length: exact, roots.",
     )
     settings: tuple[str, ...] = _several(
         "--set", "KEY=VALUE", "Change the arm, such as payload.mass=+40% (repeatable)."
     )
-    foreshortening: bool | None = _option(
+    foreshortening: bool | None = _flag(
         "--foreshortening/--no-foreshortening",
-        None,
-        None,
         "Whether bending shortens the links; default: as in the file.",
+        default=None,
     )
-    damping: float | None = _option("--damping", "Z", float, "Damping ratio of all links.")
+    damping: float | None = _option("--damping", "Z", "Damping ratio of all links.")
 
     def __post_init__(self) -> None:
         """Refuse modes and elements together, and modes of sliding links without modes."""
@@ -98,12 +103,10 @@ class ArmOptions(CliOptions):
 class LoopOptions(ArmOptions, PlotOptions):
     """Discretisation of the truth plant of a loop, and changes of the true arm alone."""
 
-    truth_modes: int | None = _option("--truth-modes", "N", int, "Modes of the truth plant.")
-    truth_elements: int | None = _option(
-        "--truth-elements", "N", int, "Elements of the truth plant."
-    )
+    truth_modes: int | None = _option("--truth-modes", "N", "Modes of the truth plant.")
+    truth_elements: int | None = _option("--truth-elements", "N", "Elements of the truth plant.")
     truth_drop_above: float | None = _option(
-        "--truth-drop-above", "W", float, "Leave out truth modes above W rad/s."
+        "--truth-drop-above", "W", "Leave out truth modes above W rad/s."
     )
     truth_set: tuple[str, ...] = _several(
         "--truth-set",
@@ -138,7 +141,6 @@ class InspectOptions(ArmOptions, PlotOptions):
     pose: str = _option(
         "--pose",
         "NAME=VALUE,...",
-        str,
         "Coordinates, such as joint1=0.5,link2.y.1=0.01; others keep their default.",
         default="",
     )
@@ -151,8 +153,8 @@ class CountOptions(ArmOptions):
     engine: Any = _option(
         "--engine",
         None,
-        click.Choice(["recursion", "lagrange"]),
         "How the equations of motion are derived.",
+        type=click.Choice(["recursion", "lagrange"]),
         default="recursion",
         show_default=True,
     )
@@ -162,29 +164,26 @@ class CountOptions(ArmOptions):
 class SimulateOptions(LoopOptions):
     """Run DESIGN on MODEL once; --out run.nc keeps all signals."""
 
-    at: str = _option("--at", "T1,T2,...", str, "Sample times [s]; default 11.", default="")
+    at: str = _option("--at", "T1,T2,...", "Sample times [s]; default 11.", default="")
     duration: float | None = _option(
-        "--duration", None, float, "Length of the run [s]; default the design's."
+        "--duration", None, "Length of the run [s]; default the design's."
     )
-    animate: Path | None = _option("--animate", None, _FILE, "Animation of the run: .gif or .mp4.")
+    animate: Path | None = _option("--animate", None, "Animation of the run: .gif or .mp4.")
     integrator: str = _option(
         "--integrator",
         "NAME",
-        str,
         "auto, explicit, esdirk, adams, bdf, or with a fixed step midpoint, rk4.",
         default="auto",
     )
-    step: float | None = _option("--step", "H", float, "Step [s] of midpoint or rk4.")
-    tolerance: float | None = _option(
-        "--tolerance", "R", float, "Relative error per step; default 1e-10."
-    )
+    step: float | None = _option("--step", "H", "Step [s] of midpoint or rk4.")
+    tolerance: float | None = _option("--tolerance", "R", "Relative error per step; default 1e-10.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(LoopOptions):
     """Rank gain sets: which DESIGN to use on MODEL, and why."""
 
-    report: Path | None = _option("--report", None, _FILE, "One self-contained HTML file.")
+    report: Path | None = _option("--report", None, "One self-contained HTML file.")
     no_baseline: bool = _flag("--no-baseline", "Leave the joint-pd baseline out.")
 
 
@@ -195,8 +194,8 @@ class SeparationOptions(LoopOptions):
     fixed_damping: Any = _option(
         "--fixed-damping",
         None,
-        click.Choice(["none", "joints", "all"]),
         "Which dampers do not change with the stiffness.",
+        type=click.Choice(["none", "joints", "all"]),
         default="none",
         show_default=True,
     )
@@ -209,15 +208,14 @@ class MarginOptions(LoopOptions):
     pose: str = _option(
         "--pose",
         "NAME=VALUE,...",
-        str,
         "Joint variables to judge at instead of the final pose.",
         default="",
     )
     path: int = _option(
         "--path",
         "N",
-        click.IntRange(min=0, max=1000),
         "Poses along the motion; 0 leaves it out.",
+        type=click.IntRange(min=0, max=1000),
         default=21,
         show_default=True,
     )
@@ -229,13 +227,11 @@ class MarginOptions(LoopOptions):
     stiffness: Path | None = _option(
         "--stiffness",
         "FILE.csv",
-        _FILE,
         "A stiffness that the controller computes with: columns part, ratio (K_hat/K).",
     )
     time_limit: float = _option(
         "--time-limit",
         "SECONDS",
-        float,
         "Time for bounds of independent errors; after it they stop with what is proven so far.",
         default=20.0,
         show_default=True,
@@ -249,14 +245,13 @@ class MarginOptions(LoopOptions):
     need: float | None = _option(
         "--need",
         "X",
-        float,
         "Find remedies with which an overestimate of X, such as 0.3, is tolerated.",
     )
     chart: str | None = _option(
         "--chart",
         None,
-        click.Choice(["gains", "damping"]),
         "Tolerated overestimate over (Gp, Gv), or over damping; --plot then draws it.",
+        type=click.Choice(["gains", "damping"]),
     )
 
 
@@ -267,21 +262,20 @@ class TrackOptions(LoopOptions):
     motion: Any = _option(
         "--motion",
         None,
-        click.Choice(["run", "reference", "rest"]),
         "Along the nonlinear run, the moving reference, or at rest; default run, if sampled rest.",
+        type=click.Choice(["run", "reference", "rest"]),
     )
     points: int = _option(
         "--points",
         "N",
-        click.IntRange(min=2, max=10_000),
         "Number of parameter values.",
+        type=click.IntRange(min=2, max=10_000),
         default=101,
         show_default=True,
     )
     over: str = _option(
         "--over",
         "KEY=FROM:TO",
-        str,
         "Vary a number of the arm or the design instead of time, such as payload.mass=0.5:2, or by "
         "factors, link2.EI=*0.5:*2; of the arm as it is, which the law does not know.",
         default="",

@@ -12,19 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rich import box
-from rich.console import Console, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from flexctl.errors import InputError
-from flexctl.model import replacing_file
-from flexctl.records import plain
 from flexctl.view.options import CliOptions, PlotOptions
 from flexctl.view.requirements import Requirement
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
 
 FIGURES = (".svg", ".png", ".pdf")
 written: list[Path] = []  # by this command, so that an interrupt can say what is there
@@ -59,6 +55,8 @@ class Result:
 
 def deliver(result: Result, options: CliOptions, requirements: Sequence[Requirement]) -> int:
     """Write files, print, and return the number of requirements that do not hold."""
+    from flexctl.records import plain
+
     answer = plain(result.answer)
     if options.json or options.out or requirements:
         answer |= {"warnings": [*said], "provenance": result.provenance()}
@@ -122,6 +120,8 @@ def replacing(path: Path) -> Iterator[Path]:
 
     InputError with the reason where it cannot be written; nothing is left behind then.
     """
+    from flexctl.model import replacing_file
+
     try:
         with replacing_file(path) as draft:
             yield draft
@@ -145,6 +145,8 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 def console() -> Console:
     """Make a console as wide as the terminal, in a pipe as COLUMNS says or enough for tables."""
+    from rich.console import Console
+
     out = Console(highlight=False)
     wide = out.is_terminal or os.environ.get("COLUMNS", "").isdigit()
     return out if wide else Console(highlight=False, width=_PIPE_WIDTH)
@@ -156,6 +158,8 @@ def progress() -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda _message: None
         return
+    from rich.console import Console
+
     with Console(stderr=True).status("") as status:
         yield status.update
 
@@ -167,9 +171,14 @@ def plain_table(
     numeric: Sequence[int] = (),
 ) -> Table:
     """Make a table with a rule under its head; columns whose index is in `numeric` align right."""
-    table = Table(title=Text(title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD)
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=literal(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD)
     for i, column in enumerate(columns):
-        table.add_column(Text(column), justify="right" if i in numeric else "left", overflow="fold")
+        table.add_column(
+            literal(column), justify="right" if i in numeric else "left", overflow="fold"
+        )
     for row in rows:
         table.add_row(*(literal(cell) if isinstance(cell, str) else cell for cell in row))
     return table
@@ -182,6 +191,8 @@ def notes(sentences: Iterable[str]) -> list[Text]:
 
 def literal(text: str, style: str = "") -> Text:
     """Return a text whose square brackets are no markup."""
+    from rich.text import Text
+
     return Text(text, style=style)
 
 

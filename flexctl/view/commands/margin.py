@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -47,10 +47,7 @@ from flexctl.view.words.bias import advice_words
 from flexctl.view.words.margins import judged_where, margin_words
 
 _N_POSES = 5  # poses of the motion at which remedies and charts are judged
-_CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
-    "gains": gain_chart,
-    "damping": damping_chart,
-}
+_CHARTS = {"gains": gain_chart, "damping": damping_chart}
 
 
 def measure_margin(options: MarginOptions, model: str, word: str) -> Result:

@@ -92,15 +92,13 @@ def _remedies(remedies: Remedies, margin: StiffnessMargin) -> Table:
 def _searched(searched: Requirement) -> tuple[str, str]:
     """Answer and what it tolerates, or what the best one tried does."""
     best = searched.best
-    tolerated = ""
-    if best is not None:
-        tolerated = (
-            f"tolerated overestimates: {tolerated_above(best.alpha_upper)}, "
-            f"underestimates: {tolerated_below(best.alpha_lower)}"
-        )
+    tolerated = best and (
+        f"tolerated overestimates: {tolerated_above(best.alpha_upper)}, "
+        f"underestimates: {tolerated_below(best.alpha_lower)}"
+    )
     if searched.answer is not None:
         edge = " (the first tried)" if searched.fails is None else ""
-        return f"{searched.answer.value:.4g}{edge}", tolerated
+        return f"{searched.answer.value:.4g}{edge}", tolerated or ""
     span = f"{min(searched.grid):.3g} .. {max(searched.grid):.3g}"
     best_words = f"; the best, {best.value:.3g}, {tolerated}" if best is not None else ""
     return "none found", f"in {span}{best_words}"

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from flexctl.records import plain
-from flexctl.verdict import find_reasons
+from flexctl.robustness import StiffnessTolerance
+from flexctl.verdict import Comparison, Evaluation, Stability, StabilityMargins, find_reasons
 from flexctl.view.json import attributes
 from flexctl.view.json.margins import ends_json
 from flexctl.view.words.verdict import verdict
-
-if TYPE_CHECKING:
-    from flexctl.robustness import StiffnessTolerance
-    from flexctl.verdict import Comparison, Evaluation, Stability, StabilityMargins
-
 
 _REST = "exists joint offset tip_offset holding_torque limit holds falls elsewhere"
 
@@ -61,9 +57,7 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
                 np.abs(e.trajectory.energy.residual).max() if e.trajectory is not None else None
             ),
             "assumptions": e.assumptions,
-            "settle_within": e.settle_within,
-            "no_rest": e.no_rest,
-            "failed": e.failed,
+            **attributes(e, "settle_within no_rest failed"),
             "not_computed": dict(e.not_computed),
             "reasons": [{"code": r.code, **r.facts} for r in find_reasons(e)],
         }

@@ -39,8 +39,7 @@ def plant_json(plant: Plant) -> dict[str, Any]:
             "actuators": plant.joints,
             "lines": plant.lines,
             "parameters": dict(zip(plant.parameters, plant.values, strict=True)),
-            "engine": plant.engine,
-            "backend": plant.backend,
+            **attributes(plant, "engine backend"),
         }
     )
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from flexctl.loop import in_words
 from flexctl.robustness import (
-    NO_GROWTH,
     AssumedAtPose,
     AssumedStiffness,
     Bound,
@@ -23,9 +22,9 @@ from flexctl.view.words.numbers import (
     ALMOST_ALL,
     basis_words,
     figure,
+    growth_words,
     limit_words,
     percent,
-    times,
 )
 
 _AT_THE_END = 1.02  # of a guaranteed range: a worst case there is what ends it
@@ -241,14 +240,11 @@ def _below(margin: StiffnessMargin, where: str) -> str:
 
 
 def _growth(margin: StiffnessMargin) -> str:
-    """Say what comes of an error of 10 % in the time that the motion lasts."""
     growth = margin.path_growth
     if growth is None:
         return ""
-    error, time = percent(growth.error), f"the motion of {growth.duration:.3g} s"
-    if growth.factor < NO_GROWTH:
-        return f"At {error} some poses are unstable, but no small disturbance grows during {time}. "
-    return f"At {error} a small disturbance grows by up to {times(growth.factor)} during {time}. "
+    said = growth_words(growth.error, growth.factor, growth.duration)
+    return f"{said[0].upper()}{said[1:]}. "
 
 
 def _followed(margin: StiffnessMargin) -> str:

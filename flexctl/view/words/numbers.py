@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flexctl.loop import in_words
-from flexctl.robustness import ModeRate, StabilityLimit
+from flexctl.robustness import NO_GROWTH, ModeRate, StabilityLimit
 
 ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may leave out all
 _LARGE = 1e6
@@ -56,6 +56,14 @@ def times(factor: float) -> str:
     if factor >= GROWN:
         return f"a factor above {GROWN:g}"
     return f"a factor of {float(f'{factor:.2g}'):g}"
+
+
+def growth_words(error: float, factor: float, duration: float) -> str:
+    """Say what comes of an error in the time [s] that the motion lasts: ``at 10 % a small ...``."""
+    at, time = f"at {percent(error)}", f"during the motion of {duration:.3g} s"
+    if factor < NO_GROWTH:
+        return f"{at} some poses are unstable, but no small disturbance grows {time}"
+    return f"{at} a small disturbance grows by up to {times(factor)} {time}"
 
 
 def basis_words(basis: Mapping[str, Any]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from flexctl.robustness import NO_GROWTH
 from flexctl.verdict import (
     Comparison,
     Evaluation,
@@ -14,7 +13,7 @@ from flexctl.verdict import (
     not_computed,
     unstable_orders,
 )
-from flexctl.view.words.numbers import angle, length, listed, percent, times
+from flexctl.view.words.numbers import angle, growth_words, length, listed, percent
 
 _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
@@ -253,19 +252,10 @@ def _stiffness(facts: Mapping[str, Any]) -> str:
         "at the worst pose of the motion, held still" if facts["moving"] else "at the final pose"
     )
     how = "" if facts["proven"] else " (by continuation of the equilibrium, not proven)"
-    return f"{size} stiffness overestimate is tolerated {where}{how}{_over_the_motion(facts)}"
-
-
-def _over_the_motion(facts: Mapping[str, Any]) -> str:
-    """Say what comes of an error of 10 % in the time that the motion lasts."""
-    if "growth" not in facts:
-        return ""
-    error, time = percent(facts["error"]), f"the motion of {facts['duration']:.3g} s"
-    if facts["growth"] < NO_GROWTH:
-        poses = f"at {error} some poses are unstable"
-        return f", and {poses}, but no small disturbance grows during {time}"
-    grows = f"a small disturbance grows by up to {times(facts['growth'])} during {time}"
-    return f", and at {error} {grows}"
+    moving = ""
+    if "growth" in facts:
+        moving = f", and {growth_words(facts['error'], facts['growth'], facts['duration'])}"
+    return f"{size} stiffness overestimate is tolerated {where}{how}{moving}"
 
 
 def _not_computed(facts: Mapping[str, Any]) -> str:
