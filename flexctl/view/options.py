@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from inspect import get_annotations
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
@@ -46,7 +46,9 @@ def click_options(record: type[CliOptions]) -> list[click.Option]:
 
 def _kind(hint: Any) -> Any:
     """Return what click shall read for an annotation such as ``int | None``."""
-    kind = get_args(hint)[0] if get_args(hint) else hint
+    kind = get_args(hint)[0] if type(None) in get_args(hint) else hint
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
     return click.Path(path_type=Path) if kind is Path else kind
 
 
@@ -150,11 +152,10 @@ class InspectOptions(ArmOptions, PlotOptions):
 class CountOptions(ArmOptions):
     """Count the operations of MODEL's dynamics, and of DESIGN's control law."""
 
-    engine: Any = _option(
+    engine: Literal["recursion", "lagrange"] = _option(
         "--engine",
         None,
         "How the equations of motion are derived.",
-        type=click.Choice(["recursion", "lagrange"]),
         default="recursion",
         show_default=True,
     )
@@ -191,11 +192,10 @@ class CompareOptions(LoopOptions):
 class SeparationOptions(LoopOptions):
     """Find how soft MODEL may be before the composite DESIGN destabilises it."""
 
-    fixed_damping: Any = _option(
+    fixed_damping: Literal["none", "joints", "all"] = _option(
         "--fixed-damping",
         None,
         "Which dampers do not change with the stiffness.",
-        type=click.Choice(["none", "joints", "all"]),
         default="none",
         show_default=True,
     )
@@ -247,11 +247,10 @@ class MarginOptions(LoopOptions):
         "X",
         "Find remedies with which an overestimate of X, such as 0.3, is tolerated.",
     )
-    chart: str | None = _option(
+    chart: Literal["gains", "damping"] | None = _option(
         "--chart",
         None,
         "Tolerated overestimate over (Gp, Gv), or over damping; --plot then draws it.",
-        type=click.Choice(["gains", "damping"]),
     )
 
 
@@ -259,11 +258,10 @@ class MarginOptions(LoopOptions):
 class TrackOptions(LoopOptions):
     """Follow the eigenvalues of DESIGN's loop around MODEL along its motion, or over a number."""
 
-    motion: Any = _option(
+    motion: Literal["run", "reference", "rest"] | None = _option(
         "--motion",
         None,
         "Along the nonlinear run, the moving reference, or at rest; default run, if sampled rest.",
-        type=click.Choice(["run", "reference", "rest"]),
     )
     points: int = _option(
         "--points",

@@ -28,17 +28,20 @@ def load_arm(model: str, options: ArmOptions) -> Arm:
     """Load a model, changed as the options say in design and truth alike; warn of odd numbers."""
     arm = apply_settings(load_model(model), options.settings, option="--set")
     arm = with_options(arm, foreshortening=options.foreshortening, damping=options.damping)
-    for line in odd_numbers(arm):
-        warnings.warn(line, FlexctlWarning, stacklevel=2)
+    _warn(*odd_numbers(arm))
     return arm
 
 
 def load_gain_set(word: str, arm: Arm) -> Design:
     """Load a design for an arm; warn of a motion in what look like degrees."""
     design = load_design(word)
-    for line in odd_motion(design, arm):
-        warnings.warn(line, FlexctlWarning, stacklevel=2)
+    _warn(*odd_motion(design, arm))
     return design
+
+
+def _warn(*lines: str) -> None:
+    for line in lines:
+        warnings.warn(line, FlexctlWarning, stacklevel=3)
 
 
 def true_arm(arm: Arm, options: LoopOptions) -> Arm:
@@ -88,11 +91,10 @@ def warn_of_pose(arm: Arm, pose: Mapping[str, float]) -> None:
         low, high = link.limits.position or (-inf, inf)
         if name in pose and not low <= pose[name] <= high:
             unit = "m" if link.joint == "prismatic" else "rad"
-            line = (
+            _warn(
                 f"--pose: {name} = {pose[name]:g} {unit} lies beyond the limits of {name}, "
                 f"{low:g} to {high:g} {unit} ({arm.label}: {link.name}.limits.position)"
             )
-            warnings.warn(line, FlexctlWarning, stacklevel=2)
 
 
 def read_numbers(option: str, text: str) -> list[float]:

@@ -92,13 +92,20 @@ def _springs(joints: Mapping[str, Any]) -> RenderableType:
 
 
 def _frequency_rows(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:
-    """Return label and frequencies [rad/s] of every line alone, then of the arm."""
+    """Return label and frequencies [rad/s] of lines alone, the arm, and about its equilibrium."""
     alone = [
         (f"{link} alone, {plane}", values)
         for link, planes in answer["link_frequencies"].items()
         for plane, values in planes.items()
     ]
-    return [*alone, *arm_frequencies(answer), *_rest_frequencies(answer["at_rest"])]
+    rest = answer["at_rest"]
+    held = {"held": rest["frequencies_locked"], "free": rest["frequencies_free"]}
+    about = [
+        (f"under gravity, joints {label}", values)
+        for label, values in held.items()
+        if any(rest["gravity"]) and values is not None
+    ]
+    return [*alone, *arm_frequencies(answer), *about]
 
 
 def _rest_rows(rest: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -121,15 +128,3 @@ def _rest_rows(rest: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     if rest["reason"]:
         rows.append(("under gravity", rest["reason"], ""))
     return rows
-
-
-def _rest_frequencies(rest: Mapping[str, Any]) -> list[tuple[str, Array]]:
-    """Return label and frequencies [rad/s] about the equilibrium, where there are any."""
-    if not any(rest["gravity"]):
-        return []
-    labels = {"frequencies_locked": "joints held", "frequencies_free": "joints free"}
-    return [
-        (f"under gravity, {label}", rest[key])
-        for key, label in labels.items()
-        if rest[key] is not None
-    ]

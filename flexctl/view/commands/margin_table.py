@@ -23,7 +23,6 @@ from flexctl.view.words.bias import strays
 from flexctl.view.words.margins import (
     all_grow,
     bound_words,
-    given_row,
     grown,
     judged_where,
     largest_errors,
@@ -31,6 +30,8 @@ from flexctl.view.words.margins import (
     loop_title,
     lost_words,
     no_stiffness,
+    place_words,
+    share_words,
 )
 from flexctl.view.words.numbers import (
     MOST,
@@ -112,15 +113,19 @@ def _rows(margin: StiffnessMargin, where: str) -> Iterator[tuple[str, ...]]:
     block = "" if none else f"lambda_max(H) = {lemma.lambda_max:.4g}"
     yield "overestimate, lemma alpha*", lemma_words(margin), seen, block, ""
     lost = [pose for pose in margin.path if pose.interval is None]
-    at = f"at the {'worst of the stable poses' if lost else 'worst pose'}"
+    there = f"at the {'worst of the stable poses' if lost else 'worst pose'}"
     yield _above(exact, where)
     if (pose := margin.worst) and pose.interval:
-        yield _above(pose.interval, f"{at}, t = {pose.t:.3g} s")
+        yield _above(pose.interval, f"{there}, t = {pose.t:.3g} s")
     yield _below(exact, where)
     if (pose := margin.worst_below) and pose.interval:
-        yield _below(pose.interval, f"{at}, t = {pose.t:.3g} s")
+        yield _below(pose.interval, f"{there}, t = {pose.t:.3g} s")
     if margin.assumed_stiffness:
-        yield given_row(margin.assumed_stiffness, where)
+        at = margin.assumed_stiffness.worst
+        limit = at.interval.upper if at.interval else None
+        ends = _lost(limit) if limit else ("-", in_words(at.mode), "")
+        share = f"{'yes' if at.stable else 'no'}, {share_words(at)}"
+        yield f"given stiffness, {place_words(at, where)}", share, *ends
     if lost:
         what = "unstable without error" if all_grow(lost) else "no margin"
         label = f"{what} at {len(lost)} of {len(margin.path)} poses"

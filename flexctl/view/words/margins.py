@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -141,7 +140,9 @@ def _said(margin: StiffnessMargin, where: str, advice: str) -> str:
         return f"{said}; the lemma does not apply to such a law.{_unmoved(margin)}"
     if not margin.exact.alpha_upper:
         first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
-        return first + _zero(margin) + _rest(margin, where, advice)
+        if margin.exact.upper:
+            first += f" ({limit_words(margin.exact.upper)}, an undamped mode)"
+        return f"{first}. {_rest(margin, where, advice)}"
     known = "damping unknown to the controller" if margin.unknown_damping else "the stated damping"
     first = f"With {known}, {name} tolerates {_above(margin, where)}{_above_moving(margin)}"
     return f"{first}. {_rest(margin, where, advice)}"
@@ -189,12 +190,6 @@ def no_stiffness(margin: StiffnessMargin) -> bool:
     """Whether the exact margin has nothing to depend on; a followed one has no unknowns either."""
     exact = margin.exact
     return exact.proven and not exact.unknowns and exact.upper is exact.lower is None
-
-
-def _zero(margin: StiffnessMargin) -> str:
-    """Name the undamped mode at the judged pose."""
-    lost = f" ({limit_words(margin.exact.upper)}, an undamped mode)" if margin.exact.upper else ""
-    return f"{lost}. "
 
 
 def _rest(margin: StiffnessMargin, where: str, advice: str) -> str:
@@ -312,53 +307,39 @@ def given_words(assumed: AssumedStiffness, where: str) -> str:
     return f"{said}; the lemma alone allows {allowed}. "
 
 
-def given_row(assumed: AssumedStiffness, where: str) -> tuple[str, ...]:
-    """Write a line of the table: label, what is tolerated, and what limits it."""
-    at = assumed.worst
-    label = f"given stiffness, {_place(at, where)}"
-    loss = at.interval.upper if at.interval else None
-    swing = f"{loss.frequency:.4g}" if loss and loss.frequency else ""
-    lost = (loss.kind, in_words(loss.mode), swing) if loss else ("-", in_words(at.mode), "")
-    return label, f"{'yes' if at.stable else 'no'}, {_share(at)}", *lost
-
-
 def _tolerated(assumed: AssumedStiffness, where: str) -> str:
-    at, lost = assumed.worst, [at for at in assumed.at if not at.stable]
+    at, lost, count = assumed.worst, [at for at in assumed.at if not at.stable], len(assumed.at)
+    place, share = place_words(at, where), share_words(at)
+    if not lost and count == 1:
+        return f"is tolerated {place}, and {share} there"
     if not lost:
-        if len(assumed.at) == 1:
-            return f"is tolerated {_place(at, where)}, and {_share(at)} there"
-        return f"is tolerated at all {len(assumed.at)} poses, and {_share(at)} {_place(at, where)}"
+        return f"is tolerated at all {count} poses, and {share} {place}"
     grows = f"there {in_words(at.mode)} grows at {figure(at.abscissa)} 1/s"
-    if math.isinf(at.abscissa):  # no equilibrium is left about which something could grow
+    if np.isinf(at.abscissa):  # no equilibrium is left about which something could grow
         grows = at.why
-    loss = (
-        f" (limit: {limit_words(at.interval.upper)})" if at.interval and at.interval.upper else ""
-    )
-    place = _place(at, where)
-    if len(assumed.at) > 1:
-        place = f"at {len(lost)} of {len(assumed.at)} poses, worst {place}"
-    return f"destabilises the loop {place}: {grows}; {_share(at)} is tolerated there{loss}"
+    upper = at.interval.upper if at.interval else None
+    loss = f" (limit: {limit_words(upper)})" if upper else ""
+    poses = f"at {len(lost)} of {count} poses, worst " if count > 1 else ""
+    return f"destabilises the loop {poses}{place}: {grows}; {share} is tolerated there{loss}"
 
 
-def _place(at: AssumedAtPose, where: str) -> str:
+def place_words(at: AssumedAtPose, where: str) -> str:
     """Say at which pose; `where` is the judged one, which has no time."""
     return where if at.t is None else f"at t = {at.t:.3g} s"
 
 
-def _share(at: AssumedAtPose) -> str:
+def share_words(at: AssumedAtPose) -> str:
     """Say how much of the error is tolerated, or what is not where all of it is."""
     if at.interval is None:
         return "the loop without it is unstable" if at.stable else "none of that error"
     if at.interval.upper is None:
         return "any multiple of that error that leaves the stiffness positive"
     interval = at.interval.alpha_upper
-    if at.stable and interval < 1:
+    if interval >= 1:
+        return f"{figure(interval)} times that error"
+    if at.stable:
         return f"of smaller errors only those up to {percent(interval)} of it"
-    return (
-        f"{figure(interval)} times that error"
-        if interval >= 1
-        else f"{percent(interval)} of that error"
-    )
+    return f"{percent(interval)} of that error"
 
 
 def time_scale_words(margin: TimeScaleMargin) -> str:
@@ -367,8 +348,8 @@ def time_scale_words(margin: TimeScaleMargin) -> str:
     where = f"on {worst.order} {margin.truth.kind}, at the pose of t = {worst.t:.3g} s"
     if worst.why:
         return f"{name}: the loop is stable at no stiffness {where}: {worst.why}."
+    down = f"stable down to {worst.s_star:.3g} times the arm's stiffness"
     if worst.refused:
-        down = f"stable down to {worst.s_star:.3g} times the arm's stiffness"
         return f"{name}: {down}; softer arms were not judged: {worst.refused}."
     if not worst.s_star and not worst.exact:
         return f"{name}: no loss of stability was found at any stiffness that was tried."
@@ -376,13 +357,9 @@ def time_scale_words(margin: TimeScaleMargin) -> str:
         return f"{name}: the loop is stable at every stiffness."
     lost = f"{crossing(worst)} {swing(worst)} becomes unstable"
     if worst.s_star < 1:
-        down = f"stable down to {worst.s_star:.3g} times the arm's stiffness"
         return f"{name}: {down}; below it {lost} ({where})."
-    own = (
-        "unstable"
-        if margin.stable is False
-        else "stable as it is, but unstable at some higher stiffness,"
-    )
+    unstable = margin.stable is False
+    own = "unstable" if unstable else "stable as it is, but unstable at some higher stiffness,"
     return (
         f"{name}: {own} although both subsystems are stable: the time scales separate only above "
         f"{worst.s_star:.3g} times the arm's stiffness (below it {lost} {where})."

@@ -52,14 +52,12 @@ def plant_words(plant: Plant) -> str:
 def controller_words(controller: Controller) -> str:
     """Say what a controller measures, how it is timed, and on what it rests."""
     states = f"{controller.n_state} {'state' if controller.n_state == 1 else 'states'}"
-    return " ".join(
-        [
-            f"{controller.design.name}: method {controller.design.method} for "
-            f"{controller.plant.arm.name}, designed on {per_link(controller.plant.basis)}.",
-            f"Its law has {states} and is "
-            f"{_timing(controller.sample_time, controller.delay)}; a run lasts "
-            f"{controller.duration:g} s.",
-        ]
+    design, plant = controller.design, controller.plant
+    timing = _timing(controller.sample_time, controller.delay)
+    return (
+        f"{design.name}: method {design.method} for {plant.arm.name}, designed on "
+        f"{per_link(plant.basis)}. Its law has {states} and is {timing}; a run lasts "
+        f"{controller.duration:g} s."
     )
 
 

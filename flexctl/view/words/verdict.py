@@ -101,7 +101,8 @@ def _settles(e: Evaluation) -> str:
     """Say how large the error is after the motion, and when it has settled."""
     after = e.residual.settling_time if e.residual else None
     settles = f"settles within {after:.3g} s" if after else "has settled when the motion ends"
-    return f"{_capital(_error(e))} and {settles}{_but(e)}"
+    error = _error(e)
+    return f"{error[0].upper()}{error[1:]} and {settles}{_but(e)}"
 
 
 def _warnings(e: Evaluation) -> list[str]:
@@ -139,10 +140,6 @@ def _stays_off(e: Evaluation) -> bool:
         return False
     left = e.residual.tip_error_end
     return abs(e.rest.tip_offset - left) <= _ALIKE * left
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _best_without_rest(best: Evaluation) -> str:
