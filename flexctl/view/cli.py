@@ -1,6 +1,6 @@
 """The command line: ``flexctl COMMAND MODEL [DESIGN ...]``; see docs/reference/cli.md.
 
-Only click and the standard library are imported here; each command imports what it needs.
+Nothing slow is imported here, so that help comes at once; each command imports what it needs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
@@ -21,6 +20,7 @@ from click.shell_completion import shell_complete
 
 from flexctl import __version__
 from flexctl.errors import FlexctlError, FlexctlWarning, InputError
+from flexctl.view.interrupts import heard
 from flexctl.view.options import (
     CliOptions,
     CompareOptions,
@@ -33,6 +33,8 @@ from flexctl.view.options import (
     TrackOptions,
     click_options,
 )
+from flexctl.view.output import deliver, said, silence, tell, written
+from flexctl.view.requirements import read_requirements
 
 COMPLETION = "_FLEXCTL_COMPLETE"  # a shell sets it when it asks what may follow
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -78,9 +80,6 @@ def _add(name: str, function: str, record: type[CliOptions], words: Sequence[Any
 
     def compute(**given: Any) -> int:
         """Check the options, compute, hand over; 0, or 1 where a requirement does not hold."""
-        from flexctl.view.output import deliver
-        from flexctl.view.requirements import read_requirements
-
         module, _, of = function.partition(".")
         arguments = [given.pop(word.name) for word in words]
         options = record(**given)
@@ -107,9 +106,6 @@ def run(argv: Sequence[str] | None = None) -> int:
     argv
         Words after ``flexctl``; those of the process by default.
     """
-    from flexctl.view.interrupts import heard
-    from flexctl.view.output import said, silence, written
-
     words = list(sys.argv[1:] if argv is None else argv)
     if COMPLETION in os.environ:
         return shell_complete(cli, {}, "flexctl", COMPLETION, os.environ[COMPLETION])
@@ -119,7 +115,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         try:
             return _run_quietly(words)
         except (KeyboardInterrupt, click.Abort):
-            return _interrupted(written)
+            return _interrupted()
         except BrokenPipeError:
             silence("stdout")
             return PIPE_CLOSED
@@ -138,8 +134,6 @@ def _run_quietly(words: list[str]) -> int:
 
 def _guarded(words: list[str], *, debug: bool) -> int:
     """Run the command; every error becomes one line on standard error and a status."""
-    from flexctl.view.output import silence
-
     try:
         with cli.make_context("flexctl", [*words], obj=tuple(words)) as context:
             status = cli.invoke(context) or DONE
@@ -175,8 +169,6 @@ def _internal(error: Exception, *, debug: bool) -> int:
 
 def _show(message: Warning | str, category: type[Warning], *_place: object) -> None:
     """Show a warning in one line, without where in the code it came from."""
-    from flexctl.view.output import said
-
     line = " ".join(str(message).split())
     if line in said:  # an arm may be loaded more than once
         return
@@ -184,37 +176,30 @@ def _show(message: Warning | str, category: type[Warning], *_place: object) -> N
         said.append(line)
     else:
         line = f"{category.__name__}: {line}"
-    _tell(f"warning: {line}")
+    tell(f"warning: {line}")
 
 
-def _interrupted(written: Sequence[Path]) -> int:
+def _interrupted() -> int:
     """Say that nothing was written, or what was before the interrupt came."""
     files = f"{', '.join(map(str, written))} written" if written else "nothing written"
-    _tell(f"interrupted, {files}")
+    tell(f"interrupted, {files}")
     return INTERRUPTED
 
 
 def _end_at_once() -> None:
     """End a process that hears no interrupt: remove what it was writing, say so, and leave."""
     from flexctl.model import drafts, remove_draft
-    from flexctl.view.output import written
 
     for draft in [*drafts]:
         remove_draft(draft)
     if sys.stderr.isatty():
         sys.stderr.write("\x1b[?25h")  # the cursor, which a line of progress hides
-    _interrupted(written)
+    _interrupted()
     os._exit(INTERRUPTED)
 
 
 def _complain(message: str, status: int, *, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    _tell(" ".join(message.split()))
+    tell(" ".join(message.split()))
     return status
-
-
-def _tell(line: str) -> None:
-    from flexctl.view.output import tell
-
-    tell(line)

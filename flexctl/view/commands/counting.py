@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Group, RenderableType
 
@@ -22,9 +22,6 @@ from flexctl.view.provenance import provenance, redesigned
 from flexctl.view.request import design_basis, load_arm, load_gain_set
 from flexctl.view.to_json import to_json
 from flexctl.view.words.numbers import basis_words
-
-if TYPE_CHECKING:
-    import casadi as ca
 
 ROWS = {
     "mass_matrix": "mass matrix M(q)",
@@ -45,7 +42,8 @@ def count_arm(options: CountOptions, model: str, design: str | None) -> Result:
     if chosen:
         functions["law"] = design_controller(arm, chosen, basis).law
     counted = {name: count_operations(function) for name, function in functions.items()}
-    trees = {name: _written_out(name, function) for name, function in functions.items()}
+    once = {"mass_matrix": lower_triangle(functions["mass_matrix"])}  # of it each entry once
+    trees = {name: count_written_out(function) for name, function in (functions | once).items()}
     answer = {
         "model": arm.name,
         "design": chosen.name if chosen else None,
@@ -61,11 +59,6 @@ def count_arm(options: CountOptions, model: str, design: str | None) -> Result:
         gains=lambda: redesigned(arm, chosen, basis) if chosen else {},
     )
     return Result(answer=answer, table=lambda: _table(answer, counted, trees), provenance=made)
-
-
-def _written_out(name: str, function: ca.Function) -> Operations:
-    """Count without sharing, of a symmetric matrix each entry once."""
-    return count_written_out(lower_triangle(function) if name == "mass_matrix" else function)
 
 
 def _by_row(counted: Mapping[str, Operations]) -> dict[str, dict[str, int] | None]:

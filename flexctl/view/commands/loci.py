@@ -75,7 +75,10 @@ def track_design(options: TrackOptions, model: str, word: str) -> Result:
 def _result(records: Sequence[EigenvalueLoci], options: TrackOptions, made: Provenance) -> Result:
     first, *others = records
     matches = [match_branches(first.loci, other.loci) for other in others]
-    answer, *rest = (_answer(record, options) for record in records)
+    answers = [loci_json(record) for record in records]
+    for one in answers:
+        one["truth"]["settings"] = [*options.settings, *options.truth_set]
+    answer, *rest = answers
     answer["beside"] = [beside_json(*pair) for pair in zip(rest, matches, strict=True)]
 
     def figure() -> Any:
@@ -96,12 +99,6 @@ def _result(records: Sequence[EigenvalueLoci], options: TrackOptions, made: Prov
         },
         provenance=made,
     )
-
-
-def _answer(record: EigenvalueLoci, options: TrackOptions) -> dict[str, Any]:
-    answer = loci_json(record)
-    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
-    return answer
 
 
 def read_range(text: str) -> dict[str, Any]:

@@ -129,8 +129,8 @@ def _answer(
     answer = margin_json(margin)
     answer["errors"] = errors or None
     answer["truth"]["settings"] = [*options.settings, *options.truth_set]
-    answer["remedies"] = plain(remedies_json(remedies)) if remedies else {}
-    answer["remedies"]["bias"] = plain(bias_json(advice)) if advice else None
+    found = remedies_json(remedies) if remedies else {}
+    answer["remedies"] = plain({**found, "bias": advice and bias_json(advice)})
     answer["verdict"] = margin_words(margin, advice_words(advice, along=bool(margin.path)))
     if chart:
         answer["chart"] = plain(asdict(chart))

@@ -64,8 +64,13 @@ def margin_table(
         parts.append(plain_table(title, *columns, rows=map(_order, margin.orders)))
     if remedies:
         parts.append(_remedies(remedies, margin))
-    sentences = [*_lemma_notes(margin), *margin.assumptions]
-    return Group(*parts, *notes(sentences), literal(verdict, "bold"))
+    lemma = [
+        f"lemma: {one.text}{'' if one.holds else ' (does not hold here)'}"
+        for one in margin.lemma.assumptions
+        if not no_stiffness(margin)
+    ]
+    said = notes([*lemma, *margin.assumptions])
+    return Group(*parts, *said, literal(verdict, "bold"))
 
 
 def _remedies(remedies: Remedies, margin: StiffnessMargin) -> Table:
@@ -214,12 +219,3 @@ def _order(order: OrderMargin) -> tuple[str, ...]:
         star,
         lost,
     )
-
-
-def _lemma_notes(margin: StiffnessMargin) -> list[str]:
-    if no_stiffness(margin):
-        return []
-    return [
-        f"lemma: {one.text}{'' if one.holds else ' (does not hold here)'}"
-        for one in margin.lemma.assumptions
-    ]

@@ -32,14 +32,6 @@ _NO_ERROR = 1e-9  # round-off of a search
 _LESS = 0.98  # of another margin: the difference is worth a word
 
 
-def tolerated(at: IndependentErrorsAt) -> str:
-    """Say what independent errors are tolerated together: ``payload +-4.5 % is tolerated``."""
-    ranges = [range_words(one) for one in at.guaranteed]
-    if [one.kind for one in at.guaranteed] == ["payload"]:  # a single number
-        return f"{ranges[0]} is tolerated"
-    return f"all of {', '.join(ranges)} together are tolerated"
-
-
 def bound_words(at: IndependentErrorsAt) -> str:
     """Say what independent errors may be, and how that is known."""
     bounds, about = at.bounds, f"Independent errors at {at.where}"
@@ -50,7 +42,10 @@ def bound_words(at: IndependentErrorsAt) -> str:
     peak = f"; mu peak {bounds.mu_peak:.4g} {_at(bounds.frequency)}"
     if bounds.followed:
         proof, peak = "by continuation of the equilibrium, not proven", ""
-    return f"{about}: {tolerated(at)} ({proof}{peak})"
+    ranges = ", ".join(map(range_words, at.guaranteed))
+    alone = [one.kind for one in at.guaranteed] == ["payload"]  # a single number
+    tolerated = f"{ranges} is tolerated" if alone else f"all of {ranges} together are tolerated"
+    return f"{about}: {tolerated} ({proof}{peak})"
 
 
 def lost_words(at: IndependentErrorsAt) -> str:
@@ -69,11 +64,8 @@ def _at(frequency: float) -> str:
 
 def range_words(guaranteed: Guaranteed) -> str:
     """Name a range of errors: ``payload +-4.5 %``, or from its physical end on."""
-    if guaranteed.any_below:
-        return (
-            f"{guaranteed.kind} any physical value from -100 % up to +{percent(guaranteed.upper)}"
-        )
-    return f"{guaranteed.kind} +-{percent(guaranteed.upper)}"
+    below = "any physical value from -100 % up to +" if guaranteed.any_below else "+-"
+    return f"{guaranteed.kind} {below}{percent(guaranteed.upper)}"
 
 
 def lemma_words(margin: StiffnessMargin) -> str:
@@ -85,11 +77,7 @@ def lemma_words(margin: StiffnessMargin) -> str:
         return "does not apply"
     alpha = margin.lemma.alpha_star
     size = percent(alpha) if np.isfinite(alpha) else "infinity"
-    return f"{size} ({_order(margin)})"
-
-
-def _order(margin: StiffnessMargin) -> str:
-    return basis_words(margin.basis.described())
+    return f"{size} ({basis_words(margin.basis.described())})"
 
 
 def grown(pose: PoseMargin) -> str:
@@ -256,7 +244,7 @@ def _followed(margin: StiffnessMargin) -> str:
 def _lemma(margin: StiffnessMargin) -> str:
     """Say which of the two margins to use, and why."""
     least = least_upper(margin)
-    star, order = margin.lemma.alpha_star, _order(margin)
+    star, order = margin.lemma.alpha_star, basis_words(margin.basis.described())
     if np.isinf(star):
         if np.isinf(least):
             return f"The lemma gives no limit either (alpha* infinite, {order})"

@@ -90,8 +90,8 @@ def arm_frequencies(answer: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 def tolerated_above(alpha: float) -> str:
     """Name the overestimates below an upper end: ``up to 14.8 %``, any, none."""
-    limited = alpha and np.isfinite(alpha)
-    return f"up to {most_tolerated(alpha)}" if limited else most_tolerated(alpha)
+    most = most_tolerated(alpha)
+    return f"up to {most}" if alpha and np.isfinite(alpha) else most
 
 
 def most_tolerated(alpha: float) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexctl.checks import ComplexArray
 from flexctl.control import Controller
 from flexctl.loop import ClosedLoop, LinearLoop, damping_ratios, judge_poles, spectral_abscissa
 from flexctl.model import Arm, BasisChoice, Design
@@ -93,13 +92,10 @@ def linear_loop_words(loop: LinearLoop) -> str:
     else:
         verdict = "marginally stable: a disturbance does not decay"
     timing = _timing(loop.sample_time, loop.delay)
-    return f"The linear loop, {timing}, is {verdict}; {_least_damped(poles)}."
-
-
-def _least_damped(poles: ComplexArray) -> str:
     zeta = damping_ratios(poles)
     least = int(zeta.argmin())
-    return f"smallest damping ratio {percent(zeta[least])} at {abs(poles[least]):.4g} rad/s"
+    damped = f"smallest damping ratio {percent(zeta[least])} at {abs(poles[least]):.4g} rad/s"
+    return f"The linear loop, {timing}, is {verdict}; {damped}."
 
 
 def stability_margin_words(margins: StabilityMargins) -> str:

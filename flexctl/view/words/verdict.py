@@ -84,7 +84,10 @@ def _best(ranked: Sequence[Evaluation]) -> list[str]:
     elif best.residual.settling_time is None:
         first = f"No design settles in its run. The best is {best.name}: {_still_off(best)}."
     else:
-        first = f"{_lead(best)} {_settles(best)}."
+        lead = (
+            "First of the ranking, but not recommended" if unstable_orders(best) else "Recommended"
+        )
+        first = f"{lead}: {best.name}. {_settles(best)}."
     return [first, *_warnings(best)]
 
 
@@ -109,13 +112,6 @@ def _warnings(e: Evaluation) -> list[str]:
     """Say what speaks against a design in one sentence; none where nothing does."""
     warnings = warnings_of(e)
     return [f"Warning: {'; '.join(warnings)}."] if warnings else []
-
-
-def _lead(best: Evaluation) -> str:
-    """Name the first of the ranking: no recommendation where a finer truth is unstable."""
-    if unstable_orders(best):
-        return f"First of the ranking, but not recommended: {best.name}."
-    return f"Recommended: {best.name}."
 
 
 def _error(e: Evaluation) -> str:
