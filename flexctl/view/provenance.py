@@ -75,10 +75,7 @@ def as_text(describe: Provenance) -> str:
 
 
 def redesigned(arm: Arm, design: Design, basis: BasisChoice | None) -> dict[str, Any]:
-    """Return the gains of a design by its name, found once more: for answers without a controller.
-
-    An open loop has none.
-    """
+    """Return the gains of a design by its name, found once more; an open loop has none."""
     return {design.name: gains_used(design_controller(arm, design, basis, interpreted=True))}
 
 
@@ -90,10 +87,7 @@ def integration(
 
 
 def command() -> str:
-    """Return the command line, files without their folders; empty where there is none.
-
-    What the files hold is kept, where they lay on this machine is nobody's business.
-    """
+    """Return the command line, files without the folders of this machine; empty without one."""
     context = click.get_current_context(silent=True)
     words = context.find_root().obj if context else ()
     return shlex.join(["flexctl", *map(_without_folder, words)]) if context else ""
@@ -102,9 +96,8 @@ def command() -> str:
 def _without_folder(word: str) -> str:
     option, equals, value = word.rpartition("=") if word.startswith("--") else ("", "", word)
     path = Path(value)
-    return (
-        f"{option}{equals}{path.name}" if path.parent != Path() and path.parent.is_dir() else word
-    )
+    placed = path.parent != Path() and path.parent.is_dir()
+    return f"{option}{equals}{path.name}" if placed else word
 
 
 def settings() -> list[str]:

@@ -79,6 +79,4 @@ def heading(answer: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:
     """Write the name of a design with its rank, or why it has none."""
     name = evaluation["design"]
     rank = rank_of(name, answer["ranking"])
-    if rank is not None:
-        return f"{rank}. {name}"
-    return f"{name}\n({why_unranked(evaluation)})"
+    return f"{name}\n({why_unranked(evaluation)})" if rank is None else f"{rank}. {name}"
