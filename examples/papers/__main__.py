@@ -12,8 +12,7 @@ from rich.console import Console, Group, RenderableType
 
 from examples.papers import FIGURES, claims_of, draw_figures, notes_of
 from examples.papers.claim import Claim
-from flexctl.view.output import progress
-from flexctl.view.tables import literal, plain_table
+from flexctl.view.output import literal, plain_table, progress
 
 _STYLES = {"holds": "green", "differs": "bold red", "cannot be checked": "yellow"}
 _WIDTH = 160  # columns of the table in a file

@@ -1,6 +1,6 @@
 """The command line: ``flexctl COMMAND MODEL [DESIGN ...]``; see docs/reference/cli.md.
 
-Only click and the standard library are imported here; each command imports what it needs.
+Nothing slow is imported here, so that help comes at once; each command imports what it needs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
+from importlib import import_module
 from typing import Any
 
 import click
@@ -20,17 +20,21 @@ from click.shell_completion import shell_complete
 
 from flexctl import __version__
 from flexctl.errors import FlexctlError, FlexctlWarning, InputError
+from flexctl.view.interrupts import heard
 from flexctl.view.options import (
     CliOptions,
     CompareOptions,
     CountOptions,
     InspectOptions,
+    ListOptions,
     MarginOptions,
     SeparationOptions,
     SimulateOptions,
     TrackOptions,
-    options,
+    click_options,
 )
+from flexctl.view.output import deliver, said, silence, tell, written
+from flexctl.view.requirements import read_requirements
 
 COMPLETION = "_FLEXCTL_COMPLETE"  # a shell sets it when it asks what may follow
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -50,98 +54,45 @@ def cli() -> None:
     """
 
 
-@cli.command("list")
-@options(CliOptions)
-def list_catalogue(options: CliOptions) -> int:
-    """Show the catalogue: arms and controller designs."""
-    from flexctl.view.commands.listing import list_files
-
-    return _deliver(list_files, options)
-
-
-@cli.command()
-@click.argument("model")
-@options(InspectOptions)
-def inspect(options: InspectOptions, model: str) -> int:
-    """Show what an arm is: coordinates, frequencies, inertia."""
-    from flexctl.view.commands.inspection import inspect_model
-
-    return _deliver(inspect_model, options, model)
-
-
-@cli.command()
-@click.argument("model")
-@click.argument("design")
-@options(SimulateOptions)
-def simulate(options: SimulateOptions, model: str, design: str) -> int:
-    """Run DESIGN on MODEL once; --out run.nc keeps all signals."""
-    from flexctl.view.commands.simulation import simulate_design
-
-    return _deliver(simulate_design, options, model, design)
+_MODEL, _DESIGN = click.Argument(["model"]), click.Argument(["design"])
+_COMMANDS = {  # function of flexctl.view.commands, its options, the arguments after them
+    "list": ("listing.list_files", ListOptions, ()),
+    "inspect": ("inspection.inspect_model", InspectOptions, (_MODEL,)),
+    "simulate": ("simulation.simulate_design", SimulateOptions, (_MODEL, _DESIGN)),
+    "compare": (
+        "comparison.compare_designs",
+        CompareOptions,
+        (_MODEL, click.Argument(["designs"], nargs=-1, required=True)),
+    ),
+    "separation": ("separation.separate", SeparationOptions, (_MODEL, _DESIGN)),
+    "margin": ("margin.measure_margin", MarginOptions, (_MODEL, _DESIGN)),
+    "track": ("loci.track_design", TrackOptions, (_MODEL, _DESIGN)),
+    "count": (
+        "counting.count_arm",
+        CountOptions,
+        (_MODEL, click.Argument(["design"], required=False)),
+    ),
+}
 
 
-@cli.command()
-@click.argument("model")
-@click.argument("designs", nargs=-1, required=True)
-@options(CompareOptions)
-def compare(options: CompareOptions, model: str, designs: tuple[str, ...]) -> int:
-    """Rank gain sets: which DESIGN to use on MODEL, and why."""
-    from flexctl.view.commands.comparison import compare_designs
+def _add(name: str, function: str, record: type[CliOptions], words: Sequence[Any]) -> None:
+    """Add a command, which imports what it needs when it runs."""
 
-    return _deliver(compare_designs, options, model, designs)
+    def compute(**given: Any) -> int:
+        """Check the options, compute, hand over; 0, or 1 where a requirement does not hold."""
+        module, _, of = function.partition(".")
+        arguments = [given.pop(word.name) for word in words]
+        options = record(**given)
+        requirements = read_requirements(options.require)
+        command = getattr(import_module(f"flexctl.view.commands.{module}"), of)
+        return NOT_MET if deliver(command(options, *arguments), options, requirements) else DONE
 
-
-@cli.command()
-@click.argument("model")
-@click.argument("design")
-@options(SeparationOptions)
-def separation(options: SeparationOptions, model: str, design: str) -> int:
-    """Find how soft MODEL may be before the composite DESIGN destabilises it."""
-    from flexctl.view.commands.separation import separate
-
-    return _deliver(separate, options, model, design)
+    params = [*words, *click_options(record)]
+    cli.add_command(click.Command(name, params=params, callback=compute, help=record.__doc__))
 
 
-@cli.command()
-@click.argument("model")
-@click.argument("design")
-@options(MarginOptions)
-def margin(options: MarginOptions, model: str, design: str) -> int:
-    """Find how wrong the stiffness of DESIGN's model of MODEL may be."""
-    from flexctl.view.commands.margin import measure_margin
-
-    return _deliver(measure_margin, options, model, design)
-
-
-@cli.command()
-@click.argument("model")
-@click.argument("design")
-@options(TrackOptions)
-def track(options: TrackOptions, model: str, design: str) -> int:
-    """Follow the eigenvalues of DESIGN's loop around MODEL along its motion, or over a number."""
-    from flexctl.view.commands.loci import track_design
-
-    return _deliver(track_design, options, model, design)
-
-
-@cli.command()
-@click.argument("model")
-@click.argument("design", required=False)
-@options(CountOptions)
-def count(options: CountOptions, model: str, design: str | None) -> int:
-    """Count the operations of MODEL's dynamics, and of DESIGN's control law."""
-    from flexctl.view.commands.counting import count_arm
-
-    return _deliver(count_arm, options, model, design)
-
-
-def _deliver(command: Any, options: CliOptions, *words: Any) -> int:
-    """Check the options, compute, hand over; 0, or 1 where a requirement does not hold."""
-    from flexctl.view.output import deliver
-    from flexctl.view.requirements import read_requirements
-
-    requirements = read_requirements(options.require)
-    return NOT_MET if deliver(command(options, *words), options, requirements) else DONE
+for _name, _command in _COMMANDS.items():
+    _add(_name, *_command)
 
 
 def run(argv: Sequence[str] | None = None) -> int:
@@ -155,9 +106,6 @@ def run(argv: Sequence[str] | None = None) -> int:
     argv
         Words after ``flexctl``; those of the process by default.
     """
-    from flexctl.view.interrupts import heard
-    from flexctl.view.output import said, silence, written
-
     words = list(sys.argv[1:] if argv is None else argv)
     if COMPLETION in os.environ:
         return shell_complete(cli, {}, "flexctl", COMPLETION, os.environ[COMPLETION])
@@ -167,7 +115,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         try:
             return _run_quietly(words)
         except (KeyboardInterrupt, click.Abort):
-            return _interrupted(written)
+            return _interrupted()
         except BrokenPipeError:
             silence("stdout")
             return PIPE_CLOSED
@@ -186,8 +134,6 @@ def _run_quietly(words: list[str]) -> int:
 
 def _guarded(words: list[str], *, debug: bool) -> int:
     """Run the command; every error becomes one line on standard error and a status."""
-    from flexctl.view.output import silence
-
     try:
         with cli.make_context("flexctl", [*words], obj=tuple(words)) as context:
             status = cli.invoke(context) or DONE
@@ -201,10 +147,9 @@ def _guarded(words: list[str], *, debug: bool) -> int:
     except click.ClickException as error:
         line = f"{error.format_message()} (flexctl --help explains)"
         return _complain(line, BAD_INPUT, debug=debug)
-    except InputError as error:
-        return _complain(str(error), BAD_INPUT, debug=debug)
     except FlexctlError as error:
-        return _complain(str(error), FAILED, debug=debug)
+        status = BAD_INPUT if isinstance(error, InputError) else FAILED
+        return _complain(str(error), status, debug=debug)
     except MemoryError:
         return _complain("out of memory: choose a coarser truth plant", FAILED, debug=debug)
     except OSError as error:
@@ -224,8 +169,6 @@ def _internal(error: Exception, *, debug: bool) -> int:
 
 def _show(message: Warning | str, category: type[Warning], *_place: object) -> None:
     """Show a warning in one line, without where in the code it came from."""
-    from flexctl.view.output import said
-
     line = " ".join(str(message).split())
     if line in said:  # an arm may be loaded more than once
         return
@@ -233,37 +176,30 @@ def _show(message: Warning | str, category: type[Warning], *_place: object) -> N
         said.append(line)
     else:
         line = f"{category.__name__}: {line}"
-    _tell(f"warning: {line}")
+    tell(f"warning: {line}")
 
 
-def _interrupted(written: Sequence[Path]) -> int:
+def _interrupted() -> int:
     """Say that nothing was written, or what was before the interrupt came."""
     files = f"{', '.join(map(str, written))} written" if written else "nothing written"
-    _tell(f"interrupted, {files}")
+    tell(f"interrupted, {files}")
     return INTERRUPTED
 
 
 def _end_at_once() -> None:
     """End a process that hears no interrupt: remove what it was writing, say so, and leave."""
     from flexctl.model import drafts, remove_draft
-    from flexctl.view.output import written
 
     for draft in [*drafts]:
         remove_draft(draft)
     if sys.stderr.isatty():
         sys.stderr.write("\x1b[?25h")  # the cursor, which a line of progress hides
-    _interrupted(written)
+    _interrupted()
     os._exit(INTERRUPTED)
 
 
 def _complain(message: str, status: int, *, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    _tell(" ".join(message.split()))
+    tell(" ".join(message.split()))
     return status
-
-
-def _tell(line: str) -> None:
-    from flexctl.view.output import tell
-
-    tell(line)

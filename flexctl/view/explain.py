@@ -16,8 +16,7 @@ from flexctl.verdict import Comparison, Evaluation, StabilityMargins
 from flexctl.view.to_json import writer_of
 from flexctl.view.words import parts
 from flexctl.view.words.loci import loci_words
-from flexctl.view.words.stiffness_margin import margin_words
-from flexctl.view.words.time_scale_margin import time_scale_words
+from flexctl.view.words.margins import margin_words, time_scale_words
 from flexctl.view.words.verdict import evaluation_words, verdict
 
 

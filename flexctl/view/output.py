@@ -1,12 +1,13 @@
-"""Hand a result over: JSON or table on standard output, files, figure, requirements."""
+"""Hand a result over: JSON or tables on standard output, files, figure, requirements."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,6 +19,8 @@ from flexctl.view.requirements import Requirement
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
 
 FIGURES = (".svg", ".png", ".pdf")
 written: list[Path] = []  # by this command, so that an interrupt can say what is there
@@ -100,13 +103,7 @@ def check_targets(options: CliOptions, *out_suffixes: str) -> None:
 
 
 def check_target(option: str, path: Path | None, suffixes: Sequence[str]) -> None:
-    """Refuse a file that could not be written.
-
-    Raises
-    ------
-    InputError
-        When the suffix is not known, or the place is no file in a writable folder.
-    """
+    """Refuse a suffix that is not known, and a place where no file can be written."""
     if path is None:
         return
     if path.suffix.lower() not in suffixes:
@@ -121,10 +118,7 @@ def check_target(option: str, path: Path | None, suffixes: Sequence[str]) -> Non
 def replacing(path: Path) -> Iterator[Path]:
     """Give a path beside `path` to write to, which takes its place only when all went well.
 
-    Raises
-    ------
-    InputError
-        With the path and the reason where it cannot be written; nothing is left behind then.
+    InputError with the reason where it cannot be written; nothing is left behind then.
     """
     from flexctl.model import replacing_file
 
@@ -168,3 +162,54 @@ def progress() -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status("") as status:
         yield status.update
+
+
+def plain_table(
+    title: str,
+    *columns: str,
+    rows: Iterable[Sequence[str | Text]] = (),
+    numeric: Sequence[int] = (),
+) -> Table:
+    """Make a table with a rule under its head; columns whose index is in `numeric` align right."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=literal(title, "bold"), title_justify="left", box=box.SIMPLE_HEAD)
+    for i, column in enumerate(columns):
+        table.add_column(
+            literal(column), justify="right" if i in numeric else "left", overflow="fold"
+        )
+    for row in rows:
+        table.add_row(*(literal(cell) if isinstance(cell, str) else cell for cell in row))
+    return table
+
+
+def notes(sentences: Iterable[str]) -> list[Text]:
+    """Write sentences below a table, a line each."""
+    return [literal(f"- {sentence}", "dim") for sentence in sentences]
+
+
+def literal(text: str, style: str = "") -> Text:
+    """Return a text whose square brackets are no markup."""
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Write a number with so many digits; a dash where there is none."""
+    if value is None or math.isnan(value):
+        return "-"
+    return f"{value + 0.0:.{digits}g}"  # no minus sign before zero
+
+
+def shortened(words: Sequence[str], most: int = 10) -> str:
+    """Join words; of too many the first ones and the last."""
+    if len(words) > most:
+        words = [*words[: most - 1], "...", words[-1]]
+    return ", ".join(words)
+
+
+def numbers(values: Sequence[float | None], digits: int = 4) -> str:
+    """Write several numbers in a row."""
+    return "  ".join(number(value, digits) for value in values)

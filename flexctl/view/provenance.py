@@ -33,18 +33,9 @@ def provenance(
 ) -> Provenance:
     """Make the function that describes what an answer was made of; called once, when asked.
 
-    Parameters
-    ----------
-    model
-        Name or path of the model, whose tables are kept as they were before any setting.
-    designs
-        Design files, whose tables are kept.
-    gains
-        Finds the gains of every controller by its name, as they were used.
-    tolerances
-        Integrator with its step and tolerances; none where nothing is integrated.
-    files
-        Further files that the answer rests on; csv references are found by themselves.
+    Kept are the tables of the model (name or path) before any setting and of the designs, the
+    gains of every controller by its name as they were used, the integrator's `tolerances`, and
+    further files that the answer rests on; csv references are found by themselves.
     """
 
     @functools.cache
@@ -84,10 +75,7 @@ def as_text(describe: Provenance) -> str:
 
 
 def redesigned(arm: Arm, design: Design, basis: BasisChoice | None) -> dict[str, Any]:
-    """Return the gains of a design by its name, found once more: for answers without a controller.
-
-    An open loop has none.
-    """
+    """Return the gains of a design by its name, found once more; an open loop has none."""
     return {design.name: gains_used(design_controller(arm, design, basis, interpreted=True))}
 
 
@@ -99,10 +87,7 @@ def integration(
 
 
 def command() -> str:
-    """Return the command line, files without their folders; empty where there is none.
-
-    What the files hold is kept, where they lay on this machine is nobody's business.
-    """
+    """Return the command line, files without the folders of this machine; empty without one."""
     context = click.get_current_context(silent=True)
     words = context.find_root().obj if context else ()
     return shlex.join(["flexctl", *map(_without_folder, words)]) if context else ""
@@ -111,9 +96,8 @@ def command() -> str:
 def _without_folder(word: str) -> str:
     option, equals, value = word.rpartition("=") if word.startswith("--") else ("", "", word)
     path = Path(value)
-    return (
-        f"{option}{equals}{path.name}" if path.parent != Path() and path.parent.is_dir() else word
-    )
+    placed = path.parent != Path() and path.parent.is_dir()
+    return f"{option}{equals}{path.name}" if placed else word
 
 
 def settings() -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from math import inf
+from math import inf, isfinite
+from typing import Any
 
 from flexctl.errors import FlexctlWarning, InputError
 from flexctl.loop import default_truth
@@ -27,17 +28,20 @@ def load_arm(model: str, options: ArmOptions) -> Arm:
     """Load a model, changed as the options say in design and truth alike; warn of odd numbers."""
     arm = apply_settings(load_model(model), options.settings, option="--set")
     arm = with_options(arm, foreshortening=options.foreshortening, damping=options.damping)
-    for line in odd_numbers(arm):
-        warnings.warn(line, FlexctlWarning, stacklevel=2)
+    _warn(*odd_numbers(arm))
     return arm
 
 
 def load_gain_set(word: str, arm: Arm) -> Design:
     """Load a design for an arm; warn of a motion in what look like degrees."""
     design = load_design(word)
-    for line in odd_motion(design, arm):
-        warnings.warn(line, FlexctlWarning, stacklevel=2)
+    _warn(*odd_motion(design, arm))
     return design
+
+
+def _warn(*lines: str) -> None:
+    for line in lines:
+        warnings.warn(line, FlexctlWarning, stacklevel=3)
 
 
 def true_arm(arm: Arm, options: LoopOptions) -> Arm:
@@ -47,22 +51,15 @@ def true_arm(arm: Arm, options: LoopOptions) -> Arm:
 
 def design_basis(options: ArmOptions) -> BasisChoice | None:
     """Return the discretisation that -m or -e asks for; None where neither does."""
-    basis = _choice("--modes", options.modes, "--elements", options.elements)
+    basis = _choice("--", options.modes, options.elements)
     if basis is None or options.sliding is None:
         return basis
     return build(BasisChoice, {**basis.table(), "sliding": options.sliding}, "--sliding")
 
 
 def truth_basis(arm: Arm, design: BasisChoice, options: LoopOptions) -> BasisChoice:
-    """Choose the truth plant: that of the options, the model file, or finer than the design.
-
-    Raises
-    ------
-    InputError
-        When an order is not a whole number in 1 .. 200, or the limit of modes not above 0.
-    """
-    modes, elements = options.truth_modes, options.truth_elements
-    chosen = _choice("--truth-modes", modes, "--truth-elements", elements)
+    """Choose the truth plant: that of the options, the model file, or finer than the design."""
+    chosen = _choice("--truth-", options.truth_modes, options.truth_elements)
     basis = chosen or default_truth(arm, design)
     if options.truth_drop_above is None:
         return basis
@@ -70,10 +67,22 @@ def truth_basis(arm: Arm, design: BasisChoice, options: LoopOptions) -> BasisCho
     return build(BasisChoice, table, "--truth-drop-above")
 
 
+def judged_on(options: LoopOptions, arm: Arm, design: Design) -> dict[str, Any]:
+    """Choose true arm and discretisations, under the names that margins and comparisons take."""
+    basis, as_it_is = design_basis(options), true_arm(arm, options)
+    truth = truth_basis(as_it_is, basis or design.basis, options)
+    return {"true_arm": as_it_is, "truth_basis": truth, "design_basis": basis}
+
+
 def read_pose(text: str) -> dict[str, float]:
     """Read ``joint1=0.5,joint3=0.7``; InputError where a part is not NAME=NUMBER."""
-    parts = [part for part in text.split(",") if part.strip()]
-    return dict(_coordinate(part) for part in parts)
+    pose = {}
+    for part in filter(str.strip, text.split(",")):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        if not (name and equals):
+            raise InputError(f"--pose: expected NAME=VALUE, got {part!r}")
+        pose[name] = read_number("--pose", value)
+    return pose
 
 
 def warn_of_pose(arm: Arm, pose: Mapping[str, float]) -> None:
@@ -82,18 +91,10 @@ def warn_of_pose(arm: Arm, pose: Mapping[str, float]) -> None:
         low, high = link.limits.position or (-inf, inf)
         if name in pose and not low <= pose[name] <= high:
             unit = "m" if link.joint == "prismatic" else "rad"
-            line = (
+            _warn(
                 f"--pose: {name} = {pose[name]:g} {unit} lies beyond the limits of {name}, "
                 f"{low:g} to {high:g} {unit} ({arm.label}: {link.name}.limits.position)"
             )
-            warnings.warn(line, FlexctlWarning, stacklevel=2)
-
-
-def _coordinate(part: str) -> tuple[str, float]:
-    name, equals, value = (word.strip() for word in part.partition("="))
-    if not (name and equals):
-        raise InputError(f"--pose: expected NAME=VALUE, got {part!r}")
-    return name, read_number("--pose", value)
 
 
 def read_numbers(option: str, text: str) -> list[float]:
@@ -107,16 +108,13 @@ def read_number(option: str, word: str) -> float:
         value = float(word)
     except ValueError:
         value = float("nan")
-    if abs(value) == float("inf") or value != value:  # noqa: PLR0124 (NaN)
+    if not isfinite(value):
         raise InputError(f"{option}: expected a finite number, got {word.strip()!r}")
     return value
 
 
-def _choice(
-    modes_option: str, modes: int | None, elements_option: str, elements: int | None
-) -> BasisChoice | None:
-    if modes is not None:
-        return build(BasisChoice, {"kind": "modes", "order": modes}, modes_option)
-    if elements is not None:
-        return build(BasisChoice, {"kind": "elements", "order": elements}, elements_option)
+def _choice(prefix: str, modes: int | None, elements: int | None) -> BasisChoice | None:
+    for kind, order in (("modes", modes), ("elements", elements)):
+        if order is not None:
+            return build(BasisChoice, {"kind": kind, "order": order}, f"{prefix}{kind}")
     return None

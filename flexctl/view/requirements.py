@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import operator
 import re
@@ -37,10 +38,7 @@ class Requirement:
     def failure(self, answer: Mapping[str, Any]) -> str | None:
         """Say why it does not hold for an answer, or None where it holds.
 
-        Raises
-        ------
-        InputError
-            When the answer has no such key, or a value that the sign cannot compare.
+        InputError where there is no such key, or a value that the sign cannot compare.
         """
         value = look_up(answer, self.key)
         if isinstance(value, Mapping | list):
@@ -73,14 +71,9 @@ def read_requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:
 
 
 def look_up(answer: Any, key: str) -> Any:
-    """Return the value at a dotted path; list entries are counted from 0.
+    """Return the value at a dotted path, list entries counted from 0; else name the nearest key.
 
     Below a null there is null: the figures of a design that failed do not exist.
-
-    Raises
-    ------
-    InputError
-        When there is no such key; names the nearest one.
     """
     place = answer
     for part in key.split("."):
@@ -139,7 +132,6 @@ def _is_number(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    words = {None: "null", True: "true", False: "false"}
-    if value is None or isinstance(value, bool):
-        return words[value]
-    return f"{value:.6g}" if _is_number(value) else f"{value}"  # pyright: ignore
+    if _is_number(value):
+        return f"{value:.6g}"  # pyright: ignore
+    return value if isinstance(value, str) else json.dumps(value)

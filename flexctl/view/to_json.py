@@ -17,17 +17,16 @@ from flexctl.verdict import Comparison, Evaluation, StabilityMargins
 from flexctl.view.json.evaluation import comparison_json, evaluation_json, margins_json
 from flexctl.view.json.inspection import inspection_json
 from flexctl.view.json.loci import loci_json
-from flexctl.view.json.parts import (
+from flexctl.view.json.loop import (
     controller_json,
     file_json,
     linear_loop_json,
     linear_plant_json,
     loop_json,
     plant_json,
+    trajectory_json,
 )
-from flexctl.view.json.stiffness_margin import margin_json
-from flexctl.view.json.time_scale_margin import time_scale_json
-from flexctl.view.json.trajectory import trajectory_json
+from flexctl.view.json.margins import margin_json, time_scale_json
 
 Written = TypeVar("Written")
 

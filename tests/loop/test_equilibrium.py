@@ -34,7 +34,7 @@ from flexctl.verdict.evaluation import evaluate
 from flexctl.verdict.margins import stability_margins
 from flexctl.verdict.reasons import unstable_orders
 from flexctl.view.to_json import to_json
-from flexctl.view.words.warnings import warnings_of
+from flexctl.view.words.verdict import warnings_of
 
 DOWN = (0.0, -9.81, 0.0)
 LINK = {

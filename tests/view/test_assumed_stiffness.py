@@ -15,7 +15,7 @@ from flexctl.robustness.stiffness.record import (
 )
 from flexctl.view.figures.margin import given_answer, mark_along
 from flexctl.view.figures.margin_loci import grouped, mark_errors
-from flexctl.view.words.assumed_stiffness import given_words
+from flexctl.view.words.margins import given_words
 
 ASKED = ("margin", "subudhi-morris-2r", "subudhi-morris-decoupling", "--no-structured")
 ASKED += ("--truth-modes", "2", "--path", "2")

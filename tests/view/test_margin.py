@@ -32,7 +32,7 @@ from flexctl.view.commands.margin_table import margin_table
 from flexctl.view.figures.margin import plot_margin
 from flexctl.view.output import console
 from flexctl.view.words.bias import advice_words
-from flexctl.view.words.stiffness_margin import margin_words
+from flexctl.view.words.margins import margin_words
 from tests.numbers_in_words import sources
 
 ARM = "subudhi-morris-2r"
@@ -142,10 +142,8 @@ def independent(sizes=None, **changes):
 
 def tabled(found):
     """Give what the terminal shows of it."""
-    basis = {"kind": "modes", "order": 2}
-    answer = {"truth": basis, "basis": basis, "errors": {"modes": 1.0}, "verdict": "so"}
     with (printer := console()).capture() as heard:
-        printer.print(margin_table(found, answer, "at the final pose"))
+        printer.print(margin_table(found, "so"))
     return heard.get()
 
 
@@ -492,10 +490,8 @@ def test_the_verdict_says_what_a_bias_does_in_motion(advice, words):
 def test_the_table_says_what_the_run_with_a_bias_that_is_needed_does(run, words):
     none = {"bandwidth": None, "second_loop": None, "damping": None, "inertia": None}
     remedies = Remedies(expected=0.6, bias=run.bias, bias_run=run, **none)
-    basis = {"kind": "modes", "order": 2}
-    answer = {"truth": basis, "basis": basis, "errors": None, "verdict": "so"}
     with (printer := console()).capture() as heard:
-        printer.print(margin_table(margin(), answer, "at the final pose", remedies))
+        printer.print(margin_table(margin(), "so", remedies))
 
     assert words in " ".join(heard.get().split())
 

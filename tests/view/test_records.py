@@ -10,7 +10,7 @@ import pytest
 import flexctl
 from flexctl.errors import InputError
 from flexctl.model import build_file, list_designs, list_models
-from flexctl.view.json.trajectory import simulation_json
+from flexctl.view.json.loop import simulation_json
 
 ARM, DESIGN = "single-link-hub", "hub-pd"
 

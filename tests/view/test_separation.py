@@ -12,7 +12,7 @@ from flexctl.view.commands.separation import _table
 from flexctl.view.figures.separation import plot_separation
 from flexctl.view.output import console
 from flexctl.view.to_json import to_json
-from flexctl.view.words.time_scale_margin import time_scale_words
+from flexctl.view.words.margins import time_scale_words
 from tests.numbers_in_words import sources
 
 ARM = "subudhi-morris-2r"
@@ -164,9 +164,8 @@ def test_the_worst_is_the_largest_factor_of_all_poses_and_orders():
 
 def tabled(found):
     """Give what the terminal shows of it."""
-    basis = {"kind": "modes", "order": 2}
     with (printer := console()).capture() as heard:
-        printer.print(_table(found, {"truth": basis, "basis": basis, "verdict": "so"}))
+        printer.print(_table(found, "so"))
     return " ".join(heard.get().split())
 
 

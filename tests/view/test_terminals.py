@@ -8,8 +8,7 @@ import sys
 
 import pytest
 
-from flexctl.view.output import console
-from flexctl.view.tables import number, numbers
+from flexctl.view.output import console, number, numbers
 
 
 @pytest.mark.parametrize(("columns", "width"), [("60", 60), ("", 140), ("wide", 140)])

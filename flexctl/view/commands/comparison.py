@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from flexctl.errors import InputError
+from rich.console import Group, RenderableType
+
 from flexctl.model import Arm
 from flexctl.verdict import TOLERANCE as COMPARED
-from flexctl.verdict import Comparison, compare
+from flexctl.verdict import compare
 from flexctl.view.comparison_rows import metric_rows, rank_of, ranked, why_unranked
 from flexctl.view.json.evaluation import comparison_json
 from flexctl.view.options import CompareOptions
-from flexctl.view.output import Result, check_target, check_targets, progress
+from flexctl.view.output import Result, check_target, check_targets, literal, plain_table, progress
 from flexctl.view.provenance import as_text, integration, provenance
-from flexctl.view.request import design_basis, load_arm, load_gain_set, true_arm, truth_basis
+from flexctl.view.request import judged_on, load_arm, load_gain_set
 from flexctl.view.save import comparison_figure, write_report
 from flexctl.view.words.numbers import basis_words
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -> Result:
@@ -28,20 +26,17 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
     check_target("--report", options.report, (".html",))
     arm = load_arm(model, options)
     designs = [load_gain_set(word, arm) for word in words]
-    _refuse_twins([design.name for design in designs])
-    basis = design_basis(options)
-    as_it_is = true_arm(arm, options)
+    judged = judged_on(options, arm, designs[0])
     with progress() as say:
         comparison = compare(
             arm,
             designs,
-            true_arm=as_it_is,
-            truth_basis=truth_basis(as_it_is, basis or designs[0].basis, options),
-            design_basis=basis,
+            **judged,
             baseline=not options.no_baseline,
             progress=say,
         )
-        answer = comparison_answer(comparison, options)
+        answer = comparison_json(comparison)
+        answer["truth"]["settings"] = [*options.settings, *options.truth_set]
         made = provenance(
             model,
             designs,
@@ -53,30 +48,13 @@ def compare_designs(options: CompareOptions, model: str, words: Sequence[str]) -
             write_report(options.report, comparison, answer, as_text(made))
     return Result(
         answer=answer,
-        table=lambda: _table(answer, as_it_is),
+        table=lambda: _table(answer, judged["true_arm"]),
         figure=lambda: comparison_figure(comparison),
         provenance=made,
     )
 
 
-def comparison_answer(comparison: Comparison, options: CompareOptions) -> dict[str, Any]:
-    """Describe a comparison under the keys of the contract, with what was changed of the arm."""
-    answer = comparison_json(comparison)
-    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
-    return answer
-
-
-def _refuse_twins(names: list[str]) -> None:
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise InputError(f"designs: expected every design once, got {name} twice")
-
-
 def _table(answer: dict[str, Any], arm: Arm) -> RenderableType:
-    from rich.console import Group
-
-    from flexctl.view.tables import literal, plain_table
-
     evaluations = ranked(answer)
     changed = ", ".join(answer["truth"]["settings"])
     title = f"{answer['model']}, judged on {basis_words(answer['truth'])} per link and plane"
@@ -100,6 +78,4 @@ def heading(answer: Mapping[str, Any], evaluation: Mapping[str, Any]) -> str:
     """Write the name of a design with its rank, or why it has none."""
     name = evaluation["design"]
     rank = rank_of(name, answer["ranking"])
-    if rank is not None:
-        return f"{rank}. {name}"
-    return f"{name}\n({why_unranked(evaluation)})"
+    return f"{name}\n({why_unranked(evaluation)})" if rank is None else f"{rank}. {name}"

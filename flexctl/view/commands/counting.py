@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Group, RenderableType
 
 from flexctl.control import design_controller
 from flexctl.model import BasisChoice
@@ -15,15 +17,11 @@ from flexctl.plant import (
     lower_triangle,
 )
 from flexctl.view.options import CountOptions
-from flexctl.view.output import Result, check_targets
+from flexctl.view.output import Result, check_targets, notes, plain_table
 from flexctl.view.provenance import provenance, redesigned
 from flexctl.view.request import design_basis, load_arm, load_gain_set
 from flexctl.view.to_json import to_json
 from flexctl.view.words.numbers import basis_words
-
-if TYPE_CHECKING:
-    import casadi as ca
-    from rich.console import RenderableType
 
 ROWS = {
     "mass_matrix": "mass matrix M(q)",
@@ -44,7 +42,8 @@ def count_arm(options: CountOptions, model: str, design: str | None) -> Result:
     if chosen:
         functions["law"] = design_controller(arm, chosen, basis).law
     counted = {name: count_operations(function) for name, function in functions.items()}
-    trees = {name: _written_out(name, function) for name, function in functions.items()}
+    once = {"mass_matrix": lower_triangle(functions["mass_matrix"])}  # of it each entry once
+    trees = {name: count_written_out(function) for name, function in (functions | once).items()}
     answer = {
         "model": arm.name,
         "design": chosen.name if chosen else None,
@@ -62,11 +61,6 @@ def count_arm(options: CountOptions, model: str, design: str | None) -> Result:
     return Result(answer=answer, table=lambda: _table(answer, counted, trees), provenance=made)
 
 
-def _written_out(name: str, function: ca.Function) -> Operations:
-    """Count without sharing, of a symmetric matrix each entry once."""
-    return count_written_out(lower_triangle(function) if name == "mass_matrix" else function)
-
-
 def _by_row(counted: Mapping[str, Operations]) -> dict[str, dict[str, int] | None]:
     return {name: to_json(counted[name]) if name in counted else None for name in ROWS}
 
@@ -74,32 +68,21 @@ def _by_row(counted: Mapping[str, Operations]) -> dict[str, dict[str, int] | Non
 def _table(
     answer: Mapping[str, Any], counted: Mapping[str, Operations], trees: Mapping[str, Operations]
 ) -> RenderableType:
-    from rich.console import Group
-
-    from flexctl.view.tables import literal, plain_table
-
     title = (
         f"{answer['model']}: {basis_words(answer['basis'])} per link and plane, "
         f"{answer['coordinates']} coordinates, engine {answer['engine']}"
     )
-    table = plain_table(
-        title,
-        "",
-        "multiplications",
-        "additions",
-        "others",
-        "which",
-        "written out",
-        numeric=(1, 2, 3, 5),
-    )
+    columns = ("multiplications", "additions", "others", "which", "written out")
+    rows = []
     for name, operations in counted.items():
         kinds = ", ".join(f"{count} {kind}" for kind, count in operations.kinds.items())
         figures = (str(n) for n in to_json(operations).values())
         tree = f"{trees[name].mul:.4g} + {trees[name].add:.4g}"
-        table.add_row(literal(ROWS[name]), *figures, literal(kinds), tree)
-    note = (
-        "- common subexpressions are counted once; a square is a multiplication\n"
-        "- written out: multiplications + additions when every entry is written by itself, nothing "
-        "shared"
+        rows.append((ROWS[name], *figures, kinds, tree))
+    table = plain_table(title, "", *columns, rows=rows, numeric=(1, 2, 3, 5))
+    said = (
+        "common subexpressions are counted once; a square is a multiplication",
+        "written out: multiplications + additions when every entry is written by itself, nothing "
+        "shared",
     )
-    return Group(table, literal(note, "dim"))
+    return Group(table, *notes(said))

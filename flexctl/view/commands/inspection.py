@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from rich.console import Group, RenderableType
 
 from flexctl.checks import Array
 from flexctl.model import BasisChoice
 from flexctl.plant import inspect_arm
 from flexctl.view.json.inspection import inspection_json
 from flexctl.view.options import InspectOptions
-from flexctl.view.output import Result, check_targets
+from flexctl.view.output import (
+    Result,
+    check_targets,
+    notes,
+    number,
+    numbers,
+    plain_table,
+    shortened,
+)
 from flexctl.view.provenance import provenance
 from flexctl.view.request import design_basis, load_arm, read_pose, warn_of_pose
 from flexctl.view.words.numbers import arm_frequencies, basis_words
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def inspect_model(options: InspectOptions, model: str) -> Result:
@@ -45,62 +51,65 @@ def inspect_model(options: InspectOptions, model: str) -> Result:
 
 def _table(answer: Mapping[str, Any]) -> RenderableType:
     """Make tables of an inspection's answer: facts, flexible joints, frequencies, assumptions."""
-    from rich.console import Group
-
-    from flexctl.view.tables import fact_table, literal, numbers, plain_table, shortened
-
-    facts = fact_table(f"{answer['model']}: {basis_words(answer['basis'])} per link and plane")
+    title = f"{answer['model']}: {basis_words(answer['basis'])} per link and plane"
     pose = ", ".join(f"{name} = {value:.4g}" for name, value in answer["pose"].items())
-    names = answer["coordinates"]
-    facts.add_row("coordinates", literal(shortened(names)), f"{len(names)} in all")
-    facts.add_row("pose", literal(pose), "rad, m")
-    facts.add_row("tip", literal(numbers(list(answer["tip"]))), "m")
-    facts.add_row("mass", literal(f"{answer['mass']:.4g}"), "kg")
-    for i, row in enumerate(answer["rigid_inertia"]):
-        label = "inertia seen by joints" if i == 0 else ""
-        facts.add_row(label, literal(numbers(list(row))), "kg m^2, kg m, kg" if i == 0 else "")
-    for label, value, unit in _rest_rows(answer["at_rest"]):
-        facts.add_row(label, literal(value), unit)
-    facts.add_row("evaluated by", literal(answer["backend"]), "")
+    names, inertia = answer["coordinates"], map(numbers, answer["rigid_inertia"])
+    rows = [
+        ("coordinates", shortened(names), f"{len(names)} in all"),
+        ("pose", pose, "rad, m"),
+        ("tip", numbers(answer["tip"]), "m"),
+        ("mass", f"{answer['mass']:.4g}", "kg"),
+        ("inertia seen by joints", next(inertia), "kg m^2, kg m, kg"),
+        *(("", row, "") for row in inertia),
+        *_rest_rows(answer["at_rest"]),
+        ("evaluated by", answer["backend"], ""),
+    ]
+    facts = plain_table(title, "", "", "", rows=rows)
+    facts.show_header = False
     springs = [_springs(answer["flexible_joints"])] if "flexible_joints" in answer else []
-    table = plain_table("Natural frequencies", "", "rad/s", "Hz")
-    for name, values in _frequency_rows(answer):
-        shown = list(values[:6])
-        more = "  ..." if len(values) > len(shown) else ""
-        hertz = [value / (2 * np.pi) for value in shown]
-        table.add_row(name, literal(numbers(shown, 5) + more), literal(numbers(hertz) + more))
-    notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
-    return Group(facts, *springs, table, *notes)
+    frequencies = [_frequencies(name, list(values)) for name, values in _frequency_rows(answer)]
+    table = plain_table("Natural frequencies", "", "rad/s", "Hz", rows=frequencies)
+    return Group(facts, *springs, table, *notes(answer["assumptions"]))
+
+
+def _frequencies(name: str, values: list[float]) -> tuple[str, str, str]:
+    """Write the first frequencies [rad/s], also in Hz."""
+    shown, more = values[:6], "  ..." if len(values) > 6 else ""
+    hertz = [value / (2 * np.pi) for value in shown]
+    return name, numbers(shown, 5) + more, numbers(hertz) + more
 
 
 def _springs(joints: Mapping[str, Any]) -> RenderableType:
     """Make the table of the flexible joints."""
-    from flexctl.view.tables import literal, number, plain_table
-
     heads = ("rotor I_r", "gear", "J = gear^2 I_r", "stiffness", "damping")
     title = "Flexible joints [kg m^2, N m/rad, N m s/rad; sliding: kg, N/m, N s/m]"
-    table = plain_table(title, "", *heads, "turns with", numeric=range(1, 6))
+    keys = ("rotor_inertia", "gear", "inertia", "stiffness", "damping")
+    rows = []
     for name, data in joints.items():
-        keys = ("rotor_inertia", "gear", "inertia", "stiffness", "damping")
         carrier = "its own spin and the link before" if data["carried"] else "its own spin"
-        table.add_row(literal(name), *(number(data[key]) for key in keys), carrier)
-    return table
+        rows.append((name, *(number(data[key]) for key in keys), carrier))
+    return plain_table(title, "", *heads, "turns with", rows=rows, numeric=range(1, 6))
 
 
 def _frequency_rows(answer: Mapping[str, Any]) -> list[tuple[str, Array]]:
-    """Return label and frequencies [rad/s] of every line alone, then of the arm."""
+    """Return label and frequencies [rad/s] of lines alone, the arm, and about its equilibrium."""
     alone = [
         (f"{link} alone, {plane}", values)
         for link, planes in answer["link_frequencies"].items()
         for plane, values in planes.items()
     ]
-    return [*alone, *arm_frequencies(answer), *_rest_frequencies(answer["at_rest"])]
+    rest = answer["at_rest"]
+    held = {"held": rest["frequencies_locked"], "free": rest["frequencies_free"]}
+    about = [
+        (f"under gravity, joints {label}", values)
+        for label, values in held.items()
+        if any(rest["gravity"]) and values is not None
+    ]
+    return [*alone, *arm_frequencies(answer), *about]
 
 
 def _rest_rows(rest: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Return what a person reads of it: label, value and unit; nothing without gravity."""
-    from flexctl.view.tables import numbers
-
     if not any(rest["gravity"]):
         return []
     rows = []
@@ -113,21 +122,9 @@ def _rest_rows(rest: Mapping[str, Any]) -> list[tuple[str, str, str]]:
                 if twist is kind
             ]
             rows += [("sag of link tips, joints held", ", ".join(shown), unit)] if shown else []
-        rows.append(("holding torque", numbers(list(rest["holding_torque"])), "N m, N"))
+        rows.append(("holding torque", numbers(rest["holding_torque"]), "N m, N"))
     if rest["load_share"] is not None:
         rows.append(("load over buckling load", f"{100 * rest['load_share']:.3g}", "%"))
     if rest["reason"]:
         rows.append(("under gravity", rest["reason"], ""))
     return rows
-
-
-def _rest_frequencies(rest: Mapping[str, Any]) -> list[tuple[str, Array]]:
-    """Return label and frequencies [rad/s] about the equilibrium, where there are any."""
-    if not any(rest["gravity"]):
-        return []
-    labels = {"frequencies_locked": "joints held", "frequencies_free": "joints free"}
-    return [
-        (f"under gravity, {label}", rest[key])
-        for key, label in labels.items()
-        if rest[key] is not None
-    ]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Group, RenderableType
 
 from flexctl.model import Entry, list_designs, list_models
+from flexctl.view.json import attributes
 from flexctl.view.options import CliOptions
-from flexctl.view.output import Result, check_targets
+from flexctl.view.output import Result, check_targets, plain_table
 from flexctl.view.provenance import provenance
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def list_files(options: CliOptions) -> Result:
@@ -21,31 +21,26 @@ def list_files(options: CliOptions) -> Result:
     answer = {
         "models": [_described(entry) for entry in models],
         "designs": [
-            {**_described(entry), "model": entry.model, "method": entry.method} for entry in designs
+            {**_described(entry), **attributes(entry, "model method")} for entry in designs
         ],
     }
     return Result(answer=answer, table=lambda: _table(models, designs), provenance=provenance())
 
 
 def _described(entry: Entry) -> dict[str, Any]:
-    described: dict[str, Any] = {
-        "name": entry.name,
-        "summary": entry.summary,
-        "source": entry.source,
-    }
+    described = attributes(entry, "name summary source")
     return described if entry.error is None else {**described, "error": entry.error}
 
 
 def _table(models: Sequence[Entry], designs: Sequence[Entry]) -> RenderableType:
-    from rich.console import Group
-
-    from flexctl.view.tables import plain_table
-
-    arms = plain_table("Arms", "model", "summary", "source")
-    for entry in models:
-        arms.add_row(entry.name, entry.error or entry.summary, entry.source)
-    gains = plain_table("Designs", "design", "for model", "method", "summary")
-    for entry in designs:
-        summary = entry.error or entry.summary
-        gains.add_row(entry.name, entry.model or "", entry.method or "", summary)
-    return Group(arms, "", gains)
+    arms = [(entry.name, entry.error or entry.summary, entry.source) for entry in models]
+    gains = [
+        (entry.name, entry.model or "", entry.method or "", entry.error or entry.summary)
+        for entry in designs
+    ]
+    columns = ("design", "for model", "method", "summary")
+    return Group(
+        plain_table("Arms", "model", "summary", "source", rows=arms),
+        "",
+        plain_table("Designs", *columns, rows=gains),
+    )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from flexctl.checks import Array
 from flexctl.errors import InputError
-from flexctl.loci import EigenvalueLoci, Motion, eigenvalue_loci, match_branches
-from flexctl.model import Arm, Design
-from flexctl.view.commands.loci_beside import read_beside
-from flexctl.view.commands.loci_files import write_csv, write_netcdf
+from flexctl.loci import EigenvalueLoci, Loci, eigenvalue_loci, match_branches
+from flexctl.view import signals
+from flexctl.view.commands.loci_table import loci_table
 from flexctl.view.json.loci import beside_json, loci_json
 from flexctl.view.options import TrackOptions
 from flexctl.view.output import Result, check_targets, progress
@@ -24,26 +29,16 @@ from flexctl.view.request import (
     truth_basis,
 )
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-
-@dataclass(frozen=True, kw_only=True)
-class VariedNumber:
-    """A number to be varied, as ``--over KEY=FROM:TO`` has it; `scaled` by factors."""
-
-    key: str
-    between: tuple[float, float]
-    scaled: bool = False
+_DISCRETISATION = re.compile(r"(?:(m)|e)([1-9][0-9]{0,2})")
 
 
 def track_design(options: TrackOptions, model: str, word: str) -> Result:
     """Find what `flexctl track` prints."""
     check_targets(options, ".csv", ".nc")
-    number = read_range(options.over) if options.over else None
-    if options.redesign and not number:
+    over = read_range(options.over) if options.over else {}
+    if options.redesign and not over:
         raise InputError("--redesign: expected --over KEY=FROM:TO with it, got none")
-    if number and options.motion:
+    if over and options.motion:
         raise InputError(f"--motion: expected none with --over, got {options.motion}")
     discretisations = [options, *(read_beside(text, options) for text in options.beside)]
     arm = load_arm(model, options)
@@ -53,8 +48,21 @@ def track_design(options: TrackOptions, model: str, word: str) -> Result:
     with progress() as say:
         for own, name in zip(discretisations, ("", *options.beside), strict=True):
             say(name)
-            motion = records[0].motion if records else options.motion
-            records.append(_follow(own, arm, design, motion, number, say))
+            basis = design_basis(own) or design.basis
+            loci = eigenvalue_loci(
+                arm,
+                design,
+                motion=records[0].motion if records else options.motion,
+                redesign=options.redesign,
+                points=options.points,
+                truth_basis=truth_basis(arm, basis, own),
+                design_basis=basis,
+                truth_set=options.truth_set,
+                fields=bool(options.beside),
+                progress=say,
+                **over,
+            )
+            records.append(loci)
     made = provenance(
         model,
         [design],
@@ -64,43 +72,14 @@ def track_design(options: TrackOptions, model: str, word: str) -> Result:
     return _result(records, options, made)
 
 
-def _follow(
-    options: TrackOptions,
-    arm: Arm,
-    design: Design,
-    motion: Motion | None,
-    number: VariedNumber | None,
-    say: Callable[[str], None],
-) -> EigenvalueLoci:
-    """Follow the eigenvalues in one discretisation."""
-    basis = design_basis(options) or design.basis
-    return eigenvalue_loci(
-        arm,
-        design,
-        motion=motion,
-        over=number.key if number else None,
-        between=number.between if number else None,
-        scaled=number is not None and number.scaled,
-        redesign=options.redesign,
-        points=options.points,
-        truth_basis=truth_basis(arm, basis, options),
-        design_basis=basis,
-        truth_set=options.truth_set,
-        fields=bool(options.beside),
-        progress=say,
-    )
-
-
 def _result(records: Sequence[EigenvalueLoci], options: TrackOptions, made: Provenance) -> Result:
     first, *others = records
     matches = [match_branches(first.loci, other.loci) for other in others]
-    answer, *rest = (_answer(record, options) for record in records)
+    answers = [loci_json(record) for record in records]
+    for one in answers:
+        one["truth"]["settings"] = [*options.settings, *options.truth_set]
+    answer, *rest = answers
     answer["beside"] = [beside_json(*pair) for pair in zip(rest, matches, strict=True)]
-
-    def table() -> RenderableType:
-        from flexctl.view.commands.loci_table import loci_table
-
-        return loci_table(first, others, matches)
 
     def figure() -> Any:
         from flexctl.view.figures.loci import plot_loci
@@ -112,7 +91,7 @@ def _result(records: Sequence[EigenvalueLoci], options: TrackOptions, made: Prov
 
     return Result(
         answer=answer,
-        table=table,
+        table=lambda: loci_table(first, others, matches),
         figure=figure,
         writers={
             ".csv": lambda path: write_csv(path, records),
@@ -122,20 +101,8 @@ def _result(records: Sequence[EigenvalueLoci], options: TrackOptions, made: Prov
     )
 
 
-def _answer(record: EigenvalueLoci, options: TrackOptions) -> dict[str, Any]:
-    answer = loci_json(record)
-    answer["truth"]["settings"] = [*options.settings, *options.truth_set]
-    return answer
-
-
-def read_range(text: str) -> VariedNumber:
-    """Read ``payload.mass=0.5:2``, or ``link2.EI=*0.5:*2``, factors of what the file has.
-
-    Raises
-    ------
-    InputError
-        When it is not KEY=FROM:TO with two finite numbers or two factors, FROM the smaller one.
-    """
+def read_range(text: str) -> dict[str, Any]:
+    """Read ``payload.mass=0.5:2``, or factors, ``link2.EI=*0.5:*2``; else InputError."""
     key, equals, span = (part.strip() for part in text.partition("="))
     first, colon, last = (part.strip() for part in span.partition(":"))
     factors = [part.startswith("*") for part in (first, last)]
@@ -146,4 +113,80 @@ def read_range(text: str) -> VariedNumber:
     low, high = (read_number("--over", part.removeprefix("*")) for part in (first, last))
     if not low < high:
         raise InputError(f"--over: expected FROM below TO, got {text!r}")
-    return VariedNumber(key=key, between=(low, high), scaled=all(factors))
+    return {"over": key, "between": (low, high), "scaled": all(factors)}
+
+
+def read_beside(text: str, options: TrackOptions) -> TrackOptions:
+    """Read ``e2``, or ``m2:e8``: what to ask for in place of the discretisations of `options`.
+
+    InputError where it is not m or e with a number, or two such with a colon between.
+    """
+    basis, _, truth = (part.strip() for part in text.partition(":"))
+    words = [_DISCRETISATION.fullmatch(word) for word in (basis, truth or basis)]
+    if None in words or text.endswith(":"):
+        raise InputError(f"--beside: expected such as e2 or m2:e8, got {text!r}")
+    orders = [{bool(word[1]): int(word[2])} for word in words if word]
+    own, around = orders
+    return replace(
+        options,
+        modes=own.get(True),
+        elements=own.get(False),
+        truth_modes=around.get(True),
+        truth_elements=around.get(False),
+        sliding=None,
+        truth_drop_above=None,
+    )
+
+
+def write_csv(path: Path, records: Sequence[EigenvalueLoci]) -> None:
+    """Write one row per value of the parameter; real and imaginary part of every branch [1/s].
+
+    Columns of the loop at rest, where there are any, begin with ``frozen``; those of further
+    discretisations with ``beside1``, ``beside2``, ...
+    """
+    first = records[0]
+    columns = {first.parameter: first.s}
+    for prefix, loci in _named(records):
+        columns |= dict(_columns(prefix.replace("_", " "), loci))
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+
+
+def _named(records: Sequence[EigenvalueLoci]) -> Iterator[tuple[str, Loci]]:
+    """Branches with the beginning of their names."""
+    for k, record in enumerate(records):
+        beside = f"beside{k}_" if k else ""
+        yield beside, record.loci
+        if record.frozen is not None:
+            yield f"{beside}frozen_", record.frozen
+
+
+def _columns(prefix: str, loci: Loci) -> Iterator[tuple[str, Array]]:
+    for k, branch in enumerate(loci.branches):
+        yield f"{prefix}{k} {branch.label}.re", branch.values.real
+        yield f"{prefix}{k} {branch.label}.im", branch.values.imag
+
+
+def write_netcdf(path: Path, records: Sequence[EigenvalueLoci], made: str) -> None:
+    """Write `re` and `im` [1/s] by branch and parameter, those at rest as `frozen_re` and so on.
+
+    Those of further discretisations are `beside1_re`, `beside1_frozen_re`, ...; the attribute
+    `provenance` is `made`, what all was made of.
+    """
+    import xarray as xr
+
+    first = records[0]
+    units = {"units": "s"} if first.parameter == "t" else {}
+    data = xr.Dataset(
+        coords={first.parameter: (first.parameter, first.s, units)}, attrs={"provenance": made}
+    )
+    for prefix, loci in _named(records):
+        values = np.array([branch.values for branch in loci.branches])
+        where = (f"{prefix}branch", first.parameter)
+        labels = [branch.label for branch in loci.branches]
+        data = data.assign_coords({f"{prefix}label": (f"{prefix}branch", labels)})
+        data[f"{prefix}re"] = (where, values.real, {"units": "1/s"})
+        data[f"{prefix}im"] = (where, values.imag, {"units": "1/s"})
+    signals.write_netcdf(path, data)

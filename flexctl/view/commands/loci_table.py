@@ -9,9 +9,8 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from flexctl.loci import Branch, EigenvalueLoci, Loci, LocusEvent, MatchedBranch
-from flexctl.view.commands.loci_beside import side_by_side
-from flexctl.view.tables import literal, number, plain_table
+from flexctl.loci import Branch, EigenvalueLoci, Loci, MatchedBranch
+from flexctl.view.output import literal, number, plain_table
 from flexctl.view.words.loci import (
     STILL,
     assumed_words,
@@ -21,8 +20,9 @@ from flexctl.view.words.loci import (
     parameter_words,
     verdict_words,
 )
-from flexctl.view.words.numbers import basis_words
+from flexctl.view.words.numbers import basis_words, percent
 
+_LOUD = 5e-5  # of a frequency, to be called higher or lower
 _N_ROWS = 16
 _N_EVENTS = 8
 
@@ -53,32 +53,35 @@ def loci_table(
     return Group(*parts, literal(f"- {assumed_words(record)}", "dim"), *verdicts)
 
 
+def _first(rows: Sequence[tuple[str, ...]], most: int, left: str) -> list[tuple[str, ...]]:
+    """Keep the first rows, and say how many there are besides."""
+    more = [(f"{len(rows) - most} {left}",)] if len(rows) > most else []
+    return [*rows[:most], *more]
+
+
 def _beside(name: str, matches: Sequence[MatchedBranch]) -> Table:
     """Differences of the imaginary parts of another discretisation; a dash where none matches."""
     columns = ("branch", "% at the start", "at the end", "lowest", "highest", "lowest MAC")
+    rows = _first([_off(match) for match in matches], _N_ROWS, "faster ones (--json)")
     title = f"Imaginary parts on {name}, compared with these"
-    table = plain_table(title, *columns, numeric=(1, 2, 3, 4, 5))
-    for match in matches[:_N_ROWS]:
-        off = 100 * (match.ratio - 1)
-        matched = off[np.isfinite(off)] if np.isfinite(off).any() else np.array([np.nan])
-        numbers = (off[0], off[-1], matched.min(), matched.max(), match.mac.min())
-        row = [f"{x:.2g}" if np.isfinite(x) else "-" for x in numbers]
-        table.add_row(literal(match.branch.label), *row)
-    if len(matches) > _N_ROWS:
-        table.add_row(f"{len(matches) - _N_ROWS} faster ones (--json)")
-    return table
+    return plain_table(title, *columns, rows=rows, numeric=(1, 2, 3, 4, 5))
+
+
+def _off(match: MatchedBranch) -> tuple[str, ...]:
+    off = 100 * (match.ratio - 1)
+    matched = off[np.isfinite(off)] if np.isfinite(off).any() else np.array([np.nan])
+    numbers = (off[0], off[-1], matched.min(), matched.max(), match.mac.min())
+    return match.branch.label, *(f"{x:.2g}" if np.isfinite(x) else "-" for x in numbers)
 
 
 def _branches(loci: Loci, title: str) -> Table:
     columns = ("branch", "rad/s", "to", "damping", "to", "least", f"at {loci.parameter}")
-    table = plain_table(title, *columns, numeric=(1, 2, 3, 4, 5, 6))
-    rows = Counter(_row(loci, branch) for branch in loci.upper)
-    for row, count in list(rows.items())[:_N_ROWS]:
-        label = f"{count} x {row[0]}" if count > 1 else row[0]
-        table.add_row(literal(label), *row[1:])
-    if len(rows) > _N_ROWS:
-        table.add_row(f"{len(rows) - _N_ROWS} faster ones (--json, --out)")
-    return table
+    rows = [
+        (f"{count} x {label}" if count > 1 else label, *numbers)
+        for (label, *numbers), count in Counter(_row(loci, one) for one in loci.upper).items()
+    ]
+    rows = _first(rows, _N_ROWS, "faster ones (--json, --out)")
+    return plain_table(title, *columns, rows=rows, numeric=(1, 2, 3, 4, 5, 6))
 
 
 def _row(loci: Loci, branch: Branch) -> tuple[str, ...]:
@@ -95,29 +98,44 @@ def _limits(loci: Loci, of: str, parameter: str) -> list[RenderableType]:
         return []
     at = "t [s]" if loci.parameter == "t" else parameter
     columns = (f"at {at}", "unstable", "what", "of the loop")
-    table = plain_table(f"Stability limits{of}", *columns, numeric=(0,))
-    for one in loci.crossings[:_N_EVENTS]:
-        name = literal(limit_name(one, loci))
-        table.add_row(f"{one.s:.6g}", one.unstable, name, "yes" if one.whole else "no")
-    if len(loci.crossings) > _N_EVENTS:
-        table.add_row(f"{len(loci.crossings) - _N_EVENTS} more")
-    return [table]
+    rows = [
+        (f"{one.s:.6g}", one.unstable, limit_name(one, loci), "yes" if one.whole else "no")
+        for one in loci.crossings
+    ]
+    rows = _first(rows, _N_EVENTS, "more")
+    return [plain_table(f"Stability limits{of}", *columns, rows=rows, numeric=(0,))]
 
 
 def _events(loci: Loci, of: str) -> list[RenderableType]:
+    """Where branches meet, what could not be joined safely first."""
     if not loci.events:
         return []
     columns = ("what", f"at {loci.parameter}", "branches", "at rad/s")
-    table = plain_table(f"Where branches meet{of}", *columns, numeric=(1, 3))
-    for event in _unsafe_first(loci.events)[:_N_EVENTS]:
-        names = dict.fromkeys(loci.branches[k].label for k in event.branches)
+    rows = []
+    for event in sorted(loci.events, key=lambda event: (event.kind != "unsafe", event.start)):
+        names = ", ".join(dict.fromkeys(loci.branches[k].label for k in event.branches))
         at = number((event.start + event.end) / 2)
-        table.add_row(event.kind, at, literal(", ".join(names)), number(abs(event.value)))
-    left = len(loci.events) - _N_EVENTS
-    if left > 0:
-        table.add_row(f"{left} more")
-    return [table]
+        rows.append((event.kind, at, names, number(abs(event.value))))
+    rows = _first(rows, _N_EVENTS, "more")
+    return [plain_table(f"Where branches meet{of}", *columns, rows=rows, numeric=(1, 3))]
 
 
-def _unsafe_first(events: Sequence[LocusEvent]) -> list[LocusEvent]:
-    return sorted(events, key=lambda event: (event.kind != "unsafe", event.start))
+def side_by_side(name: str, matches: Sequence[MatchedBranch]) -> str:
+    """Say whether imaginary parts of another discretisation are higher or lower, and how far."""
+    off = [match.ratio[match.index >= 0] - 1 for match in matches]
+    every = np.concatenate([*off, np.zeros(0)])
+    if not len(every):
+        return f"{name}: no mode corresponds."
+    low, high = float(every.min()), float(every.max())
+    if max(-low, high) <= _LOUD:
+        return f"{name}: imaginary parts are the same within {percent(_LOUD)}."
+    if low > -_LOUD:
+        return f"{name}: no imaginary part is lower, the highest by {percent(high)} higher."
+    if high < _LOUD:
+        return f"{name}: no imaginary part is higher, the lowest by {percent(-low)} lower."
+    labels = np.repeat([match.branch.label for match in matches], [len(x) for x in off])
+    least, most = labels[every.argmin()], labels[every.argmax()]
+    return (
+        f"{name}: imaginary parts are up to {percent(-low)} lower ({least}) and up to "
+        f"{percent(high)} higher ({most}) among corresponding modes."
+    )

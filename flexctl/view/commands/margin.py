@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flexctl.errors import InputError
 from flexctl.model import Arm, load_ratios
@@ -30,31 +30,24 @@ from flexctl.search import (
     find_remedies,
     gain_chart,
 )
-from flexctl.view.json.stiffness_margin import bias_json, margin_json, remedies_json
+from flexctl.view.commands.margin_table import margin_table
+from flexctl.view.json.margins import bias_json, margin_json, remedies_json
 from flexctl.view.options import MarginOptions
 from flexctl.view.output import Result, check_targets, progress
-from flexctl.view.provenance import Provenance, integration, provenance, redesigned
+from flexctl.view.provenance import integration, provenance, redesigned
 from flexctl.view.request import (
-    design_basis,
+    judged_on,
     load_arm,
     load_gain_set,
     read_number,
     read_pose,
-    true_arm,
-    truth_basis,
     warn_of_pose,
 )
 from flexctl.view.words.bias import advice_words
-from flexctl.view.words.stiffness_margin import judged_where, margin_words
+from flexctl.view.words.margins import margin_words
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-_N_REMEDIES = 5  # poses of the motion at which remedies and charts are judged
-_CHARTS: dict[str, Callable[..., GainChart | DampingChart]] = {
-    "gains": gain_chart,
-    "damping": damping_chart,
-}
+_N_POSES = 5  # poses of the motion at which remedies and charts are judged
+_CHARTS = {"gains": gain_chart, "damping": damping_chart}
 
 
 def measure_margin(options: MarginOptions, model: str, word: str) -> Result:
@@ -63,22 +56,24 @@ def measure_margin(options: MarginOptions, model: str, word: str) -> Result:
     sizes = read_errors(options.errors, independent=not options.no_structured)
     _check_numbers(options)
     ratios = load_ratios(options.stiffness) if options.stiffness else None
-    case = _case(options, model, word)
+    arm = load_arm(model, options)
+    design = load_gain_set(word, arm)
+    judged, unknown = judged_on(options, arm, design), options.unknown_damping
+    few = min(options.path, _N_POSES)
+    case = Case.of(arm, design, n_path=few, unknown_damping=unknown, **judged)
     _check_case(case, sizes)
-    joints = read_joints(options.pose, case.setup.design_arm)
+    joints = read_joints(options.pose, arm)
     with progress() as say, named(options.stiffness):
         margin = stiffness_margin(
-            case.setup.design_arm,
-            case.design,
-            true_arm=case.setup.true_arm,
-            truth_basis=case.setup.truth_basis,
-            design_basis=case.setup.design_basis,
+            arm,
+            design,
+            **judged,
             pose=joints or None,
             n_path=options.path,
             errors=sizes,
             stiffness=ratios,
             orders=ORDERS if options.orders else (),
-            unknown_damping=options.unknown_damping,
+            unknown_damping=unknown,
             run=options.run,
             time_limit=options.time_limit,
             progress=say,
@@ -94,12 +89,24 @@ def measure_margin(options: MarginOptions, model: str, word: str) -> Result:
     answer = _answer(options, sizes, margin, remedies, advice, chart)
     made = provenance(
         model,
-        [case.design],
-        gains=lambda: redesigned(case.setup.design_arm, case.design, case.setup.design_basis),
+        [design],
+        gains=lambda: redesigned(arm, design, judged["design_basis"]),
         tolerances=integration(),
         files=[options.stiffness] if options.stiffness else (),
     )
-    return _result(answer, margin, remedies, chart, judged_where(margin), made)
+    return Result(
+        answer=answer,
+        table=lambda: margin_table(margin, answer["verdict"], remedies),
+        figure=lambda: _figure(margin, chart),
+        provenance=made,
+    )
+
+
+def _figure(margin: StiffnessMargin, chart: GainChart | DampingChart | None) -> Any:
+    from flexctl.view.figures.margin import plot_margin
+    from flexctl.view.figures.margin_charts import plot_chart
+
+    return plot_chart(chart) if chart else plot_margin(margin)
 
 
 def _check_numbers(options: MarginOptions) -> None:
@@ -122,8 +129,8 @@ def _answer(
     answer = margin_json(margin)
     answer["errors"] = errors or None
     answer["truth"]["settings"] = [*options.settings, *options.truth_set]
-    answer["remedies"] = plain(remedies_json(remedies)) if remedies else {}
-    answer["remedies"]["bias"] = plain(bias_json(advice)) if advice else None
+    found = remedies_json(remedies) if remedies else {}
+    answer["remedies"] = plain({**found, "bias": advice and bias_json(advice)})
     answer["verdict"] = margin_words(margin, advice_words(advice, along=bool(margin.path)))
     if chart:
         answer["chart"] = plain(asdict(chart))
@@ -137,46 +144,6 @@ def named(path: Path | None) -> Iterator[None]:
         yield
     except RatioError as error:
         raise InputError(f"{path}: {error}") from error
-
-
-def _result(
-    answer: dict[str, Any],
-    margin: StiffnessMargin,
-    remedies: Remedies | None,
-    drawn: GainChart | DampingChart | None,
-    where: str,
-    made: Provenance,
-) -> Result:
-    """Say how the answer is shown: libraries that draw are loaded when it is."""
-
-    def table() -> RenderableType:
-        from flexctl.view.commands.margin_table import margin_table
-
-        return margin_table(margin, answer, where, remedies)
-
-    def figure() -> Any:
-        from flexctl.view.figures.margin import plot_margin
-        from flexctl.view.figures.margin_charts import plot_chart
-
-        return plot_chart(drawn) if drawn else plot_margin(margin)
-
-    return Result(answer=answer, table=table, figure=figure, provenance=made)
-
-
-def _case(options: MarginOptions, model: str, word: str) -> Case:
-    """Load arm and design; its remedies are judged at a few poses of the motion."""
-    arm = load_arm(model, options)
-    design = load_gain_set(word, arm)
-    basis, as_it_is = design_basis(options), true_arm(arm, options)
-    return Case.of(
-        arm,
-        design,
-        true_arm=as_it_is,
-        truth_basis=truth_basis(as_it_is, basis or design.basis, options),
-        design_basis=basis,
-        unknown_damping=options.unknown_damping,
-        n_path=min(options.path, _N_REMEDIES),
-    )
 
 
 def _check_case(case: Case, errors: Mapping[str, float]) -> None:
@@ -194,13 +161,7 @@ def _check_case(case: Case, errors: Mapping[str, float]) -> None:
 
 
 def read_joints(text: str, arm: Arm) -> dict[str, float]:
-    """Read joint variables by name; a pose at rest has no others.
-
-    Raises
-    ------
-    InputError
-        When a part is not NAME=NUMBER, or the name no joint's.
-    """
+    """Read joint variables by name, all that a pose at rest has; InputError for other names."""
     pose = read_pose(text)
     for name in pose:
         if name not in arm.joints:
@@ -213,10 +174,7 @@ def read_joints(text: str, arm: Arm) -> dict[str, float]:
 def read_errors(words: Sequence[str], *, independent: bool) -> dict[str, float]:
     """Read ``modes`` or ``payload=0.5``, each once; nothing where no bounds are asked for.
 
-    Raises
-    ------
-    InputError
-        When an error is not known, comes twice, or sizes and --no-structured come together.
+    InputError where an error is not known or comes twice, or any comes with --no-structured.
     """
     if not independent:
         if words:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -15,16 +14,28 @@ from flexctl.robustness import (
     Interval,
     ModeRate,
     OrderMargin,
-    PoseMargin,
     StabilityLimit,
     StiffnessMargin,
 )
 from flexctl.search import Remedies, Requirement
-from flexctl.view.tables import literal, number, plain_table
-from flexctl.view.words.assumed_stiffness import given_row
+from flexctl.view.output import literal, notes, number, plain_table
 from flexctl.view.words.bias import strays
-from flexctl.view.words.limits import (
+from flexctl.view.words.margins import (
+    all_grow,
+    bound_words,
+    grown,
+    judged_where,
+    largest_errors,
+    lemma_words,
+    loop_title,
+    lost_words,
+    no_stiffness,
+    place_words,
+    share_words,
+)
+from flexctl.view.words.numbers import (
     MOST,
+    basis_words,
     decay,
     growth,
     lost_at,
@@ -32,130 +43,108 @@ from flexctl.view.words.limits import (
     tolerated_above,
     tolerated_below,
 )
-from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.stiffness_margin import (
-    all_grow,
-    bound_words,
-    grown,
-    largest_errors,
-    lemma_words,
-    lost_words,
-    no_stiffness,
-)
 
 _N_RATES = 6  # rows
 _N_ERRORS = 8
 
 
 def margin_table(
-    margin: StiffnessMargin, answer: dict[str, Any], where: str, remedies: Remedies | None = None
+    margin: StiffnessMargin, verdict: str, remedies: Remedies | None = None
 ) -> RenderableType:
     """Put everything found under each other, the verdict last."""
-    parts: list[RenderableType] = [_ends(margin, answer, where)]
+    where = judged_where(margin)
+    columns = ("stiffness", "tolerated", "limit", "of", "at rad/s")
+    parts = [plain_table(loop_title(margin), *columns, rows=_rows(margin, where))]
     if margin.rates and margin.exact.unknowns:
         parts.append(_rates(margin, where))
     parts += [_independent(at) for at in margin.independent]
     if margin.orders:
-        parts.append(_orders(margin, where))
+        title = f"The gain set designed on other plants, {where}"
+        columns = ("designed on", "overestimate tolerated", "underestimate", "lemma", "limit")
+        parts.append(plain_table(title, *columns, rows=map(_order, margin.orders)))
     if remedies:
         parts.append(_remedies(remedies, margin))
-    sentences = [*_lemma_notes(margin), *margin.assumptions]
-    notes = [literal(f"- {sentence}", "dim") for sentence in sentences]
-    return Group(*parts, *notes, literal(answer["verdict"], "bold"))
+    lemma = [
+        f"lemma: {one.text}{'' if one.holds else ' (does not hold here)'}"
+        for one in margin.lemma.assumptions
+        if not no_stiffness(margin)
+    ]
+    said = notes([*lemma, *margin.assumptions])
+    return Group(*parts, *said, literal(verdict, "bold"))
 
 
 def _remedies(remedies: Remedies, margin: StiffnessMargin) -> Table:
     """Say of every remedy how much of it is needed, or that none is effective."""
     where = "at the final pose and along the motion" if margin.path else "at the final pose"
-    table = plain_table(
-        f"Remedies with which an overestimate of {percent(remedies.expected)} is tolerated {where}",
-        "",
-        "",
-        "",
-    )
-    bias = (
-        "none found"
-        if remedies.bias is None
-        else percent(remedies.bias)
-        if remedies.bias
-        else "not needed"
-    )
+    title = f"Remedies with which an overestimate of {percent(remedies.expected)} is tolerated"
+    bias = "not needed" if remedies.bias == 0 else percent(remedies.bias)
+    bias = "none found" if remedies.bias is None else bias
     ran = strays(remedies.bias_run) if remedies.bias_run else ""
-    table.add_row("deliberate underestimate of K_hat", literal(bias), literal(ran))
     searched = {
         "bandwidth of the joint gains, times": remedies.bandwidth,
         "effort of the second loop (at the final pose alone), times": remedies.second_loop,
         "damping ratio of all links": remedies.damping,
         "inertia added at every joint, times the arm's own about it": remedies.inertia,
     }
-    for label, remedy in searched.items():
-        if remedy is not None:
-            table.add_row(label, *map(literal, _searched(remedy.requirement)))
-    return table
+    rows = [
+        (label, *_searched(remedy.requirement))
+        for label, remedy in searched.items()
+        if remedy is not None
+    ]
+    bias_row = ("deliberate underestimate of K_hat", bias, ran)
+    return plain_table(f"{title} {where}", "", "", "", rows=[bias_row, *rows])
 
 
 def _searched(searched: Requirement) -> tuple[str, str]:
     """Answer and what it tolerates, or what the best one tried does."""
     best = searched.best
-    tolerated = ""
-    if best is not None:
-        tolerated = (
-            f"tolerated overestimates: {tolerated_above(best.alpha_upper)}, "
-            f"underestimates: {tolerated_below(best.alpha_lower)}"
-        )
+    tolerated = best and (
+        f"tolerated overestimates: {tolerated_above(best.alpha_upper)}, "
+        f"underestimates: {tolerated_below(best.alpha_lower)}"
+    )
     if searched.answer is not None:
         edge = " (the first tried)" if searched.fails is None else ""
-        return f"{searched.answer.value:.4g}{edge}", tolerated
+        return f"{searched.answer.value:.4g}{edge}", tolerated or ""
     span = f"{min(searched.grid):.3g} .. {max(searched.grid):.3g}"
     best_words = f"; the best, {best.value:.3g}, {tolerated}" if best is not None else ""
     return "none found", f"in {span}{best_words}"
 
 
-def _ends(margin: StiffnessMargin, answer: dict[str, Any], where: str) -> Table:
-    title = (
-        f"{margin.model}, judged on {basis_words(answer['truth'])} per link and plane, "
-        f"{margin.design} designed on {basis_words(answer['basis'])}"
-    )
-    table = plain_table(title, "stiffness", "tolerated", "limit", "of", "at rad/s")
-    for label, tolerated, lost in _rows(margin, where):
-        table.add_row(*map(literal, (label, tolerated, *lost)))
-    return table
-
-
-def _rows(margin: StiffnessMargin, where: str) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
+def _rows(margin: StiffnessMargin, where: str) -> Iterator[tuple[str, ...]]:
     """Both margins above, then the exact one below, each at the judged and at the worst pose."""
     lemma, exact = margin.lemma, margin.exact
     none = lemma.loss == "none" or no_stiffness(margin)
     seen = "-" if none else lemma.loss
     block = "" if none else f"lambda_max(H) = {lemma.lambda_max:.4g}"
-    yield "overestimate, lemma alpha*", lemma_words(margin), (seen, block, "")
-    how = _how(exact)
-    yield f"overestimate, {how} {where}", tolerated_above(exact.alpha_upper), _lost(exact.upper)
+    yield "overestimate, lemma alpha*", lemma_words(margin), seen, block, ""
     lost = [pose for pose in margin.path if pose.interval is None]
-    worst = "worst of the stable poses" if lost else "worst pose"
-    yield from _worst("overestimate", worst, margin.worst)
-    yield f"underestimate, {how} {where}", tolerated_below(exact.alpha_lower), _lost(exact.lower)
-    yield from _worst("underestimate", worst, margin.worst_below)
+    there = f"at the {'worst of the stable poses' if lost else 'worst pose'}"
+    yield _above(exact, where)
+    if (pose := margin.worst) and pose.interval:
+        yield _above(pose.interval, f"{there}, t = {pose.t:.3g} s")
+    yield _below(exact, where)
+    if (pose := margin.worst_below) and pose.interval:
+        yield _below(pose.interval, f"{there}, t = {pose.t:.3g} s")
     if margin.assumed_stiffness:
-        yield given_row(margin.assumed_stiffness, where)
+        at = margin.assumed_stiffness.worst
+        limit = at.interval.upper if at.interval else None
+        ends = _lost(limit) if limit else ("-", in_words(at.mode), "")
+        share = f"{'yes' if at.stable else 'no'}, {share_words(at)}"
+        yield f"given stiffness, {place_words(at, where)}", share, *ends
     if lost:
         what = "unstable without error" if all_grow(lost) else "no margin"
         label = f"{what} at {len(lost)} of {len(margin.path)} poses"
-        yield label, "none", ("", grown(lost[0]), "")
+        yield label, "none", "", grown(lost[0]), ""
 
 
-def _worst(
-    side: str, worst: str, pose: PoseMargin | None
-) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
-    if pose is None or pose.interval is None:
-        return
-    interval: Interval = pose.interval
-    over = side == "overestimate"
-    tolerated = (
-        tolerated_above(interval.alpha_upper) if over else tolerated_below(interval.alpha_lower)
-    )
-    loss = interval.upper if over else interval.lower
-    yield f"{side}, {_how(interval)} at the {worst}, t = {pose.t:.3g} s", tolerated, _lost(loss)
+def _above(interval: Interval, at: str) -> tuple[str, ...]:
+    tolerated = tolerated_above(interval.alpha_upper)
+    return f"overestimate, {_how(interval)} {at}", tolerated, *_lost(interval.upper)
+
+
+def _below(interval: Interval, at: str) -> tuple[str, ...]:
+    tolerated = tolerated_below(interval.alpha_lower)
+    return f"underestimate, {_how(interval)} {at}", tolerated, *_lost(interval.lower)
 
 
 def _how(interval: Interval) -> str:
@@ -171,23 +160,19 @@ def _lost(loss: StabilityLimit | None) -> tuple[str, str, str]:
 
 def _rates(margin: StiffnessMargin, where: str) -> Table:
     title = f"Fastest-growing modes to first order {where}: a guide, the margin is above"
-    columns = (
-        "mode",
-        "at rad/s",
-        "decay 1/s",
-        "loss of decay per 1 %",
-        "no decay left at (first order)",
-    )
-    table = plain_table(title, *columns, numeric=(1, 2, 3, 4))
-    for rate in margin.rates[:_N_RATES]:
-        table.add_row(
-            literal(in_words(rate.mode)),
+    columns = ("mode", "at rad/s", "decay 1/s", "loss of decay per 1 %")
+    columns = (*columns, "no decay left at (first order)")
+    rows = (
+        (
+            in_words(rate.mode),
             number(rate.value.imag),
             number(decay(rate), 3),
             number(growth(rate) / 100, 3) if growth(rate) > 0 else "-",
             _all_lost(rate),
         )
-    return table
+        for rate in margin.rates[:_N_RATES]
+    )
+    return plain_table(title, *columns, rows=rows, numeric=(1, 2, 3, 4))
 
 
 def _all_lost(rate: ModeRate) -> str:
@@ -220,15 +205,6 @@ def _independent(at: IndependentErrorsAt) -> Table:
     return table
 
 
-def _orders(margin: StiffnessMargin, where: str) -> Table:
-    title = f"The gain set designed on other plants, {where}"
-    columns = ("designed on", "overestimate tolerated", "underestimate", "lemma", "limit")
-    table = plain_table(title, *columns)
-    for order in margin.orders:
-        table.add_row(*map(literal, _order(order)))
-    return table
-
-
 def _order(order: OrderMargin) -> tuple[str, ...]:
     made = basis_words(order.basis.described())
     star = percent(order.alpha_star) if not np.isinf(order.alpha_star) else "infinity"
@@ -243,12 +219,3 @@ def _order(order: OrderMargin) -> tuple[str, ...]:
         star,
         lost,
     )
-
-
-def _lemma_notes(margin: StiffnessMargin) -> list[str]:
-    if no_stiffness(margin):
-        return []
-    return [
-        f"lemma: {one.text}{'' if one.holds else ' (does not hold here)'}"
-        for one in margin.lemma.assumptions
-    ]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from rich.console import Group, RenderableType
 
-from flexctl.robustness import TimeScaleMargin, time_scale_margin
-from flexctl.view.json.time_scale_margin import time_scale_json
+from flexctl.robustness import Bound, TimeScaleMargin, time_scale_margin
+from flexctl.view.json.margins import time_scale_json
 from flexctl.view.options import SeparationOptions
-from flexctl.view.output import Result, check_targets, progress
+from flexctl.view.output import Result, check_targets, literal, notes, plain_table, progress
 from flexctl.view.provenance import provenance, redesigned
-from flexctl.view.request import design_basis, load_arm, load_gain_set, true_arm, truth_basis
-from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.time_scale_margin import crossing, swing, time_scale_words
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from flexctl.view.request import judged_on, load_arm, load_gain_set
+from flexctl.view.words.margins import crossing, loop_title, swing, time_scale_words
 
 
 def separate(options: SeparationOptions, model: str, word: str) -> Result:
@@ -24,14 +21,12 @@ def separate(options: SeparationOptions, model: str, word: str) -> Result:
     check_targets(options)
     arm = load_arm(model, options)
     design = load_gain_set(word, arm)
-    basis, as_it_is = design_basis(options), true_arm(arm, options)
+    judged = judged_on(options, arm, design)
     with progress() as say:
         margin = time_scale_margin(
             arm,
             design,
-            true_arm=as_it_is,
-            truth_basis=truth_basis(as_it_is, basis or design.basis, options),
-            design_basis=basis,
+            **judged,
             fixed_damping=options.fixed_damping,
             progress=say,
         )
@@ -44,33 +39,30 @@ def separate(options: SeparationOptions, model: str, word: str) -> Result:
 
         return plot_separation(margin)
 
-    made = provenance(model, [design], gains=lambda: redesigned(arm, design, basis))
+    made = provenance(
+        model, [design], gains=lambda: redesigned(arm, design, judged["design_basis"])
+    )
     return Result(
-        answer=answer, table=lambda: _table(margin, answer), figure=figure, provenance=made
+        answer=answer,
+        table=lambda: _table(margin, answer["verdict"]),
+        figure=figure,
+        provenance=made,
     )
 
 
-def _table(margin: TimeScaleMargin, answer: dict[str, Any]) -> RenderableType:
-    from rich.console import Group
+def _table(margin: TimeScaleMargin, verdict: str) -> RenderableType:
+    rows = [(label, value, literal(unit, "dim")) for label, value, unit in _rows(margin)]
+    table = plain_table(loop_title(margin), "", "", "", rows=rows)
+    columns = (margin.truth.kind, "s*", "what crosses", "")
+    crossings = map(_crossing, margin.orders)
+    orders = plain_table("Over truth orders", *columns, rows=crossings, numeric=(0, 1))
+    return Group(table, orders, *notes(margin.assumptions), literal(verdict, "bold"))
 
-    from flexctl.view.tables import literal, plain_table
 
-    title = (
-        f"{margin.model}, judged on {basis_words(answer['truth'])} per link and plane, "
-        f"{margin.design} designed on {basis_words(answer['basis'])}"
-    )
-    table = plain_table(title, "", "", "")
-    for label, value, unit in _rows(margin):
-        table.add_row(literal(label), literal(value), literal(unit, "dim"))
-    orders = plain_table(
-        "Over truth orders", margin.truth.kind, "s*", "what crosses", "", numeric=(0, 1)
-    )
-    for bound in margin.orders:
-        lost = np.isfinite(bound.frequency)
-        what, at = (crossing(bound), swing(bound)) if lost else ("-", bound.why)
-        orders.add_row(str(bound.order), _number(bound.s_star), literal(what), literal(at))
-    notes = [literal(f"- {assumption}", "dim") for assumption in margin.assumptions]
-    return Group(table, orders, *notes, literal(answer["verdict"], "bold"))
+def _crossing(bound: Bound) -> tuple[str, ...]:
+    lost = np.isfinite(bound.frequency)
+    what, at = (crossing(bound), swing(bound)) if lost else ("-", bound.why)
+    return str(bound.order), _number(bound.s_star), what, at
 
 
 def _rows(margin: TimeScaleMargin) -> list[tuple[str, str, str]]:

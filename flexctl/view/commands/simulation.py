@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from rich.console import Group, RenderableType
 
 from flexctl import __version__, checks
 from flexctl.checks import Array
@@ -14,9 +15,19 @@ from flexctl.control import design_controller, gains_used
 from flexctl.errors import InputError
 from flexctl.loop import ClosedLoop, close_loop
 from flexctl.simulation import Tolerance, Trajectory, check_integration, simulate
-from flexctl.view.json.trajectory import N_SAMPLES, simulation_json
+from flexctl.view.json.loop import N_SAMPLES, simulation_json
 from flexctl.view.options import SimulateOptions
-from flexctl.view.output import Result, check_target, check_targets, progress, replacing
+from flexctl.view.output import (
+    Result,
+    check_target,
+    check_targets,
+    literal,
+    notes,
+    number,
+    plain_table,
+    progress,
+    replacing,
+)
 from flexctl.view.provenance import as_text, integration, provenance
 from flexctl.view.request import (
     design_basis,
@@ -35,10 +46,6 @@ from flexctl.view.signals import (
     write_netcdf,
 )
 from flexctl.view.words.numbers import basis_words
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 
 N_KEPT = 1001  # times of a run that are kept for files and figures
 _SMALL = {"rad": "mrad", "m": "mm"}
@@ -120,24 +127,18 @@ def run_times(
 ) -> tuple[Array, Array]:
     """Return times to keep, ascending, and those of them to print, both [s].
 
-    Raises
-    ------
-    InputError
-        When the duration is not above 0, or a sample lies before 0 or after the end.
+    InputError where the duration is not above 0, or a sample lies before 0 or after the end.
     """
     end = planned if duration is None else checks.positive("--duration", duration)
     printed = np.array(samples) if samples else np.linspace(0, end, N_SAMPLES)
     if printed.min() < 0 or (duration is not None and printed.max() > end):
+        last = "" if duration is None else f" ({duration:g} s)"
         raise InputError(
-            f"--at: expected times from 0 to the end of the run{_end_words(duration)}, "
+            f"--at: expected times from 0 to the end of the run{last}, "
             f"got {printed.min() if printed.min() < 0 else printed.max():g}"
         )
     end = max(end, float(printed.max()))
     return np.union1d(np.linspace(0, end, N_KEPT), printed), printed
-
-
-def _end_words(duration: float | None) -> str:
-    return "" if duration is None else f" ({duration:g} s)"
 
 
 def _close(options: SimulateOptions, model: str, design: str) -> ClosedLoop:
@@ -159,24 +160,12 @@ def _animate(loop: ClosedLoop, run: Trajectory, path: Path) -> None:
 def _table(
     answer: Mapping[str, Any], torques: Sequence[str], sprung: Sequence[str]
 ) -> RenderableType:
-    from rich.console import Group
-
-    from flexctl.view.tables import literal, number, plain_table
-
     title = (
         f"{answer['design']} on {answer['model']} "
         f"(truth: {basis_words(answer['truth'])} per link and plane)"
     )
-    table = plain_table(title, *_headings(answer, torques, sprung), numeric=range(99))
-    for sample in answer["samples"]:
-        tips = [1e3 * w for planes in sample["link_tip"].values() for w in planes.values()]
-        table.add_row(
-            f"{sample['t']:g}",
-            "-" if sample["tip_error"] is None else number(1e3 * sample["tip_error"], 3),
-            *(number(value) for value in sample["joint"]),
-            *(number(1e3 * value, 3) for value in _wound(sample, sprung)),
-            *(number(value, 3) for value in (*tips, *sample["tau"])),
-        )
+    rows = [_row(sample, sprung) for sample in answer["samples"]]
+    table = plain_table(title, *_headings(answer, torques, sprung), rows=rows, numeric=range(99))
     energy = answer["energy"]
     account = (
         f"energy: supplied {energy['supplied']:.4g} J, dissipated {energy['dissipated']:.4g} J, "
@@ -184,14 +173,23 @@ def _table(
         "largest)"
     )
     cost = f"{answer['steps']} steps in {answer['wall_seconds']:.2g} s, {answer['integrator']}"
-    notes = [literal(f"- {sentence}", "dim") for sentence in answer["assumptions"]]
-    return Group(table, literal(account), literal(cost), *_saturation(answer), *notes)
+    said = notes(answer["assumptions"])
+    return Group(table, literal(account), literal(cost), *_saturation(answer), *said)
 
 
-def _wound(sample: Mapping[str, Any], sprung: Sequence[str]) -> list[float]:
-    """Return rotor minus joint of the joints in `sprung` [rad or m]."""
+def _row(sample: Mapping[str, Any], sprung: Sequence[str]) -> list[str]:
+    """Write a sample: m, rad, N m and N, what is small in thousandths; of springs the wind-up."""
+    error, joint = sample["tip_error"], sample["joint"]
     joints = [int(name.removeprefix("joint")) - 1 for name in sprung]
-    return [r - sample["joint"][j] for r, j in zip(sample["rotor"], joints, strict=True)]
+    wound = [rotor - joint[j] for rotor, j in zip(sample["rotor"], joints, strict=True)]
+    tips = [1e3 * w for planes in sample["link_tip"].values() for w in planes.values()]
+    return [
+        f"{sample['t']:g}",
+        "-" if error is None else number(1e3 * error, 3),
+        *map(number, joint),
+        *(number(1e3 * value, 3) for value in wound),
+        *(number(value, 3) for value in (*tips, *sample["tau"])),
+    ]
 
 
 def _headings(

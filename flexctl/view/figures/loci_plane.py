@@ -20,8 +20,8 @@ from flexctl.view.figures.s_plane import (
     shade_unstable,
 )
 from flexctl.view.figures.style import BAD, MUTED
-from flexctl.view.words.limits import figure
 from flexctl.view.words.loci import design_words, value_words
+from flexctl.view.words.numbers import figure
 
 Style = dict[str, Any]
 """Colour and dashes of a line, as matplotlib has them."""

@@ -15,9 +15,8 @@ from flexctl.view.figures.axes import PAPER, legend_above, percent_scale, write_
 from flexctl.view.figures.margin_bars import plot_errors, plot_order_bars, plot_rates
 from flexctl.view.figures.margin_loci import GIVEN, grouped, plot_loci
 from flexctl.view.figures.style import BAD, GOOD, PALETTE, new_figure, styled
-from flexctl.view.words.limits import ALMOST_ALL, percent, tolerated_above
-from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.stiffness_margin import judged_pose, judged_where, lemma_words, no_stiffness
+from flexctl.view.words.margins import judged_pose, judged_where, lemma_words, no_stiffness
+from flexctl.view.words.numbers import ALMOST_ALL, basis_words, percent, tolerated_above
 
 _LEMMA, _ALL = PALETTE[0], 100.0
 _HEIGHT = 7.8  # inches

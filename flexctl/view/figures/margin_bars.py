@@ -25,9 +25,16 @@ from flexctl.view.figures.axes import (
     write_near,
 )
 from flexctl.view.figures.style import BAD, GOOD, PALETTE
-from flexctl.view.words.limits import MOST, figure, growth, lost_at, most_tolerated, percent
-from flexctl.view.words.numbers import basis_words
-from flexctl.view.words.stiffness_margin import judged_where, lost_words, range_words
+from flexctl.view.words.margins import judged_where, lost_words, range_words
+from flexctl.view.words.numbers import (
+    MOST,
+    basis_words,
+    figure,
+    growth,
+    lost_at,
+    most_tolerated,
+    percent,
+)
 
 _N_BARS = 8
 _FEW = 3  # bars; of fewer none is made thicker

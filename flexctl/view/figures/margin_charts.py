@@ -16,7 +16,7 @@ from flexctl.checks import Array
 from flexctl.search import DampingChart, GainChart
 from flexctl.view.figures.axes import PAPER, few_ticks, legend_above, write_near
 from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE, Canvas, new_figure, styled
-from flexctl.view.words.limits import most_tolerated, percent, tolerated_above
+from flexctl.view.words.numbers import most_tolerated, percent, tolerated_above
 
 _DECADES = 10.0 ** np.arange(-4, 5)  # per cent
 _STEPS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))  # of levels, the finest first

@@ -23,9 +23,8 @@ from flexctl.view.figures.axes import (
 )
 from flexctl.view.figures.s_plane import damping_axis, damping_percent
 from flexctl.view.figures.style import BAD, GOOD, MUTED, PALETTE
-from flexctl.view.words.limits import ALMOST_ALL, figure, percent
-from flexctl.view.words.numbers import listed
-from flexctl.view.words.stiffness_margin import judged_pose, lemma_words, no_stiffness
+from flexctl.view.words.margins import judged_pose, lemma_words, no_stiffness
+from flexctl.view.words.numbers import ALMOST_ALL, figure, listed, percent
 
 _N_CRITICAL = 4
 _BEYOND = 1.3  # of the interval's ends

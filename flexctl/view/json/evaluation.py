@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from flexctl.records import plain
-from flexctl.verdict import find_reasons
+from flexctl.robustness import StiffnessTolerance
+from flexctl.verdict import Comparison, Evaluation, Stability, StabilityMargins, find_reasons
+from flexctl.view.json import attributes
+from flexctl.view.json.margins import ends_json
 from flexctl.view.words.verdict import verdict
 
-if TYPE_CHECKING:
-    from flexctl.loop import FinalEquilibrium
-    from flexctl.robustness import StiffnessTolerance
-    from flexctl.verdict import Comparison, Evaluation, Stability, StabilityMargins
+_REST = "exists joint offset tip_offset holding_torque limit holds falls elsewhere"
 
 
 def comparison_json(comparison: Comparison) -> dict[str, Any]:
@@ -31,20 +31,19 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
+def evaluation_json(e: Evaluation) -> dict[str, Any]:
     """Write an evaluation as nested dictionaries and lists; the unknown and infinite are None."""
-    e = evaluation
     return plain(
         {
             "design": e.name,
             "method": e.method,
             "basis": e.basis.described(),
             "truth": e.truth.described(),
-            "tracking": asdict(e.tracking) if e.tracking else None,
-            "rest": _rest(e.rest) if e.rest else None,
-            "residual": asdict(e.residual) if e.residual else None,
-            "effort": asdict(e.effort) if e.effort else None,
-            "stability": _stability(e.stability) if e.stability else None,
+            "tracking": e.tracking and asdict(e.tracking),
+            "rest": e.rest and attributes(e.rest, _REST),
+            "residual": e.residual and asdict(e.residual),
+            "effort": e.effort and asdict(e.effort),
+            "stability": e.stability and _stability(e.stability),
             "margins": e.margins
             and {**margins_json(e.margins), "min_sampling_rate": e.min_sampling_rate},
             "stiffness": _stiffness(e.stiffness),
@@ -58,36 +57,16 @@ def evaluation_json(evaluation: Evaluation) -> dict[str, Any]:
                 np.abs(e.trajectory.energy.residual).max() if e.trajectory is not None else None
             ),
             "assumptions": e.assumptions,
-            "settle_within": e.settle_within,
-            "no_rest": e.no_rest,
-            "failed": e.failed,
+            **attributes(e, "settle_within no_rest failed"),
             "not_computed": dict(e.not_computed),
             "reasons": [{"code": r.code, **r.facts} for r in find_reasons(e)],
         }
     )
 
 
-def _rest(rest: FinalEquilibrium) -> dict[str, Any]:
-    """Write where a loop rests; what has no value, as a torque without limit, becomes None."""
-    return {
-        "exists": rest.exists,
-        "joint": rest.joint,
-        "offset": rest.offset,
-        "tip_offset": rest.tip_offset,
-        "holding_torque": rest.holding_torque,
-        "limit": rest.limit,
-        "holds": rest.holds,
-        "falls": rest.falls,
-        "elsewhere": rest.elsewhere,
-    }
-
-
 def _stability(s: Stability) -> dict[str, Any]:
     return {
-        "spectral_abscissa": s.spectral_abscissa,
-        "min_damping_ratio": s.min_damping_ratio,
-        "stable": s.stable,
-        "settles_at_order": s.settles_at_order,
+        **attributes(s, "spectral_abscissa min_damping_ratio stable settles_at_order"),
         "path_spectral_abscissa": s.path_abscissa,
         "path_t": s.path_t,
         "poles": {"re": s.poles.real, "im": s.poles.imag},
@@ -96,26 +75,18 @@ def _stability(s: Stability) -> dict[str, Any]:
 
 def margins_json(margins: StabilityMargins) -> dict[str, Any]:
     """Write the margins of a stable loop; what is infinite is None."""
-    numbers = {
-        "gain_db": margins.gain_db,
-        "gain_up_db": margins.gain_up_db,
-        "gain_down_db": margins.gain_down_db,
-        "phase_deg": margins.phase_deg,
-        "delay_seconds": margins.delay_seconds,
-        "common_delay_seconds": margins.common_delay_seconds,
-        "delay_may_be_less": margins.delay_may_be_less,
-        "disk": margins.disk,
-        "disk_frequency": margins.disk_frequency,
-    }
-    return plain(numbers)
+    names = (
+        "gain_db gain_up_db gain_down_db phase_deg delay_seconds common_delay_seconds "
+        "delay_may_be_less disk disk_frequency"
+    )
+    return plain(attributes(margins, names))
 
 
 def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:
     """Both stiffness margins, the lemma's never without its basis."""
     if s is None:
         return None
-    first = (s.exact.upper or s.exact.lower) if s.exact else None
-    basis = s.lemma.basis
+    basis, growth = s.lemma.basis, s.path_growth
     return {
         "lemma": {
             "lambda_max_H": s.lemma.lambda_max,
@@ -124,16 +95,13 @@ def _stiffness(s: StiffnessTolerance | None) -> dict[str, Any] | None:
         },
         "exact": s.exact
         and {
-            "alpha_upper": s.exact.alpha_upper,
-            "alpha_lower": s.exact.alpha_lower,
-            "mode": first.mode if first else None,
-            "crossing_frequency": first.frequency if first else None,
+            **ends_json(s.exact),
             "proven": s.exact.proven,
             "path_alpha_upper": s.path_upper,
             "path_t": s.path_t,
-            "path_growth": s.path_growth.factor if s.path_growth else None,
-            "path_growth_error": s.path_growth.error if s.path_growth else None,
-            "path_growth_from": s.path_growth.start if s.path_growth else None,
-            "path_growth_to": s.path_growth.end if s.path_growth else None,
+            "path_growth": growth.factor if growth else None,
+            "path_growth_error": growth.error if growth else None,
+            "path_growth_from": growth.start if growth else None,
+            "path_growth_to": growth.end if growth else None,
         },
     }

@@ -23,6 +23,7 @@ from flexctl.plant import (
     tip_loads,
 )
 from flexctl.records import plain
+from flexctl.view.json import attributes
 from flexctl.view.words.inspection import inspection_sentences
 
 _RESTS = ("sag", "holding_torque", "frequencies_locked", "frequencies_free")
@@ -33,6 +34,7 @@ def inspection_json(inspection: Inspection) -> dict[str, Any]:
     plant, q = inspection.plant, inspection.q
     loads, S = tip_loads(plant, q), plant.straight(np.eye(plant.m))
     shares = load_shares(plant.arm, q[: plant.m])
+    links = sum(link.line_mass + link.hub.mass for link in plant.arm.links)
     answer = {
         "model": plant.arm.name,
         "basis": plant.basis.described(),
@@ -43,8 +45,7 @@ def inspection_json(inspection: Inspection) -> dict[str, Any]:
             for i, (name, value) in enumerate(zip(plant.coordinates, q, strict=True))
             if i < plant.rigid or value
         },
-        "link_frequencies": inspection.link_frequencies,
-        "link_frequencies_unloaded": inspection.link_frequencies_unloaded,
+        **attributes(inspection, "link_frequencies link_frequencies_unloaded"),
         "tip_load": {
             body.link.name: {
                 d: load_in_units(plant, j, q, load) for d, load in loads[body.link.name].items()
@@ -54,24 +55,17 @@ def inspection_json(inspection: Inspection) -> dict[str, Any]:
         },
         "tip_load_pose": assumed_poses(plant),
         "tip_load_here": loads_in_pose(plant, q),
-        "frequencies_locked": inspection.frequencies_locked,
-        "frequencies_free": inspection.frequencies_free,
-        **({"frequencies_rotor_free": inspection.frequencies_rotor_free} if plant.rotors else {}),
+        **attributes(inspection, "frequencies_locked frequencies_free"),
+        **(attributes(inspection, "frequencies_rotor_free") if plant.rotors else {}),
         "at_rest": _at_rest_json(plant, q, inspection.linear, shares),
         "rigid_inertia": S.T @ plant.mass_matrix(q) @ S,
         "tip": plant.tip(q),
-        "mass": _total_mass(plant.arm),
+        "mass": float(links + plant.arm.payload.mass),
         **({"flexible_joints": _flexible_joints(plant.arm)} if plant.rotors else {}),
         "backend": backend(),
     }
     answer["assumptions"] = inspection_sentences(plant, answer, shares)
     return plain(answer)
-
-
-def _total_mass(arm: Arm) -> float:
-    """Return the mass of all links, hubs and payload [kg]."""
-    links = sum(link.line_mass + link.hub.mass for link in arm.links)
-    return float(links + arm.payload.mass)
 
 
 def _flexible_joints(arm: Arm) -> dict[str, dict[str, Any]]:

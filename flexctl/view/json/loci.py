@@ -6,6 +6,7 @@ from typing import Any
 
 from flexctl.loci import Branch, EigenvalueLoci, Loci, MatchedBranch
 from flexctl.records import plain
+from flexctl.view.json import attributes
 from flexctl.view.words.loci import assumed_words
 
 
@@ -14,17 +15,12 @@ def loci_json(record: EigenvalueLoci) -> dict[str, Any]:
     loci, frozen = record.loci, record.frozen
     return plain(
         {
-            "model": record.model,
-            "design": record.design,
+            **attributes(record, "model design"),
             "basis": record.basis.described(),
             "truth": record.truth.described() | {"settings": record.truth_set},
-            "parameter": record.parameter,
-            "unit": record.unit,
-            "scaled": record.scaled,
+            **attributes(record, "parameter unit scaled"),
             "redesigned": record.varied in ("arm and law", "law"),
-            "design_value": record.design_value,
-            "motion": record.motion,
-            "s": record.s,
+            **attributes(record, "design_value motion s"),
             "t": record.s if frozen else None,
             "branches": _branches(loci),
             "frozen": _branches(frozen) if frozen else [],
@@ -69,8 +65,7 @@ def _branch(branch: Branch, *, dominant: bool) -> dict[str, Any]:
         "label": branch.label,
         "re": branch.values.real,
         "im": branch.values.imag,
-        "frequency": branch.frequency,
-        "damping": branch.damping,
+        **attributes(branch, "frequency damping"),
         "participation": dict(branch.participation),
         "leads": [{"from": start, "motion": motion} for start, motion in branch.leads],
         "dominant": dominant,

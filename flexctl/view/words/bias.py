@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from flexctl.robustness import ERROR
 from flexctl.search import FARTHEST, BiasAdvice, BiasRun, OfferedBias
-from flexctl.view.words.limits import most_tolerated, percent, tolerated_below
-from flexctl.view.words.numbers import length
+from flexctl.view.words.numbers import length, most_tolerated, percent, tolerated_below
 
 _SAME = 1e-9
 

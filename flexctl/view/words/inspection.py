@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -118,11 +119,10 @@ def _same(
     first: Mapping[str, Mapping[str, float]], second: Mapping[str, Mapping[str, float]]
 ) -> bool:
     """Whether loads are the same but for round-off, each term against its largest."""
-    terms = ((d, term) for d in first for term in LOAD_TERMS)
     return all(
-        abs(first[d][x] - second[d][x])
-        <= _ROUND_OFF * max(abs(first[d][x]), abs(second[d][x])) + _NOTHING
-        for d, x in terms
+        math.isclose(first[d][term], second[d][term], rel_tol=_ROUND_OFF, abs_tol=_NOTHING)
+        for d in first
+        for term in LOAD_TERMS
     )
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from flexctl.loci import AxisCrossing, Branch, EigenvalueLoci, Loci, LocusEvent
 from flexctl.loop import in_words
-from flexctl.view.words.limits import figure
-from flexctl.view.words.numbers import basis_words, listed
+from flexctl.view.words.numbers import basis_words, figure, listed
 
 _STEADY = 1e-9  # |Im| beside |lambda|: below, nothing oscillates
 _FEW = 2  # stability limits in a sentence

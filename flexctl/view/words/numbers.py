@@ -1,10 +1,19 @@
-"""Numbers as sentences have them: three significant digits, in a unit of a handy size."""
+"""Numbers as sentences have them: three digits, in a handy unit; ranges of errors, their limits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from flexctl.loop import in_words
+from flexctl.robustness import NO_GROWTH, ModeRate, StabilityLimit
+
+ALMOST_ALL = 0.9995  # of the stiffness: who may leave out so much of it may leave out all
+_LARGE = 1e6
+MOST = 10.0  # errors beyond 1000 % are far outside of what a derivative at 0 tells
+_ROUND_OFF = 1e-9  # of |lambda|: what is smaller is the error of an eigenvalue
 _METRE = 0.9995  # m: from here on lengths are in m
 GROWN = 1e3  # factor of a growth beyond which its size says nothing
 _TINY = 5e-7  # m: below it, and its like in rad, nothing is told apart from round-off
@@ -24,9 +33,17 @@ def angle(value: float) -> str:
     return f"{1e3 * value:.3g} mrad" if abs(value) >= _TINY else "0 mrad"
 
 
-def share(value: float) -> str:
-    """Write a share in percent: ``0.29 %``."""
-    return f"{100 * value:.3g} %"
+def percent(share: float | None) -> str:
+    """Write a share in percent: ``14.8 %``."""
+    if share is None or not np.isfinite(share):
+        return "-"
+    return f"{figure(100 * share)} %"
+
+
+def figure(value: float, digits: int = 3) -> str:
+    """Write a number with so many digits, and a large one in full: 12700, not 1.27e+04."""
+    value += 0.0  # no minus zero
+    return f"{value:.0f}" if 10**digits <= abs(value) < _LARGE else f"{value:.{digits}g}"
 
 
 def listed(parts: Sequence[str]) -> str:
@@ -39,6 +56,14 @@ def times(factor: float) -> str:
     if factor >= GROWN:
         return f"a factor above {GROWN:g}"
     return f"a factor of {float(f'{factor:.2g}'):g}"
+
+
+def growth_words(error: float, factor: float, duration: float) -> str:
+    """Say what comes of an error in the time [s] that the motion lasts: ``at 10 % a small ...``."""
+    at, time = f"at {percent(error)}", f"during the motion of {duration:.3g} s"
+    if factor < NO_GROWTH:
+        return f"{at} some poses are unstable, but no small disturbance grows {time}"
+    return f"{at} a small disturbance grows by up to {times(factor)} {time}"
 
 
 def basis_words(basis: Mapping[str, Any]) -> str:
@@ -61,3 +86,55 @@ def arm_frequencies(answer: Mapping[str, Any]) -> list[tuple[str, Any]]:
         ("arm, joints free, rotors held", free),
         ("arm, joints and rotors free", answer["frequencies_rotor_free"]),
     ]
+
+
+def tolerated_above(alpha: float) -> str:
+    """Name the overestimates below an upper end: ``up to 14.8 %``, any, none."""
+    most = most_tolerated(alpha)
+    return f"up to {most}" if alpha and np.isfinite(alpha) else most
+
+
+def most_tolerated(alpha: float) -> str:
+    """Name the largest overestimate that is tolerated: ``14.8 %``, any, none."""
+    if not alpha:
+        return "none"
+    return percent(alpha) if np.isfinite(alpha) else "any"
+
+
+def tolerated_below(alpha: float) -> str:
+    """Name the underestimates above a lower end."""
+    if not alpha:
+        return "none"
+    return f"up to {percent(-alpha)}" if -alpha < ALMOST_ALL else "any"
+
+
+def limit_words(loss: StabilityLimit) -> str:
+    """Name the limit: ``flutter of link3's first mode in x at 127 rad/s``."""
+    if loss.ends == "torque":
+        return f"torque limit of {in_words(loss.mode)}"
+    if loss.ends == "fold":
+        return f"fold of the equilibrium, critical mode {in_words(loss.mode)}"
+    swing = f" at {loss.frequency:.3g} rad/s" if loss.frequency else ""
+    return f"{loss.kind} of {in_words(loss.mode)}{swing}"
+
+
+def decay(rate: ModeRate) -> float:
+    """Return -Re lambda [1/s], 0 where it is below the round-off of the eigenvalue."""
+    return _seen(-rate.value.real, rate)
+
+
+def growth(rate: ModeRate) -> float:
+    """Return Re dlambda/dalpha [1/s], 0 where it is below the round-off of the eigenvalue."""
+    return _seen(rate.rate.real, rate)
+
+
+def lost_at(rate: ModeRate) -> float:
+    """Return the error [-] that uses up the decay to first order; infinite where none does.
+
+    0 of what nothing damps and what grows.
+    """
+    return max(decay(rate), 0.0) / growth(rate) if growth(rate) > 0 else np.inf
+
+
+def _seen(value: float, rate: ModeRate) -> float:
+    return value if abs(value) > _ROUND_OFF * abs(rate.value) else 0.0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from flexctl.checks import ComplexArray
 from flexctl.control import Controller
 from flexctl.loop import ClosedLoop, LinearLoop, damping_ratios, judge_poles, spectral_abscissa
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import LinearPlant, Plant
 from flexctl.simulation import Trajectory
 from flexctl.verdict import StabilityMargins
-from flexctl.view.words.numbers import basis_words, length, listed, share
+from flexctl.view.words.numbers import basis_words, length, listed, percent
 
 
 def per_link(basis: BasisChoice) -> str:
@@ -52,14 +51,12 @@ def plant_words(plant: Plant) -> str:
 def controller_words(controller: Controller) -> str:
     """Say what a controller measures, how it is timed, and on what it rests."""
     states = f"{controller.n_state} {'state' if controller.n_state == 1 else 'states'}"
-    return " ".join(
-        [
-            f"{controller.design.name}: method {controller.design.method} for "
-            f"{controller.plant.arm.name}, designed on {per_link(controller.plant.basis)}.",
-            f"Its law has {states} and is "
-            f"{_timing(controller.sample_time, controller.delay)}; a run lasts "
-            f"{controller.duration:g} s.",
-        ]
+    design, plant = controller.design, controller.plant
+    timing = _timing(controller.sample_time, controller.delay)
+    return (
+        f"{design.name}: method {design.method} for {plant.arm.name}, designed on "
+        f"{per_link(plant.basis)}. Its law has {states} and is {timing}; a run lasts "
+        f"{controller.duration:g} s."
     )
 
 
@@ -95,13 +92,10 @@ def linear_loop_words(loop: LinearLoop) -> str:
     else:
         verdict = "marginally stable: a disturbance does not decay"
     timing = _timing(loop.sample_time, loop.delay)
-    return f"The linear loop, {timing}, is {verdict}; {_least_damped(poles)}."
-
-
-def _least_damped(poles: ComplexArray) -> str:
     zeta = damping_ratios(poles)
     least = int(zeta.argmin())
-    return f"smallest damping ratio {share(zeta[least])} at {abs(poles[least]):.4g} rad/s"
+    damped = f"smallest damping ratio {percent(zeta[least])} at {abs(poles[least]):.4g} rad/s"
+    return f"The linear loop, {timing}, is {verdict}; {damped}."
 
 
 def stability_margin_words(margins: StabilityMargins) -> str:

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from flexctl.verdict import Comparison, Evaluation, not_computed, unstable_orders
-from flexctl.view.words.numbers import angle, length, listed
-from flexctl.view.words.warnings import reason_words, warnings_of
+from flexctl.verdict import (
+    Comparison,
+    Evaluation,
+    Reason,
+    find_reasons,
+    not_computed,
+    unstable_orders,
+)
+from flexctl.view.words.numbers import angle, growth_words, length, listed, percent
 
 _SOONER = 0.9  # share of the first one's settling time
 _NEAR = 0.1  # of the settling band: the tip may rest so far off its reference without a word
 _ALIKE = 0.1  # of the error that remains: a rest that is off by that error, so nearly, explains it
+_NOTHING = 1e-6  # of the stiffness: the tolerance of a loop with an undamped mode
+_METRICS = {  # others are called as they are
+    "spillover": "stability on other truth orders",
+    "margins": "gain, phase, delay and disk margins",
+    "margins.min_sampling_rate": "the smallest sampling rate",
+    "stiffness": "the stiffness margin",
+    "stiffness.exact": "the exact stiffness margin",
+    "stiffness.path": "the stiffness margin along the motion",
+}
+_MARGINS = {  # scale, unit
+    "gain_db": (1.0, "dB"),
+    "phase_deg": (1.0, "deg"),
+    "delay_seconds": (1e3, "ms of delay"),
+}
 
 
 def verdict(comparison: Comparison) -> str:
@@ -63,7 +84,10 @@ def _best(ranked: Sequence[Evaluation]) -> list[str]:
     elif best.residual.settling_time is None:
         first = f"No design settles in its run. The best is {best.name}: {_still_off(best)}."
     else:
-        first = f"{_lead(best)} {_settles(best)}."
+        lead = (
+            "First of the ranking, but not recommended" if unstable_orders(best) else "Recommended"
+        )
+        first = f"{lead}: {best.name}. {_settles(best)}."
     return [first, *_warnings(best)]
 
 
@@ -80,20 +104,14 @@ def _settles(e: Evaluation) -> str:
     """Say how large the error is after the motion, and when it has settled."""
     after = e.residual.settling_time if e.residual else None
     settles = f"settles within {after:.3g} s" if after else "has settled when the motion ends"
-    return f"{_capital(_error(e))} and {settles}{_but(e)}"
+    error = _error(e)
+    return f"{error[0].upper()}{error[1:]} and {settles}{_but(e)}"
 
 
 def _warnings(e: Evaluation) -> list[str]:
     """Say what speaks against a design in one sentence; none where nothing does."""
     warnings = warnings_of(e)
     return [f"Warning: {'; '.join(warnings)}."] if warnings else []
-
-
-def _lead(best: Evaluation) -> str:
-    """Name the first of the ranking: no recommendation where a finer truth is unstable."""
-    if unstable_orders(best):
-        return f"First of the ranking, but not recommended: {best.name}."
-    return f"Recommended: {best.name}."
 
 
 def _error(e: Evaluation) -> str:
@@ -118,10 +136,6 @@ def _stays_off(e: Evaluation) -> bool:
         return False
     left = e.residual.tip_error_end
     return abs(e.rest.tip_offset - left) <= _ALIKE * left
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _best_without_rest(best: Evaluation) -> str:
@@ -195,3 +209,80 @@ def _of_motions(motions: Sequence[Sequence[str]]) -> str:
         f"length ({groups}): errors, settling times and torques do not compare across these, nor "
         "does the ranking."
     )
+
+
+def warnings_of(e: Evaluation) -> list[str]:
+    """List what speaks against a design although it ranks, in phrases."""
+    return [reason_words(reason) for reason in find_reasons(e)]
+
+
+def reason_words(reason: Reason) -> str:
+    """Write a reason as a phrase."""
+    return _WORDS[reason.code](reason.facts)
+
+
+def _thin_margins(facts: Mapping[str, Any]) -> str:
+    """Name every margin that is thin, and the joint that has least of it."""
+    by_joint: dict[int, list[str]] = {}
+    for name, (unit, words) in _MARGINS.items():
+        if name in facts:
+            size = f"{unit * facts[name]['value']:.3g} {words}"
+            by_joint.setdefault(facts[name]["joint"], []).append(size)
+    thin = [f"joint{joint + 1}: {', '.join(by_joint[joint])}" for joint in sorted(by_joint)]
+    if "common_delay_seconds" in facts:
+        delay = 1e3 * facts["common_delay_seconds"]["value"]
+        thin.append(f"all joints together: {delay:.3g} ms of delay")
+    if "disk" in facts:
+        thin.append(f"disk {facts['disk']['value']:.3g}")
+    return f"its margins are thin ({'; '.join(thin)})"
+
+
+def _stiffness(facts: Mapping[str, Any]) -> str:
+    """Say how little overestimate is tolerated, and where."""
+    tolerated = facts["tolerated"]
+    size = f"only {percent(tolerated)}" if tolerated > _NOTHING else "no"
+    where = (
+        "at the worst pose of the motion, held still" if facts["moving"] else "at the final pose"
+    )
+    how = "" if facts["proven"] else " (by continuation of the equilibrium, not proven)"
+    moving = ""
+    if "growth" in facts:
+        moving = f", and {growth_words(facts['error'], facts['growth'], facts['duration'])}"
+    return f"{size} stiffness overestimate is tolerated {where}{how}{moving}"
+
+
+def _not_computed(facts: Mapping[str, Any]) -> str:
+    names = [str(_METRICS.get(metric, metric)) for metric in facts["metrics"]]
+    return f"not computed: {listed(names)} ({facts['why']})"
+
+
+def _orders(facts: Mapping[str, Any]) -> str:
+    return f"a truth of {listed([str(order) for order in facts['orders']])} {facts['kind']}"
+
+
+_WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "open-loop": lambda _: "it is an open loop: nothing brings the joints back after a disturbance",
+    "marginal": lambda _: (
+        "at the final pose it is only marginally stable: a disturbance does not decay"
+    ),
+    "undamped": lambda facts: (
+        f"nearly undamped: the smallest damping ratio is {percent(facts['damping_ratio'])}"
+    ),
+    "no-rest-at-poses": lambda facts: (
+        f"held still at {facts['count']} of {facts['of']} poses of the motion it has no "
+        "equilibrium at its reference"
+    ),
+    "unstable-at-pose": lambda facts: (
+        f"held still at a pose of the motion (t = {facts['t']:.3g} s) it is unstable, a "
+        f"disturbance grows at {facts['rate']:.3g} 1/s"
+    ),
+    "spillover": lambda facts: f"spillover: unstable on {_orders(facts)}",
+    "no-rest-on-finer-truth": lambda facts: f"no equilibrium at its reference on {_orders(facts)}",
+    "thin-margins": _thin_margins,
+    "delay-is-upper-bound": lambda _: (
+        "its delay margins are upper bounds: a mode is so fast compared with the sampling period "
+        "that narrow ranges of smaller unstable delays may have been missed"
+    ),
+    "stiffness": _stiffness,
+    "not-computed": _not_computed,
+}

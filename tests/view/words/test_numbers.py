@@ -2,7 +2,7 @@
 
 import pytest
 
-from flexctl.view.words.numbers import angle, length, listed, share, times
+from flexctl.view.words.numbers import angle, length, listed, percent, times
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_angles(value, words):
 
 @pytest.mark.parametrize(("value", "words"), [(0.00291, "0.291 %"), (0.349, "34.9 %")])
 def test_shares(value, words):
-    assert share(value) == words
+    assert percent(value) == words
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from flexctl.robustness.stiffness.path_growth import PathGrowth
 from flexctl.verdict.margins import StabilityMargins
 from flexctl.view.to_json import to_json
-from flexctl.view.words.warnings import warnings_of
+from flexctl.view.words.verdict import warnings_of
 from tests.verdict_record import SETTLED, THIN, changed, evaluation, of, read, stiffness, verdict
 
 

@@ -1,4 +1,4 @@
-"""What a margin says in words: how wrong the stiffness may be, and what to do about it."""
+"""What margins say in words: how wrong the stiffness may be, and how soft the arm."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import numpy as np
 
 from flexctl.loop import in_words
 from flexctl.robustness import (
-    NO_GROWTH,
+    AssumedAtPose,
+    AssumedStiffness,
+    Bound,
     Guaranteed,
     IndependentErrorsAt,
     PoseMargin,
     StiffnessMargin,
+    TimeScaleMargin,
 )
-from flexctl.view.words.assumed_stiffness import given_words
-from flexctl.view.words.limits import ALMOST_ALL, limit_words, percent
-from flexctl.view.words.numbers import basis_words, times
+from flexctl.view.words.numbers import (
+    ALMOST_ALL,
+    basis_words,
+    figure,
+    growth_words,
+    limit_words,
+    percent,
+)
 
 _AT_THE_END = 1.02  # of a guaranteed range: a worst case there is what ends it
 _FEW = 3  # errors of a worst case that a sentence names
 _NO_ERROR = 1e-9  # round-off of a search
 _LESS = 0.98  # of another margin: the difference is worth a word
-
-
-def tolerated(at: IndependentErrorsAt) -> str:
-    """Say what independent errors are tolerated together: ``payload +-4.5 % is tolerated``."""
-    ranges = [range_words(one) for one in at.guaranteed]
-    if [one.kind for one in at.guaranteed] == ["payload"]:  # a single number
-        return f"{ranges[0]} is tolerated"
-    return f"all of {', '.join(ranges)} together are tolerated"
 
 
 def bound_words(at: IndependentErrorsAt) -> str:
@@ -42,7 +42,10 @@ def bound_words(at: IndependentErrorsAt) -> str:
     peak = f"; mu peak {bounds.mu_peak:.4g} {_at(bounds.frequency)}"
     if bounds.followed:
         proof, peak = "by continuation of the equilibrium, not proven", ""
-    return f"{about}: {tolerated(at)} ({proof}{peak})"
+    ranges = ", ".join(map(range_words, at.guaranteed))
+    alone = [one.kind for one in at.guaranteed] == ["payload"]  # a single number
+    tolerated = f"{ranges} is tolerated" if alone else f"all of {ranges} together are tolerated"
+    return f"{about}: {tolerated} ({proof}{peak})"
 
 
 def lost_words(at: IndependentErrorsAt) -> str:
@@ -61,11 +64,8 @@ def _at(frequency: float) -> str:
 
 def range_words(guaranteed: Guaranteed) -> str:
     """Name a range of errors: ``payload +-4.5 %``, or from its physical end on."""
-    if guaranteed.any_below:
-        return (
-            f"{guaranteed.kind} any physical value from -100 % up to +{percent(guaranteed.upper)}"
-        )
-    return f"{guaranteed.kind} +-{percent(guaranteed.upper)}"
+    below = "any physical value from -100 % up to +" if guaranteed.any_below else "+-"
+    return f"{guaranteed.kind} {below}{percent(guaranteed.upper)}"
 
 
 def lemma_words(margin: StiffnessMargin) -> str:
@@ -77,11 +77,7 @@ def lemma_words(margin: StiffnessMargin) -> str:
         return "does not apply"
     alpha = margin.lemma.alpha_star
     size = percent(alpha) if np.isfinite(alpha) else "infinity"
-    return f"{size} ({_order(margin)})"
-
-
-def _order(margin: StiffnessMargin) -> str:
-    return basis_words(margin.basis.described())
+    return f"{size} ({basis_words(margin.basis.described())})"
 
 
 def grown(pose: PoseMargin) -> str:
@@ -106,6 +102,14 @@ def judged_pose(margin: StiffnessMargin) -> str:
     return pose + ", second loop" if margin.second_loop else pose
 
 
+def loop_title(margin: StiffnessMargin | TimeScaleMargin) -> str:
+    """Name loop and discretisations, as the title of a table."""
+    truth, basis = (basis_words(one.described()) for one in (margin.truth, margin.basis))
+    return (
+        f"{margin.model}, judged on {truth} per link and plane, {margin.design} designed on {basis}"
+    )
+
+
 def margin_words(margin: StiffnessMargin, advice: str = "") -> str:
     """Say in a few sentences what an engineer can act on.
 
@@ -124,10 +128,12 @@ def _said(margin: StiffnessMargin, where: str, advice: str) -> str:
         return f"{said}; the lemma does not apply to such a law.{_unmoved(margin)}"
     if not margin.exact.alpha_upper:
         first = f"Any overestimate of the stiffness, however small, destabilises {name} {where}"
-        return first + _zero(margin) + "".join(_rest(margin, where, advice))
+        if margin.exact.upper:
+            first += f" ({limit_words(margin.exact.upper)}, an undamped mode)"
+        return f"{first}. {_rest(margin, where, advice)}"
     known = "damping unknown to the controller" if margin.unknown_damping else "the stated damping"
     first = f"With {known}, {name} tolerates {_above(margin, where)}{_above_moving(margin)}"
-    return f"{first}. " + "".join(_rest(margin, where, advice))
+    return f"{first}. {_rest(margin, where, advice)}"
 
 
 def _independent(margin: StiffnessMargin) -> str:
@@ -174,21 +180,9 @@ def no_stiffness(margin: StiffnessMargin) -> bool:
     return exact.proven and not exact.unknowns and exact.upper is exact.lower is None
 
 
-def _zero(margin: StiffnessMargin) -> str:
-    """Name the undamped mode at the judged pose."""
-    lost = f" ({limit_words(margin.exact.upper)}, an undamped mode)" if margin.exact.upper else ""
-    return f"{lost}. "
-
-
-def _rest(margin: StiffnessMargin, where: str, advice: str) -> tuple[str, ...]:
-    return (
-        f"{_below(margin, where)}. ",
-        _growth(margin),
-        _followed(margin),
-        f"{_lemma(margin)}.",
-        advice,
-        _unmoved(margin),
-    )
+def _rest(margin: StiffnessMargin, where: str, advice: str) -> str:
+    parts = (_growth(margin), _followed(margin), _lemma(margin), ".", advice, _unmoved(margin))
+    return f"{_below(margin, where)}. {''.join(parts)}"
 
 
 def _above(margin: StiffnessMargin, where: str) -> str:
@@ -229,14 +223,11 @@ def _below(margin: StiffnessMargin, where: str) -> str:
 
 
 def _growth(margin: StiffnessMargin) -> str:
-    """Say what comes of an error of 10 % in the time that the motion lasts."""
     growth = margin.path_growth
     if growth is None:
         return ""
-    error, time = percent(growth.error), f"the motion of {growth.duration:.3g} s"
-    if growth.factor < NO_GROWTH:
-        return f"At {error} some poses are unstable, but no small disturbance grows during {time}. "
-    return f"At {error} a small disturbance grows by up to {times(growth.factor)} during {time}. "
+    said = growth_words(growth.error, growth.factor, growth.duration)
+    return f"{said[0].upper()}{said[1:]}. "
 
 
 def _followed(margin: StiffnessMargin) -> str:
@@ -253,7 +244,7 @@ def _followed(margin: StiffnessMargin) -> str:
 def _lemma(margin: StiffnessMargin) -> str:
     """Say which of the two margins to use, and why."""
     least = least_upper(margin)
-    star, order = margin.lemma.alpha_star, _order(margin)
+    star, order = margin.lemma.alpha_star, basis_words(margin.basis.described())
     if np.isinf(star):
         if np.isinf(least):
             return f"The lemma gives no limit either (alpha* infinite, {order})"
@@ -291,3 +282,83 @@ def _unstable(margin: StiffnessMargin) -> str:
     what = "Unstable without any error" if all_grow(lost) else "No margin"
     first = f"at t = {lost[0].t:.3g} s {grown(lost[0])}"
     return f"{what} at {count} {poses} of the motion, held still: {first}. "
+
+
+def given_words(assumed: AssumedStiffness, where: str) -> str:
+    """Say in a sentence or two what an engineer can act on; `where` names the judged pose."""
+    star, count = assumed.lemma.alpha_star, len(assumed.errors)
+    name, error = max(assumed.errors.items(), key=lambda item: abs(item[1]))
+    most = f"{name} {100 * error:+.3g} %"
+    most += f", the largest of {count} errors" if count > 1 else ""
+    allowed = "it" if star > 1 else f"{percent(star)} of it"
+    said = f"The stiffness given ({most}) {_tolerated(assumed, where)}"
+    return f"{said}; the lemma alone allows {allowed}. "
+
+
+def _tolerated(assumed: AssumedStiffness, where: str) -> str:
+    at, lost, count = assumed.worst, [at for at in assumed.at if not at.stable], len(assumed.at)
+    place, share = place_words(at, where), share_words(at)
+    if not lost and count == 1:
+        return f"is tolerated {place}, and {share} there"
+    if not lost:
+        return f"is tolerated at all {count} poses, and {share} {place}"
+    grows = f"there {in_words(at.mode)} grows at {figure(at.abscissa)} 1/s"
+    if np.isinf(at.abscissa):  # no equilibrium is left about which something could grow
+        grows = at.why
+    upper = at.interval.upper if at.interval else None
+    loss = f" (limit: {limit_words(upper)})" if upper else ""
+    poses = f"at {len(lost)} of {count} poses, worst " if count > 1 else ""
+    return f"destabilises the loop {poses}{place}: {grows}; {share} is tolerated there{loss}"
+
+
+def place_words(at: AssumedAtPose, where: str) -> str:
+    """Say at which pose; `where` is the judged one, which has no time."""
+    return where if at.t is None else f"at t = {at.t:.3g} s"
+
+
+def share_words(at: AssumedAtPose) -> str:
+    """Say how much of the error is tolerated, or what is not where all of it is."""
+    if at.interval is None:
+        return "the loop without it is unstable" if at.stable else "none of that error"
+    if at.interval.upper is None:
+        return "any multiple of that error that leaves the stiffness positive"
+    interval = at.interval.alpha_upper
+    if interval >= 1:
+        return f"{figure(interval)} times that error"
+    if at.stable:
+        return f"of smaller errors only those up to {percent(interval)} of it"
+    return f"{percent(interval)} of that error"
+
+
+def time_scale_words(margin: TimeScaleMargin) -> str:
+    """Say in a sentence or two how far the arm is from losing its time scales."""
+    worst, name = margin.worst, f"{margin.design} on {margin.model}"
+    where = f"on {worst.order} {margin.truth.kind}, at the pose of t = {worst.t:.3g} s"
+    if worst.why:
+        return f"{name}: the loop is stable at no stiffness {where}: {worst.why}."
+    down = f"stable down to {worst.s_star:.3g} times the arm's stiffness"
+    if worst.refused:
+        return f"{name}: {down}; softer arms were not judged: {worst.refused}."
+    if not worst.s_star and not worst.exact:
+        return f"{name}: no loss of stability was found at any stiffness that was tried."
+    if not worst.s_star:
+        return f"{name}: the loop is stable at every stiffness."
+    lost = f"{crossing(worst)} {swing(worst)} becomes unstable"
+    if worst.s_star < 1:
+        return f"{name}: {down}; below it {lost} ({where})."
+    unstable = margin.stable is False
+    own = "unstable" if unstable else "stable as it is, but unstable at some higher stiffness,"
+    return (
+        f"{name}: {own} although both subsystems are stable: the time scales separate only above "
+        f"{worst.s_star:.3g} times the arm's stiffness (below it {lost} {where})."
+    )
+
+
+def crossing(bound: Bound) -> str:
+    """Name what becomes unstable."""
+    return bound.motion or "a mode"
+
+
+def swing(bound: Bound) -> str:
+    """Name the frequency of what crosses, or say that it is a real eigenvalue."""
+    return f"at {bound.frequency:.3g} rad/s" if bound.frequency else "(real eigenvalue)"

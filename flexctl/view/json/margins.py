@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from flexctl.checks import ComplexArray
 from flexctl.records import plain
 from flexctl.robustness import (
     FARTHEST,
@@ -16,16 +17,17 @@ from flexctl.robustness import (
     OrderMargin,
     StabilityLimit,
     StiffnessMargin,
+    TimeScaleMargin,
 )
-from flexctl.search import BiasAdvice, BiasRun, OfferedBias, Remedies, Requirement, Trial
+from flexctl.search import BiasAdvice, BiasRun, Remedies, Requirement, Trial
+from flexctl.view.json import attributes
 
 
 def margin_json(margin: StiffnessMargin) -> dict[str, Any]:
     """Write margins as nested dictionaries and lists; the unknown and infinite are None."""
     return plain(
         {
-            "model": margin.model,
-            "design": margin.design,
+            **attributes(margin, "model design"),
             "truth": margin.truth.described(),
             "basis": margin.basis.described(),
             "pose": dict(margin.pose),
@@ -33,11 +35,9 @@ def margin_json(margin: StiffnessMargin) -> dict[str, Any]:
             "lemma": _lemma(margin.lemma)
             | {
                 "parts": {name: _limit(lemma) for name, lemma in margin.partial.items()},
-                "given": _lemma(margin.true_arm_lemma) if margin.true_arm_lemma else None,
+                "given": margin.true_arm_lemma and _lemma(margin.true_arm_lemma),
             },
-            "given_stiffness": _given(margin.assumed_stiffness)
-            if margin.assumed_stiffness
-            else None,
+            "given_stiffness": margin.assumed_stiffness and _given(margin.assumed_stiffness),
             "exact": _interval(margin.exact) | {"rates": [_rate(rate) for rate in margin.rates]},
             "path": _path(margin),
             "orders": [_order(order) for order in margin.orders],
@@ -80,10 +80,7 @@ def _given(assumed: AssumedStiffness) -> dict[str, Any]:
         "stable": all(at.stable for at in poses),
         "poses": [
             {
-                "t": at.t,
-                "stable": at.stable,
-                "abscissa": at.abscissa,
-                "mode": at.mode,
+                **attributes(at, "t stable abscissa mode"),
                 "share": at.interval.alpha_upper if at.interval else 0.0,
                 "upper": _loss(at.interval.upper) if at.interval else None,
                 "why": at.why,
@@ -119,32 +116,27 @@ def _path(margin: StiffnessMargin) -> dict[str, Any]:
 
 
 def _interval(interval: Interval) -> dict[str, Any]:
-    """Write both ends; what the key alone means is the upper one, or the lower if there is none."""
+    return {
+        **ends_json(interval),
+        "upper": _loss(interval.upper),
+        "lower": _loss(interval.lower),
+        **attributes(interval, "unmoved unknowns counted proven"),
+    }
+
+
+def ends_json(interval: Interval) -> dict[str, Any]:
+    """Write both ends, and what the upper one loses, or the lower if there is none."""
     first = interval.upper or interval.lower
     return {
         "alpha_upper": interval.alpha_upper,
         "alpha_lower": interval.alpha_lower,
         "mode": first.mode if first else None,
         "crossing_frequency": first.frequency if first else None,
-        "upper": _loss(interval.upper),
-        "lower": _loss(interval.lower),
-        "unmoved": interval.unmoved,
-        "unknowns": interval.unknowns,
-        "counted": interval.counted,
-        "proven": interval.proven,
     }
 
 
 def _loss(loss: StabilityLimit | None) -> dict[str, Any] | None:
-    if loss is None:
-        return None
-    return {
-        "alpha": loss.alpha,
-        "mode": loss.mode,
-        "frequency": loss.frequency,
-        "kind": loss.kind,
-        "ends": loss.ends or None,
-    }
+    return loss and {**attributes(loss, "alpha mode frequency kind"), "ends": loss.ends or None}
 
 
 def _mode(interval: Interval | None) -> str | None:
@@ -169,18 +161,10 @@ def _structured(at: IndependentErrorsAt) -> dict[str, Any]:
     bounds = at.bounds
     worst = bounds.worst_case
     return {
-        "t": at.t,
-        "where": at.where,
-        "second_loop": at.second_loop,
-        "mu_peak": bounds.mu_peak,
-        "frequency": bounds.frequency,
-        "guaranteed_fraction": bounds.guaranteed_fraction,
-        "guaranteed": {
-            one.kind: {"lower": one.lower, "upper": one.upper, "any_below": one.any_below}
-            for one in at.guaranteed
-        },
-        "proven": bounds.proven,
-        "not_proven": bounds.not_proven,
+        **attributes(at, "t where second_loop"),
+        **attributes(bounds, "mu_peak frequency guaranteed_fraction"),
+        "guaranteed": {one.kind: attributes(one, "lower upper any_below") for one in at.guaranteed},
+        **attributes(bounds, "proven not_proven"),
         "stopped": bounds.stopped or None,
         "followed": bounds.followed,
         "worst_case": worst
@@ -207,22 +191,11 @@ def _structured(at: IndependentErrorsAt) -> dict[str, Any]:
 
 def bias_json(advice: BiasAdvice) -> dict[str, Any]:
     """Write the bias that evens out the margin at rest, its runs, and the one that is advised."""
-    return _offered(advice.at_rest) | {
+    return asdict(advice.at_rest) | {
         "run": [bias_run_json(run) for run in advice.runs] or None,
-        "advised": advice.advised and _offered(advice.advised),
-        "smallest": advice.smallest and _offered(advice.smallest),
+        "advised": advice.advised and asdict(advice.advised),
+        "smallest": advice.smallest and asdict(advice.smallest),
         "own_tip_at_rest": advice.own_tip_at_rest,
-    }
-
-
-def _offered(offered: OfferedBias) -> dict[str, Any]:
-    return {
-        "bias": offered.bias,
-        "tolerates": offered.tolerates,
-        "lower": offered.lower,
-        "upper": offered.upper,
-        "other_arms": offered.other_arms,
-        "tip_at_rest": offered.tip_at_rest,
     }
 
 
@@ -264,9 +237,43 @@ def _searched(searched: Requirement) -> dict[str, Any]:
 
 
 def _trial(trial: Trial) -> dict[str, Any]:
-    return {
-        "value": trial.value,
-        "alpha_upper": trial.alpha_upper,
-        "alpha_lower": trial.alpha_lower,
-        "mode": trial.loss.mode if trial.loss else None,
-    }
+    mode = trial.loss.mode if trial.loss else None
+    return {**attributes(trial, "value alpha_upper alpha_lower"), "mode": mode}
+
+
+def time_scale_json(margin: TimeScaleMargin) -> dict[str, Any]:
+    """Write a separation bound."""
+    worst, spectra = margin.worst, margin.spectra
+    return plain(
+        {
+            **attributes(margin, "model design"),
+            "basis": margin.basis.described(),
+            "truth": margin.truth.described(),
+            "s_star": worst.s_star,
+            **attributes(margin, "mu_star mu epsilon"),
+            "crossing_frequency": worst.frequency,
+            "what_crosses": worst.motion or None,
+            "worst": {
+                "t": worst.t,
+                "modes": worst.order,
+                "why": worst.why or worst.refused or None,
+            },
+            "exact": worst.exact,
+            "stable": margin.stable,
+            "stable_ranges": spectra.ranges,
+            "path": {name: [getattr(at, name) for at in margin.path] for name in ("t", "s_star")},
+            "orders": {
+                name: [getattr(at, name) for at in margin.orders] for name in ("order", "s_star")
+            },
+            "slow_poles": _slowest_first(spectra.slow),
+            "fast_poles": _slowest_first(spectra.fast),
+            "full_poles": _slowest_first(spectra.full),
+            "assumptions": margin.assumptions,
+        }
+    )
+
+
+def _slowest_first(values: ComplexArray) -> list[tuple[float, float]]:
+    """Real and imaginary parts."""
+    ordered = sorted(values, key=lambda value: (abs(value), value.imag))
+    return [(value.real, value.imag) for value in ordered]
