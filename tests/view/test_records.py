@@ -262,6 +262,27 @@ def test_an_evaluation_that_never_settles_says_so():
     assert "settling_time=never" in repr(other)
 
 
+def test_a_rigid_arm_is_explained_without_frequencies(tmp_path):
+    model = tmp_path / "rod.toml"
+    model.write_text(
+        """
+        summary = "Rigid rod in a horizontal plane"
+        source = "test"
+
+        [[link]]
+        joint = "revolute"
+        dh = { a = 1.0 }
+        length = 1.0
+        mass_per_length = 0.5
+        """
+    )
+    plant = flexctl.assemble_plant(model, modes=1)
+
+    linear = flexctl.explain(flexctl.linearise(plant))
+    assert linear == "Linear plant with 2 states: 1 rigid-body motion."
+    assert "on 1 mode per link and plane: 1 coordinate, 1 actuator." in flexctl.explain(plant)
+
+
 def test_a_comparison_without_winner_says_so():
     comparison = make_record("Comparison")
     shown = repr(replace(comparison, ranking=()))

@@ -42,8 +42,8 @@ def plant_words(plant: Plant) -> str:
     """Say how many coordinates a plant has, and how it is evaluated."""
     free = f"; free numbers: {listed(plant.parameters)}" if plant.parameters else ""
     return (
-        f"Equations of motion of {plant.arm.name} on {per_link(plant.basis)}: {plant.n} "
-        f"coordinates, {plant.m} {'actuators' if plant.m > 1 else 'actuator'}{free}. "
+        f"Equations of motion of {plant.arm.name} on {per_link(plant.basis)}: "
+        f"{_count(plant.n, 'coordinate')}, {_count(plant.m, 'actuator')}{free}. "
         f"Engine {plant.engine}, {plant.backend}."
     )
 
@@ -69,6 +69,10 @@ def loop_words(loop: ClosedLoop) -> str:
     )
 
 
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def linear_plant_words(plant: LinearPlant) -> str:
     """Say at which frequencies a linear plant vibrates, or that it falls."""
     squares = plant.modes()[0]
@@ -76,9 +80,12 @@ def linear_plant_words(plant: LinearPlant) -> str:
     if squares[0] < 0:
         return f"{size}: with its joints free it falls, at {np.sqrt(-squares[0]):.3g} 1/s."
     rigid, w = np.count_nonzero(squares == 0), np.sqrt(squares[squares > 0])
-    motions = f"{rigid} rigid-body {'motion' if rigid == 1 else 'motions'}"
-    first = f", first natural frequency {w[0]:.4g} rad/s, highest {w[-1]:.4g} rad/s"
-    return f"{size}: {motions}{first if len(w) else ''}."
+    motions = _count(rigid, "rigid-body motion")
+    if not len(w):
+        return f"{size}: {motions}."
+    return (
+        f"{size}: {motions}, first natural frequency {w[0]:.4g} rad/s, highest {w[-1]:.4g} rad/s."
+    )
 
 
 def linear_loop_words(loop: LinearLoop) -> str:
