@@ -268,6 +268,7 @@ def test_a_rigid_arm_is_explained_without_frequencies(tmp_path):
         """
         summary = "Rigid rod in a horizontal plane"
         source = "test"
+        gravity = [0.0, 0.0, 0.0]
 
         [[link]]
         joint = "revolute"

@@ -80,7 +80,7 @@ def linear_plant_words(plant: LinearPlant) -> str:
     if squares[0] < 0:
         return f"{size}: with its joints free it falls, at {np.sqrt(-squares[0]):.3g} 1/s."
     rigid, w = np.count_nonzero(squares == 0), np.sqrt(squares[squares > 0])
-    motions = _count(rigid, "rigid-body motion")
+    motions = _count(int(rigid), "rigid-body motion")
     if not len(w):
         return f"{size}: {motions}."
     return (
