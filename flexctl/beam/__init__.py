@@ -1,6 +1,7 @@
 """How one elastic line bends or twists: its data, its bases of shapes, and their matrices."""
 
-from flexctl.beam.bases import ModeShapes, basis_shapes
+from flexctl.beam.assumed_modes import ModeShapes
+from flexctl.beam.bases import basis_shapes
 from flexctl.beam.chebyshev import chebyshev_sum
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.frequency_equation import clamped_mass_roots, roots_along

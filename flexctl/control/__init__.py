@@ -6,16 +6,10 @@ from flexctl.control.controller import (
     design_on,
     gains_used,
 )
-from flexctl.control.laws import (
-    ExternalLaw,
-    LawParts,
-    law_inputs,
-    law_signals,
-    limit_torque,
-    torque_limits,
-)
+from flexctl.control.laws import ExternalLaw, LawParts, law_inputs, law_signals
 from flexctl.control.measured_signals import TIP, gauge_names, plain_name
 from flexctl.control.reference import ReferenceMotion, make_reference
+from flexctl.control.saturation import limit_torque, torque_limits
 from flexctl.control.second_loop import passive_rows
 from flexctl.control.sensors import gauge_matrix, gauge_positions
 from flexctl.control.singular_perturbation import TwoTimeScales, separate_time_scales, slow_fast_map

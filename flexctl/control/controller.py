@@ -13,11 +13,12 @@ import numpy as np
 from flexctl import checks
 from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
-from flexctl.control.laws import ExternalLaw, check_law, input_symbols, torque_limits
+from flexctl.control.laws import ExternalLaw, check_law, input_symbols
 from flexctl.control.lqr import StateFeedback
 from flexctl.control.method_law import law_of_method
 from flexctl.control.observer import Observer, design_observer, observed_law
 from flexctl.control.reference import ReferenceMotion, make_reference
+from flexctl.control.saturation import torque_limits
 from flexctl.errors import InputError
 from flexctl.model import (
     Arm,
@@ -133,6 +134,11 @@ class Controller(Summary):
         """Time [s] over which the second loop fades in; 0: at once."""
         second = self.design.second_loop
         return second.switch.blend if second and second.switch else 0.0
+
+    @property
+    def final_second_loop_weight(self) -> float:
+        """Weight of the second loop [-] once the reference has ended: 1, or 0 without one."""
+        return float(self.feedback is not None)
 
     @property
     def duration(self) -> float:
@@ -298,7 +304,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
     InputError, DesignError
         As `design_controller`.
     """
-    arm, other = plant.arm, f"{design.name} was made for {design.model}, not for {plant.arm.name}"
+    arm = plant.arm
     check_design(arm, design)
     reference = make_reference(design)
     _require_possible_rates(arm, design, reference)
@@ -308,6 +314,9 @@ def design_on(plant: Plant, design: Design) -> Controller:
         if np.isfinite(limits).any():
             unlimited = observed_law(plant, parts, observer, np.full(plant.m, np.inf)).law
         parts = observed_law(plant, parts, observer, limits)
+    assumptions = parts.assumptions
+    if not _names(design, arm):
+        assumptions += (f"{design.name} was made for {design.model}, not for {arm.name}",)
     return Controller(
         design=design,
         plant=plant,
@@ -320,7 +329,7 @@ def design_on(plant: Plant, design: Design) -> Controller:
         observer=observer,
         external=parts.external,
         unlimited=unlimited,
-        assumptions=parts.assumptions if _names(design, arm) else (*parts.assumptions, other),
+        assumptions=assumptions,
     )
 
 

@@ -1,4 +1,4 @@
-"""Building blocks of control laws: signals, gains, torque limits, and the result of a method."""
+"""Building blocks of control laws: signals, gains, and the result of a method."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flexctl.checks import Array
 from flexctl.control.fast_loop import FastFeedback
 from flexctl.control.lqr import StateFeedback
 from flexctl.errors import DesignError
-from flexctl.model import Arm, Gains
+from flexctl.model import Gains
 from flexctl.plant import Plant
 
 
@@ -207,21 +207,6 @@ def _compliance(plant: Plant) -> ca.SX:
         assert spring is not None
         compliance[j] = 1 / (spring.stiffness * (1 + errors[k] if errors.numel() else 1))
     return compliance
-
-
-def torque_limits(arm: Arm) -> Array:
-    """Largest torques of an arm's actuators (m,) [N m or N]; infinite where none is given."""
-    return np.array([link.limits.torque or np.inf for link in arm.links])
-
-
-def limit_torque(tau: ca.SX, limit: Array) -> ca.SX:
-    """Torques (m, 1) within the limits (m,), of which some may be infinite."""
-    return ca.vertcat(
-        *[
-            ca.fmin(ca.fmax(tau[j], -bound), bound) if np.isfinite(bound) else tau[j]
-            for j, bound in enumerate(limit)
-        ]
-    )
 
 
 def per_joint(values: Sequence[float], n_joints: int) -> Array:

@@ -8,15 +8,10 @@ import casadi as ca
 import numpy as np
 
 from flexctl.checks import Array, ComplexArray
-from flexctl.control.laws import (
-    LawParts,
-    constant,
-    input_symbols,
-    law_function,
-    limit_torque,
-)
+from flexctl.control.laws import LawParts, constant, input_symbols, law_function
 from flexctl.control.lqr import design_lqr, modal_scaling
 from flexctl.control.reference import ReferenceMotion
+from flexctl.control.saturation import limit_torque
 from flexctl.control.sensors import Instruments, assemble_instruments
 from flexctl.errors import DesignError
 from flexctl.model import Design, Noise, ObserverChoice

@@ -127,11 +127,13 @@ def wrap_controller(
     law = law.matched(plant, None if measures is None else tuple(measures), gauges)
     if isinstance(reference, str | os.PathLike):
         reference = load_design(reference)
-    loop = {"duration": duration, "settle_within": settle_within}
+    loop: dict[str, Any] = {"duration": duration, "settle_within": settle_within}
     if isinstance(reference, Design):
         own = reference.loop
         loop = {key: getattr(own, key) if value is None else value for key, value in loop.items()}
-    loop |= {"delay": delay, "strain_gauges": gauges}
+    loop = {key: value for key, value in loop.items() if value is not None}
+    if gauges is not None:
+        loop["strain_gauges"] = gauges
     table = {
         "name": name,
         "summary": "A controller that was made elsewhere",
@@ -141,7 +143,10 @@ def wrap_controller(
         "basis": plant.basis.model_copy(update={"drop_above": None}),
         "reference": _reference(reference),
         "state_space": law.table(law.sample_time(period), feedforward),
-        "loop": {key: value for key, value in loop.items() if value is not None},
+        "loop": {
+            "delay": delay,
+            **{key: value for key, value in loop.items() if value is not None},
+        },
     }
     return design_on(plant, build(Design, table, name))
 

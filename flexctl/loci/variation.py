@@ -18,7 +18,6 @@ from flexctl.loop import (
     ModeNames,
     Setup,
     close_around,
-    final_loop_weight,
     linearise_loop,
     name_modes,
 )
@@ -166,7 +165,7 @@ def over_number(variation: Variation, between: tuple[float, float] | None = None
         size = most()
         try:
             closed = variation.close(value)
-            A = _matrix(closed, final_loop_weight(closed.controller))
+            A = _matrix(closed, closed.controller.final_second_loop_weight)
             A = np.pad(A, (0, max(size - len(A), 0)))
         except NoEquilibriumError as error:
             raise NoEquilibriumError(

@@ -1,13 +1,9 @@
 """The closed loop: its setup, its equilibria, its linear model."""
 
 from flexctl.loop.closed_loop import (
-    LADDER,
     ClosedLoop,
-    Setup,
     close_around,
     close_loop,
-    default_truth,
-    final_loop_weight,
     require_loop,
 )
 from flexctl.loop.eigenvalues import (
@@ -51,6 +47,7 @@ from flexctl.loop.linear import (
     path_rests,
     sampled_loop,
 )
+from flexctl.loop.setup import LADDER, Setup, default_truth
 
 __all__ = [
     "APPLY",
@@ -75,7 +72,6 @@ __all__ = [
     "eigenvectors",
     "equilibrium_at_reference",
     "exceeding",
-    "final_loop_weight",
     "find_loop_equilibrium",
     "follow_equilibrium",
     "in_words",

@@ -14,7 +14,7 @@ from flexctl import checks
 from flexctl.checks import Array, ComplexArray
 from flexctl.control import ReferenceMotion
 from flexctl.errors import ComputationError
-from flexctl.loop.closed_loop import ClosedLoop, final_loop_weight, require_loop
+from flexctl.loop.closed_loop import ClosedLoop, require_loop
 from flexctl.loop.eigenvalues import extended_precision_eigenvalues, needs_extended_precision
 from flexctl.loop.equilibrium import Equilibrium, equilibrium_at_reference, find_loop_equilibrium
 from flexctl.loop.equilibrium_search import law_arguments, law_jacobians, measurement_jacobian
@@ -273,7 +273,7 @@ def linearise(
     truth, controller = subject.truth, subject.controller
     weight = 0.0
     if pose is None:
-        joints, weight = controller.reference.final, final_loop_weight(controller)
+        joints, weight = controller.reference.final, controller.final_second_loop_weight
     elif isinstance(pose, Mapping):
         joints = truth.pose(pose)[: truth.m]
     else:
@@ -292,8 +292,9 @@ def linearise_loop(
 ) -> LinearLoop:
     """Linearise a closed loop about its equilibrium for a constant reference.
 
-    Parameters and errors are those of `equilibrium_at_reference`: desired joint variables (m,)
-    [rad or m], weight of the second loop [-], relative errors of the law's stiffness by part.
+    `joints` (m,) [rad or m] are desired, `second_loop_weight` [-] is 0 or 1, `errors` (p,) [-] are
+    those of the law's stiffness, by part. Raises NoEquilibriumError where the loop does not rest at
+    its reference, ComputationError where the arm cannot be held there or the law has no derivative.
     """
     rest = equilibrium_at_reference(loop, joints, second_loop_weight, errors)
     return linearise_at(loop, rest, second_loop_weight, errors)
@@ -357,7 +358,7 @@ def linear_poses(loop: ClosedLoop) -> LinearPoses:
     """
     reference = loop.controller.reference
     times = np.linspace(0, reference.duration, N_PATH)
-    weight = final_loop_weight(loop.controller)
+    weight = loop.controller.final_second_loop_weight
     return LinearPoses(
         final=linearise_at(loop, find_loop_equilibrium(loop, reference.final, weight), weight),
         times=times,

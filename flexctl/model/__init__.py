@@ -35,6 +35,7 @@ from flexctl.model.law import (
 from flexctl.model.link import FlexibleJoint, Link, RigidBody
 from flexctl.model.lookup import Entry, list_designs, list_models, load_design, load_model
 from flexctl.model.methods import METHODS, MissingOptionError, find_method, in_one_line, load_method
+from flexctl.model.plausibility import odd_motion, odd_numbers
 from flexctl.model.profile import TWIST, UNIFORM, Profile
 from flexctl.model.record import BasisChoice, Solver, Unquoted, pick_basis, shown
 from flexctl.model.refusals import build, build_file, nearest, refuse
@@ -47,7 +48,7 @@ from flexctl.model.settings import (
     setting_value,
     with_options,
 )
-from flexctl.model.units import FACTOR, odd_motion, odd_numbers, unit_of
+from flexctl.model.units import FACTOR, unit_of
 
 __all__ = [
     "FACTOR",

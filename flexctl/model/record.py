@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
 from annotated_types import Ge, Gt, Lt, MinLen
 from pydantic import (
     AllowInfNan,
@@ -23,10 +24,12 @@ from flexctl.records import Summary
 
 def as_array(value: object) -> object:
     """Let a single number stand for an array of one; the type checks the entries of an array."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
     if isinstance(value, int | float) and not isinstance(value, bool):
         return (value,)
-    if isinstance(value, list | tuple):
-        return value
+    if isinstance(value, list | tuple | range):
+        return tuple(value)
     raise RefusalError("", expected="a number or an array of numbers", got=value)
 
 
@@ -45,6 +48,8 @@ Solver = Literal["scipy", "slycot"]  # of Riccati equations
 
 def exactly(count: int, value: object) -> object:
     """Refuse an array without `count` entries; the type checks everything else."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if isinstance(value, list | tuple) and len(value) != count:
         raise RefusalError("", expected=f"{count} numbers", got=value)
     return value
@@ -54,7 +59,8 @@ class RefusalError(ValueError):
     """A value that a record refuses: key below the record or "", expected and given value."""
 
     def __init__(self, key: str, *, expected: str, got: object) -> None:
-        super().__init__(f"{key}: expected {expected}, got {shown(got)}")
+        prefix = f"{key}: " if key else ""
+        super().__init__(f"{prefix}expected {expected}, got {shown(got)}")
         self.key = key
         self.expected = expected
         self.got = got

@@ -3,8 +3,9 @@
 from flexctl.plant.buckling import LoadShares, load_shares, missing_terms
 from flexctl.plant.compilation import Evaluator, backend, compile_functions
 from flexctl.plant.elimination import eliminate
+from flexctl.plant.equilibrium import find_equilibrium
 from flexctl.plant.library_cache import cached_library, find_compiler, source_digest
-from flexctl.plant.linearisation import LinearPlant, find_equilibrium, linear_model, linearise
+from flexctl.plant.linearisation import LinearPlant, linear_model, linearise
 from flexctl.plant.modal_analysis import (
     LOAD_TERMS,
     Inspection,

@@ -125,6 +125,7 @@ def load_evaluators(
     With a compiler those named together share one library; otherwise each function is built alone.
     `matrices` names those whose results stay matrices even with a single column.
     """
+    group = {name: names for names in libraries for name in names}
 
     @functools.cache
     def library(names: Sequence[str]) -> Path | None:
@@ -132,8 +133,7 @@ def load_evaluators(
         return compile_functions(key, lambda: [functions[name] for name in names])
 
     def make(name: str) -> Evaluator:
-        names = next(names for names in libraries if name in names)
-        path = None if interpreted else library(names)
+        path = None if interpreted else library(group[name])
         function = functions[name] if path is None else ca.external(name, str(path))
         return Evaluator(function, matrix=name in matrices)
 

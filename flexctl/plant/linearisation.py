@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike
 
 from flexctl import checks
@@ -16,13 +15,12 @@ from flexctl.beam import natural_modes
 from flexctl.checks import Array
 from flexctl.errors import ComputationError, InputError
 from flexctl.plant.assembly import check_joints
+from flexctl.plant.equilibrium import find_equilibrium
 from flexctl.plant.plant import Plant
 from flexctl.plant.python_control import state_space
 from flexctl.plant.sliding import check_followed
-from flexctl.plant.validity import require_gentle_sag, require_inertia
+from flexctl.plant.validity import require_inertia
 from flexctl.records import Summary
-
-_MAX_ITERATIONS = 50
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -207,60 +205,6 @@ def linear_model(plant: Plant, q0: Array, tau0: Array) -> LinearPlant:
         actuators=plant.joints,
         output_names=plant.outputs,
     )
-
-
-def find_equilibrium(plant: Plant, start: Array) -> tuple[Array, Array]:
-    """Coordinates at rest under gravity, joints held; returns q0 (n,) and tau0 (m,).
-
-    Newton's method on c_f(q) + k_f(q) = 0 with the exact tangent stiffness and unloaded springs;
-    then k_s (alpha - theta) is the torque that holds the joint.
-    """
-    m, f = plant.m, plant.rigid
-    q = np.array(start, dtype=float)
-    if not any(plant.arm.gravity):
-        return plant.straight(q[:m]), np.zeros(m)
-    q[:f] = plant.straight(q[:m])[:f]
-    for _ in range(_MAX_ITERATIONS):
-        force, K = plant.gravity(q) + plant.elastic_force(q), plant.tangent_stiffness(q)
-        if (np.abs(force[f:]) <= _round_off(plant, q, K)[f:]).all():
-            _require_stable_arm(plant, K)
-            require_gentle_sag(plant, q)
-            return _wound_up(plant, q, force[:m]), force[:m]
-        q[f:] += np.linalg.solve(K[f:, f:], -force[f:])
-        if not np.isfinite(q).all():
-            break
-    raise ComputationError(
-        f"{plant.arm.name}: no equilibrium at joints {start[:m]}: the links are too soft for "
-        "gravity; check EI and gravity, or name elastic coordinates nearer to it"
-    )
-
-
-def _wound_up(plant: Plant, q: Array, torque: Array) -> Array:
-    """Coordinates (n,) with rotor angles for which the springs give the torques (m,)."""
-    wound = q.copy()
-    for j, drive in enumerate(plant.drives):
-        spring = plant.arm.links[j].flexible_joint
-        if spring is not None:
-            wound[drive] += torque[j] / spring.stiffness
-    return wound
-
-
-def _require_stable_arm(plant: Plant, K: Array) -> None:
-    """Refuse an equilibrium from which the arm would fall, its rotors and rigid joints held."""
-    passive = np.setdiff1d(np.arange(plant.n), plant.drives)
-    held = K[np.ix_(passive, passive)]
-    if len(held) and scipy.linalg.eigvalsh((held + held.T) / 2)[0] <= 0:
-        raise ComputationError(
-            f"{plant.arm.name}: links or springs buckle under gravity at this pose: the straight "
-            "arm is no stable equilibrium; check EI, the joints' stiffness and gravity"
-        )
-
-
-def _round_off(plant: Plant, q: Array, K: Array) -> Array:
-    """Force (n,) that round-off can leave in every row: stiff meshes cancel large terms."""
-    f = plant.rigid
-    summed = np.abs(K[:, f:]) @ np.abs(q[f:]) + np.abs(plant.gravity(q))
-    return 32 * np.finfo(float).eps * summed
 
 
 def _symmetric(A: Array) -> Array:

@@ -1,24 +1,15 @@
-"""Boundary data of an arm: pose of its base, gravity, its payload; and which of them stay free.
-
-Free numbers are inputs of all functions instead of constants in them, chosen when a plant is
-assembled.  Shapes of modes that assume a tip load stay those of the arm's file.
-"""
+"""Boundary data of an arm: pose of its base, gravity, its payload."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import casadi as ca
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from flexctl import checks
 from flexctl.checks import Array
-from flexctl.errors import InputError
-from flexctl.model import Arm, RigidBody, nearest
-
-_SIZES = {"payload.mass": 1, "payload.inertia": 3, "gravity": 3}  # entries of what may be free
+from flexctl.model import Arm, RigidBody
 
 
 def base_pose(arm: Arm) -> tuple[ca.SX, ca.SX]:
@@ -72,43 +63,3 @@ def payload_energy(
     """Kinetic energy [J] of a payload whose tip frame moves with v, omega (3, 1), in its axes."""
     twist = ca.vertcat(v, omega)
     return ca.dot(twist, payload_matrix(payload, free or {}) @ twist) / 2
-
-
-def check_parameters(names: Sequence[str]) -> None:
-    """Refuse names of numbers that cannot be free, and repeated names.
-
-    Raises InputError naming the numbers that may be free.
-    """
-    for name in names:
-        if name not in _SIZES:
-            raise InputError(
-                f"parameters: expected some of {', '.join(_SIZES)}, got {name!r}"
-                f" ({nearest(name, tuple(_SIZES))})"
-            )
-    if len(set(names)) < len(names):
-        raise InputError(f"parameters: expected each name once, got {', '.join(names)}")
-
-
-def make_symbols(names: Sequence[str]) -> dict[str, ca.SX]:
-    """Symbols of the numbers of these names, each a column."""
-    return {name: ca.SX.sym(name.replace(".", "_"), _SIZES[name]) for name in names}
-
-
-def pack_numbers(arm: Arm, names: Sequence[str], values: Mapping[str, ArrayLike]) -> Array:
-    """Put the numbers of these names into one column (k,); the arm's own where none is given.
-
-    Raises InputError when a value has another name or size.
-    """
-    for name in values:
-        if name not in names:
-            raise InputError(f"parameters: expected values of {', '.join(names)}, got {name!r}")
-    own = {
-        "payload.mass": arm.payload.mass,
-        "payload.inertia": arm.payload.inertia,
-        "gravity": arm.gravity,
-    }
-    columns = [
-        checks.shape(name, np.atleast_1d(checks.finite(name, values.get(name, own[name]))), (size,))
-        for name, size in ((name, _SIZES[name]) for name in names)
-    ]
-    return np.concatenate([np.zeros(0), *columns])

@@ -24,7 +24,7 @@ from flexctl.plant.equations import Equations
 from flexctl.plant.functions import LIBRARIES, MATRICES, PlantFunctions, share_functions
 from flexctl.plant.lagrange import Lagrange
 from flexctl.plant.library_cache import record_digest, source_digest
-from flexctl.plant.payload import check_parameters, make_symbols, pack_numbers
+from flexctl.plant.parameters import check_parameters, make_symbols, pack_numbers
 from flexctl.plant.python_control import nonlinear_system
 from flexctl.plant.recursion import Recursion
 from flexctl.plant.sliding import check_followed, followed_range

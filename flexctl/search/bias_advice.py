@@ -19,7 +19,6 @@ from flexctl.errors import ComputationError, InputError, NoEquilibriumError
 from flexctl.loop import (
     close_around,
     describe_equilibrium,
-    final_loop_weight,
     find_loop_equilibrium,
     judge_poles,
     linearise_loop,
@@ -307,7 +306,7 @@ class _Offers:
         if not any(self.case.setup.true_arm.gravity):
             return 0.0
         loop = self.case.closed
-        final, weight = loop.controller.reference.final, final_loop_weight(loop.controller)
+        final, weight = loop.controller.reference.final, loop.controller.final_second_loop_weight
         errors = np.full(len(loop.controller.plant.stiffness_parts), bias)
         try:
             equilibrium = find_loop_equilibrium(loop, final, weight, errors)

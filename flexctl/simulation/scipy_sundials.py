@@ -88,11 +88,8 @@ def run_scipy(given: InitialValueProblem, name: str) -> Run | RunFailure:
             f"{', '.join(_SCIPY)}, adams and bdf run without"
         )
     method, words = _SCIPY[name]
-    stretch, law, tolerance = (
-        Stretch(given.loop, given.start[2]),
-        given.loop.controller,
-        given.tolerance,
-    )
+    stretch = Stretch(given.loop, given.start[2])
+    law, tolerance = given.loop.controller, given.tolerance
     kinds = [tolerance.position, tolerance.rate] * 2 + [tolerance.position]
     sizes = [stretch.n, stretch.n, law.n_state - law.n_estimated, law.n_estimated, 2]
     options = {"method": method, "rtol": tolerance.relative, "atol": np.repeat(kinds, sizes)}
@@ -100,9 +97,10 @@ def run_scipy(given: InitialValueProblem, name: str) -> Run | RunFailure:
 
     def solve(begin: float, end: float, x: Array, evaluations: int) -> _Solved | RunFailure:
         done = _solve_ivp(stretch, (begin, end), x, options, limit - evaluations)
-        return _scipy_failure(stretch, done, begin, tolerance.max_steps) or _Solved(
-            at=done.sol, end=done.y[:, -1], steps=len(done.t) - 1, evaluations=done.nfev
-        )
+        if failure := _scipy_failure(stretch, done, begin, tolerance.max_steps):
+            return failure
+        steps = len(done.t) - 1
+        return _Solved(at=done.sol, end=done.y[:, -1], steps=steps, evaluations=done.nfev)
 
     integrator = f"{words}, functions in the CasADi virtual machine"
     return _run(given, stretch, integrator, solve)
@@ -242,10 +240,8 @@ class _Multistep:
 
 def run_multistep(given: InitialValueProblem, name: str, method: Integrator) -> Run | RunFailure:
     """Integrate a closed loop by SUNDIALS."""
-    stretch, solver = (
-        Stretch(given.loop, given.start[2]),
-        _Multistep(given.loop, name, given.tolerance),
-    )
+    stretch = Stretch(given.loop, given.start[2])
+    solver = _Multistep(given.loop, name, given.tolerance)
     interval = given.events[-1].time / _CHECKS
 
     def solve(begin: float, end: float, x: Array, _evaluations: int) -> _Solved | RunFailure:

@@ -17,7 +17,6 @@ from flexctl.loop import (
     LinearLoop,
     LinearPoses,
     describe_equilibrium,
-    final_loop_weight,
     linear_poses,
     other_equilibrium,
     path_rests,
@@ -30,7 +29,7 @@ from flexctl.plant import Plant, count_operations
 from flexctl.records import Summary
 from flexctl.robustness import StiffnessTolerance, judge_stiffness
 from flexctl.simulation import DEFAULT_SAMPLES, Tolerance, Trajectory, simulate
-from flexctl.verdict.margins import StabilityMargins, smallest_sampling_rate, stability_margins
+from flexctl.verdict.margins import StabilityMargins, stability_margins
 from flexctl.verdict.performance import (
     Effort,
     Residual,
@@ -40,6 +39,7 @@ from flexctl.verdict.performance import (
     judge_residual,
     judge_tracking,
 )
+from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.verdict.stability import Stability, judge_stability
 
 _T = TypeVar("_T")
@@ -351,7 +351,7 @@ def _seen_in(
 ) -> FinalEquilibrium:
     """Add the equilibrium to which a run leads, if it is another one."""
     rest = poses.final.rest if poses else None
-    other = other_equilibrium(loop, rest, run.end, final_loop_weight(loop.controller))
+    other = other_equilibrium(loop, rest, run.end, loop.controller.final_second_loop_weight)
     if other is None:
         return equilibrium
     if equilibrium.exists:

@@ -15,7 +15,6 @@ from flexctl.loop import (
     LinearPoses,
     close_around,
     damping_ratios,
-    final_loop_weight,
     judge_poles,
     linearise_loop,
     spectral_abscissa,
@@ -89,7 +88,8 @@ _Step = tuple[int, float, bool | str]  # order, spectral abscissa, whether it is
 def _at_order(controller: Controller, plant: Plant) -> _Step:
     loop, order = close_around(controller, plant), plant.basis.order
     try:
-        linear = linearise_loop(loop, controller.reference.final, final_loop_weight(controller))
+        final, weight = controller.reference.final, controller.final_second_loop_weight
+        linear = linearise_loop(loop, final, weight)
     except NoEquilibriumError:
         return order, np.nan, "no equilibrium"
     return order, spectral_abscissa(linear.poles), judge_poles(linear.poles)

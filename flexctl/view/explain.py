@@ -16,7 +16,7 @@ from flexctl.verdict import Comparison, Evaluation, StabilityMargins
 from flexctl.view.to_json import writer_of
 from flexctl.view.words import parts
 from flexctl.view.words.loci import loci_words
-from flexctl.view.words.margins import margin_words, time_scale_words
+from flexctl.view.words.margins import margin_words, stability_margin_words, time_scale_words
 from flexctl.view.words.verdict import evaluation_words, verdict
 
 
@@ -56,7 +56,7 @@ _WORDS: dict[type, Callable[[Any], str]] = {
     LinearLoop: parts.linear_loop_words,
     LinearPlant: parts.linear_plant_words,
     Plant: parts.plant_words,
-    StabilityMargins: parts.stability_margin_words,
+    StabilityMargins: stability_margin_words,
     StiffnessMargin: margin_words,
     TimeScaleMargin: time_scale_words,
     Trajectory: parts.run_words,

@@ -14,7 +14,7 @@ from flexctl.plant import Inspection, LinearPlant, Operations, Plant
 from flexctl.robustness import StiffnessMargin, TimeScaleMargin
 from flexctl.simulation import Trajectory
 from flexctl.verdict import Comparison, Evaluation, StabilityMargins
-from flexctl.view.json.evaluation import comparison_json, evaluation_json, margins_json
+from flexctl.view.json.evaluation import comparison_json, evaluation_json, stability_margins_json
 from flexctl.view.json.inspection import inspection_json
 from flexctl.view.json.loci import loci_json
 from flexctl.view.json.loop import (
@@ -88,7 +88,7 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
     LinearPlant: linear_plant_json,
     Operations: _operations_json,
     Plant: plant_json,
-    StabilityMargins: margins_json,
+    StabilityMargins: stability_margins_json,
     StiffnessMargin: margin_json,
     TimeScaleMargin: time_scale_json,
     Trajectory: trajectory_json,

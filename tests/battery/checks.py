@@ -19,9 +19,10 @@ import numpy as np
 
 from flexctl.control.controller import design_controller
 from flexctl.errors import FlexctlError, InputError, RunError
-from flexctl.loop.closed_loop import close_around, default_truth
+from flexctl.loop.closed_loop import close_around
 from flexctl.loop.equilibrium import find_loop_equilibrium
 from flexctl.loop.linear import linearise_loop
+from flexctl.loop.setup import default_truth
 from flexctl.model.design import Reference
 from flexctl.model.lookup import load_design, load_model
 from flexctl.plant.plant import assemble_plant

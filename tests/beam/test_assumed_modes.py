@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flexctl.beam.bases import assumed_modes
+from flexctl.beam.assumed_modes import assumed_modes
 from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.line import Beam, TipLoad
 from flexctl.beam.matrices import assemble_matrices

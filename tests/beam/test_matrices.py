@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from flexctl.beam.bases import BASES, assumed_modes
+from flexctl.beam.assumed_modes import assumed_modes
+from flexctl.beam.bases import BASES
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.line import Beam, TipLoad

@@ -8,7 +8,7 @@ import pytest
 
 from examples.papers.theodore_ghosal.mode_rates import varying, with_rates
 from examples.papers.theodore_ghosal.root_rate import root_rate
-from flexctl.beam.bases import assumed_modes
+from flexctl.beam.assumed_modes import assumed_modes
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.frequency_equation import clamped_mass_roots, count_roots_below, roots_along
 from flexctl.beam.line import Beam, TipLoad

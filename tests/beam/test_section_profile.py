@@ -6,7 +6,8 @@ import scipy.linalg
 from scipy.optimize import brentq
 from scipy.special import iv, jv, kv, yv
 
-from flexctl.beam.bases import BASES, assumed_modes
+from flexctl.beam.assumed_modes import assumed_modes
+from flexctl.beam.bases import BASES
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.line import FREE_TIP, Beam, PointMass, SectionProfile, TipLoad

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 from scipy.optimize import brentq
 
-from flexctl.beam.bases import assumed_modes, free_modes, pinned_modes
+from flexctl.beam.assumed_modes import assumed_modes, free_modes, pinned_modes
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.line import PointMass, SectionProfile, TipLoad
 from flexctl.beam.matrices import unit_mass_and_stiffness

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from flexctl.beam.bases import assumed_modes
+from flexctl.beam.assumed_modes import assumed_modes
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.line import PointMass, SectionProfile, TipLoad
 from flexctl.beam.piecewise import gauss

@@ -7,7 +7,7 @@ from flexctl.control.controller import design_controller
 from flexctl.control.decoupling import _require_stable_joints
 from flexctl.errors import DesignError, InputError
 from flexctl.model.design import Design
-from flexctl.plant.linearisation import find_equilibrium
+from flexctl.plant.equilibrium import find_equilibrium
 from flexctl.plant.stiffness_error import StiffnessError
 from tests.two_scales import arm_of, design_of
 

@@ -48,6 +48,16 @@ def torque(controller, y, y_rate, q_d=(0.5,), z=(), v_d=None):
     return [np.array(part).ravel() for part in found]
 
 
+@pytest.mark.parametrize(
+    "start", [np.zeros(1), np.float64(0), range(1), (0,), [0.0], 0], ids=lambda x: type(x).__name__
+)
+def test_a_reference_made_in_memory_takes_arrays_of_numbers(one, start):
+    reference = {"kind": "setpoint", "from": start, "to": np.array([0.5])}
+    controller = wrap_controller([[20.0, 6.0]], one, reference, measures=PD)
+    assert controller.reference.start.tolist() == [0.0]
+    assert controller.reference.final.tolist() == [0.5]
+
+
 SYSTEMS = {
     "StateSpace": control.ss([], [], [], [[20.0, 6.0]]),
     "TransferFunction": control.tf([[[20.0], [6.0]]], [[[1.0], [1.0]]]),

@@ -12,9 +12,10 @@ from flexctl.loci.crossings import find_crossings
 from flexctl.loci.family import trace_loci
 from flexctl.loci.sources import Source
 from flexctl.loci.variation import Variation, over_number
-from flexctl.loop.closed_loop import Setup, close_around
+from flexctl.loop.closed_loop import close_around
 from flexctl.loop.eigenvalues import spectral_abscissa
 from flexctl.loop.linear import linearise_loop
+from flexctl.loop.setup import Setup
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings

@@ -12,7 +12,7 @@ from flexctl.control.controller import design_controller
 from flexctl.errors import DesignError, NoEquilibriumError
 from flexctl.loci.sources import loop_matrix, rests_until
 from flexctl.loci.variation import Variation, over_number, rests_between
-from flexctl.loop.closed_loop import Setup, close_around
+from flexctl.loop.closed_loop import close_around
 from flexctl.loop.equilibrium import (
     find_loop_equilibrium,
     follow_equilibrium,
@@ -21,6 +21,7 @@ from flexctl.loop.equilibrium import (
 from flexctl.loop.equilibrium_search import _shrinks, _Solver, newton_solution, pseudo_transient
 from flexctl.loop.final_equilibrium import describe_equilibrium, why_not_held
 from flexctl.loop.linear import linearise_loop
+from flexctl.loop.setup import Setup
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant

@@ -19,7 +19,8 @@ from flexctl.simulation.simulation import simulate
 from flexctl.simulation.step_size import local_poles
 from flexctl.verdict.comparison import compare
 from flexctl.verdict.evaluation import evaluate
-from flexctl.verdict.margins import smallest_sampling_rate, stability_margins
+from flexctl.verdict.margins import stability_margins
+from flexctl.verdict.sampling_rate import smallest_sampling_rate
 
 ALL = ["encoder", "tachometer", "strain_gauge"]
 ROTOR = {"rotor_inertia": 0.05, "stiffness": 60.0, "damping": 0.05}

@@ -8,9 +8,10 @@ import pytest
 
 from flexctl.control.controller import design_controller
 from flexctl.errors import InputError
-from flexctl.loop.closed_loop import close_loop, default_truth
+from flexctl.loop.closed_loop import close_loop
 from flexctl.loop.eigenvalues import name_modes
 from flexctl.loop.measurement import make_measurement
+from flexctl.loop.setup import default_truth
 from flexctl.model.design import Design
 from flexctl.model.lookup import load_design, load_model
 from flexctl.model.record import BasisChoice

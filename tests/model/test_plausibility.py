@@ -4,7 +4,7 @@ import pytest
 
 from flexctl.model.arm import Arm
 from flexctl.model.lookup import list_designs, list_models, load_design, load_model
-from flexctl.model.units import odd_motion, odd_numbers
+from flexctl.model.plausibility import odd_motion, odd_numbers
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in list_models()])

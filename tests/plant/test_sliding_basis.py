@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from flexctl.beam.bases import ModeShapes
+from flexctl.beam.assumed_modes import ModeShapes
 from flexctl.beam.frequency_equation import roots_along
 from flexctl.beam.load_path import SlidingLine
 from flexctl.errors import ComputationError, InputError

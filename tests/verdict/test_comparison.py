@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flexctl.loop.closed_loop import default_truth
+from flexctl.loop.setup import default_truth
 from flexctl.model.design import Design
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings

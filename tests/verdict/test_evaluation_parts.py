@@ -187,7 +187,6 @@ def judged(monkeypatch):
             "simulate": SimpleNamespace(saturated=np.array(saturated), end=None),
             "find_no_rest": no_rest,
             "other_equilibrium": None,
-            "final_loop_weight": 0.0,
             "_sample_times": "times",
             "judge_stiffness": TOLERANCE,
         }
@@ -201,7 +200,7 @@ def judged(monkeypatch):
         reference = SimpleNamespace(torque=None)
         design = SimpleNamespace(open_loop=open_loop, reference=reference, label="design")
         truth = SimpleNamespace(joints=("joint1", "joint2"), m=2)
-        controller = SimpleNamespace(design=design, external=None)
+        controller = SimpleNamespace(design=design, external=None, final_second_loop_weight=0.0)
         loop = SimpleNamespace(controller=controller, truth=truth)
         return module.evaluate(loop, others)
 
@@ -369,9 +368,9 @@ def test_a_run_that_leads_elsewhere_is_seen(monkeypatch, exists, other, expected
 
     rest = None if other is None else SimpleNamespace(q=np.array([*other, 0.0]))
     monkeypatch.setattr(module, "other_equilibrium", lambda *_args: rest)
-    monkeypatch.setattr(module, "final_loop_weight", lambda _controller: 0.0)
     monkeypatch.setattr(module, "describe_equilibrium", lambda _loop, _rest: FinalEquilibrium())
-    loop = SimpleNamespace(truth=SimpleNamespace(m=2), controller=None)
+    controller = SimpleNamespace(final_second_loop_weight=0.0)
+    loop = SimpleNamespace(truth=SimpleNamespace(m=2), controller=controller)
     before = FinalEquilibrium(exists=exists)
     found = module._seen_in(loop, None, before, SimpleNamespace(end=None))
 

@@ -8,9 +8,10 @@ import scipy.optimize
 
 from flexctl.errors import ComputationError
 from flexctl.loop.linear import LinearLoop, linearise_loop, sampled_loop
-from flexctl.verdict import margins
+from flexctl.verdict import sampling_rate
 from flexctl.verdict.broken_loop import break_loop
-from flexctl.verdict.margins import smallest_sampling_rate, stability_margins
+from flexctl.verdict.margins import stability_margins
+from flexctl.verdict.sampling_rate import smallest_sampling_rate
 
 
 def changed(loop, factors):
@@ -407,7 +408,7 @@ def test_a_period_without_a_sign_change_still_has_its_limit(make, monkeypatch):
         step = sampled_loop(loop, period, delay)
         return step if period < 1 / exact else np.full_like(step, np.nan)
 
-    monkeypatch.setattr(margins, "sampled_loop", overflowing)
+    monkeypatch.setattr(sampling_rate, "sampled_loop", overflowing)
     assert smallest_sampling_rate(loop) == pytest.approx(exact, rel=1e-4)
 
 

@@ -14,7 +14,7 @@ from flexctl.plant.linearisation import linearise
 from flexctl.plant.plant import assemble_plant
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.comparison import compare
-from flexctl.verdict.margins import smallest_sampling_rate
+from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.view.explain import explain
 
 

@@ -12,7 +12,7 @@ from flexctl.model.settings import apply_settings
 from flexctl.simulation.integrators import Tolerance
 from flexctl.simulation.simulation import simulate
 from flexctl.verdict.comparison import compare
-from flexctl.verdict.margins import smallest_sampling_rate
+from flexctl.verdict.sampling_rate import smallest_sampling_rate
 from flexctl.view.explain import explain
 
 END, LIMIT = 0.5, 1e-4

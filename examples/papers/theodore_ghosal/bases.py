@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from examples.papers.claim import Claim, judge
 from examples.papers.theodore_ghosal.arm import arm, poses
-from flexctl.beam.bases import assumed_modes, free_modes, pinned_modes
+from flexctl.beam.assumed_modes import assumed_modes, free_modes, pinned_modes
 from flexctl.beam.matrices import unit_mass_and_stiffness
 from flexctl.beam.shapes import Shapes
 from flexctl.checks import Array

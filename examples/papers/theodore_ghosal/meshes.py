@@ -18,7 +18,7 @@ from examples.papers.theodore_ghosal.arm import (
     plant,
     poses,
 )
-from flexctl.beam.bases import assumed_modes
+from flexctl.beam.assumed_modes import assumed_modes
 from flexctl.beam.elements import hermite_elements
 from flexctl.beam.frequency_equation import clamped_mass_roots
 from flexctl.beam.matrices import assemble_matrices, unit_mass_and_stiffness

@@ -6,7 +6,7 @@ from scipy.optimize import brentq
 
 from examples.papers.theodore_ghosal import bases, meshes
 from examples.papers.theodore_ghosal.arm import arm
-from flexctl.beam.bases import assumed_modes, pinned_modes
+from flexctl.beam.assumed_modes import assumed_modes, pinned_modes
 from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.linearisation import linearise

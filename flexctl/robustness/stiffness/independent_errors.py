@@ -18,7 +18,6 @@ from flexctl.loop import (
     ClosedLoop,
     close_loop,
     eigenvectors,
-    final_loop_weight,
     linearise_loop,
 )
 from flexctl.model import Reference
@@ -249,7 +248,7 @@ def run_along_mode(loop: ClosedLoop, value: complex) -> GrowthRun:
     if controller.n_state:
         raise InputError(f"{controller.design.label}: expected a law without states, got one")
     joints = controller.reference.final
-    linear = linearise_loop(loop, joints, final_loop_weight(controller))
+    linear = linearise_loop(loop, joints, controller.final_second_loop_weight)
     values, W, V = eigenvectors(linear.A + linear.B @ linear.K)
     k = int(np.abs(values - value).argmin())
     n, eigenvalue = loop.truth.n, complex(values[k])

@@ -19,7 +19,6 @@ from flexctl.loop import (
     Setup,
     close_around,
     exceeding,
-    final_loop_weight,
     name_modes,
     too_weak,
 )
@@ -266,7 +265,7 @@ class PoseLoop:
 def final_loop(closed: ClosedLoop) -> PoseLoop:
     """Linearise a loop at its final pose, under the second loop if there is one."""
     controller = closed.controller
-    return loop_at(closed, controller.reference.final, final_loop_weight(controller))
+    return loop_at(closed, controller.reference.final, controller.final_second_loop_weight)
 
 
 def loop_at(closed: ClosedLoop, joints: Array, second_loop_weight: float) -> PoseLoop:

@@ -45,7 +45,7 @@ def evaluation_json(e: Evaluation) -> dict[str, Any]:
             "effort": e.effort and asdict(e.effort),
             "stability": e.stability and _stability(e.stability),
             "margins": e.margins
-            and {**margins_json(e.margins), "min_sampling_rate": e.min_sampling_rate},
+            and {**stability_margins_json(e.margins), "min_sampling_rate": e.min_sampling_rate},
             "stiffness": _stiffness(e.stiffness),
             "spillover": {
                 "order": e.stability.orders if e.stability else [],
@@ -73,7 +73,7 @@ def _stability(s: Stability) -> dict[str, Any]:
     }
 
 
-def margins_json(margins: StabilityMargins) -> dict[str, Any]:
+def stability_margins_json(margins: StabilityMargins) -> dict[str, Any]:
     """Write the margins of a stable loop; what is infinite is None."""
     names = (
         "gain_db gain_up_db gain_down_db phase_deg delay_seconds common_delay_seconds "

@@ -1,4 +1,4 @@
-"""What margins say in words: how wrong the stiffness may be, and how soft the arm."""
+"""What margins say in words: gain and delay, how wrong the stiffness may be, how soft the arm."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from flexctl.robustness import (
     StiffnessMargin,
     TimeScaleMargin,
 )
+from flexctl.verdict import StabilityMargins
 from flexctl.view.words.numbers import (
     ALMOST_ALL,
     basis_words,
@@ -30,6 +31,28 @@ _AT_THE_END = 1.02  # of a guaranteed range: a worst case there is what ends it
 _FEW = 3  # errors of a worst case that a sentence names
 _NO_ERROR = 1e-9  # round-off of a search
 _LESS = 0.98  # of another margin: the difference is worth a word
+
+
+def stability_margin_words(margins: StabilityMargins) -> str:
+    """Say the stability margins of every joint, and of all joints together."""
+    joints = zip(margins.gain_db, margins.phase_deg, margins.delay_seconds, strict=True)
+    each = [
+        f"joint{k + 1}: {_limited(gain, 1, 'dB')}, {_limited(phase, 1, 'deg')}, "
+        f"{_limited(delay, 1e3, 'ms of delay')}"
+        for k, (gain, phase, delay) in enumerate(joints)
+    ]
+    bound = " Delay margins are upper bounds." if margins.delay_may_be_less else ""
+    return (
+        f"Stability margins at {'; '.join(each)}. All joints together: "
+        f"{_limited(margins.common_delay_seconds, 1e3, 'ms of delay')}, disk margin "
+        f"{margins.disk:.3g} (smallest at {margins.disk_frequency:.3g} rad/s).{bound}"
+    )
+
+
+def _limited(value: float, factor: float, unit: str) -> str:
+    if np.isfinite(value):
+        return f"{factor * value:.3g} {unit}"
+    return f"no limit in {unit.removeprefix('ms of ')}"
 
 
 def bound_words(at: IndependentErrorsAt) -> str:

@@ -9,7 +9,6 @@ from flexctl.loop import ClosedLoop, LinearLoop, damping_ratios, judge_poles, sp
 from flexctl.model import Arm, BasisChoice, Design
 from flexctl.plant import LinearPlant, Plant
 from flexctl.simulation import Trajectory
-from flexctl.verdict import StabilityMargins
 from flexctl.view.words.numbers import basis_words, length, listed, percent
 
 
@@ -103,28 +102,6 @@ def linear_loop_words(loop: LinearLoop) -> str:
     least = int(zeta.argmin())
     damped = f"smallest damping ratio {percent(zeta[least])} at {abs(poles[least]):.4g} rad/s"
     return f"The linear loop, {timing}, is {verdict}; {damped}."
-
-
-def stability_margin_words(margins: StabilityMargins) -> str:
-    """Say the stability margins of every joint, and of all joints together."""
-    joints = zip(margins.gain_db, margins.phase_deg, margins.delay_seconds, strict=True)
-    each = [
-        f"joint{k + 1}: {_figure(gain, 1, 'dB')}, {_figure(phase, 1, 'deg')}, "
-        f"{_figure(delay, 1e3, 'ms of delay')}"
-        for k, (gain, phase, delay) in enumerate(joints)
-    ]
-    bound = " Delay margins are upper bounds." if margins.delay_may_be_less else ""
-    return (
-        f"Stability margins at {'; '.join(each)}. All joints together: "
-        f"{_figure(margins.common_delay_seconds, 1e3, 'ms of delay')}, disk margin "
-        f"{margins.disk:.3g} (smallest at {margins.disk_frequency:.3g} rad/s).{bound}"
-    )
-
-
-def _figure(value: float, factor: float, unit: str) -> str:
-    if np.isfinite(value):
-        return f"{factor * value:.3g} {unit}"
-    return f"no limit in {unit.removeprefix('ms of ')}"
 
 
 def run_words(run: Trajectory) -> str:

@@ -8,8 +8,9 @@ import scipy.optimize
 from flexctl.control.controller import design_controller
 from flexctl.control.singular_perturbation import separate_time_scales
 from flexctl.errors import DesignError, InputError
-from flexctl.loop.closed_loop import Setup, close_around, close_loop
+from flexctl.loop.closed_loop import close_around, close_loop
 from flexctl.loop.linear import linearise_loop
+from flexctl.loop.setup import Setup
 from flexctl.model.changed_arm import soften_arm, soften_design
 from flexctl.model.design import Design
 from flexctl.model.lookup import load_design, load_model

@@ -1,0 +1,73 @@
+"""The arm as designed for and as it is, with the discretisations of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from flexctl import checks
+from flexctl.beam import HIGHEST_ORDER
+from flexctl.model import Arm, BasisChoice, load_model
+from flexctl.plant import Plant, assemble_plant
+
+LADDER = (1, 2, 4, 6, 8)  # truth orders for the eigenvalues
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """An arm as designed for and as it is, with the discretisations of both.
+
+    Attributes
+    ----------
+    design_arm, design_basis
+        The arm as the designer knows it, and the discretisation of the design plant.
+    true_arm, truth_basis
+        The true arm, and the discretisation of the truth plant.
+    """
+
+    design_arm: Arm
+    true_arm: Arm
+    design_basis: BasisChoice
+    truth_basis: BasisChoice
+
+    @staticmethod
+    def of(
+        arm: Arm,
+        basis: BasisChoice,
+        *,
+        true_arm: Arm | str | Path | None = None,
+        truth_basis: BasisChoice | None = None,
+    ) -> Setup:
+        """Return the setup of an arm and a design basis; the true arm may be a name or a path.
+
+        Raises InputError when a basis is no record.
+        """
+        checks.kind("design_basis", basis, BasisChoice)
+        if truth_basis is not None:
+            checks.kind("truth_basis", truth_basis, BasisChoice)
+        return Setup(
+            design_arm=arm,
+            true_arm=arm if true_arm is None else load_model(true_arm),
+            design_basis=basis,
+            truth_basis=truth_basis or default_truth(arm, basis),
+        )
+
+    def truth(self, order: int | None = None, *, interpreted: bool = False) -> Plant:
+        """Assemble the truth plant, or one of another order with all its modes."""
+        basis = self.truth_basis
+        if order is not None and order != basis.order:
+            basis = basis.model_copy(update={"order": order, "drop_above": None})
+        return assemble_plant(self.true_arm, basis, interpreted=interpreted)
+
+    def changed(self, change: Callable[[Arm], Arm]) -> Setup:
+        """Return the setup with the same change of the design arm and of the true arm."""
+        same = self.true_arm is self.design_arm
+        arm = change(self.design_arm)
+        return replace(self, design_arm=arm, true_arm=arm if same else change(self.true_arm))
+
+
+def default_truth(arm: Arm, design_basis: BasisChoice) -> BasisChoice:
+    """Return the truth that the model file names, else two modes more than the design has."""
+    order = min(design_basis.order + 2, HIGHEST_ORDER)
+    return arm.truth or BasisChoice(kind="modes", order=order, sliding=design_basis.sliding)

@@ -1,0 +1,90 @@
+"""Numbers that are allowed but implausible: mostly a unit that is not SI, or degrees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import hypot, pi, radians, sqrt
+
+from flexctl.model.arm import Arm
+from flexctl.model.design import Design
+from flexctl.model.link import Link
+from flexctl.model.samples import load_samples
+
+_TURN = 2 * pi
+_FASTEST = 5e3  # m/s, of w_1 l: a beam as thick as a third of its length, of steel
+_SLOWEST = 1e-2  # rad/s: ten minutes a period
+_DAMPED = 0.2  # damping ratio of a link's own modes
+_FALL = 100.0  # m/s^2
+_LONG, _HEAVY = 100.0, 1e4  # m, kg/m
+_REACH = 20.0  # rad, of a joint's limits: three turns
+_FIRST = 3.5160153  # (1.87510407)^2, of the clamped-free beam
+
+
+def odd_numbers(arm: Arm) -> list[str]:
+    """Return a line for each implausible number of an arm, key first."""
+    return [f"{arm.label}: {line}" for line in _of_arm(arm)]
+
+
+def odd_motion(design: Design, arm: Arm) -> list[str]:
+    """Return a line for each angle of a design's motion that looks like degrees.
+
+    Raises
+    ------
+    InputError
+        When the motion is a file that cannot be read.
+    """
+    turning = [link.joint == "revolute" for link in arm.links]
+    angles = [("from", design.reference.from_), ("to", design.reference.to)]
+    if design.reference_file:
+        joint = load_samples(design.reference_file).joint
+        angles = [("file", [max(row.tolist(), key=abs) for row in joint])]
+    return [
+        f"{design.label}: reference.{key}: {_angle(value)} at joint{j + 1}"
+        for key, values in angles
+        for j, value in enumerate(values or ())
+        if j < len(turning) and turning[j] and abs(value) > _TURN
+    ]
+
+
+def _of_arm(arm: Arm) -> Iterator[str]:
+    g = hypot(*arm.gravity)
+    if g > _FALL:
+        yield f"gravity: {g:g} m/s^2, {g / 9.81:.3g} times the earth's (mm/s^2?)"
+    if (turn := hypot(*arm.base.rotation_vector)) > _TURN:
+        yield f"base.rotation_vector: {_angle(turn)}"
+    for link in arm.links:
+        for line in _of_link(link):
+            yield f"{link.name}.{line}"
+
+
+def _of_link(link: Link) -> Iterator[str]:
+    for key in ("alpha", "theta"):
+        if abs(value := getattr(link.dh, key)) > _TURN:
+            yield f"dh.{key}: {_angle(value)}"
+    farthest = max(map(abs, link.limits.position or (0.0,)))
+    if link.joint == "revolute" and farthest > _REACH:
+        yield f"limits.position: {_angle(farthest)}"
+    if (largest := max(link.damping_ratio)) > _DAMPED:
+        yield f"damping_ratio: {largest:g}, {100 * largest:g} % of critical (a share, not per cent)"
+    if link.joint == "revolute" and link.length and not link.EI and not (link.dh.a or link.dh.d):
+        yield (
+            f"dh: a and d are 0, so that what follows the link of {link.length:g} m, or the "
+            "payload, sits at its joint"
+        )
+    if link.length > _LONG:
+        yield f"length: {link.length:g} m (mm?)"
+    if link.mass_per_length > _HEAVY:
+        yield f"mass_per_length: {link.mass_per_length:g} kg/m"
+    for direction, EI in link.EI.items():
+        first = _FIRST * sqrt(EI / link.mass_per_length) / link.length**2
+        statement = f"EI.{direction}: {EI:g} N m^2, with which the clamped link alone vibrates at"
+        if first * link.length > _FASTEST:
+            yield f"{statement} {first:.3g} rad/s, more than a slender beam can (N mm^2?)"
+        if first < _SLOWEST:
+            yield f"{statement} {first:.3g} rad/s, {_TURN / first / 60:.3g} min a period"
+
+
+def _angle(value: float) -> str:
+    """Write an angle, and its value in rad if the number were degrees."""
+    turns = abs(value) / _TURN
+    return f"{value:g} rad, {turns:.3g} turns ({value:g} deg are {radians(value):.4g} rad)"

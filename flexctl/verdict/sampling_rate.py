@@ -1,0 +1,67 @@
+"""The smallest rate at which a law may be sampled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flexctl.checks import Array
+from flexctl.loop import LinearLoop, sampled_loop
+
+_LONGEST = 10.0  # longest period [s] of the search
+_MOST_LATE = 20  # samples that a delay may span: each is an additional state
+_TELLING = 1e-9  # decay of the slowest pole over a sample that exceeds round-off
+_EXACT = 1e-5  # relative accuracy of the period
+
+
+def smallest_sampling_rate(loop: LinearLoop) -> float | None:
+    """Smallest rate [Hz] from which on the sampled and held law keeps the loop stable.
+
+    The period grows until the loop is unstable: in large steps while all modes lie below half the
+    sampling rate, then in steps of 1 %, because aliased modes that meet make it unstable in narrow
+    bands; a band narrower than that can be missed. The limit is found by bisection. With a delay
+    the shortest period is a twentieth of it. A loop that is stable even at a period of 10 s gives
+    0.1 Hz; one that is unstable at the shortest period gives None.
+
+    None also for a law with an observer: a sampled law integrates its states by Euler's rule, which
+    imposes a rate of its own and is not how an observer would be sampled.
+    """
+    if loop.F.any():
+        return None
+    periods = _periods(loop)
+    first = _first_unstable(loop, periods)
+    if first is None:
+        return 1 / _LONGEST
+    stable = periods[periods < first]
+    return 1 / _limit(loop, float(stable[-1]), first) if len(stable) else None
+
+
+def _periods(loop: LinearLoop) -> Array:
+    """Periods [s] to be checked, ascending."""
+    poles = np.concatenate([np.linalg.eigvals(loop.A), loop.poles])
+    slowest = max(np.abs(loop.poles.real).min(), np.finfo(float).tiny)
+    shortest = max(1e-2 / np.abs(poles).max(), loop.delay / _MOST_LATE)
+    shortest = min(max(shortest, _TELLING / slowest), _LONGEST)
+    folding = np.clip(np.pi / max(np.abs(poles.imag).max(), 1.0), shortest, _LONGEST)
+    start = np.geomspace(shortest, folding, 12)
+    beyond = folding * 1.01 ** np.arange(1, 1 + np.ceil(np.log(_LONGEST / folding) / np.log(1.01)))
+    known = _first_unstable(loop, beyond[::25])  # no later period is needed
+    return np.append(start, beyond if known is None else beyond[beyond <= known])
+
+
+def _first_unstable(loop: LinearLoop, periods: Array) -> float | None:
+    """First of ascending periods [s] at which the sampled loop is not stable."""
+    return next((float(T) for T in periods if not _stable(loop, T)), None)
+
+
+def _limit(loop: LinearLoop, stable: float, unstable: float) -> float:
+    """Longest period [s] between a stable and an unstable one, by bisection."""
+    while unstable - stable > _EXACT * unstable:
+        middle = (stable + unstable) / 2
+        stable, unstable = (middle, unstable) if _stable(loop, middle) else (stable, middle)
+    return stable
+
+
+def _stable(loop: LinearLoop, period: float) -> bool:
+    """Whether the loop, sampled with the design's own delay, has all multipliers inside 1."""
+    step = sampled_loop(loop, period, loop.delay)
+    return bool(np.isfinite(step).all() and np.abs(np.linalg.eigvals(step)).max() < 1)
