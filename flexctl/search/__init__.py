@@ -4,7 +4,7 @@ from flexctl.search.bias_advice import BiasAdvice, OfferedBias, advise_bias
 from flexctl.search.bias_run import FARTHEST, BiasRun, BiasRuns
 from flexctl.search.charts import DampingChart, GainChart, damping_chart, gain_chart
 from flexctl.search.remedies import Remedies, find_remedies
-from flexctl.search.requirement import Requirement, Trial
+from flexctl.search.tolerance_search import Requirement, Trial
 
 __all__ = [
     "FARTHEST",

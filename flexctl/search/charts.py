@@ -13,7 +13,7 @@ from flexctl.errors import InputError
 from flexctl.model import written_ratios
 from flexctl.plant import assemble_plant
 from flexctl.robustness import Case, stiffness_lemma
-from flexctl.search.requirement import Trial, judge
+from flexctl.search.tolerance_search import Trial, judge
 from flexctl.search.variants import GainFactors, damped, gain_families, under_gains
 
 RATIOS = (0.0, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1)

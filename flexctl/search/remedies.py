@@ -5,7 +5,7 @@ excite, the more the larger the gains are; lower gains therefore tolerate a larg
 order a mode becomes unstable at alpha = zeta w / Re(d lambda/d alpha), proportional to its damping;
 with more inertia the same error of the torques accelerates the joints less. Damping and inertia
 change the true arm and the design arm; gains that a design computes itself, of a second loop or an
-observer, are redesigned. None of this is monotone: see `search.requirement`.
+observer, are redesigned. None of this is monotone: see `search.tolerance_search`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from flexctl.model import Design, Gains, with_inertia, written_ratios
 from flexctl.robustness import Case, StiffnessMargin
 from flexctl.search.bias_advice import bias_for, bias_on_softer_arms, margin_intervals
 from flexctl.search.bias_run import BiasRun, BiasRuns
-from flexctl.search.requirement import Requirement, first_to_tolerate, log_grid
+from flexctl.search.tolerance_search import Requirement, first_to_tolerate, log_grid
 from flexctl.search.variants import (
     damped,
     faster,

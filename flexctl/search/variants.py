@@ -29,7 +29,7 @@ from flexctl.loop import (
 )
 from flexctl.model import Design, Gains, with_damping
 from flexctl.robustness import Case, PoseLoop, RestingLaw, all_together, loop_at, pull_out_of
-from flexctl.search.requirement import Variants
+from flexctl.search.tolerance_search import Variants
 
 _NODE = 0.1  # damping ratio of the second node of a family
 _ROUND_OFF = 64 * np.finfo(float).eps  # relative change of an entry that counts as none

@@ -26,7 +26,7 @@ from flexctl.model.record import BasisChoice
 from flexctl.model.settings import apply_settings
 from flexctl.plant.plant import assemble_plant
 from flexctl.robustness.lft.deadline import Deadline
-from flexctl.robustness.stiffness.followed import ErrorFamily
+from flexctl.robustness.stiffness.followed_equilibria import ErrorFamily
 from flexctl.robustness.stiffness.margin import stiffness_margin
 from flexctl.robustness.stiffness.pose_loop import Case
 from flexctl.robustness.stiffness.structured_errors import bound_errors

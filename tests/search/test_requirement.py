@@ -24,7 +24,7 @@ from flexctl.search.remedies import (
     least_inertia,
     with_effort,
 )
-from flexctl.search.requirement import first_to_tolerate, judge, log_grid
+from flexctl.search.tolerance_search import first_to_tolerate, judge, log_grid
 from flexctl.search.variants import (
     GainFactors,
     close_family,

@@ -3,10 +3,10 @@
 from flexctl.robustness.lft.controller_lft import ControllerLFT, ErrorGroup, Law, factor, factor_law
 from flexctl.robustness.lft.crossings import RealCrossing
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
-from flexctl.robustness.lft.growth import axis_tolerance, eigenvalue_sensitivities
 from flexctl.robustness.lft.mu_bounds import MuBounds, find_mu_bounds
 from flexctl.robustness.lft.one_error import first_crossing
 from flexctl.robustness.lft.real_crossings import find_real_crossings, stable_interval
+from flexctl.robustness.lft.sensitivities import axis_tolerance, eigenvalue_sensitivities
 from flexctl.robustness.lft.uncertain_loop import (
     Parameter,
     Response,

@@ -10,7 +10,7 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
-from flexctl.robustness.lft.frequency_bounds import (
+from flexctl.robustness.lft.mu_upper_bound import (
     band_bound,
     scaled_norm,
     smallest_level,

@@ -9,15 +9,14 @@ import numpy as np
 
 from flexctl.checks import Array
 from flexctl.robustness.lft.deadline import ENDLESS, Deadline
-from flexctl.robustness.lft.frequency_bounds import (
+from flexctl.robustness.lft.frequency_cover import Cover, Range, cover_axis, level_of_one_scaling
+from flexctl.robustness.lft.mu_upper_bound import (
     GridBounds,
     around_poles,
     bounds_on_grid,
     frequency_grid,
     on_axis,
 )
-from flexctl.robustness.lft.frequency_cover import Cover, Range, cover_axis, level_of_one_scaling
-from flexctl.robustness.lft.growth import axis_tolerance, without_fixed_of_all
 from flexctl.robustness.lft.one_error import (
     bounds_of_one,
     exact_crossings,
@@ -25,6 +24,7 @@ from flexctl.robustness.lft.one_error import (
     largest_eigenvalue,
 )
 from flexctl.robustness.lft.scalings import Block, blocks_of, is_split
+from flexctl.robustness.lft.sensitivities import axis_tolerance, without_fixed_of_all
 from flexctl.robustness.lft.uncertain_loop import Response, UncertainLoop, frequency_response
 from flexctl.robustness.lft.worst_case import WorstCase, find_worst_case, require_stable
 

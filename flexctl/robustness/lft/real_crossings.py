@@ -17,7 +17,6 @@ import numpy as np
 from flexctl.checks import ComplexArray
 from flexctl.errors import ComputationError, DesignError
 from flexctl.robustness.lft.crossings import FLAT, SAME, RealCrossing, distinct
-from flexctl.robustness.lft.growth import axis_tolerance, balanced
 from flexctl.robustness.lft.real_candidates import real_candidates
 from flexctl.robustness.lft.real_problem import (
     Problem,
@@ -27,6 +26,7 @@ from flexctl.robustness.lft.real_problem import (
     uncoupled,
     verified,
 )
+from flexctl.robustness.lft.sensitivities import axis_tolerance, balanced
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
 MOST_UNKNOWNS = 1200  # r N of an eigenvalue problem that takes some seconds

@@ -13,13 +13,13 @@ from flexctl.checks import Array, ComplexArray
 from flexctl.errors import DesignError, InputError
 from flexctl.loop import ON_AXIS
 from flexctl.robustness.lft.crossings import ROUND_OFF, SAME, Ray, RealCrossing, verify
-from flexctl.robustness.lft.growth import (
+from flexctl.robustness.lft.real_candidates import apart, real_candidates
+from flexctl.robustness.lft.sensitivities import (
     axis_tolerance,
     balanced,
     eigenvalue_sensitivities,
     without_fixed,
 )
-from flexctl.robustness.lft.real_candidates import apart, real_candidates
 from flexctl.robustness.lft.uncertain_loop import UncertainLoop
 
 FARTHEST = 1e6  # larger errors are not searched

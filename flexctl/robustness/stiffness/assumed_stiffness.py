@@ -13,7 +13,7 @@ from flexctl.errors import ComputationError, DesignError, InputError, NoEquilibr
 from flexctl.loop import ClosedLoop, linearise_loop, name_modes
 from flexctl.plant import Plant
 from flexctl.robustness.lft import ErrorGroup, Parameter, UncertainLoop, axis_tolerance
-from flexctl.robustness.stiffness.followed import stiffness_family
+from flexctl.robustness.stiffness.followed_equilibria import stiffness_family
 from flexctl.robustness.stiffness.lemma import lemma_of_errors
 from flexctl.robustness.stiffness.model_errors import RestingLaw, by_mode, pull_out_of
 from flexctl.robustness.stiffness.pose_loop import PoseLoop

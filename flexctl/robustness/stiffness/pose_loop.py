@@ -31,7 +31,7 @@ from flexctl.robustness.lft import (
     eigenvalue_sensitivities,
     stable_interval,
 )
-from flexctl.robustness.stiffness.followed import ErrorFamily, stiffness_family
+from flexctl.robustness.stiffness.followed_equilibria import ErrorFamily, stiffness_family
 from flexctl.robustness.stiffness.model_errors import all_together, pull_out
 from flexctl.robustness.stiffness.record import (
     Growing,

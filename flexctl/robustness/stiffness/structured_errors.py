@@ -28,7 +28,7 @@ from flexctl.robustness.lft import (
     WorstCase,
     find_mu_bounds,
 )
-from flexctl.robustness.stiffness.followed import FARTHEST, ErrorFamily
+from flexctl.robustness.stiffness.followed_equilibria import FARTHEST, ErrorFamily
 from flexctl.robustness.stiffness.model_errors import (
     ArmError,
     add_arm_errors,

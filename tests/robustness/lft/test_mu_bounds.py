@@ -10,7 +10,6 @@ import slycot
 from flexctl.errors import InputError
 from flexctl.robustness.lft import frequency_cover
 from flexctl.robustness.lft.deadline import Deadline
-from flexctl.robustness.lft.frequency_bounds import scaled_norm, tight_bound
 from flexctl.robustness.lft.frequency_cover import (
     cover_axis,
     level_frequencies,
@@ -18,6 +17,7 @@ from flexctl.robustness.lft.frequency_cover import (
     proven_parts,
 )
 from flexctl.robustness.lft.mu_bounds import find_mu_bounds
+from flexctl.robustness.lft.mu_upper_bound import scaled_norm, tight_bound
 from flexctl.robustness.lft.scalings import Block, Scalings, find_scalings
 from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop, frequency_response
 from flexctl.robustness.lft.worst_case import find_worst_case

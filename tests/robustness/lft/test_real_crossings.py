@@ -12,13 +12,13 @@ from flexctl.errors import ComputationError, DesignError, InputError
 from flexctl.robustness.lft import real_crossings as module
 from flexctl.robustness.lft import real_problem
 from flexctl.robustness.lft.crossings import Ray, verify
-from flexctl.robustness.lft.growth import eigenvalue_sensitivities, without_fixed
 from flexctl.robustness.lft.real_candidates import (
     diagonal_problem,
     sum_problem,
     triangular_problem,
 )
 from flexctl.robustness.lft.real_crossings import find_real_crossings, stable_interval
+from flexctl.robustness.lft.sensitivities import eigenvalue_sensitivities, without_fixed
 from flexctl.robustness.lft.uncertain_loop import Parameter, UncertainLoop
 
 BASE = 0.3 + 0.4j
