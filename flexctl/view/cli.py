@@ -20,7 +20,7 @@ from click.shell_completion import shell_complete
 
 from flexctl import __version__
 from flexctl.errors import FlexctlError, FlexctlWarning, InputError
-from flexctl.view.interrupts import heard
+from flexctl.view.interrupts import heard, signalled
 from flexctl.view.options import (
     CliOptions,
     CompareOptions,
@@ -158,7 +158,9 @@ def _guarded(words: list[str], *, debug: bool) -> int:
         silence("stdout")  # all other files say their names
         line = f"standard output: cannot be written: {error.strerror}"
         return _complain(line, FAILED, debug=debug)
-    except Exception as error:  # noqa: BLE001 (the last stop: a user never sees a traceback)
+    except Exception as error:
+        if signalled.is_set():  # a library has put an exception of its own in its place
+            raise KeyboardInterrupt from error
         return _internal(error, debug=debug)
 
 

@@ -16,6 +16,8 @@ import threading
 from collections.abc import Callable, Iterator
 
 PATIENCE = 0.8  # s from one attempt to the next
+signalled = threading.Event()
+"""Set once the command that runs has met an interrupt, whatever a library made of it."""
 
 
 class _Watch:
@@ -27,6 +29,7 @@ class _Watch:
 
     def handle(self, _signal: int, _frame: object) -> None:
         """Raise once, so that what tidies up is not interrupted in turn."""
+        signalled.set()
         if self.raising:
             self.raising = False
             raise KeyboardInterrupt
@@ -54,6 +57,7 @@ def heard(end: Callable[[], None], *, last: bool) -> Iterator[None]:
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
+    signalled.clear()
     watch, (reading, writing) = _Watch(), os.pipe()
     os.set_blocking(writing, False)
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)

@@ -342,7 +342,7 @@ def test_in_motion_what_passed_through_each_other_at_rest_veers(rrp_branches, rr
     assert {len(labels.changes(k)) for k in own} == {1}
     exchanged = [{name for _, name in named.changes(k)} for k in range(22)]
     assert exchanged.count(second) == 4
-    assert not moving.unsafe
+    assert "unsafe" not in {event.kind for event in moving.events}
 
 
 def test_of_a_sampled_law_rates_are_those_of_its_multipliers(make):

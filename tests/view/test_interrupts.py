@@ -38,6 +38,12 @@ FAULTS = {
         except KeyboardInterrupt:
             pass
 """,
+    "replaced by an exception of a library": """
+    try:
+        time.sleep(30)
+    except KeyboardInterrupt as error:
+        raise SystemError("returned a result with an exception set") from error
+""",
     "in machine code": """
     import numpy as np
     np.linalg.eig(np.random.default_rng(1).random((3000, 3000)))  # half a minute without Python
